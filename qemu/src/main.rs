@@ -1,0 +1,2 @@
+//! The runner: `cargo run`.
+fn main() {}

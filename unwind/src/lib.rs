@@ -1,0 +1,6 @@
+//! An SFrame unwinder for kernels.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod sframe;
+pub mod symbols;

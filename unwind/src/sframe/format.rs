@@ -1,0 +1,77 @@
+//! The words and bits of SFrame sections: the one home of these constants, for the reader here and for every writer.
+//!
+//! Names follow the SFrame specification (versions 1 to 3); a comment gives the unit and where a field lies.
+
+use bitflags::bitflags;
+
+/// First two bytes of every section, in the section's own byte order (specification: `sfp_magic`).
+pub const MAGIC: u16 = 0xdee2;
+
+/// Bytes of preamble and header, without the auxiliary header that may follow.
+pub const HEADER_SIZE: usize = 28;
+
+/// Bytes of one function descriptor of version 1 (packed).
+pub const FUNCTION_SIZE_V1: usize = 17;
+/// Bytes of one function descriptor of version 2.
+pub const FUNCTION_SIZE_V2: usize = 20;
+/// Bytes of one function index entry of version 3.
+pub const FUNCTION_SIZE_V3: usize = 16;
+/// Bytes of the attribute record of version 3, which stands right before a function's rows.
+pub const ATTRIBUTE_SIZE: usize = 5;
+
+/// The CFA of s390x is stored less this many bytes ...
+pub const S390X_CFA_ADJUSTMENT: i64 = 160;
+/// ... and divided by this.
+pub const S390X_CFA_SCALE: i64 = 8;
+
+/// Offset from the CFA, in bytes, of the return address on AMD64: the header's fixed value.
+pub const AMD64_RETURN_ADDRESS_OFFSET: i8 = -8;
+
+bitflags! {
+    /// `sfp_flags`, byte 3 of the header.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Flags: u8 {
+        /// The functions are in ascending order of their start address.
+        const SORTED = 1;
+        /// Every function keeps a frame pointer (versions 1 and 2 only).
+        const FRAME_POINTER = 2;
+        /// A function's start is relative to the address of the field that holds it (version 2 errata 1, version 3).
+        const START_PC_RELATIVE = 4;
+    }
+}
+
+/// Low four bits of `func_info`: the width of the rows' start offsets, as a power of two (0, 1, 2 are 1, 2, 4 bytes).
+pub const INFO_START_WIDTH: u8 = 0x0f;
+/// Bit of `func_info`: the rows describe a block that is repeated through the function (PC-mask).
+pub const INFO_PC_MASK: u8 = 1 << 4;
+/// Bit of `func_info`: return addresses are signed with key B (AArch64), not key A.
+pub const INFO_PAUTH_KEY_B: u8 = 1 << 5;
+/// Bit of `func_info`: a signal or trap frame (version 3).
+pub const INFO_SIGNAL: u8 = 1 << 7;
+
+/// Low five bits of `func_info2` (version 3): the kind of a function's rows.
+pub const INFO2_KIND: u8 = 0x1f;
+/// `INFO2_KIND` of a function whose words follow the rules of its ABI.
+pub const KIND_DEFAULT: u8 = 0;
+/// `INFO2_KIND` of a function whose words are pairs of control word and offset.
+pub const KIND_FLEXIBLE: u8 = 1;
+
+/// Bit of a row's info byte: the CFA is based on SP, not on FP.
+pub const ROW_CFA_SP: u8 = 1;
+/// Shift of the row's word count (4 bits).
+pub const ROW_COUNT_SHIFT: u32 = 1;
+/// Mask of the row's word count, after the shift.
+pub const ROW_COUNT: u8 = 0x0f;
+/// Shift of the words' width code (2 bits; 0, 1, 2 are 1, 2, 4 bytes, 3 is invalid).
+pub const ROW_WIDTH_SHIFT: u32 = 5;
+/// Mask of the width code, after the shift.
+pub const ROW_WIDTH: u8 = 3;
+/// Bit of a row's info byte: the return address carries a pointer authentication code (AArch64).
+pub const ROW_RETURN_ADDRESS_SIGNED: u8 = 1 << 7;
+
+/// Bit of a flexible control word: the base is the DWARF register in the bits from 3 on, not the CFA.
+pub const CONTROL_REGISTER: u32 = 1;
+/// Bit of a flexible control word: the value is the 8-byte word at base + offset, not base + offset itself.
+pub const CONTROL_DEREFERENCE: u32 = 2;
+/// Shift of the DWARF register number in a flexible control word.
+pub const CONTROL_REGISTER_SHIFT: u32 = 3;

@@ -1,0 +1,3 @@
+//! The SFrame section: how it is laid out, and how a row is found in it.
+
+pub mod format;

@@ -1,0 +1,3 @@
+//! The symbol table: from an address to a name.
+
+pub mod format;
