@@ -1,0 +1,136 @@
+//! Why bytes are not an SFrame section that can be used.
+
+use core::fmt;
+
+use crate::text;
+
+/// Why [`Section::parse`](super::Section::parse) refuses bytes.
+///
+/// Offsets are bytes from the start of what was parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum ParseError {
+    /// There are no bytes: the image was linked without tables.
+    Empty,
+    /// Fewer bytes than a header.
+    Short {
+        /// Bytes there are.
+        length: usize,
+    },
+    /// The first two bytes are not the magic number in either byte order.
+    BadMagic {
+        /// What stands there, read as little-endian.
+        found: u16,
+    },
+    /// A version that is none of 1, 2 and 3.
+    UnknownVersion(u8),
+    /// The layout of the first posted patch for version 1, which no released tool ever wrote: 27-byte header,
+    /// row types counted from 1, frame pointer before return address.
+    DraftVersion1,
+    /// Flags that this version does not have; a reader cannot know what they change.
+    UnknownFlags(u8),
+    /// An ABI number that the specification does not name.
+    UnknownAbi(u8),
+    /// The auxiliary header ends outside the bytes.
+    AuxiliaryHeader {
+        /// Its length in bytes, as the header has it.
+        length: u8,
+    },
+    /// The functions end outside the bytes.
+    Functions {
+        /// Where they would end.
+        end: u64,
+    },
+    /// The rows end outside the bytes.
+    Rows {
+        /// Where they would end.
+        end: u64,
+    },
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Empty => f.write_str("empty"),
+            Self::Short { length } => {
+                text::decimal(f, length as u64)?;
+                f.write_str(" bytes are too short for a header")
+            }
+            Self::BadMagic { found } => {
+                f.write_str("bad magic ")?;
+                text::hex(f, u64::from(found), 4)?;
+                f.write_str(" at offset 0, 0xdee2 wanted")
+            }
+            Self::UnknownVersion(version) => {
+                f.write_str("unknown version ")?;
+                text::decimal(f, u64::from(version))?;
+                f.write_str(" at offset 2")
+            }
+            Self::DraftVersion1 => {
+                f.write_str("version 1 as in its first posted patch, not as released")
+            }
+            Self::UnknownFlags(flags) => {
+                f.write_str("unknown flags ")?;
+                text::hex(f, u64::from(flags), 2)?;
+                f.write_str(" at offset 3")
+            }
+            Self::UnknownAbi(abi) => {
+                f.write_str("unknown ABI ")?;
+                text::decimal(f, u64::from(abi))?;
+                f.write_str(" at offset 4")
+            }
+            Self::AuxiliaryHeader { length } => {
+                f.write_str("auxiliary header of ")?;
+                text::decimal(f, u64::from(length))?;
+                f.write_str(" bytes does not fit")
+            }
+            Self::Functions { end } => {
+                f.write_str("functions end outside, at offset ")?;
+                text::decimal(f, end)
+            }
+            Self::Rows { end } => {
+                f.write_str("rows end outside, at offset ")?;
+                text::decimal(f, end)
+            }
+        }
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+/// Why a table has no row for an address, or none that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum LookupError {
+    /// No function of the table contains the address.
+    NoFunction,
+    /// The function is there, but has no rows at all. With the signal bit set: a trap or signal frame that the
+    /// writer could not describe.
+    NoRows {
+        /// The function is marked as a signal or trap frame.
+        signal: bool,
+    },
+    /// The function's first row starts after the address.
+    NoRow,
+    /// The function's entry or rows break the rules of the format.
+    Damaged,
+    /// The function is of a kind that its version does not define (yet).
+    Unsupported,
+}
+
+impl fmt::Display for LookupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoFunction => "no function in the table",
+            Self::NoRows { signal: true } => "a trap frame without rows",
+            Self::NoRows { signal: false } => "a function without rows",
+            Self::NoRow => "no row of its function reaches it",
+            Self::Damaged => "its table entry is damaged",
+            Self::Unsupported => "its table entry is of an unknown kind",
+        })
+    }
+}
+
+impl core::error::Error for LookupError {}

@@ -1,0 +1,184 @@
+//! A function of a table: where its code lies, and its rows.
+
+use core::iter::FusedIterator;
+
+use crate::bytes::Bytes;
+use crate::sframe::error::LookupError;
+use crate::sframe::format;
+use crate::sframe::row::{RawRow, Row, RowFormat};
+
+/// The block size that PC-mask functions of version 1 leave out. Their only writer is GNU ld 2.40, for x86-64
+/// PLT entries of 16 bytes.
+const VERSION_1_BLOCK: u32 = 16;
+
+/// A function descriptor entry (FDE), with the attributes that version 3 keeps beside the rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'a> {
+    pub(crate) start: u64,
+    pub(crate) size: u32,
+    /// The row sub-section from this function's first row on.
+    pub(crate) rows: Bytes<'a>,
+    pub(crate) row_count: u32,
+    pub(crate) info: u8,
+    pub(crate) info2: u8,
+    pub(crate) block: u8,
+    pub(crate) format: RowFormat,
+}
+
+impl<'a> Function<'a> {
+    /// Address of the first instruction.
+    #[must_use]
+    pub const fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Bytes of code.
+    #[must_use]
+    pub const fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Rows that the table says the function has.
+    #[must_use]
+    pub const fn row_count(&self) -> u32 {
+        self.row_count
+    }
+
+    /// Whether `pc` (an address) is inside.
+    #[must_use]
+    pub const fn contains(&self, pc: u64) -> bool {
+        pc.wrapping_sub(self.start) < self.size as u64
+    }
+
+    /// Whether the function is a signal or trap frame: its caller was interrupted, not calling (version 3).
+    #[must_use]
+    pub const fn is_signal_frame(&self) -> bool {
+        self.format.version >= 3 && self.info & format::INFO_SIGNAL != 0
+    }
+
+    /// Whether the rows describe one block that is repeated through the function (PC-mask; PLT entries).
+    #[must_use]
+    pub const fn is_pc_mask(&self) -> bool {
+        self.info & format::INFO_PC_MASK != 0
+    }
+
+    /// Whether signed return addresses use key B (AArch64).
+    #[must_use]
+    pub const fn uses_key_b(&self) -> bool {
+        self.info & format::INFO_PAUTH_KEY_B != 0
+    }
+
+    /// Whether the rows have control words (version 3's flexible kind).
+    #[must_use]
+    pub const fn is_flexible(&self) -> bool {
+        self.format.flexible
+    }
+
+    /// Bytes of the repeated block of a PC-mask function, as the table has it. Version 1 does not say; it is 16.
+    #[must_use]
+    pub const fn block_size(&self) -> u32 {
+        match self.format.version {
+            1 if self.is_pc_mask() => VERSION_1_BLOCK,
+            _ => self.block as u32,
+        }
+    }
+
+    /// The rows, in the order of the table. Ends early at a row that is damaged: compare with [`Self::row_count`].
+    #[must_use]
+    pub const fn rows(&self) -> Rows<'a> {
+        Rows {
+            function: *self,
+            at: 0,
+            left: self.row_count,
+        }
+    }
+
+    /// The row for the address `pc`.
+    #[must_use]
+    pub fn row_at(&self, pc: u64) -> Option<Row> {
+        self.lookup(pc).ok()
+    }
+
+    /// [`Self::row_at`], with the reason when there is none.
+    ///
+    /// # Errors
+    /// See [`LookupError`].
+    pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
+        if !self.contains(pc) {
+            return Err(LookupError::NoFunction);
+        }
+        if self.is_unknown_kind() {
+            return Err(LookupError::Unsupported);
+        }
+        if self.row_count == 0 {
+            return Err(LookupError::NoRows {
+                signal: self.is_signal_frame(),
+            });
+        }
+        // The offset is below `size`, so it fits.
+        let mut offset = u32::try_from(pc.wrapping_sub(self.start)).unwrap_or(u32::MAX);
+        if self.is_pc_mask() {
+            offset = offset
+                .checked_rem(self.block_size())
+                .ok_or(LookupError::Damaged)?;
+        }
+        let raw = self.search(offset)?;
+        self.format
+            .decode(self.rows, raw)
+            .ok_or(LookupError::Damaged)
+    }
+
+    /// The last row that starts at or before `offset`. Rows differ in size, so they are read one after another,
+    /// the words of the rows that are passed over excepted.
+    fn search(&self, offset: u32) -> Result<RawRow, LookupError> {
+        let mut found = None;
+        let mut at = 0;
+        for _ in 0..self.row_count {
+            let Some(raw) = self.format.raw(self.rows, at) else {
+                // A row that cannot be measured may or may not have been the one.
+                return Err(LookupError::Damaged);
+            };
+            if raw.start > offset {
+                break;
+            }
+            at = raw.next;
+            found = Some(raw);
+        }
+        found.ok_or(LookupError::NoRow)
+    }
+
+    const fn is_unknown_kind(&self) -> bool {
+        self.info & format::INFO_START_WIDTH > 2
+            || (self.format.version >= 3 && self.info2 & format::INFO2_KIND > format::KIND_FLEXIBLE)
+    }
+}
+
+/// Iterator over a function's rows: [`Function::rows`].
+#[derive(Clone, Debug)]
+pub struct Rows<'a> {
+    function: Function<'a>,
+    at: usize,
+    left: u32,
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        self.left = self.left.checked_sub(1)?;
+        let function = &self.function;
+        let row = (!function.is_unknown_kind())
+            .then(|| function.format.raw(function.rows, self.at))
+            .flatten()
+            .and_then(|raw| {
+                self.at = raw.next;
+                function.format.decode(function.rows, raw)
+            });
+        if row.is_none() {
+            self.left = 0;
+        }
+        row
+    }
+}
+
+impl FusedIterator for Rows<'_> {}

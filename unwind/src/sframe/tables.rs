@@ -1,0 +1,127 @@
+//! All sections of an image: one after another, as linkers that do not merge them leave them.
+
+use crate::sframe::error::{LookupError, ParseError};
+use crate::sframe::function::Function;
+use crate::sframe::row::Row;
+use crate::sframe::section::{Section, StartRule};
+
+/// Input sections are aligned to this many bytes, so that is where the next header stands.
+const ALIGNMENT: usize = 8;
+
+/// The bytes between two linker symbols: a section, or several, or none.
+///
+/// GNU ld and `sframe-link` merge all into one; lld, gold and mold put them back to back, with zeros between and
+/// after them.
+#[derive(Clone, Copy, Debug)]
+pub struct Tables<'a> {
+    /// Parsed once: the common case is one section.
+    first: Result<Section<'a>, ParseError>,
+    rest: Sections<'a>,
+}
+
+impl<'a> Tables<'a> {
+    /// The tables in `bytes`, which lie at `address`. Always succeeds; [`Self::first`] says whether there are any.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], address: u64) -> Self {
+        let mut rest = Sections::new(bytes, address);
+        let first = rest.next().unwrap_or(Err(ParseError::Empty));
+        Self { first, rest }
+    }
+
+    /// The tables of an image that has none.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            first: Err(ParseError::Empty),
+            rest: Sections::new(&[], 0),
+        }
+    }
+
+    /// The first section, or why there is none.
+    ///
+    /// # Errors
+    /// See [`ParseError`].
+    pub const fn first(&self) -> Result<Section<'a>, ParseError> {
+        self.first
+    }
+
+    /// All sections; an error where one cannot be parsed, which is also the last, as its length is not known.
+    pub fn sections(&self) -> impl Iterator<Item = Result<Section<'a>, ParseError>> + use<'a> {
+        core::iter::once(self.first).chain(self.rest)
+    }
+
+    /// The row for the address `pc`, and its function, from the first section that has it.
+    ///
+    /// # Errors
+    /// See [`LookupError`]; of several reasons, the most telling.
+    pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
+        let mut reason = LookupError::NoFunction;
+        for section in self.sections().flatten() {
+            match section.lookup(pc) {
+                Ok(found) => return Ok(found),
+                Err(LookupError::NoFunction) => {}
+                Err(other) => reason = other,
+            }
+        }
+        Err(reason)
+    }
+
+    /// The function that contains the address `pc`.
+    #[must_use]
+    pub fn function_at(&self, pc: u64) -> Option<Function<'a>> {
+        self.sections()
+            .flatten()
+            .find_map(|section| section.function_at(pc))
+    }
+}
+
+/// Iterator over concatenated sections.
+#[derive(Clone, Copy, Debug)]
+pub struct Sections<'a> {
+    bytes: &'a [u8],
+    address: u64,
+    starts: StartRule,
+}
+
+impl<'a> Sections<'a> {
+    /// The sections in `bytes`, which lie at `address`.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8], address: u64) -> Self {
+        Self::with(bytes, address, StartRule::FromFlags)
+    }
+
+    /// [`Self::new`], with the rule for start addresses given.
+    #[must_use]
+    pub const fn with(bytes: &'a [u8], address: u64, starts: StartRule) -> Self {
+        Self {
+            bytes,
+            address,
+            starts,
+        }
+    }
+
+    /// Goes `length` bytes on; past the end is the end.
+    fn skip(&mut self, length: usize) {
+        self.bytes = self.bytes.get(length..).unwrap_or(&[]);
+        self.address = self.address.wrapping_add(length as u64);
+    }
+}
+
+impl<'a> Iterator for Sections<'a> {
+    type Item = Result<Section<'a>, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // Padding: zeros up to the next header. The magic number has no zero byte in either order.
+        let padding = self.bytes.iter().position(|&byte| byte != 0)?;
+        self.skip(padding);
+        let section = Section::parse_with(self.bytes, self.address, self.starts);
+        let length = section.map_or(usize::MAX, |section| {
+            // A row may end in zeros, so the padding after it is cut off by count, not by looking.
+            let end = self.address.wrapping_add(section.length() as u64);
+            let padding = end.wrapping_neg() as usize % ALIGNMENT;
+            section.length().saturating_add(padding)
+        });
+        self.skip(length);
+        Some(section)
+    }
+}

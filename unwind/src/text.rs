@@ -1,0 +1,94 @@
+//! Numbers as text, digit by digit.
+//!
+//! `core::fmt`'s own number formatting is not used: it can panic as far as the linker can see, and a report must
+//! link without any panic in reach.
+
+use core::fmt::{Result, Write};
+
+const DIGITS: [&str; 16] = [
+    "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f",
+];
+
+fn digit(out: &mut (impl Write + ?Sized), value: u64) -> Result {
+    let index = usize::try_from(value & 0xf).unwrap_or(0);
+    out.write_str(DIGITS.get(index).copied().unwrap_or("?"))
+}
+
+/// Writes `0x` and `value` in lower-case hexadecimal, with at least `least` digits (at most 16).
+pub(crate) fn hex(out: &mut (impl Write + ?Sized), value: u64, least: u32) -> Result {
+    out.write_str("0x")?;
+    plain_hex(out, value, least)
+}
+
+/// [`hex`] without the `0x`.
+pub(crate) fn plain_hex(out: &mut (impl Write + ?Sized), value: u64, least: u32) -> Result {
+    let mut left = 16_u32;
+    while let Some(next) = left.checked_sub(1) {
+        let rest = value.checked_shr(next.wrapping_mul(4)).unwrap_or(0);
+        if rest != 0 || left <= least || next == 0 {
+            digit(out, rest)?;
+        }
+        left = next;
+    }
+    Ok(())
+}
+
+/// Writes `value` in decimal.
+pub(crate) fn decimal(out: &mut (impl Write + ?Sized), value: u64) -> Result {
+    padded_decimal(out, value, 1)
+}
+
+/// Writes `value` in decimal, with spaces before it up to `width` characters.
+pub(crate) fn padded_decimal(out: &mut (impl Write + ?Sized), value: u64, width: u32) -> Result {
+    // 10^19 is the greatest power of ten below 2^64: 20 digits.
+    let mut left = 20_u32;
+    let mut power = 10_000_000_000_000_000_000_u64;
+    let mut rest = value;
+    let mut started = false;
+    while left > 0 {
+        let value = rest.checked_div(power).unwrap_or(0);
+        rest = rest.checked_rem(power).unwrap_or(0);
+        if value != 0 || started || left == 1 {
+            started = true;
+            digit(out, value)?;
+        } else if left <= width {
+            out.write_str(" ")?;
+        }
+        power /= 10;
+        left = left.wrapping_sub(1);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::{format, string::String};
+
+    #[test]
+    fn numbers_are_written_as_core_writes_them() {
+        for value in [
+            0,
+            1,
+            9,
+            10,
+            15,
+            16,
+            255,
+            4096,
+            123_456_789,
+            u64::MAX - 1,
+            u64::MAX,
+        ] {
+            let mut out = String::new();
+            super::decimal(&mut out, value).unwrap();
+            out.push(' ');
+            super::padded_decimal(&mut out, value, 4).unwrap();
+            out.push(' ');
+            super::hex(&mut out, value, 1).unwrap();
+            out.push(' ');
+            super::hex(&mut out, value, 16).unwrap();
+            assert_eq!(out, format!("{value} {value:>4} {value:#x} {value:#018x}"));
+        }
+    }
+}
