@@ -12,9 +12,19 @@
     )
 )]
 
+pub mod aarch64;
 mod bytes;
+mod memory;
+mod registers;
+pub mod report;
+pub mod s390x;
 pub mod sframe;
 pub mod symbols;
 mod text;
+mod walk;
+pub mod x86_64;
 
 pub use bytes::ByteOrder;
+pub use memory::{MAX_STACKS, Memory, Range, Stacks};
+pub use registers::Registers;
+pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How};

@@ -51,6 +51,13 @@ pub enum ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
+    }
+}
+
+impl ParseError {
+    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
+    pub(crate) fn write(&self, f: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
         match *self {
             Self::Empty => f.write_str("empty"),
             Self::Short { length } => {
@@ -122,6 +129,13 @@ pub enum LookupError {
 
 impl fmt::Display for LookupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
+    }
+}
+
+impl LookupError {
+    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
+    pub(crate) fn write(&self, f: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
         f.write_str(match self {
             Self::NoFunction => "no function in the table",
             Self::NoRows { signal: true } => "a trap frame without rows",

@@ -55,12 +55,19 @@ impl<'a> Tables<'a> {
     /// # Errors
     /// See [`LookupError`]; of several reasons, the most telling.
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
-        let mut reason = LookupError::NoFunction;
-        for section in self.sections().flatten() {
+        // The first section without a detour: it is the only one in an image that was linked well.
+        let mut reason = match &self.first {
+            Ok(section) => match section.lookup(pc) {
+                Err(reason) => reason,
+                found => return found,
+            },
+            Err(_) => return Err(LookupError::NoFunction),
+        };
+        for section in self.rest.flatten() {
             match section.lookup(pc) {
-                Ok(found) => return Ok(found),
                 Err(LookupError::NoFunction) => {}
                 Err(other) => reason = other,
+                found => return found,
             }
         }
         Err(reason)

@@ -1,0 +1,105 @@
+//! AArch64: the registers of a walk. ABI: "Procedure Call Standard for the Arm 64-bit Architecture".
+
+use crate::registers::{self, sealed::Sealed};
+use crate::sframe::Abi;
+
+/// The registers of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Registers {
+    /// `pc`, an address.
+    pub pc: u64,
+    /// `sp`, an address.
+    pub sp: u64,
+    /// `x29`.
+    pub fp: u64,
+    /// `x30`, the link register. Known in the innermost and in interrupted frames.
+    pub lr: Option<u64>,
+    /// The bits of an address that pointer authentication uses, the same for all frames; 0: none.
+    pub authentication_bits: u64,
+}
+
+/// Bit 55 of a virtual address tells the two halves of the address space apart (Arm Architecture Reference Manual,
+/// D8.1 "Address translation"); pointer authentication leaves it alone.
+const HALF: u64 = 1 << 55;
+
+impl Registers {
+    /// The registers of the innermost or an interrupted frame, without pointer authentication.
+    #[must_use]
+    pub const fn new(pc: u64, sp: u64, fp: u64, lr: u64) -> Self {
+        Self {
+            pc,
+            sp,
+            fp,
+            lr: Some(lr),
+            authentication_bits: 0,
+        }
+    }
+
+    /// The same with return addresses that may carry an authentication code in `bits`: those above the virtual
+    /// address size, bit 55 left out (48-bit addresses without tags: `0xff7f_0000_0000_0000`).
+    #[must_use]
+    pub const fn with_authentication_bits(mut self, bits: u64) -> Self {
+        self.authentication_bits = bits & !HALF;
+        self
+    }
+}
+
+impl Sealed for Registers {}
+
+impl registers::Registers for Registers {
+    // The processor faults on an access through a misaligned sp (SCTLR_ELx.SA).
+    const CFA_ALIGNMENT: u64 = 16;
+    const RECORD_IS_TOP_OF_FRAME: bool = false;
+
+    fn accepts(abi: Abi) -> bool {
+        matches!(abi, Abi::AArch64Little | Abi::AArch64Big)
+    }
+
+    fn pc(&self) -> u64 {
+        self.pc
+    }
+
+    fn sp(&self) -> u64 {
+        self.sp
+    }
+
+    fn fp(&self) -> u64 {
+        self.fp
+    }
+
+    fn other(&self, register: u32) -> Option<u64> {
+        match register {
+            30 => self.lr,
+            _ => None,
+        }
+    }
+
+    fn link(&self) -> Option<u64> {
+        self.lr
+    }
+
+    fn sp_at(cfa: u64) -> u64 {
+        cfa
+    }
+
+    /// By mask, as `xpaci` does it: zeros in the lower half of the address space, ones in the upper.
+    fn strip(&self, address: u64) -> u64 {
+        if address & HALF == 0 {
+            address & !self.authentication_bits
+        } else {
+            address | self.authentication_bits
+        }
+    }
+
+    fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self {
+        Self {
+            pc,
+            sp,
+            fp,
+            lr: None,
+            authentication_bits: self.authentication_bits,
+        }
+    }
+}

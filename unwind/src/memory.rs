@@ -1,0 +1,220 @@
+//! How the stack is read, and the proof that a walk ends.
+
+/// An address range, `start..end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Range {
+    /// First address.
+    pub start: u64,
+    /// First address after the range.
+    pub end: u64,
+}
+
+impl Range {
+    /// The range `start..end`, both addresses.
+    #[must_use]
+    pub const fn new(start: u64, end: u64) -> Self {
+        Self { start, end }
+    }
+
+    /// Whether an object of `size` bytes at `address` lies wholly inside.
+    #[must_use]
+    pub const fn holds(&self, address: u64, size: u64) -> bool {
+        match address.checked_add(size) {
+            Some(end) => self.start <= address && end <= self.end,
+            None => false,
+        }
+    }
+
+    /// Whether a stack pointer may have this value while the stack is `self`: its end means empty.
+    #[must_use]
+    pub const fn holds_stack_pointer(&self, sp: u64) -> bool {
+        self.start <= sp && sp <= self.end
+    }
+}
+
+/// The memory that a walk may read: this machine's stacks, another task's, a core dump's.
+///
+/// Implemented for `Fn(u64) -> Option<u64>` closures, which suits tests and dumps. On a live machine use [`Stacks`].
+pub trait Memory {
+    /// The 8-byte word at `address`, in the target's byte order; `None` when it must not or cannot be read.
+    fn read_u64(&self, address: u64) -> Option<u64>;
+
+    /// The walk wants to go on from a stack pointer `from` to `to`: may it? Everything below `to` is done with.
+    ///
+    /// A walk ends because this allows only finitely many steps. As written here: upwards only.
+    fn advance(&mut self, from: u64, to: u64) -> bool {
+        from < to
+    }
+
+    /// Whether a walk may start at the stack pointer `sp`.
+    fn enter(&mut self, sp: u64) -> bool {
+        let _ = sp;
+        true
+    }
+
+    /// Whether `sp` is where a stack begins, so that the outermost function's frame may lie there.
+    fn is_base(&self, sp: u64) -> bool {
+        let _ = sp;
+        true
+    }
+}
+
+impl<F: Fn(u64) -> Option<u64>> Memory for F {
+    fn read_u64(&self, address: u64) -> Option<u64> {
+        self(address)
+    }
+}
+
+/// Bounded stacks: ranges declared up front. A word is read only if it lies wholly inside one of them, each range is
+/// entered at most once, and inside a range the walk only goes up.
+///
+/// That is the proof of termination: a walk takes at most as many steps as the ranges have words. The rule is that of
+/// Linux on arm64 ("consume once"). An order in which stacks may follow each other was rejected: it has to be kept
+/// up to date, and does not make the bound any smaller.
+#[derive(Clone, Copy, Debug)]
+pub struct Stacks<'a, R> {
+    ranges: &'a [Range],
+    /// One bit a range: it was left, or never entered but passed over. Bit `n` is range `n`.
+    left: u64,
+    /// The range the walk is in, and its bit.
+    current: Option<(Range, u64)>,
+    read: R,
+}
+
+/// Most ranges that [`Stacks`] takes; more are never entered, and a walk that comes to one of them ends there.
+pub const MAX_STACKS: usize = 64;
+
+impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
+    /// Stacks in `ranges`, at most [`MAX_STACKS`], read by `read`, which is only called for words inside them.
+    #[must_use]
+    pub const fn new(ranges: &'a [Range], read: R) -> Self {
+        Self {
+            ranges,
+            left: 0,
+            current: None,
+            read,
+        }
+    }
+
+    /// The ranges a word may be read from, with their bits: what is left of the current one, and those never entered.
+    fn open(&self) -> impl Iterator<Item = (Range, u64)> + use<'a, '_, R> {
+        let whole = self.ranges.iter().zip(0..MAX_STACKS as u32);
+        whole
+            .map(|(range, index)| (*range, 1_u64.wrapping_shl(index)))
+            .filter(|(_, bit)| self.left & bit == 0)
+            .map(|(range, bit)| match self.current {
+                Some((rest, current)) if current == bit => (rest, bit),
+                _ => (range, bit),
+            })
+    }
+
+    /// Makes what lies above `sp` in an open range the current one. Of two stacks that touch at `sp`, the one that
+    /// `sp` empties: a caller's stack pointer lies right above words that were just read.
+    fn go_to(&mut self, sp: u64) -> bool {
+        let holding = || {
+            self.open()
+                .filter(|(range, _)| range.holds_stack_pointer(sp))
+        };
+        let Some((range, bit)) = holding()
+            .find(|(range, _)| range.start < sp)
+            .or_else(|| holding().next())
+        else {
+            return false;
+        };
+        if let Some((_, current)) = self.current
+            && current != bit
+        {
+            self.left |= current;
+        }
+        self.current = Some((Range::new(sp, range.end), bit));
+        true
+    }
+}
+
+impl<R: Fn(u64) -> Option<u64>> Memory for Stacks<'_, R> {
+    fn read_u64(&self, address: u64) -> Option<u64> {
+        self.open()
+            .any(|(range, _)| range.holds(address, 8))
+            .then(|| (self.read)(address))?
+    }
+
+    fn advance(&mut self, from: u64, to: u64) -> bool {
+        match self.current {
+            Some((rest, bit)) if rest.holds_stack_pointer(to) => {
+                // Standing still would be a step without progress.
+                let up = from < to;
+                if up {
+                    self.current = Some((Range::new(to, rest.end), bit));
+                }
+                up
+            }
+            _ => self.go_to(to),
+        }
+    }
+
+    fn enter(&mut self, sp: u64) -> bool {
+        self.go_to(sp)
+    }
+
+    fn is_base(&self, sp: u64) -> bool {
+        self.current.is_some_and(|(rest, _)| rest.end == sp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every word holds its own address.
+    fn stacks(ranges: &[Range]) -> Stacks<'_, impl Fn(u64) -> Option<u64>> {
+        Stacks::new(ranges, Some)
+    }
+
+    #[test]
+    fn a_word_is_read_only_wholly_inside_a_range() {
+        let ranges = [
+            Range::new(0x1000, 0x1010),
+            Range::new(u64::MAX - 8, u64::MAX),
+        ];
+        let memory = stacks(&ranges);
+        assert_eq!(memory.read_u64(0x1008), Some(0x1008));
+        for outside in [0xfff, 0x1009, 0x1010, 0, u64::MAX, u64::MAX - 7] {
+            assert_eq!(memory.read_u64(outside), None, "{outside:#x}");
+        }
+    }
+
+    #[test]
+    fn the_walk_only_goes_up_and_enters_a_range_once() {
+        let ranges = [Range::new(0x1000, 0x2000), Range::new(0x5000, 0x6000)];
+        let mut memory = stacks(&ranges);
+        assert!(memory.enter(0x5800));
+        assert_eq!(memory.read_u64(0x57f8), None, "below the stack pointer");
+        assert!(memory.advance(0x5800, 0x5900));
+        assert!(!memory.advance(0x5900, 0x5900), "standing still");
+        assert!(!memory.advance(0x5900, 0x5800), "back");
+        assert!(memory.advance(0x5900, 0x1800), "the other stack");
+        assert!(!memory.advance(0x1800, 0x5a00), "left for good");
+        assert_eq!(memory.read_u64(0x5a00), None);
+        assert!(memory.advance(0x1800, 0x2000));
+        assert!(memory.is_base(0x2000));
+    }
+
+    #[test]
+    fn on_a_border_the_emptied_stack_is_meant() {
+        let ranges = [Range::new(0x2000, 0x3000), Range::new(0x1000, 0x2000)];
+        let mut memory = stacks(&ranges);
+        assert!(memory.enter(0x2000));
+        assert!(memory.is_base(0x2000));
+    }
+
+    #[test]
+    fn more_ranges_than_bits_are_not_entered() {
+        let ranges: [Range; 65] = core::array::from_fn(|index| {
+            let start = (index as u64 + 1) * 0x1000;
+            Range::new(start, start + 0x800)
+        });
+        assert!(stacks(&ranges).enter(64 * 0x1000 + 8));
+        assert!(!stacks(&ranges).enter(65 * 0x1000 + 8));
+    }
+}

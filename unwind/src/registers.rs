@@ -1,0 +1,56 @@
+//! What a walk knows of a frame's registers, for every architecture alike.
+
+use core::fmt::Debug;
+
+use crate::sframe::{Abi, Base};
+
+/// The registers of one frame. Implemented for the three architectures that SFrame describes, and for no other type.
+pub trait Registers: Copy + Debug + sealed::Sealed {
+    /// A canonical frame address is a multiple of this many bytes.
+    const CFA_ALIGNMENT: u64;
+
+    /// Whether a frame record (saved frame pointer and return address) ends where the caller's stack begins. It does on
+    /// x86-64, where `call` and `push` make it; on AArch64 it lies anywhere in the frame.
+    const RECORD_IS_TOP_OF_FRAME: bool;
+
+    /// Whether a table for `abi` describes this architecture.
+    fn accepts(abi: Abi) -> bool;
+
+    /// The program counter, an address.
+    fn pc(&self) -> u64;
+
+    /// The stack pointer, an address.
+    fn sp(&self) -> u64;
+
+    /// The frame pointer: an address, or whatever a function without one keeps there.
+    fn fp(&self) -> u64;
+
+    /// The value of another register by its DWARF number, as far as it is known.
+    fn other(&self, register: u32) -> Option<u64>;
+
+    /// The link register, where the architecture has one and its value is known.
+    fn link(&self) -> Option<u64>;
+
+    /// The caller's stack pointer when the canonical frame address is `cfa`.
+    fn sp_at(cfa: u64) -> u64;
+
+    /// A return address without its pointer authentication code.
+    fn strip(&self, address: u64) -> u64;
+
+    /// The caller's registers: these three, and nothing known of the others.
+    fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self;
+}
+
+/// The value of a rule's base, except the CFA.
+pub(crate) fn base_value<R: Registers>(registers: &R, base: Base) -> Option<u64> {
+    match base {
+        Base::StackPointer => Some(registers.sp()),
+        Base::FramePointer => Some(registers.fp()),
+        Base::Register(number) => registers.other(number),
+        Base::Cfa => None,
+    }
+}
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}

@@ -1,0 +1,138 @@
+//! The text of a report. One line a frame, the same columns for every architecture; scripts may rely on it, and it
+//! only grows at the end of a line.
+//!
+//! ```text
+//! frame   = number ": " address " " letter [ " " name "+" offset "/" size ]
+//! number  = at least four characters, right-aligned, decimal, from 0
+//! address = "0x" 16 hexadecimal digits
+//! letter  = "p" exact | "r" return address | "f" by frame pointer | "l" by link register | "?" found by scanning
+//! offset, size = "0x" hexadecimal digits, bytes; the offset is that of the address, also where the name is that of
+//!                the call before it
+//! trap    = "   ----- " words " -----", before the frame that was interrupted
+//! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames"
+//! verdict = "complete" | "outermost function reached" | "incomplete: " reason
+//! doubt   = ", from frame " number " on " ( "by frame pointer" | "by link register" | "by scanning" )
+//!           " (" reason ")"
+//! ```
+
+use core::fmt::{self, Display, Write};
+
+use crate::memory::Memory;
+use crate::registers::Registers;
+use crate::symbols::SymbolTable;
+use crate::text;
+use crate::walk::{Doubt, End, Frame, Frames, How};
+
+/// A backtrace as text: walks as it writes, so that an address is on the wire before its name is looked up.
+#[derive(Clone, Debug)]
+pub struct Backtrace<'a, R, M> {
+    frames: Frames<'a, R, M>,
+    symbols: Option<SymbolTable<'a>>,
+}
+
+impl<'a, R: Registers, M: Memory> Backtrace<'a, R, M> {
+    /// The frames that `frames` has yet to give, with names from `symbols`.
+    pub const fn new(frames: Frames<'a, R, M>, symbols: Option<SymbolTable<'a>>) -> Self {
+        Self { frames, symbols }
+    }
+
+    /// Writes a line a frame and the end line, and returns why the walk ended.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(mut self, out: &mut (impl Write + ?Sized)) -> Result<End, fmt::Error> {
+        let mut number = self.frames.found();
+        for frame in self.frames.by_ref() {
+            if frame.how == How::TrapFrame {
+                out.write_str("   ----- interrupted -----\n")?;
+            }
+            write_frame(out, number, &frame, self.symbols.as_ref())?;
+            out.write_str("\n")?;
+            number = number.wrapping_add(1);
+        }
+        // The iterator has ended, so the reason is there.
+        let end = self.frames.end().unwrap_or(End::Limit);
+        write_end(out, end, self.frames.doubt(), number)?;
+        Ok(end)
+    }
+}
+
+impl<R: Registers, M: Memory + Clone> Display for Backtrace<'_, R, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.clone().write(f).map(|_| ())
+    }
+}
+
+/// Writes a frame's line, without the line's end.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_frame(
+    out: &mut (impl Write + ?Sized),
+    number: u32,
+    frame: &Frame,
+    symbols: Option<&SymbolTable<'_>>,
+) -> fmt::Result {
+    text::padded_decimal(out, u64::from(number), 4)?;
+    out.write_str(": ")?;
+    text::hex(out, frame.pc, 16)?;
+    out.write_str(" ")?;
+    out.write_char(frame.letter())?;
+    let Some(symbol) = symbols.and_then(|symbols| symbols.function_at(frame.lookup_pc())) else {
+        return Ok(());
+    };
+    out.write_str(" ")?;
+    out.write_str(symbol.name)?;
+    out.write_str("+")?;
+    text::hex(out, frame.pc.wrapping_sub(symbol.start), 1)?;
+    out.write_str("/")?;
+    text::hex(out, u64::from(symbol.size), 1)
+}
+
+/// Writes the line that ends a report, with the line's end.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_end(
+    out: &mut (impl Write + ?Sized),
+    end: End,
+    doubt: Option<Doubt>,
+    count: u32,
+) -> fmt::Result {
+    out.write_str("end of backtrace: ")?;
+    match end {
+        End::Complete => out.write_str("complete")?,
+        End::Outermost => out.write_str("outermost function reached")?,
+        reason => {
+            out.write_str("incomplete: ")?;
+            reason.write(out)?;
+        }
+    }
+    if let Some(doubt) = doubt {
+        out.write_str(", from frame ")?;
+        text::decimal(out, u64::from(doubt.frame))?;
+        out.write_str(match doubt.how {
+            How::FramePointer => " on by frame pointer",
+            How::LinkRegister => " on by link register",
+            _ => " on by scanning",
+        })?;
+        if doubt.reason != end {
+            out.write_str(" (")?;
+            doubt.reason.write(out)?;
+            out.write_str(")")?;
+        }
+    }
+    out.write_str(", ")?;
+    text::decimal(out, u64::from(count))?;
+    out.write_str(" frames\n")
+}
+
+/// Writes bytes as hexadecimal digits, two each: a build id.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_bytes(out: &mut (impl Write + ?Sized), bytes: &[u8]) -> fmt::Result {
+    bytes
+        .iter()
+        .try_for_each(|&byte| text::plain_hex(out, u64::from(byte), 2))
+}

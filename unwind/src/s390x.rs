@@ -1,0 +1,92 @@
+//! s390x: the registers of a walk, for dumps looked at on a host. ABI: "ELF Application Binary Interface, s390x
+//! Supplement".
+
+use crate::registers::{self, sealed::Sealed};
+use crate::sframe::{Abi, format::S390X_CFA_ADJUSTMENT};
+
+/// The registers of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Registers {
+    /// The instruction address of the PSW.
+    pub pc: u64,
+    /// `r15`, an address.
+    pub sp: u64,
+    /// `r11`.
+    pub fp: u64,
+    /// `r14`, the link register. Known in the innermost and in interrupted frames.
+    pub lr: Option<u64>,
+    /// DWARF registers 16 to 31 (the floating-point registers, in DWARF's order), where leaf functions keep `r11`
+    /// and `r14`. Known in interrupted frames at most.
+    pub floating: Option<[u64; 16]>,
+}
+
+impl Registers {
+    /// The registers of the innermost or an interrupted frame; floating-point registers unknown.
+    #[must_use]
+    pub const fn new(pc: u64, sp: u64, fp: u64, lr: u64) -> Self {
+        Self {
+            pc,
+            sp,
+            fp,
+            lr: Some(lr),
+            floating: None,
+        }
+    }
+}
+
+impl Sealed for Registers {}
+
+impl registers::Registers for Registers {
+    const CFA_ALIGNMENT: u64 = 8;
+    const RECORD_IS_TOP_OF_FRAME: bool = false;
+
+    fn accepts(abi: Abi) -> bool {
+        abi == Abi::S390x
+    }
+
+    fn pc(&self) -> u64 {
+        self.pc
+    }
+
+    fn sp(&self) -> u64 {
+        self.sp
+    }
+
+    fn fp(&self) -> u64 {
+        self.fp
+    }
+
+    fn other(&self, register: u32) -> Option<u64> {
+        match register {
+            14 => self.lr,
+            _ => {
+                let index = usize::try_from(register.checked_sub(16)?).ok()?;
+                self.floating.as_ref()?.get(index).copied()
+            }
+        }
+    }
+
+    fn link(&self) -> Option<u64> {
+        self.lr
+    }
+
+    fn sp_at(cfa: u64) -> u64 {
+        cfa.wrapping_sub(S390X_CFA_ADJUSTMENT.cast_unsigned())
+    }
+
+    fn strip(&self, address: u64) -> u64 {
+        address
+    }
+
+    fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self {
+        Self {
+            pc,
+            sp,
+            fp,
+            lr: None,
+            floating: None,
+        }
+    }
+}

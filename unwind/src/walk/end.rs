@@ -1,0 +1,118 @@
+//! Why a walk ended.
+
+use core::fmt;
+
+use crate::sframe::{Abi, LookupError, ParseError};
+use crate::text;
+
+/// Why there is no further frame. Only [`Self::Complete`] vouches for the whole list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum End {
+    /// The outermost function was reached, its frame lies at the base of its stack, and every step was by table.
+    Complete,
+    /// The outermost function was reached at the base of its stack, but not every step was by table:
+    /// [`Frames::doubt`](super::Frames::doubt).
+    Outermost,
+    /// The outermost function was reached with its stack pointer at this address, where no declared stack begins.
+    NotAtBase(u64),
+    /// There are no tables that can be used.
+    NoTables(ParseError),
+    /// The table has no usable row for this address.
+    NoRow(u64, LookupError),
+    /// The table is for another architecture than the registers.
+    WrongAbi(Abi),
+    /// The program counter, this address, is not in any code.
+    BadPc(u64),
+    /// The return address found, this one, is not in any code.
+    BadReturnAddress(u64),
+    /// The stack pointer, this address, is in none of the declared stacks.
+    NoStack(u64),
+    /// The word at this address lies in no declared stack, or could not be read.
+    Unreadable(u64),
+    /// The caller's frame would not lie above this one: its stack pointer would be this address.
+    NotAdvancing(u64),
+    /// The canonical frame address, this one, is not aligned as the ABI asks.
+    Misaligned(u64),
+    /// A rule needs the register with this DWARF number, whose value is no longer known.
+    RegisterLost(u32),
+    /// A rule needs the stack pointer, which a step by frame pointer left unknown.
+    StackPointerLost,
+    /// A rule counts from a canonical frame address that is not there.
+    NoCfa,
+    /// The return address is in the link register, whose value is no longer known.
+    LinkRegisterLost,
+    /// A trap or signal frame that the table does not describe, with its stack pointer at this address. Who knows its
+    /// layout can go on: [`Frames::resume_at`](super::Frames::resume_at).
+    TrapFrame(u64),
+    /// As many frames as were asked for.
+    Limit,
+}
+
+impl End {
+    /// Whether every caller is in the list, by table.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        matches!(self, Self::Complete)
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
+    }
+}
+
+impl End {
+    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
+    pub(crate) fn write(&self, f: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
+        let mut at = |before: &str, address: u64, after: &str| {
+            f.write_str(before)?;
+            text::hex(f, address, 16)?;
+            f.write_str(after)
+        };
+        match *self {
+            Self::Complete => f.write_str("complete"),
+            Self::Outermost => f.write_str("outermost function reached"),
+            Self::NotAtBase(sp) => at(
+                "outermost function reached with sp ",
+                sp,
+                ", where no stack begins",
+            ),
+            Self::NoTables(error) => {
+                f.write_str("no .sframe table: ")?;
+                error.write(f)
+            }
+            Self::NoRow(pc, error) => {
+                at("no row for ", pc, ": ")?;
+                error.write(f)
+            }
+            Self::WrongAbi(_) => f.write_str("the .sframe table is for another architecture"),
+            Self::BadPc(0) => f.write_str("the program counter is null"),
+            Self::BadPc(pc) => at("the program counter ", pc, " is not in any code"),
+            Self::BadReturnAddress(0) => f.write_str("the return address is null"),
+            Self::BadReturnAddress(pc) => at("the return address ", pc, " is not in any code"),
+            Self::NoStack(sp) => at("the stack pointer ", sp, " is outside every stack"),
+            Self::Unreadable(address) => at("the stack word at ", address, " is out of bounds"),
+            Self::NotAdvancing(sp) => at("the caller's stack pointer ", sp, " would not be above"),
+            Self::Misaligned(cfa) => at("the frame address ", cfa, " is misaligned"),
+            Self::RegisterLost(number) => {
+                f.write_str("a rule needs register ")?;
+                text::decimal(f, u64::from(number))?;
+                f.write_str(", which is not known here")
+            }
+            Self::StackPointerLost => {
+                f.write_str("a rule needs the stack pointer, which is not known here")
+            }
+            Self::NoCfa => f.write_str("a rule needs a frame address that is not there"),
+            Self::LinkRegisterLost => {
+                f.write_str("a rule needs the link register, which is not known here")
+            }
+            Self::TrapFrame(sp) => at("a trap frame of unknown layout at ", sp, ""),
+            Self::Limit => f.write_str("as many frames as asked for"),
+        }
+    }
+}
+
+impl core::error::Error for End {}

@@ -1,0 +1,77 @@
+//! One frame of a walk.
+
+/// What a frame's program counter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum FrameKind {
+    /// The next instruction to run: the innermost frame, or one that was interrupted.
+    Exact,
+    /// The instruction after a call.
+    ReturnAddress,
+}
+
+/// How a frame was found, from the most to the least trustworthy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum How {
+    /// The walk was started with it.
+    Given,
+    /// By a row of the table.
+    SFrame,
+    /// From the registers that a trap saved.
+    TrapFrame,
+    /// The callee has no usable row: by the frame record at the frame pointer.
+    FramePointer,
+    /// The callee has no usable row, or is no code at all: by the link register or, on x86-64, the return address
+    /// that a call has just pushed.
+    LinkRegister,
+    /// A word of the stack that could be a return address. May be left over from a call long done.
+    Scan,
+}
+
+/// A frame: one function activation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Frame {
+    /// The program counter, an address; of kind [`Self::kind`].
+    pub pc: u64,
+    /// The canonical frame address, when the frame has a row: the caller's stack pointer right before the call
+    /// (plus 160 on s390x).
+    pub cfa: Option<u64>,
+    /// What [`Self::pc`] is.
+    pub kind: FrameKind,
+    /// How the frame was found.
+    pub how: How,
+}
+
+impl Frame {
+    /// The address to look the frame up by, in tables and for names.
+    #[must_use]
+    pub const fn lookup_pc(&self) -> u64 {
+        lookup_pc(self.pc, self.kind)
+    }
+
+    /// The letter of the frame in a report: `p` exact, `r` return address, `f` by frame pointer, `l` by link
+    /// register, `?` found by scanning.
+    #[must_use]
+    pub const fn letter(&self) -> char {
+        match (self.how, self.kind) {
+            (How::Scan, _) => '?',
+            (How::LinkRegister, _) => 'l',
+            (How::FramePointer, _) => 'f',
+            (_, FrameKind::Exact) => 'p',
+            (_, FrameKind::ReturnAddress) => 'r',
+        }
+    }
+}
+
+/// A return address is looked up one byte before: a call may be its function's last instruction, and rows may change
+/// right behind it. An exact address is looked up as it is. The only place that says so.
+pub(crate) const fn lookup_pc(pc: u64, kind: FrameKind) -> u64 {
+    match kind {
+        FrameKind::Exact => pc,
+        FrameKind::ReturnAddress => pc.wrapping_sub(1),
+    }
+}

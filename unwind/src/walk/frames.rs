@@ -1,0 +1,431 @@
+//! The walk.
+
+use bitflags::bitflags;
+use core::iter::FusedIterator;
+
+use crate::memory::{Memory, Range};
+use crate::registers::Registers;
+use crate::sframe::{Function, LookupError, Row, Tables};
+use crate::walk::frame::lookup_pc;
+use crate::walk::step::{Callee, read};
+use crate::walk::{End, Frame, FrameKind, How};
+
+bitflags! {
+    /// Ways to go on where no row leads further. Each frame found so is marked in its [`How`], and the end of the
+    /// walk does not say complete.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Fallbacks: u8 {
+        /// The link register or, on x86-64, the word on top of the stack: for the innermost or an interrupted frame
+        /// whose code has no rows, or is no code (a call through a bad pointer).
+        const LINK_REGISTER = 1;
+        /// The frame record at the frame pointer.
+        const FRAME_POINTER = 2;
+        /// Last: every word of the stack that could be a return address.
+        const SCAN = 4;
+    }
+}
+
+#[cfg(feature = "defmt")]
+impl defmt::Format for Fallbacks {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "Fallbacks({=u8:#b})", self.bits());
+    }
+}
+
+/// Most candidates that a scan lists, and most words it looks at.
+const SCAN_FRAMES: u32 = 32;
+const SCAN_WORDS: u32 = 4096;
+
+/// Where the first frame that was not found by table came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Doubt {
+    /// The frame's number, from 0.
+    pub frame: u32,
+    /// How it was found.
+    pub how: How,
+    /// Why not by table.
+    pub reason: End,
+}
+
+/// The frames from some registers outwards: an iterator. After its last frame, [`Self::end`] says why it was the last.
+///
+/// No step changes anything before it has wholly succeeded, so frames already found are never lost, and where no row
+/// leads further the [`Fallbacks`] start from an intact state.
+#[derive(Clone, Debug)]
+pub struct Frames<'a, R, M> {
+    tables: Tables<'a>,
+    text: &'a [Range],
+    memory: M,
+    /// The first stack pointer lies in a stack.
+    on_stack: bool,
+    fallbacks: Fallbacks,
+    limit: u32,
+    callee: Callee<R>,
+    how: How,
+    /// The row of the frame that was yielded last; its function is a trap frame.
+    row: Result<(Row, bool), End>,
+    count: u32,
+    doubt: Option<Doubt>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// The next frame is `callee`.
+    Found,
+    /// The next frame is the caller of `callee`.
+    Stepping,
+    /// The next frame is a word at or after this address; so many candidates and words are left.
+    Scanning {
+        at: u64,
+        frames: u32,
+        words: u32,
+        reason: End,
+    },
+    Ended(End),
+}
+
+impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
+    /// The frames from `registers` outwards: the exact registers of some instruction that runs, was interrupted, or
+    /// failed. With all fallbacks.
+    pub fn new(tables: Tables<'a>, registers: R, mut memory: M) -> Self {
+        let on_stack = memory.enter(registers.sp());
+        Self {
+            tables,
+            text: &[],
+            memory,
+            on_stack,
+            fallbacks: Fallbacks::all(),
+            limit: u32::MAX,
+            callee: Callee {
+                registers,
+                exact: true,
+                sp_known: true,
+            },
+            how: How::Given,
+            row: Err(End::Limit),
+            count: 0,
+            doubt: None,
+            state: State::Found,
+        }
+    }
+
+    /// Says where code lies: all of it, as several ranges where that is so. A return address outside is not followed.
+    /// Without this, code is what the tables have functions for.
+    #[must_use]
+    pub const fn text(mut self, text: &'a [Range]) -> Self {
+        self.text = text;
+        self
+    }
+
+    /// Takes the first program counter for a return address: that of a task which gave up its processor by a call.
+    #[must_use]
+    pub const fn from_call(mut self) -> Self {
+        self.callee.exact = false;
+        self
+    }
+
+    /// Allows these fallbacks only.
+    #[must_use]
+    pub const fn fallbacks(mut self, fallbacks: Fallbacks) -> Self {
+        self.fallbacks = fallbacks;
+        self
+    }
+
+    /// Stops after `frames` frames.
+    #[must_use]
+    pub const fn limit(mut self, frames: u32) -> Self {
+        self.limit = frames;
+        self
+    }
+
+    /// Why there is no further frame; `None` before the last one was taken.
+    pub const fn end(&self) -> Option<End> {
+        match self.state {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// How many frames there were so far.
+    pub const fn found(&self) -> u32 {
+        self.count
+    }
+
+    /// The first frame that was not found by table, and why.
+    pub const fn doubt(&self) -> Option<Doubt> {
+        self.doubt
+    }
+
+    /// The registers of the frame that was yielded last, as far as a walk knows them.
+    pub const fn registers(&self) -> &R {
+        &self.callee.registers
+    }
+
+    /// After [`End::TrapFrame`]: goes on from the registers that the trap saved. `false`, and the end stays, when the
+    /// walk ended for another reason or the stack pointer lies where the walk has been.
+    pub fn resume_at(&mut self, registers: R) -> bool {
+        let from = self.callee.registers.sp();
+        let resumes = matches!(self.state, State::Ended(End::TrapFrame(_)))
+            && self.memory.advance(from, registers.sp());
+        if resumes {
+            self.find(registers, true, How::TrapFrame);
+            self.state = State::Found;
+        }
+        resumes
+    }
+
+    /// Makes a frame the current one.
+    fn find(&mut self, registers: R, exact: bool, how: How) {
+        self.callee = Callee {
+            registers,
+            exact,
+            sp_known: true,
+        };
+        self.how = how;
+    }
+
+    fn kind(&self) -> FrameKind {
+        if self.callee.exact {
+            FrameKind::Exact
+        } else {
+            FrameKind::ReturnAddress
+        }
+    }
+
+    /// Looks the current frame's row up, and hands the frame out.
+    fn yield_frame(&mut self) -> Option<Frame> {
+        if self.count >= self.limit {
+            return self.stop(End::Limit);
+        }
+        self.count = self.count.wrapping_add(1);
+        self.state = State::Stepping;
+        let (pc, kind) = (self.callee.registers.pc(), self.kind());
+        self.row = self.row_at(lookup_pc(pc, kind));
+        let cfa = self
+            .row
+            .and_then(|(row, _)| self.callee.cfa(&row, &self.memory));
+        Some(Frame {
+            pc,
+            cfa: cfa.ok(),
+            kind,
+            how: self.how,
+        })
+    }
+
+    fn row_at(&self, pc: u64) -> Result<(Row, bool), End> {
+        let section = self.tables.first().map_err(End::NoTables)?;
+        if !R::accepts(section.abi()) {
+            return Err(End::WrongAbi(section.abi()));
+        }
+        let found = self.tables.lookup(pc);
+        match found {
+            Ok((function, row)) => Ok((row, Function::is_signal_frame(&function))),
+            Err(LookupError::NoRows { signal: true }) => {
+                Err(End::TrapFrame(self.callee.registers.sp()))
+            }
+            Err(LookupError::NoFunction) if !self.is_code(pc) => Err(End::BadPc(pc)),
+            Err(error) => Err(End::NoRow(pc, error)),
+        }
+    }
+
+    /// Whether `pc` lies in code, as far as is known.
+    fn is_code(&self, pc: u64) -> bool {
+        if self.text.is_empty() {
+            self.tables.function_at(pc).is_some()
+        } else {
+            self.text.iter().any(|range| range.holds(pc, 1))
+        }
+    }
+
+    /// Whether `address` can be a return address: the call before it lies in code.
+    fn is_return_address(&self, address: u64) -> bool {
+        self.is_code(lookup_pc(address, FrameKind::ReturnAddress))
+    }
+
+    fn stop(&mut self, end: End) -> Option<Frame> {
+        self.state = State::Ended(end);
+        None
+    }
+
+    /// The caller by the current frame's row.
+    fn step_by_row(&mut self) -> Result<(), End> {
+        let sp = self.callee.registers.sp();
+        let (row, trap) = self.row?;
+        if !self.on_stack {
+            return Err(End::NoStack(sp));
+        }
+        let caller = match self.callee.caller(&row, &self.memory) {
+            Err(End::Outermost) if self.callee.sp_known && !self.memory.is_base(sp) => {
+                return Err(End::NotAtBase(sp));
+            }
+            other => other?,
+        };
+        // What lies outside the declared code is not followed; without declared code the next look-up will tell.
+        let pc = caller.pc();
+        let fits = match (trap, self.text.is_empty()) {
+            (true, _) => true,
+            (false, true) => pc != 0,
+            (false, false) => self.is_return_address(pc),
+        };
+        if !fits {
+            return Err(End::BadReturnAddress(pc));
+        }
+        // Only a leaf's caller can have the same stack pointer; a trap has stored something. Without this rule a damaged
+        // table could make a trap frame its own caller for ever.
+        let leaf = self.callee.exact && !trap && caller.sp() == sp;
+        if !leaf && !self.memory.advance(sp, caller.sp()) {
+            return Err(End::NotAdvancing(caller.sp()));
+        }
+        let how = if trap { How::TrapFrame } else { How::SFrame };
+        self.find(caller, trap, how);
+        Ok(())
+    }
+
+    /// The caller by the link register, or by the word that a call has pushed. Only where that is likely to be the return
+    /// address still: a call through a bad pointer, or an innermost function that no table describes.
+    fn step_by_link(&mut self, reason: End) -> Option<How> {
+        let registers = self.callee.registers;
+        let undescribed = match reason {
+            End::BadPc(_) => false,
+            End::NoRow(_, LookupError::NoFunction) => true,
+            _ => return None,
+        };
+        if !self.fallbacks.contains(Fallbacks::LINK_REGISTER) || !self.callee.exact {
+            return None;
+        }
+        let sp = registers.sp();
+        let (return_address, caller_sp) = match registers.link() {
+            Some(link) => (link, sp),
+            None if R::RECORD_IS_TOP_OF_FRAME => (self.memory.read_u64(sp)?, sp.checked_add(8)?),
+            None => return None,
+        };
+        let pc = registers.strip(return_address);
+        // An undescribed function that is no leaf has overwritten it, with an address of its own.
+        let described = || {
+            let call = lookup_pc(pc, FrameKind::ReturnAddress);
+            self.tables.function_at(call).is_some()
+        };
+        if !self.is_return_address(pc)
+            || (undescribed && !described())
+            || (caller_sp != sp && !self.memory.advance(sp, caller_sp))
+        {
+            return None;
+        }
+        let caller = registers.caller(pc, caller_sp, registers.fp());
+        self.find(caller, false, How::LinkRegister);
+        Some(How::LinkRegister)
+    }
+
+    /// The caller by the frame record at the frame pointer: saved frame pointer, return address.
+    fn step_by_record(&mut self) -> Option<How> {
+        let registers = self.callee.registers;
+        let (sp, fp) = (registers.sp(), registers.fp());
+        let aligned = fp.checked_rem(R::CFA_ALIGNMENT) == Some(0);
+        if !self.fallbacks.contains(Fallbacks::FRAME_POINTER) || !aligned {
+            return None;
+        }
+        let caller_fp = self.memory.read_u64(fp)?;
+        let caller_sp = fp.checked_add(16)?;
+        let pc = registers.strip(self.memory.read_u64(fp.checked_add(8)?)?);
+        if !self.is_return_address(pc) || !self.memory.advance(sp, caller_sp) {
+            return None;
+        }
+        let caller = registers.caller(pc, caller_sp, caller_fp);
+        self.find(caller, false, How::FramePointer);
+        self.callee.sp_known = R::RECORD_IS_TOP_OF_FRAME;
+        Some(How::FramePointer)
+    }
+
+    /// Goes on without a row, for `reason`.
+    fn fall_back(&mut self, reason: End) -> Option<Frame> {
+        match self.step_by_link(reason).or_else(|| self.step_by_record()) {
+            Some(how) => {
+                self.note(how, reason);
+                self.yield_frame()
+            }
+            None if self.fallbacks.contains(Fallbacks::SCAN) => {
+                self.state = State::Scanning {
+                    at: self.callee.registers.sp(),
+                    frames: SCAN_FRAMES,
+                    words: SCAN_WORDS,
+                    reason,
+                };
+                self.scan()
+            }
+            None => self.stop(reason),
+        }
+    }
+
+    /// The next word of the stack that could be a return address. The walk's registers stay where the rows ended:
+    /// a candidate says nothing about where its caller's frame lies.
+    fn scan(&mut self) -> Option<Frame> {
+        let State::Scanning {
+            mut at,
+            frames,
+            mut words,
+            reason,
+        } = self.state
+        else {
+            return None;
+        };
+        while frames > 0 && words > 0 && self.count < self.limit {
+            let Ok(word) = read(&self.memory, at) else {
+                break;
+            };
+            at = at.wrapping_add(8);
+            words = words.wrapping_sub(1);
+            let pc = self.callee.registers.strip(word);
+            if self.is_return_address(pc) {
+                self.note(How::Scan, reason);
+                self.count = self.count.wrapping_add(1);
+                self.state = State::Scanning {
+                    at,
+                    frames: frames.wrapping_sub(1),
+                    words,
+                    reason,
+                };
+                return Some(Frame {
+                    pc,
+                    cfa: None,
+                    kind: FrameKind::ReturnAddress,
+                    how: How::Scan,
+                });
+            }
+        }
+        self.stop(reason)
+    }
+
+    /// Keeps the first departure from the table.
+    fn note(&mut self, how: How, reason: End) {
+        self.doubt = self.doubt.or(Some(Doubt {
+            frame: self.count,
+            how,
+            reason,
+        }));
+    }
+}
+
+impl<R: Registers, M: Memory> Iterator for Frames<'_, R, M> {
+    type Item = Frame;
+
+    fn next(&mut self) -> Option<Frame> {
+        match self.state {
+            State::Found => self.yield_frame(),
+            State::Scanning { .. } => self.scan(),
+            State::Ended(_) => None,
+            State::Stepping => match self.step_by_row() {
+                Ok(()) => self.yield_frame(),
+                Err(End::Outermost) if self.doubt.is_none() => self.stop(End::Complete),
+                Err(end @ (End::Outermost | End::NotAtBase(_) | End::TrapFrame(_))) => {
+                    self.stop(end)
+                }
+                Err(reason) => self.fall_back(reason),
+            },
+        }
+    }
+}
+
+impl<R: Registers, M: Memory> FusedIterator for Frames<'_, R, M> {}

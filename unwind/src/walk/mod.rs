@@ -1,0 +1,10 @@
+//! Walking a stack, frame by frame, outwards.
+
+mod end;
+mod frame;
+mod frames;
+mod step;
+
+pub use end::End;
+pub use frame::{Frame, FrameKind, How};
+pub use frames::{Doubt, Fallbacks, Frames};

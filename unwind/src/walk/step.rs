@@ -1,0 +1,83 @@
+//! One step by a row: from a function's registers to its caller's. Reads, changes nothing.
+
+use crate::memory::Memory;
+use crate::registers::{Registers, base_value};
+use crate::sframe::{Base, Row, Rule};
+use crate::walk::End;
+
+/// A frame that a row is applied to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Callee<R> {
+    pub(crate) registers: R,
+    /// The innermost or an interrupted frame.
+    pub(crate) exact: bool,
+    /// The stack pointer is right, not just a lower bound. It is not after a step by frame pointer on AArch64.
+    pub(crate) sp_known: bool,
+}
+
+impl<R: Registers> Callee<R> {
+    /// The canonical frame address by `row`.
+    pub(crate) fn cfa(&self, row: &Row, memory: &impl Memory) -> Result<u64, End> {
+        let cfa = match row.cfa {
+            Rule::Value { base, offset } => self.address(base, offset, None)?,
+            Rule::Saved { base, offset } => read(memory, self.address(base, offset, None)?)?,
+            // A row without a CFA is an outermost one, and asked for its caller first.
+            Rule::Same | Rule::Undefined => return Err(End::Outermost),
+        };
+        let aligned = cfa.checked_rem(R::CFA_ALIGNMENT) == Some(0);
+        if aligned {
+            Ok(cfa)
+        } else {
+            Err(End::Misaligned(cfa))
+        }
+    }
+
+    /// The caller's registers by `row`. Their program counter is not checked yet.
+    pub(crate) fn caller(&self, row: &Row, memory: &impl Memory) -> Result<R, End> {
+        if row.is_outermost() {
+            return Err(End::Outermost);
+        }
+        let registers = &self.registers;
+        let cfa = self.cfa(row, memory)?;
+        let return_address = match row.return_address {
+            Rule::Undefined => return Err(End::Outermost),
+            Rule::Same => registers.link().ok_or(End::LinkRegisterLost)?,
+            Rule::Value { base, offset } => self.address(base, offset, Some(cfa))?,
+            Rule::Saved { base, offset } => read(memory, self.address(base, offset, Some(cfa))?)?,
+        };
+        let fp = match row.frame_pointer {
+            Rule::Same | Rule::Undefined => registers.fp(),
+            Rule::Value { base, offset } => self.address(base, offset, Some(cfa))?,
+            Rule::Saved { base, offset } => {
+                let slot = self.address(base, offset, Some(cfa))?;
+                // Compilers leave the rule in force after the epilogue's pop: by then the register holds the caller's
+                // value again, and the slot, below the stack pointer, anything.
+                if self.exact && slot < registers.sp() {
+                    registers.fp()
+                } else {
+                    read(memory, slot)?
+                }
+            }
+        };
+        Ok(registers.caller(registers.strip(return_address), R::sp_at(cfa), fp))
+    }
+
+    fn address(&self, base: Base, offset: i64, cfa: Option<u64>) -> Result<u64, End> {
+        let value = match base {
+            Base::Cfa => cfa,
+            Base::StackPointer if !self.sp_known => return Err(End::StackPointerLost),
+            other => base_value(&self.registers, other),
+        };
+        value
+            .map(|value| value.wrapping_add_signed(offset))
+            .ok_or(match base {
+                Base::Register(number) => End::RegisterLost(number),
+                // Not reached: the decoder makes no such row.
+                _ => End::NoCfa,
+            })
+    }
+}
+
+pub(crate) fn read(memory: &impl Memory, address: u64) -> Result<u64, End> {
+    memory.read_u64(address).ok_or(End::Unreadable(address))
+}
