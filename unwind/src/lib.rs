@@ -1,4 +1,51 @@
-//! An SFrame unwinder for kernels.
+//! An SFrame unwinder for kernels: who called whom, from any instruction, on any stack, and why the list ends.
+//!
+//! What you give it:
+//!
+//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]);
+//! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`s390x::Registers`]);
+//! - a way to read the stack ([`Memory`]; on a live machine [`Stacks`], which never reads outside the ranges you name);
+//! - if you have them, the ranges of code ([`Frames::text`]) and a `.symbols` blob ([`symbols::SymbolTable`]).
+//!
+//! What you get: [`Frames`], an iterator, and its [`End`]; or all of it as text, written line by line as the walk goes
+//! ([`report::Backtrace`]).
+//!
+//! What it promises:
+//!
+//! - No allocation, no `unsafe`, no lock, no mutable static, no panic: every function is total on any input.
+//! - No read outside the memory you gave it, and an end after finitely many steps ([`Stacks`] is the proof).
+//! - Frames already found are not lost. A frame that was not found by table is marked in its [`How`], and the end says
+//!   [`End::Complete`] only if every caller up to the base of the last stack was found by table.
+//!
+//! What it does not do: restore callee-saved registers (SFrame does not describe them), catch unwinding, read DWARF.
+//!
+//! ```
+//! use unwind::{End, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
+//!
+//! # let table: [u8; 79] = [
+//! #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
+//! #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
+//! #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
+//! #     1, 0, 0, 0, 0,  0, 0,
+//! #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
+//! # ];
+//! // `table` describes an entry function at 0x1000 and a function at 0x1010 that pushes its frame pointer.
+//! let tables = Tables::new(&table, 0x2000);
+//! // The stack of that function, called from 0x1005: the saved frame pointer and the return address.
+//! let words = [0, 0x1005];
+//! let stack = Range::new(0x8000, 0x8010);
+//! let read = |address| words.get((address as usize - 0x8000) / 8).copied();
+//! let ranges = [stack];
+//! let mut frames = Frames::new(tables, Registers::new(0x1018, 0x8000, 0), Stacks::new(&ranges, read));
+//!
+//! let pcs: Vec<u64> = frames.by_ref().map(|frame| frame.pc).collect();
+//! assert_eq!(pcs, [0x1018, 0x1005]);
+//! assert_eq!(frames.end(), Some(End::Complete));
+//! ```
+//!
+//! # Features
+//!
+//! None by default. `defmt`: the public types implement `defmt::Format`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(

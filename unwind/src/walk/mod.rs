@@ -4,6 +4,8 @@ mod end;
 mod frame;
 mod frames;
 mod step;
+#[cfg(test)]
+mod tests;
 
 pub use end::End;
 pub use frame::{Frame, FrameKind, How};
