@@ -1,1 +1,15 @@
-//! Makes and reads tables.
+//! Makes unwind tables and symbol tables for an image that is already linked, and checks them.
+//!
+//! Compilers emit `.eh_frame`, which describes every instruction, but needs a DWARF interpreter to read. This crate
+//! interprets it once, on the host, and writes down the result: `.sframe` (how to get from a function to its caller) and
+//! `.symbols` (what a function is called), both in the formats of the crate `unwind`, which reads them on the target.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`image`] | opens an ELF file |
+//! | [`cfi`] | `.eh_frame` to [`function::Function`]s with rows |
+
+pub mod architecture;
+pub mod cfi;
+pub mod function;
+pub mod image;

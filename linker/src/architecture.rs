@@ -1,0 +1,123 @@
+//! What differs between architectures, as far as tables are concerned. Nothing else in the crate asks which one it is.
+
+use gimli::{Register, Vendor};
+use unwind::ByteOrder;
+use unwind::sframe::{Abi, Base, Rule, format};
+
+/// An architecture's registers and calling convention, in the terms of DWARF and of SFrame.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Architecture {
+    /// As messages name it.
+    pub name: &'static str,
+    /// As ELF files name it.
+    pub machine: object::Architecture,
+    /// The header's ABI number, which also gives the numbers of the stack and the frame pointer.
+    pub abi: Abi,
+    /// Column of the return address in DWARF's tables.
+    pub return_address: Register,
+    /// Offset from the CFA, in bytes, at which a call leaves the return address; `None` when it leaves it in a register.
+    pub fixed_return_address: Option<i8>,
+    /// Column that tells whether the return address carries a pointer authentication code: constant 1 means it does.
+    pub sign_state: Option<Register>,
+    /// Whose meaning of the vendor opcodes in call frame instructions to take.
+    pub vendor: Vendor,
+}
+
+/// x86-64 with the System V ABI: "DWARF Register Number Mapping" and "The Stack Frame" of its supplement.
+pub static X86_64: Architecture = Architecture {
+    name: "x86-64",
+    machine: object::Architecture::X86_64,
+    abi: Abi::Amd64,
+    return_address: Register(16),
+    fixed_return_address: Some(format::AMD64_RETURN_ADDRESS_OFFSET),
+    sign_state: None,
+    vendor: Vendor::Default,
+};
+
+/// AArch64, little-endian: "DWARF for the Arm 64-bit Architecture", section "DWARF register names".
+pub static AARCH64: Architecture = Architecture {
+    name: "AArch64",
+    machine: object::Architecture::Aarch64,
+    abi: Abi::AArch64Little,
+    return_address: Register(30),
+    fixed_return_address: None,
+    sign_state: Some(Register(34)),
+    vendor: Vendor::AArch64,
+};
+
+/// AArch64, big-endian: as [`AARCH64`].
+pub static AARCH64_BE: Architecture = Architecture {
+    name: "AArch64 (big-endian)",
+    machine: object::Architecture::Aarch64,
+    abi: Abi::AArch64Big,
+    return_address: Register(30),
+    fixed_return_address: None,
+    sign_state: Some(Register(34)),
+    vendor: Vendor::AArch64,
+};
+
+impl Architecture {
+    /// The architecture of an ELF file; `None` for one that no tables can be made for.
+    #[must_use]
+    pub fn of(machine: object::Architecture, big_endian: bool) -> Option<&'static Self> {
+        [&X86_64, &AARCH64, &AARCH64_BE]
+            .into_iter()
+            .find(|known| known.machine == machine && known.is_big_endian() == big_endian)
+    }
+
+    /// The byte order, of data and of tables.
+    #[must_use]
+    pub fn is_big_endian(&self) -> bool {
+        self.abi.byte_order() == ByteOrder::Big
+    }
+
+    /// DWARF number of the stack pointer.
+    #[must_use]
+    pub fn stack_pointer(&self) -> Register {
+        register(self.abi.stack_pointer())
+    }
+
+    /// DWARF number of the frame pointer.
+    #[must_use]
+    pub fn frame_pointer(&self) -> Register {
+        register(self.abi.frame_pointer())
+    }
+
+    /// What a DWARF register stands for in a rule.
+    #[must_use]
+    pub fn base(&self, register: Register) -> Base {
+        if register == self.stack_pointer() {
+            Base::StackPointer
+        } else if register == self.frame_pointer() {
+            Base::FramePointer
+        } else {
+            Base::Register(register.0.into())
+        }
+    }
+
+    /// DWARF number of a rule's base; `None` for the CFA, which is no register.
+    #[must_use]
+    pub fn register(&self, base: Base) -> Option<u32> {
+        match base {
+            Base::StackPointer => Some(self.abi.stack_pointer()),
+            Base::FramePointer => Some(self.abi.frame_pointer()),
+            Base::Register(register) => Some(register),
+            Base::Cfa => None,
+        }
+    }
+
+    /// The rule for the return address that a row need not spell out.
+    #[must_use]
+    pub fn default_return_address(&self) -> Rule {
+        self.fixed_return_address
+            .map_or(Rule::Same, |offset| Rule::Saved {
+                base: Base::Cfa,
+                offset: offset.into(),
+            })
+    }
+}
+
+/// SFrame has register numbers as `u32`, DWARF readers as `u16`; those of the ABIs are below 32.
+fn register(number: u32) -> Register {
+    Register(u16::try_from(number).expect("an ABI's registers have small numbers"))
+}

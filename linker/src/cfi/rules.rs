@@ -1,0 +1,194 @@
+//! One row of DWARF's table to one row of SFrame.
+
+use gimli::{CfaRule, EhFrame, Encoding, Register, RegisterRule, UnwindTableRow};
+use unwind::sframe::{Base, Row, Rule};
+
+use super::Slice;
+use super::expression::{Pattern, recognise};
+use super::function::Unbounded;
+use crate::architecture::Architecture;
+use crate::function::Construct;
+
+pub(super) type DwarfRow = UnwindTableRow<usize, Unbounded>;
+
+/// A row, converted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Converted {
+    /// To a row.
+    Row(Row),
+    /// To the rows of repeated PLT entries, whose CFA grows by 8 from this byte of an entry on.
+    Plt(u8),
+}
+
+/// What rules refer to.
+pub(super) struct Context<'a, 'data> {
+    pub(super) architecture: &'static Architecture,
+    pub(super) section: &'a EhFrame<Slice<'data>>,
+    pub(super) encoding: Encoding,
+}
+
+impl Context<'_, '_> {
+    /// Converts a row that holds from `offset` bytes after the function's start.
+    pub(super) fn convert(&self, row: &DwarfRow, offset: u32) -> Result<Converted, Construct> {
+        let architecture = self.architecture;
+        let column = architecture.return_address;
+        let return_address = match row.register(column) {
+            Some(RegisterRule::Undefined) => return Ok(Converted::Row(outermost(offset))),
+            // A call leaves it in memory, so there must be a rule; DWARF has no default for this column.
+            None | Some(RegisterRule::SameValue) if architecture.fixed_return_address.is_some() => {
+                return Err(rule("return address", "no rule"));
+            }
+            other => self.register("return address", column, other)?,
+        };
+        self.stack_pointer(row)?;
+        let column = architecture.frame_pointer();
+        let frame_pointer = match self.register("frame pointer", column, row.register(column))? {
+            Rule::Undefined => return Err(rule("frame pointer", "undefined")),
+            known => known,
+        };
+        let cfa = match row.cfa() {
+            unset if *unset == CfaRule::default() => return Err(Construct::NoCfa),
+            CfaRule::RegisterAndOffset { register, offset } => Rule::Value {
+                base: architecture.base(*register),
+                offset: *offset,
+            },
+            CfaRule::Expression(expression) => match self.pattern(expression)? {
+                Pattern::Sum(register, offset) => Rule::Value {
+                    base: architecture.base(register),
+                    offset,
+                },
+                Pattern::Load(register, offset) => Rule::Saved {
+                    base: architecture.base(register),
+                    offset,
+                },
+                Pattern::Plt(from)
+                    if return_address == architecture.default_return_address()
+                        && frame_pointer == Rule::Same =>
+                {
+                    return Ok(Converted::Plt(from));
+                }
+                other => return Err(rule("CFA", &describe(other))),
+            },
+        };
+        for rule in [cfa, return_address, frame_pointer] {
+            fits(rule)?;
+        }
+        Ok(Converted::Row(Row {
+            offset,
+            cfa,
+            return_address,
+            frame_pointer,
+            signed: self.is_signed(row),
+        }))
+    }
+
+    /// The rule of one register. [`Rule::Undefined`] is for the caller to judge.
+    fn register(
+        &self,
+        of: &'static str,
+        register: Register,
+        dwarf: Option<RegisterRule<usize>>,
+    ) -> Result<Rule, Construct> {
+        let base = |register| self.architecture.base(register);
+        let saved_at_cfa = |offset| Rule::Saved {
+            base: Base::Cfa,
+            offset,
+        };
+        Ok(match dwarf {
+            None | Some(RegisterRule::SameValue) => Rule::Same,
+            Some(RegisterRule::Undefined) => Rule::Undefined,
+            Some(RegisterRule::Offset(offset)) => saved_at_cfa(offset),
+            Some(RegisterRule::Register(other)) if other == register => Rule::Same,
+            Some(RegisterRule::Register(other)) => Rule::Value {
+                base: base(other),
+                offset: 0,
+            },
+            // The value is at the address that the expression yields ...
+            Some(RegisterRule::Expression(expression)) => match self.pattern(&expression)? {
+                Pattern::Sum(register, offset) => Rule::Saved {
+                    base: base(register),
+                    offset,
+                },
+                Pattern::FromCfa(offset) => saved_at_cfa(offset),
+                other => return Err(rule(of, &describe(other))),
+            },
+            // ... or is what it yields.
+            Some(RegisterRule::ValExpression(expression)) => match self.pattern(&expression)? {
+                Pattern::Sum(register, offset) => Rule::Value {
+                    base: base(register),
+                    offset,
+                },
+                Pattern::Load(register, offset) => Rule::Saved {
+                    base: base(register),
+                    offset,
+                },
+                other => return Err(rule(of, &describe(other))),
+            },
+            // A control word for it would be 0, which means something else.
+            Some(RegisterRule::ValOffset(offset)) => {
+                return Err(rule(of, &format!("the value CFA{offset:+}")));
+            }
+            Some(other) => return Err(rule(of, &format!("{other:?}"))),
+        })
+    }
+
+    /// SFrame knows one rule for the stack pointer: the caller's is the CFA.
+    fn stack_pointer(&self, row: &DwarfRow) -> Result<(), Construct> {
+        let what = match row.register(self.architecture.stack_pointer()) {
+            None | Some(RegisterRule::ValOffset(0)) => return Ok(()),
+            Some(RegisterRule::Expression(expression)) => describe(self.pattern(&expression)?),
+            Some(RegisterRule::ValExpression(expression)) => describe(self.pattern(&expression)?),
+            Some(other) => format!("{other:?}"),
+        };
+        Err(rule("stack pointer", &what))
+    }
+
+    fn is_signed(&self, row: &DwarfRow) -> bool {
+        self.architecture
+            .sign_state
+            .and_then(|column| row.register(column))
+            == Some(RegisterRule::Constant(1))
+    }
+
+    fn pattern(&self, expression: &gimli::UnwindExpression<usize>) -> Result<Pattern, Construct> {
+        let expression = expression.get(self.section).map_err(Construct::Malformed)?;
+        Ok(recognise(expression, self.encoding))
+    }
+}
+
+/// The row of a function without a caller, as the reader gives it.
+const fn outermost(offset: u32) -> Row {
+    Row {
+        offset,
+        cfa: Rule::Undefined,
+        return_address: Rule::Undefined,
+        frame_pointer: Rule::Undefined,
+        signed: false,
+    }
+}
+
+fn rule(of: &'static str, rule: &str) -> Construct {
+    Construct::Rule {
+        of,
+        rule: rule.to_owned(),
+    }
+}
+
+fn describe(pattern: Pattern) -> String {
+    match pattern {
+        Pattern::Other(operations) => format!("an expression of {operations} operations"),
+        other => format!("the expression {other:?}"),
+    }
+}
+
+/// Checks that a rule's offset fits in a word of 32 bits, the widest there is.
+fn fits(rule: Rule) -> Result<(), Construct> {
+    match rule {
+        Rule::Value { offset, .. } | Rule::Saved { offset, .. }
+            if i32::try_from(offset).is_err() =>
+        {
+            Err(Construct::Offset(offset))
+        }
+        _ => Ok(()),
+    }
+}
