@@ -9,9 +9,11 @@
 //! | [`image`] | opens an ELF file |
 //! | [`cfi`] | `.eh_frame` to [`function::Function`]s with rows |
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
+//! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
 
 pub mod architecture;
 pub mod cfi;
 pub mod function;
 pub mod image;
 pub mod sframe;
+pub mod symbols;

@@ -1,0 +1,140 @@
+//! The functions of an image, by its symbol table.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use object::{
+    Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, Symbol as ObjectFileSymbol,
+    SymbolKind, elf,
+};
+
+use crate::image::Image;
+
+/// A function and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Bytes of code. Of assembly without `.size`, up to the next symbol or the end of the section.
+    pub size: u64,
+    /// The name in the object file, mangled.
+    pub name: String,
+}
+
+/// The functions of an image, ascending by start, one for each address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Symbols(pub Vec<Symbol>);
+
+/// What decides between several names of one address, best first: a function before a label, a size before none, the
+/// larger size, a global name before a weak before a local one, and then the shorter and the lesser name, so that the
+/// choice is the same in every build.
+type Rank = (bool, Reverse<u64>, u8, usize, String);
+
+impl Symbols {
+    /// Collects the symbols that lie in executable sections.
+    #[must_use]
+    pub fn of(image: &Image<'_>) -> Self {
+        let code: HashMap<SectionIndex, (u64, u64)> = image
+            .file
+            .sections()
+            .filter(|section| {
+                matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
+                    if sh_flags.contains(elf::SHF_EXECINSTR))
+            })
+            .map(|section| {
+                let start = section.address();
+                (
+                    section.index(),
+                    (start, start.saturating_add(section.size())),
+                )
+            })
+            .collect();
+        let mut best: BTreeMap<u64, (Rank, SectionIndex)> = BTreeMap::new();
+        for symbol in image.file.symbols() {
+            let Some((rank, section)) = candidate(&symbol, &code) else {
+                continue;
+            };
+            let entry = best.entry(symbol.address());
+            entry
+                .and_modify(|known| {
+                    if rank < known.0 {
+                        *known = (rank.clone(), section);
+                    }
+                })
+                .or_insert((rank, section));
+        }
+        Self(with_sizes(&best, &code))
+    }
+
+    /// The function that contains an address.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<&Symbol> {
+        let after = self.0.partition_point(|symbol| symbol.start <= address);
+        let symbol = self.0.get(after.checked_sub(1)?)?;
+        (address - symbol.start < symbol.size).then_some(symbol)
+    }
+}
+
+/// Whether a symbol may be the name of code, and how good a name it is.
+fn candidate(
+    symbol: &ObjectFileSymbol<'_, '_>,
+    code: &HashMap<SectionIndex, (u64, u64)>,
+) -> Option<(Rank, SectionIndex)> {
+    let section = symbol.section_index()?;
+    let &(start, end) = code.get(&section)?;
+    let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+    let label = match symbol.kind() {
+        SymbolKind::Text => false,
+        // Labels of assembly; but not `$x` and `$d`, by which AArch64 marks what is code and what is data.
+        SymbolKind::Label | SymbolKind::Unknown if !name.starts_with('$') => true,
+        _ => return None,
+    };
+    // A label at the end of a section (`__text_end`) names nothing.
+    if !(start..end).contains(&symbol.address()) {
+        return None;
+    }
+    let binding = match (symbol.is_global(), symbol.is_weak()) {
+        (true, false) => 0,
+        (true, true) => 1,
+        (false, _) => 2,
+    };
+    let rank = (
+        label,
+        Reverse(symbol.size()),
+        binding,
+        name.len(),
+        name.to_owned(),
+    );
+    Some((rank, section))
+}
+
+/// Gives a size to what has none, and leaves out labels inside of functions.
+fn with_sizes(
+    best: &BTreeMap<u64, (Rank, SectionIndex)>,
+    code: &HashMap<SectionIndex, (u64, u64)>,
+) -> Vec<Symbol> {
+    let mut symbols: Vec<Symbol> = Vec::with_capacity(best.len());
+    let mut entries = best.iter().peekable();
+    while let Some((&start, ((label, Reverse(size), _, _, name), section))) = entries.next() {
+        let covered = symbols
+            .last()
+            .is_some_and(|last| start - last.start < last.size);
+        if covered && (*label || *size == 0) {
+            continue;
+        }
+        let size = match *size {
+            0 => {
+                let end = code.get(section).map_or(start, |&(_, end)| end);
+                let next = entries.peek().map_or(end, |&(&next, _)| next);
+                next.min(end) - start
+            }
+            size => size,
+        };
+        symbols.push(Symbol {
+            start,
+            size,
+            name: name.clone(),
+        });
+    }
+    symbols
+}
