@@ -10,10 +10,12 @@
 //! | [`cfi`] | `.eh_frame` to [`function::Function`]s with rows |
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
+//! | [`link`] | the linker wrapper: link, make the tables, link again, check |
 
 pub mod architecture;
 pub mod cfi;
 pub mod function;
 pub mod image;
+pub mod link;
 pub mod sframe;
 pub mod symbols;

@@ -1,0 +1,233 @@
+//! The command line: what is meant for `sframe-link`, what for the linker, and what both have to know.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use super::response;
+use crate::symbols::Names;
+
+/// What `sframe-link` was asked to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// `--sframe=v3` or `none`.
+    pub sframe: bool,
+    /// `--symbols=names` or `none`.
+    pub symbols: bool,
+    /// `--symbol-names=short` or `full`.
+    pub names: Names,
+    /// `--sframe-stats`.
+    pub stats: Option<Stats>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sframe: true,
+            symbols: true,
+            names: Names::Short,
+            stats: None,
+        }
+    }
+}
+
+/// Where to write what was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stats {
+    /// To standard error. rustc shows it only when the link fails, or with `-W linker-messages`.
+    Stderr,
+    /// To a file.
+    File(PathBuf),
+}
+
+/// A command line, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// Our own switches.
+    pub options: Options,
+    /// All other arguments, in their order, response files replaced by their content.
+    pub linker: Vec<OsString>,
+    /// There were response files, so the arguments may be too long for a command line.
+    pub long: bool,
+    /// The file that the linker writes.
+    pub output: PathBuf,
+    /// A link that results in an image, as far as the arguments tell: an ELF linker, and not `-r`.
+    pub makes_image: bool,
+}
+
+impl CommandLine {
+    /// Understands the arguments, without the program's name.
+    ///
+    /// # Errors
+    /// One of our own switches has a value that there is not, or a response file cannot be read.
+    pub fn parse(arguments: &[OsString]) -> Result<Self> {
+        let (arguments, long) = response::expand(arguments)?;
+        let mut line = Self {
+            options: Options::default(),
+            linker: Vec::with_capacity(arguments.len()),
+            long,
+            output: PathBuf::from("a.out"),
+            makes_image: true,
+        };
+        let mut arguments = arguments.into_iter().peekable();
+        while let Some(argument) = arguments.next() {
+            if line.options.take(&argument)? {
+                continue;
+            }
+            let next = arguments.peek();
+            if let Some(output) = output(&argument, next) {
+                line.output = output;
+            }
+            let gnu =
+                next.is_none_or(|flavor| matches!(flavor.as_bytes(), b"gnu" | b"ld" | b"ld.lld"));
+            line.makes_image &= match argument.as_bytes() {
+                b"-flavor" => gnu,
+                b"-r" | b"--relocatable" | b"-relocatable" => false,
+                b"--version" | b"-version" | b"--help" | b"-help" => false,
+                _ => true,
+            };
+            line.linker.push(argument);
+        }
+        Ok(line)
+    }
+}
+
+/// The output file, when the argument, together with the next one, names it.
+fn output(argument: &OsStr, next: Option<&OsString>) -> Option<PathBuf> {
+    let bytes = argument.as_bytes();
+    let value = match bytes {
+        b"-o" | b"--output" | b"-output" => return next.map(PathBuf::from),
+        _ => bytes
+            .strip_prefix(b"--output=")
+            .or_else(|| bytes.strip_prefix(b"-output="))
+            // `-oFILE`; but `-omagic` is a switch, as it is to lld.
+            .or_else(|| bytes.strip_prefix(b"-o").filter(|_| bytes != b"-omagic"))?,
+    };
+    Some(PathBuf::from(OsStr::from_bytes(value)))
+}
+
+impl Options {
+    /// Takes an argument that is one of our own.
+    fn take(&mut self, argument: &OsStr) -> Result<bool> {
+        let Some(text) = argument.to_str() else {
+            return Ok(false);
+        };
+        if text == "--sframe-stats" {
+            self.stats = Some(Stats::Stderr);
+            return Ok(true);
+        }
+        let Some((switch, value)) = text.split_once('=') else {
+            if matches!(text, "--sframe" | "--symbols" | "--symbol-names") {
+                bail!("{text} wants a value: see sframe-link --sframe-help");
+            }
+            return Ok(false);
+        };
+        match (switch, value) {
+            ("--sframe", "v3") => self.sframe = true,
+            ("--sframe", "none") => self.sframe = false,
+            ("--sframe", "v2") => bail!("--sframe=v2 is not there yet: v3 or none"),
+            ("--sframe", _) => bail!("--sframe={value}: v3 or none"),
+            ("--symbols", "names") => self.symbols = true,
+            ("--symbols", "none") => self.symbols = false,
+            ("--symbols", "lines" | "calls" | "all") => {
+                bail!("--symbols={value} is not there yet: names or none")
+            }
+            ("--symbols", _) => bail!("--symbols={value}: names or none"),
+            ("--symbol-names", "short") => self.names = Names::Short,
+            ("--symbol-names", "full") => self.names = Names::Full,
+            ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
+            ("--sframe-stats", "") => bail!("--sframe-stats= wants a file, or no ="),
+            ("--sframe-stats", file) => self.stats = Some(Stats::File(file.into())),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<CommandLine> {
+        let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        CommandLine::parse(&arguments)
+    }
+
+    #[test]
+    fn own_switches_are_taken_and_the_rest_is_passed_on() {
+        let line = parse(&[
+            "-flavor",
+            "gnu",
+            "--sframe=none",
+            "a.o",
+            "--symbol-names=full",
+            "--sframe-stats=x",
+            "-o",
+            "out",
+        ])
+        .unwrap();
+        assert_eq!(line.linker, ["-flavor", "gnu", "a.o", "-o", "out"]);
+        assert_eq!(line.output, PathBuf::from("out"));
+        assert!(line.makes_image);
+        assert_eq!(
+            line.options,
+            Options {
+                sframe: false,
+                symbols: true,
+                names: Names::Full,
+                stats: Some(Stats::File("x".into())),
+            }
+        );
+    }
+
+    #[test]
+    fn the_output_is_found_in_every_spelling() {
+        for arguments in [
+            &["-o", "x"][..],
+            &["-ox"],
+            &["--output=x"],
+            &["--output", "x"],
+            &["-oy", "-o", "x"],
+        ] {
+            assert_eq!(
+                parse(arguments).unwrap().output,
+                PathBuf::from("x"),
+                "{arguments:?}"
+            );
+        }
+        assert_eq!(parse(&["a.o"]).unwrap().output, PathBuf::from("a.out"));
+    }
+
+    #[test]
+    fn links_without_an_image() {
+        for arguments in [&["-r"][..], &["-flavor", "wasm"], &["--version"]] {
+            assert!(!parse(arguments).unwrap().makes_image, "{arguments:?}");
+        }
+        assert!(
+            parse(&["-flavor", "ld.lld", "-rpath", "-shared"])
+                .unwrap()
+                .makes_image
+        );
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        for (argument, expected) in [
+            ("--sframe=v4", "--sframe=v4: v3 or none"),
+            ("--sframe=v2", "--sframe=v2 is not there yet: v3 or none"),
+            (
+                "--symbols=calls",
+                "--symbols=calls is not there yet: names or none",
+            ),
+            ("--symbol-names=long", "--symbol-names=long: short or full"),
+            (
+                "--sframe",
+                "--sframe wants a value: see sframe-link --sframe-help",
+            ),
+        ] {
+            assert_eq!(parse(&[argument]).unwrap_err().to_string(), expected);
+        }
+    }
+}

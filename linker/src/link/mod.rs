@@ -1,0 +1,121 @@
+//! The linker wrapper: link, make the tables from the result, link again with room for them, check, write them.
+//!
+//! Two links, because the tables' sizes are known only after the first, and the addresses that they contain only after
+//! the second. They are written into the finished file: so they can hold the build id, which the linker computes over
+//! the file, and the linker needs to know nothing about them but their size.
+
+mod arguments;
+mod lld;
+mod place;
+mod report;
+mod response;
+mod room;
+mod tables;
+mod temporary;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{ExitCode, ExitStatus};
+
+use anyhow::{Context, Result};
+
+pub use arguments::{CommandLine, Options, Stats};
+pub use lld::{LINKER_VARIABLE, Linker};
+pub use report::{left_out, stats, without_frames};
+pub use tables::Tables;
+
+use crate::image::{Image, read_file};
+use temporary::Temporary;
+
+/// The linker-script fragment that makes a place for the tables.
+pub const SCRIPT: &str = include_str!("../../scripts/tables.ld");
+
+/// Switches that take the symbols out, which the tables are made from: only the second link gets them.
+const STRIP: [&str; 3] = ["-s", "--strip-all", "-strip-all"];
+
+/// Links as the arguments (without the program's name) say, and adds tables to the image. The result is the linker's
+/// own exit status when there was no image to add them to.
+///
+/// # Errors
+/// One of the steps failed; then there is no output file.
+pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
+    let line = CommandLine::parse(arguments)?;
+    let linker = Linker::find()?;
+    let wanted = line.options.sframe || line.options.symbols;
+    if !line.makes_image || !wanted {
+        let outcome = linker.run(&line.linker, line.long, &line.output)?;
+        outcome.show(None);
+        return Ok(exit_code(outcome.status));
+    }
+    let result = link_twice(&line, &linker).with_context(|| format!("{}", line.output.display()));
+    if result.is_err() {
+        // An image with empty tables must not be taken for a finished one. That it is not there is all that is wanted.
+        let _ = std::fs::remove_file(&line.output);
+    }
+    result
+}
+
+fn link_twice(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
+    let output = line.output.as_path();
+    let unstripped: Vec<OsString> = line
+        .linker
+        .iter()
+        .filter(|argument| !STRIP.iter().any(|strip| argument == strip))
+        .cloned()
+        .collect();
+    let first = linker.run(&unstripped, line.long, output)?;
+    first.show(None);
+    if !first.status.success() {
+        return Ok(exit_code(first.status));
+    }
+    let data = read_file(output)?;
+    let image = Image::parse(&data)?;
+    let tables = Tables::of(&image, &line.options)?;
+    if tables.table.is_some() {
+        place::expect(&image, &place::SFRAME)?;
+    }
+    if tables.blob.is_some() {
+        place::expect(&image, &place::SYMBOLS)?;
+    }
+
+    let object = tables.room().object(image.architecture)?;
+    let object = Temporary::beside(output, "o", &object)?;
+    let mut arguments = line.linker.clone();
+    arguments.push(object.path().into());
+    let second = linker.run(&arguments, line.long, output)?;
+    second.show(Some(&first));
+    if !second.status.success() {
+        return Ok(exit_code(second.status));
+    }
+    let data = read_file(output)?;
+    let image = Image::parse(&data)?;
+    tables.check_unmoved(&image)?;
+    tables.write(output, &image)?;
+    tell(&tables, line.options.stats.as_ref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(tables: &Tables, wanted: Option<&Stats>) -> Result<()> {
+    match wanted {
+        Some(Stats::Stderr) => eprint!("{}", stats(tables)),
+        Some(Stats::File(path)) => write_stats(path, tables)?,
+        None => {}
+    }
+    // What is missing is said in any case, but not twice.
+    if wanted != Some(&Stats::Stderr) {
+        for line in left_out(tables) {
+            eprintln!("sframe-link: warning: {line}");
+        }
+    }
+    Ok(())
+}
+
+fn write_stats(path: &Path, tables: &Tables) -> Result<()> {
+    std::fs::write(path, stats(tables)).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A linker that was killed has no status of its own.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    ExitCode::from(code.unwrap_or(1))
+}

@@ -1,0 +1,82 @@
+//! Where in an image the tables go.
+
+use anyhow::{Context, Result, bail, ensure};
+use object::{Object, ObjectSymbol};
+
+use crate::image::{Image, Section};
+use crate::{sframe, symbols};
+
+/// A table's place, as `tables.ld` sets it up.
+#[derive(Debug)]
+pub(super) struct Place {
+    section: &'static str,
+    input_section: &'static str,
+    start: &'static str,
+    end: &'static str,
+}
+
+pub(super) const SFRAME: Place = Place {
+    section: sframe::SECTION,
+    input_section: sframe::INPUT_SECTION,
+    start: "__sframe_start",
+    end: "__sframe_end",
+};
+
+pub(super) const SYMBOLS: Place = Place {
+    section: symbols::SECTION,
+    input_section: symbols::INPUT_SECTION,
+    start: "__symbols_start",
+    end: "__symbols_end",
+};
+
+/// Checks that a linker script has a place, before a second link is made for it.
+pub(super) fn expect(image: &Image<'_>, place: &Place) -> Result<()> {
+    for symbol in [place.start, place.end] {
+        if address_of(image, symbol).is_none() {
+            bail!(
+                "{symbol} is not defined, so there is no place for {}: write INCLUDE tables.ld into the linker script, \
+                 after every section that holds code (sframe-link --sframe-script prints tables.ld)",
+                place.section,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The section that has room for a table of a size.
+pub(super) fn find<'data>(
+    image: &Image<'data>,
+    place: &Place,
+    size: usize,
+) -> Result<Section<'data>> {
+    let name = place.section;
+    let section = image.section(name)?.with_context(|| {
+        format!(
+            "the linker script does not put {} into {name}",
+            place.input_section
+        )
+    })?;
+    ensure!(
+        section.data.len() == size,
+        "section {name} has {} bytes, {size} are wanted: the linker script must put {} there, and nothing else",
+        section.data.len(),
+        place.input_section,
+    );
+    let end = section.address.wrapping_add(size as u64);
+    // A stripped image has no symbols; the first link had them.
+    for (symbol, expected) in [(place.start, section.address), (place.end, end)] {
+        if let Some(found) = address_of(image, symbol) {
+            ensure!(
+                found == expected,
+                "{symbol} is {found:#x}, but section {name} is at {:#x} to {end:#x}",
+                section.address,
+            );
+        }
+    }
+    Ok(section)
+}
+
+fn address_of(image: &Image<'_>, name: &str) -> Option<u64> {
+    let symbol = image.file.symbol_by_name(name)?;
+    (!symbol.is_undefined()).then(|| symbol.address())
+}

@@ -1,0 +1,188 @@
+//! The tables of one image: made from a first link, written into a second one.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use object::Object;
+use unwind::sframe;
+use unwind::symbols::SymbolTable;
+
+use super::arguments::Options;
+use super::room::Room;
+use crate::cfi::Frames;
+use crate::image::{Image, read_file};
+use crate::sframe::{Table, compare};
+use crate::symbols::{Blob, Names, Symbols};
+
+/// What was found in an image, and the tables that say it.
+#[derive(Debug)]
+pub struct Tables {
+    /// What `.sframe` has to say.
+    pub frames: Frames,
+    /// What `.symbols` has to say.
+    pub symbols: Symbols,
+    /// `.sframe`, unless it is not wanted.
+    pub table: Option<Table>,
+    /// `.symbols`, unless it is not wanted.
+    pub blob: Option<Blob>,
+    /// How names are written.
+    pub names: Names,
+}
+
+impl Tables {
+    /// Makes tables for an image.
+    ///
+    /// # Errors
+    /// The image does not have what they are made from.
+    pub fn of(image: &Image<'_>, options: &Options) -> Result<Self> {
+        let mut frames = Frames::default();
+        let table = if options.sframe {
+            frames = Frames::of(image)?;
+            Some(Table::new(image.architecture, &mut frames))
+        } else {
+            None
+        };
+        let symbols = Symbols::of(image);
+        let blob = options.symbols.then(|| Blob::new(&symbols, options.names));
+        Ok(Self {
+            frames,
+            symbols,
+            table,
+            blob,
+            names: options.names,
+        })
+    }
+
+    pub(super) fn room(&self) -> Room {
+        Room {
+            sframe: self.table.as_ref().map(Table::size),
+            symbols: self.blob.as_ref().map(Blob::size),
+        }
+    }
+
+    /// Checks that the second link put everything where the first one had it.
+    pub(super) fn check_unmoved(&self, image: &Image<'_>) -> Result<()> {
+        if let Some(table) = &self.table {
+            let mut frames = Frames::of(image)?;
+            let _ = Table::new(image.architecture, &mut frames);
+            let before = self.frames.functions.iter();
+            let moved = before
+                .zip(&frames.functions)
+                .find(|(before, after)| before != after);
+            if let Some((before, after)) = moved {
+                bail!(
+                    "{} is at {:#x} without tables and at {:#x} with them: {MOVED}",
+                    self.name_of(before.start),
+                    before.start,
+                    after.start,
+                );
+            }
+            ensure!(
+                table.function_count() == frames.functions.len(),
+                "the second link has {} functions, the first had {}",
+                frames.functions.len(),
+                table.function_count(),
+            );
+        }
+        // A stripped image has no symbols left to compare.
+        let symbols = Symbols::of(image);
+        let moved = self
+            .symbols
+            .0
+            .iter()
+            .zip(&symbols.0)
+            .find(|(before, after)| before != after);
+        if let Some((before, after)) = moved {
+            bail!(
+                "{} is at {:#x} without tables, where {} is at {:#x} with them: {MOVED}",
+                before.name,
+                before.start,
+                after.name,
+                after.start,
+            );
+        }
+        Ok(())
+    }
+
+    /// Writes the tables into the file of the second link, and reads them back from it.
+    pub(super) fn write(&self, path: &Path, image: &Image<'_>) -> Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        if let Some(table) = &self.table {
+            let place = super::place::find(image, &super::place::SFRAME, table.size())?;
+            file.write_all_at(&table.to_bytes(place.address), place.offset)?;
+        }
+        if let Some(blob) = &self.blob {
+            let place = super::place::find(image, &super::place::SYMBOLS, blob.size())?;
+            let build_id = image.file.build_id()?.unwrap_or_default();
+            file.write_all_at(&blob.to_bytes(place.address, build_id), place.offset)?;
+        }
+        drop(file);
+        self.check_written(&read_file(path)?)
+    }
+
+    /// Compares what was meant with what a reader on the target will see.
+    fn check_written(&self, data: &[u8]) -> Result<()> {
+        let image = Image::parse(data)?;
+        if self.table.is_some() {
+            let section = image.section(crate::sframe::SECTION)?;
+            let section = section.context("no .sframe in the image that was written")?;
+            let tables = sframe::Tables::new(section.data, section.address);
+            tables.first().context("the .sframe that was written")?;
+            let comparison = compare(&tables, &self.frames.functions);
+            if let Some(first) = comparison.differences.first() {
+                bail!(
+                    "the .sframe that was written differs from .eh_frame at {} addresses, first {first}; \
+                     please report this",
+                    comparison.differences.len(),
+                );
+            }
+        }
+        if self.blob.is_some() {
+            let section = image.section(crate::symbols::SECTION)?;
+            let section = section.context("no .symbols in the image that was written")?;
+            let table = SymbolTable::parse(section.data, section.address)
+                .context("the .symbols that was written")?;
+            self.check_names(&table)?;
+        }
+        Ok(())
+    }
+
+    /// Every name is found from its function's first and last byte.
+    fn check_names(&self, table: &SymbolTable<'_>) -> Result<()> {
+        let left_out = self.blob.as_ref().map_or(&[][..], Blob::left_out);
+        for (index, symbol) in self.symbols.0.iter().enumerate() {
+            if left_out.iter().any(|(start, _)| *start == symbol.start) {
+                continue;
+            }
+            // Where functions overlap, the later one answers.
+            let next = self.symbols.0.get(index + 1);
+            let end = symbol.start.saturating_add(symbol.size);
+            let end = next.map_or(end, |next| end.min(next.start));
+            let expected = self.names.name(&symbol.name);
+            for address in [symbol.start, end - 1] {
+                let found = table.function_at(address);
+                ensure!(
+                    found
+                        .is_some_and(|found| found.name == expected && found.start == symbol.start),
+                    "the .symbols that was written has {found:?} at {address:#x}, expected {expected}; please report this",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of the function at an address, or the address.
+    #[must_use]
+    pub fn name_of(&self, address: u64) -> String {
+        self.symbols.at(address).map_or_else(
+            || format!("{address:#x}"),
+            |symbol| self.names.name(&symbol.name),
+        )
+    }
+}
+
+/// What to do about code that moves.
+const MOVED: &str =
+    "the linker script must have INCLUDE tables.ld after every section that holds code";

@@ -1,0 +1,37 @@
+//! Files that are gone when the link is over.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// A file that is deleted when this is dropped.
+#[derive(Debug)]
+pub(super) struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// Writes a file beside another one, named after it: the name is the same in every build, as a linker may put it
+    /// into its output (a map file), and no other link writes there.
+    pub(super) fn beside(file: &Path, extension: &str, content: &[u8]) -> Result<Self> {
+        let mut name = OsString::from(file.file_name().unwrap_or_default());
+        name.push(".sframe-link.");
+        name.push(extension);
+        let path = file.with_file_name(name);
+        std::fs::write(&path, content)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Somebody else may have removed it; what is left behind does no harm.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
