@@ -260,7 +260,7 @@ impl Words<'_> {
     fn take(&mut self) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
         let at = self.at;
-        self.at = at.checked_add(1 << self.width)?;
+        self.at = at.checked_add(1_usize.checked_shl(u32::from(self.width))?)?;
         Some(at)
     }
 

@@ -1,0 +1,137 @@
+//! Every function of `unwind`, linked against a panic that is nowhere defined.
+//!
+//! The panic handler calls `a_panic_is_reachable`, which no object has. The handler itself is only linked when something
+//! can reach it, so this image links if, and only if, the optimiser proved that nothing in it panics.
+#![no_std]
+#![no_main]
+
+use core::fmt::{self, Write};
+use core::hint::black_box;
+
+use unwind::report::{self, Backtrace};
+use unwind::sframe::{Function, Rule, Section, Sections, StartRule, Tables};
+use unwind::symbols::SymbolTable;
+use unwind::{Fallbacks, Frames, Memory, Range, Registers, Stacks, aarch64, s390x, x86_64};
+
+unsafe extern "C" {
+    fn a_panic_is_reachable() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: never linked, so never called.
+    unsafe { a_panic_is_reachable() }
+}
+
+/// The serial line of this image: a byte that is written over and over.
+struct Out;
+
+impl Write for Out {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes().for_each(|byte| {
+            black_box(byte);
+        });
+        Ok(())
+    }
+}
+
+/// Nothing the optimiser can know: bytes, an address, a number.
+#[repr(C)]
+pub struct Input {
+    bytes: &'static [u8],
+    ranges: &'static [Range],
+    words: [u64; 8],
+}
+
+fn rows(function: &Function<'_>) {
+    black_box((
+        function.start(),
+        function.size(),
+        function.row_count(),
+        function.is_signal_frame(),
+        function.is_pc_mask(),
+        function.uses_key_b(),
+        function.is_flexible(),
+        function.block_size(),
+    ));
+    for row in function.rows() {
+        black_box(row.is_outermost());
+        black_box(matches!(row.cfa, Rule::Saved { .. }));
+    }
+}
+
+fn section(input: &Input, section: &Section<'_>) {
+    let [address, index, ..] = input.words;
+    black_box((
+        section.version(),
+        section.flags(),
+        section.abi(),
+        section.byte_order(),
+        section.fixed_frame_pointer_offset(),
+        section.fixed_return_address_offset(),
+        section.function_count(),
+        section.row_count(),
+        section.length(),
+        section.address(),
+    ));
+    section.functions().for_each(|function| rows(&function));
+    if let Some(function) = section.function(index as u32) {
+        rows(&function);
+        black_box(function.row_at(address));
+    }
+    black_box((section.function_at(address).is_some(), section.lookup(address).is_ok()));
+}
+
+fn walk<R: Registers>(input: &Input, tables: Tables<'_>, registers: R, memory: impl Memory + Clone) {
+    let symbols = SymbolTable::parse(input.bytes, input.words[1]);
+    if let Ok(symbols) = &symbols {
+        black_box((symbols.build_id(), symbols.function_count()));
+        let _ = report::write_bytes(&mut Out, symbols.build_id());
+    }
+    let frames = Frames::new(tables, registers, memory)
+        .text(input.ranges)
+        .fallbacks(Fallbacks::from_bits_truncate(input.words[2] as u8))
+        .limit(input.words[3] as u32);
+    let mut called = frames.clone().from_call();
+    for frame in called.by_ref() {
+        black_box((frame, frame.lookup_pc(), frame.letter()));
+    }
+    black_box((called.end(), called.doubt(), called.found(), *called.registers()));
+    black_box(called.resume_at(registers));
+    let report = Backtrace::new(frames, symbols.ok());
+    let _ = write!(Out, "{report}");
+    if let Ok(end) = report.write(&mut Out) {
+        let _ = write!(Out, "{end} {}", end.is_complete());
+    }
+}
+
+/// The image's entry: a linker root that calls everything.
+#[unsafe(no_mangle)]
+pub extern "C" fn everything(input: &Input) {
+    #[cfg(feature = "panics")]
+    black_box(input.words[input.words[0] as usize]);
+    let [address, pc, sp, fp, other, ..] = input.words;
+    let tables = Tables::new(input.bytes, address);
+    for found in tables.sections().chain(Sections::with(input.bytes, address, StartRule::Section)) {
+        match found {
+            Ok(found) => section(input, &found),
+            Err(error) => drop(write!(Out, "{error}")),
+        }
+    }
+    match tables.lookup(pc) {
+        Ok((function, row)) => drop(black_box((function.start(), row))),
+        Err(error) => drop(write!(Out, "{error}")),
+    }
+    if let Err(error) = SymbolTable::parse(input.bytes, address) {
+        let _ = write!(Out, "{error}");
+    }
+    let read = |address: u64| black_box(Some(address));
+    let stacks = Stacks::new(input.ranges, read);
+    let mut x86 = x86_64::Registers::new(pc, sp, fp);
+    x86.r10 = Some(other);
+    walk(input, tables, x86, stacks);
+    walk(input, tables, x86, read);
+    let arm = aarch64::Registers::new(pc, sp, fp, other).with_authentication_bits(other);
+    walk(input, tables, arm, stacks);
+    walk(input, tables, s390x::Registers::new(pc, sp, fp, other), stacks);
+}
