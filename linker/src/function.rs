@@ -75,7 +75,7 @@ impl fmt::Display for Construct {
         match self {
             Self::ReturnColumn(column) => write!(f, "return address in column {column}"),
             Self::NoCfa => f.write_str("no rule for the CFA"),
-            Self::Rule { of, rule } => write!(f, "{of} by {rule}"),
+            Self::Rule { of, rule } => write!(f, "{of}: {rule}"),
             Self::Offset(offset) => write!(f, "offset {offset} does not fit in 32 bits"),
             Self::TooManyRows(rows) => write!(f, "{rows} rows are more than 65535"),
             Self::TooLong => f.write_str("more than 4 GiB of code"),

@@ -33,22 +33,12 @@ impl<'data> Image<'data> {
     /// # Errors
     /// It is no ELF file, or a damaged one, or not linked, or of an architecture that tables cannot be made for.
     pub fn parse(data: &'data [u8]) -> Result<Self> {
-        if !data.starts_with(b"\x7fELF") {
-            bail!("not an ELF file");
-        }
-        let file = object::File::parse(data).context("damaged ELF file")?;
-        let Some(architecture) = Architecture::of(file.architecture(), !file.is_little_endian())
-        else {
-            bail!(
-                "an image for {:?}; tables can be made for x86-64 and AArch64",
-                file.architecture()
-            );
+        let file = linked(data)?;
+        let machine = file.architecture();
+        let Some(architecture) = Architecture::of(machine, !file.is_little_endian()) else {
+            bail!("an image for {machine:?}; tables can be made for x86-64 and AArch64");
         };
-        match file.kind() {
-            ObjectKind::Executable | ObjectKind::Dynamic => Ok(Self { architecture, file }),
-            ObjectKind::Relocatable => bail!("an object file; tables are made for linked images"),
-            kind => bail!("an ELF file of kind {kind:?}; tables are made for linked images"),
-        }
+        Ok(Self { architecture, file })
     }
 
     /// The section of a name, if it has bytes in the file.
@@ -56,21 +46,45 @@ impl<'data> Image<'data> {
     /// # Errors
     /// The section lies outside the file.
     pub fn section(&self, name: &str) -> Result<Option<Section<'data>>> {
-        let Some(section) = self.file.section_by_name(name) else {
-            return Ok(None);
-        };
-        let Some((offset, _)) = section.file_range() else {
-            return Ok(None);
-        };
-        let data = section
-            .data()
-            .with_context(|| format!("damaged ELF file: section {name} at offset {offset}"))?;
-        Ok(Some(Section {
-            address: section.address(),
-            offset,
-            data,
-        }))
+        section(&self.file, name)
     }
+}
+
+/// Parses a linked ELF file, whatever it runs on.
+///
+/// # Errors
+/// It is no ELF file, or a damaged one, or not linked.
+pub fn linked(data: &[u8]) -> Result<object::File<'_>> {
+    if !data.starts_with(b"\x7fELF") {
+        bail!("not an ELF file");
+    }
+    let file = object::File::parse(data).context("damaged ELF file")?;
+    match file.kind() {
+        ObjectKind::Executable | ObjectKind::Dynamic => Ok(file),
+        ObjectKind::Relocatable => bail!("an object file; this wants a linked image"),
+        kind => bail!("an ELF file of kind {kind:?}; this wants a linked image"),
+    }
+}
+
+/// The section of a name, if it has bytes in the file.
+///
+/// # Errors
+/// The section lies outside the file.
+pub fn section<'data>(file: &object::File<'data>, name: &str) -> Result<Option<Section<'data>>> {
+    let Some(section) = file.section_by_name(name) else {
+        return Ok(None);
+    };
+    let Some((offset, _)) = section.file_range() else {
+        return Ok(None);
+    };
+    let data = section
+        .data()
+        .with_context(|| format!("damaged ELF file: section {name} at offset {offset}"))?;
+    Ok(Some(Section {
+        address: section.address(),
+        offset,
+        data,
+    }))
 }
 
 /// Reads a whole file.

@@ -11,11 +11,13 @@
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
 //! | [`link`] | the linker wrapper: link, make the tables, link again, check |
+//! | [`inspect`] | what the program `sframe` prints |
 
 pub mod architecture;
 pub mod cfi;
 pub mod function;
 pub mod image;
+pub mod inspect;
 pub mod link;
 pub mod sframe;
 pub mod symbols;

@@ -1,2 +1,119 @@
-//! Placeholder until its first commit.
-fn main() {}
+//! Looks at, and checks, the unwind and symbol tables of a linked image.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use linker::inspect::{self, Subject, with_file};
+
+/// Look at the SFrame tables of an ELF file, whoever made them.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Example:\n  sframe check target/kernel/x86_64-unknown-none/debug/kernel\n  sframe lookup \
+                  target/kernel/x86_64-unknown-none/debug/kernel ffffffff80105a3c\n\nExit status: 0; 1 when there is \
+                  something wrong with the file, or a check or look-up failed; 2 for unusable arguments."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print every function and row, in the way of objdump --sframe.
+    Dump {
+        /// A linked ELF file.
+        file: PathBuf,
+        /// One JSON object a line: the header, then each function with its rows.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compare .sframe with .eh_frame, row by row; status 1 and a list when they differ.
+    Check {
+        /// A linked ELF file with both.
+        file: PathBuf,
+    },
+    /// Name addresses, and print the rules that hold there.
+    Lookup {
+        /// A linked ELF file.
+        file: PathBuf,
+        /// Addresses, hexadecimal, with or without 0x.
+        #[arg(required = true, value_parser = address)]
+        addresses: Vec<u64>,
+    },
+    /// Print the sizes of the tables and what they are compared with.
+    Stats {
+        /// A linked ELF file.
+        file: PathBuf,
+    },
+}
+
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text).replace('_', "");
+    u64::from_str_radix(&digits, 16).map_err(|error| error.to_string())
+}
+
+fn main() -> ExitCode {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let result = run(Arguments::parse().command, &mut out).and_then(|ok| {
+        out.flush().context("standard output")?;
+        Ok(ok)
+    });
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        // Whoever reads has seen enough: `sframe dump FILE | head`.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sframe: error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a command; whether all was as it should be.
+fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
+    match command {
+        Command::Dump { file, json } => with_subject(&file, |_, subject| {
+            if json {
+                inspect::json(subject, out)?;
+            } else {
+                inspect::dump(subject, out)?;
+            }
+            Ok(true)
+        }),
+        Command::Check { file } => with_file(&file, |data| {
+            let check = inspect::check(data)?;
+            check.write(out)?;
+            Ok(check.is_ok())
+        }),
+        Command::Lookup { file, addresses } => with_subject(&file, |_, subject| {
+            let mut all = true;
+            for address in addresses {
+                all &= inspect::lookup(subject, address, out)?;
+            }
+            Ok(all)
+        }),
+        Command::Stats { file } => with_subject(&file, |data, subject| {
+            inspect::stats(&linker::image::linked(data)?, subject, out)?;
+            Ok(true)
+        }),
+    }
+}
+
+fn with_subject(
+    file: &Path,
+    act: impl FnOnce(&[u8], &Subject<'_>) -> Result<bool>,
+) -> Result<bool> {
+    with_file(file, |data| act(data, &Subject::parse(data)?))
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -44,7 +44,7 @@ impl Tables {
         } else {
             None
         };
-        let symbols = Symbols::of(image);
+        let symbols = Symbols::of(&image.file);
         let blob = options.symbols.then(|| Blob::new(&symbols, options.names));
         Ok(Self {
             frames,
@@ -87,7 +87,7 @@ impl Tables {
             );
         }
         // A stripped image has no symbols left to compare.
-        let symbols = Symbols::of(image);
+        let symbols = Symbols::of(&image.file);
         let moved = self
             .symbols
             .0

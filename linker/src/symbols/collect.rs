@@ -8,8 +8,6 @@ use object::{
     SymbolKind, elf,
 };
 
-use crate::image::Image;
-
 /// A function and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
@@ -33,9 +31,8 @@ type Rank = (bool, Reverse<u64>, u8, usize, String);
 impl Symbols {
     /// Collects the symbols that lie in executable sections.
     #[must_use]
-    pub fn of(image: &Image<'_>) -> Self {
-        let code: HashMap<SectionIndex, (u64, u64)> = image
-            .file
+    pub fn of(file: &object::File<'_>) -> Self {
+        let code: HashMap<SectionIndex, (u64, u64)> = file
             .sections()
             .filter(|section| {
                 matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
@@ -50,7 +47,7 @@ impl Symbols {
             })
             .collect();
         let mut best: BTreeMap<u64, (Rank, SectionIndex)> = BTreeMap::new();
-        for symbol in image.file.symbols() {
+        for symbol in file.symbols() {
             let Some((rank, section)) = candidate(&symbol, &code) else {
                 continue;
             };

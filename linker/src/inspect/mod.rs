@@ -1,0 +1,86 @@
+//! What the program `sframe` shows of a file's tables.
+
+mod check;
+mod dump;
+mod json;
+mod lookup;
+mod rule;
+mod stats;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use unwind::sframe::Tables;
+use unwind::symbols::SymbolTable;
+
+pub use check::check;
+pub use dump::dump;
+pub use json::json;
+pub use lookup::lookup;
+pub use stats::stats;
+
+use crate::image::{self, Section};
+use crate::symbols::{Names, Symbols};
+use crate::{sframe, symbols};
+
+/// A file's tables.
+#[derive(Debug)]
+pub struct Subject<'data> {
+    /// Section `.sframe`.
+    pub section: Section<'data>,
+    /// The tables in it.
+    pub tables: Tables<'data>,
+    names: NameSource<'data>,
+}
+
+/// Where names come from: what the image itself carries, otherwise its symbol table.
+#[derive(Debug)]
+enum NameSource<'data> {
+    Blob(SymbolTable<'data>),
+    Symbols(Symbols),
+}
+
+impl<'data> Subject<'data> {
+    /// Opens a linked ELF file of any architecture.
+    ///
+    /// # Errors
+    /// It is none, or has no `.sframe`, or one that cannot be read.
+    pub fn parse(data: &'data [u8]) -> Result<Self> {
+        let file = image::linked(data)?;
+        let section = image::section(&file, sframe::SECTION)?.context("no section .sframe")?;
+        let tables = Tables::new(section.data, section.address);
+        for table in tables.sections() {
+            table.with_context(|| format!("section .sframe at offset {}", section.offset))?;
+        }
+        let blob = image::section(&file, symbols::SECTION)?
+            .and_then(|section| SymbolTable::parse(section.data, section.address).ok());
+        Ok(Self {
+            section,
+            tables,
+            names: blob.map_or_else(|| NameSource::Symbols(Symbols::of(&file)), NameSource::Blob),
+        })
+    }
+
+    /// The name of the function at an address, with its start and its size in bytes.
+    #[must_use]
+    pub fn name_at(&self, address: u64) -> Option<(String, u64, u64)> {
+        match &self.names {
+            NameSource::Blob(table) => table
+                .function_at(address)
+                .map(|symbol| (symbol.name.to_owned(), symbol.start, symbol.size.into())),
+            NameSource::Symbols(symbols) => symbols.at(address).map(|symbol| {
+                let name = Names::Short.name(&symbol.name);
+                (name, symbol.start, symbol.size)
+            }),
+        }
+    }
+}
+
+/// Reads a file and does something with its bytes; errors name the file.
+///
+/// # Errors
+/// The file cannot be read, or `act` fails.
+pub fn with_file<T>(path: &Path, act: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+    let data = image::read_file(path)?;
+    act(&data).with_context(|| path.display().to_string())
+}

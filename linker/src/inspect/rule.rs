@@ -1,0 +1,73 @@
+//! Rules as text, in the way of `objdump --sframe`.
+
+use unwind::sframe::{Base, Row, Rule, Section};
+
+/// The texts of one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Texts {
+    pub(super) cfa: String,
+    pub(super) frame_pointer: String,
+    pub(super) return_address: String,
+}
+
+/// The texts of a row: `sp+16`, `c-8`, `(r10+0)` for a word loaded from a register's address, `u` for unchanged, `f`
+/// for fixed by the header, `undefined`.
+pub(super) fn texts(row: &Row, section: &Section<'_>) -> Texts {
+    let fixed = match section.fixed_return_address_offset() {
+        0 => None,
+        offset => Some(Rule::Saved {
+            base: Base::Cfa,
+            offset: offset.into(),
+        }),
+    };
+    Texts {
+        cfa: text(row.cfa),
+        frame_pointer: text(row.frame_pointer),
+        return_address: if fixed == Some(row.return_address) {
+            "f".to_owned()
+        } else {
+            text(row.return_address)
+        },
+    }
+}
+
+fn text(rule: Rule) -> String {
+    match rule {
+        Rule::Same => "u".to_owned(),
+        Rule::Undefined => "undefined".to_owned(),
+        Rule::Value { base, offset } => format!("{}{offset:+}", name(base)),
+        // That a word is loaded goes without saying: a value that is the CFA cannot be said.
+        Rule::Saved {
+            base: Base::Cfa,
+            offset,
+        } => format!("c{offset:+}"),
+        Rule::Saved { base, offset } => format!("({}{offset:+})", name(base)),
+    }
+}
+
+fn name(base: Base) -> String {
+    match base {
+        Base::StackPointer => "sp".to_owned(),
+        Base::FramePointer => "fp".to_owned(),
+        Base::Cfa => "c".to_owned(),
+        Base::Register(number) => format!("r{number}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_read_as_in_objdump() {
+        let base = Base::Register(10);
+        assert_eq!(text(Rule::Value { base, offset: 0 }), "r10+0");
+        assert_eq!(text(Rule::Saved { base, offset: -8 }), "(r10-8)");
+        let base = Base::Cfa;
+        assert_eq!(text(Rule::Saved { base, offset: -8 }), "c-8");
+        let base = Base::StackPointer;
+        assert_eq!(text(Rule::Value { base, offset: 16 }), "sp+16");
+        let base = Base::FramePointer;
+        assert_eq!(text(Rule::Saved { base, offset: 0 }), "(fp+0)");
+    }
+}
