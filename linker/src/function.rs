@@ -4,7 +4,7 @@ use std::fmt;
 
 use unwind::sframe::Row;
 
-/// Code with one list of rows. The rows are those of the reader in `unwind`, so that what was meant and what is read
+/// Code with one list of rows: a function, or a part of one. The rows are those of the reader in `unwind`, so that what was meant and what is read
 /// back are compared as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
@@ -31,15 +31,13 @@ impl Function {
     }
 }
 
-/// A function, or a part of one, that a table has no rows for.
+/// Code that a table has no rows for: a function, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Address of the first instruction.
+    /// Address of its first instruction.
     pub start: u64,
     /// Bytes of code.
     pub size: u64,
-    /// Address of the first instruction that cannot be described, when it is one row that cannot.
-    pub at: Option<u64>,
     /// What cannot be said.
     pub why: Construct,
 }

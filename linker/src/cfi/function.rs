@@ -13,7 +13,7 @@ use crate::architecture::Architecture;
 use crate::function::{Construct, Function, LeftOut};
 
 /// Bytes of a lazily bound PLT entry on x86-64.
-const PLT_ENTRY: u8 = 16;
+pub(super) const PLT_ENTRY: u8 = 16;
 
 /// Room for any number of rules and of nested `remember_state`: gimli's own storage stops at four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +33,14 @@ pub(super) struct Converter<'a, 'data> {
     context: UnwindContext<usize, Unbounded>,
 }
 
-/// Why a function has no rows, and from which of its bytes on.
-struct Failure {
-    offset: Option<u64>,
-    why: Construct,
-}
-
-impl From<Construct> for Failure {
-    fn from(why: Construct) -> Self {
-        Self { offset: None, why }
-    }
+/// A part of a function that one list of rows describes; almost always the whole of it. Offsets are in bytes from the
+/// function's start.
+struct Piece {
+    start: u32,
+    end: u32,
+    /// Their offsets are from the piece's start.
+    rows: Vec<Row>,
+    block: Option<u8>,
 }
 
 impl<'a, 'data> Converter<'a, 'data> {
@@ -59,7 +57,8 @@ impl<'a, 'data> Converter<'a, 'data> {
         }
     }
 
-    /// Adds a function, or why there is none.
+    /// Adds a function, and what of it cannot be described. Rows that cannot be said leave a gap, not the whole function:
+    /// what is before and after them becomes a function of its own.
     pub(super) fn convert(
         &mut self,
         fde: &FrameDescriptionEntry<Slice<'data>>,
@@ -67,113 +66,114 @@ impl<'a, 'data> Converter<'a, 'data> {
         frames: &mut Frames,
     ) {
         let start = fde.initial_address();
-        let size = u32::try_from(fde.len());
-        let function = |offset: u32, end: u32, rows, block| Function {
-            start: start.wrapping_add(offset.into()),
-            size: end - offset,
-            rows,
-            signal: letters.signal,
-            key_b: letters.key_b,
-            block,
-        };
-        let result = size
-            .map_err(|_| Construct::TooLong.into())
-            .and_then(|size| Ok((size, self.rows(fde, size)?)));
-        match result {
-            Ok((size, Rows { rows, plt: None })) => {
-                frames.functions.push(function(0, size, rows, None));
-            }
-            Ok((
-                size,
-                Rows {
-                    rows,
-                    plt: Some((offset, from)),
-                },
-            )) => {
-                if offset > 0 {
-                    frames.functions.push(function(0, offset, rows, None));
-                }
-                let rows = plt_rows(self.architecture, from);
-                let plt = function(offset, size, rows, Some(PLT_ENTRY));
-                frames.functions.push(plt);
-            }
-            Err(Failure { offset, why }) => {
-                // That it is a signal frame is worth knowing without rows too: the format has a place for that.
-                if let (true, Ok(size)) = (letters.signal, size) {
-                    frames.functions.push(function(0, size, Vec::new(), None));
-                }
-                frames.left_out.push(LeftOut {
-                    start,
-                    size: fde.len(),
-                    at: offset.map(|offset| start.wrapping_add(offset)),
-                    why,
-                });
-            }
+        match self.pieces(fde, letters.signal, &mut frames.left_out) {
+            Ok(pieces) => frames
+                .functions
+                .extend(pieces.into_iter().map(|piece| Function {
+                    start: start.wrapping_add(piece.start.into()),
+                    size: piece.end - piece.start,
+                    rows: piece.rows,
+                    signal: letters.signal,
+                    key_b: letters.key_b,
+                    block: piece.block,
+                })),
+            Err(why) => frames.left_out.push(LeftOut {
+                start,
+                size: fde.len(),
+                why,
+            }),
         }
     }
 
-    fn rows(
+    fn pieces(
         &mut self,
         fde: &FrameDescriptionEntry<Slice<'data>>,
-        size: u32,
-    ) -> Result<Rows, Failure> {
+        signal: bool,
+        left_out: &mut Vec<LeftOut>,
+    ) -> Result<Vec<Piece>, Construct> {
         let column = fde.cie().return_address_register();
         if column != self.architecture.return_address {
-            return Err(Construct::ReturnColumn(column.0).into());
+            return Err(Construct::ReturnColumn(column.0));
         }
+        let size = u32::try_from(fde.len()).map_err(|_| Construct::TooLong)?;
         let context = Context {
             architecture: self.architecture,
             section: self.section,
             encoding: fde.cie().encoding(),
         };
-        let mut rows: Vec<Row> = Vec::new();
-        let malformed = |error| Failure::from(Construct::Malformed(error));
+        let mut pieces: Vec<Piece> = Vec::new();
         let mut table = fde
             .rows(self.section, self.bases, &mut self.context)
-            .map_err(malformed)?;
-        while let Some(row) = table.next_row().map_err(malformed)? {
-            let offset = row.start_address().wrapping_sub(fde.initial_address());
-            // A row that the next one replaces at the same address, or that starts behind the code.
-            if row.end_address() <= row.start_address() || offset >= u64::from(size) {
+            .map_err(Construct::Malformed)?;
+        while let Some(row) = table.next_row().map_err(Construct::Malformed)? {
+            // A row that the next one replaces at the same address, or that starts behind the code, holds nowhere.
+            let start = row.start_address().wrapping_sub(fde.initial_address());
+            let end = row.end_address().wrapping_sub(fde.initial_address());
+            let Ok(start) = u32::try_from(start) else {
+                continue;
+            };
+            let end = u32::try_from(end).map_or(size, |end| end.min(size));
+            if start >= end {
                 continue;
             }
-            let at = |why| Failure {
-                offset: Some(offset),
-                why,
-            };
-            // Below `size`, which fits.
-            let row_offset = offset as u32;
-            match context.convert(row, row_offset).map_err(at)? {
-                Converted::Row(row) => {
-                    if rows.last().is_none_or(|last| !says_the_same(last, &row)) {
-                        rows.push(row);
+            match context.convert(row) {
+                Ok(Converted::Row(row)) => add_row(&mut pieces, start, end, row),
+                Ok(Converted::Plt(from)) => pieces.push(Piece {
+                    start,
+                    end,
+                    rows: plt_rows(self.architecture, from),
+                    block: Some(PLT_ENTRY),
+                }),
+                Err(why) => {
+                    // That it is a signal frame is worth knowing without rows too: the format has a place for that.
+                    if signal {
+                        pieces.push(Piece {
+                            start,
+                            end,
+                            rows: Vec::new(),
+                            block: None,
+                        });
                     }
-                }
-                Converted::Plt(from) => {
-                    // The expression looks at the low bits of the address, and the format at the offset in the block.
-                    let aligned = row.start_address() % u64::from(PLT_ENTRY) == 0;
-                    if row.end_address() != fde.end_address() || !aligned {
-                        let rule = "an expression over unaligned PLT entries".to_owned();
-                        return Err(at(Construct::Rule { of: "CFA", rule }));
-                    }
-                    let plt = Some((row_offset, from));
-                    return Ok(Rows { rows, plt });
+                    let address = row.start_address();
+                    add_left_out(left_out, address, (end - start).into(), why);
                 }
             }
         }
-        match rows.len() {
-            ..=0xffff => Ok(Rows { rows, plt: None }),
-            count => Err(Construct::TooManyRows(count).into()),
-        }
+        Ok(pieces)
     }
 }
 
-/// The rows of an FDE.
-struct Rows {
-    rows: Vec<Row>,
-    /// Where repeated PLT entries start, in bytes from the function's start, and from which byte of an entry on its
-    /// CFA is 8 higher.
-    plt: Option<(u32, u8)>,
+/// Adds a row to the piece that it continues, unless it only repeats what the row before it says.
+fn add_row(pieces: &mut Vec<Piece>, start: u32, end: u32, row: Row) {
+    match pieces.last_mut() {
+        Some(piece) if piece.end == start && piece.block.is_none() && !piece.rows.is_empty() => {
+            piece.end = end;
+            let offset = start - piece.start;
+            if piece
+                .rows
+                .last()
+                .is_none_or(|last| !says_the_same(last, &row))
+            {
+                piece.rows.push(Row { offset, ..row });
+            }
+        }
+        _ => pieces.push(Piece {
+            start,
+            end,
+            rows: vec![row],
+            block: None,
+        }),
+    }
+}
+
+/// Adds code that cannot be described to the code before it, if that cannot be for the same reason.
+fn add_left_out(left_out: &mut Vec<LeftOut>, start: u64, size: u64, why: Construct) {
+    match left_out.last_mut() {
+        Some(last) if last.start.wrapping_add(last.size) == start && last.why == why => {
+            last.size += size;
+        }
+        _ => left_out.push(LeftOut { start, size, why }),
+    }
 }
 
 /// Whether a row only repeats what the one before it said.

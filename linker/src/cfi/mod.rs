@@ -28,7 +28,7 @@ type Cie<'a> = gimli::CommonInformationEntry<Slice<'a>>;
 pub struct Frames {
     /// Ascending by start; they do not overlap.
     pub functions: Vec<Function>,
-    /// Ascending by start. A signal frame that rows cannot describe is here and, without rows, in `functions`.
+    /// Ascending by start. Code of a signal frame that rows cannot describe is here and, without rows, in `functions`.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -123,7 +123,6 @@ impl Frames {
                         self.left_out.push(LeftOut {
                             start: function.start,
                             size: function.size.into(),
-                            at: None,
                             why: Construct::Overlaps(last.start),
                         });
                     }

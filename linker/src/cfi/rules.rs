@@ -5,7 +5,7 @@ use unwind::sframe::{Base, Row, Rule};
 
 use super::Slice;
 use super::expression::{Pattern, recognise};
-use super::function::Unbounded;
+use super::function::{PLT_ENTRY, Unbounded};
 use crate::architecture::Architecture;
 use crate::function::Construct;
 
@@ -28,12 +28,12 @@ pub(super) struct Context<'a, 'data> {
 }
 
 impl Context<'_, '_> {
-    /// Converts a row that holds from `offset` bytes after the function's start.
-    pub(super) fn convert(&self, row: &DwarfRow, offset: u32) -> Result<Converted, Construct> {
+    /// Converts a row; the result's offset is 0, for the caller to set.
+    pub(super) fn convert(&self, row: &DwarfRow) -> Result<Converted, Construct> {
         let architecture = self.architecture;
         let column = architecture.return_address;
         let return_address = match row.register(column) {
-            Some(RegisterRule::Undefined) => return Ok(Converted::Row(outermost(offset))),
+            Some(RegisterRule::Undefined) => return Ok(Converted::Row(OUTERMOST)),
             // A call leaves it in memory, so there must be a rule; DWARF has no default for this column.
             None | Some(RegisterRule::SameValue) if architecture.fixed_return_address.is_some() => {
                 return Err(rule("return address", "no rule"));
@@ -61,8 +61,10 @@ impl Context<'_, '_> {
                     base: architecture.base(register),
                     offset,
                 },
+                // The expression looks at the low bits of the address, the format at the offset in the block.
                 Pattern::Plt(from)
-                    if return_address == architecture.default_return_address()
+                    if row.start_address().is_multiple_of(PLT_ENTRY.into())
+                        && return_address == architecture.default_return_address()
                         && frame_pointer == Rule::Same =>
                 {
                     return Ok(Converted::Plt(from));
@@ -74,7 +76,7 @@ impl Context<'_, '_> {
             fits(rule)?;
         }
         Ok(Converted::Row(Row {
-            offset,
+            offset: 0,
             cfa,
             return_address,
             frame_pointer,
@@ -138,6 +140,9 @@ impl Context<'_, '_> {
             None | Some(RegisterRule::ValOffset(0)) => return Ok(()),
             Some(RegisterRule::Expression(expression)) => describe(self.pattern(&expression)?),
             Some(RegisterRule::ValExpression(expression)) => describe(self.pattern(&expression)?),
+            Some(RegisterRule::Offset(offset)) => format!("at CFA{offset:+}"),
+            Some(RegisterRule::ValOffset(offset)) => format!("the value CFA{offset:+}"),
+            Some(RegisterRule::Register(register)) => format!("in register {}", register.0),
             Some(other) => format!("{other:?}"),
         };
         Err(rule("stack pointer", &what))
@@ -157,15 +162,13 @@ impl Context<'_, '_> {
 }
 
 /// The row of a function without a caller, as the reader gives it.
-const fn outermost(offset: u32) -> Row {
-    Row {
-        offset,
-        cfa: Rule::Undefined,
-        return_address: Rule::Undefined,
-        frame_pointer: Rule::Undefined,
-        signed: false,
-    }
-}
+const OUTERMOST: Row = Row {
+    offset: 0,
+    cfa: Rule::Undefined,
+    return_address: Rule::Undefined,
+    frame_pointer: Rule::Undefined,
+    signed: false,
+};
 
 fn rule(of: &'static str, rule: &str) -> Construct {
     Construct::Rule {
@@ -176,8 +179,15 @@ fn rule(of: &'static str, rule: &str) -> Construct {
 
 fn describe(pattern: Pattern) -> String {
     match pattern {
+        Pattern::Sum(register, offset) => {
+            format!("the expression register {}{offset:+}", register.0)
+        }
+        Pattern::Load(register, offset) => {
+            format!("the expression word at register {}{offset:+}", register.0)
+        }
+        Pattern::FromCfa(offset) => format!("the expression CFA{offset:+}"),
+        Pattern::Plt(_) => "an expression over unaligned PLT entries".to_owned(),
         Pattern::Other(operations) => format!("an expression of {operations} operations"),
-        other => format!("the expression {other:?}"),
     }
 }
 

@@ -1,7 +1,5 @@
 //! What is said about a link: functions that a table could not take, and, when asked, numbers.
 
-use std::fmt::Write;
-
 use super::tables::Tables;
 use crate::function::LeftOut;
 use crate::symbols::Symbol;
@@ -25,17 +23,17 @@ pub fn left_out(tables: &Tables) -> Vec<String> {
 }
 
 fn left_out_line(tables: &Tables, left: &LeftOut) -> String {
-    let mut line = format!(
-        "left out of .sframe: {} at {:#x}, {} bytes",
-        tables.name_of(left.start),
-        left.start,
-        left.size
-    );
-    if let Some(at) = left.at {
-        let _ = write!(line, ", at +{:#x}", at.wrapping_sub(left.start));
-    }
-    let _ = write!(line, ": {}", left.why);
-    line
+    let LeftOut { start, size, why } = left;
+    let name = match tables.symbols.at(*start) {
+        Some(symbol) if symbol.start == *start => tables.names.name(&symbol.name),
+        Some(symbol) => format!(
+            "{}+{:#x}",
+            tables.names.name(&symbol.name),
+            start - symbol.start
+        ),
+        None => "code without a name".to_owned(),
+    };
+    format!("left out of .sframe: {name} at {start:#x}, {size} bytes: {why}")
 }
 
 /// Functions by their symbols that have no unwind information at all: assembly without CFI directives.

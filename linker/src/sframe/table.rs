@@ -51,7 +51,6 @@ impl Table {
                     frames.left_out.push(LeftOut {
                         start: function.start,
                         size: function.size.into(),
-                        at: None,
                         why,
                     });
                     false

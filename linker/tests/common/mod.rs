@@ -1,0 +1,119 @@
+//! What the tests share: programs to run, and inputs made by the toolchain itself.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub mod oracle;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// An empty folder for one test.
+pub fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// The folder of `tables.ld`.
+pub fn scripts() -> String {
+    format!("{}/scripts", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A linker script for a small image: code first, then what is read, the tables among it.
+pub const SCRIPT: &str = "
+ENTRY(_start)
+SECTIONS {
+    . = 0xffffffff80100000;
+    .text : { *(.text .text.*) }
+    .rodata : { *(.rodata .rodata.*) }
+    .eh_frame : { KEEP(*(.eh_frame)) }
+    INCLUDE tables.ld
+    .data : { *(.data .data.*) *(.got .got.*) }
+    .bss : { *(.bss .bss.*) }
+}
+";
+
+pub fn rustc() -> Command {
+    Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+}
+
+/// Runs a command that must succeed.
+pub fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}",
+        output.status,
+        stderr(&output)
+    );
+    output
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+pub fn sframe_link() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_sframe-link"))
+}
+
+pub fn sframe(arguments: &[&str], file: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sframe"));
+    command.arg(arguments[0]).arg(file).args(&arguments[1..]);
+    command.output().unwrap()
+}
+
+/// A crate without even `core`: what it takes to give rustc's assembler a text for any target, with nothing else
+/// installed.
+const ASSEMBLER: &str = r#"
+#![feature(no_core, lang_items, rustc_attrs)]
+#![no_core]
+#![crate_type = "lib"]
+#![allow(internal_features)]
+#[lang = "pointee_sized"] trait PointeeSized {}
+#[lang = "meta_sized"] trait MetaSized: PointeeSized {}
+#[lang = "sized"] trait Sized: MetaSized {}
+#[rustc_builtin_macro] macro_rules! global_asm { () => {} }
+#[rustc_builtin_macro] macro_rules! include_str { () => {} }
+"#;
+
+/// Assembles a text into an object file.
+pub fn assemble(folder: &Path, target: &str, text: &str) -> PathBuf {
+    let options = match target.starts_with("x86_64") {
+        true => ", options(att_syntax)",
+        false => "",
+    };
+    let source = format!("{ASSEMBLER}global_asm!(include_str!(\"input.s\"){options});\n");
+    fs::write(folder.join("input.s"), text).unwrap();
+    fs::write(folder.join("assembler.rs"), source).unwrap();
+    let object = folder.join("input.o");
+    succeed(
+        rustc()
+            .env("RUSTC_BOOTSTRAP", "1")
+            .args(["--target", target, "-Cpanic=abort", "--emit=obj", "-o"])
+            .arg(&object)
+            .arg(folder.join("assembler.rs")),
+    );
+    object
+}
+
+/// Assembles a text and links it with [`SCRIPT`] and the tables.
+pub fn image(folder: &Path, target: &str, text: &str) -> (PathBuf, Output) {
+    let object = assemble(folder, target, text);
+    fs::write(folder.join("image.ld"), SCRIPT).unwrap();
+    let image = folder.join("image");
+    let output = succeed(
+        sframe_link()
+            .current_dir(folder)
+            .args(["-T", "image.ld", "-L", &scripts(), "--sframe-stats", "-o"])
+            .arg(&image)
+            .arg(object),
+    );
+    (image, output)
+}

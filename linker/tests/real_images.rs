@@ -1,0 +1,116 @@
+//! The converter on what compilers and linkers really make: every file that is mapped into this very test, which are the
+//! test itself (Rust), the C library and the dynamic loader (C and assembly, by GNU tools).
+//!
+//! Each row of each function is asked from the encoded section with the reader of `unwind`, at its first and its last
+//! byte, and must lead to the same caller as gimli's row.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use common::oracle::{Machine, Slice, X86_64};
+use gimli::{BaseAddresses, CieOrFde, EhFrame, RunTimeEndian, UnwindContext, UnwindSection};
+use linker::cfi::Frames;
+use linker::image::Image;
+use linker::sframe::{Table, compare};
+use unwind::sframe::Tables;
+
+/// What was asked of one image: functions, addresses of rows, and rows that SFrame has no words for.
+#[derive(Debug, Default)]
+struct Asked {
+    functions: usize,
+    addresses: usize,
+    left_out: usize,
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn every_row_leads_to_the_caller_that_dwarf_leads_to() {
+    let mut total = Asked::default();
+    for path in mapped_files() {
+        let data = fs::read(&path).unwrap();
+        let asked = ask(&data);
+        println!("{}: {asked:?}", path.display());
+        total.functions += asked.functions;
+        total.addresses += asked.addresses;
+        total.left_out += asked.left_out;
+    }
+    println!("total: {total:?}");
+    assert!(total.functions > 1000, "{total:?}");
+    assert!(total.addresses > 10 * total.functions / 2, "{total:?}");
+    // A handful of rows in hand-written functions of the C library.
+    assert!(total.left_out * 1000 < total.functions, "{total:?}");
+}
+
+/// The executable and its libraries.
+fn mapped_files() -> BTreeSet<PathBuf> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let files: BTreeSet<PathBuf> = maps
+        .lines()
+        .filter(|line| line.contains(" r-xp "))
+        .filter_map(|line| Some(PathBuf::from(&line[line.find('/')?..])))
+        .collect();
+    assert!(files.contains(&std::env::current_exe().unwrap()));
+    files
+}
+
+fn left_out(frames: &Frames, address: u64) -> bool {
+    let mut all = frames.left_out.iter();
+    all.any(|left| address.wrapping_sub(left.start) < left.size)
+}
+
+/// Compares one image with gimli's reading of its `.eh_frame`.
+fn ask(data: &[u8]) -> Asked {
+    let image = Image::parse(data).unwrap();
+    let mut frames = Frames::of(&image).unwrap();
+    let table = Table::new(image.architecture, &mut frames);
+    // Wherever the table lies: its starts count from its own address.
+    let address = 0x7fff_0000_1230;
+    let bytes = table.to_bytes(address);
+    assert_eq!(bytes.len(), table.size());
+    let tables = Tables::new(&bytes, address);
+    let comparison = compare(&tables, &frames.functions);
+    assert_eq!(comparison.differences, []);
+
+    let section = image.section(".eh_frame").unwrap().unwrap();
+    let eh_frame: EhFrame<Slice<'_>> = EhFrame::new(section.data, RunTimeEndian::Little);
+    let bases = BaseAddresses::default().set_eh_frame(section.address);
+    let mut context = UnwindContext::new();
+    let mut entries = eh_frame.entries(&bases);
+    let mut asked = Asked::default();
+    while let Some(entry) = entries.next().unwrap() {
+        let CieOrFde::Fde(partial) = entry else {
+            continue;
+        };
+        let fde = partial.parse(EhFrame::cie_from_offset).unwrap();
+        asked.functions += 1;
+        let mut rows = fde.rows(&eh_frame, &bases, &mut context).unwrap();
+        while let Some(row) = rows.next_row().unwrap() {
+            if row.end_address() <= row.start_address() {
+                continue;
+            }
+            if left_out(&frames, row.start_address()) {
+                asked.left_out += 1;
+                continue;
+            }
+            for pc in [row.start_address(), row.end_address() - 1] {
+                let machine = Machine {
+                    pc,
+                    numbers: X86_64,
+                };
+                let (_, found) = tables
+                    .lookup(pc)
+                    .unwrap_or_else(|error| panic!("{pc:#x}: {error}"));
+                assert_eq!(
+                    machine.by_sframe(&found),
+                    machine.by_dwarf(row, &eh_frame, fde.cie().encoding()),
+                    "at {pc:#x}: {found:?}, {row:?}",
+                );
+                asked.addresses += 1;
+            }
+        }
+    }
+    asked
+}
