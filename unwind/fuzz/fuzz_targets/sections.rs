@@ -1,0 +1,13 @@
+//! Sections of any bytes: eight of address, eight of a program counter, the rest is the table.
+#![no_main]
+
+#[path = "../../tests/exercise/mod.rs"]
+mod exercise;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    if let Some(([address, pc], table)) = exercise::words(data) {
+        exercise::sections(table, address, pc);
+    }
+});

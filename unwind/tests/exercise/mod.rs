@@ -1,0 +1,196 @@
+//! Uses every part of `unwind` on bytes that may be anything, and checks what must hold for any bytes. Shared by the
+//! mutation test and the fuzz targets.
+#![allow(
+    dead_code,
+    reason = "each of the targets that include this uses its part"
+)]
+
+use std::cell::Cell;
+use std::fmt::Write;
+
+use unwind::report::Backtrace;
+use unwind::sframe::{Abi, Rule, Section, Sections, StartRule, Tables};
+use unwind::symbols::SymbolTable;
+use unwind::{
+    Doubt, End, Frame, FrameKind, Frames, How, Range, Registers, Stacks, aarch64, s390x, x86_64,
+};
+
+/// Most functions and rows looked at in one section, so that a header which claims millions stays quick.
+const FUNCTIONS: usize = 64;
+const ROWS: usize = 256;
+
+/// The first `N` little-endian words of fuzzer input, and the rest; words are copied, as nothing is aligned.
+#[must_use]
+pub fn words<const N: usize>(data: &[u8]) -> Option<([u64; N], &[u8])> {
+    let (head, rest) = data.split_at_checked(N * 8)?;
+    let (chunks, _) = head.as_chunks::<8>();
+    Some((
+        std::array::from_fn(|index| u64::from_le_bytes(chunks[index])),
+        rest,
+    ))
+}
+
+/// Parses sections and asks them everything.
+pub fn sections(bytes: &[u8], address: u64, pc: u64) {
+    for rule in [StartRule::FromFlags, StartRule::Section, StartRule::Field] {
+        for found in Sections::with(bytes, address, rule).take(FUNCTIONS) {
+            match found {
+                Ok(found) => section(&found, pc),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+}
+
+fn section(section: &Section<'_>, pc: u64) {
+    for function in section.functions().take(FUNCTIONS) {
+        let (start, size) = (function.start(), function.size());
+        let rows = function.rows().take(ROWS).count();
+        assert!(rows <= function.row_count() as usize);
+        for pc in [start, start.wrapping_add(u64::from(size) / 2), pc] {
+            // An unsorted table that says it is sorted may miss, but never answers with a function elsewhere.
+            if let Some(found) = section.function_at(pc) {
+                assert!(found.contains(pc));
+            }
+            if let Some(row) = function.row_at(pc) {
+                let offset = pc.wrapping_sub(start);
+                assert!(offset < u64::from(size));
+                assert!(u64::from(row.offset) <= offset);
+                assert!(row.cfa != Rule::Same);
+            }
+        }
+    }
+    let _ = section.lookup(pc);
+}
+
+/// Parses a symbol table and asks it for `pc`.
+pub fn symbols(bytes: &[u8], address: u64, pc: u64) {
+    match SymbolTable::parse(bytes, address) {
+        Ok(table) => {
+            if let Some(symbol) = table.function_at(pc) {
+                assert!(pc.wrapping_sub(symbol.start) < u64::from(symbol.size));
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A symbol table with its checksum made right, so that a mutation gets past it.
+pub fn with_checksum(bytes: &mut [u8]) {
+    let length = bytes.get(12..16).map_or(0, |field| {
+        u32::from_le_bytes(field.try_into().expect("4 bytes"))
+    });
+    if let Some(body) = bytes.get(20..length as usize) {
+        let crc = crc32fast::hash(body).to_le_bytes();
+        bytes[16..20].copy_from_slice(&crc);
+    }
+}
+
+/// Where a walk starts, and what it may see.
+pub struct Start<'a> {
+    /// pc, sp, fp, link register or r10.
+    pub registers: [u64; 4],
+    /// The stacks.
+    pub ranges: &'a [Range],
+    /// Where code lies; empty: what the table says.
+    pub text: &'a [Range],
+    /// The word at an address.
+    pub word: &'a dyn Fn(u64) -> u64,
+}
+
+/// Walks from `start` with the tables in `bytes`, as the architecture of their first section.
+pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
+    let tables = Tables::new(bytes, address);
+    let [pc, sp, fp, other] = start.registers;
+    let abi = tables.first().map_or(Abi::Amd64, |section| section.abi());
+    match abi {
+        Abi::Amd64 => {
+            let mut registers = x86_64::Registers::new(pc, sp, fp);
+            registers.r10 = Some(other);
+            walk_from(tables, registers, start)
+        }
+        Abi::AArch64Little | Abi::AArch64Big => {
+            let registers = aarch64::Registers::new(pc, sp, fp, other);
+            walk_from(
+                tables,
+                registers.with_authentication_bits(0xff7f << 48),
+                start,
+            )
+        }
+        Abi::S390x => {
+            let mut registers = s390x::Registers::new(pc, sp, fp, other);
+            registers.floating = Some([other; 16]);
+            walk_from(tables, registers, start)
+        }
+    }
+}
+
+fn walk_from<R: Registers>(tables: Tables<'_>, registers: R, start: &Start<'_>) -> Option<End> {
+    let reads = Cell::new(0_u64);
+    let read = |address: u64| {
+        // The promise: no read outside the declared ranges.
+        let inside = start.ranges.iter().any(|range| range.holds(address, 8));
+        assert!(inside, "stray read at {address:#x}");
+        reads.set(reads.get() + 1);
+        Some((start.word)(address))
+    };
+    let stacks = Stacks::new(start.ranges, &read);
+    let mut frames = Frames::new(tables, registers, stacks).text(start.text);
+    let report = Backtrace::new(frames.clone(), None);
+
+    // The promise: at most as many frames as the stacks have words, the given one and a leaf's caller, and a scan's.
+    let words: u64 = start
+        .ranges
+        .iter()
+        .map(|range| (range.end - range.start) / 8)
+        .sum();
+    let bound = usize::try_from(words).expect("small stacks") + 4 + 32;
+    let found: Vec<Frame> = frames.by_ref().take(bound + 1).collect();
+    assert!(
+        found.len() <= bound,
+        "{} frames from {words} words",
+        found.len()
+    );
+    let end = frames.end()?;
+    complete_is_complete(end, frames.doubt(), &found, start);
+
+    let mut text = String::new();
+    write!(text, "{report}").expect("a String takes everything");
+    assert_eq!(
+        text.lines().filter(|line| line.contains(": 0x")).count() >= found.len(),
+        true
+    );
+    let last = text.lines().last().expect("there is an end line");
+    assert!(last.starts_with("end of backtrace: "), "{last}");
+    assert_eq!(last.contains(": complete,"), end == End::Complete);
+    Some(end)
+}
+
+/// The promise: what is called complete was found by table, frame by frame, and ends where a stack begins.
+fn complete_is_complete(end: End, doubt: Option<Doubt>, found: &[Frame], start: &Start<'_>) {
+    if end != End::Complete {
+        return;
+    }
+    assert_eq!(doubt, None);
+    let (first, rest) = found.split_first().expect("the given frame at least");
+    assert_eq!((first.how, first.kind), (How::Given, FrameKind::Exact));
+    for frame in rest {
+        assert!(
+            matches!(frame.how, How::SFrame | How::TrapFrame),
+            "{frame:?}"
+        );
+        assert!(
+            frame.how == How::TrapFrame
+                || start.text.is_empty()
+                || start
+                    .text
+                    .iter()
+                    .any(|range| range.holds(frame.lookup_pc(), 1)),
+            "{frame:?}"
+        );
+    }
+    // Every frame but the last has a CFA, and within a stack they rise; the last one has no caller.
+    let (last, others) = found.split_last().expect("the given frame at least");
+    assert_eq!(last.cfa, None);
+    assert!(others.iter().all(|frame| frame.cfa.is_some()));
+}
