@@ -1,0 +1,256 @@
+//! A million damaged tables and stacks in every test run: no panic (overflow checks are on), no stray read, always an
+//! end within the step bound, and never "complete" on a walk that is not. What must hold is in `exercise`.
+//!
+//! The tables are real sections (`tests/data`), the mutations those that find bugs in readers: bits, bytes, words of
+//! extreme values, truncation, and blocks copied elsewhere.
+
+mod exercise;
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::thread;
+
+use exercise::Start;
+use unwind::sframe::{Sections, Tables};
+use unwind::{End, Range};
+
+/// Damaged sections, over all of the real ones.
+const MUTATIONS: u64 = 1_000_000;
+/// A section's mutations, split among threads.
+const THREADS: u64 = 2;
+
+/// Pseudo-random numbers (xorshift64*), the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit.max(1) as u64).expect("below a usize")
+    }
+}
+
+/// The stored sections; a big one only as far as its header claims fits in a quick mutation.
+fn sections() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let mut folders = vec![folder];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("the stored sections are there") {
+            let path = entry.expect("a folder can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "sframe")
+            {
+                let bytes = std::fs::read(&path).expect("a stored section can be read");
+                found.push((path.display().to_string(), bytes));
+            }
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "no stored sections");
+    found
+}
+
+/// Damages `bytes` in one to four places.
+fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.below(4) {
+        // Every other time in the header and the first entries, where a byte matters most.
+        let reach = if random.next() & 1 == 0 {
+            64
+        } else {
+            bytes.len()
+        };
+        let at = random.below(reach.min(bytes.len()));
+        let Some(byte) = bytes.get_mut(at) else {
+            return;
+        };
+        match random.below(6) {
+            0 => *byte ^= 1 << random.below(8),
+            1 => *byte = random.next() as u8,
+            2 => *byte = [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
+            3 => {
+                let word =
+                    [0, 1, i32::MAX as u32, 1 << 31, u32::MAX, bytes.len() as u32][random.below(6)];
+                for (byte, new) in bytes[at..].iter_mut().zip(word.to_le_bytes()) {
+                    *byte = new;
+                }
+            }
+            4 => bytes.truncate(at),
+            _ => {
+                let from = random.below(bytes.len());
+                let length = random.below(32).min(bytes.len() - from.max(at));
+                bytes.copy_within(from..from + length, at);
+            }
+        }
+    }
+}
+
+/// Walks over a stack whose words are addresses in functions of the table, in the stacks, or nothing sensible.
+fn walk(bytes: &[u8], address: u64, functions: &[(u64, u32)], random: &mut Random) -> Option<End> {
+    let code = |random: &mut Random| match functions.get(random.below(functions.len())) {
+        Some((start, size)) => start.wrapping_add(random.next() % u64::from(*size).max(1)),
+        None => random.next(),
+    };
+    let ranges = [
+        Range::new(0x10_0000, 0x10_0200),
+        Range::new(0x20_0000, 0x20_0100),
+    ];
+    let stack = |random: &mut Random| 0x10_0000 + (random.next() & 0x10_01f8);
+    let words: Vec<u64> = (0..96)
+        .map(|_| match random.below(4) {
+            0 => stack(random),
+            1 => random.next(),
+            _ => code(random),
+        })
+        .collect();
+    let word = |address: u64| words[(address >> 3) as usize % words.len()];
+    let text = [Range::new(address, address.wrapping_add(1 << 30))];
+    let start = Start {
+        registers: [code(random), stack(random), stack(random), code(random)],
+        ranges: &ranges,
+        text: if random.next() & 1 == 0 { &[] } else { &text },
+        word: &word,
+    };
+    exercise::walk(bytes, address, &start)
+}
+
+/// Runs `test` on so many seeds, on several threads; a failure names its seed.
+fn on_seeds(count: u64, test: impl Fn(u64) + Sync) {
+    thread::scope(|scope| {
+        for first in 0..THREADS {
+            let test = &test;
+            scope.spawn(move || {
+                for seed in (first..count).step_by(THREADS as usize) {
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| test(seed))) {
+                        eprintln!("seed {seed}");
+                        resume_unwind(panic);
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn damaged_sections() {
+    let sections = sections();
+    let address = 0x4_0000;
+    let functions: Vec<Vec<(u64, u32)>> = sections
+        .iter()
+        .map(|(_, bytes)| {
+            let all = Sections::new(bytes, address).flatten();
+            all.flat_map(|section| section.functions())
+                .map(|function| (function.start(), function.size()))
+                .collect()
+        })
+        .collect();
+    on_seeds(MUTATIONS, |seed| {
+        let index = usize::try_from(seed).expect("64 bits") % sections.len();
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut bytes = sections[index].1.clone();
+        mutate(&mut bytes, &mut random);
+        let pc = functions[index]
+            .get(random.below(functions[index].len()))
+            .map_or(0, |f| f.0);
+        exercise::sections(&bytes, address, pc);
+        walk(&bytes, address, &functions[index], &mut random);
+    });
+}
+
+#[test]
+fn sound_sections_over_damaged_stacks() {
+    // Here the ends are counted: a run in which no walk ever completed, or none failed, would prove nothing.
+    let sections = sections();
+    let address = 0x4_0000;
+    let complete = Cell::new(0_u32);
+    let ended = Cell::new(0_u32);
+    for (name, bytes) in &sections {
+        let tables = Tables::new(bytes, address);
+        assert!(tables.first().is_ok(), "{name}");
+        let functions: Vec<_> = Sections::new(bytes, address)
+            .flatten()
+            .flat_map(|section| section.functions())
+            .map(|function| (function.start(), function.size()))
+            .collect();
+        for seed in 1..200 {
+            let mut random = Random(seed);
+            match walk(bytes, address, &functions, &mut random) {
+                Some(End::Complete) => complete.set(complete.get() + 1),
+                Some(_) => ended.set(ended.get() + 1),
+                None => panic!("{name}, seed {seed}: no end"),
+            }
+        }
+    }
+    println!(
+        "{} walks ended early, {} complete",
+        ended.get(),
+        complete.get()
+    );
+    assert!(ended.get() > 0);
+}
+
+#[test]
+fn damaged_symbol_tables() {
+    let sound = symbol_table();
+    exercise::symbols(&sound, 0x1000, 0x1010);
+    assert!(unwind::symbols::SymbolTable::parse(&sound, 0x1000).is_ok());
+    on_seeds(200_000, |seed| {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut bytes = sound.clone();
+        mutate(&mut bytes, &mut random);
+        // Half of them with a checksum that is right, so that the parts behind it see damage too.
+        if seed & 1 == 0 {
+            exercise::with_checksum(&mut bytes);
+        }
+        exercise::symbols(&bytes, 0x1000, 0x1000 + random.next() % 0x200);
+    });
+}
+
+/// A symbol table of eight functions.
+fn symbol_table() -> Vec<u8> {
+    use unwind::symbols::format;
+    let mut functions = Vec::new();
+    let mut names = Vec::new();
+    for index in 0..8_u32 {
+        for word in [index * 0x20, 0x18, names.len() as u32] {
+            functions.extend(word.to_le_bytes());
+        }
+        let name = format!("kernel::module::function_{index}");
+        names.extend((name.len() as u16).to_le_bytes());
+        names.extend(name.as_bytes());
+    }
+    let parts = [
+        (format::TAG_FUNCTIONS, functions),
+        (format::TAG_NAMES, names),
+    ];
+    let mut blob = format::MAGIC.to_vec();
+    blob.extend(format::MAJOR.to_le_bytes());
+    blob.extend(format::MINOR.to_le_bytes());
+    blob.extend([0; 8]);
+    blob.extend((parts.len() as u32).to_le_bytes());
+    blob.extend(0_u64.to_le_bytes());
+    blob.resize(format::HEADER_SIZE, 0);
+    let mut at = blob.len() + parts.len() * format::ENTRY_SIZE;
+    for (tag, part) in &parts {
+        for word in [*tag, at as u32, part.len() as u32] {
+            blob.extend(word.to_le_bytes());
+        }
+        at += part.len();
+    }
+    for (_, part) in &parts {
+        blob.extend(part);
+    }
+    let length = (blob.len() as u32).to_le_bytes();
+    blob[12..16].copy_from_slice(&length);
+    exercise::with_checksum(&mut blob);
+    blob
+}
