@@ -1,0 +1,101 @@
+//! Files that are not what they should be: one line that says so, and status 1.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{folder, image, sframe, stderr};
+
+const PROGRAM: &str = "
+.globl _start
+.type _start, %function
+_start:
+.cfi_startproc
+ ret
+.cfi_endproc
+.size _start, . - _start
+";
+
+/// The line that a command writes about a file.
+fn complaint(command: &str, path: &Path) -> String {
+    let output = sframe(&[command], path);
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{command}: {errors}");
+    assert_eq!(errors.lines().count(), 1, "{command}: {errors}");
+    let prefix = format!("sframe: error: {}: ", path.display());
+    errors
+        .trim_end()
+        .strip_prefix(&prefix)
+        .unwrap_or_else(|| panic!("{command}: {errors}"))
+        .to_owned()
+}
+
+#[test]
+fn no_image() {
+    let folder = folder("no_image");
+    let file = folder.join("file");
+    for (content, expected) in [
+        (&b""[..], "not an ELF file"),
+        (b"#!/bin/sh", "not an ELF file"),
+        (b"\x7fELF", "damaged ELF file"),
+        (
+            &[b"\x7fELF\x02\x01\x01".as_slice(), &[0; 57]].concat(),
+            "an ELF file of kind Unknown",
+        ),
+    ] {
+        fs::write(&file, content).unwrap();
+        for command in ["dump", "check", "stats"] {
+            let complaint = complaint(command, &file);
+            assert!(complaint.starts_with(expected), "{command}: {complaint}");
+        }
+    }
+}
+
+#[test]
+fn an_object_file() {
+    let folder = folder("an_object_file");
+    let object = common::assemble(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
+    assert_eq!(
+        complaint("check", &object),
+        "an object file; this wants a linked image"
+    );
+}
+
+#[test]
+fn an_image_without_tables() {
+    let executable = std::env::current_exe().unwrap();
+    assert_eq!(complaint("dump", &executable), "no section .sframe");
+}
+
+/// Wherever a file is cut off, or whatever byte of its headers is changed, a command ends with 0 or 1.
+#[test]
+fn a_cut_or_changed_image_never_panics() {
+    let folder = folder("a_cut_image");
+    let (path, _) = image(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
+    let data = fs::read(&path).unwrap();
+    let try_all = |data: &[u8]| {
+        if let Ok(image) = linker::image::Image::parse(data) {
+            let _ = linker::cfi::Frames::of(&image);
+            let _ = linker::symbols::Symbols::of(&image.file);
+        }
+        let _ = linker::inspect::check(data);
+        if let Ok(subject) = linker::inspect::Subject::parse(data) {
+            let mut out = Vec::new();
+            linker::inspect::dump(&subject, &mut out).unwrap();
+            linker::inspect::json(&subject, &mut out).unwrap();
+        }
+    };
+    for length in (0..data.len()).step_by(7) {
+        try_all(&data[..length]);
+    }
+    let mut changed = data.clone();
+    let sections: Vec<usize> = (0..data.len()).filter(|at| data[*at] != 0).collect();
+    for at in sections {
+        for value in [0, 1, 0x7f, 0xff] {
+            changed[at] = value;
+            try_all(&changed);
+        }
+        changed[at] = data[at];
+    }
+}
