@@ -141,3 +141,79 @@ fn image_base(symbols: &Symbols) -> u64 {
     }
     best.0
 }
+
+#[cfg(test)]
+mod tests {
+    use unwind::symbols::SymbolTable;
+
+    use super::*;
+    use crate::symbols::Symbol;
+
+    fn symbols(of: &[(u64, u64, &str)]) -> Symbols {
+        let symbol = |&(start, size, name): &(u64, u64, &str)| Symbol {
+            start,
+            size,
+            name: name.to_owned(),
+        };
+        Symbols(of.iter().map(symbol).collect())
+    }
+
+    #[test]
+    fn a_reader_finds_what_was_written() {
+        let symbols = symbols(&[
+            (0xffff_ffff_8010_0000, 16, "_start"),
+            (0xffff_ffff_8010_0010, 4, "memcpy"),
+            (0xffff_ffff_8010_0020, 8, "_start"),
+        ]);
+        let blob = Blob::new(&symbols, Names::Short);
+        // The name that two functions have is stored once.
+        assert_eq!(blob.names.len(), 2 + 6 + 2 + 6);
+        for address in [0xffff_ffff_8020_0008, 0x1000] {
+            let bytes = blob.to_bytes(address, b"0123456789abcdefghijklmn");
+            assert_eq!(bytes.len(), blob.size());
+            let table = SymbolTable::parse(&bytes, address).unwrap();
+            assert_eq!(table.build_id(), b"0123456789abcdefghij");
+            assert_eq!(table.function_count(), 3);
+            for (pc, expected) in [
+                (0xffff_ffff_8010_0000, Some(("_start", 16))),
+                (0xffff_ffff_8010_000f, Some(("_start", 16))),
+                (0xffff_ffff_8010_0013, Some(("memcpy", 4))),
+                (0xffff_ffff_8010_0014, None),
+                (0xffff_ffff_8010_0020, Some(("_start", 8))),
+                (0xffff_ffff_8010_0028, None),
+                (0xffff_ffff_800f_ffff, None),
+            ] {
+                let found = table
+                    .function_at(pc)
+                    .map(|symbol| (symbol.name, symbol.size));
+                assert_eq!(found, expected, "{pc:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn boot_code_far_away_does_not_cost_the_others_their_names() {
+        let symbols = symbols(&[
+            (0x10_0000, 16, "boot"),
+            (0xffff_ffff_8010_0000, 16, "a"),
+            (0xffff_ffff_8010_0010, 16, "b"),
+        ]);
+        let blob = Blob::new(&symbols, Names::Short);
+        assert_eq!(blob.left_out(), [(0x10_0000, "boot".to_owned())]);
+        assert_eq!(blob.function_count(), 2);
+    }
+
+    #[test]
+    fn no_functions_and_endless_names() {
+        let empty = Blob::new(&symbols(&[]), Names::Short);
+        let bytes = empty.to_bytes(0x1000, &[]);
+        let table = SymbolTable::parse(&bytes, 0x1000).unwrap();
+        assert_eq!(table.function_at(0x1000), None);
+
+        let name = "ä".repeat(40_000);
+        let long = Blob::new(&symbols(&[(0x1000, 1, &name)]), Names::Short);
+        let bytes = long.to_bytes(0, &[]);
+        let table = SymbolTable::parse(&bytes, 0).unwrap();
+        assert_eq!(table.function_at(0x1000).unwrap().name.len(), 65_534);
+    }
+}
