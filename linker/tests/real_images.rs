@@ -2,7 +2,7 @@
 //! test itself (Rust), the C library and the dynamic loader (C and assembly, by GNU tools).
 //!
 //! Each row of each function is asked from the encoded section with the reader of `unwind`, at its first and its last
-//! byte, and must lead to the same caller as gimli's row.
+//! byte, in PLT entries at every byte, and must lead to the same caller as gimli's row.
 
 mod common;
 
@@ -11,7 +11,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::oracle::{Machine, Slice, X86_64};
-use gimli::{BaseAddresses, CieOrFde, EhFrame, RunTimeEndian, UnwindContext, UnwindSection};
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, RunTimeEndian, UnwindContext, UnwindSection,
+};
 use linker::cfi::Frames;
 use linker::image::Image;
 use linker::sframe::{Table, compare};
@@ -95,7 +97,13 @@ fn ask(data: &[u8]) -> Asked {
                 asked.left_out += 1;
                 continue;
             }
-            for pc in [row.start_address(), row.end_address() - 1] {
+            let last = row.end_address() - 1;
+            // An expression may ask for the pc, as that of PLT entries does: then every address is another case.
+            let addresses = match row.cfa() {
+                CfaRule::Expression(_) => (row.start_address()..=last).collect(),
+                CfaRule::RegisterAndOffset { .. } => vec![row.start_address(), last],
+            };
+            for pc in addresses {
                 let machine = Machine {
                     pc,
                     numbers: X86_64,

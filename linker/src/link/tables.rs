@@ -72,11 +72,14 @@ impl Tables {
                 .zip(&frames.functions)
                 .find(|(before, after)| before != after);
             if let Some((before, after)) = moved {
+                let name = self.name_of(before.start);
+                let (from, to) = (before.start, after.start);
+                ensure!(
+                    from == to,
+                    "{name} is at {from:#x} without tables and at {to:#x} with them: {MOVED}",
+                );
                 bail!(
-                    "{} is at {:#x} without tables and at {:#x} with them: {MOVED}",
-                    self.name_of(before.start),
-                    before.start,
-                    after.start,
+                    "the unwind information of {name} at {from:#x} differs between the two links"
                 );
             }
             ensure!(

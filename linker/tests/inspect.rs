@@ -1,0 +1,78 @@
+//! What `sframe` prints.
+
+mod common;
+
+use common::{folder, image, sframe, stderr, stdout};
+
+const PROGRAM: &str = "
+.globl _start
+.type _start, %function
+_start:
+.cfi_startproc
+.cfi_undefined rip
+ call callee
+ hlt
+.cfi_endproc
+.size _start, . - _start
+.type callee, %function
+callee:
+.cfi_startproc
+ push %rbp
+.cfi_def_cfa_offset 16
+.cfi_offset rbp, -16
+ pop %r11
+.cfi_def_cfa_offset 8
+.cfi_same_value rbp
+ ret
+.cfi_endproc
+.size callee, . - callee
+";
+
+#[test]
+fn json_has_a_line_for_the_header_and_for_each_function() {
+    let (path, _) = image(&folder("json"), "x86_64-unknown-linux-gnu", PROGRAM);
+    let output = sframe(&["dump", "--json"], &path);
+    assert_eq!(
+        stdout(&output),
+        r#"{"section":".sframe","version":3,"flags":5,"abi":"amd64","functions":2,"rows":4}
+{"start":18446744071563116544,"size":6,"pc_type":"inc","kind":"default","signal":false,"pauth_key":"a","rep_size":0,"rows":[{"offset":0,"cfa":"undefined","ra":"undefined","fp":"undefined","ra_signed":false}]}
+{"start":18446744071563116550,"size":4,"pc_type":"inc","kind":"default","signal":false,"pauth_key":"a","rep_size":0,"rows":[{"offset":0,"cfa":"sp+8","ra":"f","fp":"u","ra_signed":false},{"offset":1,"cfa":"sp+16","ra":"f","fp":"c-16","ra_signed":false},{"offset":3,"cfa":"sp+8","ra":"f","fp":"u","ra_signed":false}]}
+"#
+    );
+}
+
+#[test]
+fn addresses_get_names_and_rules() {
+    let (path, _) = image(&folder("lookup"), "x86_64-unknown-linux-gnu", PROGRAM);
+    let output = sframe(&["lookup", "0xffffffff80100000", "ffffffff80100008"], &path);
+    assert!(output.status.success());
+    assert_eq!(
+        stdout(&output),
+        "0xffffffff80100000: _start+0x0/0x6, RA undefined\n\
+         0xffffffff80100008: callee+0x2/0x4, cfa sp+16, ra f, fp c-16\n"
+    );
+    let output = sframe(&["lookup", "10"], &path);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), "0x10: no name, no function in the table\n");
+    let output = sframe(&["lookup", "main"], &path);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("invalid value 'main'"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn sizes_are_those_of_the_sections() {
+    let (path, _) = image(&folder("stats"), "x86_64-unknown-linux-gnu", PROGRAM);
+    let text = stdout(&sframe(&["stats"], &path));
+    // Header 28, index 2 × 16, attributes 2 × 5, rows: 2 + 3 + 4 + 3.
+    for expected in [
+        "code                              10",
+        ".sframe                           82",
+        "2 functions, 4 rows;",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
