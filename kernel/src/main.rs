@@ -1,8 +1,49 @@
-//! The kernel.
+//! A small kernel that dies in every way a kernel can, and says how.
+//!
+//! It shows what a kernel needs to do for `unwind`: boot code whose last frame can be verified (`arch/*/boot.s`), stacks
+//! with known ranges (`stack.rs`), a panic handler (`panic.rs`) and a linker script with a place for the tables
+//! (`arch/*/link.ld`). What it does is a scenario, chosen on the command line: see [`scenario`].
 #![no_std]
 #![no_main]
 
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    loop {}
+#[cfg(not(target_os = "none"))]
+compile_error!("the kernel runs on bare metal: `cargo run` builds it for that");
+
+extern crate alloc;
+
+mod arch;
+mod board;
+mod boot_memory;
+mod command_line;
+mod console;
+mod heap;
+mod image;
+mod page_table;
+mod panic;
+mod scenario;
+mod stack;
+mod verdict;
+
+use boot_memory::BootMemory;
+use console::println;
+
+/// Called by `kernel_entry` with what the boot loader passed: x86-64 the physical address of PVH start info, AArch64
+/// perhaps that of the device tree.
+extern "C" fn kernel_main(argument: u64) -> ! {
+    arch::init();
+    // SAFETY: this is the first that runs after the boot tables were put in force, and `protect` below takes the value.
+    let memory = unsafe { BootMemory::new() };
+    let command_line = board::command_line(&memory, argument);
+    arch::mmu::protect(memory);
+    heap::init();
+
+    let scenario = command_line.as_ref().and_then(|line| line.scenario());
+    let scenario = scenario.unwrap_or(scenario::DEFAULT);
+    println!(
+        "kernel on {}, {}: scenario {scenario}",
+        board::NAME,
+        arch::NAME
+    );
+    let verdict = scenario::run(scenario);
+    arch::exit::leave(verdict)
 }

@@ -1,0 +1,32 @@
+//! Tells the linker where its scripts are.
+
+use std::env;
+use std::path::Path;
+
+fn main() {
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+    let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let script = Path::new(&here)
+        .join("src/arch")
+        .join(&arch)
+        .join("link.ld");
+    // For this machine there is no script, and main.rs says what to do instead.
+    if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("none") {
+        return;
+    }
+    let scripts = Path::new(&here).join("../linker/scripts");
+    for argument in [
+        format!("-T{}", script.display()),
+        // Where `INCLUDE tables.ld` is looked for.
+        format!("-L{}", scripts.display()),
+        // Tells whether a report and an image belong together.
+        "--build-id=sha1".into(),
+    ] {
+        println!("cargo::rustc-link-arg-bins={argument}");
+    }
+    println!("cargo::rerun-if-changed={}", script.display());
+    println!(
+        "cargo::rerun-if-changed={}",
+        scripts.join("tables.ld").display()
+    );
+}

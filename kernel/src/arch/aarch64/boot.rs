@@ -1,0 +1,14 @@
+//! From what QEMU leaves to the first Rust function.
+
+use core::arch::global_asm;
+
+global_asm!(
+    include_str!("boot.s"),
+    mair = const super::mmu::MAIR,
+    tcr = const super::mmu::BOOT_TCR,
+    stack = sym crate::stack::BOOT,
+    stack_end = const crate::stack::Boot::END,
+    trap_stack = sym crate::stack::TRAP,
+    trap_stack_end = const crate::stack::Trap::END,
+    main = sym crate::kernel_main,
+);

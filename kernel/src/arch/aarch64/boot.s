@@ -1,0 +1,82 @@
+// Entry from QEMU's -kernel or a boot loader: EL2 or EL1, MMU off, x0 = the device tree's address if started as Linux
+// is, anything otherwise. Runs at its physical address. Only one core comes here.
+
+.section .boot.text, "ax", @progbits
+.global boot_entry
+.type boot_entry, @function
+boot_entry:
+    msr daifset, #15
+    mrs x1, CurrentEL
+    cmp x1, #(2 << 2)
+    b.ne 1f
+
+    // EL2: let EL1 be AArch64 with timers and without traps to here, and drop to it.
+    mov x1, #(1 << 31)                  // HCR_EL2.RW
+    msr hcr_el2, x1
+    mov x1, #3                          // CNTHCTL_EL2.EL1PCEN, EL1PCTEN
+    msr cnthctl_el2, x1
+    msr cntvoff_el2, xzr
+    mov x1, #0x33ff                     // CPTR_EL2, RES1 only: nothing trapped
+    msr cptr_el2, x1
+    msr hstr_el2, xzr
+    mov x1, #0x3c5                      // EL1h, all exceptions masked
+    msr spsr_el2, x1
+    adr x1, 1f
+    msr elr_el2, x1
+    eret
+
+1:  ldr x1, ={mair}
+    msr mair_el1, x1
+    ldr x1, ={tcr}
+    msr tcr_el1, x1
+    // One table for both halves of the address space.
+    adrp x1, boot_level0
+    msr ttbr0_el1, x1
+    msr ttbr1_el1, x1
+    isb
+    tlbi vmalle1
+    ic iallu
+    dsb nsh
+    isb
+    // SCTLR_EL1: MMU, data cache, sp alignment check, instruction cache, and what is RES1 in Armv8.0.
+    ldr x1, =0x30d0180d
+    msr sctlr_el1, x1
+    isb
+    ldr x1, =kernel_entry
+    br x1
+.ltorg
+.size boot_entry, . - boot_entry
+
+// The first two gigabytes by 1 GiB blocks: devices, then RAM. mmu.rs replaces it by a map with permissions.
+.section .boot.data, "a", @progbits
+.balign 4096
+boot_level0:
+    .quad boot_level1 + 3               // a table
+    .fill 511, 8, 0
+boot_level1:
+    .quad 0x00000000 + 0x0060000000000401   // block, accessed, memory type 0 (device), no code
+    .quad 0x40000000 + 0x705                // block, accessed, inner shareable, memory type 1 (normal)
+    .fill 510, 8, 0
+
+// The first function in the high half, and the last frame of every trace of the boot stack: nobody called it, which is
+// what the undefined return address says.
+.section .text.kernel_entry, "ax", @progbits
+.global kernel_entry
+.type kernel_entry, @function
+kernel_entry:
+    .cfi_startproc
+    .cfi_undefined x30
+    // Exceptions run on SP_EL1, everything else on SP_EL0: so they have a stack also when this one is full.
+    msr spsel, #1
+    ldr x1, ={trap_stack} + {trap_stack_end}
+    mov sp, x1
+    msr spsel, #0
+    ldr x1, ={stack} + {stack_end}
+    mov sp, x1
+    mov x29, xzr
+    mov x30, xzr
+    bl {main}
+    brk #0
+    .cfi_endproc
+.ltorg
+.size kernel_entry, . - kernel_entry

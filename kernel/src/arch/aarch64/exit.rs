@@ -1,0 +1,56 @@
+//! The end of a run.
+
+use core::arch::asm;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use smccc::{Hvc, Smc, psci};
+use spin::Once;
+
+use super::cpu;
+use crate::verdict::Verdict;
+
+/// How the firmware is called (PSCI, section 5 "PSCI functions"): the device tree says which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conduit {
+    /// `hvc`.
+    Hypervisor,
+    /// `smc`.
+    SecureMonitor,
+}
+
+/// Set when the device tree has been read.
+pub static CONDUIT: Once<Conduit> = Once::new();
+
+/// The verdict was already asked for by semihosting, which is not there.
+static NO_SEMIHOSTING: AtomicBool = AtomicBool::new(false);
+
+/// Whether a fault now comes from [`leave`]: `hlt` is undefined where nobody listens for semihosting.
+pub fn is_leaving() -> bool {
+    NO_SEMIHOSTING.load(Ordering::Relaxed)
+}
+
+/// Ends QEMU with the verdict, by semihosting. Where there is none, turns the power off by PSCI; where there is no PSCI,
+/// stops the processor.
+pub fn leave(verdict: Verdict) -> ! {
+    if !NO_SEMIHOSTING.swap(true, Ordering::Relaxed) {
+        semihosting_exit(verdict.status());
+    }
+    let _ = match CONDUIT.get() {
+        Some(Conduit::Hypervisor) => psci::system_off::<Hvc>(),
+        Some(Conduit::SecureMonitor) => psci::system_off::<Smc>(),
+        None => Ok(()),
+    };
+    cpu::halt()
+}
+
+/// SYS_EXIT ("Semihosting for AArch32 and AArch64", section 6.8).
+fn semihosting_exit(status: u8) {
+    const SYS_EXIT: u64 = 0x18;
+    const APPLICATION_EXIT: u64 = 0x20026;
+    let block = [APPLICATION_EXIT, u64::from(status)];
+    // SAFETY: the call reads the block, and nothing else of this program. Where nobody listens the instruction is
+    // undefined, and the trap handler does not come back here.
+    unsafe {
+        asm!("hlt #0xf000", inout("x0") SYS_EXIT => _, in("x1") block.as_ptr(), options(nostack));
+    }
+}

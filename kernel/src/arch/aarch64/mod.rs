@@ -1,0 +1,17 @@
+//! AArch64. Manual chapters are those of the "Arm Architecture Reference Manual for A-profile architecture".
+
+mod boot;
+pub mod cpu;
+pub mod exit;
+pub mod mmu;
+pub mod registers;
+pub mod trap;
+mod vectors;
+
+/// The architecture's name in a report.
+pub const NAME: &str = "aarch64";
+
+/// Makes faults reportable. The first thing after entry.
+pub fn init() {
+    vectors::init();
+}

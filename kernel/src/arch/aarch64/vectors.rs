@@ -1,0 +1,19 @@
+//! Where the processor finds what to do when an exception comes.
+
+use core::arch::global_asm;
+
+use aarch64_cpu::asm::barrier;
+use aarch64_cpu::registers::{VBAR_EL1, Writeable};
+
+global_asm!(include_str!("vectors.s"), handler = sym super::trap::exception);
+
+unsafe extern "C" {
+    /// The vector table in vectors.s; only its address counts.
+    static exception_vectors: u8;
+}
+
+/// Tells the processor where the vectors are.
+pub fn init() {
+    VBAR_EL1.set(&raw const exception_vectors as u64);
+    barrier::isb(barrier::SY);
+}

@@ -1,0 +1,10 @@
+//! From what QEMU leaves to the first Rust function.
+
+use core::arch::global_asm;
+
+global_asm!(
+    include_str!("boot.s"),
+    stack = sym crate::stack::BOOT,
+    stack_end = const crate::stack::Boot::END,
+    main = sym crate::kernel_main,
+);

@@ -1,0 +1,53 @@
+//! Paging. Manual: volume 3, chapter 5 "Paging", 4-level.
+
+use core::ops::Range;
+
+use x86_64::PhysAddr;
+use x86_64::registers::control::{Cr3, Cr3Flags};
+use x86_64::structures::paging::{PageTableFlags, PhysFrame};
+
+use crate::boot_memory::BootMemory;
+use crate::image::Access;
+use crate::page_table::{Table, map_image};
+
+/// Virtual minus physical address of everything in the image.
+pub const HIGH: u64 = 0xffff_ffff_8000_0000;
+
+static LEVEL4: Table = Table::new();
+static LEVEL3: Table = Table::new();
+static LEVEL2: Table = Table::new();
+/// Pages of the first 16 MiB.
+static LEVEL1: [Table; 8] = [const { Table::new() }; 8];
+
+/// The RAM that the boot tables map, physical addresses.
+pub const BOOT_RAM: Range<u64> = 0..1 << 30;
+
+/// Replaces the boot tables: the image only, code read-only, data not executable, guard pages unmapped, and nothing
+/// at low addresses, so that a null pointer faults.
+pub fn protect(boot: BootMemory) {
+    drop(boot);
+    let table = PageTableFlags::PRESENT | PageTableFlags::WRITABLE;
+    let entry = |table: &Table, flags: PageTableFlags| (table.address() - HIGH) | flags.bits();
+    LEVEL4.set(511, entry(&LEVEL3, table));
+    LEVEL3.set(510, entry(&LEVEL2, table));
+    for (index, level1) in LEVEL1.iter().enumerate() {
+        LEVEL2.set(index, entry(level1, table));
+    }
+    map_image(&LEVEL1, HIGH, |page, access| {
+        (page - HIGH) | flags(access).bits()
+    });
+
+    let root = PhysFrame::containing_address(PhysAddr::new(LEVEL4.address() - HIGH));
+    // SAFETY: the new tables map the whole image, which is all that the program refers to, at the same addresses; what
+    // is taken away is what no reference points to: guard pages and low memory.
+    unsafe { Cr3::write(root, Cr3Flags::empty()) };
+}
+
+fn flags(access: Access) -> PageTableFlags {
+    PageTableFlags::PRESENT
+        | match access {
+            Access::Execute => PageTableFlags::empty(),
+            Access::Read => PageTableFlags::NO_EXECUTE,
+            Access::Write => PageTableFlags::NO_EXECUTE | PageTableFlags::WRITABLE,
+        }
+}

@@ -1,0 +1,17 @@
+//! x86-64. Manual chapters are those of the "Intel 64 and IA-32 Architectures Software Developer's Manual".
+
+mod boot;
+pub mod cpu;
+pub mod exit;
+pub mod mmu;
+pub mod registers;
+pub mod trap;
+mod vectors;
+
+/// The architecture's name in a report.
+pub const NAME: &str = "x86_64";
+
+/// Makes faults reportable. The first thing after entry.
+pub fn init() {
+    vectors::init();
+}

@@ -1,0 +1,90 @@
+# One entry an exception, all the same but for the error code, which the processor pushes for some of them only.
+# What lies on the stack, from the top: ss, rsp, rflags, cs, rip (pushed by the processor), error code, vector, registers:
+# TrapFrame in trap.rs. The rules for unwinders say where the interrupted rip and rsp are.
+
+.macro exception_entry vector:req, has_code:req
+.type exception_\vector, @function
+exception_\vector:
+    .cfi_startproc simple
+    .cfi_signal_frame
+    .cfi_def_cfa rsp, 40 + 8 * \has_code
+    .cfi_offset rip, -40
+    .cfi_offset rsp, -16
+    .if \has_code == 0
+    push 0
+    .cfi_adjust_cfa_offset 8
+    .endif
+    push \vector
+    .cfi_adjust_cfa_offset 8
+    jmp trap_entry
+    .cfi_endproc
+.size exception_\vector, . - exception_\vector
+.pushsection .rodata.exception_entries, "a", @progbits
+    .quad exception_\vector
+.popsection
+.endm
+
+.macro save register:req
+    push \register
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset \register, 0
+.endm
+
+.section .rodata.exception_entries, "a", @progbits
+.balign 8
+.global exception_entries
+exception_entries:
+
+.section .text.exception_entries, "ax", @progbits
+# Those with an error code: volume 3, table 7-1 "Protected-Mode Exceptions and Interrupts".
+.irp vector, 0, 1, 2, 3, 4, 5, 6, 7
+    exception_entry \vector, 0
+.endr
+    exception_entry 8, 1
+    exception_entry 9, 0
+.irp vector, 10, 11, 12, 13, 14
+    exception_entry \vector, 1
+.endr
+    exception_entry 15, 0
+    exception_entry 16, 0
+    exception_entry 17, 1
+.irp vector, 18, 19, 20
+    exception_entry \vector, 0
+.endr
+    exception_entry 21, 1
+.irp vector, 22, 23, 24, 25, 26, 27, 28
+    exception_entry \vector, 0
+.endr
+    exception_entry 29, 1
+    exception_entry 30, 1
+    exception_entry 31, 0
+
+.type trap_entry, @function
+trap_entry:
+    .cfi_startproc simple
+    .cfi_signal_frame
+    .cfi_def_cfa rsp, 56
+    .cfi_offset rip, -40
+    .cfi_offset rsp, -16
+    save rax
+    save rbx
+    save rcx
+    save rdx
+    save rsi
+    save rdi
+    save rbp
+    save r8
+    save r9
+    save r10
+    save r11
+    save r12
+    save r13
+    save r14
+    save r15
+    cld
+    mov rdi, rsp
+    # The processor aligned the stack, and 22 words keep it so.
+    call {handler}
+    ud2
+    .cfi_endproc
+.size trap_entry, . - trap_entry

@@ -1,0 +1,68 @@
+//! A PC, as QEMU's `pc` and `q35` machines are: a 16550 at COM1, the command line in PVH start info.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use uart_16550::backend::PioBackend;
+use uart_16550::{BaudRate, Config, Uart16550};
+
+use crate::boot_memory::BootMemory;
+use crate::command_line::CommandLine;
+
+/// The board's name.
+pub const NAME: &str = "pc";
+
+/// I/O port of the first serial port.
+const COM1: u16 = 0x3f8;
+
+/// Polls before a byte is given up: at least a tenth of a second, while a byte takes a tenth of a millisecond.
+const PATIENCE: u32 = 100_000;
+
+/// Whether somebody has set up the serial port: whoever writes first does.
+static IS_SET_UP: AtomicBool = AtomicBool::new(false);
+
+/// Sends bytes over the serial line. What the device does not take in time is lost: a report must come to its end.
+pub fn write(bytes: &[u8]) {
+    let Some(mut uart) = uart() else {
+        return;
+    };
+    for byte in bytes {
+        for _ in 0..PATIENCE {
+            if uart.try_send_byte(*byte).is_ok() {
+                break;
+            }
+            core::hint::spin_loop();
+        }
+    }
+}
+
+fn uart() -> Option<Uart16550<PioBackend>> {
+    // SAFETY: on a PC nothing else is at these ports. Two users at once, a report and whoever it interrupted, mix
+    // up their text and do no other harm.
+    let mut uart = unsafe { Uart16550::new_port(COM1) }.ok()?;
+    if !IS_SET_UP.swap(true, Ordering::Relaxed) {
+        let config = Config {
+            baud_rate: BaudRate::Baud115200,
+            ..Config::DEFAULT
+        };
+        // Without a device there is nobody to tell.
+        let _ = uart.init(config);
+    }
+    Some(uart)
+}
+
+/// The first word of start info, and where the address of the command line is in it (Xen, `public/arch-x86/hvm/
+/// start_info.h`).
+const START_INFO_MAGIC: u32 = 0x336e_c578;
+const COMMAND_LINE_AT: u64 = 24;
+
+/// The command line from the start info at physical address `start_info`.
+pub fn command_line(memory: &BootMemory, start_info: u64) -> Option<CommandLine> {
+    let magic = memory.bytes(start_info, 4)?.first_chunk()?;
+    if u32::from_le_bytes(*magic) != START_INFO_MAGIC {
+        return None;
+    }
+    let address = memory.bytes(start_info.checked_add(COMMAND_LINE_AT)?, 8)?;
+    let address = u64::from_le_bytes(*address.first_chunk()?);
+    let bytes = (address..).map_while(|at| memory.bytes(at, 1)?.first().copied());
+    (address != 0).then(|| CommandLine::copy(bytes))
+}

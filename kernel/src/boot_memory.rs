@@ -1,0 +1,32 @@
+//! Physical memory as the boot loader left it: where it put the command line.
+
+use crate::arch::mmu::{BOOT_RAM, HIGH};
+
+/// The right to read RAM by physical address, as long as the boot tables map it. Given back to
+/// [`protect`](crate::arch::mmu::protect), which takes those tables away.
+///
+/// The fence around such reads: nothing outside the mapped RAM is touched.
+#[derive(Debug)]
+pub struct BootMemory(());
+
+impl BootMemory {
+    /// The one and only.
+    ///
+    /// # Safety
+    /// The boot tables are in force, and stay so as long as this value lives.
+    pub const unsafe fn new() -> Self {
+        Self(())
+    }
+
+    /// Bytes at a physical address.
+    pub fn bytes(&self, physical: u64, length: u64) -> Option<&[u8]> {
+        let end = physical.checked_add(length)?;
+        if physical < BOOT_RAM.start || end > BOOT_RAM.end {
+            return None;
+        }
+        let start = (physical + HIGH) as *const u8;
+        // SAFETY: mapped, see `new`. The caller reads what the boot loader wrote, which nothing else in the kernel
+        // refers to.
+        Some(unsafe { core::slice::from_raw_parts(start, length as usize) })
+    }
+}

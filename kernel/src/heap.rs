@@ -1,0 +1,46 @@
+//! The heap: a static region, handed out by a list of free blocks.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
+use core::ptr::{self, NonNull};
+
+use linked_list_allocator::Heap;
+use spin::Mutex;
+
+/// Bytes of the heap.
+const SIZE: usize = 1024 * 1024;
+
+#[repr(C, align(4096))]
+struct Region(UnsafeCell<[u8; SIZE]>);
+
+// SAFETY: only its address is used here; the bytes belong to the allocator, which has a lock.
+unsafe impl Sync for Region {}
+
+static REGION: Region = Region(UnsafeCell::new([0; SIZE]));
+
+/// The allocator. Empty, and so without memory for anybody, before [`init`].
+struct Locked(Mutex<Heap>);
+
+#[global_allocator]
+static HEAP: Locked = Locked(Mutex::new(Heap::empty()));
+
+/// Gives the allocator its memory. Called once.
+pub fn init() {
+    // SAFETY: the region is used by nobody else, and called once, see above.
+    unsafe { HEAP.0.lock().init(REGION.0.get().cast(), SIZE) };
+}
+
+// SAFETY: blocks come from linked_list_allocator, which keeps the contract, one call at a time by the lock.
+unsafe impl GlobalAlloc for Locked {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let block = self.0.lock().allocate_first_fit(layout);
+        block.map_or(ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if let Some(block) = NonNull::new(block) {
+            // SAFETY: the caller says that the block came from `alloc` with this layout.
+            unsafe { self.0.lock().deallocate(block, layout) };
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What the kernel's own image consists of, by the linker script's symbols.
+
+use core::ops::Range;
+
+/// What lies between two symbols of the linker script.
+///
+/// The fence around reading it: only [`span!`] makes one, and only for symbols that the linker script defines around
+/// bytes of the image that nothing writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    start: *const u8,
+    end: *const u8,
+}
+
+impl Span {
+    /// The address of the first byte.
+    pub fn start(self) -> u64 {
+        self.start as u64
+    }
+
+    /// The address after the last byte.
+    pub fn end(self) -> u64 {
+        self.end as u64
+    }
+
+    /// The bytes.
+    pub fn bytes(self) -> &'static [u8] {
+        let length = (self.end as usize).saturating_sub(self.start as usize);
+        // SAFETY: part of the image, see the type: mapped, readable and constant as long as the kernel runs.
+        unsafe { core::slice::from_raw_parts(self.start, length) }
+    }
+}
+
+/// A [`Span`] of constant bytes between two symbols.
+macro_rules! span {
+    ($start:ident, $end:ident) => {{
+        // The symbols have no value, only an address.
+        unsafe extern "C" {
+            static $start: u8;
+            static $end: u8;
+        }
+        Span {
+            start: &raw const $start,
+            end: &raw const $end,
+        }
+    }};
+}
+
+/// All code that runs in the high half: `__text_start` to `__text_end`.
+pub fn text() -> unwind::Range {
+    let text = span!(__text_start, __text_end);
+    unwind::Range::new(text.start(), text.end())
+}
+
+/// The unwind tables; empty in an image that was linked without `sframe-link`.
+pub fn sframe() -> Span {
+    span!(__sframe_start, __sframe_end)
+}
+
+/// The names of functions; empty in an image that was linked without `sframe-link`.
+pub fn symbols() -> Span {
+    span!(__symbols_start, __symbols_end)
+}
+
+/// What tells this image from every other: the description of the linker's note.
+pub fn build_id() -> &'static [u8] {
+    // An ELF note: sizes of name and description, type, the name "GNU\0" (System V ABI, "Note Section").
+    let note = span!(__build_id_start, __build_id_end).bytes();
+    note.get(16..).unwrap_or_default()
+}
+
+/// What a page of the image is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Code.
+    Execute,
+    /// Constants, and the tables.
+    Read,
+    /// Variables, and stacks.
+    Write,
+}
+
+/// The image's pages: ranges of virtual addresses, all of them multiples of a page.
+pub fn sections() -> [(Range<u64>, Access); 3] {
+    let rodata = span!(__rodata_start, __rodata_end).start();
+    let data = span!(__data_start, __data_end);
+    [
+        (text().start..rodata, Access::Execute),
+        (rodata..data.start(), Access::Read),
+        (data.start()..data.end(), Access::Write),
+    ]
+}

@@ -1,0 +1,11 @@
+//! The scenario that ends well.
+
+use alloc::vec::Vec;
+
+use crate::console::println;
+
+/// Uses the heap, and says so.
+pub fn run() {
+    let squares: Vec<u64> = (1..=10).map(|number| number * number).collect();
+    println!("the sum of ten squares is {}", squares.iter().sum::<u64>());
+}
