@@ -47,7 +47,8 @@ pub struct LeftOut {
 pub enum Construct {
     /// The CIE keeps the return address in another column than the ABI.
     ReturnColumn(u16),
-    /// There is no rule for the CFA (`.cfi_startproc simple`).
+    /// There is no rule for the CFA (`.cfi_startproc simple`), or the rule "register 0, offset 0", which gimli does not
+    /// tell from none. Only a `longjmp` of AArch64 says that.
     NoCfa,
     /// A rule of the kind named, for the value named.
     Rule {
@@ -72,7 +73,7 @@ impl fmt::Display for Construct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReturnColumn(column) => write!(f, "return address in column {column}"),
-            Self::NoCfa => f.write_str("no rule for the CFA"),
+            Self::NoCfa => f.write_str("no rule for the CFA, or register 0 as it is"),
             Self::Rule { of, rule } => write!(f, "{of}: {rule}"),
             Self::Offset(offset) => write!(f, "offset {offset} does not fit in 32 bits"),
             Self::TooManyRows(rows) => write!(f, "{rows} rows are more than 65535"),

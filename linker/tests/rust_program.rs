@@ -1,0 +1,190 @@
+//! `sframe-link` in rustc's place of a linker: a small program without an operating system, from source to tables.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use common::{SCRIPT, folder, rustc, scripts, sframe, stderr, stdout, succeed};
+use linker::image::Image;
+use object::{Object, ObjectSection, ObjectSymbol};
+use unwind::sframe::Tables;
+use unwind::symbols::SymbolTable;
+
+/// Compiles and links `data/program.rs` with some more arguments for rustc.
+fn build(folder: &Path, arguments: &[&str]) -> Output {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/program.rs");
+    fs::copy(program, folder.join("program.rs")).unwrap();
+    fs::write(folder.join("image.ld"), SCRIPT).unwrap();
+    let linker = format!("-Clinker={}", env!("CARGO_BIN_EXE_sframe-link"));
+    let scripts = format!("-Clink-arg=-L{}", scripts());
+    let mut command = rustc();
+    command
+        .current_dir(folder)
+        .args([
+            "--edition=2024",
+            "-Cpanic=abort",
+            "-Cforce-unwind-tables=yes",
+        ])
+        .args([
+            "-Crelocation-model=static",
+            "-Ccode-model=kernel",
+            "-Clinker-flavor=ld.lld",
+        ])
+        .args([
+            "-Csymbol-mangling-version=v0",
+            "-Ccodegen-units=1",
+            "-Copt-level=1",
+            "-Cdebuginfo=1",
+        ])
+        .args([linker.as_str(), scripts.as_str()])
+        .args(["-Clink-arg=-Timage.ld", "-Clink-arg=--build-id=sha1"])
+        .args(arguments)
+        .args(["-o", "image", "program.rs"]);
+    succeed(&mut command)
+}
+
+/// The names that an image carries for its functions, in the order of addresses.
+fn names(data: &[u8]) -> Vec<String> {
+    let image = Image::parse(data).unwrap();
+    let section = image.section(".symbols").unwrap().unwrap();
+    let table = SymbolTable::parse(section.data, section.address).unwrap();
+    let code = image.section(".text").unwrap().unwrap();
+    let mut names: Vec<String> = Vec::new();
+    for offset in 0..code.data.len() as u64 {
+        if let Some(symbol) = table.function_at(code.address + offset)
+            && names.last().is_none_or(|last| last != symbol.name)
+        {
+            names.push(symbol.name.to_owned());
+        }
+    }
+    names
+}
+
+#[test]
+fn a_rust_program_gets_both_tables() {
+    let folder = folder("a_rust_program");
+    build(&folder, &["-Clink-arg=--sframe-stats=stats.txt"]);
+    let path = folder.join("image");
+    let data = fs::read(&path).unwrap();
+    let image = Image::parse(&data).unwrap();
+
+    let check = sframe(&["check"], &path);
+    assert!(
+        check.status.success(),
+        "{}{}",
+        stdout(&check),
+        stderr(&check)
+    );
+    assert!(
+        stdout(&check).contains(": 0 differences"),
+        "{}",
+        stdout(&check)
+    );
+
+    let names = names(&data);
+    for expected in [
+        "_start",
+        "stub",
+        "start",
+        "program::call",
+        "program::pick",
+        "program::Square::grow",
+        "program::start::{closure#0}",
+        "<program::Square as program::Area>::area",
+        "<program::Circle as program::Area>::area",
+        "core::panicking::panic_bounds_check",
+    ] {
+        assert!(
+            names.iter().any(|name| name == expected),
+            "{expected} not in {names:?}"
+        );
+    }
+    assert!(
+        !names.iter().any(|name| name == "dead"),
+        "--gc-sections removes it: {names:?}"
+    );
+
+    // Where the target looks: between the linker script's symbols.
+    let symbol = |name| image.file.symbol_by_name(name).unwrap().address();
+    let section = |name| image.section(name).unwrap().unwrap();
+    for (name, start, end) in [
+        (".sframe", "__sframe_start", "__sframe_end"),
+        (".symbols", "__symbols_start", "__symbols_end"),
+    ] {
+        let section = section(name);
+        assert_eq!(symbol(start), section.address);
+        assert_eq!(symbol(end), section.address + section.data.len() as u64);
+    }
+    let blob = section(".symbols");
+    let table = SymbolTable::parse(blob.data, blob.address).unwrap();
+    assert_eq!(Some(table.build_id()), image.file.build_id().unwrap());
+    assert_eq!(table.build_id().len(), 20);
+
+    let stats = fs::read_to_string(folder.join("stats.txt")).unwrap();
+    assert!(stats.contains("left out: 0\n"), "{stats}");
+    assert!(
+        stats.contains("without unwind information: 1\n  stub at "),
+        "{stats}"
+    );
+    let leftovers = fs::read_dir(&folder).unwrap().filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        name.to_string_lossy().contains("sframe-link")
+    });
+    assert_eq!(leftovers.count(), 0);
+}
+
+#[test]
+fn the_same_input_makes_the_same_bytes() {
+    let folder = folder("the_same_input");
+    build(&folder, &[]);
+    let first = fs::read(folder.join("image")).unwrap();
+    build(&folder, &[]);
+    assert!(first == fs::read(folder.join("image")).unwrap());
+}
+
+#[test]
+fn names_can_be_full_and_tables_can_be_left_out() {
+    let folder = folder("names_can_be_full");
+    build(&folder, &["-Clink-arg=--symbol-names=full"]);
+    let names = names(&fs::read(folder.join("image")).unwrap());
+    for expected in [
+        "program::pick::<u32>",
+        "program::pick::<u8>",
+        "<program::Square>::grow::<u32>",
+    ] {
+        assert!(
+            names.iter().any(|name| name == expected),
+            "{expected} not in {names:?}"
+        );
+    }
+
+    for (switch, empty, full) in [
+        ("-Clink-arg=--sframe=none", ".sframe", ".symbols"),
+        ("-Clink-arg=--symbols=none", ".symbols", ".sframe"),
+    ] {
+        build(&folder, &[switch]);
+        let data = fs::read(folder.join("image")).unwrap();
+        let file = object::File::parse(&*data).unwrap();
+        let size = |name: &str| {
+            file.section_by_name(name)
+                .map_or(0, |section| section.size())
+        };
+        assert_eq!(size(empty), 0, "{switch}");
+        assert!(size(full) > 0, "{switch}");
+    }
+}
+
+#[test]
+fn a_stripped_image_keeps_its_tables() {
+    let folder = folder("a_stripped_image");
+    build(&folder, &["-Cstrip=symbols"]);
+    let data = fs::read(folder.join("image")).unwrap();
+    let image = Image::parse(&data).unwrap();
+    assert_eq!(image.file.symbols().count(), 0);
+    assert!(names(&data).iter().any(|name| name == "program::pick"));
+    let section = image.section(".sframe").unwrap().unwrap();
+    let tables = Tables::new(section.data, section.address);
+    assert!(tables.first().unwrap().function_count() > 10);
+}
