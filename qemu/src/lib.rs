@@ -1,1 +1,15 @@
-//! The runner.
+//! The runner: builds the kernel, boots it in QEMU, shows its serial line and judges how it ended.
+//!
+//! ```text
+//! cli ─► setup ─► build ─► machine ─► judge ─► exit status
+//!        QEMU,    sframe-  boots,     verdict and
+//!        rust-src link,    copies     serial text against
+//!                 kernel   serial     the scenario's outcome
+//! ```
+//!
+//! Serial text goes to standard output, byte for byte. The runner's own words go to standard error, so that
+//! `cargo run > log` holds what the kernel said and nothing else.
+
+pub mod setup;
+pub mod words;
+pub mod workspace;

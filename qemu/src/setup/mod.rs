@@ -1,0 +1,18 @@
+//! Set-up: what a build and a boot need that a fresh machine may lack.
+//!
+//! * programs (QEMU, gdb) from the distribution's packages, installed when run as root;
+//! * the source of `core` and `alloc`, of the very version of the running `rustc`.
+//!
+//! Nothing is ever laid into the toolchain's folder, and rustup is never asked to install: it has done so already where
+//! it may, because of `rust-toolchain.toml`.
+
+mod debian;
+mod logged;
+mod once;
+mod package;
+mod program;
+mod rust_src;
+mod rustc;
+
+pub use program::program;
+pub use rust_src::{RustSrc, rust_src};

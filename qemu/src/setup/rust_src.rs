@@ -1,0 +1,50 @@
+//! The source of `core` and `alloc`, for `-Zbuild-std`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::debian;
+use super::once::Lock;
+use super::rustc::Rustc;
+
+/// Where the library's source is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RustSrc {
+    /// In the toolchain, where cargo looks by itself.
+    InToolchain,
+    /// Here: a folder named `library`.
+    At(PathBuf),
+}
+
+/// The library's source: the toolchain's, or else Debian's, which is fetched once.
+///
+/// # Errors
+/// When it is not there and not to be had; says what to type.
+pub fn rust_src(target: &Path) -> Result<RustSrc> {
+    let rustc = Rustc::running()?;
+    if is_library(&rustc.sysroot.join("lib/rustlib/src/rust/library")) {
+        return Ok(RustSrc::InToolchain);
+    }
+    let folder = target.join(format!("rust-src-{}", rustc.release));
+    let library = folder.join("library");
+    // The name appears when all is there.
+    if !is_library(&library) {
+        let _lock = Lock::wait(target, "rust-src")?;
+        if !is_library(&library) {
+            debian::fetch_rust_src(&rustc.release, &folder).with_context(|| {
+                format!(
+                    "rustc {} comes without the source of its library, which the kernel is built from; \
+                     type: rustup component add rust-src; Debian's package could not be had either",
+                    rustc.release
+                )
+            })?;
+        }
+    }
+    Ok(RustSrc::At(library))
+}
+
+/// Whether the library's source is here, by the file that cargo reads first.
+fn is_library(folder: &Path) -> bool {
+    folder.join("Cargo.lock").is_file()
+}

@@ -1,0 +1,113 @@
+//! The runner's own words: whole lines on standard error, and progress there for what takes long.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Between two lines of progress where standard error is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Writes a line to standard error. It goes out in one write, so that lines of several processes do not mix; that
+/// nobody may be listening is no reason to stop.
+pub fn say(words: fmt::Arguments<'_>) {
+    let line = format!("runner: {words}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Something that takes longer than two seconds: a moving line on a terminal, plain lines elsewhere.
+#[derive(Debug)]
+pub struct Progress {
+    what: String,
+    /// None where standard error is no terminal.
+    bar: Option<ProgressBar>,
+    started: Instant,
+    last_line: Cell<Instant>,
+}
+
+impl Progress {
+    /// Says `what` is being done.
+    #[must_use]
+    pub fn start(what: String) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner().with_message(what.clone());
+            bar.set_style(style("runner: {spinner} {msg} ({elapsed})"));
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        if bar.is_none() {
+            say(format_args!("{what}"));
+        }
+        Self {
+            what,
+            bar,
+            started: Instant::now(),
+            last_line: Cell::new(Instant::now()),
+        }
+    }
+
+    /// Says that it still goes on.
+    pub fn tick(&self) {
+        if self.line_is_due() {
+            let seconds = self.started.elapsed().as_secs();
+            say(format_args!("{}: {seconds} s so far", self.what));
+        }
+    }
+
+    /// Says that `done` of `total` bytes are there.
+    pub fn bytes(&self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            if bar.length().is_none() {
+                bar.set_length(total);
+                bar.set_style(style(
+                    "runner: {msg} [{bar:30}] {bytes} of {total_bytes} ({elapsed})",
+                ));
+            }
+            bar.set_position(done);
+        } else if self.line_is_due() {
+            let mebibytes = |bytes: u64| bytes >> 20;
+            say(format_args!(
+                "{}: {} of {} MiB",
+                self.what,
+                mebibytes(done),
+                mebibytes(total)
+            ));
+        }
+    }
+
+    /// Says that it is done.
+    pub fn done(self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        let seconds = self.started.elapsed().as_secs();
+        // What was over at once needs no second line.
+        if self.bar.is_some() || seconds >= 2 {
+            say(format_args!("{}: done in {seconds} s", self.what));
+        }
+    }
+
+    fn line_is_due(&self) -> bool {
+        let due = self.bar.is_none() && self.last_line.get().elapsed() >= LINE_EVERY;
+        if due {
+            self.last_line.set(Instant::now());
+        }
+        due
+    }
+}
+
+/// Given up half-way: the moving line must not stay in the way of the error.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A style from a template that is known to be right.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
