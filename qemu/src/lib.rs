@@ -10,6 +10,11 @@
 //! Serial text goes to standard output, byte for byte. The runner's own words go to standard error, so that
 //! `cargo run > log` holds what the kernel said and nothing else.
 
+pub mod image;
+pub mod judge;
+pub mod machine;
+pub mod scenario;
 pub mod setup;
+pub mod status;
 pub mod words;
 pub mod workspace;

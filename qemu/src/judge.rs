@@ -1,0 +1,143 @@
+//! Whether a boot ended as it should.
+
+use crate::machine::{Booted, Verdict};
+use crate::scenario::Outcome;
+use crate::status::Status;
+
+/// How a panic's report begins.
+const REPORT_BEGINS: &str = "panicked at ";
+/// How a report ends when every caller is in it.
+const REPORT_IS_COMPLETE: &str = "end of backtrace: complete";
+/// How any report ends.
+const REPORT_ENDS: &str = "end of backtrace: ";
+
+/// An exit status, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What to leave with.
+    pub status: Status,
+    /// Why, for people: goes on from "SCENARIO: ".
+    pub words: String,
+}
+
+impl Judgement {
+    fn new(status: Status, words: impl Into<String>) -> Self {
+        let words = words.into();
+        Self { status, words }
+    }
+}
+
+/// Judges a scenario by what should have come of it.
+#[must_use]
+pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
+    let failed = |words: &str| Judgement::new(Status::Failed, words);
+    match (&booted.verdict, expected) {
+        (Verdict::TimedOut | Verdict::Failed(_), _) => image(booted),
+        (Verdict::Success, Outcome::Succeeds) => {
+            Judgement::new(Status::Success, "succeeded, as it should")
+        }
+        (Verdict::Success, Outcome::Panics) => failed("succeeded, but should have panicked"),
+        (Verdict::Panicked, Outcome::Succeeds) => failed("panicked, but should have succeeded"),
+        (Verdict::Panicked, Outcome::Panics) => match report(&booted.serial) {
+            Ok(frames) => Judgement::new(
+                Status::Success,
+                format!("panicked, as it should, and named its callers ({frames})"),
+            ),
+            Err(lacks) => failed(lacks),
+        },
+    }
+}
+
+/// Judges an image of which nothing is known: by its own verdict.
+#[must_use]
+pub fn image(booted: &Booted) -> Judgement {
+    match &booted.verdict {
+        Verdict::Success => Judgement::new(Status::Success, "succeeded"),
+        Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
+        Verdict::TimedOut => {
+            let seconds = booted.took.as_secs();
+            Judgement::new(Status::TimedOut, format!("time ran out after {seconds} s"))
+        }
+        Verdict::Failed(how) => Judgement::new(Status::Failed, how.clone()),
+    }
+}
+
+/// Looks for a whole report on the serial line; gives the words of its end line that follow the verdict, or what it
+/// lacks.
+fn report(serial: &[u8]) -> Result<String, &'static str> {
+    // A panic in the middle of a line is reported all the same, and a terminal wants "\r\n".
+    let text = String::from_utf8_lossy(serial);
+    let mut lines = text.lines().map(str::trim_end);
+    if !lines.by_ref().any(|line| line.starts_with(REPORT_BEGINS)) {
+        return Err("panicked, but there is no line that begins with \"panicked at \"");
+    }
+    let Some(end) = lines.find(|line| line.starts_with(REPORT_ENDS)) else {
+        return Err("panicked, but its backtrace has no end line");
+    };
+    let Some(rest) = end.strip_prefix(REPORT_IS_COMPLETE) else {
+        return Err("panicked, but its backtrace is not complete");
+    };
+    Ok(rest.trim_start_matches(", ").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const REPORT: &str = "kernel\r\npanicked at src/a.rs:1:2: no\r\n   0: 0x0000000000000000 p a\r\n\
+                          end of backtrace: complete, 1 frames\r\n";
+
+    fn booted(verdict: Verdict, serial: &str) -> Booted {
+        Booted {
+            verdict,
+            serial: serial.into(),
+            took: Duration::from_secs(5),
+        }
+    }
+
+    #[test]
+    fn a_panic_needs_a_whole_report() {
+        let whole = scenario(Outcome::Panics, &booted(Verdict::Panicked, REPORT));
+        assert_eq!(whole.status, Status::Success, "{}", whole.words);
+        assert!(whole.words.contains("1 frames"), "{}", whole.words);
+        let spoilt = [
+            ("panicked at ", "paniced at ", "no line"),
+            ("end of", "end with", "no end line"),
+            ("complete,", "incomplete: no row,", "not complete"),
+        ];
+        for (from, to, words) in spoilt {
+            let serial = REPORT.replace(from, to);
+            let judged = scenario(Outcome::Panics, &booted(Verdict::Panicked, &serial));
+            assert_eq!(judged.status, Status::Failed);
+            assert!(judged.words.contains(words), "{}", judged.words);
+        }
+    }
+
+    #[test]
+    fn a_report_without_a_verdict_is_not_enough() {
+        let failed = Verdict::Failed("reset".into());
+        let status = |verdict| scenario(Outcome::Panics, &booted(verdict, REPORT)).status;
+        assert_eq!(status(failed), Status::Failed);
+        assert_eq!(status(Verdict::Success), Status::Failed);
+        assert_eq!(status(Verdict::TimedOut), Status::TimedOut);
+    }
+
+    #[test]
+    fn success_must_be_meant() {
+        let status = |verdict| scenario(Outcome::Succeeds, &booted(verdict, REPORT)).status;
+        assert_eq!(status(Verdict::Success), Status::Success);
+        assert_eq!(status(Verdict::Panicked), Status::Failed);
+        assert_eq!(status(Verdict::TimedOut), Status::TimedOut);
+    }
+
+    #[test]
+    fn an_image_is_taken_at_its_word() {
+        let status = |verdict| image(&booted(verdict, "")).status;
+        assert_eq!(status(Verdict::Success), Status::Success);
+        assert_eq!(status(Verdict::Panicked), Status::Panicked);
+        assert_eq!(status(Verdict::TimedOut), Status::TimedOut);
+        assert_eq!(status(Verdict::Failed("reset".into())), Status::Failed);
+    }
+}

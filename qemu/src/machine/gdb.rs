@@ -1,0 +1,61 @@
+//! QEMU's stub for gdb.
+
+use std::fmt;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// Where gdb finds the machine, which waits for it before its first instruction.
+#[derive(Clone, Debug)]
+pub enum GdbStub {
+    /// A TCP port of the local host: what every debugger can use.
+    Port(u16),
+    /// A Unix socket at this path, made by QEMU: cannot collide with anybody else's.
+    Socket(PathBuf),
+}
+
+impl GdbStub {
+    /// A stub at a TCP port, which must be free.
+    ///
+    /// # Errors
+    /// When the port is taken. QEMU would say so too, but not what to do about it.
+    pub fn at_port(port: u16) -> Result<Self> {
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
+            format!("port {port} for gdb cannot be had; choose another with --gdb=PORT")
+        })?;
+        Ok(Self::Port(port))
+    }
+
+    /// QEMU's arguments: the stub, and to start stopped.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let device = match self {
+            Self::Port(port) => format!("tcp:127.0.0.1:{port}"),
+            Self::Socket(path) => {
+                // QEMU's option parser takes a doubled comma for one.
+                let path = path.display().to_string().replace(',', ",,");
+                format!("unix:{path},server=on,wait=off")
+            }
+        };
+        vec!["-S".into(), "-gdb".into(), device]
+    }
+
+    /// What to type in another terminal.
+    #[must_use]
+    pub fn how_to_connect(&self, image: &Path) -> String {
+        format!(
+            "gdb-multiarch {} -ex 'target remote {self}' -ex 'break rust_begin_unwind' -ex continue -ex backtrace",
+            image.display()
+        )
+    }
+}
+
+/// What gdb's `target remote` takes.
+impl fmt::Display for GdbStub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Port(port) => write!(f, "localhost:{port}"),
+            Self::Socket(path) => write!(f, "{}", path.display()),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! A virtual machine: what it is made of, booting it, and what its end means.
+
+mod arch;
+mod boot;
+mod command;
+mod gdb;
+mod verdict;
+
+pub use arch::Arch;
+pub use boot::{Boot, Booted};
+pub use gdb::GdbStub;
+pub use verdict::Verdict;

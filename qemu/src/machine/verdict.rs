@@ -1,0 +1,96 @@
+//! What the end of QEMU says about the kernel.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use super::Arch;
+
+/// QEMU's exit status when the kernel reports success. Odd, and not 1, because isa-debug-exit can give nothing else.
+const SUCCESS: i32 = 33;
+/// QEMU's exit status when the kernel has panicked.
+const PANICKED: i32 = 101;
+
+/// How a boot ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The kernel reported success.
+    Success,
+    /// The kernel reported a panic.
+    Panicked,
+    /// The kernel had reported nothing when its time ran out.
+    TimedOut,
+    /// The machine ended without a verdict; this says how.
+    Failed(String),
+}
+
+impl Verdict {
+    /// The verdict in QEMU's exit status.
+    #[must_use]
+    pub fn of(arch: Arch, status: ExitStatus) -> Self {
+        if let Some(signal) = status.signal() {
+            return Self::Failed(format!("QEMU was ended by signal {signal}"));
+        }
+        match (arch, status.code()) {
+            (_, Some(SUCCESS)) => Self::Success,
+            (_, Some(PANICKED)) => Self::Panicked,
+            // PSCI's SYSTEM_OFF, the only way out for an image that knows no semihosting.
+            (Arch::Aarch64, Some(0)) => Self::Success,
+            (Arch::X86_64, Some(0)) => Self::Failed(
+                "the machine reset (a triple fault) or was switched off without a verdict \
+                 (QEMU ended with status 0)"
+                    .into(),
+            ),
+            (_, Some(1)) => Self::Failed(
+                "QEMU could not start or run the machine (its status is 1; what it said is above)"
+                    .into(),
+            ),
+            (_, code) => Self::Failed(format!(
+                "QEMU ended with status {}, which is no verdict ({SUCCESS} is success, {PANICKED} a panic)",
+                code.unwrap_or(-1)
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exited(code: i32) -> ExitStatus {
+        ExitStatus::from_raw(code << 8)
+    }
+
+    #[test]
+    fn both_architectures_report_by_33_and_101() {
+        for arch in Arch::ALL {
+            assert_eq!(Verdict::of(arch, exited(33)), Verdict::Success);
+            assert_eq!(Verdict::of(arch, exited(101)), Verdict::Panicked);
+        }
+    }
+
+    #[test]
+    fn switching_off_is_success_only_where_it_is_the_way_out() {
+        assert_eq!(Verdict::of(Arch::Aarch64, exited(0)), Verdict::Success);
+        let Verdict::Failed(words) = Verdict::of(Arch::X86_64, exited(0)) else {
+            panic!("status 0 is no verdict on x86_64");
+        };
+        assert!(words.contains("triple fault"), "{words}");
+    }
+
+    #[test]
+    fn anything_else_is_no_verdict() {
+        for arch in Arch::ALL {
+            for code in [1, 2, 35, 100, 102, 255] {
+                assert!(matches!(
+                    Verdict::of(arch, exited(code)),
+                    Verdict::Failed(_)
+                ));
+            }
+            let killed = ExitStatus::from_raw(9);
+            assert_eq!(
+                Verdict::of(arch, killed),
+                Verdict::Failed("QEMU was ended by signal 9".into())
+            );
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The scenarios, from the one list that the kernel uses too.
+
+#[path = "../../kernel/src/scenario/list.rs"]
+mod list;
+
+pub use list::{Outcome, SCENARIOS, Scenario};
+
+/// The scenario with this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name)
+}
+
+/// The list for people, a line each, without the last line's end.
+#[must_use]
+pub fn listing() -> String {
+    let width = SCENARIOS.iter().map(|s| s.name.len()).max().unwrap_or(0);
+    let line = |s: &Scenario| format!("{:width$}  {}", s.name, s.about);
+    SCENARIOS.iter().map(line).collect::<Vec<_>>().join("\n")
+}
