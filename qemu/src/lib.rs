@@ -10,9 +10,12 @@
 //! Serial text goes to standard output, byte for byte. The runner's own words go to standard error, so that
 //! `cargo run > log` holds what the kernel said and nothing else.
 
+pub mod build;
+pub mod cli;
 pub mod image;
 pub mod judge;
 pub mod machine;
+pub mod run;
 pub mod scenario;
 pub mod setup;
 pub mod status;

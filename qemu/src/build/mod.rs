@@ -1,0 +1,8 @@
+//! Builds what is booted, by cargo. Cargo rebuilds what has changed and nothing else, and its output goes to standard
+//! error as it comes.
+
+mod cargo;
+mod kernel;
+mod linker;
+
+pub use kernel::{Kernel, Profile};

@@ -1,0 +1,91 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::machine::Arch;
+
+/// Seconds a boot may take unless `--timeout` says otherwise.
+const DEFAULT_TIMEOUT: u64 = 60;
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo run                                    x86_64, scenario `panic`
+  cargo run -- --arch aarch64 --release deep   another architecture, profile and scenario
+  cargo run -- panic heap-panic ok             three boots, one after the other
+  cargo run -- --list                          what there is to boot
+  cargo run -- --gdb panic                     wait for gdb before the first instruction
+  cargo run -- --image my-kernel.elf quiet     your own image, with `quiet` as its command line
+
+Exit status:
+  0    the scenario ended as it should, or the image reported success
+  1    the runner or the machine failed, or a scenario did not end as it should
+  2    the arguments cannot be used
+  101  the image panicked
+  124  time ran out
+Of several scenarios, the first that did not end as it should decides.
+
+What an image tells: QEMU's own exit status 33 is success and 101 a panic. On x86_64 the image writes 16 or 50 to port
+0xf4 (isa-debug-exit), on AArch64 it calls semihosting's SYS_EXIT; there, switching the machine off by PSCI is success too.
+Serial text goes to standard output untouched, the runner's own words go to standard error.";
+
+/// Boots the kernel in QEMU, shows its serial line and judges how it ended.
+///
+/// Builds what has changed first, and installs what is missing: QEMU from the distribution's packages when run as
+/// root, and the source of `core` and `alloc`.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo run --", after_help = EXAMPLES, max_term_width = 120)]
+pub struct Cli {
+    /// Architecture to boot [default: x86_64, or that of the image]
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
+
+    /// Build the kernel with optimizations
+    #[arg(long, conflicts_with = "image")]
+    pub release: bool,
+
+    /// CPUs of the machine
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub cpus: u32,
+
+    /// Seconds a boot may take [default: 60, or no limit with --gdb]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+
+    /// Start stopped, with a stub for gdb at this TCP port of the local host [default: 1234]
+    #[arg(
+        long,
+        value_name = "PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1234",
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    pub gdb: Option<u16>,
+
+    /// Boot this ELF image instead of building one; the other words are its command line
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+
+    /// List the scenarios
+    #[arg(long, conflicts_with_all = ["image", "scenarios"])]
+    pub list: bool,
+
+    /// What to boot [default: panic]
+    #[arg(value_name = "SCENARIO")]
+    pub scenarios: Vec<String>,
+}
+
+impl Cli {
+    /// How long a boot may take. Who debugs takes the time it takes.
+    #[must_use]
+    pub fn time_limit(&self) -> Option<Duration> {
+        let seconds = match self.gdb {
+            Some(_) => self.timeout,
+            None => Some(self.timeout.unwrap_or(DEFAULT_TIMEOUT)),
+        };
+        seconds.map(Duration::from_secs)
+    }
+}

@@ -1,0 +1,138 @@
+//! What `cargo run` does, from the arguments to the status.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::build::{Kernel, Profile};
+use crate::cli::Cli;
+use crate::judge::{self, Judgement};
+use crate::machine::{Arch, Boot, GdbStub};
+use crate::scenario::{self, Scenario};
+use crate::setup;
+use crate::status::{Failure, Status};
+use crate::words::say;
+use crate::{image, workspace};
+
+/// The scenario when none is named.
+const DEFAULT_SCENARIO: &str = "panic";
+
+/// Does what the command line says.
+///
+/// # Errors
+/// When the arguments cannot be used, or the runner fails.
+pub fn run(cli: &Cli) -> Result<Status, Failure> {
+    if cli.list {
+        let listing = scenario::listing() + "\n";
+        std::io::stdout()
+            .write_all(listing.as_bytes())
+            .context("cannot write the list")?;
+        return Ok(Status::Success);
+    }
+    match &cli.image {
+        Some(image) => run_image(cli, image),
+        None => run_scenarios(cli),
+    }
+}
+
+/// Boots somebody's own image.
+fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
+    let arch = image::architecture(image).map_err(Failure::usage)?;
+    if let Some(wanted) = cli.arch.filter(|wanted| *wanted != arch) {
+        let shown = image.display();
+        let error = anyhow!(
+            "image {shown} is for {arch}, not for {wanted}; leave --arch out, the image says it"
+        );
+        return Err(Failure::usage(error));
+    }
+    let emulator = emulator(arch)?;
+    let command_line = cli.scenarios.join(" ");
+    let booted = boot(cli, arch, image, &command_line, &emulator)?;
+    Ok(speak(&image.display().to_string(), judge::image(&booted)))
+}
+
+/// Builds the kernel and boots each scenario.
+fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
+    let scenarios = wanted(&cli.scenarios).map_err(Failure::usage)?;
+    let arch = cli.arch.unwrap_or(Arch::X86_64);
+    let profile = if cli.release {
+        Profile::Release
+    } else {
+        Profile::Debug
+    };
+
+    let target = workspace::target_folder()?;
+    let emulator = emulator(arch)?;
+    let source = setup::rust_src(&target)?;
+    let image = Kernel { arch, profile }.build(&source, &target)?;
+
+    let mut result = Status::Success;
+    for scenario in scenarios {
+        let name = scenario.name;
+        say(format_args!(
+            "booting {name} on {arch} ({})",
+            profile.name()
+        ));
+        let booted = boot(cli, arch, &image, name, &emulator)?;
+        let status = speak(name, judge::scenario(scenario.outcome, &booted));
+        if result == Status::Success {
+            result = status;
+        }
+    }
+    Ok(result)
+}
+
+/// The scenarios of these names.
+fn wanted(names: &[String]) -> Result<Vec<&'static Scenario>> {
+    let default = [DEFAULT_SCENARIO.to_owned()];
+    let names = if names.is_empty() { &default } else { names };
+    let find = |name: &String| {
+        scenario::find(name).with_context(|| {
+            let known: Vec<_> = scenario::SCENARIOS.iter().map(|s| s.name).collect();
+            format!(
+                "there is no scenario {name:?}; there are: {}",
+                known.join(", ")
+            )
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+fn emulator(arch: Arch) -> Result<PathBuf> {
+    setup::program(
+        arch.emulator(),
+        arch.emulator_package(),
+        &workspace::target_folder()?,
+    )
+}
+
+fn boot(
+    cli: &Cli,
+    arch: Arch,
+    image: &Path,
+    command_line: &str,
+    emulator: &Path,
+) -> Result<crate::machine::Booted> {
+    let gdb = cli.gdb.map(GdbStub::at_port).transpose()?;
+    if let Some(stub) = &gdb {
+        say(format_args!(
+            "the machine waits; type: {}",
+            stub.how_to_connect(image)
+        ));
+    }
+    let boot = Boot {
+        arch,
+        image,
+        command_line,
+        cpus: cli.cpus,
+        limit: cli.time_limit(),
+        gdb,
+    };
+    boot.run(emulator, &mut std::io::stdout().lock())
+}
+
+fn speak(name: &str, judgement: Judgement) -> Status {
+    say(format_args!("{name}: {}", judgement.words));
+    judgement.status
+}
