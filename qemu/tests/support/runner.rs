@@ -1,0 +1,55 @@
+//! The runner as a user starts it, less the `cargo run --`.
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ran {
+    /// The runner's exit status.
+    pub status: i32,
+    /// Its standard output: the serial line.
+    pub serial: Vec<u8>,
+    /// Its standard error: its own words, cargo's and QEMU's.
+    pub words: String,
+}
+
+impl Ran {
+    /// The serial line as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.serial).into_owned()
+    }
+
+    /// Fails with all that was said unless this is the status.
+    #[track_caller]
+    pub fn expect(self, status: i32) -> Self {
+        assert_eq!(
+            self.status,
+            status,
+            "exit status; the runner said:\n{}\nand the serial line:\n{}",
+            self.words,
+            self.text()
+        );
+        self
+    }
+
+    /// Fails unless the runner's own words have this.
+    #[track_caller]
+    pub fn expect_words(self, part: &str) -> Self {
+        assert!(self.words.contains(part), "no {part:?} in:\n{}", self.words);
+        self
+    }
+}
+
+/// Runs the runner.
+pub fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_qemu"))
+        .args(arguments)
+        .output()
+        .expect("the runner starts");
+    Ran {
+        status: output.status.code().expect("the runner is not killed"),
+        serial: output.stdout,
+        words: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}

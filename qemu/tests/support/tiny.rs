@@ -1,0 +1,152 @@
+//! Tiny images, a few instructions each, to try the runner on: what a kernel does when all goes well is seen with the
+//! kernel, what else a machine can do with these.
+
+use std::path::{Path, PathBuf};
+
+use qemu::machine::Arch;
+
+/// What an image does.
+#[derive(Clone, Copy, Debug)]
+pub enum Act<'a> {
+    /// Writes these bytes to the serial line.
+    Print(&'a [u8]),
+    /// Ends QEMU with this exit status, odd on x86_64.
+    Exit(u8),
+    /// Switches the machine off, by PSCI; AArch64 only.
+    SwitchOff,
+    /// Resets the machine: a triple fault, or PSCI's SYSTEM_RESET.
+    Reset,
+    /// Does nothing, for ever.
+    Hang,
+}
+
+/// Where images are loaded, an address.
+const fn base(arch: Arch) -> u64 {
+    match arch {
+        Arch::X86_64 => 0x10_0000,
+        Arch::Aarch64 => 0x4020_0000,
+    }
+}
+
+/// Writes an image that does all of `acts` into `folder`.
+pub fn image(folder: &Path, arch: Arch, acts: &[Act]) -> PathBuf {
+    let mut code: Vec<u8> = acts
+        .iter()
+        .flat_map(|act| machine_code(arch, *act))
+        .collect();
+    code.extend(machine_code(arch, Act::Hang));
+    let path = folder.join(format!("tiny-{arch}.elf"));
+    std::fs::write(&path, elf(arch, &code)).expect("an image can be written");
+    path
+}
+
+fn machine_code(arch: Arch, act: Act) -> Vec<u8> {
+    match arch {
+        Arch::X86_64 => x86(act),
+        Arch::Aarch64 => aarch64(act)
+            .into_iter()
+            .flat_map(u32::to_le_bytes)
+            .collect(),
+    }
+}
+
+/// In 32-bit protected mode without paging, which is how PVH starts a kernel.
+fn x86(act: Act) -> Vec<u8> {
+    match act {
+        // mov dx, 0x3f8; then mov al, byte; out dx, al for each
+        Act::Print(bytes) => {
+            let set_port = [0x66, 0xba, 0xf8, 0x03];
+            set_port
+                .into_iter()
+                .chain(bytes.iter().flat_map(|byte| [0xb0, *byte, 0xee]))
+                .collect()
+        }
+        // mov al, status / 2; out 0xf4, al
+        Act::Exit(status) => vec![0xb0, status >> 1, 0xe6, 0xf4],
+        // Takes ACPI's tables, or a chipset whose registers firmware has placed.
+        Act::SwitchOff => unimplemented!("only AArch64 is switched off"),
+        // push 0; push 0; lidt [esp]; ud2: an interrupt table without entries. The stack is in low memory.
+        Act::Reset => vec![
+            0xbc, 0x00, 0x70, 0x00, 0x00, // mov esp, 0x7000
+            0x6a, 0x00, 0x6a, 0x00, 0x0f, 0x01, 0x1c, 0x24, 0x0f, 0x0b,
+        ],
+        // cli; hlt; jmp to the hlt
+        Act::Hang => vec![0xfa, 0xf4, 0xeb, 0xfd],
+    }
+}
+
+fn aarch64(act: Act) -> Vec<u32> {
+    const MOVZ_W0: u32 = 0x5280_0000;
+    const HVC: u32 = 0xd400_0002;
+    // movz w0, #function; movk w0, #0x8400, lsl #16; hvc #0
+    let psci = |function: u32| vec![MOVZ_W0 | function << 5, 0x72b0_8000, HVC];
+    match act {
+        // movz x1, #0x0900, lsl #16; then movz w0, #byte; strb w0, [x1] for each
+        Act::Print(bytes) => {
+            let print = |byte: &u8| [MOVZ_W0 | u32::from(*byte) << 5, 0x3900_0020];
+            [0xd2a1_2001]
+                .into_iter()
+                .chain(bytes.iter().flat_map(print))
+                .collect()
+        }
+        // A block of { ADP_Stopped_ApplicationExit, status } below the image, its address in x1, SYS_EXIT in w0
+        Act::Exit(status) => vec![
+            0xd2a8_0401,                          // movz x1, #0x4020, lsl #16
+            0xd100_4021,                          // sub x1, x1, #16
+            0xd280_04c2,                          // movz x2, #0x26
+            0xf2a0_0042,                          // movk x2, #0x2, lsl #16
+            0xd280_0003 | u32::from(status) << 5, // movz x3, #status
+            0xa900_0c22,                          // stp x2, x3, [x1]
+            MOVZ_W0 | 0x18 << 5,                  // movz w0, #0x18
+            0xd45e_0000,                          // hlt #0xf000
+        ],
+        Act::SwitchOff => psci(8),
+        Act::Reset => psci(9),
+        // b .
+        Act::Hang => vec![0x1400_0000],
+    }
+}
+
+/// An ELF file with this code, and on x86_64 the note that makes QEMU take it for a kernel.
+fn elf(arch: Arch, code: &[u8]) -> Vec<u8> {
+    const HEADER: u64 = 64;
+    const PROGRAM_HEADER: u64 = 56;
+    const CODE_AT: u64 = 0x1000;
+    let entry = base(arch);
+    // A Xen note of type 18, PHYS32_ENTRY.
+    let mut note = Vec::new();
+    for word in [4u32, 4, 18, u32::from_le_bytes(*b"Xen\0"), entry as u32] {
+        note.extend(word.to_le_bytes());
+    }
+    let note_at = HEADER + 2 * PROGRAM_HEADER;
+    let machine: u16 = match arch {
+        Arch::X86_64 => object::elf::EM_X86_64.0,
+        Arch::Aarch64 => object::elf::EM_AARCH64.0,
+    };
+
+    let mut file = Vec::from(*b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
+    file.extend([2u16, machine].into_iter().flat_map(u16::to_le_bytes));
+    file.extend(1u32.to_le_bytes());
+    file.extend([entry, HEADER, 0].into_iter().flat_map(u64::to_le_bytes));
+    file.extend(0u32.to_le_bytes());
+    let sizes = [HEADER as u16, PROGRAM_HEADER as u16, 2, 64, 0, 0];
+    file.extend(sizes.into_iter().flat_map(u16::to_le_bytes));
+    // type, flags; offset, virtual address, physical address, size in file, size in memory, alignment
+    let length = code.len() as u64;
+    let segments: [(u32, u32, [u64; 6]); 2] = [
+        (1, 5, [CODE_AT, entry, entry, length, length, 0x1000]),
+        (
+            4,
+            4,
+            [note_at, 0, 0, note.len() as u64, note.len() as u64, 4],
+        ),
+    ];
+    for (kind, flags, rest) in segments {
+        file.extend([kind, flags].into_iter().flat_map(u32::to_le_bytes));
+        file.extend(rest.into_iter().flat_map(u64::to_le_bytes));
+    }
+    file.extend(note);
+    file.resize(CODE_AT as usize, 0);
+    file.extend(code);
+    file
+}

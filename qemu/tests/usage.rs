@@ -1,0 +1,93 @@
+//! Arguments that cannot be used: status 2, and one line that helps.
+
+mod support;
+
+use support::runner::run;
+
+#[test]
+fn an_unknown_scenario_lists_the_known() {
+    let ran = run(["no-such-scenario"])
+        .expect(2)
+        .expect_words("\"no-such-scenario\"");
+    for scenario in qemu::scenario::SCENARIOS {
+        assert!(ran.words.contains(scenario.name), "{}", ran.words);
+    }
+    assert!(ran.serial.is_empty(), "nothing was booted");
+    assert_eq!(ran.words.lines().count(), 1, "one line: {}", ran.words);
+}
+
+#[test]
+fn an_unknown_scenario_stops_the_known_ones_too() {
+    let ran = run(["panic", "no-such-scenario"]).expect(2);
+    assert!(ran.serial.is_empty(), "nothing was booted");
+}
+
+#[test]
+fn an_unknown_architecture_lists_the_known() {
+    run(["--arch", "riscv64"])
+        .expect(2)
+        .expect_words("x86_64, aarch64");
+}
+
+#[test]
+fn a_missing_image_is_named() {
+    let ran = run(["--image", "no/such/image.elf"])
+        .expect(2)
+        .expect_words("no/such/image.elf");
+    assert_eq!(ran.words.lines().count(), 1, "one line: {}", ran.words);
+}
+
+#[test]
+fn an_image_must_be_elf() {
+    let ran = run([
+        "--image",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+    ]);
+    let ran = ran.expect(2).expect_words("no 64-bit ELF file");
+    assert_eq!(ran.words.lines().count(), 1, "one line: {}", ran.words);
+}
+
+#[test]
+fn an_image_must_be_for_the_machine() {
+    use qemu::machine::Arch;
+    use support::tiny::{self, Act};
+
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    for (of, on) in [(Arch::X86_64, Arch::Aarch64), (Arch::Aarch64, Arch::X86_64)] {
+        let image = tiny::image(folder.path(), of, &[Act::Exit(33)]);
+        let image = image.to_str().expect("a path in UTF-8");
+        run(["--arch", on.name(), "--image", image])
+            .expect(2)
+            .expect_words(&format!("is for {of}, not for {on}"));
+    }
+}
+
+#[test]
+fn an_image_of_an_unknown_architecture_is_refused() {
+    use qemu::machine::Arch;
+    use support::tiny::{self, Act};
+
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Exit(33)]);
+    let mut bytes = std::fs::read(&image).expect("the image can be read");
+    // The machine's number in the ELF header: RISC-V's.
+    bytes[18..20].copy_from_slice(&object::elf::EM_RISCV.0.to_le_bytes());
+    std::fs::write(&image, bytes).expect("the image can be written");
+    let image = image.to_str().expect("a path in UTF-8");
+    run(["--image", image])
+        .expect(2)
+        .expect_words("ELF machine 243");
+}
+
+#[test]
+fn the_list_has_every_scenario_on_standard_output() {
+    let text = run(["--list"]).expect(0).text();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), qemu::scenario::SCENARIOS.len());
+    for (line, scenario) in lines.iter().zip(qemu::scenario::SCENARIOS) {
+        assert!(
+            line.starts_with(scenario.name) && line.ends_with(scenario.about),
+            "{line}"
+        );
+    }
+}
