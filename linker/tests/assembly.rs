@@ -164,7 +164,7 @@ fn what_cannot_be_said_is_reported_and_leaves_the_rest() {
         function("undefined", " .cfi_undefined rbp\n nop"),
         function("expression", " .cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 8\n nop"),
         function("column", " .cfi_return_column r11\n nop"),
-        function("sigreturn", " .cfi_signal_frame\n .cfi_escape 0x10, 7, 3, 0x77, 0xa0, 1\n nop"),
+        function("sigreturn", " .cfi_signal_frame\n .cfi_escape 0x10, 7, 3, 0x77, 0xa0, 1\n nop\n .cfi_def_cfa_offset 16\n nop"),
         ".globl simple\n.type simple, %function\nsimple:\n.cfi_startproc simple\n nop\n.cfi_endproc\n.size simple, 1\n".to_owned(),
     ];
     let (rows, left_out) = rows("what_cannot_be_said", X86_64, &text.concat());
@@ -176,7 +176,7 @@ size = 1 bytes  _start
   +0 sp+8 u f
 size = 1 bytes  longjmp
   +0 sp+8 u f
-size = 1 bytes, attr = \"S\"  sigreturn
+size = 2 bytes, attr = \"S\"  sigreturn
 "
     );
     let expected = [
@@ -185,8 +185,8 @@ size = 1 bytes, attr = \"S\"  sigreturn
         "undefined at 0xffffffff80100006, 1 bytes: frame pointer: undefined",
         "expression at 0xffffffff80100007, 1 bytes: CFA: an expression of 3 operations",
         "column at 0xffffffff80100008, 1 bytes: return address in column 11",
-        "sigreturn at 0xffffffff80100009, 1 bytes: stack pointer: the expression register 7+160",
-        "simple at 0xffffffff8010000a, 1 bytes: return address: no rule",
+        "sigreturn at 0xffffffff80100009, 2 bytes: stack pointer: the expression register 7+160",
+        "simple at 0xffffffff8010000b, 1 bytes: return address: no rule",
     ];
     assert_eq!(left_out, expected);
 }

@@ -127,12 +127,7 @@ impl<'a, 'data> Converter<'a, 'data> {
                 Err(why) => {
                     // That it is a signal frame is worth knowing without rows too: the format has a place for that.
                     if signal {
-                        pieces.push(Piece {
-                            start,
-                            end,
-                            rows: Vec::new(),
-                            block: None,
-                        });
+                        add_gap(&mut pieces, start, end);
                     }
                     let address = row.start_address();
                     add_left_out(left_out, address, (end - start).into(), why);
@@ -161,6 +156,19 @@ fn add_row(pieces: &mut Vec<Piece>, start: u32, end: u32, row: Row) {
             start,
             end,
             rows: vec![row],
+            block: None,
+        }),
+    }
+}
+
+/// Adds code without rows to the piece that it continues.
+fn add_gap(pieces: &mut Vec<Piece>, start: u32, end: u32) {
+    match pieces.last_mut() {
+        Some(piece) if piece.end == start && piece.rows.is_empty() => piece.end = end,
+        _ => pieces.push(Piece {
+            start,
+            end,
+            rows: Vec::new(),
             block: None,
         }),
     }
