@@ -186,7 +186,7 @@ size = 2 bytes, attr = \"S\"  sigreturn
         "expression at 0xffffffff80100007, 1 bytes: CFA: an expression of 3 operations",
         "column at 0xffffffff80100008, 1 bytes: return address in column 11",
         "sigreturn at 0xffffffff80100009, 2 bytes: stack pointer: the expression register 7+160",
-        "simple at 0xffffffff8010000b, 1 bytes: return address: no rule",
+        "simple at 0xffffffff8010000b, 1 bytes: no rule for the CFA, or register 0 as it is",
     ];
     assert_eq!(left_out, expected);
 }
@@ -215,6 +215,8 @@ fn aarch64_rows() {
         function("other_base", " mov x9, sp\n .cfi_def_cfa x9, 16\n ret"),
         function("moved", " mov x9, x30\n .cfi_register x30, x9\n ret"),
         function("key_b", " .cfi_b_key_frame\n pacibsp\n .cfi_negate_ra_state\n ret"),
+        // A signal frame that says no more than that: nothing is lost.
+        ".type silent, %function\nsilent:\n.cfi_startproc simple\n.cfi_signal_frame\n nop\n.cfi_endproc\n.size silent, 4\n".to_owned(),
         function("vector", " .cfi_signal_frame\n .cfi_def_cfa sp, 272\n .cfi_offset x30, -32\n .cfi_offset x29, -40\n nop"),
     ];
     let (rows, left_out) = rows("aarch64_rows", AARCH64, &text.concat());
@@ -246,6 +248,7 @@ size = 8 bytes, attr = \"F\"  moved
 size = 8 bytes, pauth = B key  key_b
   +0 sp+0 u u
   +4 sp+0 u u[s]
+size = 4 bytes, attr = \"S\"  silent
 size = 4 bytes, attr = \"S\"  vector
   +0 sp+272 c-40 c-32
 "

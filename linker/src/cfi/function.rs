@@ -128,6 +128,10 @@ impl<'a, 'data> Converter<'a, 'data> {
                     // That it is a signal frame is worth knowing without rows too: the format has a place for that.
                     if signal {
                         add_gap(&mut pieces, start, end);
+                        // Trap code that says no more than that it is some loses nothing.
+                        if why == Construct::NoCfa {
+                            continue;
+                        }
                     }
                     let address = row.start_address();
                     add_left_out(left_out, address, (end - start).into(), why);

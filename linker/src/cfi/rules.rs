@@ -32,8 +32,14 @@ impl Context<'_, '_> {
     pub(super) fn convert(&self, row: &DwarfRow) -> Result<Converted, Construct> {
         let architecture = self.architecture;
         let column = architecture.return_address;
-        let return_address = match row.register(column) {
-            Some(RegisterRule::Undefined) => return Ok(Converted::Row(OUTERMOST)),
+        let return_address = row.register(column);
+        if return_address == Some(RegisterRule::Undefined) {
+            return Ok(Converted::Row(OUTERMOST));
+        }
+        if *row.cfa() == CfaRule::default() {
+            return Err(Construct::NoCfa);
+        }
+        let return_address = match return_address {
             // A call leaves it in memory, so there must be a rule; DWARF has no default for this column.
             None | Some(RegisterRule::SameValue) if architecture.fixed_return_address.is_some() => {
                 return Err(rule("return address", "no rule"));
@@ -47,7 +53,6 @@ impl Context<'_, '_> {
             known => known,
         };
         let cfa = match row.cfa() {
-            unset if *unset == CfaRule::default() => return Err(Construct::NoCfa),
             CfaRule::RegisterAndOffset { register, offset } => Rule::Value {
                 base: architecture.base(*register),
                 offset: *offset,

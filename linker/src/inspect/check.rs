@@ -52,10 +52,10 @@ impl Check {
             writeln!(out, "{difference}")?;
         }
         for left in &self.left_out {
+            let LeftOut { start, size, why } = left;
             writeln!(
                 out,
-                "{:#x}: not in SFrame's words: {}",
-                left.start, left.why
+                "{start:#x}, {size} bytes: not in SFrame's words: {why}"
             )?;
         }
         writeln!(
