@@ -21,7 +21,7 @@ impl BootMemory {
     /// Bytes at a physical address.
     pub fn bytes(&self, physical: u64, length: u64) -> Option<&[u8]> {
         let end = physical.checked_add(length)?;
-        if physical < BOOT_RAM.start || end > BOOT_RAM.end {
+        if !BOOT_RAM.contains(&physical) || end > BOOT_RAM.end {
             return None;
         }
         let start = (physical + HIGH) as *const u8;

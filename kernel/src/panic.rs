@@ -65,8 +65,8 @@ fn die(cause: Cause<'_>, registers: Registers) -> ! {
         1 => {
             let _ = writeln!(Console::for_report(), "during the report: {cause}");
         }
-        // The line above did it.
-        _ => {}
+        // The line above did it. Its line is ended, and that is all.
+        _ => drop(Console::for_report()),
     }
     leave(Verdict::Panicked)
 }

@@ -29,10 +29,15 @@ impl<const SIZE: usize> Stack<SIZE> {
         }
     }
 
-    /// The addresses a stack pointer goes through: from the guard page to the base.
-    pub fn range(&self) -> Range {
+    /// The stack's words.
+    fn words(&self) -> Range {
         let start = self.words.get() as u64;
         Range::new(start, start + SIZE as u64)
+    }
+
+    /// Where a stack pointer can be: also in the guard page, when the stack has overflowed.
+    pub fn range(&self) -> Range {
+        Range::new(self.guard(), self.words().end)
     }
 
     fn guard(&self) -> u64 {
@@ -51,7 +56,7 @@ pub static BOOT: Boot = Stack::new();
 /// The stack for what must not run on the one it interrupted: on x86-64 a double fault, on AArch64 every exception.
 pub static TRAP: Trap = Stack::new();
 
-/// All stacks.
+/// All stacks: where their pointers can be.
 pub fn ranges() -> [Range; 2] {
     [BOOT.range(), TRAP.range()]
 }
@@ -65,7 +70,8 @@ pub fn is_guard(page: u64) -> bool {
 ///
 /// The fence around reading a stack: whatever address comes out of a damaged frame, nothing else is read.
 pub fn read_u64(address: u64) -> Option<u64> {
-    let inside = ranges().iter().any(|range| range.holds(address, 8));
+    let words = [BOOT.words(), TRAP.words()];
+    let inside = words.iter().any(|range| range.holds(address, 8));
     if !inside || !address.is_multiple_of(8) {
         return None;
     }

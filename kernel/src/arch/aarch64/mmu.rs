@@ -51,8 +51,7 @@ pub const BOOT_RAM: Range<u64> = RAM..2 << 30;
 
 /// Replaces the boot tables: the image, code read-only, data not executable, guard pages unmapped, and the devices;
 /// nothing in the lower half, so that a null pointer faults.
-pub fn protect(boot: BootMemory) {
-    drop(boot);
+pub fn protect(_: BootMemory) {
     let table = Entry::VALID | Entry::TABLE_OR_PAGE;
     let entry = |table: &Table, flags: &Entry| (table.address() - HIGH) | flags.bits();
     LEVEL0.set(0, entry(&LEVEL1, &table));

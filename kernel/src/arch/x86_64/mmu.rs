@@ -24,8 +24,7 @@ pub const BOOT_RAM: Range<u64> = 0..1 << 30;
 
 /// Replaces the boot tables: the image only, code read-only, data not executable, guard pages unmapped, and nothing
 /// at low addresses, so that a null pointer faults.
-pub fn protect(boot: BootMemory) {
-    drop(boot);
+pub fn protect(_: BootMemory) {
     let table = PageTableFlags::PRESENT | PageTableFlags::WRITABLE;
     let entry = |table: &Table, flags: PageTableFlags| (table.address() - HIGH) | flags.bits();
     LEVEL4.set(511, entry(&LEVEL3, table));

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use x86_64::registers::control::Cr2;
-use x86_64::structures::idt::{ExceptionVector, PageFaultErrorCode};
+use x86_64::structures::idt::PageFaultErrorCode;
 
 use super::registers::Registers;
 use crate::panic;
@@ -51,35 +51,65 @@ impl TrapFrame {
 /// What happened, in words.
 impl fmt::Display for TrapFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let vector = u8::try_from(self.vector).ok();
-        match vector.and_then(|vector| ExceptionVector::try_from(vector).ok()) {
-            Some(ExceptionVector::Page) => {
-                let code = PageFaultErrorCode::from_bits_truncate(self.error_code);
-                let action = if code.contains(PageFaultErrorCode::INSTRUCTION_FETCH) {
-                    "execution of"
-                } else if code.contains(PageFaultErrorCode::CAUSED_BY_WRITE) {
-                    "write to"
-                } else {
-                    "read of"
-                };
-                let reason = if code.contains(PageFaultErrorCode::PROTECTION_VIOLATION) {
-                    "not permitted"
-                } else {
-                    "not mapped"
-                };
-                // The register holds what was used, which need not be a valid address.
-                let address = Cr2::read_raw();
-                write!(f, "page fault: {action} {address:#018x}, {reason}")
-            }
-            Some(vector) => write!(f, "{vector:?} exception, error code {:#x}", self.error_code),
-            None => write!(
-                f,
-                "exception {}, error code {:#x}",
-                self.vector, self.error_code
-            ),
+        if self.vector == PAGE_FAULT {
+            return self.page_fault(f);
         }
+        match NAMES.get(self.vector as usize) {
+            Some(name) => f.write_str(name)?,
+            None => write!(f, "exception {}", self.vector)?,
+        }
+        write!(f, ", error code {:#x}", self.error_code)
     }
 }
+
+impl TrapFrame {
+    fn page_fault(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = PageFaultErrorCode::from_bits_truncate(self.error_code);
+        let action = if code.contains(PageFaultErrorCode::INSTRUCTION_FETCH) {
+            "execution of"
+        } else if code.contains(PageFaultErrorCode::CAUSED_BY_WRITE) {
+            "write to"
+        } else {
+            "read of"
+        };
+        let reason = if code.contains(PageFaultErrorCode::PROTECTION_VIOLATION) {
+            "not permitted"
+        } else {
+            "not mapped"
+        };
+        // The register holds what was used, which need not be a valid address.
+        let address = Cr2::read_raw();
+        write!(f, "page fault: {action} {address:#018x}, {reason}")
+    }
+}
+
+const PAGE_FAULT: u64 = 14;
+
+/// The exceptions' names, by vector: table 7-1 "Protected-Mode Exceptions and Interrupts".
+const NAMES: [&str; 22] = [
+    "divide error",
+    "debug exception",
+    "NMI",
+    "breakpoint",
+    "overflow",
+    "bound range exceeded",
+    "invalid opcode",
+    "device not available",
+    "double fault",
+    "coprocessor segment overrun",
+    "invalid TSS",
+    "segment not present",
+    "stack-segment fault",
+    "general protection",
+    "page fault",
+    "reserved exception",
+    "x87 floating-point error",
+    "alignment check",
+    "machine check",
+    "SIMD floating-point exception",
+    "virtualization exception",
+    "control protection exception",
+];
 
 /// Called by vectors.s.
 pub extern "C" fn exception(frame: &TrapFrame) -> ! {
