@@ -44,18 +44,20 @@ boot_entry:
     isb
     ldr x1, =kernel_entry
     br x1
-.ltorg
 .size boot_entry, . - boot_entry
+.ltorg
 
-// The first two gigabytes by 1 GiB blocks: devices, then RAM. mmu.rs replaces it by a map with permissions.
+// The first two gigabytes by 1 GiB blocks: devices, then RAM. mmu.rs replaces it by a map with permissions, under
+// another ASID, for which these blocks are marked not global: so what the TLB keeps of them never meets a page of the
+// same address.
 .section .boot.data, "a", @progbits
 .balign 4096
 boot_level0:
     .quad boot_level1 + 3               // a table
     .fill 511, 8, 0
 boot_level1:
-    .quad 0x00000000 + 0x0060000000000401   // block, accessed, memory type 0 (device), no code
-    .quad 0x40000000 + 0x705                // block, accessed, inner shareable, memory type 1 (normal)
+    .quad 0x00000000 + 0x0060000000000c01   // block, not global, accessed, memory type 0 (device), no code
+    .quad 0x40000000 + 0xf05                // block, not global, accessed, inner shareable, memory type 1 (normal)
     .fill 510, 8, 0
 
 // The first function in the high half, and the last frame of every trace of the boot stack: nobody called it, which is
@@ -78,5 +80,5 @@ kernel_entry:
     bl {main}
     brk #0
     .cfi_endproc
-.ltorg
 .size kernel_entry, . - kernel_entry
+.ltorg

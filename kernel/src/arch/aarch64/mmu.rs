@@ -17,9 +17,12 @@ pub const HIGH: u64 = 0xffff_0000_0000_0000;
 pub const MAIR: u64 = 0xff04;
 
 /// TCR_EL1 for the boot tables: 48-bit addresses in both halves (T0SZ, T1SZ), tables in write-back, inner shareable
-/// memory (IRGN, ORGN, SH), 4 KiB pages (TG0, TG1), 40-bit physical addresses (IPS), which every core has that runs
-/// this kernel.
-pub const BOOT_TCR: u64 = 16 | 0x3500 | ((16 | 0x3500) << 16) | (2 << 30) | (2 << 32);
+/// memory (IRGN, ORGN, SH), 4 KiB pages (TG0, TG1), the ASID in TTBR1_EL1 (A1), 40-bit physical addresses (IPS), which
+/// every core has that runs this kernel.
+pub const BOOT_TCR: u64 = 16 | 0x3500 | ((16 | 0x3500) << 16) | (1 << 22) | (2 << 30) | (2 << 32);
+
+/// The ASID of the tables here; those of boot.s have 0.
+const ASID: u64 = 1;
 
 bitflags! {
     /// Attributes of a table entry (D8.3 "Translation table descriptor formats").
@@ -68,7 +71,7 @@ pub fn protect(_: BootMemory) {
     barrier::dsb(barrier::ISHST);
     // The new tables map the whole image, which is all that the program refers to, and the devices, at the same
     // addresses; what is taken away is what no reference points to: guard pages, low memory, the rest of RAM.
-    TTBR1_EL1.set(LEVEL0.address() - HIGH);
+    TTBR1_EL1.set((LEVEL0.address() - HIGH) | (ASID << 48));
     TCR_EL1.modify(TCR_EL1::EPD0::DisableTTBR0Walks);
     barrier::isb(barrier::SY);
     super::cpu::flush_translations();
