@@ -13,7 +13,7 @@ use super::cargo::{cargo, run};
 pub(super) fn build(target: &Path) -> Result<PathBuf> {
     let mut command = cargo("build");
     command
-        .args(["--quiet", "--bin", "sframe-link", "--target-dir"])
+        .args(["--bin", "sframe-link", "--target-dir"])
         .arg(target);
     run(command, "the linker sframe-link")?;
     Ok(target.join("debug/sframe-link"))

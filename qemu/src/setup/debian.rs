@@ -26,7 +26,9 @@ pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
     }
     let mirrors = mirrors()?;
     // Whatever an earlier attempt left is of no use.
-    let work = folder.with_extension("unpacking");
+    let mut work = folder.as_os_str().to_owned();
+    work.push(".unpacking");
+    let work = PathBuf::from(work);
     let _ = fs::remove_dir_all(&work);
     let apt = PrivateApt::new(&work)?;
 

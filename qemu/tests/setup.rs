@@ -1,0 +1,120 @@
+//! Set-up on a machine that lacks something, played by a `PATH` with a few scripts in it.
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use qemu::machine::Arch;
+use support::tiny::{self, Act};
+use tempfile::TempDir;
+
+/// A folder to be the `PATH`, with a script in it for each name.
+fn path_with(scripts: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    for (name, lines) in scripts {
+        let file = folder.path().join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{lines}\n")).expect("a script can be written");
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&file, mode).expect("a script can be made executable");
+    }
+    folder
+}
+
+/// The runner's exit status and words.
+fn run(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().expect("the runner starts");
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+/// The runner on a machine with nothing but `path`, to boot an image of somebody's own.
+fn boot_with(path: &Path) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Exit(33)]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+    run(command.env("PATH", path).arg("--image").arg(image))
+}
+
+#[test]
+fn without_apt_a_missing_qemu_is_named_with_its_package() {
+    let path = path_with(&[]);
+    let (status, words) = boot_with(path.path());
+    assert_eq!(status, Some(1), "{words}");
+    assert!(
+        words.contains("qemu-system-x86_64 is not in PATH"),
+        "{words}"
+    );
+    assert!(words.contains("qemu-system-x86)"), "{words}");
+    assert_eq!(words.lines().count(), 1, "one line: {words}");
+}
+
+/// Root gets it installed and is told so first; anybody else gets the line to type.
+#[test]
+fn with_apt_a_missing_qemu_is_installed_or_can_be_by_one_line() {
+    // "Installs" an emulator that ends at once and reports success.
+    let install = "case \"$*\" in *install*qemu-system-x86*)\n\
+                   echo '#!/bin/sh' > \"$PATH/qemu-system-x86_64\"\n\
+                   echo 'exit 33' >> \"$PATH/qemu-system-x86_64\"\n\
+                   /bin/chmod +x \"$PATH/qemu-system-x86_64\";;\n\
+                   esac";
+    let path = path_with(&[("apt-get", install)]);
+    let (status, words) = boot_with(path.path());
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(status, Some(0), "{words}");
+        let said = words
+            .find("installing the package qemu-system-x86")
+            .expect(&words);
+        assert!(said < words.find("succeeded").expect(&words), "{words}");
+    } else {
+        assert_eq!(status, Some(1), "{words}");
+        let line = "type: sudo apt-get install --no-install-recommends qemu-system-x86";
+        assert!(words.contains(line), "{words}");
+        assert_eq!(words.lines().count(), 1, "one line: {words}");
+    }
+}
+
+/// What apt-get said stands behind what the runner says, on the same line.
+#[test]
+fn a_package_that_cannot_be_installed_is_explained() {
+    let apt =
+        "echo 'Reading package lists...'; echo 'E: Unable to fetch some archives' >&2; exit 100";
+    let path = path_with(&[("apt-get", apt)]);
+    let (status, words) = boot_with(path.path());
+    assert_eq!(status, Some(1), "{words}");
+    if rustix::process::geteuid().is_root() {
+        assert!(
+            words.contains("could not be installed; try: apt-get install"),
+            "{words}"
+        );
+        assert!(
+            words.contains("E: Unable to fetch some archives"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
+fn a_missing_rust_src_that_cannot_be_had_is_named_with_the_line_to_type() {
+    let rustc = "case \"$*\" in *sysroot*) echo /no/such/sysroot;; *) echo 'release: 0.0.1';; esac";
+    let scripts = [
+        ("qemu-system-x86_64", "exit 33"),
+        ("rustc", rustc),
+        ("apt-get", "exit 100"),
+    ];
+    let path = path_with(&scripts);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+    let (status, words) = run(command
+        .env("PATH", path.path())
+        .env("RUSTC", path.path().join("rustc")));
+    assert_eq!(status, Some(1), "{words}");
+    let line = "rustc 0.0.1 comes without the source of its library";
+    assert!(words.contains(line), "{words}");
+    assert!(
+        words.contains("type: rustup component add rust-src"),
+        "{words}"
+    );
+}
