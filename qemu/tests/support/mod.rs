@@ -5,6 +5,7 @@
 
 pub mod built;
 pub mod corrupt;
+pub mod expected;
 pub mod report;
 pub mod runner;
 pub mod tiny;

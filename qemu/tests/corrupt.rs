@@ -1,0 +1,173 @@
+//! Images damaged on purpose: each still says that it panicked, what is missing, and the addresses it can vouch for.
+
+mod support;
+
+use std::ops::Range;
+use std::path::Path;
+
+use object::{Object, ObjectSection, ObjectSymbol};
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use support::report::Report;
+use support::runner::run;
+use support::{built, corrupt, expected};
+
+/// An unoptimized kernel for each architecture: the tables do not know how the code was made.
+fn kernels() -> [Kernel; 2] {
+    Arch::ALL.map(|arch| Kernel {
+        arch,
+        profile: Profile::Debug,
+    })
+}
+
+/// Boots the image and takes its report; it must end as a panic.
+#[track_caller]
+fn report(image: &Path) -> Report {
+    Report::find(
+        &run(["--image".as_ref(), image.as_os_str()])
+            .expect(101)
+            .serial,
+    )
+}
+
+/// The report of `image` with `damage` done to a section.
+#[track_caller]
+fn report_with(image: &Path, section: &str, damage: impl FnOnce(&mut [u8])) -> Report {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    report(&corrupt::copy(image, folder.path(), section, damage))
+}
+
+/// Addresses of the function with this end of its (mangled) name, and of all code.
+fn code(image: &Path, function: &str) -> (Range<u64>, Range<u64>) {
+    let bytes = std::fs::read(image).expect("the image can be read");
+    let file = object::File::parse(&*bytes).expect("the image is ELF");
+    let symbol = file
+        .symbols()
+        .find(|symbol| symbol.name().is_ok_and(|name| name.ends_with(function)))
+        .unwrap_or_else(|| panic!("no function {function}"));
+    let text = file.section_by_name(".text").expect("an image has code");
+    (
+        symbol.address()..symbol.address() + symbol.size(),
+        text.address()..text.address() + text.size(),
+    )
+}
+
+/// Without tables only the first frame is sure. Whatever else is listed is code, is marked as a guess, and the end line
+/// does not claim more.
+#[track_caller]
+fn expect_only_the_first_is_sure(image: &Path, report: &Report, why: &str) {
+    let (handler, text) = code(image, "rust_begin_unwind");
+    let [first, guesses @ ..] = &*report.frames else {
+        panic!("no frame in:\n{}", report.text);
+    };
+    assert_eq!(first.letter, 'p', "{}", report.text);
+    assert!(handler.contains(&first.address), "{}", report.text);
+    for frame in guesses {
+        assert!(
+            "?fl".contains(frame.letter),
+            "{frame:x?} claims too much:\n{}",
+            report.text
+        );
+        assert!(
+            text.contains(&frame.address),
+            "{frame:x?} is no code:\n{}",
+            report.text
+        );
+    }
+    let end = format!("end of backtrace: incomplete: no .sframe table: {why}");
+    assert!(report.end.starts_with(&end), "{}", report.end);
+}
+
+#[test]
+fn a_damaged_sframe_magic_is_named() {
+    for kernel in kernels() {
+        let image = built::image(kernel);
+        let report = report_with(&image, ".sframe", |bytes| bytes[0] ^= 0xff);
+        expect_only_the_first_is_sure(&image, &report, "bad magic");
+        // What scanning finds is not proven, but there: the names come from another section.
+        let names = report.names();
+        let mut names = names.iter();
+        for function in expected::PANIC_SCENARIO {
+            let found = names.any(|name| *name == function);
+            assert!(found, "{function} was not found in:\n{}", report.text);
+        }
+    }
+}
+
+#[test]
+fn an_emptied_sframe_is_named() {
+    for kernel in kernels() {
+        let image = built::image(kernel);
+        let report = report_with(&image, ".sframe", |bytes| bytes.fill(0));
+        expect_only_the_first_is_sure(&image, &report, "empty");
+    }
+}
+
+#[test]
+fn an_emptied_symbols_costs_the_names_and_no_address() {
+    for kernel in kernels() {
+        let image = built::image(kernel);
+        let whole = report(&image);
+        let nameless = report_with(&image, ".symbols", |bytes| bytes.fill(0));
+        assert!(
+            nameless.text.contains("no names: .symbols: "),
+            "{}",
+            nameless.text
+        );
+        nameless.expect_complete();
+        let addresses = |report: &Report| -> Vec<_> {
+            report
+                .frames
+                .iter()
+                .map(|frame| (frame.address, frame.letter))
+                .collect()
+        };
+        assert_eq!(addresses(&nameless), addresses(&whole));
+        assert!(
+            nameless.frames.iter().all(|frame| frame.name.is_none()),
+            "{}",
+            nameless.text
+        );
+    }
+}
+
+/// One wrong bit in a name: the checksum finds it, and no name is better than a wrong one.
+#[test]
+fn a_damaged_symbols_is_not_believed() {
+    for kernel in kernels() {
+        let image = built::image(kernel);
+        let report = report_with(&image, ".symbols", |bytes| {
+            *bytes.last_mut().expect("not empty") ^= 1
+        });
+        assert!(
+            report.text.contains("no names: .symbols: "),
+            "{}",
+            report.text
+        );
+        report.expect_complete();
+        assert!(
+            report.frames.iter().all(|frame| frame.name.is_none()),
+            "{}",
+            report.text
+        );
+    }
+}
+
+#[test]
+fn an_image_linked_without_the_wrapper_says_so() {
+    for kernel in kernels() {
+        let image = built::image_without_tables(kernel);
+        let report = report(&image);
+        assert!(
+            report.text.contains("no names: .symbols: "),
+            "{}",
+            report.text
+        );
+        expect_only_the_first_is_sure(&image, &report, "empty");
+        assert!(
+            report.frames.iter().all(|frame| frame.name.is_none()),
+            "{}",
+            report.text
+        );
+    }
+}

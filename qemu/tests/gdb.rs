@@ -1,0 +1,170 @@
+//! gdb reads DWARF from the ELF file and the stack through QEMU; a report is made by the kernel from its own tables.
+//! They must tell the same.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::{Arch, Boot, GdbStub, Verdict};
+use qemu::setup;
+use support::built;
+use support::report::Report;
+
+/// What gdb says of a frame.
+#[derive(Debug, PartialEq, Eq)]
+struct Caller {
+    address: u64,
+    name: String,
+}
+
+#[test]
+fn gdb_sees_the_same_callers_of_panic() {
+    for kernel in built::every_kernel() {
+        compare(kernel, "panic");
+    }
+}
+
+#[test]
+fn gdb_sees_the_same_two_hundred_callers() {
+    for arch in Arch::ALL {
+        compare(
+            Kernel {
+                arch,
+                profile: Profile::Debug,
+            },
+            "deep",
+        );
+    }
+}
+
+#[test]
+fn gdb_sees_the_same_callers_of_the_allocator() {
+    for arch in Arch::ALL {
+        compare(
+            Kernel {
+                arch,
+                profile: Profile::Release,
+            },
+            "heap-panic",
+        );
+    }
+}
+
+/// Boots once; gdb stops at the panic handler and lists the callers, then the kernel goes on and lists them itself.
+fn compare(kernel: Kernel, scenario: &str) {
+    let image = built::image(kernel);
+    let emulator = built::emulator(kernel.arch);
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let stub = GdbStub::Socket(folder.path().join("gdb"));
+    let boot = Boot {
+        arch: kernel.arch,
+        image: &image,
+        command_line: scenario,
+        cpus: 1,
+        limit: Some(Duration::from_secs(120)),
+        gdb: Some(stub.clone()),
+    };
+    let (booted, callers) = std::thread::scope(|scope| {
+        let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
+        let callers = ask_gdb(&image, &stub);
+        (
+            machine.join().expect("no panic here").expect("QEMU runs"),
+            callers,
+        )
+    });
+    assert_eq!(booted.verdict, Verdict::Panicked);
+    let report = Report::find(&booted.serial);
+    report.expect_complete();
+
+    let names = |callers: &[Caller]| callers.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        report.names(),
+        names(&callers),
+        "{kernel:?} {scenario}: names, the report's left"
+    );
+    // gdb stopped somewhat before the kernel took its own registers, so the innermost address differs.
+    let left: Vec<_> = report
+        .frames
+        .iter()
+        .skip(1)
+        .map(|frame| frame.address)
+        .collect();
+    let right: Vec<_> = callers
+        .iter()
+        .skip(1)
+        .map(|caller| caller.address)
+        .collect();
+    assert_eq!(
+        left, right,
+        "{kernel:?} {scenario}: return addresses, the report's left"
+    );
+}
+
+/// The callers at the panic, innermost first.
+fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
+    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
+        .expect("gdb is to be had");
+    let GdbStub::Socket(socket) = stub else {
+        panic!("the stub is a socket here");
+    };
+    let mut looks = 0;
+    while !socket.exists() {
+        looks += 1;
+        assert!(looks < 1000, "QEMU opens no socket for gdb");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gdb/walk.py");
+    let output = Command::new(gdb)
+        // No configuration of the user's, no questions.
+        .args(["-nx", "-batch"])
+        .args([
+            "-ex",
+            "set pagination off",
+            "-ex",
+            "set backtrace past-main on",
+        ])
+        .args(["-ex", &format!("target remote {stub}")])
+        .args(["-ex", "break rust_begin_unwind", "-ex", "continue"])
+        .args(["-ex", &format!("source {script}"), "-ex", "continue"])
+        .arg(image)
+        .output()
+        .expect("gdb starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let callers: Vec<_> = text.lines().filter_map(caller).collect();
+    assert!(
+        !callers.is_empty(),
+        "gdb said:\n{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    callers
+}
+
+/// A line of `walk.py`'s.
+fn caller(line: &str) -> Option<Caller> {
+    let (address, name) = line.strip_prefix("frame 0x")?.split_once(' ')?;
+    Some(Caller {
+        address: u64::from_str_radix(address, 16).expect("an address"),
+        name: without_generics(&format!("{:#}", rustc_demangle::demangle(name))),
+    })
+}
+
+/// A name less the generic arguments of its functions, `::<…>`: a report leaves them out.
+fn without_generics(name: &str) -> String {
+    let Some((before, rest)) = name.split_once("::<") else {
+        return name.to_owned();
+    };
+    let mut depth = 1;
+    let close = rest.find(|c| {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    let close = close.unwrap_or_else(|| panic!("unbalanced: {name}"));
+    format!("{before}{}", without_generics(&rest[close + 1..]))
+}

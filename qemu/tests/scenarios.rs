@@ -1,0 +1,120 @@
+//! Every scenario, on both architectures, in debug and release, by the runner and as a user types it.
+
+mod support;
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use support::built::{every_kernel, image};
+use support::expected;
+use support::report::Report;
+use support::runner::{Ran, run};
+
+/// `cargo run -- --arch ARCH [--release] SCENARIO…`
+fn cargo_run(kernel: Kernel, scenarios: &[&str]) -> Ran {
+    let mut arguments = vec!["--arch", kernel.arch.name()];
+    if kernel.profile == Profile::Release {
+        arguments.push("--release");
+    }
+    arguments.extend(scenarios);
+    run(arguments)
+}
+
+/// `cargo run -- --image IMAGE SCENARIO`
+fn boot(kernel: Kernel, scenario: &str) -> Ran {
+    run([
+        "--image".as_ref(),
+        image(kernel).as_os_str(),
+        scenario.as_ref(),
+    ])
+}
+
+#[test]
+fn without_arguments_it_panics_on_x86_64_and_names_its_callers() {
+    let kernel = Kernel {
+        arch: Arch::X86_64,
+        profile: Profile::Debug,
+    };
+    let ran = run::<&str>([]).expect(0);
+    let report = Report::find(&ran.serial);
+    report.expect_complete();
+    expected::expect(kernel, &report, &expected::panic());
+}
+
+#[test]
+fn panic_names_every_caller() {
+    for kernel in every_kernel() {
+        let ran = cargo_run(kernel, &["panic"]).expect(0);
+        let report = Report::find(&ran.serial);
+        let message = "index out of bounds: the len is 3 but the index is 7";
+        let begin = "panicked at kernel/src/scenario/panic.rs:";
+        assert!(report.panicked.starts_with(begin), "{}", report.panicked);
+        assert!(report.panicked.ends_with(message), "{}", report.panicked);
+        report.expect_complete();
+        expected::expect(kernel, &report, &expected::panic());
+    }
+}
+
+#[test]
+fn an_exhausted_heap_is_reported() {
+    for kernel in every_kernel() {
+        let report = Report::find(&boot(kernel, "heap-panic").expect(101).serial);
+        assert!(
+            report.panicked.contains("memory allocation of"),
+            "{}",
+            report.panicked
+        );
+        report.expect_complete();
+        expected::expect(kernel, &report, &expected::heap_panic());
+    }
+}
+
+#[test]
+fn two_hundred_frames_are_all_listed() {
+    for kernel in every_kernel() {
+        let report = Report::find(&boot(kernel, "deep").expect(101).serial);
+        report.expect_complete();
+        expected::expect(kernel, &report, &expected::deep());
+    }
+}
+
+#[test]
+fn success_is_no_report() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "ok").expect(0);
+        assert!(
+            ran.text().contains("the sum of ten squares is 385"),
+            "{}",
+            ran.text()
+        );
+        assert!(!ran.text().contains("panicked"), "{}", ran.text());
+    }
+}
+
+#[test]
+fn several_scenarios_run_one_after_the_other() {
+    let kernel = Kernel {
+        arch: Arch::X86_64,
+        profile: Profile::Debug,
+    };
+    let ran = cargo_run(kernel, &["ok", "panic", "ok"]).expect(0);
+    assert_eq!(
+        ran.text().matches("the sum of ten squares is 385").count(),
+        2,
+        "{}",
+        ran.text()
+    );
+    assert_eq!(
+        ran.text().matches("panicked at ").count(),
+        1,
+        "{}",
+        ran.text()
+    );
+}
+
+/// The panic of an image is its verdict, and not what somebody expected of it.
+#[test]
+fn a_panicking_image_is_101() {
+    for kernel in every_kernel() {
+        boot(kernel, "panic").expect(101).expect_words("panicked");
+    }
+}
