@@ -29,4 +29,9 @@ fn main() {
         "cargo::rerun-if-changed={}",
         scripts.join("tables.ld").display()
     );
+    // Cargo does not notice a new linker by itself, and an image with yesterday's tables would be booted. A bare name,
+    // as `rust-lld`, is none of the files here.
+    if let Some(linker) = env::var_os("RUSTC_LINKER").filter(|linker| Path::new(linker).is_file()) {
+        println!("cargo::rerun-if-changed={}", Path::new(&linker).display());
+    }
 }
