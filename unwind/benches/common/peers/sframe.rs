@@ -1,0 +1,62 @@
+//! This crate.
+
+use unwind::sframe::{Base, Row, Rule, Tables};
+use unwind::{End, Frames, Stacks, x86_64};
+
+use super::{Answer, Registers};
+use crate::common::shape::Rules;
+use crate::common::stack::Stack;
+use crate::common::tables;
+
+pub struct Peer<'a> {
+    tables: Tables<'a>,
+}
+
+impl<'a> Peer<'a> {
+    pub fn new(tables: &'a tables::Tables) -> Self {
+        Self {
+            tables: Tables::new(&tables.sframe.bytes, tables.sframe.address),
+        }
+    }
+
+    pub fn row(&self, pc: u64) -> Option<Row> {
+        self.tables.lookup(pc).ok().map(|(_, row)| row)
+    }
+
+    pub fn answer(&self, pc: u64) -> Answer {
+        let row = self.row(pc)?;
+        let Rule::Value { base, offset } = row.cfa else {
+            assert!(row.is_outermost());
+            return Some(None);
+        };
+        Some(Some(Rules {
+            from_fp: base == Base::FramePointer,
+            cfa: offset as i32,
+            fp: match row.frame_pointer {
+                Rule::Saved {
+                    base: Base::Cfa,
+                    offset,
+                } => Some(offset as i32),
+                _ => None,
+            },
+        }))
+    }
+
+    /// Walks a whole stack, and hands each address to `found`.
+    pub fn walk(
+        &self,
+        stack: &Stack,
+        (pc, sp, fp): Registers,
+        mut found: impl FnMut(u64),
+    ) -> Option<End> {
+        // SAFETY: `Stacks` asks for words inside the range only.
+        let read = |address| Some(unsafe { stack.read(address) });
+        let ranges = [stack.range()];
+        let registers = x86_64::Registers::new(pc, sp, fp);
+        let mut frames = Frames::new(self.tables, registers, Stacks::new(&ranges, read));
+        for frame in frames.by_ref() {
+            found(frame.pc);
+        }
+        frames.end()
+    }
+}
