@@ -1,0 +1,9 @@
+//! What no tool writes, or only a broken one: sections assembled by hand.
+
+mod damage;
+mod extent;
+mod hand;
+mod order;
+mod refused;
+mod rows;
+mod starts;
