@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use object::elf;
 use object::read::ReadCache;
-use object::{Architecture, Object};
+use object::read::elf::ElfFile64;
+use object::{Architecture, Endianness, Object, ObjectSymbol};
 
 use crate::machine::Arch;
 
@@ -16,11 +17,8 @@ use crate::machine::Arch;
 /// When the file cannot be read, is no 64-bit ELF executable, or is for an architecture that is not booted here.
 pub fn architecture(image: &Path) -> Result<Arch> {
     let shown = image.display();
-    let file = File::open(image).with_context(|| format!("cannot open image {shown}"))?;
-    // Only what is looked at gets read: an image may be large.
-    let cache = ReadCache::new(file);
-    let parsed = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache)
-        .map_err(|error| anyhow!("image {shown} is no 64-bit ELF file: {error}"))?;
+    let cache = open(image)?;
+    let parsed = parse(image, &cache)?;
     let kind = parsed.elf_header().e_type.get(parsed.endian());
     if kind != elf::ET_EXEC && kind != elf::ET_DYN {
         bail!("image {shown} is no executable (ELF type {kind}); was it linked?");
@@ -35,4 +33,32 @@ pub fn architecture(image: &Path) -> Result<Arch> {
             )
         }
     }
+}
+
+/// The linker's name for the panic handler, which a Rust image has unless it was stripped of its symbols. A debugger
+/// stops there, and finds it by this name only: how it shows the name to people differs from version to version.
+///
+/// # Errors
+/// When the file cannot be read or is no 64-bit ELF file.
+pub fn panic_handler(image: &Path) -> Result<Option<String>> {
+    let cache = open(image)?;
+    let parsed = parse(image, &cache)?;
+    let names = parsed.symbols().filter_map(|symbol| symbol.name().ok());
+    let mut handlers = names.filter(|name| name.ends_with("rust_begin_unwind"));
+    Ok(handlers.next().map(str::to_owned))
+}
+
+/// Opens an image to read what is looked at, and no more: it may be large.
+fn open(image: &Path) -> Result<ReadCache<File>> {
+    let shown = image.display();
+    let file = File::open(image).with_context(|| format!("cannot open image {shown}"))?;
+    Ok(ReadCache::new(file))
+}
+
+fn parse<'c>(
+    image: &Path,
+    cache: &'c ReadCache<File>,
+) -> Result<ElfFile64<'c, Endianness, &'c ReadCache<File>>> {
+    let shown = image.display();
+    ElfFile64::parse(cache).map_err(|error| anyhow!("image {shown} is no 64-bit ELF file: {error}"))
 }

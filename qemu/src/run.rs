@@ -118,7 +118,7 @@ fn boot(
     if let Some(stub) = &gdb {
         say(format_args!(
             "the machine waits; type: {}",
-            stub.how_to_connect(image)
+            stub.how_to_connect(image)?
         ));
     }
     let boot = Boot {

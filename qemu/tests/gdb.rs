@@ -116,6 +116,8 @@ fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
         assert!(looks < 1000, "QEMU opens no socket for gdb");
         std::thread::sleep(Duration::from_millis(20));
     }
+    let handler = qemu::image::panic_handler(image).expect("the image can be read");
+    let handler = handler.expect("the kernel has a panic handler");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gdb/walk.py");
     let output = Command::new(gdb)
         // No configuration of the user's, no questions.
@@ -127,7 +129,7 @@ fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
             "set backtrace past-main on",
         ])
         .args(["-ex", &format!("target remote {stub}")])
-        .args(["-ex", "break rust_begin_unwind", "-ex", "continue"])
+        .args(["-ex", &format!("break {handler}"), "-ex", "continue"])
         .args(["-ex", &format!("source {script}"), "-ex", "continue"])
         .arg(image)
         .output()

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::image::panic_handler;
+
 /// Where gdb finds the machine, which waits for it before its first instruction.
 #[derive(Clone, Debug)]
 pub enum GdbStub {
@@ -40,13 +42,19 @@ impl GdbStub {
         vec!["-S".into(), "-gdb".into(), device]
     }
 
-    /// What to type in another terminal.
-    #[must_use]
-    pub fn how_to_connect(&self, image: &Path) -> String {
-        format!(
-            "gdb-multiarch {} -ex 'target remote {self}' -ex 'break rust_begin_unwind' -ex continue -ex backtrace",
+    /// What to type in another terminal, to stop at a panic and see who called whom.
+    ///
+    /// # Errors
+    /// When the image cannot be read.
+    pub fn how_to_connect(&self, image: &Path) -> Result<String> {
+        let connect = format!(
+            "gdb-multiarch {} -ex 'target remote {self}'",
             image.display()
-        )
+        );
+        Ok(match panic_handler(image)? {
+            Some(handler) => format!("{connect} -ex 'break {handler}' -ex continue -ex backtrace"),
+            None => connect,
+        })
     }
 }
 
