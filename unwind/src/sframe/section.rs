@@ -8,7 +8,6 @@ use crate::sframe::error::{LookupError, ParseError};
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
 use crate::sframe::row::{Row, RowFormat};
-use crate::sframe::search::last_at_most;
 
 /// What the start of a function is relative to. The header's flags tell, except in files that GNU ld up to 2.44
 /// made with `-r`.
@@ -246,18 +245,20 @@ impl<'a> Section<'a> {
     /// Index of the last function that starts at or before `pc`, in a sorted table. On a table that only says it is
     /// sorted the answer is some index or none, and the caller checks it.
     fn search(&self, pc: u64) -> Option<u32> {
-        // Today's form has a loop of its own, in which nothing is left to decide.
-        if self.version >= 3 && self.field_relative && self.functions.order == ByteOrder::Little {
-            let (entries, _) = self.functions.data.as_chunks::<{ format::FUNCTION_SIZE_V3 }>();
-            let base = self.address.wrapping_add(self.functions_offset as u64);
-            last_at_most(self.count, pc, |index| {
-                let (start, _) = entries.get(index as usize)?.split_first_chunk()?;
-                let at = u64::from(index).wrapping_mul(format::FUNCTION_SIZE_V3 as u64);
-                Some(base.wrapping_add(at).wrapping_add(u64::from_le_bytes(*start)))
-            })
-        } else {
-            last_at_most(self.count, pc, |index| self.start(index))
+        let mut base = 0_u32;
+        let mut size = self.count;
+        // Without a branch on the comparison: the outcome of each probe is a coin toss to the processor.
+        while size > 1 {
+            let half = size >> 1;
+            let middle = base.wrapping_add(half);
+            base = if self.start(middle)? <= pc {
+                middle
+            } else {
+                base
+            };
+            size = size.wrapping_sub(half);
         }
+        (self.start(base)? <= pc).then_some(base)
     }
 
     /// Index of the function that contains `pc`, in an unsorted table: the greatest start, of equal ones the last.
