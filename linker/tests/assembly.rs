@@ -157,14 +157,63 @@ size = 2 bytes, attr = \"SF\"  trap
 }
 
 #[test]
+fn a_stack_pointer_that_is_not_the_cfa_becomes_it() {
+    let text = [
+        function("_start", " nop\n .cfi_val_offset rsp, 0\n nop\n .cfi_same_value rsp\n nop"),
+        function("longjmp", " nop\n .cfi_register rsp, r8\n nop"),
+        function(
+            "sigreturn",
+            " .cfi_signal_frame\n .cfi_escape 0x10, 7, 3, 0x77, 0xa0, 1\n nop\n .cfi_def_cfa_offset 16\n nop",
+        ),
+        // What the processor pushes at an exception: ss, rsp, rflags, cs, rip; then a saved frame pointer.
+        function(
+            "trap",
+            " .cfi_signal_frame\n .cfi_def_cfa rsp, 40\n .cfi_offset rip, -40\n .cfi_offset rsp, -16\n push %rbp\n
+              .cfi_adjust_cfa_offset 8\n .cfi_rel_offset rbp, 0\n nop",
+        ),
+    ];
+    let (x86_64, left_out) = rows("stack_pointer_x86_64", X86_64, &text.concat());
+    assert_eq!(
+        x86_64,
+        "size = 3 bytes, attr = \"F\"  _start
+  +0 sp+8 u f
+  +2 sp+0 u (sp+0)
+size = 2 bytes, attr = \"F\"  longjmp
+  +0 sp+8 u f
+  +1 r8+0 u (sp+0)
+size = 2 bytes, attr = \"SF\"  sigreturn
+  +0 (sp+160) u (sp+0)
+  +1 (sp+160) u (sp+8)
+size = 2 bytes, attr = \"SF\"  trap
+  +0 (sp+24) u (sp+0)
+  +1 (sp+32) (sp+0) (sp+8)
+"
+    );
+    assert_eq!(left_out, [""; 0]);
+
+    let text = function(
+        "_start",
+        " .cfi_signal_frame\n .cfi_def_cfa sp, 304\n .cfi_offset sp, -56\n .cfi_offset x30, -48\n .cfi_offset x29, -72\n nop",
+    );
+    let (aarch64, left_out) = rows("stack_pointer_aarch64", AARCH64, &text);
+    assert_eq!(
+        aarch64,
+        "size = 4 bytes, attr = \"SF\"  _start
+  +0 (sp+248) (sp+232) (sp+256)
+"
+    );
+    assert_eq!(left_out, [""; 0]);
+}
+
+#[test]
 fn what_cannot_be_said_is_reported_and_leaves_the_rest() {
     let text = [
         function("_start", " nop\n .cfi_val_offset rbp, 16\n nop\n nop\n .cfi_restore rbp\n nop"),
-        function("longjmp", " nop\n .cfi_register rsp, r8\n nop"),
+        function("lost", " nop\n .cfi_undefined rsp\n nop"),
         function("undefined", " .cfi_undefined rbp\n nop"),
         function("expression", " .cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 8\n nop"),
         function("column", " .cfi_return_column r11\n nop"),
-        function("sigreturn", " .cfi_signal_frame\n .cfi_escape 0x10, 7, 3, 0x77, 0xa0, 1\n nop\n .cfi_def_cfa_offset 16\n nop"),
+        function("sigreturn", " .cfi_signal_frame\n .cfi_escape 0x0f, 3, 0x77, 8, 0x06\n .cfi_offset rsp, -16\n nop\n nop"),
         ".globl simple\n.type simple, %function\nsimple:\n.cfi_startproc simple\n nop\n.cfi_endproc\n.size simple, 1\n".to_owned(),
     ];
     let (rows, left_out) = rows("what_cannot_be_said", X86_64, &text.concat());
@@ -174,18 +223,18 @@ fn what_cannot_be_said_is_reported_and_leaves_the_rest() {
   +0 sp+8 u f
 size = 1 bytes  _start
   +0 sp+8 u f
-size = 1 bytes  longjmp
+size = 1 bytes  lost
   +0 sp+8 u f
 size = 2 bytes, attr = \"S\"  sigreturn
 "
     );
     let expected = [
         "_start+0x1 at 0xffffffff80100001, 2 bytes: frame pointer: the value CFA+16",
-        "longjmp+0x1 at 0xffffffff80100005, 1 bytes: stack pointer: in register 8",
+        "lost+0x1 at 0xffffffff80100005, 1 bytes: stack pointer: undefined",
         "undefined at 0xffffffff80100006, 1 bytes: frame pointer: undefined",
         "expression at 0xffffffff80100007, 1 bytes: CFA: an expression of 3 operations",
         "column at 0xffffffff80100008, 1 bytes: return address in column 11",
-        "sigreturn at 0xffffffff80100009, 2 bytes: stack pointer: the expression register 7+160",
+        "sigreturn at 0xffffffff80100009, 2 bytes: stack pointer: counts from a CFA that is in memory",
         "simple at 0xffffffff8010000b, 1 bytes: no rule for the CFA, or register 0 as it is",
     ];
     assert_eq!(left_out, expected);

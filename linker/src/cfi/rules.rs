@@ -46,7 +46,6 @@ impl Context<'_, '_> {
             }
             other => self.register("return address", column, other)?,
         };
-        self.stack_pointer(row)?;
         let column = architecture.frame_pointer();
         let frame_pointer = match self.register("frame pointer", column, row.register(column))? {
             Rule::Undefined => return Err(rule("frame pointer", "undefined")),
@@ -77,16 +76,25 @@ impl Context<'_, '_> {
                 other => return Err(rule("CFA", &describe(other))),
             },
         };
-        for rule in [cfa, return_address, frame_pointer] {
-            fits(rule)?;
-        }
-        Ok(Converted::Row(Row {
+        let converted = Row {
             offset: 0,
             cfa,
             return_address,
             frame_pointer,
             signed: self.is_signed(row),
-        }))
+        };
+        let converted = match self.stack_pointer(row)? {
+            Some(stack_pointer) => from_stack_pointer(converted, stack_pointer)?,
+            None => converted,
+        };
+        for rule in [
+            converted.cfa,
+            converted.return_address,
+            converted.frame_pointer,
+        ] {
+            fits(rule)?;
+        }
+        Ok(Converted::Row(converted))
     }
 
     /// The rule of one register. [`Rule::Undefined`] is for the caller to judge.
@@ -139,18 +147,21 @@ impl Context<'_, '_> {
         })
     }
 
-    /// SFrame knows one rule for the stack pointer: the caller's is the CFA.
-    fn stack_pointer(&self, row: &DwarfRow) -> Result<(), Construct> {
-        let what = match row.register(self.architecture.stack_pointer()) {
-            None | Some(RegisterRule::ValOffset(0)) => return Ok(()),
-            Some(RegisterRule::Expression(expression)) => describe(self.pattern(&expression)?),
-            Some(RegisterRule::ValExpression(expression)) => describe(self.pattern(&expression)?),
-            Some(RegisterRule::Offset(offset)) => format!("at CFA{offset:+}"),
-            Some(RegisterRule::ValOffset(offset)) => format!("the value CFA{offset:+}"),
-            Some(RegisterRule::Register(register)) => format!("in register {}", register.0),
-            Some(other) => format!("{other:?}"),
-        };
-        Err(rule("stack pointer", &what))
+    /// The rule of the caller's stack pointer, when it is another than the CFA.
+    fn stack_pointer(&self, row: &DwarfRow) -> Result<Option<Rule>, Construct> {
+        let of = "stack pointer";
+        let column = self.architecture.stack_pointer();
+        match row.register(column) {
+            None | Some(RegisterRule::ValOffset(0)) => Ok(None),
+            other => match self.register(of, column, other)? {
+                Rule::Undefined => Err(rule(of, "undefined")),
+                Rule::Same => Ok(Some(Rule::Value {
+                    base: Base::StackPointer,
+                    offset: 0,
+                })),
+                known => Ok(Some(known)),
+            },
+        }
     }
 
     fn is_signed(&self, row: &DwarfRow) -> bool {
@@ -164,6 +175,31 @@ impl Context<'_, '_> {
         let expression = expression.get(self.section).map_err(Construct::Malformed)?;
         Ok(recognise(expression, self.encoding))
     }
+}
+
+/// In SFrame the caller's stack pointer is the CFA, and nothing else. So where DWARF has a rule for it, as trap code does
+/// that runs on a stack of its own, that rule becomes the CFA's, and what DWARF counts from its CFA is counted from
+/// what that counted from.
+fn from_stack_pointer(row: Row, stack_pointer: Rule) -> Result<Row, Construct> {
+    let rebase = |of, counted| match counted {
+        Rule::Saved {
+            base: Base::Cfa,
+            offset,
+        } => match row.cfa {
+            Rule::Value { base, offset: cfa } => cfa
+                .checked_add(offset)
+                .map(|offset| Rule::Saved { base, offset })
+                .ok_or(Construct::Offset(offset)),
+            _ => Err(rule(of, "counts from a CFA that is in memory")),
+        },
+        other => Ok(other),
+    };
+    Ok(Row {
+        cfa: rebase("stack pointer", stack_pointer)?,
+        return_address: rebase("return address", row.return_address)?,
+        frame_pointer: rebase("frame pointer", row.frame_pointer)?,
+        ..row
+    })
 }
 
 /// The row of a function without a caller, as the reader gives it.

@@ -9,10 +9,10 @@ use unwind::sframe::{Base, Row, Rule};
 
 pub type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// What a frame's rules yield: the CFA, the return address and the caller's frame pointer. `None`: there is none.
+/// What a frame's rules yield: the caller's stack pointer, the return address and the caller's frame pointer. `None`: there is none.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Caller {
-    pub cfa: u64,
+    pub stack_pointer: u64,
     pub return_address: u64,
     pub frame_pointer: u64,
 }
@@ -76,7 +76,7 @@ impl Machine {
         };
         let cfa = value(row.cfa, 0, 0)?;
         Some(Caller {
-            cfa,
+            stack_pointer: cfa,
             return_address: value(row.return_address, cfa, ra)?,
             frame_pointer: value(row.frame_pointer, cfa, fp)?,
         })
@@ -112,7 +112,10 @@ impl Machine {
             Some(other) => panic!("a rule that no test input has: {other:?}"),
         };
         Some(Caller {
-            cfa,
+            stack_pointer: match row.register(Register(self.numbers.sp)) {
+                None => cfa,
+                Some(_) => value(self.numbers.sp)?,
+            },
             return_address: value(self.numbers.ra)?,
             frame_pointer: value(self.numbers.fp)?,
         })

@@ -129,7 +129,6 @@ impl<'a> Dwarf<'a> {
         };
         match value(RETURN_ADDRESS) {
             Some(return_address) => Caller::Frame {
-                cfa,
                 stack_pointer: match row.register(Register(STACK_POINTER)) {
                     None => cfa,
                     Some(_) => value(STACK_POINTER).expect("a stack pointer"),

@@ -20,7 +20,7 @@ pub enum Caller {
     /// There is none: the return address is undefined.
     None,
     Frame {
-        cfa: u64,
+        /// In SFrame the CFA, which is no more than that.
         stack_pointer: u64,
         return_address: u64,
         /// `None`: not to be had.
@@ -47,8 +47,6 @@ impl Machine {
         }
         let cfa = self.value(row.cfa, None).expect("a CFA");
         Caller::Frame {
-            cfa,
-            // By the definition of the CFA, and SFrame has no other way to say it.
             stack_pointer: cfa,
             // Never in a register by itself: a call puts it on the stack.
             return_address: self
