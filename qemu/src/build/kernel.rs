@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::cargo::{cargo, run};
+use super::bare_metal::bare_metal;
+use super::cargo::run;
 use super::linker;
 use crate::machine::Arch;
 use crate::setup::RustSrc;
@@ -66,39 +67,17 @@ impl Kernel {
     }
 
     fn build_with(self, linker: &OsStr, source: &RustSrc, folder: &Path) -> Result<PathBuf> {
-        let triple = self.arch.triple();
-        let variable = |what| {
-            format!(
-                "CARGO_TARGET_{}_{what}",
-                triple.to_uppercase().replace('-', "_")
-            )
-        };
-        let mut command = cargo("build");
+        let mut command = bare_metal("build", self.arch, linker, source);
         command
-            .args(["--package", "kernel", "--target", triple, "--target-dir"])
-            .arg(folder)
-            // The prebuilt core has no unwind tables. `mem`: memcpy and its kin, which no libc provides here.
-            .args([
-                "-Zbuild-std=core,alloc,compiler_builtins",
-                "-Zbuild-std-features=compiler-builtins-mem",
-            ])
-            // That the compiler will once refuse something in its own library is nothing to tell anybody here.
-            .args(["--config", "future-incompat-report.frequency=\"never\""])
-            .env("RUSTC_BOOTSTRAP", "1")
-            .env(variable("LINKER"), linker)
-            // These would take the place of the flags in `.cargo/config.toml`, without which there are no tables.
-            .env_remove("RUSTFLAGS")
-            .env_remove("CARGO_ENCODED_RUSTFLAGS")
-            .env_remove(variable("RUSTFLAGS"));
+            .args(["--package", "kernel", "--target-dir"])
+            .arg(folder);
         if self.profile == Profile::Release {
             command.arg("--release");
         }
-        if let RustSrc::At(library) = source {
-            // Cargo's tests use this variable to build from another source than the toolchain's; there is no other way
-            // that leaves the toolchain alone.
-            command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
-        }
         run(command, "the kernel")?;
-        Ok(folder.join(triple).join(self.profile.name()).join("kernel"))
+        Ok(folder
+            .join(self.arch.triple())
+            .join(self.profile.name())
+            .join("kernel"))
     }
 }

@@ -11,10 +11,19 @@ use super::rustc::Rustc;
 /// Where the library's source is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RustSrc {
-    /// In the toolchain, where cargo looks by itself.
-    InToolchain,
+    /// In the toolchain, where cargo looks by itself: a folder named `library`.
+    InToolchain(PathBuf),
     /// Here: a folder named `library`.
     At(PathBuf),
+}
+
+impl RustSrc {
+    /// The folder named `library`.
+    #[must_use]
+    pub fn library(&self) -> &Path {
+        let (Self::InToolchain(library) | Self::At(library)) = self;
+        library
+    }
 }
 
 /// The library's source: the toolchain's, or else Debian's, which is fetched once.
@@ -23,8 +32,9 @@ pub enum RustSrc {
 /// When it is not there and not to be had; says what to type.
 pub fn rust_src(target: &Path) -> Result<RustSrc> {
     let rustc = Rustc::running()?;
-    if is_library(&rustc.sysroot.join("lib/rustlib/src/rust/library")) {
-        return Ok(RustSrc::InToolchain);
+    let own = rustc.sysroot.join("lib/rustlib/src/rust/library");
+    if is_library(&own) {
+        return Ok(RustSrc::InToolchain(own));
     }
     let folder = target.join(format!("rust-src-{}", rustc.release));
     let library = folder.join("library");
