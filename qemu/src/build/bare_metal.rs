@@ -34,8 +34,12 @@ pub fn bare_metal(subcommand: &str, arch: Arch, linker: &OsStr, source: &RustSrc
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove(variable("RUSTFLAGS"));
     // Locations in `core` and `alloc` as Rust's own builds show them, `library/alloc/src/...`, not as folders of this
-    // machine. Added to the flags in `.cargo/config.toml`.
-    let remap = format!("--remap-path-prefix={}=library", source.library().display());
+    // machine. Added to the flags in `.cargo/config.toml`. Cargo names what lies in the workspace relative to its root.
+    let library = source.library();
+    let library = library
+        .strip_prefix(crate::workspace::root())
+        .unwrap_or(library);
+    let remap = format!("--remap-path-prefix={}=library", library.display());
     command.arg("--config");
     command.arg(format!("target.{triple}.rustflags=[{remap:?}]"));
     if let RustSrc::At(library) = source {
