@@ -93,6 +93,12 @@ impl registers::Registers for Registers {
         }
     }
 
+    fn learn(&mut self, register: u32, value: u64) {
+        if register == 30 {
+            self.lr = Some(value);
+        }
+    }
+
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self {
         Self {
             pc,

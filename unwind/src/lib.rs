@@ -74,4 +74,4 @@ pub mod x86_64;
 pub use bytes::ByteOrder;
 pub use memory::{MAX_STACKS, Memory, Range, Stacks};
 pub use registers::Registers;
-pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How};
+pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How, SavedRegister};

@@ -37,6 +37,9 @@ pub trait Registers: Copy + Debug + sealed::Sealed {
     /// A return address without its pointer authentication code.
     fn strip(&self, address: u64) -> u64;
 
+    /// Notes the value of another register, by its DWARF number, that trap code saved; ignored where no rule asks for it.
+    fn learn(&mut self, register: u32, value: u64);
+
     /// The caller's registers: these three, and nothing known of the others.
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self;
 }

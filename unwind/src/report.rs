@@ -9,6 +9,7 @@
 //! offset, size = "0x" hexadecimal digits, bytes; the offset is that of the address, also where the name is that of
 //!                the call before it
 //! trap    = "   ----- " words " -----", before the frame that was interrupted
+//! left    = "   ----- " count " frames left out -----", where they would be
 //! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames"
 //! verdict = "complete" | "outermost function reached" | "incomplete: " reason
 //! doubt   = ", from frame " number " on " ( "by frame pointer" | "by link register" | "by scanning" )
@@ -23,17 +24,44 @@ use crate::symbols::SymbolTable;
 use crate::text;
 use crate::walk::{Doubt, End, Frame, Frames, How};
 
+/// Writes why trap code ran, in a few words and without a line's end. The address is that of [`Frames::trap_frame`].
+pub type TrapWords = fn(&mut dyn Write, Option<u64>) -> fmt::Result;
+
 /// A backtrace as text: walks as it writes, so that an address is on the wire before its name is looked up.
 #[derive(Clone, Debug)]
 pub struct Backtrace<'a, R, M> {
     frames: Frames<'a, R, M>,
     symbols: Option<SymbolTable<'a>>,
+    trap_words: TrapWords,
+    /// How many of the first and of the last frames to write, if not all.
+    ends: Option<(u32, u32)>,
 }
 
-impl<'a, R: Registers, M: Memory> Backtrace<'a, R, M> {
+impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
     /// The frames that `frames` has yet to give, with names from `symbols`.
     pub const fn new(frames: Frames<'a, R, M>, symbols: Option<SymbolTable<'a>>) -> Self {
-        Self { frames, symbols }
+        Self {
+            frames,
+            symbols,
+            trap_words: |out, _| out.write_str("interrupted"),
+            ends: None,
+        }
+    }
+
+    /// Lets the kernel say in its own words what interrupted a frame. Without this, it says "interrupted".
+    #[must_use]
+    pub const fn trap_words(mut self, words: TrapWords) -> Self {
+        self.trap_words = words;
+        self
+    }
+
+    /// Writes so many of the first and of the last frames only, for the stack that a recursion has filled. Frames that
+    /// were interrupted, or were not found by table, are never left out. How many frames there are is known only when the
+    /// walk has ended, so it walks on ahead once it has written the first.
+    #[must_use]
+    pub const fn ends(mut self, first: u32, last: u32) -> Self {
+        self.ends = Some((first, last));
+        self
     }
 
     /// Writes a line a frame and the end line, and returns why the walk ended.
@@ -41,15 +69,35 @@ impl<'a, R: Registers, M: Memory> Backtrace<'a, R, M> {
     /// # Errors
     /// Those of `out`.
     pub fn write(mut self, out: &mut (impl Write + ?Sized)) -> Result<End, fmt::Error> {
-        let mut number = self.frames.found();
-        for frame in self.frames.by_ref() {
+        let begin = self.frames.found();
+        let mut number = begin;
+        // Those from `number` on, up to this one, are left out.
+        let mut resume = None;
+        let mut left_out: u32 = 0;
+        while let Some(frame) = self.frames.next() {
+            if let Some((first, last)) = self.ends
+                && number == begin.saturating_add(first)
+            {
+                let mut ahead = self.frames.clone();
+                ahead.by_ref().for_each(drop);
+                resume = ahead.found().checked_sub(last);
+            }
+            if frame.how == How::SFrame && resume.is_some_and(|resume| number < resume) {
+                left_out = left_out.wrapping_add(1);
+                number = number.wrapping_add(1);
+                continue;
+            }
+            write_left_out(out, core::mem::take(&mut left_out))?;
             if frame.how == How::TrapFrame {
-                out.write_str("   ----- interrupted -----\n")?;
+                out.write_str("   ----- ")?;
+                (self.trap_words)(&mut &mut *out, self.frames.trap_frame())?;
+                out.write_str(" -----\n")?;
             }
             write_frame(out, number, &frame, self.symbols.as_ref())?;
             out.write_str("\n")?;
             number = number.wrapping_add(1);
         }
+        write_left_out(out, left_out)?;
         // The iterator has ended, so the reason is there.
         let end = self.frames.end().unwrap_or(End::Limit);
         write_end(out, end, self.frames.doubt(), number)?;
@@ -125,6 +173,15 @@ pub fn write_end(
     out.write_str(", ")?;
     text::decimal(out, u64::from(count))?;
     out.write_str(" frames\n")
+}
+
+fn write_left_out(out: &mut (impl Write + ?Sized), count: u32) -> fmt::Result {
+    if count == 0 {
+        return Ok(());
+    }
+    out.write_str("   ----- ")?;
+    text::decimal(out, u64::from(count))?;
+    out.write_str(" frames left out -----\n")
 }
 
 /// Writes bytes as hexadecimal digits, two each: a build id.

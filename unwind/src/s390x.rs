@@ -80,6 +80,12 @@ impl registers::Registers for Registers {
         address
     }
 
+    fn learn(&mut self, register: u32, value: u64) {
+        if register == 14 {
+            self.lr = Some(value);
+        }
+    }
+
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self {
         Self {
             pc,

@@ -78,6 +78,14 @@ impl registers::Registers for Registers {
         address
     }
 
+    fn learn(&mut self, register: u32, value: u64) {
+        match register {
+            10 => self.r10 = Some(value),
+            11 => self.r11 = Some(value),
+            _ => {}
+        }
+    }
+
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self {
         Self::new(pc, sp, fp)
     }

@@ -27,7 +27,7 @@ pub enum End {
     BadPc(u64),
     /// The return address found, this one, is not in any code.
     BadReturnAddress(u64),
-    /// The stack pointer, this address, is in none of the declared stacks.
+    /// The stack pointer, this address, is in none of the declared stacks that the walk may still enter.
     NoStack(u64),
     /// The word at this address lies in no declared stack, or could not be read.
     Unreadable(u64),

@@ -67,6 +67,26 @@ impl Frame {
     }
 }
 
+/// Where trap code keeps a register of what it interrupted, beside those that its rows tell: the link register on AArch64
+/// (a leaf's return address is nowhere else), `r10` and `r11` on x86-64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct SavedRegister {
+    /// The register's DWARF number.
+    pub register: u32,
+    /// Where it lies: bytes from the trap code's stack pointer while it calls the handler.
+    pub offset: u64,
+}
+
+impl SavedRegister {
+    /// A register by its DWARF number, and its place in bytes from the stack pointer.
+    #[must_use]
+    pub const fn new(register: u32, offset: u64) -> Self {
+        Self { register, offset }
+    }
+}
+
 /// A return address is looked up one byte before: a call may be its function's last instruction, and rows may change
 /// right behind it. An exact address is looked up as it is. The only place that says so.
 pub(crate) const fn lookup_pc(pc: u64, kind: FrameKind) -> u64 {

@@ -8,7 +8,7 @@ use crate::registers::Registers;
 use crate::sframe::{Function, LookupError, Row, Tables};
 use crate::walk::frame::lookup_pc;
 use crate::walk::step::{Callee, read};
-use crate::walk::{End, Frame, FrameKind, How};
+use crate::walk::{End, Frame, FrameKind, How, SavedRegister};
 
 bitflags! {
     /// Ways to go on where no row leads further. Each frame found so is marked in its [`How`], and the end of the
@@ -57,15 +57,20 @@ pub struct Doubt {
 pub struct Frames<'a, R, M> {
     tables: Tables<'a>,
     text: &'a [Range],
+    trap_registers: &'a [SavedRegister],
     memory: M,
-    /// The first stack pointer lies in a stack.
+    /// The stack pointer lies where the walk may be; it need not, in the first frame and in those that were interrupted.
     on_stack: bool,
+    /// The last stack pointer that did.
+    reached: u64,
     fallbacks: Fallbacks,
     limit: u32,
     callee: Callee<R>,
     how: How,
     /// The row of the frame that was yielded last; its function is a trap frame.
     row: Result<(Row, bool), End>,
+    /// The current frame was interrupted, and this is where the trap code's frame lies.
+    trap_frame: Option<u64>,
     count: u32,
     doubt: Option<Doubt>,
     state: State,
@@ -95,8 +100,10 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         Self {
             tables,
             text: &[],
+            trap_registers: &[],
             memory,
             on_stack,
+            reached: registers.sp(),
             fallbacks: Fallbacks::all(),
             limit: u32::MAX,
             callee: Callee {
@@ -106,6 +113,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             },
             how: How::Given,
             row: Err(End::Limit),
+            trap_frame: None,
             count: 0,
             doubt: None,
             state: State::Found,
@@ -117,6 +125,14 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     #[must_use]
     pub const fn text(mut self, text: &'a [Range]) -> Self {
         self.text = text;
+        self
+    }
+
+    /// Says where trap code keeps registers of what it interrupted. Without this, a leaf that was interrupted on AArch64
+    /// has no known caller.
+    #[must_use]
+    pub const fn trap_registers(mut self, registers: &'a [SavedRegister]) -> Self {
+        self.trap_registers = registers;
         self
     }
 
@@ -159,6 +175,12 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         self.doubt
     }
 
+    /// When the frame that was yielded last was interrupted: the stack pointer of the trap code while it called the
+    /// handler, where a kernel's entry code puts what it saves. `None` when the trap code itself was interrupted.
+    pub const fn trap_frame(&self) -> Option<u64> {
+        self.trap_frame
+    }
+
     /// The registers of the frame that was yielded last, as far as a walk knows them.
     pub const fn registers(&self) -> &R {
         &self.callee.registers
@@ -167,14 +189,23 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     /// After [`End::TrapFrame`]: goes on from the registers that the trap saved. `false`, and the end stays, when the
     /// walk ended for another reason or the stack pointer lies where the walk has been.
     pub fn resume_at(&mut self, registers: R) -> bool {
-        let from = self.callee.registers.sp();
-        let resumes = matches!(self.state, State::Ended(End::TrapFrame(_)))
-            && self.memory.advance(from, registers.sp());
+        let resumes =
+            matches!(self.state, State::Ended(End::TrapFrame(_))) && self.advance(registers.sp());
         if resumes {
             self.find(registers, true, How::TrapFrame);
             self.state = State::Found;
         }
         resumes
+    }
+
+    /// Goes up to a stack pointer, if the walk may.
+    fn advance(&mut self, to: u64) -> bool {
+        let may = self.memory.advance(self.reached, to);
+        if may {
+            self.reached = to;
+            self.on_stack = true;
+        }
+        may
     }
 
     /// Makes a frame the current one.
@@ -185,6 +216,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             sp_known: true,
         };
         self.how = how;
+        self.trap_frame = None;
     }
 
     fn kind(&self) -> FrameKind {
@@ -206,7 +238,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         self.row = self.row_at(lookup_pc(pc, kind));
         let cfa = self
             .row
-            .and_then(|(row, _)| self.callee.cfa(&row, &self.memory));
+            .and_then(|(row, trap)| self.callee.cfa(&row, trap, &self.memory));
         Some(Frame {
             pc,
             cfa: cfa.ok(),
@@ -257,31 +289,53 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         if !self.on_stack {
             return Err(End::NoStack(sp));
         }
-        let caller = match self.callee.caller(&row, &self.memory) {
+        let caller = match self.callee.caller(&row, trap, &self.memory) {
             Err(End::Outermost) if self.callee.sp_known && !self.memory.is_base(sp) => {
                 return Err(End::NotAtBase(sp));
             }
             other => other?,
         };
+        if trap {
+            self.interrupted(caller);
+            return Ok(());
+        }
         // What lies outside the declared code is not followed; without declared code the next look-up will tell.
         let pc = caller.pc();
-        let fits = match (trap, self.text.is_empty()) {
-            (true, _) => true,
-            (false, true) => pc != 0,
-            (false, false) => self.is_return_address(pc),
+        let fits = match self.text.is_empty() {
+            true => pc != 0,
+            false => self.is_return_address(pc),
         };
         if !fits {
             return Err(End::BadReturnAddress(pc));
         }
-        // Only a leaf's caller can have the same stack pointer; a trap has stored something. Without this rule a damaged
-        // table could make a trap frame its own caller for ever.
-        let leaf = self.callee.exact && !trap && caller.sp() == sp;
-        if !leaf && !self.memory.advance(sp, caller.sp()) {
+        // Only a leaf's caller can have the same stack pointer.
+        let leaf = self.callee.exact && caller.sp() == sp;
+        if !leaf && !self.advance(caller.sp()) {
             return Err(End::NotAdvancing(caller.sp()));
         }
-        let how = if trap { How::TrapFrame } else { How::SFrame };
-        self.find(caller, trap, how);
+        self.find(caller, false, How::SFrame);
         Ok(())
+    }
+
+    /// What trap code interrupted is the next frame, whatever its program counter and stack pointer: they may be why there
+    /// was a trap. But the walk leads no further from a stack pointer where it must not go; without this rule a damaged
+    /// table could make a trap frame its own caller for ever.
+    fn interrupted(&mut self, mut registers: R) {
+        let callee = self.callee;
+        let sp = callee.registers.sp();
+        // While the trap code itself runs, its stack pointer is anywhere, and more registers are where they were.
+        let trap_frame = (!callee.exact && callee.sp_known).then_some(sp);
+        for saved in self.trap_registers {
+            let value = trap_frame
+                .and_then(|frame| frame.checked_add(saved.offset))
+                .and_then(|address| self.memory.read_u64(address));
+            if let Some(value) = value {
+                registers.learn(saved.register, value);
+            }
+        }
+        self.on_stack = self.advance(registers.sp());
+        self.find(registers, true, How::TrapFrame);
+        self.trap_frame = trap_frame;
     }
 
     /// The caller by the link register, or by the word that a call has pushed. Only where that is likely to be the return
@@ -310,7 +364,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         };
         if !self.is_return_address(pc)
             || (undescribed && !described())
-            || (caller_sp != sp && !self.memory.advance(sp, caller_sp))
+            || (caller_sp != sp && !self.advance(caller_sp))
         {
             return None;
         }
@@ -322,7 +376,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     /// The caller by the frame record at the frame pointer: saved frame pointer, return address.
     fn step_by_record(&mut self) -> Option<How> {
         let registers = self.callee.registers;
-        let (sp, fp) = (registers.sp(), registers.fp());
+        let fp = registers.fp();
         let aligned = fp.checked_rem(R::CFA_ALIGNMENT) == Some(0);
         if !self.fallbacks.contains(Fallbacks::FRAME_POINTER) || !aligned {
             return None;
@@ -330,7 +384,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         let caller_fp = self.memory.read_u64(fp)?;
         let caller_sp = fp.checked_add(16)?;
         let pc = registers.strip(self.memory.read_u64(fp.checked_add(8)?)?);
-        if !self.is_return_address(pc) || !self.memory.advance(sp, caller_sp) {
+        if !self.is_return_address(pc) || !self.advance(caller_sp) {
             return None;
         }
         let caller = registers.caller(pc, caller_sp, caller_fp);

@@ -8,5 +8,5 @@ mod step;
 mod tests;
 
 pub use end::End;
-pub use frame::{Frame, FrameKind, How};
+pub use frame::{Frame, FrameKind, How, SavedRegister};
 pub use frames::{Doubt, Fallbacks, Frames};

@@ -16,8 +16,8 @@ pub(crate) struct Callee<R> {
 }
 
 impl<R: Registers> Callee<R> {
-    /// The canonical frame address by `row`.
-    pub(crate) fn cfa(&self, row: &Row, memory: &impl Memory) -> Result<u64, End> {
+    /// The canonical frame address by `row`, which may be that of a trap frame.
+    pub(crate) fn cfa(&self, row: &Row, trap: bool, memory: &impl Memory) -> Result<u64, End> {
         let cfa = match row.cfa {
             Rule::Value { base, offset } => self.address(base, offset, None)?,
             Rule::Saved { base, offset } => read(memory, self.address(base, offset, None)?)?,
@@ -25,7 +25,8 @@ impl<R: Registers> Callee<R> {
             Rule::Same | Rule::Undefined => return Err(End::Outermost),
         };
         let aligned = cfa.checked_rem(R::CFA_ALIGNMENT) == Some(0);
-        if aligned {
+        // What was interrupted may have had any stack pointer.
+        if aligned || trap {
             Ok(cfa)
         } else {
             Err(End::Misaligned(cfa))
@@ -33,12 +34,12 @@ impl<R: Registers> Callee<R> {
     }
 
     /// The caller's registers by `row`. Their program counter is not checked yet.
-    pub(crate) fn caller(&self, row: &Row, memory: &impl Memory) -> Result<R, End> {
+    pub(crate) fn caller(&self, row: &Row, trap: bool, memory: &impl Memory) -> Result<R, End> {
         if row.is_outermost() {
             return Err(End::Outermost);
         }
         let registers = &self.registers;
-        let cfa = self.cfa(row, memory)?;
+        let cfa = self.cfa(row, trap, memory)?;
         let return_address = match row.return_address {
             Rule::Undefined => return Err(End::Outermost),
             Rule::Same => registers.link().ok_or(End::LinkRegisterLost)?,

@@ -260,6 +260,69 @@ fn a_trap_frame_leads_to_the_interrupted_instruction_on_another_stack() {
 }
 
 #[test]
+fn whatever_was_interrupted_is_named_and_then_the_walk_knows_what_is_wrong() {
+    // A jump to nowhere, and a stack pointer in no stack: the trap frame still says what they were.
+    let trap = |pc, sp, fp| {
+        let words = [
+            (0x10018, 0x5008),
+            (0x10020, pc),
+            (0x10038, sp),
+            (0x10040, fp),
+            (0x100f0, 0),
+            (0x100f8, 0x1005),
+        ];
+        let registers = x86_64::Registers::new(0x3000, 0x10018, 0);
+        walk(&amd64(), registers, &STACK, &words)
+    };
+    let (frames, end, _) = trap(0x2001, 0xdead_0001, 0);
+    assert_eq!(frames[2..], [(0x2001, Exact, TrapFrame)]);
+    assert_eq!(end, End::NoStack(0xdead_0001));
+    let (frames, end, _) = trap(0x2001, 0x10010, 0);
+    assert_eq!(frames[2..], [(0x2001, Exact, TrapFrame)]);
+    assert_eq!(end, End::NoStack(0x10010), "below what was walked");
+    // The frame pointer leads back to a stack.
+    let (frames, end, doubt) = trap(0x2001, 0xdead_0001, 0x100f0);
+    assert_eq!(
+        frames[2..],
+        [
+            (0x2001, Exact, TrapFrame),
+            (0x1005, ReturnAddress, FramePointer)
+        ]
+    );
+    assert_eq!(end, End::Outermost);
+    assert_eq!(
+        doubt.map(|doubt| doubt.reason),
+        Some(End::NoStack(0xdead_0001))
+    );
+    let (frames, end, _) = trap(0xbad, 0x100f8, 0);
+    assert_eq!(
+        frames[2..],
+        [
+            (0xbad, Exact, TrapFrame),
+            (0x1005, ReturnAddress, LinkRegister)
+        ]
+    );
+    assert_eq!(end, End::Outermost);
+}
+
+#[test]
+fn a_damaged_trap_frame_is_not_its_own_caller() {
+    // As memory is only a closure here, nothing but the walk itself keeps it from turning in circles.
+    let table = amd64();
+    let read = |address: u64| match address & 0xff {
+        0x00 => Some(0x5008),
+        0x18 => Some(0x100),
+        0x20 | 0xf0 => Some(0x7ff0),
+        0xf8 => Some(0x5008),
+        _ => None,
+    };
+    let registers = x86_64::Registers::new(0x5008, 0x8000, 0x7ff0);
+    let mut frames = Frames::new(Tables::new(&table, 0), registers, read);
+    assert!(frames.by_ref().take(1000).count() < 1000);
+    assert!(frames.end().is_some());
+}
+
+#[test]
 fn an_undescribed_trap_frame_stops_the_walk_and_the_caller_can_go_on() {
     let words = Words::new(&[(0x10040, 0x5108), (0x100f8, 0x1005)]);
     let read = |address| words.0.get(&address).copied();
@@ -456,6 +519,105 @@ fn an_arm_leaf_has_its_caller_in_the_link_register() {
         ]
     );
     assert_eq!(end, End::Complete);
+}
+
+#[test]
+fn a_leaf_that_was_interrupted_has_its_caller_in_the_trap_frame() {
+    // A trap entry by GNU's rules for flexible functions: CFA = *(sp+248), RA = *(sp+256), FP = *(sp+232), 31 is sp.
+    let table = table(
+        Abi::AArch64Little,
+        &[
+            (0x1000, 0x100, 0, 0, 1, OUTERMOST),
+            (0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x00]),
+            (
+                0x5000,
+                0x10,
+                0x80,
+                1,
+                1,
+                &[0x00, 0x2c, 0xfb, 0, 248, 0, 0xfb, 0, 0, 1, 0xfb, 0, 232, 0],
+            ),
+        ],
+    );
+    let ranges = [STACK[0], Range::new(0x20000, 0x20130)];
+    let words = Words::new(&[
+        (0x20000 + 232, 0x77),
+        (0x20000 + 240, 0x1008),
+        (0x20000 + 248, 0x10100),
+        (0x20000 + 256, 0x3010),
+    ]);
+    let read = |address| words.0.get(&address).copied();
+    let saved = [crate::SavedRegister::new(30, 240)];
+    let registers = aarch64::Registers::new(0x3000, 0x20000, 0, 0x5008);
+    let without = Frames::new(
+        Tables::new(&table, 0),
+        registers,
+        Stacks::new(&ranges, read),
+    );
+    let mut frames = without.clone().trap_registers(&saved);
+    let mut found = Vec::new();
+    while let Some(frame) = frames.next() {
+        found.push((frame.pc, frame.kind, frame.how, frames.trap_frame()));
+    }
+    assert_eq!(
+        found,
+        [
+            (0x3000, Exact, Given, None),
+            (0x5008, ReturnAddress, SFrame, None),
+            (0x3010, Exact, TrapFrame, Some(0x20000)),
+            (0x1008, ReturnAddress, SFrame, None),
+        ]
+    );
+    assert_eq!(frames.end(), Some(End::Complete));
+
+    let mut frames = without;
+    assert_eq!(frames.by_ref().count(), 3);
+    assert_eq!(frames.end(), Some(End::LinkRegisterLost));
+}
+
+#[test]
+fn a_long_report_has_two_ends() {
+    // Ten frames of 32 bytes, which a trap frame interrupts in the middle.
+    let mut words = Vec::from([(0x10000 + 4 * 32 + 24, 0x5008)]);
+    let trap = 0x10000 + 5 * 32;
+    words.extend((0..4).map(|n| (0x10000 + n * 32 + 24, 0x3010)));
+    words.extend([(trap, 0x3020), (trap + 24, trap + 40), (trap + 32, 0)]);
+    let rest = trap + 40;
+    words.extend((0..4).map(|n| (rest + n * 32 + 24, 0x3010)));
+    words.push((rest + 4 * 32 + 24, 0x1005));
+    let words = Words::new(&words);
+    let read = |address| words.0.get(&address).copied();
+    let table = amd64();
+    let ranges = [Range::new(0x10000, rest + 5 * 32)];
+    let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
+    let frames = Frames::new(
+        Tables::new(&table, 0),
+        registers,
+        Stacks::new(&ranges, read),
+    );
+    let report = |first, last| {
+        let mut text = std::string::String::new();
+        let report = crate::report::Backtrace::new(frames.clone(), None)
+            .trap_words(|out, frame| write!(out, "trap frame {frame:x?}"))
+            .ends(first, last);
+        assert_eq!(report.write(&mut text), Ok(End::Complete));
+        text
+    };
+    assert_eq!(
+        report(2, 1),
+        "   0: 0x0000000000003010 p
+   1: 0x0000000000003010 r
+   ----- 4 frames left out -----
+   ----- trap frame Some(100a0) -----
+   6: 0x0000000000003020 p
+   ----- 4 frames left out -----
+  11: 0x0000000000001005 r
+end of backtrace: complete, 12 frames
+"
+    );
+    assert_eq!(report(6, 6), report(20, 0));
+    assert_eq!(report(6, 6).lines().count(), 12 + 2);
+    assert!(report(0, 0).contains("   ----- 5 frames left out"));
 }
 
 #[test]
