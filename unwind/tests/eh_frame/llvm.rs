@@ -22,7 +22,7 @@ fn build() -> PathBuf {
             "--locked",
         ])
         // The more an optimizer does, the more there is to describe; but it takes its time.
-        .args(["--config", "profile.dev.package.linker.opt-level=2"])
+        .args(["--config", "profile.dev.package.linker.opt-level=1"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
