@@ -1,14 +1,26 @@
 //! Where the workspace and its target folder are.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 
 /// The workspace's root: the folder above this crate's.
+///
+/// Cargo says at run time where this crate is. What it said at compile time may be another copy of the workspace, when
+/// several share a target folder: cargo takes equal sources for the same.
 #[must_use]
 pub fn root() -> &'static Path {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest)
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let at_run_time = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        // Set by a cargo that runs something else altogether, it does not lead to the kernel.
+        let root = at_run_time.as_deref().and_then(Path::parent);
+        let root = root.filter(|root| root.join("kernel/Cargo.toml").is_file());
+        let compiled = Path::new(env!("CARGO_MANIFEST_DIR"));
+        root.unwrap_or(compiled.parent().unwrap_or(compiled))
+            .to_path_buf()
+    })
 }
 
 /// The target folder that cargo uses: the one this very program lies in, whatever named it (`CARGO_TARGET_DIR`,

@@ -118,7 +118,7 @@ fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
     }
     let handler = qemu::image::panic_handler(image).expect("the image can be read");
     let handler = handler.expect("the kernel has a panic handler");
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gdb/walk.py");
+    let script = qemu::workspace::root().join("qemu/tests/gdb/walk.py");
     let output = Command::new(gdb)
         // No configuration of the user's, no questions.
         .args(["-nx", "-batch"])
@@ -130,7 +130,12 @@ fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
         ])
         .args(["-ex", &format!("target remote {stub}")])
         .args(["-ex", &format!("break {handler}"), "-ex", "continue"])
-        .args(["-ex", &format!("source {script}"), "-ex", "continue"])
+        .args([
+            "-ex",
+            &format!("source {}", script.display()),
+            "-ex",
+            "continue",
+        ])
         .arg(image)
         .output()
         .expect("gdb starts");
