@@ -16,6 +16,8 @@ pub struct Registers {
     pub fp: u64,
     /// `x30`, the link register. Known in the innermost and in interrupted frames.
     pub lr: Option<u64>,
+    /// `x9`: the frame's base in prologues that probe a big frame, page by page. Known in interrupted frames at most.
+    pub x9: Option<u64>,
     /// The bits of an address that pointer authentication uses, the same for all frames; 0: none.
     pub authentication_bits: u64,
 }
@@ -33,6 +35,7 @@ impl Registers {
             sp,
             fp,
             lr: Some(lr),
+            x9: None,
             authentication_bits: 0,
         }
     }
@@ -71,6 +74,7 @@ impl registers::Registers for Registers {
 
     fn other(&self, register: u32) -> Option<u64> {
         match register {
+            9 => self.x9,
             30 => self.lr,
             _ => None,
         }
@@ -94,8 +98,10 @@ impl registers::Registers for Registers {
     }
 
     fn learn(&mut self, register: u32, value: u64) {
-        if register == 30 {
-            self.lr = Some(value);
+        match register {
+            9 => self.x9 = Some(value),
+            30 => self.lr = Some(value),
+            _ => {}
         }
     }
 
@@ -105,6 +111,7 @@ impl registers::Registers for Registers {
             sp,
             fp,
             lr: None,
+            x9: None,
             authentication_bits: self.authentication_bits,
         }
     }

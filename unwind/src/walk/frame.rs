@@ -68,7 +68,7 @@ impl Frame {
 }
 
 /// Where trap code keeps a register of what it interrupted, beside those that its rows tell: the link register on AArch64
-/// (a leaf's return address is nowhere else), `r10` and `r11` on x86-64.
+/// (a leaf's return address is nowhere else) and `x9`, `r10` and `r11` on x86-64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
