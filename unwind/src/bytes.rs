@@ -10,6 +10,18 @@ pub enum ByteOrder {
     Big,
 }
 
+impl ByteOrder {
+    /// The number in at most four bytes.
+    #[inline(always)]
+    pub(crate) fn number<const N: usize>(self, bytes: [u8; N]) -> u32 {
+        let join = |number: u32, &byte: &u8| number << 8 | u32::from(byte);
+        match self {
+            Self::Little => bytes.iter().rev().fold(0, join),
+            Self::Big => bytes.iter().fold(0, join),
+        }
+    }
+}
+
 /// A slice whose numbers are in one byte order. Offsets are bytes from its start.
 ///
 /// Fields are assembled from bytes, never cast: nothing in SFrame but the header is aligned.
@@ -60,27 +72,5 @@ impl<'a> Bytes<'a> {
             ByteOrder::Little => u64::from_le_bytes(bytes),
             ByteOrder::Big => u64::from_be_bytes(bytes),
         })
-    }
-
-    /// The signed number of `1 << width` bytes at `offset`; `None` for a width above 2 too.
-    #[inline]
-    pub(crate) fn signed(&self, offset: usize, width: u8) -> Option<i32> {
-        match width {
-            0 => self.u8(offset).map(|value| i32::from(value.cast_signed())),
-            1 => self.u16(offset).map(|value| i32::from(value.cast_signed())),
-            2 => self.u32(offset).map(u32::cast_signed),
-            _ => None,
-        }
-    }
-
-    /// The unsigned number of `1 << width` bytes at `offset`; `None` for a width above 2 too.
-    #[inline]
-    pub(crate) fn unsigned(&self, offset: usize, width: u8) -> Option<u32> {
-        match width {
-            0 => self.u8(offset).map(u32::from),
-            1 => self.u16(offset).map(u32::from),
-            2 => self.u32(offset),
-            _ => None,
-        }
     }
 }

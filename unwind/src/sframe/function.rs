@@ -2,10 +2,9 @@
 
 use core::iter::FusedIterator;
 
-use crate::bytes::Bytes;
 use crate::sframe::error::LookupError;
 use crate::sframe::format;
-use crate::sframe::row::{RawRow, Row, RowFormat};
+use crate::sframe::row::{Row, RowFormat};
 
 /// The block size that PC-mask functions of version 1 leave out. Their only writer is GNU ld 2.40, for x86-64
 /// PLT entries of 16 bytes.
@@ -17,7 +16,7 @@ pub struct Function<'a> {
     pub(crate) start: u64,
     pub(crate) size: u32,
     /// The row sub-section from this function's first row on.
-    pub(crate) rows: Bytes<'a>,
+    pub(crate) rows: &'a [u8],
     pub(crate) row_count: u32,
     pub(crate) info: u8,
     pub(crate) info2: u8,
@@ -88,7 +87,7 @@ impl<'a> Function<'a> {
     pub const fn rows(&self) -> Rows<'a> {
         Rows {
             function: *self,
-            at: 0,
+            rest: self.rows,
             left: self.row_count,
         }
     }
@@ -104,6 +103,12 @@ impl<'a> Function<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
+        self.row(pc)
+    }
+
+    /// [`Self::lookup`], for the one place where it has to be fast.
+    #[inline(always)]
+    pub(crate) fn row(&self, pc: u64) -> Result<Row, LookupError> {
         if !self.contains(pc) {
             return Err(LookupError::NoFunction);
         }
@@ -122,29 +127,8 @@ impl<'a> Function<'a> {
                 .checked_rem(self.block_size())
                 .ok_or(LookupError::Damaged)?;
         }
-        let raw = self.search(offset)?;
-        self.format
-            .decode(self.rows, raw)
-            .ok_or(LookupError::Damaged)
-    }
-
-    /// The last row that starts at or before `offset`. Rows differ in size, so they are read one after another,
-    /// the words of the rows that are passed over excepted.
-    fn search(&self, offset: u32) -> Result<RawRow, LookupError> {
-        let mut found = None;
-        let mut at = 0;
-        for _ in 0..self.row_count {
-            let Some(raw) = self.format.raw(self.rows, at) else {
-                // A row that cannot be measured may or may not have been the one.
-                return Err(LookupError::Damaged);
-            };
-            if raw.start > offset {
-                break;
-            }
-            at = raw.next;
-            found = Some(raw);
-        }
-        found.ok_or(LookupError::NoRow)
+        let raw = self.format.find(self.rows, self.row_count, offset)?;
+        self.format.decode(raw).ok_or(LookupError::Damaged)
     }
 
     const fn is_unknown_kind(&self) -> bool {
@@ -157,7 +141,7 @@ impl<'a> Function<'a> {
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
     function: Function<'a>,
-    at: usize,
+    rest: &'a [u8],
     left: u32,
 }
 
@@ -168,11 +152,11 @@ impl Iterator for Rows<'_> {
         self.left = self.left.checked_sub(1)?;
         let function = &self.function;
         let row = (!function.is_unknown_kind())
-            .then(|| function.format.raw(function.rows, self.at))
+            .then(|| function.format.first(self.rest))
             .flatten()
-            .and_then(|raw| {
-                self.at = raw.next;
-                function.format.decode(function.rows, raw)
+            .and_then(|(raw, rest)| {
+                self.rest = rest;
+                function.format.decode(raw)
             });
         if row.is_none() {
             self.left = 0;

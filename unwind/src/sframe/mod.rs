@@ -5,15 +5,19 @@
 
 mod abi;
 mod error;
+mod find;
 pub mod format;
 mod function;
 mod row;
+mod search;
 mod section;
 mod tables;
+mod usual;
 
 pub use abi::Abi;
 pub use error::{LookupError, ParseError};
+pub use find::Functions;
 pub use function::{Function, Rows};
 pub use row::{Base, Row, Rule};
-pub use section::{Functions, Section, StartRule};
+pub use section::{Section, StartRule};
 pub use tables::{Sections, Tables};

@@ -1,7 +1,8 @@
 //! A row: how to get from a function's registers to its caller's, from one instruction on.
 
-use crate::bytes::Bytes;
+use crate::bytes::ByteOrder;
 use crate::sframe::abi::Abi;
+use crate::sframe::error::LookupError;
 use crate::sframe::format;
 
 /// What a rule counts from.
@@ -70,6 +71,7 @@ impl Row {
 /// What the rows of one function have in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowFormat {
+    pub(crate) order: ByteOrder,
     pub(crate) version: u8,
     pub(crate) abi: Abi,
     /// Header: the frame pointer's fixed offset from the CFA, 0 when rows tell it.
@@ -83,46 +85,55 @@ pub(crate) struct RowFormat {
 
 /// A row as it lies in the table: found, measured, not yet understood.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RawRow {
-    pub(crate) start: u32,
-    pub(crate) info: u8,
-    /// Offset of the first word.
-    words: usize,
-    /// Offset of the next row.
-    pub(crate) next: usize,
+pub(crate) struct RawRow<'a> {
+    start: u32,
+    info: u8,
+    words: &'a [u8],
 }
 
 impl RowFormat {
-    /// Measures the row at `at`. `None` when it does not lie wholly in `rows` or has words of no width.
-    #[inline]
-    pub(crate) fn raw(&self, rows: Bytes<'_>, at: usize) -> Option<RawRow> {
-        let start = rows.unsigned(at, self.start_width)?;
-        let info_at = at.checked_add(1_usize.checked_shl(u32::from(self.start_width))?)?;
-        let info = rows.u8(info_at)?;
-        let width = (info >> format::ROW_WIDTH_SHIFT) & format::ROW_WIDTH;
-        if width == format::ROW_WIDTH {
-            return None;
+    /// The first row of `rows`, and the rows behind it. `None` when it does not lie wholly inside or has words of no
+    /// width.
+    #[inline(always)]
+    pub(crate) fn first<'a>(&self, rows: &'a [u8]) -> Option<(RawRow<'a>, &'a [u8])> {
+        match self.start_width {
+            0 => first::<1>(rows, self.order),
+            1 => first::<2>(rows, self.order),
+            2 => first::<4>(rows, self.order),
+            _ => None,
         }
-        let words = info_at.checked_add(1)?;
-        let next = words.checked_add(usize::from(count(info)) << width)?;
-        (next <= rows.data.len()).then_some(RawRow {
-            start,
-            info,
-            words,
-            next,
-        })
+    }
+
+    /// The last of the first `count` of `rows` that starts at or before `offset`.
+    #[inline(always)]
+    pub(crate) fn find<'a>(
+        &self,
+        rows: &'a [u8],
+        count: u32,
+        offset: u32,
+    ) -> Result<RawRow<'a>, LookupError> {
+        let found = match self.start_width {
+            0 => last::<1, 2>(rows, count, offset, self.order),
+            1 => last::<2, 3>(rows, count, offset, self.order),
+            2 => last::<4, 5>(rows, count, offset, self.order),
+            _ => None,
+        };
+        // A row that cannot be measured may or may not have been the one.
+        let found = found.ok_or(LookupError::Damaged)?;
+        let (raw, _) = self.first(found).ok_or(LookupError::NoRow)?;
+        Ok(raw)
     }
 
     /// Understands a row; `None` when its words do not fit the rules of its ABI and kind.
-    pub(crate) fn decode(&self, rows: Bytes<'_>, raw: RawRow) -> Option<Row> {
+    #[inline(always)]
+    pub(crate) fn decode(&self, raw: RawRow<'_>) -> Option<Row> {
         let words = Words {
-            rows,
-            at: raw.words,
+            rest: raw.words,
+            order: self.order,
             width: (raw.info >> format::ROW_WIDTH_SHIFT) & format::ROW_WIDTH,
-            left: count(raw.info),
         };
         let signed = raw.info & format::ROW_RETURN_ADDRESS_SIGNED != 0;
-        let (cfa, return_address, frame_pointer) = if words.left == 0 {
+        let (cfa, return_address, frame_pointer) = if words.is_empty() {
             (Rule::Undefined, Rule::Undefined, Rule::Undefined)
         } else if self.flexible {
             self.flexible_rules(words)?
@@ -139,6 +150,7 @@ impl RowFormat {
     }
 
     /// Specification, "SFrame Frame Row Entries": CFA, then the return address and the frame pointer unless fixed.
+    #[inline(always)]
     fn default_rules(&self, mut words: Words<'_>, info: u8) -> Option<(Rule, Rule, Rule)> {
         let base = if info & format::ROW_CFA_SP != 0 {
             Base::StackPointer
@@ -149,15 +161,15 @@ impl RowFormat {
         let cfa = Rule::Value { base, offset };
         let return_address = match self.fixed_return_address() {
             Some(rule) => rule,
-            None if words.left == 0 => Rule::Same,
+            None if words.is_empty() => Rule::Same,
             None => self.tracked(words.signed()?),
         };
         let frame_pointer = match self.fixed_fp {
-            0 if words.left == 0 => Rule::Same,
+            0 if words.is_empty() => Rule::Same,
             0 => self.tracked(words.signed()?),
             fixed => saved_at_cfa(i64::from(fixed)),
         };
-        (words.left == 0).then_some((cfa, return_address, frame_pointer))
+        (words.is_empty()).then_some((cfa, return_address, frame_pointer))
     }
 
     /// Version 3, flexible functions: pairs of control word and offset for CFA, return address, frame pointer;
@@ -172,17 +184,17 @@ impl RowFormat {
             _ => return None,
         };
         let default = self.fixed_return_address().unwrap_or(Rule::Same);
-        let return_address = if words.left == 0 {
+        let return_address = if words.is_empty() {
             default
         } else {
             self.pair(&mut words, false)?.unwrap_or(default)
         };
-        let frame_pointer = if words.left == 0 {
+        let frame_pointer = if words.is_empty() {
             Rule::Same
         } else {
             self.pair(&mut words, false)?.unwrap_or(Rule::Same)
         };
-        (words.left == 0).then_some((cfa, return_address, frame_pointer))
+        (words.is_empty()).then_some((cfa, return_address, frame_pointer))
     }
 
     /// One control word and its offset; `Some(None)` for the padding word.
@@ -236,8 +248,57 @@ impl RowFormat {
     }
 }
 
-const fn count(info: u8) -> u8 {
-    (info >> format::ROW_COUNT_SHIFT) & format::ROW_COUNT
+/// Bytes of a row's words, by its info; `None` for words of no width.
+#[inline(always)]
+fn words_size(info: u8) -> Option<usize> {
+    let count = (info >> format::ROW_COUNT_SHIFT) & format::ROW_COUNT;
+    let width = (info >> format::ROW_WIDTH_SHIFT) & format::ROW_WIDTH;
+    (width != format::ROW_WIDTH).then(|| usize::from(count) << width)
+}
+
+#[inline(always)]
+fn first<const N: usize>(rows: &[u8], order: ByteOrder) -> Option<(RawRow<'_>, &[u8])> {
+    let (start, rest) = rows.split_first_chunk::<N>()?;
+    let (&info, rest) = rest.split_first()?;
+    let (words, rest) = rest.split_at_checked(words_size(info)?)?;
+    let start = order.number(*start);
+    Some((RawRow { start, info, words }, rest))
+}
+
+/// The bytes of the last of the first `count` rows that starts at or before `offset`: none when there is no such row;
+/// `None` when one on the way is damaged. `N` are the bytes of a start, `HEAD` those of a start and an info.
+///
+/// Rows differ in size, so they are read one after another, their words excepted. Neighbours mostly have equal info
+/// bytes: only asking whether they have lets the processor guess where the next row is, instead of waiting for it.
+#[inline(always)]
+fn last<const N: usize, const HEAD: usize>(
+    rows: &[u8],
+    count: u32,
+    offset: u32,
+    order: ByteOrder,
+) -> Option<&[u8]> {
+    let mut rest = rows;
+    let mut known = 0;
+    let mut size = 0;
+    for _ in 0..count {
+        let (head, tail) = rest.split_first_chunk::<HEAD>()?;
+        let info = *head.last()?;
+        if order.number::<N>(*head.first_chunk()?) > offset {
+            tail.get(words_size(info)?..)?;
+            break;
+        }
+        if info != known {
+            size = words_size(info)?;
+            known = info;
+        }
+        rest = tail.get(size..)?;
+    }
+    // What was passed ends in the row, whose words have the size asked for last.
+    let passed = rows.len().wrapping_sub(rest.len());
+    let row = passed
+        .checked_sub(HEAD.wrapping_add(size))
+        .unwrap_or(passed);
+    rows.get(row..passed)
 }
 
 const fn saved_at_cfa(offset: i64) -> Rule {
@@ -249,28 +310,42 @@ const fn saved_at_cfa(offset: i64) -> Rule {
 
 /// The words of one row, taken one by one.
 struct Words<'a> {
-    rows: Bytes<'a>,
-    at: usize,
+    rest: &'a [u8],
+    order: ByteOrder,
+    /// Width code: 0, 1, 2 are 1, 2, 4 bytes.
     width: u8,
-    left: u8,
 }
 
 impl Words<'_> {
-    /// Offset of the next word.
-    fn take(&mut self) -> Option<usize> {
-        self.left = self.left.checked_sub(1)?;
-        let at = self.at;
-        self.at = at.checked_add(1_usize.checked_shl(u32::from(self.width))?)?;
-        Some(at)
+    const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
     }
 
-    fn signed(&mut self) -> Option<i32> {
-        let at = self.take()?;
-        self.rows.signed(at, self.width)
+    #[inline(always)]
+    fn take<const N: usize>(&mut self) -> Option<u32> {
+        let (word, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(self.order.number::<N>(*word))
     }
 
+    #[inline(always)]
     fn unsigned(&mut self) -> Option<u32> {
-        let at = self.take()?;
-        self.rows.unsigned(at, self.width)
+        match self.width {
+            0 => self.take::<1>(),
+            1 => self.take::<2>(),
+            _ => self.take::<4>(),
+        }
+    }
+
+    #[inline(always)]
+    fn signed(&mut self) -> Option<i32> {
+        let word = self.unsigned()?.cast_signed();
+        // Moves the word's sign to the number's.
+        let unused = match self.width {
+            0 => 24,
+            1 => 16,
+            _ => 0,
+        };
+        Some(word.wrapping_shl(unused).wrapping_shr(unused))
     }
 }

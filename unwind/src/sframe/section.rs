@@ -1,13 +1,9 @@
-//! One SFrame section: its header, checked once, and look-up in it.
-
-use core::iter::FusedIterator;
+//! One SFrame section: its header, checked once.
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::sframe::abi::Abi;
-use crate::sframe::error::{LookupError, ParseError};
+use crate::sframe::error::ParseError;
 use crate::sframe::format::{self, Flags};
-use crate::sframe::function::Function;
-use crate::sframe::row::{Row, RowFormat};
 
 /// What the start of a function is relative to. The header's flags tell, except in files that GNU ld up to 2.44
 /// made with `-r`.
@@ -28,20 +24,22 @@ pub enum StartRule {
 /// look-up is total, whatever the bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'a> {
-    pub(crate) functions: Bytes<'a>,
-    rows: Bytes<'a>,
-    address: u64,
+    pub(super) functions: Bytes<'a>,
+    pub(super) rows: Bytes<'a>,
+    pub(super) address: u64,
     /// Offset of the functions from the start of the section.
-    functions_offset: usize,
-    count: u32,
+    pub(super) functions_offset: usize,
+    pub(super) count: u32,
     row_count: u32,
     length: usize,
-    version: u8,
-    flags: Flags,
-    field_relative: bool,
-    abi: Abi,
-    fixed_fp: i8,
-    fixed_ra: i8,
+    pub(super) version: u8,
+    pub(super) flags: Flags,
+    pub(super) field_relative: bool,
+    /// The form that has a look-up of its own: see `usual.rs`.
+    pub(super) usual: bool,
+    pub(super) abi: Abi,
+    pub(super) fixed_fp: i8,
+    pub(super) fixed_ra: i8,
 }
 
 impl<'a> Section<'a> {
@@ -105,6 +103,13 @@ impl<'a> Section<'a> {
             .map_err(|end| ParseError::Functions { end })?;
         let (rows_offset, rows) = part(data, base, rows_at, u64::from(rows_length))
             .map_err(|end| ParseError::Rows { end })?;
+        let field_relative = match starts {
+            StartRule::FromFlags => {
+                flags.contains(Flags::START_PC_RELATIVE) || !flags.contains(Flags::SORTED)
+            }
+            StartRule::Field => true,
+            StartRule::Section => false,
+        };
         Ok(Self {
             functions: Bytes::new(functions, order),
             rows: Bytes::new(rows, order),
@@ -117,13 +122,11 @@ impl<'a> Section<'a> {
                 .max(rows_offset.saturating_add(rows.len())),
             version,
             flags,
-            field_relative: match starts {
-                StartRule::FromFlags => {
-                    flags.contains(Flags::START_PC_RELATIVE) || !flags.contains(Flags::SORTED)
-                }
-                StartRule::Field => true,
-                StartRule::Section => false,
-            },
+            field_relative,
+            usual: version == 3
+                && order == ByteOrder::Little
+                && field_relative
+                && flags.contains(Flags::SORTED),
             abi,
             fixed_fp: fixed_fp.cast_signed(),
             fixed_ra: fixed_ra.cast_signed(),
@@ -189,199 +192,10 @@ impl<'a> Section<'a> {
     pub const fn address(&self) -> u64 {
         self.address
     }
-
-    /// The function at a position of the table, from 0.
-    #[must_use]
-    pub fn function(&self, index: u32) -> Option<Function<'a>> {
-        self.entry(index)?.ok()
-    }
-
-    /// All functions, in the order of the table. Entries whose rows lie outside are passed over.
-    #[must_use]
-    pub const fn functions(&self) -> Functions<'a> {
-        Functions {
-            section: *self,
-            next: 0,
-        }
-    }
-
-    /// The function that contains the address `pc`. Of several with one start, the last.
-    #[must_use]
-    pub fn function_at(&self, pc: u64) -> Option<Function<'a>> {
-        self.find(pc).ok()
-    }
-
-    /// The row for the address `pc`, and its function.
-    ///
-    /// # Errors
-    /// See [`LookupError`].
-    pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
-        let function = self.find(pc)?;
-        Ok((function, function.lookup(pc)?))
-    }
-
-    /// [`Self::function_at`], with the reason when there is none.
-    pub(crate) fn find(&self, pc: u64) -> Result<Function<'a>, LookupError> {
-        let index = if self.flags.contains(Flags::SORTED) {
-            self.search(pc)
-        } else {
-            self.scan(pc)
-        };
-        let mut index = index.ok_or(LookupError::NoFunction)?;
-        let mut function = self.entry(index).ok_or(LookupError::NoFunction)??;
-        // A function of no bytes may stand behind one that starts where it does: gcc leaves such for code that cannot
-        // be reached, and GNU ld sorts by the start alone.
-        while !function.contains(pc) {
-            let start = function.start;
-            index = index.checked_sub(1).ok_or(LookupError::NoFunction)?;
-            if self.start(index) != Some(start) {
-                return Err(LookupError::NoFunction);
-            }
-            function = self.entry(index).ok_or(LookupError::NoFunction)??;
-        }
-        Ok(function)
-    }
-
-    /// Index of the last function that starts at or before `pc`, in a sorted table. On a table that only says it is
-    /// sorted the answer is some index or none, and the caller checks it.
-    fn search(&self, pc: u64) -> Option<u32> {
-        let mut base = 0_u32;
-        let mut size = self.count;
-        // Without a branch on the comparison: the outcome of each probe is a coin toss to the processor.
-        while size > 1 {
-            let half = size >> 1;
-            let middle = base.wrapping_add(half);
-            base = if self.start(middle)? <= pc {
-                middle
-            } else {
-                base
-            };
-            size = size.wrapping_sub(half);
-        }
-        (self.start(base)? <= pc).then_some(base)
-    }
-
-    /// Index of the function that contains `pc`, in an unsorted table: the greatest start, of equal ones the last.
-    fn scan(&self, pc: u64) -> Option<u32> {
-        let mut best: Option<(u64, u32)> = None;
-        for index in 0..self.count {
-            let start = self.start(index)?;
-            let contains = pc.wrapping_sub(start) < u64::from(self.size(index)?);
-            if contains && best.is_none_or(|(greatest, _)| start >= greatest) {
-                best = Some((start, index));
-            }
-        }
-        best.map(|(_, index)| index)
-    }
-
-    /// Offset of a function's entry from the first one.
-    #[inline]
-    fn entry_offset(&self, index: u32) -> usize {
-        (index as usize).wrapping_mul(function_size(self.version))
-    }
-
-    /// Address of a function.
-    #[inline]
-    fn start(&self, index: u32) -> Option<u64> {
-        let at = self.entry_offset(index);
-        let value = if self.version >= 3 {
-            self.functions.u64(at)?
-        } else {
-            i64::from(self.functions.u32(at)?.cast_signed()).cast_unsigned()
-        };
-        let field = if self.field_relative {
-            self.functions_offset.wrapping_add(at)
-        } else {
-            0
-        };
-        Some(self.address.wrapping_add(field as u64).wrapping_add(value))
-    }
-
-    fn size(&self, index: u32) -> Option<u32> {
-        let size_at = if self.version >= 3 { 8 } else { 4 };
-        self.functions
-            .u32(self.entry_offset(index).wrapping_add(size_at))
-    }
-
-    /// A function's entry, with the attributes that lie beside it. `None`: no such index.
-    fn entry(&self, index: u32) -> Option<Result<Function<'a>, LookupError>> {
-        if index >= self.count {
-            return None;
-        }
-        let at = self.entry_offset(index);
-        let start = self.start(index)?;
-        let size = self.size(index)?;
-        Some(
-            self.attributes(at)
-                .map(|(rows, row_count, [info, info2, block])| Function {
-                    start,
-                    size,
-                    rows: Bytes::new(rows, self.rows.order),
-                    row_count,
-                    info,
-                    info2,
-                    block,
-                    format: RowFormat {
-                        version: self.version,
-                        abi: self.abi,
-                        fixed_fp: self.fixed_fp,
-                        fixed_ra: self.fixed_ra,
-                        start_width: info & format::INFO_START_WIDTH,
-                        flexible: self.version >= 3
-                            && info2 & format::INFO2_KIND == format::KIND_FLEXIBLE,
-                    },
-                })
-                .ok_or(LookupError::Damaged),
-        )
-    }
-
-    /// The rows of the entry at `at`, their number, and info, info2 and block size.
-    fn attributes(&self, at: usize) -> Option<(&'a [u8], u32, [u8; 3])> {
-        let entry = |offset: usize| at.wrapping_add(offset);
-        let rows_from = |offset: u32| self.rows.data.get(usize::try_from(offset).ok()?..);
-        if self.version >= 3 {
-            let own = rows_from(self.functions.u32(entry(12))?)?;
-            let (&attribute, rows) = own.split_first_chunk::<{ format::ATTRIBUTE_SIZE }>()?;
-            let [_, _, info, info2, block] = attribute;
-            let count = Bytes::new(own, self.rows.order).u16(0)?;
-            Some((rows, u32::from(count), [info, info2, block]))
-        } else {
-            let rows = rows_from(self.functions.u32(entry(8))?)?;
-            let count = self.functions.u32(entry(12))?;
-            let info = self.functions.u8(entry(16))?;
-            let block = match self.version {
-                1 => 0,
-                _ => self.functions.u8(entry(17))?,
-            };
-            Some((rows, count, [info, 0, block]))
-        }
-    }
 }
 
-/// Iterator over a section's functions: [`Section::functions`].
-#[derive(Clone, Debug)]
-pub struct Functions<'a> {
-    section: Section<'a>,
-    next: u32,
-}
-
-impl<'a> Iterator for Functions<'a> {
-    type Item = Function<'a>;
-
-    fn next(&mut self) -> Option<Function<'a>> {
-        loop {
-            let entry = self.section.entry(self.next)?;
-            self.next = self.next.checked_add(1)?;
-            if let Ok(function) = entry {
-                return Some(function);
-            }
-        }
-    }
-}
-
-impl FusedIterator for Functions<'_> {}
-
-const fn function_size(version: u8) -> usize {
+/// Bytes of a function's entry.
+pub(super) const fn function_size(version: u8) -> usize {
     match version {
         1 => format::FUNCTION_SIZE_V1,
         2 => format::FUNCTION_SIZE_V2,

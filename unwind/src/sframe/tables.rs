@@ -1,5 +1,6 @@
 //! All sections of an image: one after another, as linkers that do not merge them leave them.
 
+use crate::sframe::abi::Abi;
 use crate::sframe::error::{LookupError, ParseError};
 use crate::sframe::function::Function;
 use crate::sframe::row::Row;
@@ -45,6 +46,14 @@ impl<'a> Tables<'a> {
         self.first
     }
 
+    /// The ABI of the first section.
+    pub(crate) const fn abi(&self) -> Result<Abi, ParseError> {
+        match &self.first {
+            Ok(section) => Ok(section.abi()),
+            Err(error) => Err(*error),
+        }
+    }
+
     /// All sections; an error where one cannot be parsed, which is also the last, as its length is not known.
     pub fn sections(&self) -> impl Iterator<Item = Result<Section<'a>, ParseError>> + use<'a> {
         core::iter::once(self.first).chain(self.rest)
@@ -55,16 +64,30 @@ impl<'a> Tables<'a> {
     /// # Errors
     /// See [`LookupError`]; of several reasons, the most telling.
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
-        // The first section without a detour: it is the only one in an image that was linked well.
-        let mut reason = match &self.first {
-            Ok(section) => match section.lookup(pc) {
-                Err(reason) => reason,
-                found => return found,
-            },
-            Err(_) => return Err(LookupError::NoFunction),
+        self.find(|section| section.lookup(pc))
+    }
+
+    /// The row for the address `pc`, and whether its function is a signal or trap frame.
+    pub(crate) fn row(&self, pc: u64) -> Result<(Row, bool), LookupError> {
+        self.find(|section| section.row(pc))
+    }
+
+    /// What the first section finds, or else one of the others.
+    #[inline(always)]
+    fn find<T>(
+        &self,
+        look_up: impl Fn(&Section<'a>) -> Result<T, LookupError>,
+    ) -> Result<T, LookupError> {
+        let Ok(first) = &self.first else {
+            return Err(LookupError::NoFunction);
+        };
+        // An image that was linked well has no other.
+        let mut reason = match look_up(first) {
+            Err(reason) if !self.rest.bytes.is_empty() => reason,
+            found => return found,
         };
         for section in self.rest.flatten() {
-            match section.lookup(pc) {
+            match look_up(&section) {
                 Err(LookupError::NoFunction) => {}
                 Err(other) => reason = other,
                 found => return found,

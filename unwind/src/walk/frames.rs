@@ -5,7 +5,7 @@ use core::iter::FusedIterator;
 
 use crate::memory::{Memory, Range};
 use crate::registers::Registers;
-use crate::sframe::{Function, LookupError, Row, Tables};
+use crate::sframe::{LookupError, Row, Tables};
 use crate::walk::frame::lookup_pc;
 use crate::walk::step::{Callee, read};
 use crate::walk::{End, Frame, FrameKind, How, SavedRegister};
@@ -236,31 +236,29 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         self.state = State::Stepping;
         let (pc, kind) = (self.callee.registers.pc(), self.kind());
         self.row = self.row_at(lookup_pc(pc, kind));
-        let cfa = self
-            .row
-            .and_then(|(row, trap)| self.callee.cfa(&row, trap, &self.memory));
+        // Rows are not copied about: the processor would have to wait for each to be written before it is read.
+        let cfa = match &self.row {
+            Ok((row, trap)) => self.callee.cfa(row, *trap, &self.memory).ok(),
+            Err(_) => None,
+        };
         Some(Frame {
             pc,
-            cfa: cfa.ok(),
+            cfa,
             kind,
             how: self.how,
         })
     }
 
     fn row_at(&self, pc: u64) -> Result<(Row, bool), End> {
-        let section = self.tables.first().map_err(End::NoTables)?;
-        if !R::accepts(section.abi()) {
-            return Err(End::WrongAbi(section.abi()));
+        let abi = self.tables.abi().map_err(End::NoTables)?;
+        if !R::accepts(abi) {
+            return Err(End::WrongAbi(abi));
         }
-        let found = self.tables.lookup(pc);
-        match found {
-            Ok((function, row)) => Ok((row, Function::is_signal_frame(&function))),
-            Err(LookupError::NoRows { signal: true }) => {
-                Err(End::TrapFrame(self.callee.registers.sp()))
-            }
-            Err(LookupError::NoFunction) if !self.is_code(pc) => Err(End::BadPc(pc)),
-            Err(error) => Err(End::NoRow(pc, error)),
-        }
+        self.tables.row(pc).map_err(|error| match error {
+            LookupError::NoRows { signal: true } => End::TrapFrame(self.callee.registers.sp()),
+            LookupError::NoFunction if !self.is_code(pc) => End::BadPc(pc),
+            error => End::NoRow(pc, error),
+        })
     }
 
     /// Whether `pc` lies in code, as far as is known.
@@ -285,11 +283,14 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     /// The caller by the current frame's row.
     fn step_by_row(&mut self) -> Result<(), End> {
         let sp = self.callee.registers.sp();
-        let (row, trap) = self.row?;
+        let (row, trap) = match &self.row {
+            Ok((row, trap)) => (row, *trap),
+            Err(end) => return Err(*end),
+        };
         if !self.on_stack {
             return Err(End::NoStack(sp));
         }
-        let caller = match self.callee.caller(&row, trap, &self.memory) {
+        let caller = match self.callee.caller(row, trap, &self.memory) {
             Err(End::Outermost) if self.callee.sp_known && !self.memory.is_base(sp) => {
                 return Err(End::NotAtBase(sp));
             }

@@ -1,0 +1,70 @@
+//! Search among ascending numbers.
+
+use core::hint::select_unpredictable;
+
+/// Index of the last of `count` numbers that is at most `limit`, where `number` reads one by its index. `None`: there
+/// is none, or one could not be read. When the numbers do not ascend the answer is any index.
+///
+/// Each round looks at three numbers, which the processor loads at once, and goes on in a quarter: half as many rounds
+/// as when halving, and it is the waiting for each round's load that takes the time. Nothing is decided by a branch,
+/// because the outcome of a comparison is a coin toss to the processor.
+#[inline(always)]
+pub(crate) fn last_at_most(
+    count: usize,
+    limit: u64,
+    number: impl Fn(usize) -> Option<u64>,
+) -> Option<usize> {
+    let mut base = 0_usize;
+    let mut size = count;
+    while size >= 4 {
+        let quarter = size >> 2;
+        let first = base.wrapping_add(quarter);
+        let second = first.wrapping_add(quarter);
+        let third = second.wrapping_add(quarter);
+        let (one, two, three) = (number(first)?, number(second)?, number(third)?);
+        base = select_unpredictable(one <= limit, first, base);
+        base = select_unpredictable(two <= limit, second, base);
+        base = select_unpredictable(three <= limit, third, base);
+        // Of the four parts the last is the greatest; what another part is short of that is searched for nothing.
+        size = size.wrapping_sub(quarter.wrapping_mul(3));
+    }
+    // At most three are left.
+    while size > 1 {
+        let next = base.wrapping_add(1);
+        base = select_unpredictable(number(next)? <= limit, next, base);
+        size = size.wrapping_sub(1);
+    }
+    (size == 1 && number(base)? <= limit).then_some(base)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_a_scan_finds() {
+        for count in 0..70_u64 {
+            // Pairs of equal numbers, with gaps between.
+            let numbers: [u64; 70] = core::array::from_fn(|index| 10 + 5 * (index as u64 / 2));
+            let numbers = &numbers[..count as usize];
+            for limit in 0..200 {
+                let expected = numbers.iter().rposition(|&number| number <= limit);
+                let found = last_at_most(numbers.len(), limit, |index| numbers.get(index).copied());
+                assert_eq!(found, expected, "{limit} in {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn stays_inside_when_the_numbers_do_not_ascend() {
+        for count in 1..70 {
+            for seed in 0..1000_u64 {
+                let number = |index: usize| {
+                    assert!(index < count);
+                    Some((index as u64 + 1).wrapping_mul(seed.wrapping_mul(0x9e37_79b9)) % 100)
+                };
+                assert!(last_at_most(count, 50, number).is_none_or(|index| index < count));
+            }
+        }
+    }
+}

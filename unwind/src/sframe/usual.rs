@@ -1,0 +1,60 @@
+//! Look-up in the form of section that the writers of today make for little-endian machines: version 3, sorted, starts
+//! relative to their fields. It finds nothing that [`Section::find`] does not find. It is there for speed: nothing on
+//! its way has to ask which form the section has.
+
+use crate::bytes::ByteOrder;
+use crate::sframe::format;
+use crate::sframe::function::Function;
+use crate::sframe::row::RowFormat;
+use crate::sframe::search::last_at_most;
+use crate::sframe::section::Section;
+
+impl<'a> Section<'a> {
+    /// The function that contains `pc`. `None`: it is not there, or not found so simply, or the section has another form.
+    #[inline(always)]
+    pub(super) fn find_usual(&self, pc: u64) -> Option<Function<'a>> {
+        if !self.usual {
+            return None;
+        }
+        let (entries, _) = self
+            .functions
+            .data
+            .as_chunks::<{ format::FUNCTION_SIZE_V3 }>();
+        let base = self.address.wrapping_add(self.functions_offset as u64);
+        let start = |index: usize, field: &[u8; 8]| {
+            let at = index.wrapping_mul(format::FUNCTION_SIZE_V3) as u64;
+            base.wrapping_add(at)
+                .wrapping_add(u64::from_le_bytes(*field))
+        };
+        let index = last_at_most(entries.len(), pc, |index| {
+            Some(start(index, entries.get(index)?.first_chunk()?))
+        })?;
+        let (field, rest) = entries.get(index)?.split_first_chunk()?;
+        let (size, rest) = rest.split_first_chunk()?;
+        let (start, size) = (start(index, field), u32::from_le_bytes(*size));
+        if pc.wrapping_sub(start) >= u64::from(size) {
+            return None;
+        }
+        let own = u32::from_le_bytes(*rest.first_chunk()?);
+        let own = self.rows.data.get(usize::try_from(own).ok()?..)?;
+        let (&[low, high, info, info2, block], rows) = own.split_first_chunk()?;
+        Some(Function {
+            start,
+            size,
+            rows,
+            row_count: u32::from(u16::from_le_bytes([low, high])),
+            info,
+            info2,
+            block,
+            format: RowFormat {
+                order: ByteOrder::Little,
+                version: 3,
+                abi: self.abi,
+                fixed_fp: self.fixed_fp,
+                fixed_ra: self.fixed_ra,
+                start_width: info & format::INFO_START_WIDTH,
+                flexible: info2 & format::INFO2_KIND == format::KIND_FLEXIBLE,
+            },
+        })
+    }
+}
