@@ -47,9 +47,13 @@ macro_rules! span {
 }
 
 /// All code that runs in the high half: `__text_start` to `__text_end`.
+pub fn code() -> Span {
+    span!(__text_start, __text_end)
+}
+
+/// Where that code lies.
 pub fn text() -> unwind::Range {
-    let text = span!(__text_start, __text_end);
-    unwind::Range::new(text.start(), text.end())
+    unwind::Range::new(code().start(), code().end())
 }
 
 /// The unwind tables; empty in an image that was linked without `sframe-link`.

@@ -1,8 +1,8 @@
 //! A small kernel that dies in every way a kernel can, and says how.
 //!
 //! It shows what a kernel needs to do for `unwind`: boot code whose last frame can be verified (`arch/*/boot.s`), stacks
-//! with known ranges (`stack.rs`), a panic handler (`panic.rs`) and a linker script with a place for the tables
-//! (`arch/*/link.ld`). What it does is a scenario, chosen on the command line: see [`scenario`].
+//! with known ranges (`stack.rs`), trap code with rules for every instruction (`arch/*/vectors.s`), a panic handler
+//! (`panic.rs`, `report.rs`) and a linker script with a place for the tables (`arch/*/link.ld`). What it does is a scenario, chosen on the command line: see [`scenario`].
 #![no_std]
 #![no_main]
 
@@ -14,14 +14,18 @@ extern crate alloc;
 mod arch;
 mod board;
 mod boot_memory;
+mod breakpoint;
+mod code;
 mod command_line;
 mod console;
 mod heap;
 mod image;
 mod page_table;
 mod panic;
+mod report;
 mod scenario;
 mod stack;
+mod summary;
 mod verdict;
 
 use boot_memory::BootMemory;

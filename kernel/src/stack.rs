@@ -1,16 +1,21 @@
 //! The stacks: where they lie, which is all that a walk may read, and the pages below them that nobody may touch.
 
 use core::cell::UnsafeCell;
+use core::fmt;
 
 use unwind::Range;
 
-use crate::page_table::PAGE;
+use crate::arch::stacks;
 
-/// A stack, with a guard page below, which [`page_table`](crate::page_table) leaves unmapped.
-#[repr(C, align(4096))]
+/// Bytes of the unmapped pages below each stack. As many as the smallest stack has, so that on AArch64 one bit of the stack
+/// pointer tells whether it is in them (`arch/aarch64/vectors.s`), and a frame bigger than a page does not jump over.
+pub const GUARD: usize = 32 * 1024;
+
+/// A stack, with guard pages below, which [`page_table`](crate::page_table) leaves unmapped.
+#[repr(C, align(65536))]
 #[derive(Debug)]
 pub struct Stack<const SIZE: usize> {
-    guard: UnsafeCell<[u8; PAGE as usize]>,
+    guard: UnsafeCell<[u8; GUARD]>,
     words: UnsafeCell<[u8; SIZE]>,
 }
 
@@ -20,62 +25,125 @@ unsafe impl<const SIZE: usize> Sync for Stack<SIZE> {}
 
 impl<const SIZE: usize> Stack<SIZE> {
     /// Where the stack begins, counted in bytes from the address of the static: its empty stack pointer.
-    pub const END: usize = size_of::<Self>();
+    pub const END: usize = GUARD + SIZE;
 
-    const fn new() -> Self {
+    /// An empty stack.
+    pub const fn new() -> Self {
         Self {
             guard: UnsafeCell::new([0; _]),
             words: UnsafeCell::new([0; SIZE]),
         }
     }
 
-    /// The stack's words.
-    fn words(&self) -> Range {
-        let start = self.words.get() as u64;
-        Range::new(start, start + SIZE as u64)
+    /// Where it lies, under this name.
+    pub fn extent(&self, name: &'static str) -> Extent {
+        let words = self.words.get() as u64;
+        Extent {
+            name,
+            guard: Range::new(self.guard.get() as u64, words),
+            words: Range::new(words, words + SIZE as u64),
+        }
+    }
+}
+
+/// Where a stack lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// As reports name it.
+    pub name: &'static str,
+    guard: Range,
+    words: Range,
+}
+
+impl Extent {
+    /// Where a stack pointer can be: also in the guard pages, when the stack has overflowed.
+    fn range(&self) -> Range {
+        Range::new(self.guard.start, self.words.end)
     }
 
-    /// Where a stack pointer can be: also in the guard page, when the stack has overflowed.
-    pub fn range(&self) -> Range {
-        Range::new(self.guard(), self.words().end)
-    }
-
-    fn guard(&self) -> u64 {
-        self.guard.get() as u64
+    /// The empty stack pointer.
+    #[cfg(target_arch = "x86_64")]
+    pub fn end(&self) -> u64 {
+        self.words.end
     }
 }
 
 /// The type of [`BOOT`].
 pub type Boot = Stack<{ 128 * 1024 }>;
-/// The type of [`TRAP`].
-pub type Trap = Stack<{ 32 * 1024 }>;
+/// The type of the stacks for exceptions.
+pub type Exception = Stack<{ 32 * 1024 }>;
 
 /// The stack from the kernel's entry on.
 pub static BOOT: Boot = Stack::new();
 
-/// The stack for what must not run on the one it interrupted: on x86-64 a double fault, on AArch64 every exception.
-pub static TRAP: Trap = Stack::new();
+/// How many stacks there are.
+const COUNT: usize = 1 + stacks::COUNT;
+
+/// All stacks.
+fn all() -> [Extent; COUNT] {
+    let mut all = [BOOT.extent("boot"); COUNT];
+    all[1..].copy_from_slice(&stacks::all());
+    all
+}
 
 /// All stacks: where their pointers can be.
-pub fn ranges() -> [Range; 2] {
-    [BOOT.range(), TRAP.range()]
+pub fn ranges() -> [Range; COUNT] {
+    all().map(|stack| stack.range())
 }
 
 /// Whether the page at this address is a guard page.
 pub fn is_guard(page: u64) -> bool {
-    [BOOT.guard(), TRAP.guard()].contains(&page)
+    all().iter().any(|stack| stack.guard.holds(page, 1))
 }
 
 /// The word at `address`, if it lies in a stack.
 ///
 /// The fence around reading a stack: whatever address comes out of a damaged frame, nothing else is read.
 pub fn read_u64(address: u64) -> Option<u64> {
-    let words = [BOOT.words(), TRAP.words()];
-    let inside = words.iter().any(|range| range.holds(address, 8));
+    let inside = all().iter().any(|stack| stack.words.holds(address, 8));
     if !inside || !address.is_multiple_of(8) {
         return None;
     }
-    // SAFETY: aligned, and inside a static of this module, whose words are mapped for good. Volatile, because the
+    // SAFETY: aligned, and inside a static of this kernel, whose words are mapped for good. Volatile, because the
     // compiler knows of no write to them.
     Some(unsafe { core::ptr::read_volatile(address as *const u64) })
+}
+
+/// The words from `address` on, if all of them lie in a stack.
+pub fn read_words<const COUNT: usize>(address: u64) -> Option<[u64; COUNT]> {
+    let mut words = [0; COUNT];
+    for (index, word) in words.iter_mut().enumerate() {
+        *word = read_u64(address.checked_add(index as u64 * 8)?)?;
+    }
+    Some(words)
+}
+
+/// A stack pointer; as text, the stack that it is in.
+#[derive(Clone, Copy, Debug)]
+pub struct Place(pub u64);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let holding = |stack: &&Extent| stack.range().holds_stack_pointer(self.0);
+        match all().iter().find(holding) {
+            Some(stack) if self.0 < stack.words.start => {
+                write!(f, "stack {} overflowed", stack.name)
+            }
+            Some(stack) => write!(f, "stack {}", stack.name),
+            None => f.write_str("no stack"),
+        }
+    }
+}
+
+/// An address that could not be used; as text, what is known about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Guarded(pub u64);
+
+impl fmt::Display for Guarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match all().iter().find(|stack| stack.guard.holds(self.0, 1)) {
+            Some(stack) => write!(f, ", guard page of stack {}", stack.name),
+            None => Ok(()),
+        }
+    }
 }

@@ -4,12 +4,12 @@ use crate::machine::{Booted, Verdict};
 use crate::scenario::Outcome;
 use crate::status::Status;
 
-/// How a panic's report begins.
-const REPORT_BEGINS: &str = "panicked at ";
-/// How a report ends when every caller is in it.
-const REPORT_IS_COMPLETE: &str = "end of backtrace: complete";
+/// How the report of a panic begins, and that of an exception.
+const REPORT_BEGINS: [&str; 2] = ["panicked at ", "fault on cpu "];
 /// How any report ends.
 const REPORT_ENDS: &str = "end of backtrace: ";
+/// And after that, when every caller is in it.
+const REPORT_IS_COMPLETE: &str = "complete";
 
 /// An exit status, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,15 +36,22 @@ pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
         (Verdict::Success, Outcome::Succeeds) => {
             Judgement::new(Status::Success, "succeeded, as it should")
         }
-        (Verdict::Success, Outcome::Panics) => failed("succeeded, but should have panicked"),
+        (Verdict::Success, _) => failed("succeeded, but should have panicked"),
         (Verdict::Panicked, Outcome::Succeeds) => failed("panicked, but should have succeeded"),
-        (Verdict::Panicked, Outcome::Panics) => match report(&booted.serial) {
-            Ok(frames) => Judgement::new(
-                Status::Success,
-                format!("panicked, as it should, and named its callers ({frames})"),
-            ),
-            Err(lacks) => failed(lacks),
-        },
+        (Verdict::Panicked, Outcome::Panics | Outcome::PanicsInDoubt) => {
+            let doubt = expected == Outcome::PanicsInDoubt;
+            match report(&booted.serial, doubt) {
+                Ok(end) if doubt => Judgement::new(
+                    Status::Success,
+                    format!("panicked, as it should, and said what is in doubt ({end})"),
+                ),
+                Ok(frames) => Judgement::new(
+                    Status::Success,
+                    format!("panicked, as it should, and named its callers ({frames})"),
+                ),
+                Err(lacks) => failed(lacks),
+            }
+        }
     }
 }
 
@@ -62,22 +69,27 @@ pub fn image(booted: &Booted) -> Judgement {
     }
 }
 
-/// Looks for a whole report on the serial line; gives the words of its end line that follow the verdict, or what it
-/// lacks.
-fn report(serial: &[u8]) -> Result<String, &'static str> {
+/// Looks for a whole report on the serial line; gives the words of its end line that follow the verdict, or all of them
+/// where callers are `in_doubt`; or what it lacks.
+fn report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     // A panic in the middle of a line is reported all the same, and a terminal wants "\r\n".
     let text = String::from_utf8_lossy(serial);
     let mut lines = text.lines().map(str::trim_end);
-    if !lines.by_ref().any(|line| line.starts_with(REPORT_BEGINS)) {
-        return Err("panicked, but there is no line that begins with \"panicked at \"");
+    let begins = |line: &str| REPORT_BEGINS.iter().any(|begin| line.starts_with(begin));
+    if !lines.by_ref().any(begins) {
+        return Err(
+            "panicked, but there is no line that begins with \"panicked at \" or \"fault on cpu \"",
+        );
     }
-    let Some(end) = lines.find(|line| line.starts_with(REPORT_ENDS)) else {
+    let Some(end) = lines.find_map(|line| line.strip_prefix(REPORT_ENDS)) else {
         return Err("panicked, but its backtrace has no end line");
     };
-    let Some(rest) = end.strip_prefix(REPORT_IS_COMPLETE) else {
-        return Err("panicked, but its backtrace is not complete");
-    };
-    Ok(rest.trim_start_matches(", ").to_owned())
+    match (end.strip_prefix(REPORT_IS_COMPLETE), in_doubt) {
+        (Some(rest), false) => Ok(rest.trim_start_matches(", ").to_owned()),
+        (None, true) => Ok(end.to_owned()),
+        (None, false) => Err("panicked, but its backtrace is not complete"),
+        (Some(_), true) => Err("panicked, but its backtrace says nothing of the doubt"),
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +125,32 @@ mod tests {
             assert_eq!(judged.status, Status::Failed);
             assert!(judged.words.contains(words), "{}", judged.words);
         }
+    }
+
+    #[test]
+    fn an_exception_is_reported_too() {
+        let fault = REPORT.replace(
+            "panicked at src/a.rs:1:2: no",
+            "fault on cpu 0 at 0x0: page fault",
+        );
+        let judged = scenario(Outcome::Panics, &booted(Verdict::Panicked, &fault));
+        assert_eq!(judged.status, Status::Success, "{}", judged.words);
+    }
+
+    #[test]
+    fn a_doubt_must_be_said() {
+        let status = |serial: &str| {
+            scenario(Outcome::PanicsInDoubt, &booted(Verdict::Panicked, serial)).status
+        };
+        assert_eq!(status(REPORT), Status::Failed);
+        assert_eq!(
+            status(&REPORT.replace("complete", "incomplete: no")),
+            Status::Success
+        );
+        assert_eq!(
+            status(&REPORT.replace("end of", "end with")),
+            Status::Failed
+        );
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn several_scenarios_run_one_after_the_other() {
         ran.text()
     );
     assert_eq!(
-        ran.text().matches("panicked at ").count(),
+        ran.text().matches("\npanicked at ").count(),
         1,
         "{}",
         ran.text()

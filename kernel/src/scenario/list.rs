@@ -16,8 +16,10 @@ pub struct Scenario {
 pub enum Outcome {
     /// With success.
     Succeeds,
-    /// With a report of an error.
+    /// With a report of a panic or of an exception, every caller in it.
     Panics,
+    /// With a report that cannot vouch for every caller, and says why.
+    PanicsInDoubt,
 }
 
 /// All scenarios. The first is the default.
@@ -41,5 +43,125 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "ok",
         about: "prints a line and ends with success",
         outcome: Outcome::Succeeds,
+    },
+    Scenario {
+        name: "null-read",
+        about: "a read through a null pointer",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "null-call",
+        about: "a call through a null pointer",
+        outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
+        name: "wild-jump",
+        about: "a jump to where no code is",
+        outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
+        name: "write-to-code",
+        about: "a write to read-only memory",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "call-data",
+        about: "a call of memory that is not executable",
+        outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
+        name: "misaligned",
+        about: "a misaligned access that must be aligned",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "not-canonical",
+        about: "a read from an address that cannot be one: general protection on x86_64",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "undefined",
+        about: "an undefined instruction",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "divide",
+        about: "a division by zero: an exception on x86_64, a panic on aarch64",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "breakpoint",
+        about: "a breakpoint, which is reported and returns",
+        outcome: Outcome::Succeeds,
+    },
+    Scenario {
+        name: "first-instruction",
+        about: "an exception at the first instruction of a function",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "leaf",
+        about: "an exception in a leaf, before its prologue",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "prologue",
+        about: "an exception in the middle of a prologue",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "epilogue",
+        about: "an exception in an epilogue, after the frame is gone",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "tail-call",
+        about: "an exception right after a tail call",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "asm-with-rules",
+        about: "an exception below assembly with rules for unwinders",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "asm-without-rules",
+        about: "an exception below assembly without rules",
+        outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
+        name: "damaged-return-address",
+        about: "a return address was overwritten",
+        outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
+        name: "damaged-frame-pointer",
+        about: "a frame pointer was overwritten",
+        outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
+        name: "stray-stack-pointer",
+        about: "the stack pointer is in no stack",
+        outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
+        name: "exception-in-handler",
+        about: "an exception inside the handler of another one",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "double-fault",
+        about: "an exception with no room on the stack for it",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "stack-overflow",
+        about: "a recursion fills the stack",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "huge-frame",
+        about: "one frame is bigger than the stack",
+        outcome: Outcome::Panics,
     },
 ];

@@ -1,10 +1,15 @@
 //! What the kernel does once it runs: one of the scenarios of [`list`], a file each.
 
+mod access;
 mod deep;
 mod heap_panic;
+mod instructions;
 mod list;
+mod nested;
 mod ok;
+mod overflow;
 mod panic;
+mod places;
 
 use crate::console::println;
 use crate::verdict::Verdict;
@@ -14,7 +19,36 @@ use list::{Outcome, SCENARIOS};
 pub const DEFAULT: &str = SCENARIOS[0].name;
 
 /// What the scenarios of the list do, in its order.
-const RUN: [fn(); SCENARIOS.len()] = [panic::run, heap_panic::run, deep::run, ok::run];
+const RUN: [fn(); SCENARIOS.len()] = [
+    panic::run,
+    heap_panic::run,
+    deep::run,
+    ok::run,
+    access::null_read,
+    access::null_call,
+    access::wild_jump,
+    access::write_to_code,
+    access::call_data,
+    access::misaligned,
+    access::not_canonical,
+    instructions::undefined,
+    instructions::divide,
+    instructions::breakpoint,
+    places::first_instruction,
+    places::leaf,
+    places::prologue,
+    places::epilogue,
+    places::tail_call,
+    places::asm_with_rules,
+    places::asm_without_rules,
+    places::damaged_return_address,
+    places::damaged_frame_pointer,
+    places::stray_stack_pointer,
+    nested::exception_in_handler,
+    nested::no_stack_for_handler,
+    overflow::recursion,
+    overflow::huge_frame,
+];
 
 /// Runs the scenario with this name.
 pub fn run(name: &str) -> Verdict {
@@ -29,6 +63,7 @@ pub fn run(name: &str) -> Verdict {
         let end = match scenario.outcome {
             Outcome::Succeeds => "succeeds",
             Outcome::Panics => "panics",
+            Outcome::PanicsInDoubt => "panics in doubt",
         };
         println!("  {} {end}: {}", scenario.name, scenario.about);
     }

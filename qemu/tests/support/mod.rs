@@ -9,3 +9,4 @@ pub mod expected;
 pub mod report;
 pub mod runner;
 pub mod tiny;
+pub mod trace;

@@ -7,6 +7,8 @@ pub struct Report {
     pub panicked: String,
     /// The frames, innermost first.
     pub frames: Vec<Frame>,
+    /// The lines of words between frames, each with the number of frames before it.
+    pub words: Vec<(usize, String)>,
     /// The last line.
     pub end: String,
     /// All of it, for people.
@@ -20,7 +22,7 @@ pub struct Frame {
     pub address: u64,
     /// How it was found.
     pub letter: char,
-    /// The function, when the line names one.
+    /// The function that has code of its own, when the line names one.
     pub name: Option<String>,
 }
 
@@ -32,22 +34,42 @@ impl Report {
             .expect("the serial line is UTF-8")
             .replace('\r', "");
         let mut lines = text.lines();
-        let panicked = lines.find(|line| line.starts_with("panicked at "));
+        let begins = |line: &&str| {
+            ["panicked at ", "fault on cpu ", "breakpoint on cpu "]
+                .iter()
+                .any(|begin| line.starts_with(begin))
+        };
+        let panicked = lines.find(begins);
         let panicked = panicked
-            .unwrap_or_else(|| panic!("no panic in:\n{text}"))
+            .unwrap_or_else(|| panic!("no report in:\n{text}"))
             .to_owned();
-        let mut frames = Vec::new();
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut words = Vec::new();
+        let mut left_out = 0;
         for line in lines {
             if line.starts_with("end of backtrace: ") {
                 let end = line.to_owned();
                 return Self {
                     panicked,
                     frames,
+                    words,
                     end,
                     text,
                 };
             }
-            if let Some(frame) = frame(line, frames.len()) {
+            let between = line
+                .strip_prefix("   ----- ")
+                .and_then(|rest| rest.strip_suffix(" -----"));
+            if let Some(between) = between {
+                if let Some(count) = between.strip_suffix(" frames left out") {
+                    left_out += count.parse::<usize>().expect("a number of frames");
+                }
+                words.push((frames.len(), between.to_owned()));
+            } else if let Some(outer) = line.strip_prefix("        inlined into ") {
+                let name = outer.rsplit_once(" at ").map_or(outer, |(name, _)| name);
+                let frame = frames.last_mut().expect("a frame to inline into");
+                frame.name = Some(name.to_owned());
+            } else if let Some(frame) = frame(line, frames.len() + left_out) {
                 frames.push(frame);
             }
         }

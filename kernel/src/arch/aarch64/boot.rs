@@ -8,7 +8,7 @@ global_asm!(
     tcr = const super::mmu::BOOT_TCR,
     stack = sym crate::stack::BOOT,
     stack_end = const crate::stack::Boot::END,
-    trap_stack = sym crate::stack::TRAP,
-    trap_stack_end = const crate::stack::Trap::END,
+    trap_stack = sym super::stacks::EXCEPTION,
+    trap_stack_end = const crate::stack::Exception::END,
     main = sym crate::kernel_main,
 );

@@ -1,10 +1,14 @@
 //! AArch64. Manual chapters are those of the "Arm Architecture Reference Manual for A-profile architecture".
 
+pub mod bad;
 mod boot;
 pub mod cpu;
 pub mod exit;
+mod frame;
 pub mod mmu;
 pub mod registers;
+pub mod stacks;
+mod syndrome;
 pub mod trap;
 mod vectors;
 

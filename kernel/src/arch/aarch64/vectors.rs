@@ -5,7 +5,12 @@ use core::arch::global_asm;
 use aarch64_cpu::asm::barrier;
 use aarch64_cpu::registers::{VBAR_EL1, Writeable};
 
-global_asm!(include_str!("vectors.s"), handler = sym super::trap::exception);
+global_asm!(
+    include_str!("vectors.s"),
+    handler = sym super::trap::exception,
+    overflow = sym super::stacks::OVERFLOW,
+    overflow_end = const crate::stack::Exception::END,
+);
 
 unsafe extern "C" {
     /// The vector table in vectors.s; only its address counts.

@@ -1,5 +1,7 @@
 // The vector table (D1.3.1 "Exception vectors": four groups of four, 128 bytes each) and the one way all of them go.
-// TrapFrame in trap.rs is what they save on SP_EL1.
+// TrapFrame in frame.rs is what they save on SP_EL1: 304 bytes. The rules for unwinders begin where the interrupted stack
+// pointer and program counter are saved: before, they are in SP_EL0 and ELR_EL1, for which DWARF has no or no usable
+// number, and an exception in those few instructions would overwrite the latter.
 
 .macro vector number:req
 .balign 128
@@ -8,17 +10,35 @@ exception_\number:
     .cfi_startproc simple
     .cfi_signal_frame
     sub sp, sp, #304
+    .if (\number & 12) == 4
+    // An exception interrupted another one. Is there room on the stack of exceptions? Bit 15 of the stack pointer is set in
+    // its words and clear in its guard pages. sp cannot be tested, so x0 and sp take each other's value and back, by
+    // sums: there is no register to spare.
+    add sp, sp, x0
+    sub x0, sp, x0
+    tbz x0, #15, exception_overflow_\number
+    sub x0, sp, x0
+    sub sp, sp, x0
+    .endif
     stp x0, x1, [sp]
     mov x0, #\number
     b trap_entry
+    .if (\number & 12) == 4
+exception_overflow_\number:
+    // x0 is the stack pointer, and sp the sum. The registers for threads are free: there are none at EL0.
+    msr tpidr_el0, x0
+    sub x0, sp, x0
+    msr tpidrro_el0, x0
+    adrp x0, {overflow} + {overflow_end}
+    add x0, x0, :lo12:{overflow} + {overflow_end}
+    sub sp, x0, #304
+    mrs x0, tpidrro_el0
+    stp x0, x1, [sp]
+    mov x0, #\number + 16
+    b trap_entry
+    .endif
     .cfi_endproc
 .size exception_\number, . - exception_\number
-.endm
-
-// Saved at sp + offset, whatever the CFA is. The bytes: DW_CFA_expression, register, length, DW_OP_breg31, offset as a
-// signed LEB128 of two bytes.
-.macro saved register:req, low:req, high:req
-    .cfi_escape 0x10, \register, 3, 0x8f, \low, \high
 .endm
 
 .section .text.exception_vectors, "ax", %progbits
@@ -29,11 +49,37 @@ exception_vectors:
     vector \number
 .endr
 
+// sp is where the frame will be, with x0 and x1 in it; x0 the vector, plus 16 when the stack of exceptions was full.
 .type trap_entry, %function
 trap_entry:
     .cfi_startproc simple
     .cfi_signal_frame
     stp x2, x3, [sp, #16]
+    stp x28, x29, [sp, #224]
+    // The interrupted stack pointer: SP_EL0, but SP_EL1 for the group of those that interrupted an exception, as it was
+    // before room was made.
+    mrs x1, sp_el0
+    add x2, sp, #304
+    and x3, x0, #12
+    cmp x3, #4
+    csel x1, x2, x1, eq
+    mrs x2, tpidr_el0
+    add x2, x2, #304
+    tst x0, #16
+    csel x1, x2, x1, ne
+    mrs x2, elr_el1
+    mrs x3, spsr_el1
+    stp x30, x1, [sp, #240]
+    stp x2, x3, [sp, #256]
+    // From here on a frame like any other: what unwinders know as the return address is where the exception came.
+    .cfi_def_cfa sp, 304
+    .cfi_offset sp, 248 - 304
+    .cfi_offset x30, 256 - 304
+    .cfi_offset x29, 232 - 304
+    mrs x2, esr_el1
+    mrs x3, far_el1
+    stp x2, x3, [sp, #272]
+    str x0, [sp, #288]
     stp x4, x5, [sp, #32]
     stp x6, x7, [sp, #48]
     stp x8, x9, [sp, #64]
@@ -46,28 +92,38 @@ trap_entry:
     stp x22, x23, [sp, #176]
     stp x24, x25, [sp, #192]
     stp x26, x27, [sp, #208]
-    stp x28, x29, [sp, #224]
-    // The interrupted stack pointer: SP_EL0, but SP_EL1 for the group of those that interrupted an exception.
-    mrs x1, sp_el0
-    add x2, sp, #304
-    and x3, x0, #12
-    cmp x3, #4
-    csel x1, x2, x1, eq
-    stp x30, x1, [sp, #240]
-    mrs x1, elr_el1
-    mrs x2, spsr_el1
-    stp x1, x2, [sp, #256]
-    mrs x1, esr_el1
-    mrs x2, far_el1
-    stp x1, x2, [sp, #272]
-    str x0, [sp, #288]
-    // The CFA is the interrupted stack pointer, on whichever stack: DW_CFA_def_cfa_expression, 4 bytes, sp + 248, deref.
-    .cfi_escape 0x0f, 4, 0x8f, 0xf8, 0x01, 0x06
-    // What unwinders know as the return address is where the exception came.
-    saved 30, 0x80, 0x02                // 256
-    saved 29, 0xe8, 0x01                // 232
     mov x0, sp
     bl {handler}
-    brk #0
+    // The interrupted stack pointer is where it was: SP_EL0 untouched, SP_EL1 above this frame. Nothing returns from the
+    // overflow stack.
+    ldp x2, x3, [sp, #256]
+    msr elr_el1, x2
+    msr spsr_el1, x3
+    ldp x2, x3, [sp, #16]
+    ldp x4, x5, [sp, #32]
+    ldp x6, x7, [sp, #48]
+    ldp x8, x9, [sp, #64]
+    ldp x10, x11, [sp, #80]
+    ldp x12, x13, [sp, #96]
+    ldp x14, x15, [sp, #112]
+    ldp x16, x17, [sp, #128]
+    ldp x18, x19, [sp, #144]
+    ldp x20, x21, [sp, #160]
+    ldp x22, x23, [sp, #176]
+    ldp x24, x25, [sp, #192]
+    ldp x26, x27, [sp, #208]
+    ldp x28, x29, [sp, #224]
+    ldr x30, [sp, #240]
+    ldp x0, x1, [sp]
+    b trap_leave
     .cfi_endproc
 .size trap_entry, . - trap_entry
+
+.type trap_leave, %function
+trap_leave:
+    .cfi_startproc simple
+    .cfi_signal_frame
+    add sp, sp, #304
+    eret
+    .cfi_endproc
+.size trap_leave, . - trap_leave

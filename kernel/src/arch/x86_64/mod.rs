@@ -1,10 +1,13 @@
 //! x86-64. Manual chapters are those of the "Intel 64 and IA-32 Architectures Software Developer's Manual".
 
+pub mod bad;
 mod boot;
 pub mod cpu;
 pub mod exit;
+mod frame;
 pub mod mmu;
 pub mod registers;
+pub mod stacks;
 pub mod trap;
 mod vectors;
 

@@ -2,91 +2,18 @@
 
 use core::fmt;
 
-use x86_64::registers::control::Cr2;
-use x86_64::structures::idt::PageFaultErrorCode;
+use x86_64::structures::idt::{PageFaultErrorCode, SelectorErrorCode};
 
-use super::registers::Registers;
-use crate::panic;
+pub use super::frame::TrapFrame;
+use crate::stack::Guarded;
+use crate::{breakpoint, panic};
 
-/// What vectors.s leaves on the stack.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct TrapFrame {
-    pub r15: u64,
-    pub r14: u64,
-    pub r13: u64,
-    pub r12: u64,
-    pub r11: u64,
-    pub r10: u64,
-    pub r9: u64,
-    pub r8: u64,
-    pub rbp: u64,
-    pub rdi: u64,
-    pub rsi: u64,
-    pub rdx: u64,
-    pub rcx: u64,
-    pub rbx: u64,
-    pub rax: u64,
-    /// Which exception.
-    pub vector: u64,
-    /// Zero for those without.
-    pub error_code: u64,
-    pub rip: u64,
-    pub cs: u64,
-    pub rflags: u64,
-    pub rsp: u64,
-    pub ss: u64,
-}
-
-impl TrapFrame {
-    /// The registers of what was interrupted.
-    pub fn registers(&self) -> Registers {
-        let mut registers = Registers::new(self.rip, self.rsp, self.rbp);
-        registers.r10 = Some(self.r10);
-        registers.r11 = Some(self.r11);
-        registers
-    }
-}
-
-/// What happened, in words.
-impl fmt::Display for TrapFrame {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.vector == PAGE_FAULT {
-            return self.page_fault(f);
-        }
-        match NAMES.get(self.vector as usize) {
-            Some(name) => f.write_str(name)?,
-            None => write!(f, "exception {}", self.vector)?,
-        }
-        write!(f, ", error code {:#x}", self.error_code)
-    }
-}
-
-impl TrapFrame {
-    fn page_fault(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let code = PageFaultErrorCode::from_bits_truncate(self.error_code);
-        let action = if code.contains(PageFaultErrorCode::INSTRUCTION_FETCH) {
-            "execution of"
-        } else if code.contains(PageFaultErrorCode::CAUSED_BY_WRITE) {
-            "write to"
-        } else {
-            "read of"
-        };
-        let reason = if code.contains(PageFaultErrorCode::PROTECTION_VIOLATION) {
-            "not permitted"
-        } else {
-            "not mapped"
-        };
-        // The register holds what was used, which need not be a valid address.
-        let address = Cr2::read_raw();
-        write!(f, "page fault: {action} {address:#018x}, {reason}")
-    }
-}
-
+const BREAKPOINT: u64 = 3;
+const DOUBLE_FAULT: u64 = 8;
 const PAGE_FAULT: u64 = 14;
 
-/// The exceptions' names, by vector: table 7-1 "Protected-Mode Exceptions and Interrupts".
-const NAMES: [&str; 22] = [
+/// The exceptions' names, by vector: table 7-1 "Protected-Mode Exceptions and Interrupts", and AMD's from 28 on.
+const NAMES: [&str; 32] = [
     "divide error",
     "debug exception",
     "NMI",
@@ -102,16 +29,93 @@ const NAMES: [&str; 22] = [
     "stack-segment fault",
     "general protection",
     "page fault",
-    "reserved exception",
+    "reserved exception 15",
     "x87 floating-point error",
     "alignment check",
     "machine check",
     "SIMD floating-point exception",
     "virtualization exception",
     "control protection exception",
+    "reserved exception 22",
+    "reserved exception 23",
+    "reserved exception 24",
+    "reserved exception 25",
+    "reserved exception 26",
+    "reserved exception 27",
+    "hypervisor injection exception",
+    "VMM communication exception",
+    "security exception",
+    "reserved exception 31",
 ];
 
-/// Called by vectors.s.
-pub extern "C" fn exception(frame: &TrapFrame) -> ! {
-    panic::fault(format_args!("{frame}"), frame.registers())
+/// Called by vectors.s. When it returns, so does the interrupted code.
+pub extern "C" fn exception(frame: &mut TrapFrame) {
+    match frame.vector {
+        // The saved rip is behind the instruction.
+        BREAKPOINT => breakpoint::hit(frame),
+        _ => panic::fault(frame),
+    }
+}
+
+/// What happened, in words.
+impl fmt::Display for TrapFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.get(self.vector as usize) {
+            Some(name) => f.write_str(name)?,
+            None => write!(f, "interrupt {}", self.vector)?,
+        }
+        match self.vector {
+            PAGE_FAULT => page_fault(f, self),
+            // Its error code is zero; what led to it may be known by this register.
+            DOUBLE_FAULT => write!(
+                f,
+                ", last page fault at {:#018x}{}",
+                self.cr2,
+                Guarded(self.cr2)
+            ),
+            _ if self.error_code == 0 => Ok(()),
+            _ => match SelectorErrorCode::new(self.error_code) {
+                Some(selector) => write!(
+                    f,
+                    ": {:?} entry {}{}",
+                    selector.descriptor_table(),
+                    selector.index(),
+                    if selector.external() {
+                        ", external"
+                    } else {
+                        ""
+                    }
+                ),
+                None => write!(f, ", error code {:#x}", self.error_code),
+            },
+        }
+    }
+}
+
+fn page_fault(f: &mut fmt::Formatter<'_>, frame: &TrapFrame) -> fmt::Result {
+    use PageFaultErrorCode as Code;
+    let code = Code::from_bits_retain(frame.error_code);
+    let action = if code.contains(Code::INSTRUCTION_FETCH) {
+        "execution of"
+    } else if code.contains(Code::CAUSED_BY_WRITE) {
+        "write to"
+    } else {
+        "read of"
+    };
+    let reason = if code.contains(Code::PROTECTION_VIOLATION) {
+        "not permitted"
+    } else {
+        "not mapped"
+    };
+    let address = frame.cr2;
+    write!(
+        f,
+        ": {action} {address:#018x}, {reason}{}",
+        Guarded(address)
+    )?;
+    let said = Code::INSTRUCTION_FETCH | Code::CAUSED_BY_WRITE | Code::PROTECTION_VIOLATION;
+    for (name, _) in code.difference(said).iter_names() {
+        write!(f, ", {name}")?;
+    }
+    Ok(())
 }

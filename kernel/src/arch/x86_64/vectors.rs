@@ -10,7 +10,7 @@ use x86_64::structures::gdt::{Descriptor, GlobalDescriptorTable};
 use x86_64::structures::idt::InterruptDescriptorTable;
 use x86_64::structures::tss::TaskStateSegment;
 
-use crate::stack;
+use super::stacks;
 
 global_asm!(include_str!("vectors.s"), handler = sym super::trap::exception);
 
@@ -19,21 +19,13 @@ unsafe extern "C" {
     static exception_entries: [u64; 32];
 }
 
-/// Index in the task state's list of stacks: a double fault comes when the stack at hand is unusable.
-const DOUBLE_FAULT_STACK: u16 = 0;
-
 static TASK_STATE: Once<TaskStateSegment> = Once::new();
 static SEGMENTS: Once<GlobalDescriptorTable> = Once::new();
 static DESCRIPTORS: Once<InterruptDescriptorTable> = Once::new();
 
 /// Loads the tables.
 pub fn init() {
-    let task_state = TASK_STATE.call_once(|| {
-        let mut task_state = TaskStateSegment::new();
-        task_state.interrupt_stack_table[usize::from(DOUBLE_FAULT_STACK)] =
-            VirtAddr::new(stack::TRAP.range().end);
-        task_state
-    });
+    let task_state = TASK_STATE.call_once(stacks::task_state);
     let mut segments = GlobalDescriptorTable::new();
     let code = segments.append(Descriptor::kernel_code_segment());
     let task = segments.append(Descriptor::tss_segment(task_state));
@@ -62,7 +54,6 @@ fn descriptors() -> InterruptDescriptorTable {
     set! {
         0 => divide_error,
         1 => debug,
-        2 => non_maskable_interrupt,
         3 => breakpoint,
         4 => overflow,
         5 => bound_range_exceeded,
@@ -75,7 +66,6 @@ fn descriptors() -> InterruptDescriptorTable {
         14 => page_fault,
         16 => x87_floating_point,
         17 => alignment_check,
-        18 => machine_check,
         19 => simd_floating_point,
         20 => virtualization,
         21 => cp_protection_exception,
@@ -83,11 +73,20 @@ fn descriptors() -> InterruptDescriptorTable {
         29 => vmm_communication_exception,
         30 => security_exception,
     }
-    let double_fault = VirtAddr::new(entries[8]);
-    // SAFETY: as above, and the stack is there: see `init`.
+    // SAFETY: as above, and the task state has a stack at each index.
     unsafe {
-        let options = table.double_fault.set_handler_addr(double_fault);
-        options.set_stack_index(DOUBLE_FAULT_STACK);
+        let nmi = table
+            .non_maskable_interrupt
+            .set_handler_addr(VirtAddr::new(entries[2]));
+        nmi.set_stack_index(stacks::NMI_INDEX);
+        let double_fault = table
+            .double_fault
+            .set_handler_addr(VirtAddr::new(entries[8]));
+        double_fault.set_stack_index(stacks::DOUBLE_FAULT_INDEX);
+        let machine_check = table
+            .machine_check
+            .set_handler_addr(VirtAddr::new(entries[18]));
+        machine_check.set_stack_index(stacks::MACHINE_CHECK_INDEX);
     }
     table
 }

@@ -1,6 +1,6 @@
 # One entry an exception, all the same but for the error code, which the processor pushes for some of them only.
 # What lies on the stack, from the top: ss, rsp, rflags, cs, rip (pushed by the processor), error code, vector, registers:
-# TrapFrame in trap.rs. The rules for unwinders say where the interrupted rip and rsp are.
+# TrapFrame in frame.rs. The rules for unwinders say, for every instruction, where the interrupted rip, rsp and rbp are.
 
 .macro exception_entry vector:req, has_code:req
 .type exception_\vector, @function
@@ -28,6 +28,12 @@ exception_\vector:
     push \register
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset \register, 0
+.endm
+
+.macro restore register:req
+    pop \register
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore \register
 .endm
 
 .section .rodata.exception_entries, "a", @progbits
@@ -81,10 +87,35 @@ trap_entry:
     save r13
     save r14
     save r15
+    # What a page fault was about, before another one overwrites it; twice, for the stack's alignment: the processor
+    # aligned it, and 24 words keep it so.
+    mov rax, cr2
+    push rax
+    .cfi_adjust_cfa_offset 8
+    push rax
+    .cfi_adjust_cfa_offset 8
     cld
     mov rdi, rsp
-    # The processor aligned the stack, and 22 words keep it so.
     call {handler}
-    ud2
+    add rsp, 16
+    .cfi_adjust_cfa_offset -16
+    restore r15
+    restore r14
+    restore r13
+    restore r12
+    restore r11
+    restore r10
+    restore r9
+    restore r8
+    restore rbp
+    restore rdi
+    restore rsi
+    restore rdx
+    restore rcx
+    restore rbx
+    restore rax
+    add rsp, 16
+    .cfi_adjust_cfa_offset -16
+    iretq
     .cfi_endproc
 .size trap_entry, . - trap_entry

@@ -1,0 +1,107 @@
+//! What trap code saves. Manual: D1.3 "Exceptions".
+
+use core::fmt;
+use core::mem::{offset_of, transmute};
+
+use bitflags::bitflags;
+use unwind::SavedRegister;
+
+use super::registers::Registers;
+use crate::stack::{self, Place};
+
+/// What vectors.s leaves on the stack.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TrapFrame {
+    /// `x0` to `x30`.
+    pub x: [u64; 31],
+    /// The interrupted stack pointer.
+    pub sp: u64,
+    /// Where the exception came: the instruction that failed, or the next one.
+    pub elr: u64,
+    /// The interrupted state.
+    pub spsr: u64,
+    /// What happened.
+    pub esr: u64,
+    /// The address that could not be used, if that is what happened.
+    pub far: u64,
+    /// Which of the 16 vectors, and bit 4: the stack of exceptions was full.
+    pub vector: u64,
+    padding: u64,
+}
+
+/// Words of a [`TrapFrame`].
+const WORDS: usize = size_of::<TrapFrame>() / 8;
+
+bitflags! {
+    /// The interrupted state: "SPSR_EL1, Saved Program Status Register", from AArch64.
+    #[derive(Clone, Copy, Debug)]
+    struct State: u64 {
+        /// Which stack pointer: SP_EL1 if set, SP_EL0 if clear.
+        const SP_ELX = 1;
+        const FIQ_MASKED = 1 << 6;
+        const IRQ_MASKED = 1 << 7;
+        const SERROR_MASKED = 1 << 8;
+        const DEBUG_MASKED = 1 << 9;
+        const ILLEGAL_STATE = 1 << 20;
+        const SOFTWARE_STEP = 1 << 21;
+        const OVERFLOW = 1 << 28;
+        const CARRY = 1 << 29;
+        const ZERO = 1 << 30;
+        const NEGATIVE = 1 << 31;
+    }
+}
+
+impl TrapFrame {
+    /// The link register, where a leaf's return address is, and the one that rows ask for while a prologue makes room for a
+    /// big frame; by their DWARF numbers.
+    pub const SAVED: [SavedRegister; 2] = [
+        SavedRegister::new(9, offset_of!(Self, x) as u64 + 9 * 8),
+        SavedRegister::new(30, offset_of!(Self, x) as u64 + 30 * 8),
+    ];
+
+    /// The frame at this address of a stack.
+    pub fn read(address: u64) -> Option<Self> {
+        let words = stack::read_words::<WORDS>(address)?;
+        // SAFETY: as many words, and nothing but words.
+        Some(unsafe { transmute::<[u64; WORDS], Self>(words) })
+    }
+
+    /// The registers of what was interrupted.
+    pub fn registers(&self) -> Registers {
+        let mut registers = Registers::new(self.elr, self.sp, self.x[29], self.x[30]);
+        registers.x9 = Some(self.x[9]);
+        registers
+    }
+
+    /// The interrupted program counter, an address.
+    pub fn pc(&self) -> u64 {
+        self.elr
+    }
+
+    /// The interrupted stack pointer, an address.
+    pub fn sp(&self) -> u64 {
+        self.sp
+    }
+
+    /// Writes all of it, for a report.
+    pub fn write(&self, f: &mut impl fmt::Write) -> fmt::Result {
+        for (number, value) in self.x.iter().enumerate() {
+            write!(f, "  x{number:<2} {value:#018x}")?;
+            if number % 4 == 3 {
+                f.write_str("\n")?;
+            }
+        }
+        writeln!(f, "  sp  {:#018x}", self.sp)?;
+        writeln!(
+            f,
+            "  pc  {:#018x}  far {:#018x}  esr {:#010x}",
+            self.elr, self.far, self.esr
+        )?;
+        write!(f, "  spsr {:#010x}", self.spsr)?;
+        for (name, _) in State::from_bits_truncate(self.spsr).iter_names() {
+            write!(f, " {name}")?;
+        }
+        writeln!(f, ", {}", Place(self.sp))
+    }
+}

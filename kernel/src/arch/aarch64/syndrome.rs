@@ -1,0 +1,145 @@
+//! The word in which the processor says why there was an exception. Manual: D24.2.40 "ESR_EL1, Exception Syndrome
+//! Register".
+
+use core::fmt;
+
+use bitflags::bitflags;
+
+use crate::stack::Guarded;
+
+bitflags! {
+    /// ESR_EL1. The flags are those of data aborts; the class and the fault status are numbers beside them.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Syndrome: u64 {
+        /// The access was a write.
+        const WRITE = 1 << 6;
+        /// While the tables of stage 2 were read for stage 1.
+        const TABLE_WALK_STAGE_1 = 1 << 7;
+        /// A cache maintenance instruction.
+        const CACHE_MAINTENANCE = 1 << 8;
+        /// The fault address register does not hold the address.
+        const NO_ADDRESS = 1 << 10;
+        /// The instruction has 32 bits.
+        const LONG = 1 << 25;
+        const _ = !0;
+    }
+}
+
+/// Names of the exception classes, bits 31 to 26.
+const CLASSES: [(u64, &str); 43] = [
+    (0x00, "undefined instruction"),
+    (0x01, "trapped WFI or WFE"),
+    (0x03, "trapped MCR or MRC of coprocessor 15"),
+    (0x04, "trapped MCRR or MRRC of coprocessor 15"),
+    (0x05, "trapped MCR or MRC of coprocessor 14"),
+    (0x06, "trapped LDC or STC"),
+    (0x07, "trapped SVE, SIMD or floating point"),
+    (0x08, "trapped VMRS"),
+    (0x09, "trapped pointer authentication"),
+    (0x0a, "trapped 64-byte load or store"),
+    (0x0c, "trapped MRRC of coprocessor 14"),
+    (0x0d, "branch target exception"),
+    (0x0e, "illegal execution state"),
+    (0x11, "SVC from AArch32"),
+    (0x12, "HVC from AArch32"),
+    (0x13, "SMC from AArch32"),
+    (0x15, "SVC"),
+    (0x16, "HVC"),
+    (0x17, "SMC"),
+    (0x18, "trapped system register"),
+    (0x19, "trapped SVE"),
+    (0x1a, "trapped ERET"),
+    (0x1b, "transaction start"),
+    (0x1c, "pointer authentication failure"),
+    (0x1d, "trapped SME"),
+    (0x1e, "granule protection check"),
+    (0x20, "instruction abort from EL0"),
+    (0x21, "instruction abort"),
+    (0x22, "misaligned program counter"),
+    (0x24, "data abort from EL0"),
+    (0x25, "data abort"),
+    (0x26, "misaligned stack pointer"),
+    (0x27, "memory copy or set"),
+    (0x28, "floating-point exception in AArch32"),
+    (0x2c, "floating-point exception"),
+    (0x2d, "guarded control stack"),
+    (0x2f, "SError"),
+    (0x30, "hardware breakpoint from EL0"),
+    (0x31, "hardware breakpoint"),
+    (0x33, "software step"),
+    (0x35, "watchpoint"),
+    (0x38, "BKPT"),
+    (BRK, "breakpoint"),
+];
+
+const BRK: u64 = 0x3c;
+
+impl Syndrome {
+    /// Bits 31 to 26.
+    fn class(self) -> u64 {
+        (self.bits() >> 26) & 0x3f
+    }
+
+    /// Whether the instruction was `brk`.
+    pub fn is_breakpoint(self) -> bool {
+        self.class() == BRK
+    }
+
+    /// Says it in words, of an access to `address`, with the stack pointer `sp`.
+    pub fn describe(self, f: &mut fmt::Formatter<'_>, address: u64, sp: u64) -> fmt::Result {
+        let class = self.class();
+        match CLASSES.iter().find(|(number, _)| *number == class) {
+            Some((_, name)) => f.write_str(name)?,
+            None => write!(f, "exception of class {class:#04x}")?,
+        }
+        match class {
+            0x00 | 0x0e => Ok(()),
+            0x20 | 0x21 => self.abort(f, "execution of", address),
+            0x22 => write!(f, ": {address:#018x}"),
+            0x24 | 0x25 if self.contains(Self::WRITE) => self.abort(f, "write to", address),
+            0x24 | 0x25 => self.abort(f, "read of", address),
+            0x26 => write!(f, ": {sp:#018x}"),
+            BRK => write!(f, " {:#x}", self.bits() & 0xffff),
+            _ => write!(f, ", syndrome {:#010x}", self.bits()),
+        }
+    }
+
+    fn abort(self, f: &mut fmt::Formatter<'_>, action: &str, address: u64) -> fmt::Result {
+        if self.contains(Self::NO_ADDRESS) {
+            write!(f, ": {action} an unknown address")?;
+        } else {
+            write!(f, ": {action} {address:#018x}")?;
+        }
+        write!(f, ", {}{}", Status(self.bits() & 0x3f), Guarded(address))?;
+        for flag in [Self::TABLE_WALK_STAGE_1, Self::CACHE_MAINTENANCE] {
+            for (name, _) in self.intersection(flag).iter_names() {
+                write!(f, ", {name}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why an access failed: the fault status code, the low six bits of an abort's syndrome.
+struct Status(u64);
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let level = self.0 & 3;
+        match self.0 {
+            0x00..=0x03 => write!(f, "address size fault level {level}"),
+            0x04..=0x07 => write!(f, "translation fault level {level}"),
+            0x08..=0x0b => write!(f, "access flag fault level {level}"),
+            0x0c..=0x0f => write!(f, "permission fault level {level}"),
+            0x10 => f.write_str("external abort"),
+            0x11 => f.write_str("tag check fault"),
+            0x14..=0x17 => write!(f, "external abort in a table walk, level {level}"),
+            0x18 => f.write_str("parity or ECC error"),
+            0x1c..=0x1f => write!(f, "parity or ECC error in a table walk, level {level}"),
+            0x21 => f.write_str("alignment fault"),
+            0x30 => f.write_str("TLB conflict"),
+            0x31 => f.write_str("unsupported atomic update of the tables"),
+            status => write!(f, "fault status {status:#04x}"),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Instructions and functions that go wrong, for scenarios.
+
+use core::arch::{asm, global_asm};
+
+global_asm!(include_str!("bad.s"));
+
+unsafe extern "C" {
+    /// Jumps to the address.
+    pub fn bad_jump(to: u64);
+    /// Fails at its first instruction.
+    pub fn bad_first(_: u64);
+    /// Fails before its prologue.
+    pub fn bad_leaf(_: u64);
+    /// Fails in the middle of its prologue.
+    pub fn bad_prologue(_: u64);
+    /// Fails in its epilogue, when its frame is gone.
+    pub fn bad_epilogue(_: u64);
+    /// Ends with a jump to [`bad_first`].
+    pub fn bad_tail_call(_: u64);
+    /// Overwrites its return address, and calls [`bad_first`].
+    pub fn bad_return_address(by: u64);
+    /// Overwrites the frame pointer that it finds its frame by, and calls [`bad_first`].
+    pub fn bad_frame_pointer(by: u64);
+    /// Takes the address for its stack pointer, and fails.
+    pub fn bad_stack_pointer(by: u64);
+    /// Calls `callee`; rules for unwinders say how.
+    pub fn with_rules(callee: extern "C" fn());
+    /// Calls `callee`; keeps a frame pointer, but no rules say so.
+    pub fn without_rules(callee: extern "C" fn());
+}
+
+/// Reads a word.
+#[inline(always)]
+pub fn read(address: u64) -> u64 {
+    let word;
+    // SAFETY: an address that can be read is of no interest here.
+    unsafe { asm!("mov {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly)) };
+    word
+}
+
+/// Writes a zero.
+///
+/// # Safety
+/// The word is not writable, or nobody uses it.
+#[inline(always)]
+pub unsafe fn write(address: u64) {
+    // SAFETY: see above.
+    unsafe { asm!("mov qword ptr [{}], 0", in(reg) address, options(nostack)) };
+}
+
+/// Calls what is no function.
+///
+/// # Safety
+/// There is no code at the address.
+#[inline(always)]
+pub unsafe fn call(address: u64) {
+    // SAFETY: see above.
+    unsafe { asm!("call {}", in(reg) address, clobber_abi("C")) };
+}
+
+/// An instruction that is none.
+#[inline(always)]
+pub fn undefined() {
+    // SAFETY: raises an exception, from which nobody returns.
+    unsafe { asm!("ud2", options(nomem, nostack)) };
+}
+
+/// A breakpoint.
+#[inline(always)]
+pub fn breakpoint() {
+    // SAFETY: raises an exception, whose handler changes nothing.
+    unsafe { asm!("int3", options(nostack)) };
+}
+
+/// Divides without looking.
+#[inline(always)]
+pub fn divide(dividend: u64, divisor: u64) -> u64 {
+    let quotient;
+    // SAFETY: calculates, or raises an exception.
+    unsafe {
+        asm!("div {}", in(reg) divisor, inout("rax") dividend => quotient, inout("rdx") 0_u64 => _, options(nomem, nostack));
+    }
+    quotient
+}
+
+/// An access that must be aligned. Ordinary ones need not, so this is the one without SSE that must.
+///
+/// # Safety
+/// The address is misaligned.
+#[inline(always)]
+pub unsafe fn aligned(address: u64) {
+    // SAFETY: see above. The instruction uses rbx, which LLVM keeps for itself.
+    unsafe {
+        asm!(
+            "xchg rbx, {saved}",
+            "lock cmpxchg16b [{address}]",
+            "xchg rbx, {saved}",
+            saved = inout(reg) 0_u64 => _,
+            address = in(reg) address,
+            inout("rax") 0_u64 => _,
+            inout("rcx") 0_u64 => _,
+            inout("rdx") 0_u64 => _,
+            options(nostack)
+        );
+    }
+}
+
+/// An address that the processor does not take for one: bits 63 to 48 differ from bit 47.
+pub const NOT_CANONICAL: u64 = 0x1234_5678_9abc_def0;

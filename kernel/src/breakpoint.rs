@@ -1,0 +1,22 @@
+//! Breakpoints: exceptions that the kernel returns from.
+
+use spin::Once;
+
+use crate::arch::trap::TrapFrame;
+use crate::panic;
+
+/// What to do at a breakpoint, instead of a report.
+static HANDLER: Once<fn()> = Once::new();
+
+/// Calls `handler` at every breakpoint from now on. The first one set stays.
+pub fn handle_with(handler: fn()) {
+    HANDLER.call_once(|| handler);
+}
+
+/// Called with what was interrupted.
+pub fn hit(frame: &TrapFrame) {
+    match HANDLER.get() {
+        Some(handler) => handler(),
+        None => panic::breakpoint(frame),
+    }
+}

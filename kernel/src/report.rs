@@ -1,0 +1,105 @@
+//! What a report says after its first line: the machine, the registers and the code of an exception, the callers.
+
+use core::fmt::{self, Write};
+use core::panic::PanicInfo;
+
+use unwind::report::{Backtrace, write_bytes};
+use unwind::sframe::Tables;
+use unwind::symbols::SymbolTable;
+use unwind::{Frames, Stacks};
+
+use crate::arch::registers::Registers;
+use crate::arch::trap::TrapFrame;
+use crate::console::Console;
+use crate::stack::Place;
+use crate::{arch, code, image, stack};
+
+/// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
+const ENDS: (u32, u32) = (256, 32);
+
+/// Why there is a report.
+#[derive(Debug)]
+pub enum Cause<'a> {
+    /// A panic, and the registers in its handler.
+    Panic(&'a PanicInfo<'a>, Registers),
+    /// An exception that ends the kernel.
+    Fault(&'a TrapFrame),
+    /// An exception that returns.
+    Breakpoint(&'a TrapFrame),
+}
+
+/// The first line.
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panic(info, _) => {
+                f.write_str("panicked")?;
+                if let Some(location) = info.location() {
+                    write!(f, " at {location}")?;
+                }
+                write!(f, ": {}", info.message())
+            }
+            Self::Fault(frame) => write!(f, "fault on cpu 0 at {:#018x}: {frame}", frame.pc()),
+            Self::Breakpoint(frame) => {
+                write!(f, "breakpoint on cpu 0 at {:#018x}: {frame}", frame.pc())
+            }
+        }
+    }
+}
+
+/// Writes all that follows the first line.
+pub fn write(console: &mut Console, cause: &Cause<'_>) -> fmt::Result {
+    write!(console, "cpu 0, task main, {}, build ", arch::NAME)?;
+    write_bytes(console, image::build_id())?;
+    console.write_str("\n")?;
+    let registers = match cause {
+        Cause::Panic(_, registers) => *registers,
+        Cause::Fault(frame) | Cause::Breakpoint(frame) => {
+            frame.write(console)?;
+            code::write(console, frame.pc())?;
+            frame.registers()
+        }
+    };
+
+    let sframe = image::sframe();
+    let text = [image::text()];
+    let ranges = stack::ranges();
+    let frames = Frames::new(
+        Tables::new(sframe.bytes(), sframe.start()),
+        registers,
+        Stacks::new(&ranges, stack::read_u64),
+    )
+    .text(&text)
+    .trap_registers(&TrapFrame::SAVED);
+    Backtrace::new(frames, symbols(console)?)
+        .trap_words(interrupted)
+        .ends(ENDS.0, ENDS.1)
+        .write(console)?;
+    Ok(())
+}
+
+/// Says why the trap code ran that keeps its frame at this address, and which stack it interrupted.
+fn interrupted(out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
+    match frame.and_then(TrapFrame::read) {
+        Some(frame) => write!(out, "{frame}, {}", Place(frame.sp())),
+        None => out.write_str("interrupted"),
+    }
+}
+
+/// The names, if there are any that can be trusted.
+fn symbols(console: &mut Console) -> Result<Option<SymbolTable<'static>>, fmt::Error> {
+    let symbols = image::symbols();
+    match SymbolTable::parse(symbols.bytes(), symbols.start()) {
+        Ok(table) if table.build_id() == image::build_id() => Ok(Some(table)),
+        Ok(table) => {
+            console.write_str("no names: .symbols is of another image, build ")?;
+            write_bytes(console, table.build_id())?;
+            console.write_str("\n")?;
+            Ok(None)
+        }
+        Err(error) => {
+            writeln!(console, "no names: .symbols: {error}")?;
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Accesses that the processor refuses.
+
+use core::hint::black_box;
+
+use crate::arch::bad;
+use crate::image;
+
+/// Reads through a null pointer.
+#[inline(never)]
+pub fn null_read() {
+    black_box(bad::read(black_box(0)));
+}
+
+/// Calls a null pointer.
+#[inline(never)]
+pub fn null_call() {
+    // SAFETY: nothing is mapped there.
+    unsafe { bad::call(black_box(0)) };
+}
+
+/// Jumps to where no code is, by a function's last instruction.
+#[inline(never)]
+pub fn wild_jump() {
+    // SAFETY: nothing is mapped there.
+    unsafe { bad::bad_jump(black_box(0xdead_0000)) };
+}
+
+/// Writes to code.
+#[inline(never)]
+pub fn write_to_code() {
+    // SAFETY: code is mapped read-only.
+    unsafe { bad::write(black_box(image::code().start())) };
+}
+
+/// Calls data.
+#[inline(never)]
+pub fn call_data() {
+    static DATA: u64 = 0;
+    // SAFETY: constants are mapped without the right to execute.
+    unsafe { bad::call(black_box(&raw const DATA as u64)) };
+}
+
+/// An access to an odd address that must be aligned.
+#[inline(never)]
+pub fn misaligned() {
+    let words = black_box([0_u64; 4]);
+    let address = (&raw const words as u64 | 15) + 2;
+    // SAFETY: misaligned.
+    unsafe { bad::aligned(address) };
+    black_box(words);
+}
+
+/// Reads from an address that cannot be one.
+#[inline(never)]
+pub fn not_canonical() {
+    black_box(bad::read(black_box(bad::NOT_CANONICAL)));
+}

@@ -1,0 +1,40 @@
+//! An exception while another one is handled.
+
+use core::hint::black_box;
+
+use crate::arch::bad;
+use crate::breakpoint;
+
+/// The handler of a breakpoint reads through a null pointer.
+#[inline(never)]
+pub fn exception_in_handler() {
+    breakpoint::handle_with(|| {
+        black_box(handler(black_box(0)));
+    });
+    bad::breakpoint();
+    black_box(());
+}
+
+#[inline(never)]
+fn handler(address: u64) -> u64 {
+    black_box(bad::read(address))
+}
+
+/// The handler of a breakpoint fills the stack that it runs on, so that there is no room for the exception that this is.
+#[inline(never)]
+pub fn no_stack_for_handler() {
+    breakpoint::handle_with(|| {
+        black_box(descend(black_box(0)));
+    });
+    bad::breakpoint();
+    black_box(());
+}
+
+/// Never reaches its end, which a compiler does not know.
+#[inline(never)]
+fn descend(depth: u64) -> u64 {
+    if black_box(depth) == u64::MAX {
+        return 0;
+    }
+    black_box(descend(depth + 1)) + 1
+}

@@ -1,0 +1,48 @@
+//! An exception where a stack walk is hard: `arch/*/bad.s` has the functions.
+
+use core::hint::black_box;
+
+use crate::arch::bad;
+
+/// Calls a function of `bad.s`, which fails.
+macro_rules! scenarios {
+    ($($(#[doc = $about:literal])* $name:ident => $function:ident($argument:expr);)*) => {
+        $(
+            $(#[doc = $about])*
+            #[inline(never)]
+            pub fn $name() {
+                // SAFETY: what these functions damage is not used any more.
+                unsafe { bad::$function(black_box($argument)) };
+                black_box(());
+            }
+        )*
+    };
+}
+
+scenarios! {
+    /// At the first instruction of a function.
+    first_instruction => bad_first(0);
+    /// In a leaf, before its prologue.
+    leaf => bad_leaf(0);
+    /// In the middle of a prologue.
+    prologue => bad_prologue(0);
+    /// In an epilogue, after the frame is gone.
+    epilogue => bad_epilogue(0);
+    /// Right after a tail call.
+    tail_call => bad_tail_call(0);
+    /// Below assembly with rules for unwinders.
+    asm_with_rules => with_rules(fail);
+    /// Below assembly without rules, which keeps a frame pointer.
+    asm_without_rules => without_rules(fail);
+    /// The return address was overwritten, by something that is no code.
+    damaged_return_address => bad_return_address(0x4141_4141_4141_4141);
+    /// The frame pointer was overwritten.
+    damaged_frame_pointer => bad_frame_pointer(0x4242_4242_4242_4240);
+    /// The stack pointer is in no stack.
+    stray_stack_pointer => bad_stack_pointer(0x4343_4340);
+}
+
+/// Called by assembly.
+extern "C" fn fail() {
+    bad::undefined();
+}

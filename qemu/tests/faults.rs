@@ -1,0 +1,516 @@
+//! Every exception, on both architectures, in debug and release: its words, and the names, kinds and boundaries of the
+//! whole trace.
+
+mod support;
+
+use qemu::build::Kernel;
+use qemu::machine::Arch;
+use support::built::{every_kernel, image};
+use support::report::Report;
+use support::runner::{Ran, run};
+use support::trace;
+
+fn boot(kernel: Kernel, scenario: &str) -> Ran {
+    run([
+        "--image".as_ref(),
+        image(kernel).as_os_str(),
+        scenario.as_ref(),
+    ])
+}
+
+/// What is expected of a scenario. Words and ends differ between architectures: x86_64's first.
+struct Expected {
+    scenario: &'static str,
+    /// How the words after the first line's address begin.
+    words: [&'static str; 2],
+    trace: [&'static str; 2],
+    end: [&'static str; 2],
+}
+
+impl Expected {
+    /// Boots the scenario everywhere.
+    #[track_caller]
+    fn check(&self) {
+        for kernel in every_kernel() {
+            let ran = boot(kernel, self.scenario).expect(101);
+            let report = Report::find(&ran.serial);
+            let of = match kernel.arch {
+                Arch::X86_64 => 0,
+                Arch::Aarch64 => 1,
+            };
+            let at = report.frames[0].address;
+            let first = format!("fault on cpu 0 at {at:#018x}: {}", self.words[of]);
+            assert!(
+                report.panicked.starts_with(&first),
+                "{kernel:?}: no {first:?} in:\n{}",
+                report.text
+            );
+            trace::expect(kernel, &report, self.trace[of], self.end[of]);
+            let last = report.text.lines().last();
+            let summary = format!("first failure: {}", report.panicked);
+            assert_eq!(last, Some(&*summary), "{kernel:?}: the last line");
+        }
+    }
+}
+
+const COMPLETE: [&str; 2] = ["complete, "; 2];
+
+/// An exception in one function of the kernel's, from which everything is known.
+#[track_caller]
+fn complete(scenario: &'static str, words: [&'static str; 2], trace: &'static str) {
+    Expected {
+        scenario,
+        words,
+        trace: [trace; 2],
+        end: COMPLETE,
+    }
+    .check();
+}
+
+#[test]
+fn null_read() {
+    complete(
+        "null-read",
+        [
+            "page fault: read of 0x0000000000000000, not mapped",
+            "data abort: read of 0x0000000000000000, translation fault level 0",
+        ],
+        "p kernel::scenario::access::null_read",
+    );
+}
+
+#[test]
+fn write_to_code() {
+    complete(
+        "write-to-code",
+        [
+            "page fault: write to 0xffffffff80",
+            "data abort: write to 0xffff0000402",
+        ],
+        "p kernel::scenario::access::write_to_code",
+    );
+}
+
+#[test]
+fn misaligned() {
+    complete(
+        "misaligned",
+        ["general protection", "data abort: read of 0xffff0000"],
+        "p kernel::scenario::access::misaligned",
+    );
+}
+
+#[test]
+fn not_canonical() {
+    complete(
+        "not-canonical",
+        [
+            "general protection",
+            "data abort: read of 0x123456789abcdef0, translation fault level 0",
+        ],
+        "p kernel::scenario::access::not_canonical",
+    );
+}
+
+const UNDEFINED: [&str; 2] = ["invalid opcode", "undefined instruction"];
+
+#[test]
+fn undefined() {
+    complete(
+        "undefined",
+        UNDEFINED,
+        "p kernel::scenario::instructions::undefined",
+    );
+}
+
+/// A call or a jump to where no code is: its frame has no name, and its caller is where the call left it.
+#[track_caller]
+fn no_code(
+    scenario: &'static str,
+    words: [&'static str; 2],
+    trace: &'static str,
+    end: &'static str,
+) {
+    Expected {
+        scenario,
+        words,
+        trace: [trace; 2],
+        end: [end; 2],
+    }
+    .check();
+}
+
+#[test]
+fn null_call() {
+    no_code(
+        "null-call",
+        [
+            "page fault: execution of 0x0000000000000000, not mapped",
+            "instruction abort: execution of 0x0000000000000000, translation fault level 0",
+        ],
+        "p -
+         l kernel::scenario::access::null_call",
+        "outermost function reached, from frame 1 on by link register (the program counter is null), ",
+    );
+}
+
+#[test]
+fn wild_jump() {
+    no_code(
+        "wild-jump",
+        [
+            "page fault: execution of 0x00000000dead0000, not mapped",
+            "instruction abort: execution of 0x00000000dead0000, translation fault level 0",
+        ],
+        "p -
+         l kernel::scenario::access::wild_jump",
+        "outermost function reached, from frame 1 on by link register (the program counter 0x00000000dead0000 is not in \
+         any code), ",
+    );
+}
+
+#[test]
+fn call_data() {
+    no_code(
+        "call-data",
+        [
+            "page fault: execution of 0xffffffff80",
+            "instruction abort: execution of 0xffff0000402",
+        ],
+        "p -
+         l kernel::scenario::access::call_data",
+        "outermost function reached, from frame 1 on by link register (the program counter 0xffff",
+    );
+}
+
+#[test]
+fn at_the_first_instruction() {
+    complete(
+        "first-instruction",
+        UNDEFINED,
+        "p bad_first
+         r kernel::scenario::places::first_instruction",
+    );
+}
+
+#[test]
+fn before_the_prologue() {
+    complete(
+        "leaf",
+        UNDEFINED,
+        "p bad_leaf
+         r kernel::scenario::places::leaf",
+    );
+}
+
+#[test]
+fn in_a_prologue() {
+    complete(
+        "prologue",
+        UNDEFINED,
+        "p bad_prologue
+         r kernel::scenario::places::prologue",
+    );
+}
+
+#[test]
+fn in_an_epilogue() {
+    complete(
+        "epilogue",
+        UNDEFINED,
+        "p bad_epilogue
+         r kernel::scenario::places::epilogue",
+    );
+}
+
+/// The function that ended with a jump has no frame any more.
+#[test]
+fn after_a_tail_call() {
+    complete(
+        "tail-call",
+        UNDEFINED,
+        "p bad_first
+         r kernel::scenario::places::tail_call",
+    );
+}
+
+#[test]
+fn below_assembly_with_rules() {
+    complete(
+        "asm-with-rules",
+        UNDEFINED,
+        "p kernel::scenario::places::fail
+         r with_rules
+         r kernel::scenario::places::asm_with_rules",
+    );
+}
+
+/// On AArch64 a frame record tells the caller, but not its stack pointer, which the caller's rules count from.
+#[test]
+fn below_assembly_without_rules() {
+    Expected {
+        scenario: "asm-without-rules",
+        words: UNDEFINED,
+        trace: [
+            "p kernel::scenario::places::fail
+             r without_rules
+             f kernel::scenario::places::asm_without_rules",
+            "p kernel::scenario::places::fail
+             r without_rules
+             f kernel::scenario::places::asm_without_rules
+             ...",
+        ],
+        end: [
+            "outermost function reached, from frame 2 on by frame pointer (no row for 0xffffffff80",
+            "incomplete: a rule needs the stack pointer, which is not known here, from frame 2 on by frame pointer (no \
+             row for 0xffff0000402",
+        ],
+    }
+    .check();
+}
+
+#[test]
+fn an_overwritten_return_address() {
+    no_code(
+        "damaged-return-address",
+        UNDEFINED,
+        "p bad_first
+         r bad_return_address
+         ...",
+        "incomplete: the return address 0x4141414141414141 is not in any code, from frame 2 on by scanning, ",
+    );
+}
+
+#[test]
+fn an_overwritten_frame_pointer() {
+    no_code(
+        "damaged-frame-pointer",
+        UNDEFINED,
+        "p bad_first
+         r bad_frame_pointer
+         ...",
+        "incomplete: the stack word at 0x4242424242424248 is out of bounds, from frame 2 on by scanning, ",
+    );
+}
+
+/// x86_64 pushes on the stack at hand, so that this is a double fault.
+#[test]
+fn a_stray_stack_pointer() {
+    Expected {
+        scenario: "stray-stack-pointer",
+        words: [
+            "double fault, last page fault at 0x0000000043434338",
+            "undefined instruction",
+        ],
+        trace: [
+            "p bad_stack_pointer
+             f kernel::scenario::places::stray_stack_pointer",
+            "p bad_stack_pointer
+             f kernel::scenario::places::stray_stack_pointer
+             ...",
+        ],
+        end: [
+            "outermost function reached, from frame 1 on by frame pointer (the stack pointer 0x0000000043434340 is \
+             outside every stack), ",
+            "incomplete: a rule needs the stack pointer, which is not known here, from frame 1 on by frame pointer (the \
+             stack pointer 0x0000000043434340 is outside every stack), ",
+        ],
+    }
+    .check();
+}
+
+/// Trap code, called by nobody, is between the handler and what it interrupted.
+#[test]
+fn an_exception_in_a_handler() {
+    let trace = |arch: &str, words: &str| -> &'static str {
+        format!(
+            "p kernel::scenario::nested::handler
+             r~ kernel::scenario::nested::exception_in_handler::{{closure#0}}
+             r~ <kernel::scenario::nested::exception_in_handler::{{closure#0}} as core::ops::function::FnOnce>::call_once
+             r~ kernel::breakpoint::hit
+             r~ kernel::arch::{arch}::trap::exception
+             r trap_entry
+             -- {words}, stack boot
+             p kernel::scenario::nested::exception_in_handler"
+        )
+        .leak()
+    };
+    Expected {
+        scenario: "exception-in-handler",
+        words: [
+            "page fault: read of 0x0000000000000000, not mapped",
+            "data abort: read of 0x0000000000000000, translation fault level 0",
+        ],
+        trace: [
+            trace("x86_64", "breakpoint"),
+            trace("aarch64", "breakpoint 0x1"),
+        ],
+        end: COMPLETE,
+    }
+    .check();
+}
+
+/// A stack that a recursion has filled: its two ends, and how many frames are between them.
+#[track_caller]
+fn check_ends(report: &Report) {
+    let (at, left_out) = &report.words[0];
+    assert_eq!(*at, 256, "in:\n{}", report.text);
+    let left_out: usize = left_out
+        .strip_suffix(" frames left out")
+        .and_then(|count| count.parse().ok())
+        .unwrap_or_else(|| panic!("no count in:\n{}", report.text));
+    let all = report.frames.len() + left_out;
+    assert_eq!(
+        report.end,
+        format!("end of backtrace: complete, {all} frames")
+    );
+}
+
+#[test]
+fn a_recursion_that_fills_the_stack() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "stack-overflow").expect(101);
+        let report = Report::find(&ran.serial);
+        assert!(
+            report.panicked.ends_with(", guard page of stack boot"),
+            "{kernel:?}: {}",
+            report.panicked
+        );
+        check_ends(&report);
+        assert_eq!(report.frames[0].letter, 'p');
+        let trace = "r+ kernel::scenario::overflow::descend
+                     r kernel::scenario::overflow::recursion";
+        trace::expect(kernel, &without_innermost(report), trace, "complete, ");
+    }
+}
+
+/// Where a recursion fails is by chance: in the function itself, or in one that it calls.
+fn without_innermost(mut report: Report) -> Report {
+    let is_recursion = |name: &Option<String>| {
+        name.as_deref()
+            .is_some_and(|name| name.ends_with("::descend"))
+    };
+    let innermost = report
+        .frames
+        .iter()
+        .position(|frame| is_recursion(&frame.name));
+    let innermost = innermost.unwrap_or_else(|| panic!("no recursion in:\n{}", report.text));
+    assert!(innermost < 3, "in:\n{}", report.text);
+    report.frames.drain(..innermost);
+    // An exact frame among the return addresses.
+    report.frames[0].letter = 'r';
+    for (before, _) in &mut report.words {
+        *before -= innermost;
+    }
+    report
+}
+
+#[test]
+fn a_frame_that_is_bigger_than_the_stack() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "huge-frame").expect(101);
+        let report = Report::find(&ran.serial);
+        assert!(
+            report.panicked.ends_with(", guard page of stack boot"),
+            "{kernel:?}: {}",
+            report.panicked
+        );
+        let trace = "p kernel::scenario::overflow::huge
+                     r kernel::scenario::overflow::huge_frame";
+        trace::expect(kernel, &report, trace, "complete, ");
+    }
+}
+
+/// The handler of a breakpoint fills the stack it runs on; the report comes from a third.
+#[test]
+fn an_exception_with_no_room_for_it() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "double-fault").expect(101);
+        let report = Report::find(&ran.serial);
+        let (words, stack, boundary, arch) = match kernel.arch {
+            Arch::X86_64 => (
+                "double fault, last page fault at ",
+                "boot",
+                "breakpoint",
+                "x86_64",
+            ),
+            Arch::Aarch64 => (
+                "no room on the stack of exceptions: data abort: write to ",
+                "exception",
+                "breakpoint 0x1",
+                "aarch64",
+            ),
+        };
+        assert!(report.panicked.contains(words), "{}", report.panicked);
+        let guard = format!(", guard page of stack {stack}");
+        assert!(report.panicked.ends_with(&guard), "{}", report.panicked);
+        check_ends(&report);
+        let handler = "kernel::scenario::nested::no_stack_for_handler";
+        let trace = format!(
+            "r+ kernel::scenario::nested::descend
+             r~ {handler}::{{closure#0}}
+             r~ <{handler}::{{closure#0}} as core::ops::function::FnOnce>::call_once
+             r~ kernel::breakpoint::hit
+             r~ kernel::arch::{arch}::trap::exception
+             r trap_entry
+             -- {boundary}, stack boot
+             p {handler}"
+        );
+        trace::expect(kernel, &without_innermost(report), &trace, "complete, ");
+    }
+}
+
+#[test]
+fn a_division_by_zero() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "divide").expect(101);
+        let report = Report::find(&ran.serial);
+        let (words, trace) = match kernel.arch {
+            Arch::X86_64 => (": divide error", "p kernel::scenario::instructions::divide"),
+            // No exception: a panic.
+            Arch::Aarch64 => (
+                ": attempt to divide by zero",
+                "p __rustc::rust_begin_unwind
+                 r core::panicking::panic_fmt
+                 r core::panicking::panic_const::panic_const_div_by_zero
+                 r kernel::scenario::instructions::divide",
+            ),
+        };
+        assert!(report.panicked.ends_with(words), "{}", report.panicked);
+        trace::expect(kernel, &report, trace, "complete, ");
+    }
+}
+
+/// It is reported like the others, and then the program goes on as if nothing had been.
+#[test]
+fn a_breakpoint_returns() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "breakpoint").expect(0);
+        let report = Report::find(&ran.serial);
+        assert!(
+            report.panicked.starts_with("breakpoint on cpu 0 at 0xffff"),
+            "{}",
+            report.panicked
+        );
+        let trace = "p kernel::scenario::instructions::breakpoint";
+        trace::expect(kernel, &report, trace, "complete, ");
+        let last = report.text.lines().last();
+        assert_eq!(last, Some("went on after the breakpoint, with 0x5eed"));
+    }
+}
+
+/// The bytes around the program counter, with those of the failing instruction marked.
+#[test]
+fn the_code_is_shown() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "undefined").expect(101);
+        let marked = match kernel.arch {
+            Arch::X86_64 => " <0f> 0b ",
+            Arch::Aarch64 => " <00000000> ",
+        };
+        let text = ran.text();
+        let code = text.lines().find(|line| line.starts_with("code: "));
+        let code = code.unwrap_or_else(|| panic!("no code in:\n{text}"));
+        assert!(code.contains(marked), "{kernel:?}: {code}");
+    }
+}

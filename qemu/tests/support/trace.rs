@@ -1,0 +1,85 @@
+//! Expected traces, as text. A line each:
+//!
+//! ```text
+//! p NAME   a frame with this letter and name; "-" for one without name
+//! r~ NAME  a frame that an optimizing compiler may make part of its caller
+//! r+ NAME  one or more of them; those left out may be among them
+//! -- WORDS the line of words between frames, or how it begins
+//! ...      whatever a scan finds
+//! ```
+
+use qemu::build::{Kernel, Profile};
+
+use super::report::{Frame, Report};
+
+/// Below every scenario.
+const KERNEL: &str = "
+    r~ kernel::scenario::run
+    r~ kernel::kernel_main
+    r kernel_entry
+";
+
+/// Fails unless the report has exactly this trace, with the kernel's own functions below it, and this end.
+#[track_caller]
+pub fn expect(kernel: Kernel, report: &Report, trace: &str, end: &str) {
+    let whole = if trace.contains("...") {
+        trace.to_owned()
+    } else {
+        format!("{trace}{KERNEL}")
+    };
+    if let Err(why) = compare(kernel.profile, report, &whole) {
+        panic!("{kernel:?}: {why} in:\n{}", report.text);
+    }
+    let prefix = format!("end of backtrace: {end}");
+    assert!(
+        report.end.starts_with(&prefix),
+        "{kernel:?}: no {prefix:?} in:\n{}",
+        report.text
+    );
+}
+
+fn compare(profile: Profile, report: &Report, trace: &str) -> Result<(), String> {
+    let mut frames = report.frames.iter().enumerate().peekable();
+    let mut words = report
+        .words
+        .iter()
+        .filter(|(_, words)| !words.ends_with(" frames left out"));
+    for line in trace.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if line == "..." {
+            return match frames.find(|(_, frame)| frame.letter != '?') {
+                None => Ok(()),
+                Some((_, frame)) => Err(format!("{frame:x?} was not found by scanning")),
+            };
+        }
+        let (how, what) = line.split_once(' ').expect("two words");
+        if how == "--" {
+            let number = frames.peek().map(|(number, _)| *number);
+            match words.next() {
+                Some((before, found)) if Some(*before) == number && found.starts_with(what) => {}
+                other => return Err(format!("{line:?} is not before {number:?}, but {other:?}")),
+            }
+            continue;
+        }
+        let mut how = how.chars();
+        let letter = how.next().expect("a letter");
+        let count = how.next();
+        let fits =
+            |frame: &Frame| frame.letter == letter && frame.name.as_deref().unwrap_or("-") == what;
+        let mut found = 0;
+        while (found == 0 || count == Some('+'))
+            && frames.next_if(|(_, frame)| fits(frame)).is_some()
+        {
+            found += 1;
+        }
+        if found == 0 && !(count == Some('~') && profile == Profile::Release) {
+            return Err(format!(
+                "{line:?} is not where it should be, but {:x?}",
+                frames.peek()
+            ));
+        }
+    }
+    match (frames.next(), words.next()) {
+        (None, None) => Ok(()),
+        (frame, words) => Err(format!("unexpected: {frame:x?} {words:?}")),
+    }
+}
