@@ -2,8 +2,6 @@
 
 use std::hint::black_box;
 
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput};
 use unwind::sframe::Rule;
 
 use crate::common::check;
@@ -11,103 +9,96 @@ use crate::common::peers::{dwarf, framehop, sframe, simple_frame};
 use crate::common::program::Program;
 use crate::common::shape::{Row, Rules, Shape};
 use crate::common::tables::Tables;
+use crate::measure::Peer;
+use crate::table::Table;
 
-/// Addresses asked for in one go. Far more than framehop's cache holds.
-const RANDOM: usize = 20_000;
+/// Addresses asked for, before it starts over. Far more than framehop's cache holds.
+const ADDRESSES: usize = 20_000;
+/// Addresses asked for in one run.
+const RUN: usize = 1_000;
 /// Hot addresses: these many, in random order.
-pub const HOT: usize = 200;
+const HOT: usize = 200;
+/// Rows of a long function.
+const LONG: u32 = 5_000;
 
-pub fn measure(criterion: &mut Criterion, size: &str, program: &Program, tables: &Tables) {
-    let random = program.addresses(RANDOM);
+pub fn groups(size: &str) -> [String; 2] {
+    [format!("random-{size}"), format!("hot-{size}")]
+}
+
+pub fn measure(table: &mut Table, size: &str, program: &Program, tables: &Tables) {
+    let random = program.addresses(ADDRESSES);
     check::look_ups(program, tables, &random);
-    let hot = program.hot_addresses(HOT, RANDOM);
-    group(
-        criterion,
-        &format!("random-{size}"),
-        program,
-        tables,
-        &random,
-    );
-    group(criterion, &format!("hot-{size}"), program, tables, &hot);
+    let hot = program.hot_addresses(HOT, ADDRESSES);
+    let [random_group, hot_group] = groups(size);
+    group(table, &random_group, program, tables, &random);
+    group(table, &hot_group, program, tables, &hot);
 }
 
-/// A function of 5000 rows among a thousand others.
-pub fn measure_long(criterion: &mut Criterion) {
-    let row = |index: u32| Row {
-        offset: index * 8,
-        rules: Some(Rules {
-            from_fp: false,
-            cfa: if index.is_multiple_of(2) { 64 } else { 72 },
-            fp: None,
-        }),
-    };
-    let rows: Vec<Row> = core::iter::once(Row {
-        offset: 0,
-        rules: Some(Rules {
-            from_fp: false,
-            cfa: 8,
-            fp: None,
-        }),
-    })
-    .chain((1..5000).map(row))
-    .collect();
-    let shape: &Shape = Box::leak(Box::new(Shape::new(5000 * 8, rows)));
-    let program = Program::of(core::iter::once((shape, 0)));
-    let tables = Tables::new(&program);
-    let addresses = program.addresses(1000);
-    group(criterion, "long", &program, &tables, &addresses);
-}
-
-fn group(
-    criterion: &mut Criterion,
-    name: &str,
-    program: &Program,
-    tables: &Tables,
-    addresses: &[u64],
-) {
-    let mut group = criterion.benchmark_group(name);
-    group.throughput(Throughput::Elements(addresses.len() as u64));
-
-    let peer = sframe::Peer::new(tables);
-    chain(&mut group, "unwind", addresses, |pc| {
-        let row = black_box(peer.row(pc)).expect("checked before");
-        match row.cfa {
-            Rule::Value { offset, .. } => offset as u64,
-            _ => 0,
+/// One function of many rows.
+pub fn measure_long(table: &mut Table) {
+    let row = |index: u32| {
+        let cfa = match index {
+            0 => 8,
+            _ if index.is_multiple_of(2) => 64,
+            _ => 72,
+        };
+        Row {
+            offset: index * 8,
+            rules: Some(Rules {
+                from_fp: false,
+                cfa,
+                fp: None,
+            }),
         }
-    });
-    let mut peer = framehop::Peer::new(program, tables);
-    chain(&mut group, "framehop", addresses, |pc| {
-        let caller = peer.step((pc, 0x10_0000, 0x20_0000), check::read);
-        black_box(caller).map_or(0, |(_, sp, _)| sp)
-    });
-    let mut peer = dwarf::Peer::new(tables);
-    chain(&mut group, "gimli", addresses, |pc| {
-        let row = black_box(peer.row(pc)).expect("checked before");
-        row.end_address()
-    });
-    let peer = simple_frame::Peer::new(tables);
-    chain(&mut group, "simple-frame-rs", addresses, |pc| {
-        let row = peer.row(pc).expect("checked before");
-        black_box(peer.rules(&row)).map_or(0, |rules| rules.cfa as u64)
-    });
-    group.finish();
+    };
+    let shape = Shape::new(LONG * 8, (0..LONG).map(row).collect());
+    let program = Program::of([(&*Box::leak(Box::new(shape)), 0)].into_iter());
+    let tables = Tables::new(&program);
+    group(table, "long", &program, &tables, &program.addresses(RUN));
 }
 
-/// Measures `look_up` over all addresses, one after the other: each address is computed with the answer before.
-fn chain(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    peer: &str,
-    addresses: &[u64],
-    mut look_up: impl FnMut(u64) -> u64,
-) {
+fn group(table: &mut Table, name: &str, program: &Program, tables: &Tables, addresses: &[u64]) {
+    let ours = sframe::Peer::new(tables);
+    let mut framehop = framehop::Peer::new(program, tables);
+    let mut gimli = dwarf::Peer::new(tables);
+    let simple = simple_frame::Peer::new(tables);
+    let peers = [
+        chain("unwind", addresses, |pc| {
+            let row = black_box(ours.row(pc)).expect("checked before");
+            match row.cfa {
+                Rule::Value { offset, .. } => offset as u64,
+                _ => 0,
+            }
+        }),
+        chain("framehop", addresses, |pc| {
+            let caller = framehop.step((pc, 0x10_0000, 0x20_0000), check::read);
+            black_box(caller).map_or(0, |(_, sp, _)| sp)
+        }),
+        chain("gimli", addresses, |pc| {
+            let row = black_box(gimli.row(pc)).expect("checked before");
+            row.end_address()
+        }),
+        chain("simple-frame-rs", addresses, |pc| {
+            let row = simple.row(pc).expect("checked before");
+            black_box(simple.rules(&row)).map_or(0, |rules| rules.cfa as u64)
+        }),
+    ];
+    table.measure(name, RUN, peers);
+}
+
+/// A peer that looks up the addresses, as many a run as there are to be, one after the other: each address is computed
+/// with the answer before, as it is in a walk. What is measured is how long one takes, not how many overlap.
+fn chain<'a>(
+    name: &'static str,
+    addresses: &'a [u64],
+    mut look_up: impl FnMut(u64) -> u64 + 'a,
+) -> Peer<'a> {
     // Nothing of an answer is let through; the processor does not know.
     let mask = black_box(0);
-    group.bench_function(peer, |bencher| {
-        bencher.iter(|| {
-            addresses
-                .iter()
-                .fold(0, |answer, pc| look_up(pc + (answer & mask)))
-        })
-    });
+    Peer::new(name, move |number| {
+        let runs = addresses.len() / RUN;
+        let from = number % runs * RUN;
+        let asked = addresses[from..from + RUN].iter();
+        black_box(asked.fold(0, |answer, pc| look_up(pc + (answer & mask))));
+    })
 }
