@@ -53,10 +53,12 @@ fn names(data: &[u8]) -> Vec<String> {
     let code = image.section(".text").unwrap().unwrap();
     let mut names: Vec<String> = Vec::new();
     for offset in 0..code.data.len() as u64 {
-        if let Some(symbol) = table.function_at(code.address + offset)
-            && names.last().is_none_or(|last| last != symbol.name)
-        {
-            names.push(symbol.name.to_owned());
+        let Some(answer) = table.resolve(code.address + offset) else {
+            continue;
+        };
+        let function = answer.frames().next_back().unwrap();
+        if names.last().is_none_or(|last| function.name != **last) {
+            names.push(function.name.to_string());
         }
     }
     names

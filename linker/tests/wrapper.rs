@@ -91,7 +91,7 @@ fn a_fragment_before_code_is_refused() {
     let output = link(&folder, &script, &[&object]);
     assert!(
         stderr(&output).contains(
-            "sframe-link: error: image: _start is at 0xffffffff80100000 without tables and at 0xffffffff801000"
+            "sframe-link: error: image: _start is at 0xffffffff80100000 without tables and at 0xffffffff8010"
         ),
         "{}",
         stderr(&output)

@@ -2,12 +2,18 @@
 //! only grows at the end of a line.
 //!
 //! ```text
-//! frame   = number ": " address " " letter [ " " name "+" offset "/" size ]
+//! frame   = number ": " address " " letter [ " " name "+" offset "/" size [ place ] { newline inlined } ]
+//! inlined = "        inlined into " name [ place ]
+//! place   = " at " file ":" line
 //! number  = at least four characters, right-aligned, decimal, from 0
 //! address = "0x" 16 hexadecimal digits
 //! letter  = "p" exact | "r" return address | "f" by frame pointer | "l" by link register | "?" found by scanning
 //! offset, size = "0x" hexadecimal digits, bytes; the offset is that of the address, also where the name is that of
-//!                the call before it
+//!                the call before it; both are of the function that has code of its own: the last one named for a frame
+//! name, file, line = of a return address, those of the call before it. The first name is that of the innermost function
+//!                that the code belongs to, the names after it those of the functions it is inlined into, each with the
+//!                place of the call. Where the table does not know what is inlined, the function that has code of its own
+//!                is the only one named, with the place in it, if that is known
 //! trap    = "   ----- " words " -----", before the frame that was interrupted
 //! left    = "   ----- " count " frames left out -----", where they would be
 //! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames"
@@ -111,7 +117,7 @@ impl<R: Registers, M: Memory + Clone> Display for Backtrace<'_, R, M> {
     }
 }
 
-/// Writes a frame's line, without the line's end.
+/// Writes a frame's line, and the lines of the functions that it is inlined into, without the last line's end.
 ///
 /// # Errors
 /// Those of `out`.
@@ -126,15 +132,31 @@ pub fn write_frame(
     text::hex(out, frame.pc, 16)?;
     out.write_str(" ")?;
     out.write_char(frame.letter())?;
-    let Some(symbol) = symbols.and_then(|symbols| symbols.function_at(frame.lookup_pc())) else {
+    let Some(answer) = symbols.and_then(|symbols| symbols.resolve(frame.lookup_pc())) else {
         return Ok(());
     };
-    out.write_str(" ")?;
-    out.write_str(symbol.name)?;
-    out.write_str("+")?;
-    text::hex(out, frame.pc.wrapping_sub(symbol.start), 1)?;
-    out.write_str("/")?;
-    text::hex(out, u64::from(symbol.size), 1)
+    let mut innermost = true;
+    for source in answer.frames() {
+        if innermost {
+            out.write_str(" ")?;
+            source.name.write(out)?;
+            out.write_str("+")?;
+            text::hex(out, frame.pc.wrapping_sub(answer.start), 1)?;
+            out.write_str("/")?;
+            text::hex(out, answer.size, 1)?;
+        } else {
+            out.write_str("\n        inlined into ")?;
+            source.name.write(out)?;
+        }
+        if let Some((file, line)) = source.place() {
+            out.write_str(" at ")?;
+            file.write(out)?;
+            out.write_str(":")?;
+            text::decimal(out, u64::from(line))?;
+        }
+        innermost = false;
+    }
+    Ok(())
 }
 
 /// Writes the line that ends a report, with the line's end.

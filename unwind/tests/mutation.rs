@@ -5,6 +5,7 @@
 //! extreme values, truncation, and blocks copied elsewhere.
 
 mod exercise;
+mod golden;
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -200,57 +201,21 @@ fn sound_sections_over_damaged_stacks() {
 
 #[test]
 fn damaged_symbol_tables() {
-    let sound = symbol_table();
-    exercise::symbols(&sound, 0x1000, 0x1010);
-    assert!(unwind::symbols::SymbolTable::parse(&sound, 0x1000).is_ok());
+    let address = 0x40_0000;
+    let tables = golden::tables();
     on_seeds(200_000, |seed| {
+        let index = usize::try_from(seed).expect("64 bits") % tables.len();
+        let table = &tables[index];
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let mut bytes = sound.clone();
+        let mut bytes = table.bytes.clone();
         mutate(&mut bytes, &mut random);
-        // Half of them with a checksum that is right, so that the parts behind it see damage too.
-        if seed & 1 == 0 {
+        // Most of them with a checksum that is right, so that the parts behind it see damage too.
+        if !seed.is_multiple_of(8) {
             exercise::with_checksum(&mut bytes);
         }
-        exercise::symbols(&bytes, 0x1000, 0x1000 + random.next() % 0x200);
+        for _ in 0..4 {
+            let (pc, _) = &table.answers[random.below(table.answers.len())];
+            exercise::symbols(&bytes, address, pc.wrapping_add(address));
+        }
     });
-}
-
-/// A symbol table of eight functions.
-fn symbol_table() -> Vec<u8> {
-    use unwind::symbols::format;
-    let mut functions = Vec::new();
-    let mut names = Vec::new();
-    for index in 0..8_u32 {
-        for word in [index * 0x20, 0x18, names.len() as u32] {
-            functions.extend(word.to_le_bytes());
-        }
-        let name = format!("kernel::module::function_{index}");
-        names.extend((name.len() as u16).to_le_bytes());
-        names.extend(name.as_bytes());
-    }
-    let parts = [
-        (format::TAG_FUNCTIONS, functions),
-        (format::TAG_NAMES, names),
-    ];
-    let mut blob = format::MAGIC.to_vec();
-    blob.extend(format::MAJOR.to_le_bytes());
-    blob.extend(format::MINOR.to_le_bytes());
-    blob.extend([0; 8]);
-    blob.extend((parts.len() as u32).to_le_bytes());
-    blob.extend(0_u64.to_le_bytes());
-    blob.resize(format::HEADER_SIZE, 0);
-    let mut at = blob.len() + parts.len() * format::ENTRY_SIZE;
-    for (tag, part) in &parts {
-        for word in [*tag, at as u32, part.len() as u32] {
-            blob.extend(word.to_le_bytes());
-        }
-        at += part.len();
-    }
-    for (_, part) in &parts {
-        blob.extend(part);
-    }
-    let length = (blob.len() as u32).to_le_bytes();
-    blob[12..16].copy_from_slice(&length);
-    exercise::with_checksum(&mut blob);
-    blob
 }

@@ -17,7 +17,12 @@ and in the linker script, after every section that holds code:
 Every argument goes to rust-lld (--help and --version too), except
 
     --sframe=v3|none               make .sframe; v3 unless said otherwise
-    --symbols=names|none           make .symbols; names unless said otherwise
+    --symbols=LEVEL                make .symbols; calls unless said otherwise:
+                                     names  names of functions
+                                     lines  and, for any address, the line of the outermost frame
+                                     calls  and, for return addresses, all inlined functions with their lines
+                                     all    names, and all inlined functions with their lines for any address
+                                     none   no .symbols
     --symbol-names=short|full      without or with generic arguments; short unless said otherwise
     --sframe-stats[=FILE]          write what was made, and what was left out and why, to FILE or standard error
     --sframe-script                print tables.ld and stop

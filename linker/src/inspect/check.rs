@@ -1,25 +1,32 @@
-//! `sframe check`: `.sframe` against `.eh_frame`.
+//! `sframe check`: `.sframe` against `.eh_frame`, `.symbols` against debug information.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
+use object::Object;
 
 use super::Subject;
 use crate::cfi::Frames;
 use crate::function::LeftOut;
 use crate::image::Image;
 use crate::sframe::{Comparison, compare};
+use crate::symbols::{self, Code, Names, Symbols};
 
 /// What a check found.
 #[derive(Debug)]
 pub struct Check {
-    /// The comparison.
+    /// The comparison of `.sframe`.
     pub comparison: Comparison,
+    /// The comparison of `.symbols`, if there is one that can be read.
+    pub symbols: Option<symbols::Comparison>,
+    /// Lines could not be compared, as there is no debug information.
+    pub without_lines: bool,
     /// Functions that `.sframe` cannot describe, and need not.
     pub left_out: Vec<LeftOut>,
 }
 
-/// Compares a file's `.sframe` with its `.eh_frame`, at both ends of every row.
+/// Compares a file's `.sframe` with its `.eh_frame`, at both ends of every row, and the answers of its `.symbols` with
+/// debug information, at every instruction.
 ///
 /// # Errors
 /// The file has not both, or they cannot be read.
@@ -29,8 +36,26 @@ pub fn check(data: &[u8]) -> Result<Check> {
     let mut frames = Frames::of(&image)?;
     // What the format cannot hold is not missing.
     let _ = crate::sframe::Table::new(image.architecture, &mut frames);
+    let mut without_lines = false;
+    let symbols = match subject.symbols() {
+        // A stripped image has nothing to compare with.
+        Some(table) if image.file.symbols().next().is_some() => {
+            let names = if table.has_full_names() {
+                Names::Full
+            } else {
+                Names::Short
+            };
+            let with_lines = table.level() != unwind::symbols::format::LEVEL_NAMES;
+            let code = Code::of(&image.file, &Symbols::of(&image.file), names, with_lines)?;
+            without_lines = with_lines && !code.has_lines;
+            (!without_lines).then(|| symbols::compare(table, &code))
+        }
+        _ => None,
+    };
     Ok(Check {
         comparison: compare(&subject.tables, &frames.functions),
+        symbols,
+        without_lines,
         left_out: frames.left_out,
     })
 }
@@ -39,7 +64,9 @@ impl Check {
     /// Whether the tables say what they should.
     #[must_use]
     pub fn is_ok(&self) -> bool {
+        let symbols = self.symbols.as_ref();
         self.comparison.differences.is_empty()
+            && symbols.is_none_or(|symbols| symbols.differences.is_empty())
     }
 
     /// Writes what was compared, and every difference.
@@ -65,6 +92,23 @@ impl Check {
             comparison.rows,
             comparison.addresses,
             comparison.differences.len(),
+        )?;
+        if self.without_lines {
+            writeln!(out, ".symbols not compared: no debug information")?;
+        }
+        let Some(symbols) = &self.symbols else {
+            return Ok(());
+        };
+        for difference in &symbols.differences {
+            writeln!(out, "{difference}")?;
+        }
+        writeln!(
+            out,
+            "{} answers of .symbols compared, {} of them with all frames, {} with the outermost line: {} differences",
+            symbols.answers,
+            symbols.exact,
+            symbols.outer,
+            symbols.differences.len(),
         )
     }
 }

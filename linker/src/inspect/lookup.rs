@@ -2,21 +2,38 @@
 
 use std::io::{self, Write};
 
+use unwind::symbols::SourceFrame;
+
 use super::Subject;
 use super::rule::texts;
 
-/// Writes a line for an address: its function, and the rules for it. Whether there was a function to name.
+/// Writes a line for an address: its function, as far as it is known file and line, and the rules for it; then a line
+/// for each function that it is inlined into. Whether there was a function to name.
 ///
 /// # Errors
 /// Those of the output.
 pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::Result<bool> {
     let name = subject.name_at(address);
     write!(out, "{address:#x}: ")?;
-    match &name {
-        Some((name, start, size)) => {
+    let mut inlined_into = Vec::new();
+    match (
+        &name,
+        subject.symbols().and_then(|table| table.resolve(address)),
+    ) {
+        (_, Some(answer)) => {
+            let offset = address.wrapping_sub(answer.start);
+            let mut frames = answer
+                .frames()
+                .map(|frame| (frame.name.to_string(), place(&frame)));
+            if let Some((name, place)) = frames.next() {
+                write!(out, "{name}+{offset:#x}/{:#x}{place}", answer.size)?;
+            }
+            inlined_into = frames.collect();
+        }
+        (Some((name, start, size)), None) => {
             write!(out, "{name}+{:#x}/{size:#x}", address.wrapping_sub(*start))?;
         }
-        None => write!(out, "no name")?,
+        (None, None) => write!(out, "no name")?,
     }
     // Each section has its own header, and so its own fixed offsets.
     let found = subject
@@ -44,5 +61,13 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
         }
     }
     writeln!(out)?;
+    for (name, place) in inlined_into {
+        writeln!(out, "        inlined into {name}{place}")?;
+    }
     Ok(name.is_some() || found.is_some())
+}
+
+fn place(frame: &SourceFrame<'_>) -> String {
+    let place = frame.place();
+    place.map_or_else(String::new, |(file, line)| format!(" at {file}:{line}"))
 }

@@ -36,7 +36,7 @@ pub struct Subject<'data> {
 /// Where names come from: what the image itself carries, otherwise its symbol table.
 #[derive(Debug)]
 enum NameSource<'data> {
-    Blob(SymbolTable<'data>),
+    Blob(Box<SymbolTable<'data>>),
     Symbols(Symbols),
 }
 
@@ -57,17 +57,31 @@ impl<'data> Subject<'data> {
         Ok(Self {
             section,
             tables,
-            names: blob.map_or_else(|| NameSource::Symbols(Symbols::of(&file)), NameSource::Blob),
+            names: blob.map_or_else(
+                || NameSource::Symbols(Symbols::of(&file)),
+                |table| NameSource::Blob(Box::new(table)),
+            ),
         })
+    }
+
+    /// The table of names that the image itself carries.
+    #[must_use]
+    pub const fn symbols(&self) -> Option<&SymbolTable<'data>> {
+        match &self.names {
+            NameSource::Blob(table) => Some(table),
+            NameSource::Symbols(_) => None,
+        }
     }
 
     /// The name of the function at an address, with its start and its size in bytes.
     #[must_use]
     pub fn name_at(&self, address: u64) -> Option<(String, u64, u64)> {
         match &self.names {
-            NameSource::Blob(table) => table
-                .function_at(address)
-                .map(|symbol| (symbol.name.to_owned(), symbol.start, symbol.size.into())),
+            NameSource::Blob(table) => {
+                let answer = table.resolve(address)?;
+                let function = answer.frames().next_back()?;
+                Some((function.name.to_string(), answer.start, answer.size))
+            }
             NameSource::Symbols(symbols) => symbols.at(address).map(|symbol| {
                 let name = Names::Short.name(&symbol.name);
                 (name, symbol.start, symbol.size)

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::response;
-use crate::symbols::Names;
+use crate::symbols::{Level, Names};
 
 /// What `sframe-link` was asked to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// `--sframe=v3` or `none`.
     pub sframe: bool,
-    /// `--symbols=names` or `none`.
-    pub symbols: bool,
+    /// `--symbols=names`, `lines`, `calls` or `all`; `None` for `none`.
+    pub symbols: Option<Level>,
     /// `--symbol-names=short` or `full`.
     pub names: Names,
     /// `--sframe-stats`.
@@ -26,7 +26,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             sframe: true,
-            symbols: true,
+            symbols: Some(Level::default()),
             names: Names::Short,
             stats: None,
         }
@@ -129,12 +129,12 @@ impl Options {
             ("--sframe", "none") => self.sframe = false,
             ("--sframe", "v2") => bail!("--sframe=v2 is not there yet: v3 or none"),
             ("--sframe", _) => bail!("--sframe={value}: v3 or none"),
-            ("--symbols", "names") => self.symbols = true,
-            ("--symbols", "none") => self.symbols = false,
-            ("--symbols", "lines" | "calls" | "all") => {
-                bail!("--symbols={value} is not there yet: names or none")
-            }
-            ("--symbols", _) => bail!("--symbols={value}: names or none"),
+            ("--symbols", "none") => self.symbols = None,
+            ("--symbols", "names") => self.symbols = Some(Level::Names),
+            ("--symbols", "lines") => self.symbols = Some(Level::Lines),
+            ("--symbols", "calls") => self.symbols = Some(Level::Calls),
+            ("--symbols", "all") => self.symbols = Some(Level::All),
+            ("--symbols", _) => bail!("--symbols={value}: names, lines, calls, all or none"),
             ("--symbol-names", "short") => self.names = Names::Short,
             ("--symbol-names", "full") => self.names = Names::Full,
             ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
@@ -163,6 +163,7 @@ mod tests {
             "--sframe=none",
             "a.o",
             "--symbol-names=full",
+            "--symbols=all",
             "--sframe-stats=x",
             "-o",
             "out",
@@ -175,7 +176,7 @@ mod tests {
             line.options,
             Options {
                 sframe: false,
-                symbols: true,
+                symbols: Some(Level::All),
                 names: Names::Full,
                 stats: Some(Stats::File("x".into())),
             }
@@ -218,8 +219,8 @@ mod tests {
             ("--sframe=v4", "--sframe=v4: v3 or none"),
             ("--sframe=v2", "--sframe=v2 is not there yet: v3 or none"),
             (
-                "--symbols=calls",
-                "--symbols=calls is not there yet: names or none",
+                "--symbols=call",
+                "--symbols=call: names, lines, calls, all or none",
             ),
             ("--symbol-names=long", "--symbol-names=long: short or full"),
             (

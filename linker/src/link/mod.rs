@@ -21,7 +21,7 @@ use anyhow::{Context, Result};
 
 pub use arguments::{CommandLine, Options, Stats};
 pub use lld::{LINKER_VARIABLE, Linker};
-pub use report::{left_out, stats, without_frames};
+pub use report::{fewer_levels, left_out, stats, without_frames};
 pub use tables::Tables;
 
 use crate::image::{Image, read_file};
@@ -30,8 +30,15 @@ use temporary::Temporary;
 /// The linker-script fragment that makes a place for the tables.
 pub const SCRIPT: &str = include_str!("../../scripts/tables.ld");
 
-/// Switches that take the symbols out, which the tables are made from: only the second link gets them.
-const STRIP: [&str; 3] = ["-s", "--strip-all", "-strip-all"];
+/// Switches that take out symbols or debug information, which the tables are made from: only the second link gets them.
+const STRIP: [&str; 6] = [
+    "-s",
+    "--strip-all",
+    "-strip-all",
+    "-S",
+    "--strip-debug",
+    "-strip-debug",
+];
 
 /// Links as the arguments (without the program's name) say, and adds tables to the image. The result is the linker's
 /// own exit status when there was no image to add them to.
@@ -41,7 +48,7 @@ const STRIP: [&str; 3] = ["-s", "--strip-all", "-strip-all"];
 pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
     let line = CommandLine::parse(arguments)?;
     let linker = Linker::find()?;
-    let wanted = line.options.sframe || line.options.symbols;
+    let wanted = line.options.sframe || line.options.symbols.is_some();
     if !line.makes_image || !wanted {
         let outcome = linker.run(&line.linker, line.long, &line.output)?;
         outcome.show(None);
@@ -100,6 +107,9 @@ fn tell(tables: &Tables, wanted: Option<&Stats>) -> Result<()> {
         Some(Stats::Stderr) => eprint!("{}", stats(tables)),
         Some(Stats::File(path)) => write_stats(path, tables)?,
         None => {}
+    }
+    if let Some(line) = fewer_levels(tables) {
+        eprintln!("sframe-link: warning: {line}");
     }
     // What is missing is said in any case, but not twice.
     if wanted != Some(&Stats::Stderr) {

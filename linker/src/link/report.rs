@@ -4,22 +4,26 @@ use super::tables::Tables;
 use crate::function::LeftOut;
 use crate::symbols::Symbol;
 
-/// A line for each function that cannot be unwound or named because its description does not fit the format.
+/// A line for each function that cannot be unwound because its description does not fit the format.
 #[must_use]
 pub fn left_out(tables: &Tables) -> Vec<String> {
-    let mut lines: Vec<String> = tables
-        .frames
-        .left_out
-        .iter()
-        .map(|left| left_out_line(tables, left))
-        .collect();
-    let unnamed = tables.blob.iter().flat_map(|blob| blob.left_out());
-    lines.extend(unnamed.map(|(start, name)| {
-        format!(
-            "left out of .symbols: {name} at {start:#x}: 4 GiB or more from the other functions"
-        )
-    }));
-    lines
+    let left_out = tables.frames.left_out.iter();
+    left_out.map(|left| left_out_line(tables, left)).collect()
+}
+
+/// A line about a level that was asked for and cannot be had.
+#[must_use]
+pub fn fewer_levels(tables: &Tables) -> Option<String> {
+    let (wanted, made) = (tables.wanted?, tables.blob.as_ref()?.level());
+    if made == wanted {
+        return None;
+    }
+    let why = if tables.code.has_lines {
+        "which instructions are calls is not known for this architecture"
+    } else {
+        "there is no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
+    };
+    Some(format!("--symbols={made} instead of {wanted}: {why}"))
 }
 
 fn left_out_line(tables: &Tables, left: &LeftOut) -> String {
@@ -73,8 +77,10 @@ pub fn stats(tables: &Tables) -> String {
     }
     if let Some(blob) = &tables.blob {
         line(format!(
-            ".symbols: {} functions, {} bytes",
+            ".symbols: {}, {} functions, {} rows, {} bytes",
+            blob.level(),
             blob.function_count(),
+            blob.row_count(),
             blob.size(),
         ));
     }

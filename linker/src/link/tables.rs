@@ -14,7 +14,7 @@ use super::room::Room;
 use crate::cfi::Frames;
 use crate::image::{Image, read_file};
 use crate::sframe::{Table, compare};
-use crate::symbols::{Blob, Names, Symbols};
+use crate::symbols::{self, Blob, Code, Level, Names, Symbols};
 
 /// What was found in an image, and the tables that say it.
 #[derive(Debug)]
@@ -25,8 +25,12 @@ pub struct Tables {
     pub symbols: Symbols,
     /// `.sframe`, unless it is not wanted.
     pub table: Option<Table>,
+    /// What `.symbols` is made from.
+    pub code: Code,
     /// `.symbols`, unless it is not wanted.
     pub blob: Option<Blob>,
+    /// How much it was to say.
+    pub wanted: Option<Level>,
     /// How names are written.
     pub names: Names,
 }
@@ -45,12 +49,21 @@ impl Tables {
             None
         };
         let symbols = Symbols::of(&image.file);
-        let blob = options.symbols.then(|| Blob::new(&symbols, options.names));
+        let mut code = Code::default();
+        let blob = if let Some(level) = options.symbols {
+            let with_lines = level != Level::Names;
+            code = Code::of(&image.file, &symbols, options.names, with_lines)?;
+            Some(Blob::new(&code, level))
+        } else {
+            None
+        };
         Ok(Self {
             frames,
             symbols,
             table,
+            code,
             blob,
+            wanted: options.symbols,
             names: options.names,
         })
     }
@@ -147,29 +160,12 @@ impl Tables {
             let section = section.context("no .symbols in the image that was written")?;
             let table = SymbolTable::parse(section.data, section.address)
                 .context("the .symbols that was written")?;
-            self.check_names(&table)?;
-        }
-        Ok(())
-    }
-
-    /// Every name is found from its function's first and last byte.
-    fn check_names(&self, table: &SymbolTable<'_>) -> Result<()> {
-        let left_out = self.blob.as_ref().map_or(&[][..], Blob::left_out);
-        for (index, symbol) in self.symbols.0.iter().enumerate() {
-            if left_out.iter().any(|(start, _)| *start == symbol.start) {
-                continue;
-            }
-            // Where functions overlap, the later one answers.
-            let next = self.symbols.0.get(index + 1);
-            let end = symbol.start.saturating_add(symbol.size);
-            let end = next.map_or(end, |next| end.min(next.start));
-            let expected = self.names.name(&symbol.name);
-            for address in [symbol.start, end - 1] {
-                let found = table.function_at(address);
-                ensure!(
-                    found
-                        .is_some_and(|found| found.name == expected && found.start == symbol.start),
-                    "the .symbols that was written has {found:?} at {address:#x}, expected {expected}; please report this",
+            let comparison = symbols::compare(&table, &self.code);
+            if let Some(first) = comparison.differences.first() {
+                bail!(
+                    "the .symbols that was written differs from debug information at {} addresses, first {first}; \
+                     please report this",
+                    comparison.differences.len(),
                 );
             }
         }

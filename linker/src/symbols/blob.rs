@@ -4,112 +4,247 @@ use std::collections::HashMap;
 
 use unwind::symbols::format;
 
-use super::{Names, Symbols};
+use super::chunks::{self, Chunks, Header, Row, Writer, number};
+use super::code::Code;
+use super::lines::Frame;
+use super::records::{Path, Records, own_key};
+use super::repair::{Compressed, compress};
+use super::rows::{Rows, What, rows};
+use super::{Level, Names};
 
 /// A blob whose content is known but for addresses and build id. Its size depends on neither, so room for it can be
 /// laid out first.
 #[derive(Debug)]
 pub struct Blob {
-    /// The address that functions are relative to.
-    base: u64,
-    functions: Vec<u8>,
-    names: Vec<u8>,
-    /// Names of functions that lie too far from the others for the format, with their addresses.
-    left_out: Vec<(u64, String)>,
+    level: Level,
+    names: Names,
+    unit: u8,
+    ranges: Vec<Range>,
+    /// Tags and bytes of all parts but the ranges.
+    parts: Vec<(u32, Vec<u8>)>,
+    function_count: usize,
+    row_count: usize,
 }
 
-/// Bytes that functions may lie from the image base: their starts have 32 bits.
-const REACH: u64 = 1 << 32;
+/// Code that is addressed from one base.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    base: u64,
+    /// Units.
+    length: u32,
+    first_chunk: u32,
+}
+
+/// Code further than this, in bytes, from what comes before has a range of its own.
+const FAR: u64 = 1 << 24;
 
 impl Blob {
-    /// Encodes names.
+    /// Encodes what is known of an image's code, at a level or the next lower one that it has what it takes for.
     #[must_use]
-    pub fn new(symbols: &Symbols, names: Names) -> Self {
-        let base = image_base(symbols);
-        let mut blob = Self {
-            base,
-            functions: Vec::new(),
-            names: Vec::new(),
-            left_out: Vec::new(),
-        };
-        let mut known: HashMap<String, u32> = HashMap::new();
-        for symbol in &symbols.0 {
-            let name = names.name(&symbol.name);
-            let start = symbol.start.checked_sub(base).map(u32::try_from);
-            let (Some(Ok(start)), Ok(size)) = (start, u32::try_from(symbol.size)) else {
-                blob.left_out.push((symbol.start, name));
-                continue;
-            };
-            let name = match known.get(&name) {
-                Some(&at) => at,
-                None => {
-                    let at = blob.add_name(&name);
-                    known.insert(name, at);
-                    at
-                }
-            };
-            for field in [start, size, name] {
-                blob.functions.extend_from_slice(&field.to_le_bytes());
+    pub fn new(code: &Code, level: Level) -> Self {
+        let level = attainable(code, level);
+        let rows: Vec<Rows> = code
+            .pieces
+            .iter()
+            .map(|piece| rows(code, piece, level))
+            .collect();
+        let mut records = Records::new(code);
+        let own = own_records(code, &rows, &mut records);
+        let paths = Paths::new(code, &rows, &own, &mut records);
+        records.number(own.iter().copied());
+
+        let unit = unit(code);
+        let mut ranges: Vec<Range> = Vec::new();
+        let mut writer = Writer::new(&records);
+        let mut end = 0_u64;
+        for (piece, piece_rows) in code.pieces.iter().zip(&rows) {
+            let function = &code.functions[piece.function];
+            if ranges.is_empty() || piece.start.saturating_sub(end) > FAR {
+                let first_chunk = writer.chunk_count() as u32;
+                ranges.push(Range {
+                    base: function.start,
+                    length: 0,
+                    first_chunk,
+                });
+                writer.start_chunk(0);
             }
+            let range = ranges.last_mut().expect("one was added");
+            let units = |address: u64| {
+                u32::try_from((address - range.base) >> unit).expect("code without gaps is smaller")
+            };
+            end = end.max(function.start.saturating_add(function.size));
+            let header = Header {
+                function: units(function.start),
+                size: u32::try_from(function.size >> unit).expect("a function is smaller"),
+                record: records.numbers[own[piece.function]],
+                start: units(piece.start),
+            };
+            let piece_rows: Vec<Row<'_>> = piece_rows
+                .iter()
+                .map(|(end, what)| Row {
+                    end: units(*end),
+                    what: paths.what(own[piece.function], *what),
+                })
+                .collect();
+            writer.piece(header, &piece_rows);
+            range.length = units(end);
         }
+        let Chunks { starts, rows: text } = writer.finish();
+        let mut blob = Self {
+            level,
+            names: code.style,
+            unit,
+            ranges,
+            parts: Vec::new(),
+            function_count: code.functions.len(),
+            row_count: rows.iter().map(Vec::len).sum(),
+        };
+        blob.add_rows(&starts, &text);
+        blob.add_records(code, &records);
         blob
     }
 
-    fn add_name(&mut self, name: &str) -> u32 {
-        let at = u32::try_from(self.names.len()).expect("names of less than 4 GiB");
-        // Longer than any name that a compiler makes; cut where a character ends.
-        let mut length = name.len().min(usize::from(u16::MAX));
-        while !name.is_char_boundary(length) {
-            length -= 1;
+    fn add_rows(&mut self, starts: &[u32], rows: &[Vec<u8>]) {
+        let Compressed { grammar, codes } = compress(rows);
+        let mut chunks: Vec<u8> = starts
+            .iter()
+            .flat_map(|start| start.to_le_bytes())
+            .collect();
+        let mut offset = 0_u32;
+        for codes in &codes {
+            chunks.extend(offset.to_le_bytes());
+            offset += codes.len() as u32;
         }
-        self.names.extend_from_slice(&(length as u16).to_le_bytes());
-        self.names.extend_from_slice(&name.as_bytes()[..length]);
-        at
+        self.parts.extend([
+            (format::TAG_CHUNKS, chunks),
+            (format::TAG_ROWS, codes.concat()),
+            (format::TAG_ROW_GRAMMAR, grammar),
+        ]);
+    }
+
+    fn add_records(&mut self, code: &Code, records: &Records) {
+        let records_in_order = || records.order.iter().map(|index| &records.records[*index]);
+        let mut uses: HashMap<u32, u32> = HashMap::new();
+        for record in records_in_order().filter(|record| record.first_line != u32::MAX) {
+            *uses.entry(record.key.1).or_default() += 1;
+        }
+        let mut files: Vec<u32> = uses.keys().copied().collect();
+        files.sort_by_key(|file| (std::cmp::Reverse(uses[file]), *file));
+        let file_numbers: HashMap<u32, u32> = files.iter().copied().zip(1..).collect();
+
+        let names = records_in_order().map(|record| code.names.text(record.key.0).into());
+        let paths = files.iter().map(|file| code.files.text(*file).into());
+        let texts: Vec<Vec<u8>> = names.chain(paths).collect();
+        let Compressed { grammar, codes } = compress(&texts);
+        let (names, paths) = codes.split_at(records.order.len());
+
+        let mut record_list = List::default();
+        for (record, name) in records_in_order().zip(names) {
+            let mut bytes = Vec::new();
+            let has_lines = record.first_line != u32::MAX;
+            let file = if has_lines {
+                file_numbers[&record.key.1]
+            } else {
+                0
+            };
+            number(&mut bytes, file << 1 | u32::from(!record.edges.is_empty()));
+            if has_lines {
+                number(&mut bytes, record.first_line);
+            }
+            if !record.edges.is_empty() {
+                number(&mut bytes, record.edges.len() as u32);
+            }
+            for edge in &record.edges {
+                number(
+                    &mut bytes,
+                    match edge.line {
+                        None => format::LINE_REPLACES,
+                        Some(0) => format::LINE_UNKNOWN,
+                        Some(line) => line - record.first_line + format::LINE_UNKNOWN + 1,
+                    },
+                );
+                number(&mut bytes, records.numbers[edge.callee]);
+            }
+            bytes.extend(name);
+            record_list.push(&bytes);
+        }
+        let mut file_list = List::default();
+        paths.iter().for_each(|path| file_list.push(path));
+        self.parts.extend([
+            (format::TAG_RECORD_INDEX, record_list.index),
+            (format::TAG_RECORDS, record_list.entries),
+            (format::TAG_FILE_INDEX, file_list.index),
+            (format::TAG_FILES, file_list.entries),
+            (format::TAG_TEXT_GRAMMAR, grammar),
+        ]);
+    }
+
+    /// The level that was attained.
+    #[must_use]
+    pub const fn level(&self) -> Level {
+        self.level
     }
 
     /// Functions in the blob.
     #[must_use]
-    pub fn function_count(&self) -> usize {
-        self.functions.len() / format::FUNCTION_SIZE
+    pub const fn function_count(&self) -> usize {
+        self.function_count
     }
 
-    /// Addresses and names of functions that could not be entered, as they lie 4 GiB or more from the others.
+    /// Rows in the blob.
     #[must_use]
-    pub fn left_out(&self) -> &[(u64, String)] {
-        &self.left_out
+    pub const fn row_count(&self) -> usize {
+        self.row_count
     }
 
     /// Size of the blob, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        format::HEADER_SIZE + 2 * format::ENTRY_SIZE + self.functions.len() + self.names.len()
+        format::HEADER_SIZE
+            + (self.parts.len() + 1) * format::ENTRY_SIZE
+            + self.ranges.len() * format::RANGE_SIZE
+            + self.parts.iter().map(|(_, part)| part.len()).sum::<usize>()
+    }
+
+    /// Names and sizes in bytes of what a blob consists of.
+    pub fn parts(&self) -> impl Iterator<Item = (u32, usize)> {
+        self.parts.iter().map(|(tag, part)| (*tag, part.len()))
     }
 
     /// The blob's bytes when it lies at an address. A build id longer than the format's is cut.
     #[must_use]
     pub fn to_bytes(&self, address: u64, build_id: &[u8]) -> Vec<u8> {
         let build_id = &build_id[..build_id.len().min(format::BUILD_ID_MAX)];
-        let parts = [
-            (format::TAG_FUNCTIONS, &self.functions),
-            (format::TAG_NAMES, &self.names),
-        ];
+        let mut ranges = Vec::with_capacity(self.ranges.len() * format::RANGE_SIZE);
+        for range in &self.ranges {
+            ranges.extend(range.base.wrapping_sub(address).to_le_bytes());
+            ranges.extend(range.length.to_le_bytes());
+            ranges.extend(range.first_chunk.to_le_bytes());
+        }
+        let parts = || {
+            std::iter::once((format::TAG_RANGES, &ranges))
+                .chain(self.parts.iter().map(|(tag, part)| (*tag, part)))
+        };
         let size = self.size();
-        let mut checked = Vec::with_capacity(size);
         let number = |value: usize| u32::try_from(value).expect("a blob of less than 4 GiB");
-        checked.extend(number(parts.len()).to_le_bytes());
-        checked.extend(self.base.wrapping_sub(address).to_le_bytes());
-        // At most 20.
-        checked.push(build_id.len() as u8);
+        let mut checked = Vec::with_capacity(size);
+        checked.extend(number(parts().count()).to_le_bytes());
+        let flags = match self.names {
+            Names::Short => 0,
+            Names::Full => format::FLAG_FULL_NAMES,
+        };
+        // The build id has at most 20 bytes.
+        checked.extend([self.level.number(), self.unit, build_id.len() as u8, flags]);
         checked.extend_from_slice(build_id);
         checked.resize(format::HEADER_SIZE - format::CRC_FROM, 0);
-        let mut offset = format::HEADER_SIZE + parts.len() * format::ENTRY_SIZE;
-        for (tag, part) in parts {
+        let mut offset = format::HEADER_SIZE + parts().count() * format::ENTRY_SIZE;
+        for (tag, part) in parts() {
             for field in [tag, number(offset), number(part.len())] {
                 checked.extend(field.to_le_bytes());
             }
             offset += part.len();
         }
-        for (_, part) in parts {
+        for (_, part) in parts() {
             checked.extend_from_slice(part);
         }
         let mut bytes = Vec::with_capacity(size);
@@ -123,97 +258,107 @@ impl Blob {
     }
 }
 
-/// The lowest address from which most functions are within reach. A kernel in the higher half has a few functions at
-/// low addresses, where it boots; they must not cost the others their names.
-fn image_base(symbols: &Symbols) -> u64 {
-    let starts: Vec<u64> = symbols.0.iter().map(|symbol| symbol.start).collect();
-    let within = |&base: &u64| {
-        let first = starts.partition_point(|&start| start < base);
-        starts[first..].partition_point(|&start| start - base < REACH)
-    };
-    // The first of the largest: `max_by_key` would take the last.
-    let mut best = (0, 0);
-    for base in &starts {
-        let count = within(base);
-        if count > best.1 {
-            best = (*base, count);
-        }
+/// What can be said at most with what is known.
+fn attainable(code: &Code, level: Level) -> Level {
+    match level {
+        Level::Names => Level::Names,
+        _ if !code.has_lines => Level::Names,
+        Level::CallSites | Level::Calls if !code.knows_calls => Level::All,
+        level => level,
     }
-    best.0
 }
 
-#[cfg(test)]
-mod tests {
-    use unwind::symbols::SymbolTable;
-
-    use super::*;
-    use crate::symbols::Symbol;
-
-    fn symbols(of: &[(u64, u64, &str)]) -> Symbols {
-        let symbol = |&(start, size, name): &(u64, u64, &str)| Symbol {
-            start,
-            size,
-            name: name.to_owned(),
-        };
-        Symbols(of.iter().map(symbol).collect())
+/// The greatest power of two, as its exponent, that all addresses are multiples of; at most 4.
+pub(super) fn unit(code: &Code) -> u8 {
+    let mut bits = 0;
+    for function in &code.functions {
+        bits |= function.start | function.size;
     }
-
-    #[test]
-    fn a_reader_finds_what_was_written() {
-        let symbols = symbols(&[
-            (0xffff_ffff_8010_0000, 16, "_start"),
-            (0xffff_ffff_8010_0010, 4, "memcpy"),
-            (0xffff_ffff_8010_0020, 8, "_start"),
-        ]);
-        let blob = Blob::new(&symbols, Names::Short);
-        // The name that two functions have is stored once.
-        assert_eq!(blob.names.len(), 2 + 6 + 2 + 6);
-        for address in [0xffff_ffff_8020_0008, 0x1000] {
-            let bytes = blob.to_bytes(address, b"0123456789abcdefghijklmn");
-            assert_eq!(bytes.len(), blob.size());
-            let table = SymbolTable::parse(&bytes, address).unwrap();
-            assert_eq!(table.build_id(), b"0123456789abcdefghij");
-            assert_eq!(table.function_count(), 3);
-            for (pc, expected) in [
-                (0xffff_ffff_8010_0000, Some(("_start", 16))),
-                (0xffff_ffff_8010_000f, Some(("_start", 16))),
-                (0xffff_ffff_8010_0013, Some(("memcpy", 4))),
-                (0xffff_ffff_8010_0014, None),
-                (0xffff_ffff_8010_0020, Some(("_start", 8))),
-                (0xffff_ffff_8010_0028, None),
-                (0xffff_ffff_800f_ffff, None),
-            ] {
-                let found = table
-                    .function_at(pc)
-                    .map(|symbol| (symbol.name, symbol.size));
-                assert_eq!(found, expected, "{pc:#x}");
-            }
+    for piece in &code.pieces {
+        bits |= piece.start | piece.end;
+        for instruction in &piece.instructions {
+            bits |= instruction.start | u64::from(instruction.length);
         }
     }
+    bits.trailing_zeros().min(2) as u8
+}
 
-    #[test]
-    fn boot_code_far_away_does_not_cost_the_others_their_names() {
-        let symbols = symbols(&[
-            (0x10_0000, 16, "boot"),
-            (0xffff_ffff_8010_0000, 16, "a"),
-            (0xffff_ffff_8010_0010, 16, "b"),
-        ]);
-        let blob = Blob::new(&symbols, Names::Short);
-        assert_eq!(blob.left_out(), [(0x10_0000, "boot".to_owned())]);
-        assert_eq!(blob.function_count(), 2);
+/// The record of each function.
+fn own_records(code: &Code, rows: &[Rows], records: &mut Records) -> Vec<usize> {
+    let mut pieces: Vec<Vec<&Rows>> = vec![Vec::new(); code.functions.len()];
+    for (piece, rows) in code.pieces.iter().zip(rows) {
+        pieces[piece.function].push(rows);
+    }
+    let functions = code.functions.iter().zip(&pieces);
+    functions
+        .map(|(function, rows)| records.index(own_key(code, function.name, rows)))
+        .collect()
+}
+
+/// The paths of all stacks that rows have, in the functions that have them.
+struct Paths {
+    full: HashMap<(usize, u32), Path>,
+    outer: HashMap<(usize, Frame), Path>,
+}
+
+impl Paths {
+    /// Also counts the edges that rows push, so that records can number them.
+    fn new(code: &Code, rows: &[Rows], own: &[usize], records: &mut Records) -> Self {
+        let mut paths = Self {
+            full: HashMap::new(),
+            outer: HashMap::new(),
+        };
+        for (piece, rows) in code.pieces.iter().zip(rows) {
+            let own = own[piece.function];
+            let mut before: Path = Path::default();
+            for (_, what) in rows {
+                match what {
+                    What::Full(stack) => {
+                        let path = paths
+                            .full
+                            .entry((own, *stack))
+                            .or_insert_with(|| records.path(own, &code.stacks[*stack as usize]));
+                        records.count(path, chunks::kept(&before.edges, &path.edges));
+                        before.clone_from(path);
+                    }
+                    What::Outer(frame) => {
+                        let path = paths
+                            .outer
+                            .entry((own, *frame))
+                            .or_insert_with(|| records.path(own, &[*frame]));
+                        records.count(path, 0);
+                    }
+                    What::Unknown => {}
+                }
+            }
+        }
+        paths
     }
 
-    #[test]
-    fn no_functions_and_endless_names() {
-        let empty = Blob::new(&symbols(&[]), Names::Short);
-        let bytes = empty.to_bytes(0x1000, &[]);
-        let table = SymbolTable::parse(&bytes, 0x1000).unwrap();
-        assert_eq!(table.function_at(0x1000), None);
+    fn what(&self, own: usize, what: What) -> chunks::What<'_> {
+        match what {
+            What::Full(stack) => chunks::What::Full(&self.full[&(own, stack)]),
+            What::Outer(frame) => chunks::What::Outer(&self.outer[&(own, frame)]),
+            What::Unknown => chunks::What::Unknown,
+        }
+    }
+}
 
-        let name = "ä".repeat(40_000);
-        let long = Blob::new(&symbols(&[(0x1000, 1, &name)]), Names::Short);
-        let bytes = long.to_bytes(0, &[]);
-        let table = SymbolTable::parse(&bytes, 0).unwrap();
-        assert_eq!(table.function_at(0x1000).unwrap().name.len(), 65_534);
+/// Entries behind each other, with an index to every eighth.
+#[derive(Debug, Default)]
+struct List {
+    index: Vec<u8>,
+    entries: Vec<u8>,
+    count: u32,
+}
+
+impl List {
+    fn push(&mut self, entry: &[u8]) {
+        if self.count.is_multiple_of(format::STRIDE) {
+            self.index.extend((self.entries.len() as u32).to_le_bytes());
+        }
+        self.count += 1;
+        number(&mut self.entries, entry.len() as u32);
+        self.entries.extend(entry);
     }
 }

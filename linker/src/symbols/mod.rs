@@ -1,11 +1,38 @@
-//! Names of functions: from `.symtab`, demangled and shortened, to the bytes of a `.symbols` blob.
+//! Names, lines and inlined functions: from `.symtab` and debug information to the bytes of a `.symbols` blob.
+//!
+//! | step | file |
+//! |---|---|
+//! | functions of the image | `collect` |
+//! | names as a report prints them | `short` |
+//! | which instructions there are | `instructions` |
+//! | the frames at each of them | `lines`, `path`, `code` |
+//! | as few rows as a level needs | `rows` |
+//! | functions of the source, and what is inlined where | `records` |
+//! | rows as bytes, in chunks | `chunks` |
+//! | a grammar for rows, and one for names | `repair` |
+//! | all of it behind a header | `blob` |
 
 mod blob;
+mod chunks;
+mod code;
 mod collect;
+mod compare;
+mod instructions;
+mod level;
+mod lines;
+mod path;
+mod records;
+mod repair;
+mod rows;
 mod short;
 
 pub use blob::Blob;
+pub use code::{Code, Function, Piece, Traced};
 pub use collect::{Symbol, Symbols};
+pub use compare::{Comparison, Difference, compare};
+pub use instructions::{Coding, Decoded};
+pub use level::Level;
+pub use lines::{Frame, Texts};
 pub use short::short;
 
 /// Output section of the blob.

@@ -22,8 +22,39 @@ pub struct Frame {
     pub address: u64,
     /// How it was found.
     pub letter: char,
-    /// The function that has code of its own, when the line names one.
+    /// The function with code of its own, when the line names one: the last of the sources.
     pub name: Option<String>,
+    /// The functions that the code belongs to, innermost first.
+    pub sources: Vec<Source>,
+}
+
+/// A function of the source, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// Path of the file, and line.
+    pub place: Option<(String, u32)>,
+}
+
+impl Source {
+    /// `name [ " at " file ":" line ]`
+    fn parse(text: &str) -> Self {
+        let place = text.rsplit_once(" at ").and_then(|(name, place)| {
+            let (file, line) = place.rsplit_once(':')?;
+            Some((name, file, line.parse().ok()?))
+        });
+        match place {
+            Some((name, file, line)) => Self {
+                name: name.to_owned(),
+                place: Some((file.to_owned(), line)),
+            },
+            None => Self {
+                name: text.to_owned(),
+                place: None,
+            },
+        }
+    }
 }
 
 impl Report {
@@ -65,10 +96,11 @@ impl Report {
                     left_out += count.parse::<usize>().expect("a number of frames");
                 }
                 words.push((frames.len(), between.to_owned()));
-            } else if let Some(outer) = line.strip_prefix("        inlined into ") {
-                let name = outer.rsplit_once(" at ").map_or(outer, |(name, _)| name);
-                let frame = frames.last_mut().expect("a frame to inline into");
-                frame.name = Some(name.to_owned());
+            } else if let Some(source) = line.strip_prefix("        inlined into ") {
+                let source = Source::parse(source);
+                let frame = frames.last_mut().expect("something is inlined");
+                frame.name = Some(source.name.clone());
+                frame.sources.push(source);
             } else if let Some(frame) = frame(line, frames.len() + left_out) {
                 frames.push(frame);
             }
@@ -113,17 +145,21 @@ fn frame(line: &str, expected: usize) -> Option<Frame> {
     let letter = words
         .next()
         .unwrap_or_else(|| panic!("no letter: {line:?}"));
-    let name = words.as_str().strip_prefix(' ').map(|place| {
+    let source = words.as_str().strip_prefix(' ').map(|place| {
         // Names have spaces (`<A as B>::c`) and pluses (`dyn A + B`), numbers have not.
         let at = place
             .find("+0x")
             .unwrap_or_else(|| panic!("no offset: {line:?}"));
-        assert!(place[at..].contains("/0x"), "no size: {line:?}");
-        place[..at].to_owned()
+        let (_, size) = place[at..]
+            .split_once("/0x")
+            .unwrap_or_else(|| panic!("no size: {line:?}"));
+        let rest = size.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+        Source::parse(&format!("{}{rest}", &place[..at]))
     });
     Some(Frame {
         address,
         letter,
-        name,
+        name: source.as_ref().map(|source| source.name.clone()),
+        sources: source.into_iter().collect(),
     })
 }

@@ -1,43 +1,98 @@
 //! The words of a `.symbols` blob: the one home of these constants, for the reader here and for the writer in `linker`.
 //!
-//! Everything is little-endian. A blob is a header, a directory of parts, and the parts:
-//!
-//! | offset | size | field |
-//! |-------:|-----:|-------|
-//! | 0 | 8 | [`MAGIC`] |
-//! | 8 | 2 | [`MAJOR`]: a reader refuses another one |
-//! | 10 | 2 | [`MINOR`]: grows when parts are added that an older reader may pass over |
-//! | 12 | 4 | length of the blob, in bytes |
-//! | 16 | 4 | CRC-32 (IEEE, as in zlib) of all bytes from offset 20 to the length |
-//! | 20 | 4 | number of directory entries |
-//! | 24 | 8 | image base minus address of the blob, signed: symbols are relative to the image base |
-//! | 32 | 1 | length of the build id, in bytes, at most [`BUILD_ID_MAX`] |
-//! | 33 | 20 | build id, zero-filled |
-//! | 53 | 3 | zero |
-//! | 56 | 12 × n | directory: tag, offset from the start of the blob, length in bytes; each `u32` |
-//!
-//! A reader passes over tags that it does not know.
+//! What they mean, byte by byte, is written in `FORMAT.md` beside this file:
+#![doc = include_str!("FORMAT.md")]
 
 /// First eight bytes of a blob.
 pub const MAGIC: [u8; 8] = *b"symbols\0";
-/// Version of what is written down here.
+/// Version of what is written down in `FORMAT.md`; a reader refuses another one.
 pub const MAJOR: u16 = 1;
-/// See [`MAJOR`].
+/// Grows when parts are added that an older reader may pass over.
 pub const MINOR: u16 = 0;
 
 /// Bytes of the header, before the directory.
-pub const HEADER_SIZE: usize = 56;
-/// Bytes of one directory entry.
+pub const HEADER_SIZE: usize = 48;
+/// Bytes of one directory entry: tag, offset, length, each `u32`.
 pub const ENTRY_SIZE: usize = 12;
 /// The CRC is taken from this offset on.
 pub const CRC_FROM: usize = 20;
 /// Most bytes of a build id.
 pub const BUILD_ID_MAX: usize = 20;
 
-/// Part: the functions, ascending by start; each [`FUNCTION_SIZE`] bytes: start (`u32`, bytes from the image base),
-/// size (`u32`, bytes), name (`u32`, offset in [`TAG_NAMES`]).
-pub const TAG_FUNCTIONS: u32 = 1;
-/// Bytes of one entry of [`TAG_FUNCTIONS`].
-pub const FUNCTION_SIZE: usize = 12;
-/// Part: names; each is its length in bytes (`u16`) and so many bytes of UTF-8.
-pub const TAG_NAMES: u32 = 2;
+/// Flag: names have their generic arguments.
+pub const FLAG_FULL_NAMES: u8 = 1;
+
+/// Part: the ranges of code, each [`RANGE_SIZE`] bytes.
+pub const TAG_RANGES: u32 = 1;
+/// Bytes of an entry of [`TAG_RANGES`].
+pub const RANGE_SIZE: usize = 16;
+/// Part: where each chunk's code starts (`u32` each), then where its rows start in [`TAG_ROWS`] (`u32` each).
+pub const TAG_CHUNKS: u32 = 2;
+/// Part: rows, compressed by [`TAG_ROW_GRAMMAR`].
+pub const TAG_ROWS: u32 = 3;
+/// Part: a grammar.
+pub const TAG_ROW_GRAMMAR: u32 = 4;
+/// Part: where every [`STRIDE`]th record of [`TAG_RECORDS`] starts, `u32` each.
+pub const TAG_RECORD_INDEX: u32 = 5;
+/// Part: functions of the source.
+pub const TAG_RECORDS: u32 = 6;
+/// Part: where every [`STRIDE`]th path of [`TAG_FILES`] starts, `u32` each.
+pub const TAG_FILE_INDEX: u32 = 7;
+/// Part: paths of source files.
+pub const TAG_FILES: u32 = 8;
+/// Part: the grammar of names and paths.
+pub const TAG_TEXT_GRAMMAR: u32 = 9;
+/// How many tags there are, from 1.
+pub const TAGS: usize = 9;
+
+/// Records, and paths, for one entry of their index.
+pub const STRIDE: u32 = 8;
+
+/// Level: names only.
+pub const LEVEL_NAMES: u8 = 0;
+/// Level: the line of the outermost frame, anywhere.
+pub const LEVEL_LINES: u8 = 1;
+/// Level: all frames at call sites, the name elsewhere.
+pub const LEVEL_CALL_SITES: u8 = 2;
+/// Level: all frames at call sites, the line of the outermost frame elsewhere.
+pub const LEVEL_CALLS: u8 = 3;
+/// Level: all frames anywhere.
+pub const LEVEL_ALL: u8 = 4;
+
+/// A rule whose first symbol is this stands for the one byte in its second.
+pub const TERMINAL: u16 = u16::MAX;
+/// Rules are nested at most so deep: a reader needs a stack of so many symbols.
+pub const MAX_RULE_DEPTH: usize = 16;
+
+/// Row operations below this: `pops * 42 + pushes * 7 + length - 1`, with 5 pops, 5 pushes and the length 7 meaning that
+/// a number follows.
+pub const ROW_OPS: u8 = 252;
+/// A function starts.
+pub const OP_FUNCTION: u8 = 252;
+/// A function goes on, after another one inside of it or in a new chunk.
+pub const OP_CONTINUED: u8 = 253;
+/// A row of which only the outermost line is known.
+pub const OP_OUTER: u8 = 254;
+/// The same, in another file than the function's own.
+pub const OP_OUTER_ELSEWHERE: u8 = 255;
+
+/// Pops, or pushes, up to which the operation itself says the count.
+pub const SMALL_COUNT: u8 = 5;
+/// Lengths below this are in the operation itself.
+pub const SMALL_LENGTH: u8 = 7;
+
+/// Code of an edge's line: the callee replaces the caller. It is the same function, in another file.
+pub const LINE_REPLACES: u32 = 0;
+/// Code of an edge's line: unknown. Above it: lines from the function's first.
+pub const LINE_UNKNOWN: u32 = 1;
+
+/// Most edges from a function to what is inlined at one place.
+pub const MAX_EDGES: usize = 47;
+/// Bytes of rows, before compression, that a chunk has at most, unless a single row is longer.
+pub const CHUNK_SIZE: usize = 256;
+/// Most steps that one look-up may take: symbols of the grammar, and edges passed over. A writer keeps below it.
+pub const LOOKUP_STEPS: u32 = 1 << 14;
+/// Most symbols of the grammar that one name or path may take. A writer keeps below it.
+pub const TEXT_STEPS: u32 = 1 << 14;
+/// Most bytes of a name or path.
+pub const TEXT_MAX: usize = 1 << 12;

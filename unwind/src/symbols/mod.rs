@@ -1,7 +1,15 @@
-//! The symbol table: from an address to a name.
+//! The symbol table: from an address to names, files and lines.
 
+mod answer;
 mod crc32;
+mod error;
 pub mod format;
+mod grammar;
+mod list;
+mod record;
+mod rows;
 mod table;
 
-pub use table::{Symbol, SymbolTable, SymbolsError};
+pub use answer::{Answer, Precision, SourceFrame, Text};
+pub use error::SymbolsError;
+pub use table::SymbolTable;

@@ -1,89 +1,33 @@
 //! The symbol table, read in place.
 
-use core::fmt;
-
 use crate::bytes::{ByteOrder, Bytes};
+use crate::symbols::answer::{Answer, Precision, Text};
 use crate::symbols::crc32::crc32;
+use crate::symbols::error::SymbolsError;
 use crate::symbols::format;
-use crate::text;
-
-/// Why bytes are not a symbol table that can be used. Offsets are bytes from the start of the blob.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum SymbolsError {
-    /// There are no bytes: the image was linked without symbols.
-    Empty,
-    /// The magic number is missing.
-    BadMagic,
-    /// A version that this reader does not know.
-    UnknownVersion(u16),
-    /// A part, or the blob itself, does not fit into the bytes; the offset of the field that says so.
-    DoesNotFit(usize),
-    /// The checksum is another than that of the bytes.
-    BadChecksum {
-        /// What the blob says.
-        stored: u32,
-        /// What its bytes give.
-        computed: u32,
-    },
-}
-
-impl fmt::Display for SymbolsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f)
-    }
-}
-
-impl SymbolsError {
-    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
-        match *self {
-            Self::Empty => f.write_str("empty"),
-            Self::BadMagic => f.write_str("bad magic at offset 0"),
-            Self::UnknownVersion(version) => {
-                f.write_str("unknown version ")?;
-                text::decimal(f, u64::from(version))?;
-                f.write_str(" at offset 8")
-            }
-            Self::DoesNotFit(offset) => {
-                f.write_str("does not fit, says the field at offset ")?;
-                text::decimal(f, offset as u64)
-            }
-            Self::BadChecksum { stored, computed } => {
-                f.write_str("checksum ")?;
-                text::hex(f, u64::from(stored), 8)?;
-                f.write_str(" at offset 16, bytes give ")?;
-                text::hex(f, u64::from(computed), 8)
-            }
-        }
-    }
-}
-
-impl core::error::Error for SymbolsError {}
-
-/// A function's name and place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub struct Symbol<'a> {
-    /// The name, demangled.
-    pub name: &'a str,
-    /// Address of the first instruction.
-    pub start: u64,
-    /// Bytes of code.
-    pub size: u32,
-}
+use crate::symbols::grammar::Grammar;
+use crate::symbols::list::List;
+use crate::symbols::record::Record;
+use crate::symbols::rows::{self, Row};
 
 /// A `.symbols` blob, borrowed: see [`format`](super::format). Parsing checks it once, checksum included; after that
-/// every look-up is total.
+/// every look-up is total, and ends after a bounded number of steps.
 #[derive(Clone, Copy, Debug)]
 pub struct SymbolTable<'a> {
     build_id: &'a [u8],
-    /// The address that function starts count from.
-    base: u64,
-    functions: Bytes<'a>,
-    names: Bytes<'a>,
+    /// Address of the blob.
+    address: u64,
+    level: u8,
+    flags: u8,
+    /// Bytes of code that one unit is, as a power of two.
+    unit: u8,
+    ranges: Bytes<'a>,
+    chunks: Bytes<'a>,
+    rows: &'a [u8],
+    row_grammar: Grammar<'a>,
+    records: List<'a>,
+    files: List<'a>,
+    text_grammar: Grammar<'a>,
 }
 
 impl<'a> SymbolTable<'a> {
@@ -100,46 +44,63 @@ impl<'a> SymbolTable<'a> {
         }
         let whole = Bytes::new(bytes, ByteOrder::Little);
         let u32_at = |at: usize| whole.u32(at).ok_or(SymbolsError::DoesNotFit(at));
+        let u8_at = |at: usize| whole.u8(at).ok_or(SymbolsError::DoesNotFit(at));
         let major = whole.u16(8).ok_or(SymbolsError::DoesNotFit(8))?;
         if major != format::MAJOR {
             return Err(SymbolsError::UnknownVersion(major));
         }
-        let part = |start: u32, length: u32| {
-            let start = usize::try_from(start).ok()?;
-            let end = start.checked_add(usize::try_from(length).ok()?)?;
-            bytes.get(start..end)
-        };
-        let blob = part(0, u32_at(12)?).ok_or(SymbolsError::DoesNotFit(12))?;
+        let length = usize::try_from(u32_at(12)?).ok();
+        let blob = length.and_then(|length| bytes.get(..length));
+        let blob = blob.ok_or(SymbolsError::DoesNotFit(12))?;
         let stored = u32_at(16)?;
         let computed = crc32(blob.get(format::CRC_FROM..).unwrap_or(&[]));
         if stored != computed {
             return Err(SymbolsError::BadChecksum { stored, computed });
         }
-
-        let mut functions: &[u8] = &[];
-        let mut names: &[u8] = &[];
+        let part = |start: u32, length: u32| {
+            let start = usize::try_from(start).ok()?;
+            blob.get(start..start.checked_add(usize::try_from(length).ok()?)?)
+        };
+        let mut parts: [&[u8]; format::TAGS] = [&[]; format::TAGS];
         let mut at = format::HEADER_SIZE;
         for _ in 0..u32_at(20)? {
             let tag = u32_at(at)?;
             let part = part(u32_at(at.wrapping_add(4))?, u32_at(at.wrapping_add(8))?)
                 .ok_or(SymbolsError::DoesNotFit(at))?;
-            match tag {
-                format::TAG_FUNCTIONS => functions = part,
-                format::TAG_NAMES => names = part,
-                _ => {}
+            let index = tag.checked_sub(1).and_then(|tag| usize::try_from(tag).ok());
+            if let Some(known) = index.and_then(|index| parts.get_mut(index)) {
+                *known = part;
             }
             at = at
                 .checked_add(format::ENTRY_SIZE)
                 .ok_or(SymbolsError::DoesNotFit(at))?;
         }
-        let base = whole.u64(24).ok_or(SymbolsError::DoesNotFit(24))?;
-        let build_id_length = usize::from(whole.u8(32).unwrap_or(0)).min(format::BUILD_ID_MAX);
-        let build_id = bytes.get(33..33_usize.wrapping_add(build_id_length));
+        let build_id_length = usize::from(u8_at(26)?).min(format::BUILD_ID_MAX);
+        let build_id = bytes.get(28..28_usize.wrapping_add(build_id_length));
+        let [
+            ranges,
+            chunks,
+            rows,
+            row_grammar,
+            record_index,
+            records,
+            file_index,
+            files,
+            text_grammar,
+        ] = parts;
         Ok(Self {
-            build_id: build_id.ok_or(SymbolsError::DoesNotFit(32))?,
-            base: address.wrapping_add(base),
-            functions: Bytes::new(functions, ByteOrder::Little),
-            names: Bytes::new(names, ByteOrder::Little),
+            build_id: build_id.ok_or(SymbolsError::DoesNotFit(26))?,
+            address,
+            level: u8_at(24)?,
+            flags: u8_at(27)?,
+            unit: u8_at(25)?.min(3),
+            ranges: Bytes::new(ranges, ByteOrder::Little),
+            chunks: Bytes::new(chunks, ByteOrder::Little),
+            rows,
+            row_grammar: Grammar::new(row_grammar),
+            records: List::new(record_index, records),
+            files: List::new(file_index, files),
+            text_grammar: Grammar::new(text_grammar),
         })
     }
 
@@ -149,51 +110,108 @@ impl<'a> SymbolTable<'a> {
         self.build_id
     }
 
-    /// How many functions have a name.
+    /// How much the table has to say: one of the levels of [`format`](super::format).
     #[must_use]
-    pub const fn function_count(&self) -> usize {
-        self.functions.data.len() / format::FUNCTION_SIZE
+    pub const fn level(&self) -> u8 {
+        self.level
     }
 
-    /// The function that contains the address `pc`. Pass [`Frame::lookup_pc`](crate::Frame::lookup_pc).
+    /// Whether names have their generic arguments.
     #[must_use]
-    pub fn function_at(&self, pc: u64) -> Option<Symbol<'a>> {
-        let offset = u32::try_from(pc.checked_sub(self.base)?).ok()?;
-        // The last function that starts at or before the offset.
-        let mut low = 0;
-        let mut high = self.function_count();
+    pub const fn has_full_names(&self) -> bool {
+        self.flags & format::FLAG_FULL_NAMES != 0
+    }
+
+    /// What the code at the address `pc` belongs to; `None` for what is no code, or has no name. Pass
+    /// [`Frame::lookup_pc`](crate::Frame::lookup_pc): of a return address, the byte before it.
+    #[must_use]
+    pub fn resolve(&self, pc: u64) -> Option<Answer<'_, 'a>> {
+        let unit = u32::from(self.unit);
+        // Rows of the ranges follow each other, so a chunk ends where the next one starts, whatever its range.
+        let mut index = 0_usize;
+        let (base, target, first, end) = loop {
+            let base = self.address.wrapping_add(self.ranges.u64(index)?);
+            let length = self.ranges.u32(index.checked_add(8)?)?;
+            let first = self.ranges.u32(index.checked_add(12)?)?;
+            index = index.checked_add(format::RANGE_SIZE)?;
+            let offset = pc.wrapping_sub(base).wrapping_shr(unit);
+            match u32::try_from(offset) {
+                Ok(offset) if offset < length => {
+                    let end = self.ranges.u32(index.wrapping_add(12));
+                    break (base, offset, first, end);
+                }
+                _ => {}
+            }
+        };
+        let (chunk, codes) = self.chunk(target, first, end)?;
+        let mut ops = self.row_grammar.expand(codes, format::LOOKUP_STEPS);
+        let mut edges = [0; format::MAX_EDGES];
+        let place = rows::find(&mut ops, chunk, target, &mut edges)?;
+        let bytes = |units: u32| u64::from(units).wrapping_shl(unit);
+        let mut answer = Answer::new(
+            self,
+            base.wrapping_add(bytes(place.start)),
+            bytes(place.size),
+            place.record,
+        );
+        if place.row != Row::None {
+            let edges = edges.get(..place.edge_count)?;
+            answer.follow(edges, place.line, ops.steps)?;
+        }
+        match (place.row, self.level) {
+            (Row::None, _) => {}
+            (Row::Full { .. }, format::LEVEL_ALL) => answer.precision = Precision::Exact,
+            (Row::Full { last: true }, format::LEVEL_CALLS | format::LEVEL_CALL_SITES) => {
+                answer.precision = Precision::Exact;
+            }
+            (Row::Full { .. }, format::LEVEL_CALL_SITES) => answer.keep_name(),
+            _ => answer.keep_outermost(),
+        }
+        Some(answer)
+    }
+
+    /// The last chunk that starts at or before `target`, of those from `first` to `end`: its start and its codes.
+    fn chunk(&self, target: u32, first: u32, end: Option<u32>) -> Option<(u32, &'a [u8])> {
+        let count = self.chunks.data.len() / 8;
+        let start = |index: usize| self.chunks.u32(index.checked_mul(4)?);
+        let offset = |index: usize| {
+            let at = self.chunks.u32(index.checked_add(count)?.checked_mul(4)?)?;
+            usize::try_from(at).ok()
+        };
+        let first = usize::try_from(first).ok()?;
+        let mut low = first;
+        let mut high = end
+            .map_or(Some(count), |end| usize::try_from(end).ok())?
+            .min(count);
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.field(middle, 0)? <= offset {
+            if start(middle)? <= target {
                 low = middle.wrapping_add(1);
             } else {
                 high = middle;
             }
         }
-        let index = low.checked_sub(1)?;
-        let start = self.field(index, 0)?;
-        let size = self.field(index, 4)?;
-        if offset.wrapping_sub(start) >= size {
-            return None;
-        }
-        Some(Symbol {
-            name: self.name(self.field(index, 8)?)?,
-            start: self.base.wrapping_add(u64::from(start)),
-            size,
-        })
+        let index = low.checked_sub(1).filter(|index| *index >= first)?;
+        let from = offset(index)?;
+        let next = index.wrapping_add(1);
+        let to = if next < count {
+            offset(next)?
+        } else {
+            self.rows.len()
+        };
+        Some((start(index)?, self.rows.get(from..to)?))
     }
 
-    /// A field of a function's entry, by its offset in the entry.
-    fn field(&self, index: usize, offset: usize) -> Option<u32> {
-        let entry = index.checked_mul(format::FUNCTION_SIZE)?;
-        self.functions.u32(entry.checked_add(offset)?)
+    pub(super) fn record(&self, id: u32) -> Option<Record<'a>> {
+        Record::parse(self.records.get(id)?)
     }
 
-    fn name(&self, offset: u32) -> Option<&'a str> {
-        let at = usize::try_from(offset).ok()?;
-        let length = usize::from(self.names.u16(at)?);
-        let start = at.checked_add(2)?;
-        let bytes = self.names.data.get(start..start.checked_add(length)?)?;
-        core::str::from_utf8(bytes).ok()
+    /// The path of a file by its number plus 1, compressed.
+    pub(super) fn file(&self, number: u32) -> Option<&'a [u8]> {
+        self.files.get(number.checked_sub(1)?)
+    }
+
+    pub(super) const fn text(&self, codes: &'a [u8]) -> Text<'a> {
+        Text::new(self.text_grammar, codes)
     }
 }

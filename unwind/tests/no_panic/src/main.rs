@@ -85,7 +85,17 @@ fn section(input: &Input, section: &Section<'_>) {
 fn walk<R: Registers>(input: &Input, tables: Tables<'_>, registers: R, memory: impl Memory + Clone) {
     let symbols = SymbolTable::parse(input.bytes, input.words[1]);
     if let Ok(symbols) = &symbols {
-        black_box((symbols.build_id(), symbols.function_count()));
+        black_box((symbols.build_id(), symbols.level(), symbols.has_full_names()));
+        if let Some(answer) = symbols.resolve(input.words[4]) {
+            black_box((answer.start, answer.size, answer.precision));
+            for frame in answer.frames() {
+                let _ = frame.name.write(&mut Out);
+                if let Some((file, line)) = frame.place() {
+                    let _ = write!(Out, "{file}");
+                    black_box((line, file == *"core"));
+                }
+            }
+        }
         let _ = report::write_bytes(&mut Out, symbols.build_id());
     }
     let frames = Frames::new(tables, registers, memory)

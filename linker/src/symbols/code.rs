@@ -1,0 +1,208 @@
+//! An image's code, function by function, and what the source says of each instruction.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use object::{Object, ObjectSection, SectionFlags, elf};
+
+use super::instructions::{Coding, Decoded};
+use super::lines::{Frame, Lines, Sections, Texts};
+use super::{Names, Symbols};
+
+/// A piece of code that belongs to one function. Most functions are one piece; one that has another inside of it is more.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Index of the function in [`Code::functions`].
+    pub function: usize,
+    /// Address of the first byte.
+    pub start: u64,
+    /// Address after the last byte.
+    pub end: u64,
+    /// The instructions, which cover the piece; none without debug information.
+    pub instructions: Vec<Traced>,
+}
+
+/// An instruction with its frames.
+#[derive(Clone, Copy, Debug)]
+pub struct Traced {
+    /// Address.
+    pub start: u64,
+    /// Bytes.
+    pub length: u32,
+    /// It leaves a return address behind.
+    pub is_call: bool,
+    /// Index of its frames in [`Code::stacks`].
+    pub stack: u32,
+}
+
+/// A function by the symbol table.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Number of its name.
+    pub name: u32,
+}
+
+/// Code and its source.
+#[derive(Debug, Default)]
+pub struct Code {
+    /// Ascending by start.
+    pub functions: Vec<Function>,
+    /// Ascending by start; they do not overlap.
+    pub pieces: Vec<Piece>,
+    /// Distinct stacks of frames, outermost first; the first one is empty: nothing is known.
+    pub stacks: Vec<Vec<Frame>>,
+    /// Names of functions, demangled.
+    pub names: Texts,
+    /// Paths of files; number 0 stands for no file.
+    pub files: Texts,
+    /// How names are written.
+    pub style: Names,
+    /// There was debug information.
+    pub has_lines: bool,
+    /// Calls are known.
+    pub knows_calls: bool,
+}
+
+impl Code {
+    /// Takes names from `symbols`, and frames from debug information when `with_lines` and there is any.
+    ///
+    /// # Errors
+    /// A section of debug information is damaged.
+    pub fn of(
+        file: &object::File<'_>,
+        symbols: &Symbols,
+        names: Names,
+        with_lines: bool,
+    ) -> Result<Self> {
+        let mut code = Self {
+            style: names,
+            ..Self::default()
+        };
+        code.files.number("");
+        // Number 0: of functions that debug information does not name.
+        code.names.number("");
+        code.stacks.push(Vec::new());
+        for symbol in &symbols.0 {
+            let name = code.names.number(&names.name(&symbol.name));
+            code.functions.push(Function {
+                start: symbol.start,
+                size: symbol.size,
+                name,
+            });
+        }
+        code.pieces = pieces(&code.functions);
+        let coding = Coding::of(file);
+        code.knows_calls = coding.knows_calls();
+        let sections = if with_lines {
+            Sections::of(file)?
+        } else {
+            None
+        };
+        let Some(sections) = sections else {
+            return Ok(code);
+        };
+        let lines = Lines::new(&sections, names)?;
+        code.has_lines = true;
+        code.trace(file, coding, lines);
+        Ok(code)
+    }
+
+    fn trace(&mut self, file: &object::File<'_>, coding: Coding, mut lines: Lines<'_>) {
+        let sections: Vec<(u64, &[u8])> = file
+            .sections()
+            .filter(|section| {
+                matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
+                    if sh_flags.contains(elf::SHF_EXECINSTR))
+            })
+            .filter_map(|section| Some((section.address(), section.data().ok()?)))
+            .collect();
+        let mut stacks: HashMap<Vec<Frame>, u32> = HashMap::from([(Vec::new(), 0)]);
+        let mut frames = Vec::new();
+        let mut pieces = std::mem::take(&mut self.pieces);
+        for piece in &mut pieces {
+            let Some(bytes) = bytes(&sections, piece.start, piece.end) else {
+                continue;
+            };
+            let name = self.functions[piece.function].name;
+            for decoded in coding.decode(bytes, piece.start) {
+                let Decoded {
+                    offset,
+                    length,
+                    is_call,
+                } = decoded;
+                let start = piece.start + u64::from(offset);
+                lines.at(start, &mut self.names, &mut self.files, &mut frames);
+                // The symbol table has the last word on what a function of its own is called.
+                if let Some(outermost) = frames.first_mut() {
+                    outermost.name = name;
+                }
+                let stack = match stacks.get(&frames) {
+                    Some(&stack) => stack,
+                    None => {
+                        let stack =
+                            u32::try_from(self.stacks.len()).expect("less than 2^32 stacks");
+                        self.stacks.push(frames.clone());
+                        stacks.insert(frames.clone(), stack);
+                        stack
+                    }
+                };
+                piece.instructions.push(Traced {
+                    start,
+                    length,
+                    is_call,
+                    stack,
+                });
+            }
+        }
+        self.pieces = pieces;
+    }
+}
+
+fn bytes<'data>(sections: &[(u64, &'data [u8])], start: u64, end: u64) -> Option<&'data [u8]> {
+    sections.iter().find_map(|&(address, data)| {
+        let from = usize::try_from(start.checked_sub(address)?).ok()?;
+        let to = usize::try_from(end.checked_sub(address)?).ok()?;
+        data.get(from..to)
+    })
+}
+
+/// The pieces of functions, which may lie inside of each other: what is inside has the address.
+fn pieces(functions: &[Function]) -> Vec<Piece> {
+    let end = |index: usize| functions[index].start.saturating_add(functions[index].size);
+    let mut pieces = Vec::with_capacity(functions.len());
+    let mut open: Vec<usize> = Vec::new();
+    let mut at = 0;
+    let mut add = |function: usize, start: u64, end: u64| {
+        if start < end {
+            pieces.push(Piece {
+                function,
+                start,
+                end,
+                instructions: Vec::new(),
+            });
+        }
+    };
+    for (index, function) in functions.iter().enumerate() {
+        while let Some(&inner) = open.last()
+            && end(inner) <= function.start
+        {
+            add(inner, at, end(inner));
+            at = at.max(end(inner));
+            open.pop();
+        }
+        if let Some(&inner) = open.last() {
+            add(inner, at, function.start);
+        }
+        at = function.start;
+        open.push(index);
+    }
+    while let Some(inner) = open.pop() {
+        add(inner, at, end(inner));
+        at = at.max(end(inner));
+    }
+    pieces
+}

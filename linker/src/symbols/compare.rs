@@ -1,0 +1,197 @@
+//! Asks a reader about every instruction, and compares the answers with debug information.
+
+use std::fmt;
+
+use unwind::symbols::{Precision, SymbolTable, format};
+
+use super::blob::unit;
+use super::code::{Code, Function};
+use super::lines::Frame;
+
+/// An answer that is not what debug information says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The address that was asked for.
+    pub address: u64,
+    /// What the table says.
+    pub found: String,
+    /// What it should say.
+    pub expected: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            address,
+            found,
+            expected,
+        } = self;
+        write!(
+            f,
+            "{address:#x}: .symbols says {found}, expected {expected}"
+        )
+    }
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Answers that were compared.
+    pub answers: u64,
+    /// Of them, those that give all frames.
+    pub exact: u64,
+    /// Of them, those that give the outermost line.
+    pub outer: u64,
+    /// Answers that are wrong.
+    pub differences: Vec<Difference>,
+}
+
+/// Compares a table with what it was made from, at the first byte of every instruction and at the last one of calls,
+/// which is where return addresses are looked up.
+#[must_use]
+pub fn compare(table: &SymbolTable<'_>, code: &Code) -> Comparison {
+    let mut comparison = Comparison::default();
+    let level = table.level();
+    let unit = 1 << unit(code);
+    for piece in &code.pieces {
+        let function = &code.functions[piece.function];
+        let mut ask = |address: u64, frames: Expected<'_>| {
+            comparison.answers += 1;
+            match frames {
+                Expected::Exact(_) => comparison.exact += 1,
+                Expected::Outer(_) => comparison.outer += 1,
+                Expected::Name => {}
+            }
+            if !is_right(table, code, function, address, frames) {
+                comparison.differences.push(Difference {
+                    address,
+                    found: found(table, address),
+                    expected: frames.text(code, function),
+                });
+            }
+        };
+        if piece.instructions.is_empty() {
+            ask(piece.start, Expected::Name);
+            ask(piece.end - 1, Expected::Name);
+        }
+        for instruction in &piece.instructions {
+            let frames = &code.stacks[instruction.stack as usize];
+            let outer = match frames.first() {
+                Some(frame) if frame.line != 0 => Expected::Outer(frame),
+                _ => Expected::Name,
+            };
+            let all = match frames.len() {
+                0 => Expected::Name,
+                1..=format::MAX_EDGES => Expected::Exact(frames),
+                _ => outer,
+            };
+            let (anywhere, at_calls) = match level {
+                format::LEVEL_NAMES => (Expected::Name, Expected::Name),
+                format::LEVEL_LINES => (outer, outer),
+                format::LEVEL_CALL_SITES => (
+                    Expected::Name,
+                    if frames.len() > format::MAX_EDGES {
+                        Expected::Name
+                    } else {
+                        all
+                    },
+                ),
+                format::LEVEL_CALLS => (outer, all),
+                _ => (all, all),
+            };
+            // A call of one unit has one answer, for its first byte as for its last.
+            let at_start = match instruction.is_call && instruction.length == unit {
+                true => at_calls,
+                false => anywhere,
+            };
+            ask(instruction.start, at_start);
+            if instruction.is_call {
+                ask(
+                    instruction.start + u64::from(instruction.length) - 1,
+                    at_calls,
+                );
+            }
+        }
+    }
+    comparison
+}
+
+/// What an answer should say.
+#[derive(Clone, Copy)]
+enum Expected<'a> {
+    Exact(&'a [Frame]),
+    Outer(&'a Frame),
+    Name,
+}
+
+impl Expected<'_> {
+    fn text(self, code: &Code, function: &Function) -> String {
+        let name = code.names.text(function.name);
+        let frame = |frame: &Frame| {
+            let name = code.names.text(frame.name);
+            match frame.line {
+                0 => name.to_owned(),
+                line => format!("{name} at {}:{line}", code.files.text(frame.file)),
+            }
+        };
+        match self {
+            Self::Exact(frames) => {
+                let frames: Vec<String> = frames.iter().rev().map(frame).collect();
+                format!("{} (Exact)", frames.join(", in "))
+            }
+            Self::Outer(outer) => format!("{} (OuterOnly)", frame(outer)),
+            Self::Name => format!("{name} (NameOnly)"),
+        }
+    }
+}
+
+fn found(table: &SymbolTable<'_>, address: u64) -> String {
+    let Some(answer) = table.resolve(address) else {
+        return "nothing".to_owned();
+    };
+    let frames: Vec<String> = answer
+        .frames()
+        .map(|frame| match frame.place() {
+            Some((file, line)) => format!("{} at {file}:{line}", frame.name),
+            None => frame.name.to_string(),
+        })
+        .collect();
+    format!("{} ({:?})", frames.join(", in "), answer.precision)
+}
+
+fn is_right(
+    table: &SymbolTable<'_>,
+    code: &Code,
+    function: &Function,
+    address: u64,
+    expected: Expected<'_>,
+) -> bool {
+    let Some(answer) = table.resolve(address) else {
+        return false;
+    };
+    if answer.start != function.start || answer.size != function.size {
+        return false;
+    }
+    let own = Frame {
+        name: function.name,
+        file: 0,
+        line: 0,
+    };
+    let (precision, frames) = match expected {
+        Expected::Exact(frames) => (Precision::Exact, frames),
+        Expected::Outer(frame) => (Precision::OuterOnly, std::slice::from_ref(frame)),
+        Expected::Name => (Precision::NameOnly, std::slice::from_ref(&own)),
+    };
+    let found = answer.frames().rev();
+    answer.precision == precision
+        && found.clone().count() == frames.len()
+        && found.zip(frames).all(|(found, frame)| {
+            let place = match found.place() {
+                Some((file, line)) => {
+                    line == frame.line && line != 0 && file == *code.files.text(frame.file)
+                }
+                None => frame.line == 0,
+            };
+            place && found.name == *code.names.text(frame.name)
+        })
+}

@@ -1,0 +1,53 @@
+//! How much a blob says about an address.
+
+use std::fmt;
+
+use unwind::symbols::format;
+
+/// What a `.symbols` blob holds, from little to much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Names of functions.
+    Names,
+    /// And the line of the outermost frame, for any address.
+    Lines,
+    /// Names, and all frames at call sites, which is what return addresses ask for.
+    CallSites,
+    /// [`Lines`](Self::Lines) and [`CallSites`](Self::CallSites).
+    #[default]
+    Calls,
+    /// All frames, for any address.
+    All,
+}
+
+impl Level {
+    /// The number in a blob's header.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Names => format::LEVEL_NAMES,
+            Self::Lines => format::LEVEL_LINES,
+            Self::CallSites => format::LEVEL_CALL_SITES,
+            Self::Calls => format::LEVEL_CALLS,
+            Self::All => format::LEVEL_ALL,
+        }
+    }
+
+    /// Whether it takes knowing which instructions are calls.
+    #[must_use]
+    pub const fn wants_calls(self) -> bool {
+        matches!(self, Self::CallSites | Self::Calls)
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Names => "names",
+            Self::Lines => "lines",
+            Self::CallSites => "call-sites",
+            Self::Calls => "calls",
+            Self::All => "all",
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! What debug information says about addresses.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+
+use addr2line::Context as Addresses;
+use anyhow::{Context, Result};
+use gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
+use object::{Object, ObjectSection};
+
+use super::path::Paths;
+use super::{Names, short};
+
+type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// The sections of debug information, uncompressed.
+#[derive(Debug)]
+pub struct Sections<'data> {
+    sections: gimli::DwarfSections<Cow<'data, [u8]>>,
+    endian: RunTimeEndian,
+}
+
+impl<'data> Sections<'data> {
+    /// Finds the sections; `None` when there are none with lines.
+    ///
+    /// # Errors
+    /// A section is damaged.
+    pub fn of(file: &object::File<'data>) -> Result<Option<Self>> {
+        let section = |id: SectionId| -> Result<Cow<'data, [u8]>> {
+            let Some(section) = file.section_by_name(id.name()) else {
+                return Ok(Cow::Borrowed(&[]));
+            };
+            let data = section.uncompressed_data();
+            data.with_context(|| format!("damaged ELF file: section {}", id.name()))
+        };
+        let size = |name: &str| {
+            file.section_by_name(name)
+                .map_or(0, |section| section.size())
+        };
+        if size(".debug_info") == 0 || size(".debug_line") == 0 {
+            return Ok(None);
+        }
+        let sections = gimli::DwarfSections::load(section)?;
+        let endian = if file.is_little_endian() {
+            RunTimeEndian::Little
+        } else {
+            RunTimeEndian::Big
+        };
+        Ok(Some(Self { sections, endian }))
+    }
+}
+
+/// A frame as the source has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Frame {
+    /// Number of the function's name.
+    pub name: u32,
+    /// Number of the file; 0 when it is not known.
+    pub file: u32,
+    /// Line; 0 when it is not known.
+    pub line: u32,
+}
+
+/// Texts by number, each once.
+#[derive(Debug, Default)]
+pub struct Texts {
+    numbers: HashMap<String, u32>,
+    texts: Vec<String>,
+}
+
+impl Texts {
+    /// The number of a text. It is cut after so many bytes as readers are sure to write, which is more than compilers
+    /// make.
+    pub fn number(&mut self, text: &str) -> u32 {
+        let text = &text[..text.floor_char_boundary(unwind::symbols::format::TEXT_MAX)];
+        if let Some(&number) = self.numbers.get(text) {
+            return number;
+        }
+        let number = u32::try_from(self.texts.len()).expect("less than 2^32 texts");
+        self.numbers.insert(text.to_owned(), number);
+        self.texts.push(text.to_owned());
+        number
+    }
+
+    /// The text of a number.
+    #[must_use]
+    pub fn text(&self, number: u32) -> &str {
+        &self.texts[number as usize]
+    }
+}
+
+/// Debug information that can be asked, and what it has answered.
+pub struct Lines<'a> {
+    addresses: Addresses<Reader<'a>>,
+    paths: Paths,
+    names: Names,
+    /// Names and paths seen, by where they lie in memory: of that, addr2line has each once.
+    seen: HashMap<(usize, usize), u32>,
+}
+
+impl std::fmt::Debug for Lines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines")
+            .field("paths", &self.paths)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Lines<'a> {
+    /// Opens debug information.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn new(sections: &'a Sections<'_>, names: Names) -> Result<Self> {
+        let endian = sections.endian;
+        let dwarf: Dwarf<Reader<'a>> = sections
+            .sections
+            .borrow(|section| EndianSlice::new(section, endian));
+        let mut folders = BTreeSet::new();
+        let mut units = dwarf.units();
+        while let Some(header) = units.next().context("damaged section .debug_info")? {
+            let unit = dwarf.unit(header).context("damaged section .debug_info")?;
+            if let Some(folder) = unit.comp_dir {
+                folders.insert(folder.to_string_lossy().into_owned());
+            }
+        }
+        Ok(Self {
+            addresses: Addresses::from_dwarf(dwarf).context("damaged debug information")?,
+            paths: Paths::new(&folders),
+            names,
+            seen: HashMap::new(),
+        })
+    }
+
+    /// The frames at an address, outermost first; their texts are entered into `names` and `files`, where 0 is no file.
+    pub fn at(
+        &mut self,
+        address: u64,
+        names: &mut Texts,
+        files: &mut Texts,
+        found: &mut Vec<Frame>,
+    ) {
+        found.clear();
+        let Ok(mut frames) = self.addresses.find_frames(address).skip_all_loads() else {
+            return;
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            // Lines without a function are of assembly; the symbol table names it.
+            let name = frame.function.as_ref().map_or(0, |function| {
+                let bytes = function.name.slice();
+                let key = (bytes.as_ptr() as usize, bytes.len());
+                *self.seen.entry(key).or_insert_with(|| {
+                    let raw = String::from_utf8_lossy(bytes);
+                    let rust = function.language == Some(gimli::DW_LANG_Rust);
+                    names.number(&name(&raw, rust, self.names))
+                })
+            });
+            let place = frame.location.and_then(|location| {
+                let line = location.line.filter(|line| *line != 0)?;
+                let path = location.file?;
+                let key = (path.as_ptr() as usize, path.len());
+                let paths = &self.paths;
+                let file = *self
+                    .seen
+                    .entry(key)
+                    .or_insert_with(|| files.number(&paths.shown(path)));
+                Some((file, line))
+            });
+            let (file, line) = place.unwrap_or((0, 0));
+            found.push(Frame { name, file, line });
+        }
+        found.reverse();
+    }
+}
+
+/// A function's name by its linkage name; debug information of lines only has plain names instead.
+fn name(raw: &str, rust: bool, names: Names) -> String {
+    let name = names.name(raw);
+    if rust && names == Names::Short && name == raw {
+        return short(raw);
+    }
+    name
+}

@@ -1,0 +1,149 @@
+//! Paths of source files, as a report prints them: the same on every machine.
+
+use std::collections::BTreeSet;
+
+/// Makes paths relative: those of the workspace to it, those of packages to the folder that holds packages.
+#[derive(Debug, Default)]
+pub struct Paths {
+    /// Folders in which compilers ran, longest first, each with a slash at the end.
+    roots: Vec<String>,
+}
+
+impl Paths {
+    /// `folders` are those in which compilers ran (`DW_AT_comp_dir`).
+    #[must_use]
+    pub fn new(folders: &BTreeSet<String>) -> Self {
+        let mut roots: Vec<String> = folders
+            .iter()
+            .map(|folder| format!("{}/", normal(folder).trim_end_matches('/')))
+            .filter(|folder| folder.len() > 1 && package(folder).is_none())
+            .collect();
+        roots.sort_by(|a, b| (b.len(), a).cmp(&(a.len(), b)));
+        Self { roots }
+    }
+
+    /// A path as it is printed: `kernel/src/main.rs`, `core/src/fmt/mod.rs`, `bitflags-2.13.2/src/lib.rs`.
+    #[must_use]
+    pub fn shown(&self, path: &str) -> String {
+        let path = normal(path);
+        if let Some(at) = package(&path) {
+            return path[at..].to_owned();
+        }
+        let root = self.roots.iter().find(|root| path.starts_with(*root));
+        root.map_or_else(|| path.clone(), |root| path[root.len()..].to_owned())
+    }
+}
+
+/// The crates of Rust's own `library/` that code comes from.
+const STANDARD: [&str; 12] = [
+    "core/",
+    "alloc/",
+    "std/",
+    "compiler-builtins/",
+    "panic_abort/",
+    "panic_unwind/",
+    "portable-simd/",
+    "stdarch/",
+    "test/",
+    "unwind/",
+    "proc_macro/",
+    "backtrace/",
+];
+
+/// Where in a path the folder of a package starts that is not of the workspace: of a registry, of a git repository, or
+/// of Rust's own library.
+fn package(path: &str) -> Option<usize> {
+    // `…/registry/src/<registry>/<package>-<version>/…`, `…/git/checkouts/<repository>/<commit>/…`
+    for (marker, skip) in [("/registry/src/", 1), ("/git/checkouts/", 0)] {
+        if let Some(at) = path.rfind(marker) {
+            return after_folders(path, at + marker.len(), skip);
+        }
+    }
+    // `/rustc/<commit>/library/core/src/…`, `…/rustlib/src/rust/library/core/src/…`
+    // with `-Zbuild-std` also `library/core/src/…`
+    let marker = "library/";
+    let at = path
+        .rfind(marker)
+        .map(|at| path.split_at(at + marker.len()));
+    if let Some((before, _)) =
+        at.filter(|(before, _)| *before == marker || before.ends_with("/library/"))
+    {
+        let start = before.len();
+        if STANDARD.iter().any(|name| path[start..].starts_with(name)) {
+            return Some(start);
+        }
+    }
+    // Packages that `std` was built with: `/rust/deps/hashbrown-0.15.2/src/…`
+    path.strip_prefix("/rust/deps/")
+        .map(|rest| path.len() - rest.len())
+}
+
+fn after_folders(path: &str, mut at: usize, count: usize) -> Option<usize> {
+    for _ in 0..count {
+        at += path[at..].find('/')? + 1;
+    }
+    Some(at)
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &str) -> String {
+    if !path.contains("/.") && !path.starts_with('.') {
+        return path.to_owned();
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." if parts.last().is_some_and(|last| !matches!(*last, "" | "..")) => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_do_not_tell_where_a_machine_keeps_them() {
+        let folders = [
+            "/home/a/kernel",
+            "/home/a/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/bitflags-2.13.2",
+            "/home/a/library/core-dump",
+        ];
+        let paths = Paths::new(&folders.into_iter().map(str::to_owned).collect());
+        for (path, expected) in [
+            ("/home/a/kernel/src/main.rs", "src/main.rs"),
+            ("/home/a/kernel/./src/../build/out.rs", "build/out.rs"),
+            (
+                "/home/a/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/bitflags-2.13.2/src/lib.rs",
+                "bitflags-2.13.2/src/lib.rs",
+            ),
+            (
+                "/home/a/.cargo/git/checkouts/spin-1a2b/3c4d/src/lib.rs",
+                "spin-1a2b/3c4d/src/lib.rs",
+            ),
+            (
+                "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/fmt/mod.rs",
+                "core/src/fmt/mod.rs",
+            ),
+            (
+                "/usr/src/rustc-1.95.0/library/alloc/src/vec/mod.rs",
+                "alloc/src/vec/mod.rs",
+            ),
+            ("library/core/src/panicking.rs", "core/src/panicking.rs"),
+            (
+                "/rust/deps/hashbrown-0.15.2/src/map.rs",
+                "hashbrown-0.15.2/src/map.rs",
+            ),
+            ("/home/a/library/core-dump/src/a.rs", "src/a.rs"),
+            ("/usr/include/stdio.h", "/usr/include/stdio.h"),
+            ("start.s", "start.s"),
+        ] {
+            assert_eq!(paths.shown(path), expected, "{path}");
+        }
+    }
+}

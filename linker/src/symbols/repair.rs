@@ -1,0 +1,325 @@
+//! Re-Pair: a grammar in which the pair of symbols that is most frequent becomes a symbol of its own, again and again
+//! (Larsson and Moffat, "Offline Dictionary-Based Compression", 1999).
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use unwind::symbols::format::{MAX_RULE_DEPTH, TERMINAL};
+
+/// A pair less frequent than this costs more as a rule, 4 bytes, than it saves.
+const LEAST: u32 = 4;
+/// Symbols with one-byte codes, when there are many symbols.
+const SHORT_CODES: usize = 200;
+/// Symbols that two-byte codes can tell apart while a good part of the codes stays one byte long.
+const MOST_SYMBOLS: usize = 20_000;
+
+/// A grammar's part of a blob, and the codes of each sequence.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Compressed {
+    pub(super) grammar: Vec<u8>,
+    pub(super) codes: Vec<Vec<u8>>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Symbols below this are bytes, the others rules.
+const BYTES: u32 = 256;
+
+/// Text with parts cut out: the sequences, one behind the other, a separator behind each.
+struct Text {
+    symbols: Vec<u32>,
+    next: Vec<u32>,
+    previous: Vec<u32>,
+}
+
+/// Where a pair of symbols is, or was: places are checked when they are used.
+#[derive(Default)]
+struct Pair {
+    count: u32,
+    places: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Pairs(HashMap<(u32, u32), Pair, std::hash::BuildHasherDefault<Fold>>);
+
+/// A quick hash of two numbers; nobody outside chooses them.
+#[derive(Default)]
+struct Fold(u64);
+
+impl std::hash::Hasher for Fold {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(byte.into());
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.0 = (self.0.rotate_left(26) ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Text {
+    fn new(sequences: &[Vec<u8>]) -> Self {
+        let length = sequences.iter().map(|sequence| sequence.len() + 1).sum();
+        let mut symbols = Vec::with_capacity(length);
+        for sequence in sequences {
+            symbols.extend(sequence.iter().map(|&byte| u32::from(byte)));
+            symbols.push(NONE);
+        }
+        let count = u32::try_from(symbols.len()).expect("less than 4 GiB of text");
+        Self {
+            symbols,
+            next: (1..=count).collect(),
+            previous: (0..count).map(|at| at.wrapping_sub(1)).collect(),
+        }
+    }
+
+    /// The pair that starts at a place, unless one of the two is a separator.
+    fn pair(&self, at: u32) -> Option<(u32, u32)> {
+        let first = *self.symbols.get(at as usize)?;
+        let second = *self.symbols.get(self.next[at as usize] as usize)?;
+        (first != NONE && second != NONE).then_some((first, second))
+    }
+}
+
+impl Pairs {
+    fn add(&mut self, pair: (u32, u32), at: u32) {
+        let entry = self.0.entry(pair).or_default();
+        entry.count += 1;
+        entry.places.push(at);
+    }
+
+    fn remove(&mut self, pair: (u32, u32)) {
+        if let Some(entry) = self.0.get_mut(&pair) {
+            entry.count = entry.count.saturating_sub(1);
+        }
+    }
+}
+
+/// Compresses sequences together.
+pub(super) fn compress(sequences: &[Vec<u8>]) -> Compressed {
+    let mut text = Text::new(sequences);
+    let rules = find_rules(&mut text);
+    let mut sequences: Vec<Vec<u32>> = Vec::with_capacity(sequences.len());
+    let mut current = Vec::new();
+    let mut at = 0;
+    while let Some(&symbol) = text.symbols.get(at as usize) {
+        if symbol == NONE {
+            sequences.push(std::mem::take(&mut current));
+        } else {
+            current.push(symbol);
+        }
+        at = text.next[at as usize];
+    }
+    drop_useless(&mut sequences, &rules);
+    write(&sequences, &rules)
+}
+
+/// Replaces pairs by rules as long as that is worth it.
+fn find_rules(text: &mut Text) -> Vec<(u32, u32)> {
+    let mut pairs = Pairs::default();
+    for at in 0..text.symbols.len() as u32 {
+        if let Some(pair) = text.pair(at) {
+            pairs.add(pair, at);
+        }
+    }
+    let mut queue: BinaryHeap<(u32, Reverse<(u32, u32)>)> = pairs
+        .0
+        .iter()
+        .filter(|(_, entry)| entry.count >= LEAST)
+        .map(|(pair, entry)| (entry.count, Reverse(*pair)))
+        .collect();
+    let mut rules: Vec<(u32, u32)> = Vec::new();
+    let mut depths: Vec<u8> = Vec::new();
+    let depth = |symbol: u32, depths: &[u8]| match symbol.checked_sub(BYTES) {
+        Some(rule) => depths[rule as usize],
+        None => 0,
+    };
+    let mut changed: Vec<(u32, u32)> = Vec::new();
+    while let Some((count, Reverse(pair))) = queue.pop() {
+        let now = pairs.0.get(&pair).map_or(0, |entry| entry.count);
+        if now != count {
+            if now >= LEAST && now < count {
+                queue.push((now, Reverse(pair)));
+            }
+            continue;
+        }
+        let nested = depth(pair.0, &depths).max(depth(pair.1, &depths)) + 1;
+        if usize::from(nested) > MAX_RULE_DEPTH {
+            continue;
+        }
+        let symbol = BYTES + rules.len() as u32;
+        let mut places = pairs.0.remove(&pair).unwrap_or_default().places;
+        places.sort_unstable();
+        changed.clear();
+        for at in places {
+            if text.pair(at) != Some(pair) {
+                continue;
+            }
+            replace(text, &mut pairs, at, symbol, &mut changed);
+        }
+        rules.push(pair);
+        depths.push(nested);
+        if rules.len() + BYTES as usize >= MOST_SYMBOLS {
+            break;
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        for pair in &changed {
+            let count = pairs.0.get(pair).map_or(0, |entry| entry.count);
+            if count >= LEAST {
+                queue.push((count, Reverse(*pair)));
+            }
+        }
+    }
+    rules
+}
+
+/// Puts a symbol in the place of the pair at `at`.
+fn replace(
+    text: &mut Text,
+    pairs: &mut Pairs,
+    at: u32,
+    symbol: u32,
+    changed: &mut Vec<(u32, u32)>,
+) {
+    let second = text.next[at as usize];
+    let after = text.next[second as usize];
+    let before = text.previous[at as usize];
+    if before != NONE
+        && let Some(pair) = text.pair(before)
+    {
+        pairs.remove(pair);
+    }
+    if let Some(pair) = text.pair(second) {
+        pairs.remove(pair);
+    }
+    text.symbols[at as usize] = symbol;
+    // What is cut out must not be taken for a pair any more.
+    text.symbols[second as usize] = NONE;
+    text.next[at as usize] = after;
+    if let Some(previous) = text.previous.get_mut(after as usize) {
+        *previous = at;
+    }
+    if before != NONE
+        && let Some(pair) = text.pair(before)
+    {
+        pairs.add(pair, before);
+        changed.push(pair);
+    }
+    if let Some(pair) = text.pair(at) {
+        pairs.add(pair, at);
+        changed.push(pair);
+    }
+}
+
+/// Puts rules that the text hardly uses, and other rules do not, back into the text as what they stand for.
+fn drop_useless(sequences: &mut [Vec<u32>], rules: &[(u32, u32)]) {
+    let symbols = BYTES as usize + rules.len();
+    let mut in_text = vec![0_u32; symbols];
+    for symbol in sequences.iter().flatten() {
+        in_text[*symbol as usize] += 1;
+    }
+    let mut in_rules = vec![0_u32; symbols];
+    for (first, second) in rules {
+        in_rules[*first as usize] += 1;
+        in_rules[*second as usize] += 1;
+    }
+    // Roughly these get codes of one byte.
+    let mut most_used = in_text.clone();
+    most_used.sort_unstable_by_key(|uses| Reverse(*uses));
+    let least_short = most_used.get(SHORT_CODES).copied().unwrap_or(0);
+    let mut dropped = vec![false; rules.len()];
+    for (index, (first, second)) in rules.iter().enumerate().rev() {
+        let symbol = BYTES as usize + index;
+        let size = |symbol: usize| 2 - u32::from(in_text[symbol] > least_short);
+        let without = size(*first as usize) + size(*second as usize);
+        // A rule costs 4 bytes, and its code for each use.
+        if in_rules[symbol] == 0 && in_text[symbol] * without <= 4 + in_text[symbol] * size(symbol)
+        {
+            dropped[index] = true;
+            for part in [*first as usize, *second as usize] {
+                in_rules[part] -= 1;
+                in_text[part] += in_text[symbol];
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for sequence in sequences {
+        out.clear();
+        for &symbol in &*sequence {
+            put(symbol, rules, &dropped, &mut out);
+        }
+        sequence.clone_from(&out);
+    }
+}
+
+fn put(symbol: u32, rules: &[(u32, u32)], dropped: &[bool], out: &mut Vec<u32>) {
+    match symbol.checked_sub(BYTES).map(|rule| rule as usize) {
+        Some(rule) if dropped[rule] => {
+            put(rules[rule].0, rules, dropped, out);
+            put(rules[rule].1, rules, dropped, out);
+        }
+        _ => out.push(symbol),
+    }
+}
+
+/// Numbers the symbols in use by how often the text uses them, and writes grammar and codes.
+fn write(sequences: &[Vec<u32>], rules: &[(u32, u32)]) -> Compressed {
+    let symbols = BYTES as usize + rules.len();
+    let mut uses = vec![0_u32; symbols];
+    for symbol in sequences.iter().flatten() {
+        uses[*symbol as usize] += 1;
+    }
+    // A rule may be used by rules only.
+    let mut used: Vec<bool> = uses.iter().map(|uses| *uses > 0).collect();
+    for (index, (first, second)) in rules.iter().enumerate().rev() {
+        if used[BYTES as usize + index] {
+            used[*first as usize] = true;
+            used[*second as usize] = true;
+        }
+    }
+    let mut order: Vec<u32> = (0..symbols as u32)
+        .filter(|symbol| used[*symbol as usize])
+        .collect();
+    order.sort_by_key(|symbol| (Reverse(uses[*symbol as usize]), *symbol));
+    let mut numbers = vec![0_u16; symbols];
+    for (number, symbol) in order.iter().enumerate() {
+        numbers[*symbol as usize] = u16::try_from(number).expect("fewer symbols than numbers");
+    }
+    // As many one-byte codes as leave two-byte codes for the rest.
+    let short = (0..=256_usize)
+        .rev()
+        .find(|short| short + (256 - short) * 256 >= order.len())
+        .unwrap_or(0);
+    let mut grammar = (short as u16).to_le_bytes().to_vec();
+    for symbol in order {
+        let (first, second) = match symbol.checked_sub(BYTES) {
+            Some(rule) => {
+                let (first, second) = rules[rule as usize];
+                (numbers[first as usize], numbers[second as usize])
+            }
+            None => (TERMINAL, symbol as u16),
+        };
+        grammar.extend(first.to_le_bytes());
+        grammar.extend(second.to_le_bytes());
+    }
+    let code = |symbol: &u32| {
+        let number = usize::from(numbers[*symbol as usize]);
+        match number.checked_sub(short) {
+            None => vec![number as u8],
+            Some(long) => vec![(short + (long >> 8)) as u8, long as u8],
+        }
+    };
+    Compressed {
+        grammar,
+        codes: sequences
+            .iter()
+            .map(|sequence| sequence.iter().flat_map(code).collect())
+            .collect(),
+    }
+}

@@ -1,0 +1,201 @@
+//! What a symbol table says about an address.
+
+use core::fmt::{self, Display, Write};
+
+use crate::symbols::format::{LINE_UNKNOWN, MAX_EDGES, TEXT_STEPS};
+use crate::symbols::grammar::{Expansion, Grammar};
+use crate::symbols::table::SymbolTable;
+
+/// How much an answer says. What it says is never a guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Precision {
+    /// The frames are all that there are.
+    Exact,
+    /// One frame, the outermost: the function, and the line in it that leads to the address. What is inlined there is
+    /// not known.
+    OuterOnly,
+    /// One frame: the function. Where in it is not known.
+    NameOnly,
+}
+
+/// What a symbol table says about an address: the function, and what is inlined there.
+#[derive(Clone, Debug)]
+pub struct Answer<'t, 'a> {
+    table: &'t SymbolTable<'a>,
+    /// Address of the function's first instruction.
+    pub start: u64,
+    /// Bytes of the function's code.
+    pub size: u64,
+    /// How much is known.
+    pub precision: Precision,
+    slots: [Slot; MAX_EDGES + 1],
+    count: usize,
+}
+
+/// A frame: the number of a record, and a line, 0 if unknown.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    record: u32,
+    line: u32,
+}
+
+impl<'t, 'a> Answer<'t, 'a> {
+    pub(super) const fn new(
+        table: &'t SymbolTable<'a>,
+        start: u64,
+        size: u64,
+        record: u32,
+    ) -> Self {
+        Self {
+            table,
+            start,
+            size,
+            precision: Precision::NameOnly,
+            slots: [Slot { record, line: 0 }; MAX_EDGES + 1],
+            count: 1,
+        }
+    }
+
+    /// Finds the frames: from the function, along the edges, to the innermost line.
+    pub(super) fn follow(&mut self, edges: &[u32], line: u32, mut steps: u32) -> Option<()> {
+        let mut slots = self.slots.iter_mut();
+        let mut slot = slots.next()?;
+        let mut record = self.table.record(slot.record)?;
+        for &edge in edges {
+            let edge = record.edge(edge, &mut steps)?;
+            if !edge.replaces {
+                slot.line = edge.line;
+                slot = slots.next()?;
+                self.count = self.count.wrapping_add(1);
+            }
+            slot.record = edge.callee;
+            record = self.table.record(edge.callee)?;
+        }
+        slot.line = record.line(line);
+        Some(())
+    }
+
+    /// Leaves only the outermost frame.
+    pub(super) fn keep_outermost(&mut self) {
+        self.count = 1;
+        let line = self.slots.first().map_or(0, |slot| slot.line);
+        if line != 0 {
+            self.precision = Precision::OuterOnly;
+        }
+    }
+
+    /// Leaves only the name.
+    pub(super) fn keep_name(&mut self) {
+        self.count = 1;
+        self.precision = Precision::NameOnly;
+        if let Some(slot) = self.slots.first_mut() {
+            slot.line = 0;
+        }
+    }
+
+    /// The frames, innermost first; the last one is the function that the code is part of. At least one.
+    pub fn frames(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = SourceFrame<'a>> + Clone + use<'t, 'a, '_> {
+        let slots = self.slots.get(..self.count).unwrap_or(&[]);
+        slots.iter().rev().map(|slot| {
+            let record = self.table.record(slot.record);
+            let mut steps = u32::MAX;
+            let name = record.and_then(|record| record.name(&mut steps));
+            let file = match record {
+                Some(record) if slot.line != 0 => self.table.file(record.file),
+                _ => None,
+            };
+            SourceFrame {
+                name: self.table.text(name.unwrap_or(&[])),
+                file: file.map(|file| self.table.text(file)),
+                line: slot.line,
+            }
+        })
+    }
+}
+
+/// One of the functions that an address belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceFrame<'a> {
+    /// The function, demangled.
+    pub name: Text<'a>,
+    file: Option<Text<'a>>,
+    line: u32,
+}
+
+impl<'a> SourceFrame<'a> {
+    /// File and line, if they are known: of the call to the next inner frame, or in the innermost frame.
+    #[must_use]
+    pub const fn place(&self) -> Option<(Text<'a>, u32)> {
+        match self.file {
+            Some(file) => Some((file, self.line)),
+            None => None,
+        }
+    }
+}
+
+/// A name or a path, compressed: it is expanded as it is written.
+#[derive(Clone, Copy)]
+pub struct Text<'a> {
+    grammar: Grammar<'a>,
+    codes: &'a [u8],
+}
+
+impl<'a> Text<'a> {
+    pub(super) const fn new(grammar: Grammar<'a>, codes: &'a [u8]) -> Self {
+        Self { grammar, codes }
+    }
+
+    const fn bytes(&self) -> Expansion<'a> {
+        self.grammar.expand(self.codes, TEXT_STEPS)
+    }
+
+    /// Writes it, character by character, with U+FFFD for what is not UTF-8.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut (impl Write + ?Sized)) -> fmt::Result {
+        let mut bytes = self.bytes();
+        while let Some(first) = bytes.next() {
+            let length: usize = match first {
+                0xf0.. => 4,
+                0xe0.. => 3,
+                0xc0.. => 2,
+                _ => 1,
+            };
+            let mut character = [first, 0, 0, 0];
+            let used = character.get_mut(..length).unwrap_or(&mut []);
+            for byte in used.iter_mut().skip(1) {
+                *byte = bytes.next().unwrap_or(0);
+            }
+            out.write_str(core::str::from_utf8(used).unwrap_or("\u{fffd}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        self.write(f)?;
+        f.write_str("\"")
+    }
+}
+
+/// Whether the text is this.
+impl PartialEq<str> for Text<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.bytes().eq(other.bytes())
+    }
+}
+
+const _: () = assert!(LINE_UNKNOWN == 1, "Record::line takes 0 for unknown");

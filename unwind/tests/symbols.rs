@@ -1,0 +1,86 @@
+//! Stored symbol tables, and what they must answer: the format does not change unnoticed.
+
+mod golden;
+
+use unwind::symbols::{SymbolTable, SymbolsError, format};
+
+/// An answer as it is stored: start and size of the function, how precise, and the frames, innermost first.
+fn text(table: &SymbolTable<'_>, address: u64, base: u64) -> String {
+    let Some(answer) = table.resolve(address) else {
+        return "nothing".to_owned();
+    };
+    let frames: Vec<String> = answer
+        .frames()
+        .map(|frame| match frame.place() {
+            Some((file, line)) => format!("{} at {file}:{line}", frame.name),
+            None => frame.name.to_string(),
+        })
+        .collect();
+    format!(
+        "{:#x}/{:#x} {:?} {}",
+        answer.start.wrapping_sub(base),
+        answer.size,
+        answer.precision,
+        frames.join(" in ")
+    )
+}
+
+#[test]
+fn stored_tables_answer_what_is_stored_with_them() {
+    let mut answers = 0;
+    for stored in golden::tables() {
+        // Wherever an image is moved as a whole, its table moves along.
+        for base in [0, 0x40_0000, 0xffff_ffff_8000_0000] {
+            let table = SymbolTable::parse(&stored.bytes, base).unwrap();
+            assert_eq!(table.build_id(), b"a build id of twenty", "{}", stored.name);
+            for (address, expected) in &stored.answers {
+                let found = text(&table, address.wrapping_add(base), base);
+                assert_eq!(found, *expected, "{} at {address:#x}", stored.name);
+                answers += 1;
+            }
+        }
+    }
+    println!("{answers} answers compared");
+    assert!(answers > 1000);
+}
+
+#[test]
+fn every_level_is_stored() {
+    let mut levels: Vec<u8> = golden::tables()
+        .iter()
+        .map(|stored| SymbolTable::parse(&stored.bytes, 0).unwrap().level())
+        .collect();
+    levels.sort_unstable();
+    levels.dedup();
+    assert_eq!(levels, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn what_is_no_table_is_refused() {
+    let stored = &golden::tables()[0];
+    let error = |bytes: &[u8]| SymbolTable::parse(bytes, 0).unwrap_err();
+    assert_eq!(error(&[]), SymbolsError::Empty);
+    assert_eq!(error(b"symbol"), SymbolsError::BadMagic);
+    let mut bytes = stored.bytes.clone();
+    bytes[8] = 9;
+    assert_eq!(error(&bytes), SymbolsError::UnknownVersion(9));
+    let length = stored.bytes.len();
+    for cut in [format::MAGIC.len(), 13, 20, length - 1] {
+        let error = error(&stored.bytes[..cut]);
+        assert!(
+            matches!(error, SymbolsError::DoesNotFit(8 | 12 | 16)),
+            "{cut}: {error}"
+        );
+    }
+    for at in format::CRC_FROM..length {
+        let mut bytes = stored.bytes.clone();
+        bytes[at] ^= 0x10;
+        assert!(
+            matches!(error(&bytes), SymbolsError::BadChecksum { .. }),
+            "{at}"
+        );
+    }
+    // What lies behind it is not part of it.
+    let longer = [&stored.bytes[..], &[0; 7]].concat();
+    assert!(SymbolTable::parse(&longer, 0).is_ok());
+}
