@@ -235,6 +235,37 @@ fn after_a_tail_call() {
 }
 
 #[test]
+fn called_by_a_last_instruction() {
+    complete(
+        "last-call",
+        UNDEFINED,
+        "p bad_first
+         r bad_last_call
+         r kernel::scenario::places::last_call",
+    );
+}
+
+#[test]
+fn a_frame_of_variable_size() {
+    complete(
+        "variable-frame",
+        UNDEFINED,
+        "p bad_first
+         r bad_variable_frame
+         r kernel::scenario::places::variable_frame",
+    );
+}
+
+#[test]
+fn a_realigned_frame() {
+    complete(
+        "realigned-frame",
+        UNDEFINED,
+        "p kernel::scenario::places::realigned_frame",
+    );
+}
+
+#[test]
 fn below_assembly_with_rules() {
     complete(
         "asm-with-rules",
@@ -348,6 +379,33 @@ fn an_exception_in_a_handler() {
         end: COMPLETE,
     }
     .check();
+}
+
+#[test]
+fn a_panic_in_a_handler() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "panic-in-handler").expect(101);
+        let report = Report::find(&ran.serial);
+        let (boundary, arch) = match kernel.arch {
+            Arch::X86_64 => ("breakpoint", "x86_64"),
+            Arch::Aarch64 => ("breakpoint 0x1", "aarch64"),
+        };
+        let handler = "kernel::scenario::nested::panic_in_handler";
+        let trace = format!(
+            "p __rustc::rust_begin_unwind
+             r core::panicking::panic_fmt
+             r core::panicking::panic_bounds_check
+             r kernel::scenario::nested::index
+             r~ {handler}::{{closure#0}}
+             r~ <{handler}::{{closure#0}} as core::ops::function::FnOnce>::call_once
+             r~ kernel::breakpoint::hit
+             r~ kernel::arch::{arch}::trap::exception
+             r trap_entry
+             -- {boundary}, stack boot
+             p {handler}"
+        );
+        trace::expect(kernel, &report, &trace, "complete, ");
+    }
 }
 
 /// A stack that a recursion has filled: its two ends, and how many frames are between them.

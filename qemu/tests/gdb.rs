@@ -53,6 +53,13 @@ fn gdb_sees_the_same_callers_of_the_allocator() {
     }
 }
 
+#[test]
+fn gdb_sees_the_same_callers_across_an_exception() {
+    for kernel in built::every_kernel() {
+        compare(kernel, "panic-in-handler");
+    }
+}
+
 /// Boots once; gdb stops at the panic handler and lists the callers, then the kernel goes on and lists them itself.
 fn compare(kernel: Kernel, scenario: &str) {
     let image = built::image(kernel);
@@ -158,20 +165,25 @@ fn caller(line: &str) -> Option<Caller> {
     })
 }
 
-/// A name less the generic arguments of its functions, `::<…>`: a report leaves them out.
+/// A name less the generic arguments of its functions, `f::<…>`, and of its types and traits, `T<…>`: a report leaves
+/// them out. What begins with `<`, as `<A as B>::f`, has none.
 fn without_generics(name: &str) -> String {
-    let Some((before, rest)) = name.split_once("::<") else {
-        return name.to_owned();
-    };
-    let mut depth = 1;
-    let close = rest.find(|c| {
+    let mut short = String::new();
+    let mut depth = 0;
+    for (at, c) in name.char_indices() {
+        let before = &name[..at];
+        let arrow = c == '>' && before.ends_with(['-', '=']);
+        let opens = before.ends_with("::") || before.ends_with(|c: char| c.is_alphanumeric());
         match c {
-            '<' => depth += 1,
-            '>' => depth -= 1,
+            '<' if depth > 0 || opens => depth += 1,
+            '>' if depth > 0 && !arrow => depth -= 1,
+            c if depth == 0 => short.push(c),
             _ => {}
         }
-        depth == 0
-    });
-    let close = close.unwrap_or_else(|| panic!("unbalanced: {name}"));
-    format!("{before}{}", without_generics(&rest[close + 1..]))
+        if depth == 1 && c == '<' && short.ends_with("::") {
+            short.truncate(short.len() - 2);
+        }
+    }
+    assert_eq!(depth, 0, "unbalanced: {name}");
+    short
 }

@@ -120,6 +120,21 @@ pub const SCENARIOS: &[Scenario] = &[
         outcome: Outcome::Panics,
     },
     Scenario {
+        name: "last-call",
+        about: "an exception in a function that never returns, called by another's last instruction",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "variable-frame",
+        about: "an exception below a function with a frame of variable size",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "realigned-frame",
+        about: "an exception in a function that aligns its stack",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
         name: "asm-with-rules",
         about: "an exception below assembly with rules for unwinders",
         outcome: Outcome::Panics,
@@ -147,6 +162,11 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "exception-in-handler",
         about: "an exception inside the handler of another one",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "panic-in-handler",
+        about: "a panic in the handler of an exception",
         outcome: Outcome::Panics,
     },
     Scenario {

@@ -20,6 +20,21 @@ fn handler(address: u64) -> u64 {
     black_box(bad::read(address))
 }
 
+/// The handler of a breakpoint panics.
+#[inline(never)]
+pub fn panic_in_handler() {
+    breakpoint::handle_with(|| {
+        black_box(index(black_box(&[1, 2, 3]), black_box(3)));
+    });
+    bad::breakpoint();
+    black_box(());
+}
+
+#[inline(never)]
+fn index(values: &[u8], index: usize) -> u8 {
+    black_box(values[index])
+}
+
 /// The handler of a breakpoint fills the stack that it runs on, so that there is no room for the exception that this is.
 #[inline(never)]
 pub fn no_stack_for_handler() {

@@ -30,6 +30,10 @@ scenarios! {
     epilogue => bad_epilogue(0);
     /// Right after a tail call.
     tail_call => bad_tail_call(0);
+    /// In a function that was called by another's last instruction.
+    last_call => bad_last_call(0);
+    /// In a function with a frame of variable size.
+    variable_frame => bad_variable_frame(1024);
     /// Below assembly with rules for unwinders.
     asm_with_rules => with_rules(fail);
     /// Below assembly without rules, which keeps a frame pointer.
@@ -40,6 +44,17 @@ scenarios! {
     damaged_frame_pointer => bad_frame_pointer(0x4242_4242_4242_4240);
     /// The stack pointer is in no stack.
     stray_stack_pointer => bad_stack_pointer(0x4343_4340);
+}
+
+/// In a function whose variables are aligned more than its stack is.
+#[inline(never)]
+pub fn realigned_frame() {
+    #[repr(align(256))]
+    struct Aligned(u64);
+    let mut variable = Aligned(0);
+    black_box(&mut variable.0);
+    bad::undefined();
+    black_box(&mut variable.0);
 }
 
 /// Called by assembly.

@@ -17,6 +17,10 @@ unsafe extern "C" {
     pub fn bad_epilogue(_: u64);
     /// Ends with a jump to [`bad_first`].
     pub fn bad_tail_call(_: u64);
+    /// Ends with a call of [`bad_first`]: the return address is the next function's.
+    pub fn bad_last_call(_: u64);
+    /// Fails with a frame of so many bytes, a multiple of 16, and some more.
+    pub fn bad_variable_frame(size: u64);
     /// Overwrites its return address, and calls [`bad_first`].
     pub fn bad_return_address(by: u64);
     /// Overwrites the frame pointer that it finds its frame by, and calls [`bad_first`].

@@ -78,6 +78,28 @@ function bad_tail_call
     b bad_first
 finish bad_tail_call
 
+function bad_last_call
+    push_frame
+    bl bad_first
+finish bad_last_call
+// Right behind, with other rules.
+.type bad_next, %function
+bad_next:
+    .cfi_startproc
+    ret
+finish bad_next
+
+function bad_variable_frame
+    push_frame
+    mov x29, sp
+    .cfi_def_cfa_register x29
+    sub sp, sp, x0
+    bl bad_first
+    mov sp, x29
+    pop_frame
+    ret
+finish bad_variable_frame
+
 function bad_return_address
     push_frame
     str x0, [sp, #8]

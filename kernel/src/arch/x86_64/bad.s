@@ -70,6 +70,29 @@ function bad_tail_call
     jmp bad_first
 finish bad_tail_call
 
+function bad_last_call
+    sub rsp, 24
+    .cfi_adjust_cfa_offset 24
+    call bad_first
+finish bad_last_call
+# Right behind, with other rules.
+.type bad_next, @function
+bad_next:
+    .cfi_startproc
+    ret
+finish bad_next
+
+function bad_variable_frame
+    push_frame
+    mov rbp, rsp
+    .cfi_def_cfa_register rbp
+    sub rsp, rdi
+    call bad_first
+    mov rsp, rbp
+    pop_frame
+    ret
+finish bad_variable_frame
+
 function bad_return_address
     mov [rsp], rdi
     sub rsp, 8
