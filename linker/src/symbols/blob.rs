@@ -55,7 +55,7 @@ impl Blob {
 
         let unit = unit(code);
         let mut ranges: Vec<Range> = Vec::new();
-        let mut writer = Writer::new(&records);
+        let mut writer = Writer::new(&records, level.chunk_size());
         let mut end = 0_u64;
         for (piece, piece_rows) in code.pieces.iter().zip(&rows) {
             let function = &code.functions[piece.function];

@@ -45,6 +45,8 @@ pub(super) struct Header {
 pub(super) struct Writer<'a> {
     chunks: Chunks,
     records: &'a Records,
+    /// Bytes that a chunk has at most, unless a single row is longer.
+    size: usize,
     /// As in the reader: the number of the record that is expected next, the end of the function before.
     expected: u32,
     limit: u32,
@@ -53,10 +55,11 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(records: &'a Records) -> Self {
+    pub(super) fn new(records: &'a Records, size: usize) -> Self {
         Self {
             chunks: Chunks::default(),
             records,
+            size,
             expected: 0,
             limit: 0,
             is_new: false,
@@ -85,7 +88,7 @@ impl<'a> Writer<'a> {
     }
 
     fn is_full(&mut self, more: usize) -> bool {
-        !self.is_new && self.out().len() + more > format::CHUNK_SIZE
+        !self.is_new && self.out().len() + more > self.size
     }
 
     /// Writes a piece of a function.

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use unwind::symbols::format::{MAX_RULE_DEPTH, TERMINAL};
+use unwind::symbols::format::{FIRST_RULE, MAX_RULE_DEPTH};
 
 /// A pair less frequent than this costs more as a rule, 4 bytes, than it saves.
 const LEAST: u32 = 4;
@@ -23,7 +23,7 @@ pub(super) struct Compressed {
 const NONE: u32 = u32::MAX;
 
 /// Symbols below this are bytes, the others rules.
-const BYTES: u32 = 256;
+const BYTES: u32 = FIRST_RULE as u32;
 
 /// Text with parts cut out: the sequences, one behind the other, a separator behind each.
 struct Text {
@@ -268,7 +268,7 @@ fn put(symbol: u32, rules: &[(u32, u32)], dropped: &[bool], out: &mut Vec<u32>) 
     }
 }
 
-/// Numbers the symbols in use by how often the text uses them, and writes grammar and codes.
+/// Gives short codes to the symbols that the text uses most, and writes grammar and codes.
 fn write(sequences: &[Vec<u32>], rules: &[(u32, u32)]) -> Compressed {
     let symbols = BYTES as usize + rules.len();
     let mut uses = vec![0_u32; symbols];
@@ -283,36 +283,40 @@ fn write(sequences: &[Vec<u32>], rules: &[(u32, u32)]) -> Compressed {
             used[*second as usize] = true;
         }
     }
+    // Bytes are their own symbols; the rules that are left follow in the order in which they were found.
+    let mut numbers: Vec<u16> = (0..FIRST_RULE).collect();
+    let mut grammar_rules = Vec::new();
+    for (index, (first, second)) in rules.iter().enumerate() {
+        let next = FIRST_RULE as usize + grammar_rules.len() / 4;
+        numbers.push(u16::try_from(next).expect("fewer symbols than numbers"));
+        if used[BYTES as usize + index] {
+            grammar_rules.extend(numbers[*first as usize].to_le_bytes());
+            grammar_rules.extend(numbers[*second as usize].to_le_bytes());
+        }
+    }
+    // As many one-byte codes as leave two-byte codes for all symbols: 256 a byte.
+    let pages = (FIRST_RULE as usize + grammar_rules.len() / 4).div_ceil(256);
     let mut order: Vec<u32> = (0..symbols as u32)
-        .filter(|symbol| used[*symbol as usize])
+        .filter(|symbol| uses[*symbol as usize] > 0)
         .collect();
     order.sort_by_key(|symbol| (Reverse(uses[*symbol as usize]), *symbol));
-    let mut numbers = vec![0_u16; symbols];
-    for (number, symbol) in order.iter().enumerate() {
-        numbers[*symbol as usize] = u16::try_from(number).expect("fewer symbols than numbers");
-    }
-    // As many one-byte codes as leave two-byte codes for the rest.
-    let short = (0..=256_usize)
-        .rev()
-        .find(|short| short + (256 - short) * 256 >= order.len())
-        .unwrap_or(0);
+    // Where there are fewer symbols, none takes two bytes.
+    order.truncate(256 - pages);
+    let short = order.len();
     let mut grammar = (short as u16).to_le_bytes().to_vec();
-    for symbol in order {
-        let (first, second) = match symbol.checked_sub(BYTES) {
-            Some(rule) => {
-                let (first, second) = rules[rule as usize];
-                (numbers[first as usize], numbers[second as usize])
-            }
-            None => (TERMINAL, symbol as u16),
-        };
-        grammar.extend(first.to_le_bytes());
-        grammar.extend(second.to_le_bytes());
+    for symbol in &order {
+        grammar.extend(numbers[*symbol as usize].to_le_bytes());
     }
-    let code = |symbol: &u32| {
-        let number = usize::from(numbers[*symbol as usize]);
-        match number.checked_sub(short) {
-            None => vec![number as u8],
-            Some(long) => vec![(short + (long >> 8)) as u8, long as u8],
+    grammar.extend(grammar_rules);
+    let mut codes: Vec<Option<u8>> = vec![None; symbols];
+    for (code, symbol) in order.iter().enumerate() {
+        codes[*symbol as usize] = Some(code as u8);
+    }
+    let code = |symbol: &u32| match codes[*symbol as usize] {
+        Some(short) => vec![short],
+        None => {
+            let number = numbers[*symbol as usize];
+            vec![short as u8 + (number >> 8) as u8, number as u8]
         }
     };
     Compressed {

@@ -59,8 +59,8 @@ pub const LEVEL_CALLS: u8 = 3;
 /// Level: all frames anywhere.
 pub const LEVEL_ALL: u8 = 4;
 
-/// A rule whose first symbol is this stands for the one byte in its second.
-pub const TERMINAL: u16 = u16::MAX;
+/// Symbols below this are bytes, the others rules.
+pub const FIRST_RULE: u16 = 256;
 /// Rules are nested at most so deep: a reader needs a stack of so many symbols.
 pub const MAX_RULE_DEPTH: usize = 16;
 
@@ -88,11 +88,9 @@ pub const LINE_UNKNOWN: u32 = 1;
 
 /// Most edges from a function to what is inlined at one place.
 pub const MAX_EDGES: usize = 47;
-/// Bytes of rows, before compression, that a chunk has at most, unless a single row is longer.
-pub const CHUNK_SIZE: usize = 256;
-/// Most steps that one look-up may take: symbols of the grammar, and edges passed over. A writer keeps below it.
+/// Most steps that one look-up may take: rules of the grammar, and edges passed over. A writer keeps below it.
 pub const LOOKUP_STEPS: u32 = 1 << 14;
-/// Most symbols of the grammar that one name or path may take. A writer keeps below it.
+/// Most rules of the grammar that one name or path may take. A writer keeps below it.
 pub const TEXT_STEPS: u32 = 1 << 14;
 /// Most bytes of a name or path.
 pub const TEXT_MAX: usize = 1 << 12;

@@ -1,30 +1,44 @@
 //! Expanding what a grammar has compressed: rows and names.
 
 use crate::bytes::{ByteOrder, Bytes};
-use crate::symbols::format::{MAX_RULE_DEPTH, TERMINAL};
+use crate::symbols::format::{FIRST_RULE, MAX_RULE_DEPTH};
 
-/// Rules, each two symbols, and how symbols are written: one byte below `short`, otherwise two.
+/// Rules, each two symbols, and how symbols are written: those in `short` in one byte, the others in two.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grammar<'a> {
+    short: Bytes<'a>,
+    short_count: u16,
     rules: Bytes<'a>,
-    short: u16,
 }
 
 impl<'a> Grammar<'a> {
-    /// A grammar's part: `short`, then the rules.
+    /// A grammar's part: how many short codes there are, their symbols, the rules.
     pub(super) fn new(part: &'a [u8]) -> Self {
-        let short = Bytes::new(part, ByteOrder::Little).u16(0).unwrap_or(0);
+        let count = Bytes::new(part, ByteOrder::Little).u16(0).unwrap_or(0);
+        let short = usize::from(count).wrapping_mul(2);
+        let rest = part.get(2..).unwrap_or(&[]);
+        let (short, rules) = rest.split_at_checked(short).unwrap_or((&[], &[]));
         Self {
-            rules: Bytes::new(part.get(2..).unwrap_or(&[]), ByteOrder::Little),
-            short: short.min(256),
+            short: Bytes::new(short, ByteOrder::Little),
+            short_count: count,
+            rules: Bytes::new(rules, ByteOrder::Little),
         }
     }
 
-    /// The two symbols of a rule.
+    /// The symbol of the first code, and the codes after it.
     #[inline]
-    fn rule(&self, symbol: u16) -> Option<(u16, u16)> {
-        let both = self.rules.u32(usize::from(symbol).wrapping_mul(4))?;
-        Some((both as u16, (both >> 16) as u16))
+    fn code<'c>(&self, codes: &'c [u8]) -> Option<(u16, &'c [u8])> {
+        let (&first, rest) = codes.split_first()?;
+        match u16::from(first).checked_sub(self.short_count) {
+            None => {
+                let symbol = self.short.u16(usize::from(first).wrapping_mul(2))?;
+                Some((symbol, rest))
+            }
+            Some(page) => {
+                let (&low, rest) = rest.split_first()?;
+                Some(((page << 8) | u16::from(low), rest))
+            }
+        }
     }
 
     /// The bytes that `codes` stand for, as far as `steps` last.
@@ -35,9 +49,16 @@ impl<'a> Grammar<'a> {
             later: [0; MAX_RULE_DEPTH],
             depth: 0,
             steps,
+            ready: [0; BATCH],
+            next: 0,
+            end: 0,
         }
     }
 }
+
+/// Bytes that are expanded at once: a loop without calls is quick, but much of what is not asked for is not to be
+/// expanded.
+const BATCH: usize = 32;
 
 /// The bytes that codes stand for, one after the other. Ends early where something is damaged: a rule that is not there,
 /// rules nested too deep, or more steps than allowed, which rules that contain themselves would take.
@@ -45,29 +66,59 @@ impl<'a> Grammar<'a> {
 pub(super) struct Expansion<'a> {
     grammar: Grammar<'a>,
     codes: &'a [u8],
-    /// Symbols that come after what is being expanded, the next one last.
+    /// Symbols that come after what was expanded, the next one last.
     later: [u16; MAX_RULE_DEPTH],
     depth: usize,
     pub(super) steps: u32,
+    ready: [u8; BATCH],
+    next: usize,
+    end: usize,
 }
 
 impl Expansion<'_> {
-    #[inline]
-    fn symbol(&mut self) -> Option<u16> {
-        if let Some(depth) = self.depth.checked_sub(1) {
-            self.depth = depth;
-            return self.later.get(depth).copied();
+    /// Expands the next bytes. How many, unless it is none.
+    #[inline(never)]
+    fn fill(&mut self) -> Option<usize> {
+        let mut depth = self.depth;
+        let mut steps = self.steps;
+        let mut end = 0;
+        'batch: for slot in &mut self.ready {
+            let popped = depth.checked_sub(1);
+            let mut symbol = match popped.and_then(|top| self.later.get(top)) {
+                Some(&symbol) => {
+                    depth = depth.wrapping_sub(1);
+                    symbol
+                }
+                None => match self.grammar.code(self.codes) {
+                    Some((symbol, rest)) => {
+                        self.codes = rest;
+                        symbol
+                    }
+                    None => break,
+                },
+            };
+            while let Some(rule) = symbol.checked_sub(FIRST_RULE) {
+                let both = self.grammar.rules.u32(usize::from(rule).wrapping_mul(4));
+                let (Some(both), Some(later), Some(left)) =
+                    (both, self.later.get_mut(depth), steps.checked_sub(1))
+                else {
+                    self.codes = &[];
+                    depth = 0;
+                    break 'batch;
+                };
+                *later = (both >> 16) as u16;
+                depth = depth.wrapping_add(1);
+                steps = left;
+                symbol = both as u16;
+            }
+            *slot = symbol as u8;
+            end = usize::wrapping_add(end, 1);
         }
-        let (&first, rest) = self.codes.split_first()?;
-        self.codes = rest;
-        let first = u16::from(first);
-        let Some(high) = first.checked_sub(self.grammar.short) else {
-            return Some(first);
-        };
-        let (&low, rest) = self.codes.split_first()?;
-        self.codes = rest;
-        let long = (high << 8) | u16::from(low);
-        long.checked_add(self.grammar.short)
+        self.depth = depth;
+        self.steps = steps;
+        self.end = end;
+        self.next = 0;
+        (end > 0).then_some(end)
     }
 
     /// A number: seven bits a byte, the lowest first, the top bit of all but the last byte set.
@@ -77,6 +128,11 @@ impl Expansion<'_> {
         if first < 0x80 {
             return Some(first);
         }
+        self.long_number(first)
+    }
+
+    #[inline(never)]
+    fn long_number(&mut self, first: u32) -> Option<u32> {
         let mut value = first & 0x7f;
         for shift in [7, 14, 21, 28] {
             let byte = self.next()?;
@@ -94,16 +150,11 @@ impl Iterator for Expansion<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<u8> {
-        let mut symbol = self.symbol()?;
-        loop {
-            self.steps = self.steps.checked_sub(1)?;
-            let (first, second) = self.grammar.rule(symbol)?;
-            if first == TERMINAL {
-                return Some(second as u8);
-            }
-            *self.later.get_mut(self.depth)? = second;
-            self.depth = self.depth.wrapping_add(1);
-            symbol = first;
+        if self.next >= self.end {
+            self.fill()?;
         }
+        let byte = self.ready.get(self.next).copied();
+        self.next = self.next.wrapping_add(1);
+        byte
     }
 }
