@@ -11,13 +11,15 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, GdbStub, Verdict};
 use qemu::setup;
 use support::built;
-use support::report::Report;
+use support::report::{Frame, Report};
 
 /// What gdb says of a frame.
 #[derive(Debug, PartialEq, Eq)]
 struct Caller {
     address: u64,
     name: String,
+    /// The functions that the code belongs to, innermost first, with line and file.
+    sources: Vec<(String, u32, String)>,
 }
 
 #[test]
@@ -108,6 +110,34 @@ fn compare(kernel: Kernel, scenario: &str) {
         left, right,
         "{kernel:?} {scenario}: return addresses, the report's left"
     );
+    for (frame, caller) in report.frames.iter().zip(&callers).skip(1) {
+        compare_sources(frame, caller);
+    }
+}
+
+/// Both name the same functions, inlined ones among them, and the same places, as far as either knows them.
+#[track_caller]
+fn compare_sources(frame: &Frame, caller: &Caller) {
+    // The kernel carries symbols of level `calls`: where code was interrupted, they say the outermost line.
+    let sources = match frame.letter {
+        'p' => caller.sources.last().map_or(&[][..], std::slice::from_ref),
+        _ => &caller.sources,
+    };
+    let names = |of: &[(String, u32, String)]| of.iter().map(|(name, ..)| name.clone()).collect();
+    let found: Vec<String> = frame.sources.iter().map(|s| s.name.clone()).collect();
+    let expected: Vec<String> = names(sources);
+    assert_eq!(found, expected, "{frame:x?}, gdb has {caller:x?}");
+    for (source, (_, line, file)) in frame.sources.iter().zip(sources) {
+        let Some((found, found_line)) = &source.place else {
+            // Code that no line stands for: gdb takes the nearest.
+            continue;
+        };
+        assert_eq!(found_line, line, "{frame:x?}, gdb has {caller:x?}");
+        assert!(
+            file.ends_with(found.as_str()),
+            "{found}, gdb has {file}: {frame:x?}"
+        );
+    }
 }
 
 /// The callers at the panic, innermost first.
@@ -147,7 +177,7 @@ fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
         .output()
         .expect("gdb starts");
     let text = String::from_utf8_lossy(&output.stdout);
-    let callers: Vec<_> = text.lines().filter_map(caller).collect();
+    let callers = callers(&text);
     assert!(
         !callers.is_empty(),
         "gdb said:\n{text}\n{}",
@@ -156,13 +186,44 @@ fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
     callers
 }
 
-/// A line of `walk.py`'s.
-fn caller(line: &str) -> Option<Caller> {
-    let (address, name) = line.strip_prefix("frame 0x")?.split_once(' ')?;
-    Some(Caller {
-        address: u64::from_str_radix(address, 16).expect("an address"),
-        name: without_generics(&format!("{:#}", rustc_demangle::demangle(name))),
-    })
+/// What `walk.py` wrote.
+fn callers(text: &str) -> Vec<Caller> {
+    let shown = |name: &str| {
+        let demangled = format!("{:#}", rustc_demangle::demangle(name));
+        plain_self_type(without_generics(&demangled))
+    };
+    let mut callers = Vec::new();
+    let mut sources = Vec::new();
+    for line in text.lines() {
+        if let Some(source) = line.strip_prefix("source ") {
+            let mut words = source.splitn(3, ' ');
+            let mut word = || words.next().expect("three words");
+            let (number, file, name) = (word(), word(), word());
+            let number = number.parse().expect("a line's number");
+            sources.push((shown(name), number, file.to_owned()));
+        } else if let Some(frame) = line.strip_prefix("frame 0x") {
+            let (address, name) = frame.split_once(' ').expect("two words");
+            callers.push(Caller {
+                address: u64::from_str_radix(address, 16).expect("an address"),
+                name: shown(name),
+                sources: std::mem::take(&mut sources),
+            });
+        }
+    }
+    callers
+}
+
+/// `<path::Type>::function` without the brackets, as a report has it.
+fn plain_self_type(name: String) -> String {
+    let inner = name
+        .strip_prefix('<')
+        .and_then(|rest| rest.split_once(">::"));
+    match inner {
+        Some((path, rest)) if path.contains("::") && !path.contains([' ', '<', '[', '(', '&']) => {
+            format!("{path}::{rest}")
+        }
+        _ => name,
+    }
 }
 
 /// A name less the generic arguments of its functions, `f::<…>`, and of its types and traits, `T<…>`: a report leaves

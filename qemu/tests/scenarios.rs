@@ -51,7 +51,33 @@ fn panic_names_every_caller() {
         assert!(report.panicked.ends_with(message), "{}", report.panicked);
         report.expect_complete();
         expected::expect(kernel, &report, &expected::panic());
+        expect_places(&report);
     }
+}
+
+/// The functions of the scenario are called from their own file, the innermost one where the first line says, and those
+/// of `core` are in its files.
+#[track_caller]
+fn expect_places(report: &Report) {
+    let place = |name: &str| {
+        let sources = || report.frames.iter().flat_map(|frame| &frame.sources);
+        let source = sources().find(|source| source.name == name);
+        let source = source.unwrap_or_else(|| panic!("no {name} in:\n{}", report.text));
+        let place = source.place.clone();
+        place.unwrap_or_else(|| panic!("{name} has no line in:\n{}", report.text))
+    };
+    let mut lines = Vec::new();
+    for function in expected::PANIC_SCENARIO {
+        let (file, line) = place(function);
+        assert_eq!(file, "kernel/src/scenario/panic.rs", "{function}");
+        lines.push(line);
+    }
+    lines.dedup();
+    assert_eq!(lines.len(), expected::PANIC_SCENARIO.len(), "{lines:?}");
+    let first = format!("panicked at kernel/src/scenario/panic.rs:{}:", lines[0]);
+    assert!(report.panicked.starts_with(&first), "{}", report.panicked);
+    let (file, _) = place("core::panicking::panic_fmt");
+    assert_eq!(file, "core/src/panicking.rs");
 }
 
 #[test]
