@@ -178,6 +178,98 @@ fn names_can_be_full_and_tables_can_be_left_out() {
     }
 }
 
+/// The answers compared by `sframe check`, with all frames, and with the outermost line.
+fn answers(path: &Path) -> (u64, u64, u64) {
+    let check = sframe(&["check"], path);
+    let text = stdout(&check);
+    assert!(check.status.success(), "{text}{}", stderr(&check));
+    let line = text.lines().find(|line| line.contains("of .symbols"));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(line.ends_with(": 0 differences"), "{line}");
+    let numbers: Vec<u64> = line
+        .split(' ')
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    (numbers[0], numbers[1], numbers[2])
+}
+
+#[test]
+fn levels_say_more_and_more() {
+    let folder = folder("levels");
+    let path = folder.join("image");
+    let mut sizes = Vec::new();
+    for (level, has_exact, has_outer) in [
+        ("names", false, false),
+        ("lines", false, true),
+        ("calls", true, true),
+        ("all", true, false),
+    ] {
+        build(&folder, &[&format!("-Clink-arg=--symbols={level}")]);
+        let (all, exact, outer) = answers(&path);
+        assert!(all > 20, "{level}: {all}");
+        assert_eq!((exact > 0, outer > 0), (has_exact, has_outer), "{level}");
+        assert!(exact + outer <= all);
+        let data = fs::read(&path).unwrap();
+        let image = Image::parse(&data).unwrap();
+        sizes.push(image.section(".symbols").unwrap().unwrap().data.len());
+    }
+    assert!(sizes.is_sorted(), "{sizes:?}");
+}
+
+#[test]
+fn lookup_prints_places_and_what_is_inlined() {
+    let folder = folder("lookup_prints_places");
+    build(&folder, &["-Clink-arg=--symbols=all", "-Copt-level=3"]);
+    let path = folder.join("image");
+    let data = fs::read(&path).unwrap();
+    let image = Image::parse(&data).unwrap();
+    let code = image.section(".text").unwrap().unwrap();
+    let addresses =
+        (0..code.data.len() as u64).map(|offset| format!("{:#x}", code.address + offset));
+    let addresses: Vec<String> = addresses.collect();
+    let mut arguments = vec!["lookup"];
+    arguments.extend(addresses.iter().map(String::as_str));
+    let text = stdout(&sframe(&arguments, &path));
+    assert!(text.contains(" at program.rs:"), "{text}");
+    let inlined = text
+        .lines()
+        .find(|line| line.starts_with("        inlined into "));
+    assert!(inlined.is_some_and(|line| line.contains(" at ")), "{text}");
+}
+
+#[test]
+fn with_less_debug_information_it_says_less_and_says_so() {
+    let folder = folder("less_debug_information");
+    let path = folder.join("image");
+    // By hand, as rustc keeps the linker's warnings to itself.
+    build(&folder, &["-Cdebuginfo=0", "--emit=obj"]);
+    fs::rename(&path, folder.join("program.o")).unwrap();
+    let link = |level: &str| {
+        let output = common::sframe_link()
+            .current_dir(&folder)
+            .args([
+                "-T",
+                "image.ld",
+                "-L",
+                &scripts(),
+                "-o",
+                "image",
+                "program.o",
+            ])
+            .args(["--unresolved-symbols=ignore-all", level])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let expected = "sframe-link: warning: --symbols=names instead of calls: there is no debug information: compile \
+                    with debug = \"limited\" (-C debuginfo=1)\n";
+    assert_eq!(link("--symbols=calls"), expected);
+    assert_eq!(link("--symbols=names"), "");
+    let (_, exact, outer) = answers(&path);
+    assert_eq!((exact, outer), (0, 0));
+}
+
 #[test]
 fn a_stripped_image_keeps_its_tables() {
     let folder = folder("a_stripped_image");

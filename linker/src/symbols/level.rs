@@ -37,8 +37,8 @@ impl Level {
     /// almost twice as quick, and a table of all frames 7 % larger. Whoever wants all frames everywhere wants room more.
     pub(super) const fn chunk_size(self) -> usize {
         match self {
-            Self::Names | Self::Lines => 128,
-            Self::CallSites | Self::Calls => 96,
+            Self::Names | Self::Lines | Self::CallSites => 128,
+            Self::Calls => 96,
             Self::All => 256,
         }
     }
