@@ -122,24 +122,17 @@ impl Expansion<'_> {
     }
 
     /// A number: seven bits a byte, the lowest first, the top bit of all but the last byte set.
-    #[inline]
-    pub(super) fn number(&mut self) -> Option<u32> {
-        let first = u32::from(self.next()?);
-        if first < 0x80 {
-            return Some(first);
-        }
-        self.long_number(first)
-    }
-
     #[inline(never)]
-    fn long_number(&mut self, first: u32) -> Option<u32> {
-        let mut value = first & 0x7f;
-        for shift in [7, 14, 21, 28] {
+    pub(super) fn number(&mut self) -> Option<u32> {
+        let mut value = 0_u32;
+        let mut shift = 0_u32;
+        while shift < 32 {
             let byte = self.next()?;
             value |= u32::from(byte & 0x7f).wrapping_shl(shift);
             if byte < 0x80 {
                 return Some(value);
             }
+            shift = shift.wrapping_add(7);
         }
         None
     }
