@@ -7,14 +7,13 @@ use crate::sframe::error::LookupError;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
 use crate::sframe::row::{Row, RowFormat};
-use crate::sframe::search::last_at_most;
 use crate::sframe::section::{Section, function_size};
 
 impl<'a> Section<'a> {
     /// The function at a position of the table, from 0.
     #[must_use]
     pub fn function(&self, index: u32) -> Option<Function<'a>> {
-        self.entry(index)?.ok()
+        self.entry(index)
     }
 
     /// All functions, in the order of the table. Entries whose rows lie outside are passed over.
@@ -37,61 +36,76 @@ impl<'a> Section<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
-        match self.find_usual(pc) {
-            Some(function) => Ok((function, function.row(pc)?)),
-            None => self
-                .find(pc)
-                .and_then(|function| Ok((function, function.lookup(pc)?))),
-        }
+        let function = match self.find_usual(pc) {
+            Some(function) => function,
+            None => self.find(pc)?,
+        };
+        let mut row = Row::EMPTY;
+        function.read_row(pc, &mut row)?;
+        Ok((function, row))
     }
 
-    /// [`Self::lookup`], with no more of the function than whether it is a signal or trap frame.
-    pub(crate) fn row(&self, pc: u64) -> Result<(Row, bool), LookupError> {
-        match self.find_usual(pc) {
-            Some(function) => Ok((function.row(pc)?, function.is_signal_frame())),
-            None => self
-                .find(pc)
-                .and_then(|function| Ok((function.lookup(pc)?, function.is_signal_frame()))),
-        }
+    /// [`Self::lookup`], into `row`, with no more of the function than whether it is a signal or trap frame.
+    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<bool, LookupError> {
+        let function = match self.find_usual(pc) {
+            Some(function) => function,
+            None => self.find(pc)?,
+        };
+        function.read_row(pc, row)?;
+        Ok(function.is_signal_frame())
+    }
+
+    /// Whether a function contains `pc`.
+    pub(crate) fn covers(&self, pc: u64) -> bool {
+        self.index_of(pc).is_some()
     }
 
     /// [`Self::function_at`], with the reason when there is none.
     #[inline(never)]
     fn find(&self, pc: u64) -> Result<Function<'a>, LookupError> {
-        self.index_of(pc)
-            .and_then(|index| self.entry(index))
-            .ok_or(LookupError::NoFunction)?
+        let index = self.index_of(pc).ok_or(LookupError::NoFunction)?;
+        self.entry(index).ok_or(LookupError::Damaged)
     }
 
     /// Index of the function that contains `pc`.
+    #[inline(never)]
     fn index_of(&self, pc: u64) -> Option<u32> {
-        if !self.flags.contains(Flags::SORTED) {
-            return self.scan(pc);
+        if self.flags.contains(Flags::SORTED) {
+            self.search(pc)
+        } else {
+            self.scan(pc)
         }
-        // On a table that only says it is sorted the answer is some index or none.
-        let found = last_at_most(self.count as usize, pc, |index| {
-            self.start(u32::try_from(index).ok()?)
-        });
-        let mut index = u32::try_from(found?).ok()?;
-        let start = self.start(index)?;
+    }
+
+    /// Index of the function that contains `pc`, in a sorted table. On a table that only says it is sorted the answer is
+    /// that or none.
+    fn search(&self, pc: u64) -> Option<u32> {
+        let (mut base, mut size) = (0_u32, self.count);
+        while size > 1 {
+            let half = size >> 1;
+            let middle = base.wrapping_add(half);
+            if self.place(middle)?.0 <= pc {
+                base = middle;
+            }
+            size = size.wrapping_sub(half);
+        }
         // A function of no bytes may stand behind one that starts where it does: gcc leaves such for code that cannot
         // be reached, and GNU ld sorts by the start alone.
-        while pc.wrapping_sub(start) >= u64::from(self.size(index)?) {
-            index = index.checked_sub(1)?;
-            if self.start(index)? != start {
-                return None;
-            }
+        let (start, mut length) = self.place(base)?;
+        while pc.wrapping_sub(start) >= u64::from(length) {
+            base = base.checked_sub(1)?;
+            let before = self.place(base)?;
+            length = (before.0 == start).then_some(before.1)?;
         }
-        Some(index)
+        Some(base)
     }
 
     /// Index of the function that contains `pc`, in an unsorted table: the greatest start, of equal ones the last.
-    #[inline(never)]
     fn scan(&self, pc: u64) -> Option<u32> {
         let mut best: Option<(u64, u32)> = None;
         for index in 0..self.count {
-            let start = self.start(index)?;
-            let contains = pc.wrapping_sub(start) < u64::from(self.size(index)?);
+            let (start, length) = self.place(index)?;
+            let contains = pc.wrapping_sub(start) < u64::from(length);
             if contains && best.is_none_or(|(greatest, _)| start >= greatest) {
                 best = Some((start, index));
             }
@@ -99,88 +113,71 @@ impl<'a> Section<'a> {
         best.map(|(_, index)| index)
     }
 
-    /// Offset of a function's entry from the first one.
-    #[inline]
-    fn entry_offset(&self, index: u32) -> usize {
-        (index as usize).wrapping_mul(function_size(self.version))
+    /// A function's entry: its bytes.
+    #[inline(always)]
+    fn bytes(&self, index: u32) -> Option<Bytes<'a>> {
+        let size = function_size(self.version);
+        let at = (index as usize).checked_mul(size)?;
+        let data = self.functions.data.get(at..)?.get(..size)?;
+        Some(Bytes::new(data, self.functions.order))
     }
 
-    /// Address of a function.
-    #[inline]
-    fn start(&self, index: u32) -> Option<u64> {
-        let at = self.entry_offset(index);
-        let value = if self.version >= 3 {
-            self.functions.u64(at)?
+    /// A function's start and size.
+    #[inline(never)]
+    fn place(&self, index: u32) -> Option<(u64, u32)> {
+        let bytes = self.bytes(index)?;
+        let (value, size) = if self.version >= 3 {
+            (bytes.u64(0)?, bytes.u32(8)?)
         } else {
-            i64::from(self.functions.u32(at)?.cast_signed()).cast_unsigned()
+            let value = i64::from(bytes.u32(0)?.cast_signed());
+            (value.cast_unsigned(), bytes.u32(4)?)
         };
-        let field = if self.field_relative {
-            self.functions_offset.wrapping_add(at)
-        } else {
-            0
-        };
-        Some(self.address.wrapping_add(field as u64).wrapping_add(value))
-    }
-
-    fn size(&self, index: u32) -> Option<u32> {
-        let size_at = if self.version >= 3 { 8 } else { 4 };
-        self.functions
-            .u32(self.entry_offset(index).wrapping_add(size_at))
-    }
-
-    /// A function's entry, with the attributes that lie beside it. `None`: no such index.
-    fn entry(&self, index: u32) -> Option<Result<Function<'a>, LookupError>> {
-        if index >= self.count {
-            return None;
+        let mut start = self.address.wrapping_add(value);
+        if self.field_relative {
+            let at = (index as usize).wrapping_mul(bytes.data.len());
+            start = start.wrapping_add(self.functions_offset.wrapping_add(at) as u64);
         }
-        let at = self.entry_offset(index);
-        let start = self.start(index)?;
-        let size = self.size(index)?;
-        Some(
-            self.attributes(at)
-                .map(|(rows, row_count, [info, info2, block])| Function {
-                    start,
-                    size,
-                    rows,
-                    row_count,
-                    info,
-                    info2,
-                    block,
-                    format: RowFormat {
-                        order: self.rows.order,
-                        version: self.version,
-                        abi: self.abi,
-                        fixed_fp: self.fixed_fp,
-                        fixed_ra: self.fixed_ra,
-                        start_width: info & format::INFO_START_WIDTH,
-                        flexible: self.version >= 3
-                            && info2 & format::INFO2_KIND == format::KIND_FLEXIBLE,
-                    },
-                })
-                .ok_or(LookupError::Damaged),
-        )
+        Some((start, size))
     }
 
-    /// The rows of the entry at `at`, their number, and info, info2 and block size.
-    fn attributes(&self, at: usize) -> Option<(&'a [u8], u32, [u8; 3])> {
-        let entry = |offset: usize| at.wrapping_add(offset);
-        let rows_from = |offset: u32| self.rows.data.get(usize::try_from(offset).ok()?..);
+    /// The function at a position of the table. `None`: there is none, or its rows lie outside.
+    #[inline(never)]
+    fn entry(&self, index: u32) -> Option<Function<'a>> {
+        let bytes = self.bytes(index)?;
+        let (start, size) = self.place(index)?;
+        let rows_field = if self.version >= 3 { 12 } else { 8 };
+        let rows_at = usize::try_from(bytes.u32(rows_field)?).ok()?;
+        let mut rows = self.rows.data.get(rows_at..)?;
+        let (row_count, info, info2, block);
         if self.version >= 3 {
-            let own = rows_from(self.functions.u32(entry(12))?)?;
-            let (&attribute, rows) = own.split_first_chunk::<{ format::ATTRIBUTE_SIZE }>()?;
-            let [_, _, info, info2, block] = attribute;
-            let count = Bytes::new(own, self.rows.order).u16(0)?;
-            Some((rows, u32::from(count), [info, info2, block]))
+            let attributes;
+            (attributes, rows) = rows.split_first_chunk::<{ format::ATTRIBUTE_SIZE }>()?;
+            let [first, second, attributes @ ..] = *attributes;
+            row_count = bytes.order.number([first, second]);
+            [info, info2, block] = attributes;
         } else {
-            let rows = rows_from(self.functions.u32(entry(8))?)?;
-            let count = self.functions.u32(entry(12))?;
-            let info = self.functions.u8(entry(16))?;
-            let block = match self.version {
-                1 => 0,
-                _ => self.functions.u8(entry(17))?,
-            };
-            Some((rows, count, [info, 0, block]))
+            row_count = bytes.u32(12)?;
+            // Version 1 ends with the info.
+            (info, info2, block) = (bytes.u8(16)?, 0, bytes.u8(17).unwrap_or(0));
         }
+        Some(Function {
+            start,
+            size,
+            rows,
+            row_count,
+            info,
+            info2,
+            block,
+            format: RowFormat {
+                order: bytes.order,
+                version: self.version,
+                abi: self.abi,
+                fixed_fp: self.fixed_fp,
+                fixed_ra: self.fixed_ra,
+                start_width: info & format::INFO_START_WIDTH,
+                flexible: self.version >= 3 && info2 & format::INFO2_KIND == format::KIND_FLEXIBLE,
+            },
+        })
     }
 }
 
@@ -195,13 +192,14 @@ impl<'a> Iterator for Functions<'a> {
     type Item = Function<'a>;
 
     fn next(&mut self) -> Option<Function<'a>> {
-        loop {
-            let entry = self.section.entry(self.next)?;
-            self.next = self.next.checked_add(1)?;
-            if let Ok(function) = entry {
-                return Some(function);
+        while self.next < self.section.count {
+            let function = self.section.entry(self.next);
+            self.next = self.next.wrapping_add(1);
+            if function.is_some() {
+                return function;
             }
         }
+        None
     }
 }
 

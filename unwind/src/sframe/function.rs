@@ -103,12 +103,14 @@ impl<'a> Function<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
-        self.row(pc)
+        let mut row = Row::EMPTY;
+        self.read_row(pc, &mut row)?;
+        Ok(row)
     }
 
-    /// [`Self::lookup`], for the one place where it has to be fast.
+    /// [`Self::lookup`], into `row`.
     #[inline(always)]
-    pub(crate) fn row(&self, pc: u64) -> Result<Row, LookupError> {
+    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<(), LookupError> {
         if !self.contains(pc) {
             return Err(LookupError::NoFunction);
         }
@@ -127,8 +129,7 @@ impl<'a> Function<'a> {
                 .checked_rem(self.block_size())
                 .ok_or(LookupError::Damaged)?;
         }
-        let raw = self.format.find(self.rows, self.row_count, offset)?;
-        self.format.decode(raw).ok_or(LookupError::Damaged)
+        self.format.find(self.rows, self.row_count, offset, row)
     }
 
     const fn is_unknown_kind(&self) -> bool {
@@ -156,7 +157,9 @@ impl Iterator for Rows<'_> {
             .flatten()
             .and_then(|(raw, rest)| {
                 self.rest = rest;
-                function.format.decode(raw)
+                let mut row = Row::EMPTY;
+                function.format.decode(raw, &mut row)?;
+                Some(row)
             });
         if row.is_none() {
             self.left = 0;

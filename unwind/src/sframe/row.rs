@@ -61,6 +61,16 @@ pub struct Row {
 }
 
 impl Row {
+    /// To be overwritten. A row is large, so what looks one up writes it where it shall be: copied from one result to the
+    /// next it would be on the stack several times, and each copy has to wait for the one before.
+    pub(crate) const EMPTY: Self = Self {
+        offset: 0,
+        cfa: Rule::Undefined,
+        return_address: Rule::Undefined,
+        frame_pointer: Rule::Undefined,
+        signed: false,
+    };
+
     /// Whether the row says that its function has no caller.
     #[must_use]
     pub const fn is_outermost(&self) -> bool {
@@ -91,117 +101,140 @@ pub(crate) struct RawRow<'a> {
     words: &'a [u8],
 }
 
+impl<'a> RawRow<'a> {
+    const fn is_signed(&self) -> bool {
+        self.info & format::ROW_RETURN_ADDRESS_SIGNED != 0
+    }
+
+    const fn words(&self, order: ByteOrder) -> Words<'a> {
+        Words {
+            rest: self.words,
+            order,
+            width: (self.info >> format::ROW_WIDTH_SHIFT) & format::ROW_WIDTH,
+        }
+    }
+}
+
 impl RowFormat {
     /// The first row of `rows`, and the rows behind it. `None` when it does not lie wholly inside or has words of no
     /// width.
     #[inline(always)]
     pub(crate) fn first<'a>(&self, rows: &'a [u8]) -> Option<(RawRow<'a>, &'a [u8])> {
-        match self.start_width {
-            0 => first::<1>(rows, self.order),
-            1 => first::<2>(rows, self.order),
-            2 => first::<4>(rows, self.order),
-            _ => None,
-        }
+        let mut rest = rows;
+        let start = take(&mut rest, self.order, self.start_width)?;
+        let (&info, rest) = rest.split_first()?;
+        let (words, rest) = rest.split_at_checked(words_size(info)?)?;
+        Some((RawRow { start, info, words }, rest))
     }
 
-    /// The last of the first `count` of `rows` that starts at or before `offset`.
-    #[inline(always)]
-    pub(crate) fn find<'a>(
+    /// The last of the first `count` of `rows` that starts at or before `offset`, understood, into `row`.
+    ///
+    /// Rows differ in size, so they are read one after another, their words excepted. Neighbours mostly have equal info
+    /// bytes: only asking whether they have lets the processor guess where the next row is, instead of waiting for it.
+    #[inline(never)]
+    pub(crate) fn find(
         &self,
-        rows: &'a [u8],
+        rows: &[u8],
         count: u32,
         offset: u32,
-    ) -> Result<RawRow<'a>, LookupError> {
-        let found = match self.start_width {
-            0 => last::<1, 2>(rows, count, offset, self.order),
-            1 => last::<2, 3>(rows, count, offset, self.order),
-            2 => last::<4, 5>(rows, count, offset, self.order),
-            _ => None,
-        };
+        row: &mut Row,
+    ) -> Result<(), LookupError> {
         // A row that cannot be measured may or may not have been the one.
-        let found = found.ok_or(LookupError::Damaged)?;
-        let (raw, _) = self.first(found).ok_or(LookupError::NoRow)?;
-        Ok(raw)
+        let damaged = LookupError::Damaged;
+        let mut rest = rows;
+        let mut found = None;
+        let (mut known, mut size) = (0, 0);
+        for _ in 0..count {
+            let this = rest;
+            let start = take(&mut rest, self.order, self.start_width).ok_or(damaged)?;
+            let (&info, words) = rest.split_first().ok_or(damaged)?;
+            if info != known {
+                size = words_size(info).ok_or(damaged)?;
+                known = info;
+            }
+            rest = words.get(size..).ok_or(damaged)?;
+            if start > offset {
+                break;
+            }
+            found = Some(this);
+        }
+        let found = found.ok_or(LookupError::NoRow)?;
+        let (raw, _) = self.first(found).ok_or(damaged)?;
+        self.decode(raw, row).ok_or(damaged)
     }
 
-    /// Understands a row; `None` when its words do not fit the rules of its ABI and kind.
+    /// Understands a row, into `row`; `None` when its words do not fit the rules of its ABI and kind.
     #[inline(always)]
-    pub(crate) fn decode(&self, raw: RawRow<'_>) -> Option<Row> {
-        let words = Words {
-            rest: raw.words,
-            order: self.order,
-            width: (raw.info >> format::ROW_WIDTH_SHIFT) & format::ROW_WIDTH,
-        };
-        let signed = raw.info & format::ROW_RETURN_ADDRESS_SIGNED != 0;
-        let (cfa, return_address, frame_pointer) = if words.is_empty() {
-            (Rule::Undefined, Rule::Undefined, Rule::Undefined)
-        } else if self.flexible {
-            self.flexible_rules(words)?
+    pub(crate) fn decode(&self, raw: RawRow<'_>, row: &mut Row) -> Option<()> {
+        if self.flexible || raw.words.is_empty() {
+            self.flexible_rules(raw, row)
         } else {
-            self.default_rules(words, raw.info)?
-        };
-        Some(Row {
-            offset: raw.start,
-            cfa,
-            return_address,
-            frame_pointer,
-            signed,
-        })
+            self.default_rules(raw, row)
+        }
     }
 
     /// Specification, "SFrame Frame Row Entries": CFA, then the return address and the frame pointer unless fixed.
     #[inline(always)]
-    fn default_rules(&self, mut words: Words<'_>, info: u8) -> Option<(Rule, Rule, Rule)> {
-        let base = if info & format::ROW_CFA_SP != 0 {
+    fn default_rules(&self, raw: RawRow<'_>, row: &mut Row) -> Option<()> {
+        let mut words = raw.words(self.order);
+        let base = if raw.info & format::ROW_CFA_SP != 0 {
             Base::StackPointer
         } else {
             Base::FramePointer
         };
         let offset = self.cfa_offset(words.signed()?);
-        let cfa = Rule::Value { base, offset };
-        let return_address = match self.fixed_return_address() {
-            Some(rule) => rule,
-            None if words.is_empty() => Rule::Same,
-            None => self.tracked(words.signed()?),
-        };
-        let frame_pointer = match self.fixed_fp {
-            0 if words.is_empty() => Rule::Same,
-            0 => self.tracked(words.signed()?),
+        let return_address = match self.fixed_ra {
+            0 => words.signed().map_or(Rule::Same, |word| self.tracked(word)),
             fixed => saved_at_cfa(i64::from(fixed)),
         };
-        (words.is_empty()).then_some((cfa, return_address, frame_pointer))
+        let frame_pointer = match self.fixed_fp {
+            0 => words.signed().map_or(Rule::Same, |word| self.tracked(word)),
+            fixed => saved_at_cfa(i64::from(fixed)),
+        };
+        *row = Row {
+            offset: raw.start,
+            cfa: Rule::Value { base, offset },
+            return_address,
+            frame_pointer,
+            signed: raw.is_signed(),
+        };
+        words.is_empty().then_some(())
     }
 
-    /// Version 3, flexible functions: pairs of control word and offset for CFA, return address, frame pointer;
-    /// a control word 0 for the return address stands alone and means the default rule.
-    fn flexible_rules(&self, mut words: Words<'_>) -> Option<(Rule, Rule, Rule)> {
-        let cfa = match self.pair(&mut words, true)? {
-            Some(rule @ (Rule::Value { base, .. } | Rule::Saved { base, .. }))
-                if base != Base::Cfa =>
-            {
-                rule
-            }
-            _ => return None,
+    /// Version 3, flexible functions: pairs of control word and offset for CFA, return address, frame pointer. And rows
+    /// of any function that have no words: there is no caller.
+    #[inline(never)]
+    fn flexible_rules(&self, raw: RawRow<'_>, row: &mut Row) -> Option<()> {
+        *row = Row {
+            offset: raw.start,
+            signed: raw.is_signed(),
+            ..Row::EMPTY
         };
-        let default = self.fixed_return_address().unwrap_or(Rule::Same);
-        let return_address = if words.is_empty() {
-            default
-        } else {
-            self.pair(&mut words, false)?.unwrap_or(default)
+        if raw.words.is_empty() {
+            return Some(());
+        }
+        row.return_address = match self.fixed_ra {
+            0 => Rule::Same,
+            fixed => saved_at_cfa(i64::from(fixed)),
         };
-        let frame_pointer = if words.is_empty() {
-            Rule::Same
-        } else {
-            self.pair(&mut words, false)?.unwrap_or(Rule::Same)
+        row.frame_pointer = Rule::Same;
+        let mut words = raw.words(self.order);
+        self.pair(&mut words, true, &mut row.cfa)?;
+        self.pair(&mut words, false, &mut row.return_address)?;
+        self.pair(&mut words, false, &mut row.frame_pointer)?;
+        let from_cfa = match row.cfa {
+            Rule::Value { base, .. } | Rule::Saved { base, .. } => base == Base::Cfa,
+            Rule::Same | Rule::Undefined => true,
         };
-        (words.is_empty()).then_some((cfa, return_address, frame_pointer))
+        (words.is_empty() && !from_cfa).then_some(())
     }
 
-    /// One control word and its offset; `Some(None)` for the padding word.
-    fn pair(&self, words: &mut Words<'_>, is_cfa: bool) -> Option<Option<Rule>> {
-        let control = words.unsigned()?;
+    /// A control word and its offset, if there are any. A control word 0 stands alone and leaves `rule` as it is.
+    #[inline(never)]
+    fn pair(&self, words: &mut Words<'_>, is_cfa: bool, rule: &mut Rule) -> Option<()> {
+        let control = words.unsigned().unwrap_or(0);
         if control == 0 {
-            return Some(None);
+            return Some(());
         }
         let base = if control & format::CONTROL_REGISTER != 0 {
             self.abi.base(control >> format::CONTROL_REGISTER_SHIFT)
@@ -214,15 +247,12 @@ impl RowFormat {
         } else {
             i64::from(word)
         };
-        Some(Some(if control & format::CONTROL_DEREFERENCE != 0 {
+        *rule = if control & format::CONTROL_DEREFERENCE != 0 {
             Rule::Saved { base, offset }
         } else {
             Rule::Value { base, offset }
-        }))
-    }
-
-    fn fixed_return_address(&self) -> Option<Rule> {
-        (self.fixed_ra != 0).then(|| saved_at_cfa(i64::from(self.fixed_ra)))
+        };
+        Some(())
     }
 
     fn cfa_offset(&self, word: i32) -> i64 {
@@ -256,49 +286,22 @@ fn words_size(info: u8) -> Option<usize> {
     (width != format::ROW_WIDTH).then(|| usize::from(count) << width)
 }
 
+/// Takes a number of `1 << width` bytes, without a sign, off the front. `None`: they are not there, or the width is above 2.
 #[inline(always)]
-fn first<const N: usize>(rows: &[u8], order: ByteOrder) -> Option<(RawRow<'_>, &[u8])> {
-    let (start, rest) = rows.split_first_chunk::<N>()?;
-    let (&info, rest) = rest.split_first()?;
-    let (words, rest) = rest.split_at_checked(words_size(info)?)?;
-    let start = order.number(*start);
-    Some((RawRow { start, info, words }, rest))
+fn take(bytes: &mut &[u8], order: ByteOrder, width: u8) -> Option<u32> {
+    match width {
+        0 => take_number::<1>(bytes, order),
+        1 => take_number::<2>(bytes, order),
+        2 => take_number::<4>(bytes, order),
+        _ => None,
+    }
 }
 
-/// The bytes of the last of the first `count` rows that starts at or before `offset`: none when there is no such row;
-/// `None` when one on the way is damaged. `N` are the bytes of a start, `HEAD` those of a start and an info.
-///
-/// Rows differ in size, so they are read one after another, their words excepted. Neighbours mostly have equal info
-/// bytes: only asking whether they have lets the processor guess where the next row is, instead of waiting for it.
 #[inline(always)]
-fn last<const N: usize, const HEAD: usize>(
-    rows: &[u8],
-    count: u32,
-    offset: u32,
-    order: ByteOrder,
-) -> Option<&[u8]> {
-    let mut rest = rows;
-    let mut known = 0;
-    let mut size = 0;
-    for _ in 0..count {
-        let (head, tail) = rest.split_first_chunk::<HEAD>()?;
-        let info = *head.last()?;
-        if order.number::<N>(*head.first_chunk()?) > offset {
-            tail.get(words_size(info)?..)?;
-            break;
-        }
-        if info != known {
-            size = words_size(info)?;
-            known = info;
-        }
-        rest = tail.get(size..)?;
-    }
-    // What was passed ends in the row, whose words have the size asked for last.
-    let passed = rows.len().wrapping_sub(rest.len());
-    let row = passed
-        .checked_sub(HEAD.wrapping_add(size))
-        .unwrap_or(passed);
-    rows.get(row..passed)
+fn take_number<const N: usize>(bytes: &mut &[u8], order: ByteOrder) -> Option<u32> {
+    let (number, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(order.number(*number))
 }
 
 const fn saved_at_cfa(offset: i64) -> Rule {
@@ -309,6 +312,7 @@ const fn saved_at_cfa(offset: i64) -> Rule {
 }
 
 /// The words of one row, taken one by one.
+#[derive(Clone, Copy)]
 struct Words<'a> {
     rest: &'a [u8],
     order: ByteOrder,
@@ -321,31 +325,20 @@ impl Words<'_> {
         self.rest.is_empty()
     }
 
-    #[inline(always)]
-    fn take<const N: usize>(&mut self) -> Option<u32> {
-        let (word, rest) = self.rest.split_first_chunk()?;
-        self.rest = rest;
-        Some(self.order.number::<N>(*word))
-    }
-
-    #[inline(always)]
-    fn unsigned(&mut self) -> Option<u32> {
-        match self.width {
-            0 => self.take::<1>(),
-            1 => self.take::<2>(),
-            _ => self.take::<4>(),
-        }
-    }
-
+    /// The next word as an offset, which has a sign. `None`: there is none.
     #[inline(always)]
     fn signed(&mut self) -> Option<i32> {
-        let word = self.unsigned()?.cast_signed();
-        // Moves the word's sign to the number's.
-        let unused = match self.width {
-            0 => 24,
-            1 => 16,
-            _ => 0,
-        };
-        Some(word.wrapping_shl(unused).wrapping_shr(unused))
+        let word = self.unsigned()?;
+        Some(match self.width {
+            0 => i32::from(word as i8),
+            1 => i32::from(word as i16),
+            _ => word.cast_signed(),
+        })
+    }
+
+    /// The next word as a control word, which has no sign. `None`: there is none.
+    #[inline(always)]
+    fn unsigned(&mut self) -> Option<u32> {
+        take(&mut self.rest, self.order, self.width)
     }
 }

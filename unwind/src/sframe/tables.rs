@@ -67,27 +67,43 @@ impl<'a> Tables<'a> {
         self.find(|section| section.lookup(pc))
     }
 
-    /// The row for the address `pc`, and whether its function is a signal or trap frame.
-    pub(crate) fn row(&self, pc: u64) -> Result<(Row, bool), LookupError> {
-        self.find(|section| section.row(pc))
+    /// The row for the address `pc`, into `row`, and whether its function is a signal or trap frame.
+    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<bool, LookupError> {
+        self.find(|section| section.read_row(pc, row))
+    }
+
+    /// Whether a function contains the address `pc`.
+    pub(crate) fn covers(&self, pc: u64) -> bool {
+        let covers = |section: &Section<'_>| section.covers(pc).then_some(());
+        self.find(|section| covers(section).ok_or(LookupError::NoFunction))
+            .is_ok()
     }
 
     /// What the first section finds, or else one of the others.
     #[inline(always)]
     fn find<T>(
         &self,
-        look_up: impl Fn(&Section<'a>) -> Result<T, LookupError>,
+        mut look_up: impl FnMut(&Section<'a>) -> Result<T, LookupError>,
     ) -> Result<T, LookupError> {
         let Ok(first) = &self.first else {
             return Err(LookupError::NoFunction);
         };
-        // An image that was linked well has no other.
-        let mut reason = match look_up(first) {
-            Err(reason) if !self.rest.bytes.is_empty() => reason,
-            found => return found,
-        };
-        for section in self.rest.flatten() {
-            match look_up(&section) {
+        match look_up(first) {
+            // An image that was linked well has no other section.
+            Err(reason) if !self.rest.bytes.is_empty() => self.find_in_rest(reason, look_up),
+            found => found,
+        }
+    }
+
+    #[inline(never)]
+    fn find_in_rest<T>(
+        &self,
+        mut reason: LookupError,
+        mut look_up: impl FnMut(&Section<'a>) -> Result<T, LookupError>,
+    ) -> Result<T, LookupError> {
+        let mut rest = self.rest;
+        while let Some(Ok(section)) = &rest.next() {
+            match look_up(section) {
                 Err(LookupError::NoFunction) => {}
                 Err(other) => reason = other,
                 found => return found,
@@ -99,9 +115,8 @@ impl<'a> Tables<'a> {
     /// The function that contains the address `pc`.
     #[must_use]
     pub fn function_at(&self, pc: u64) -> Option<Function<'a>> {
-        self.sections()
-            .flatten()
-            .find_map(|section| section.function_at(pc))
+        self.find(|section| section.function_at(pc).ok_or(LookupError::NoFunction))
+            .ok()
     }
 }
 

@@ -68,7 +68,8 @@ pub struct Frames<'a, R, M> {
     callee: Callee<R>,
     how: How,
     /// The row of the frame that was yielded last; its function is a trap frame.
-    row: Result<(Row, bool), End>,
+    row: Row,
+    trap: Result<bool, End>,
     /// The current frame was interrupted, and this is where the trap code's frame lies.
     trap_frame: Option<u64>,
     count: u32,
@@ -112,7 +113,8 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
                 sp_known: true,
             },
             how: How::Given,
-            row: Err(End::Limit),
+            row: Row::EMPTY,
+            trap: Err(End::Limit),
             trap_frame: None,
             count: 0,
             doubt: None,
@@ -228,6 +230,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     }
 
     /// Looks the current frame's row up, and hands the frame out.
+    #[inline(never)]
     fn yield_frame(&mut self) -> Option<Frame> {
         if self.count >= self.limit {
             return self.stop(End::Limit);
@@ -235,10 +238,9 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         self.count = self.count.wrapping_add(1);
         self.state = State::Stepping;
         let (pc, kind) = (self.callee.registers.pc(), self.kind());
-        self.row = self.row_at(lookup_pc(pc, kind));
-        // Rows are not copied about: the processor would have to wait for each to be written before it is read.
-        let cfa = match &self.row {
-            Ok((row, trap)) => self.callee.cfa(row, *trap, &self.memory).ok(),
+        self.trap = self.read_row(lookup_pc(pc, kind));
+        let cfa = match self.trap {
+            Ok(trap) => self.callee.cfa(&self.row, trap, &self.memory).ok(),
             Err(_) => None,
         };
         Some(Frame {
@@ -249,12 +251,13 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         })
     }
 
-    fn row_at(&self, pc: u64) -> Result<(Row, bool), End> {
+    fn read_row(&mut self, pc: u64) -> Result<bool, End> {
         let abi = self.tables.abi().map_err(End::NoTables)?;
         if !R::accepts(abi) {
             return Err(End::WrongAbi(abi));
         }
-        self.tables.row(pc).map_err(|error| match error {
+        let found = self.tables.read_row(pc, &mut self.row);
+        found.map_err(|error| match error {
             LookupError::NoRows { signal: true } => End::TrapFrame(self.callee.registers.sp()),
             LookupError::NoFunction if !self.is_code(pc) => End::BadPc(pc),
             error => End::NoRow(pc, error),
@@ -264,7 +267,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     /// Whether `pc` lies in code, as far as is known.
     fn is_code(&self, pc: u64) -> bool {
         if self.text.is_empty() {
-            self.tables.function_at(pc).is_some()
+            self.tables.covers(pc)
         } else {
             self.text.iter().any(|range| range.holds(pc, 1))
         }
@@ -280,17 +283,27 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         None
     }
 
+    /// From the current frame to its caller, or to the end.
+    fn step(&mut self) {
+        self.state = match self.step_by_row() {
+            Ok(()) => State::Found,
+            Err(End::Outermost) if self.doubt.is_none() => State::Ended(End::Complete),
+            Err(end @ (End::Outermost | End::NotAtBase(_) | End::TrapFrame(_))) => {
+                State::Ended(end)
+            }
+            Err(reason) => return self.fall_back(reason),
+        };
+    }
+
     /// The caller by the current frame's row.
+    #[inline(never)]
     fn step_by_row(&mut self) -> Result<(), End> {
         let sp = self.callee.registers.sp();
-        let (row, trap) = match &self.row {
-            Ok((row, trap)) => (row, *trap),
-            Err(end) => return Err(*end),
-        };
+        let trap = self.trap?;
         if !self.on_stack {
             return Err(End::NoStack(sp));
         }
-        let caller = match self.callee.caller(row, trap, &self.memory) {
+        let caller = match self.callee.caller(&self.row, trap, &self.memory) {
             Err(End::Outermost) if self.callee.sp_known && !self.memory.is_base(sp) => {
                 return Err(End::NotAtBase(sp));
             }
@@ -361,7 +374,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         // An undescribed function that is no leaf has overwritten it, with an address of its own.
         let described = || {
             let call = lookup_pc(pc, FrameKind::ReturnAddress);
-            self.tables.function_at(call).is_some()
+            self.tables.covers(call)
         };
         if !self.is_return_address(pc)
             || (undescribed && !described())
@@ -394,12 +407,13 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         Some(How::FramePointer)
     }
 
-    /// Goes on without a row, for `reason`.
-    fn fall_back(&mut self, reason: End) -> Option<Frame> {
+    /// Finds the caller without a row, for `reason`; or makes the next frames come from a scan; or ends the walk.
+    #[inline(never)]
+    fn fall_back(&mut self, reason: End) {
         match self.step_by_link(reason).or_else(|| self.step_by_record()) {
             Some(how) => {
                 self.note(how, reason);
-                self.yield_frame()
+                self.state = State::Found;
             }
             None if self.fallbacks.contains(Fallbacks::SCAN) => {
                 self.state = State::Scanning {
@@ -408,14 +422,14 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
                     words: SCAN_WORDS,
                     reason,
                 };
-                self.scan()
             }
-            None => self.stop(reason),
+            None => self.state = State::Ended(reason),
         }
     }
 
     /// The next word of the stack that could be a return address. The walk's registers stay where the rows ended:
     /// a candidate says nothing about where its caller's frame lies.
+    #[inline(never)]
     fn scan(&mut self) -> Option<Frame> {
         let State::Scanning {
             mut at,
@@ -466,19 +480,16 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
 impl<R: Registers, M: Memory> Iterator for Frames<'_, R, M> {
     type Item = Frame;
 
+    // The parts are called one after the other, not one by the other, so that their stack frames do not add up.
     fn next(&mut self) -> Option<Frame> {
+        if let State::Stepping = self.state {
+            self.step();
+        }
         match self.state {
             State::Found => self.yield_frame(),
             State::Scanning { .. } => self.scan(),
-            State::Ended(_) => None,
-            State::Stepping => match self.step_by_row() {
-                Ok(()) => self.yield_frame(),
-                Err(End::Outermost) if self.doubt.is_none() => self.stop(End::Complete),
-                Err(end @ (End::Outermost | End::NotAtBase(_) | End::TrapFrame(_))) => {
-                    self.stop(end)
-                }
-                Err(reason) => self.fall_back(reason),
-            },
+            // The first is not reached: a step has another outcome.
+            State::Stepping | State::Ended(_) => None,
         }
     }
 }
