@@ -1,0 +1,198 @@
+//! What `unwind` adds to a kernel: reads the images that `footprint/measure` builds, and prints bytes of code and stack.
+//!
+//! Stack: the compiler tells how much each function takes (`-Z emit-stack-sizes`), and the relocations, which are left in
+//! the image, tell who calls whom; the deepest path is what counts. Each function whose address is in another's code is
+//! counted as called by it, so the figure is an upper bound: no input takes more.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+use gimli::{EndianSlice, LittleEndian, Reader};
+use object::{
+    Architecture, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget,
+};
+
+/// The goals, in bytes.
+const CODE: u64 = 12 << 10;
+const STEP: u64 = 256;
+const REPORT: u64 = 1536;
+
+fn main() -> Result<()> {
+    let files: Vec<String> = std::env::args().skip(1).collect();
+    let [nothing, walk, report] = &*files else {
+        bail!("usage: footprint NOTHING WALK REPORT, three images that `footprint/measure` builds");
+    };
+    let nothing = Image::read(nothing)?;
+    let walk = Image::read(walk)?;
+    let report = Image::read(report)?;
+    println!("  code: a walk adds {} bytes", walk.size - nothing.size);
+    let added = report.size - nothing.size;
+    println!(
+        "  code: symbols and report too, {added} bytes; {}",
+        verdict(added, CODE)
+    );
+    report.print_stack("step", STEP)?;
+    report.print_stack("report", REPORT)
+}
+
+fn verdict(value: u64, goal: u64) -> String {
+    let verdict = if value <= goal { "met" } else { "NOT MET" };
+    format!("goal {goal}: {verdict}")
+}
+
+/// A linked image.
+struct Image {
+    functions: BTreeMap<u64, Function>,
+    /// Bytes of code and constants: what a kernel loads. Without `.eh_frame`, which it does not.
+    size: u64,
+}
+
+struct Function {
+    name: String,
+    size: u64,
+    /// Bytes of stack, with the return address that its call pushes.
+    stack: u64,
+    /// Addresses of functions that it calls.
+    calls: Vec<u64>,
+}
+
+impl Image {
+    fn read(path: &str) -> Result<Self> {
+        let data = fs::read(path).with_context(|| format!("cannot read {path}"))?;
+        let file = object::File::parse(&*data).with_context(|| format!("{path} is no image"))?;
+        let is_x86 = file.architecture() == Architecture::X86_64;
+        let stacks = stack_sizes(&file).with_context(|| format!("{path}: .stack_sizes"))?;
+        let mut functions = BTreeMap::new();
+        for symbol in file.symbols() {
+            if symbol.kind() == object::SymbolKind::Text && symbol.size() > 0 {
+                // A call pushes the return address on x86-64 only.
+                let pushed = if is_x86 { 8 } else { 0 };
+                let function = Function {
+                    name: format!("{:#}", rustc_demangle::demangle(symbol.name()?)),
+                    size: symbol.size(),
+                    stack: stacks.get(&symbol.address()).copied().unwrap_or(0) + pushed,
+                    calls: Vec::new(),
+                };
+                functions.insert(symbol.address(), function);
+            }
+        }
+        let mut image = Self { functions, size: 0 };
+        for section in file.sections() {
+            let name = section.name()?;
+            let loaded = [".text", ".rodata", ".data"]
+                .iter()
+                .any(|kind| name.starts_with(kind));
+            if loaded {
+                image.size += section.size();
+            }
+            if name.starts_with(".text") {
+                image.read_calls(&file, &section, is_x86)?;
+            }
+        }
+        Ok(image)
+    }
+
+    fn read_calls<'a>(
+        &mut self,
+        file: &object::File<'a>,
+        section: &object::Section<'a, '_>,
+        is_x86: bool,
+    ) -> Result<()> {
+        for (address, relocation) in section.relocations() {
+            let RelocationTarget::Symbol(index) = relocation.target() else {
+                continue;
+            };
+            let symbol = file.symbol_by_index(index)?;
+            // The processor counts from the end of the field.
+            let past = match relocation.flags() {
+                RelocationFlags::Elf { r_type } if is_x86 && r_type != object::elf::R_X86_64_64 => {
+                    4
+                }
+                _ => 0,
+            };
+            let to = symbol
+                .address()
+                .wrapping_add_signed(relocation.addend() + past);
+            let Some(to) = self.function_at(to) else {
+                continue;
+            };
+            let Some(from) = self.function_at(address) else {
+                continue;
+            };
+            if from != to {
+                self.functions
+                    .entry(from)
+                    .and_modify(|function| function.calls.push(to));
+            }
+        }
+        Ok(())
+    }
+
+    /// The start of the function that holds an address.
+    fn function_at(&self, address: u64) -> Option<u64> {
+        let (start, function) = self.functions.range(..=address).next_back()?;
+        (address - start < function.size).then_some(*start)
+    }
+
+    /// Prints the deepest path from a function on.
+    fn print_stack(&self, name: &str, goal: u64) -> Result<()> {
+        let start = self
+            .functions
+            .iter()
+            .find(|(_, function)| function.name == name);
+        let (start, _) = start.with_context(|| format!("no function {name}"))?;
+        let mut known = HashMap::new();
+        let path = self.deepest(*start, &mut Vec::new(), &mut known)?;
+        println!(
+            "  stack: {name} {} bytes; {}",
+            path.0,
+            verdict(path.0, goal)
+        );
+        for address in &path.1 {
+            let function = &self.functions[address];
+            println!("    {:5} {}", function.stack, function.name);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the deepest path, and the functions on it.
+    fn deepest(
+        &self,
+        start: u64,
+        above: &mut Vec<u64>,
+        known: &mut HashMap<u64, (u64, Vec<u64>)>,
+    ) -> Result<(u64, Vec<u64>)> {
+        if let Some(known) = known.get(&start) {
+            return Ok(known.clone());
+        }
+        let function = &self.functions[&start];
+        if above.contains(&start) {
+            bail!("{} calls itself: its stack has no bound", function.name);
+        }
+        above.push(start);
+        let mut deepest = (0, Vec::new());
+        for &callee in &function.calls {
+            let path = self.deepest(callee, above, known)?;
+            deepest = deepest.max(path);
+        }
+        above.pop();
+        deepest.0 += function.stack;
+        deepest.1.insert(0, start);
+        known.insert(start, deepest.clone());
+        Ok(deepest)
+    }
+}
+
+/// Bytes of stack by the function's address: LLVM's `.stack_sizes`, pairs of an address and a LEB128 number.
+fn stack_sizes(file: &object::File<'_>) -> Result<HashMap<u64, u64>> {
+    let section = file.section_by_name(".stack_sizes").context("not there")?;
+    let data = section.uncompressed_data()?;
+    let mut reader = EndianSlice::new(&data, LittleEndian);
+    let mut sizes = HashMap::new();
+    while !reader.is_empty() {
+        let address = reader.read_u64()?;
+        sizes.insert(address, reader.read_uleb128()?);
+    }
+    Ok(sizes)
+}

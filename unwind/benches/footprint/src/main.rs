@@ -1,0 +1,98 @@
+//! An image with what a kernel calls of `unwind`, or nothing of it.
+#![no_std]
+#![no_main]
+// Without features less is used.
+#![cfg_attr(not(feature = "report"), allow(dead_code))]
+
+use core::hint::black_box;
+#[cfg(feature = "walk")]
+use unwind::{Frame, Frames, Stacks, sframe::Tables};
+
+#[cfg(target_arch = "aarch64")]
+type Registers = unwind::aarch64::Registers;
+#[cfg(target_arch = "x86_64")]
+type Registers = unwind::x86_64::Registers;
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+/// What a kernel knows: linker symbols, its stacks, its code, the registers of a trap.
+#[derive(Clone, Copy)]
+pub struct Given {
+    registers: Registers,
+    sframe: (&'static [u8], u64),
+    symbols: (&'static [u8], u64),
+    stacks: &'static [unwind::Range],
+    text: &'static [unwind::Range],
+}
+
+/// The entry.
+#[unsafe(no_mangle)]
+pub extern "C" fn entry(given: &Given) {
+    // Every kernel has memcpy.
+    black_box(*black_box(given));
+    #[cfg(feature = "walk")]
+    walk(given);
+    #[cfg(feature = "report")]
+    let _ = report(given);
+}
+
+/// Reads the stack as a kernel does.
+#[cfg(feature = "walk")]
+fn read(address: u64) -> Option<u64> {
+    // SAFETY: not run. In a kernel: the address lies in a stack that is mapped.
+    Some(unsafe { (address as *const u64).read_volatile() })
+}
+
+#[cfg(feature = "walk")]
+type Walk<'a> = Frames<'a, Registers, Stacks<'a, fn(u64) -> Option<u64>>>;
+
+#[cfg(feature = "walk")]
+fn frames(given: &Given) -> Walk<'_> {
+    let (bytes, address) = given.sframe;
+    let stacks: Stacks<'_, fn(u64) -> Option<u64>> = Stacks::new(given.stacks, read);
+    Frames::new(Tables::new(bytes, address), given.registers, stacks).text(given.text)
+}
+
+#[cfg(feature = "walk")]
+#[inline(never)]
+fn walk(given: &Given) {
+    let mut frames = frames(given);
+    while let Some(frame) = step(&mut frames) {
+        black_box(frame);
+    }
+    black_box(frames.end());
+}
+
+/// One step.
+#[cfg(feature = "walk")]
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "Rust" fn step(frames: &mut Walk<'_>) -> Option<Frame> {
+    frames.next()
+}
+
+/// A whole report, from parsing the tables on.
+#[cfg(feature = "report")]
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "Rust" fn report(given: &Given) -> core::fmt::Result {
+    let (bytes, address) = given.symbols;
+    let symbols = unwind::symbols::SymbolTable::parse(bytes, address).ok();
+    let report = unwind::report::Backtrace::new(frames(given), symbols);
+    report.write(&mut Serial).map(|end| _ = black_box(end))
+}
+
+/// A serial line: one function that stores bytes somewhere.
+#[cfg(feature = "report")]
+struct Serial;
+
+#[cfg(feature = "report")]
+impl core::fmt::Write for Serial {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        text.bytes().for_each(|byte| _ = black_box(byte));
+        Ok(())
+    }
+}
