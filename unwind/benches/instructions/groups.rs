@@ -1,0 +1,187 @@
+//! What is counted: 1000 random look-ups, and 100 walks over 32 frames, among 100 thousand functions.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+
+use gungraun::prelude::*;
+
+use crate::common::check;
+use crate::common::peers::{dwarf, frame_pointer, framehop, sframe, simple_frame};
+use crate::common::program::Program;
+use crate::common::stack::Stack;
+use crate::common::tables::{Section, Tables};
+
+const FUNCTIONS: usize = 100_000;
+const LOOK_UPS: usize = 1000;
+const WALKS: usize = 100;
+const FRAMES: usize = 32;
+
+/// The tables take long to make under valgrind, so they are made before, and kept in files.
+fn store() {
+    let program = Program::new(FUNCTIONS);
+    let tables = Tables::new(&program);
+    check::look_ups(&program, &tables, &program.addresses(LOOK_UPS));
+    let stack = Stack::new(&program, FRAMES, true);
+    check::walks(&program, &tables, &stack, true);
+    for (name, section) in [
+        ("eh_frame", &tables.eh_frame),
+        ("eh_frame_hdr", &tables.eh_frame_hdr),
+        ("sframe", &tables.sframe),
+    ] {
+        let address = section.address.to_le_bytes();
+        let content = [&address, &*section.bytes].concat();
+        fs::write(file(name), content).expect("a file below `target`");
+    }
+}
+
+fn load(name: &str) -> Section {
+    let content = fs::read(file(name)).expect("the file that was written before");
+    let (address, bytes) = content.split_first_chunk().expect("an address");
+    Section {
+        address: u64::from_le_bytes(*address),
+        bytes: bytes.to_vec(),
+    }
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("instructions-{name}"))
+}
+
+/// What a peer is given.
+struct Given {
+    program: Program,
+    tables: &'static Tables,
+    addresses: Vec<u64>,
+}
+
+fn given() -> Given {
+    let program = Program::new(FUNCTIONS);
+    let tables = Tables {
+        eh_frame: load("eh_frame"),
+        eh_frame_hdr: load("eh_frame_hdr"),
+        sframe: load("sframe"),
+    };
+    Given {
+        addresses: program.addresses(LOOK_UPS),
+        tables: Box::leak(Box::new(tables)),
+        program,
+    }
+}
+
+fn ours() -> (sframe::Peer<'static>, Given) {
+    let given = given();
+    (sframe::Peer::new(given.tables), given)
+}
+
+fn framehop_cold() -> (framehop::Peer<'static>, Given) {
+    let given = given();
+    (framehop::Peer::new(&given.program, given.tables), given)
+}
+
+fn gimli() -> (dwarf::Peer<'static>, Given) {
+    let given = given();
+    (dwarf::Peer::new(given.tables), given)
+}
+
+fn simple() -> (simple_frame::Peer<'static>, Given) {
+    let given = given();
+    (simple_frame::Peer::new(given.tables), given)
+}
+
+fn ours_and_stack() -> (sframe::Peer<'static>, Stack) {
+    let (peer, given) = ours();
+    (peer, Stack::new(&given.program, FRAMES, true))
+}
+
+fn framehop_warm() -> (framehop::Peer<'static>, Stack) {
+    let (mut peer, given) = framehop_cold();
+    let stack = Stack::new(&given.program, FRAMES, true);
+    peer.walk(&stack, stack.registers, |_| {});
+    (peer, stack)
+}
+
+fn stack() -> Stack {
+    Stack::new(&given().program, FRAMES, true)
+}
+
+#[library_benchmark(setup = ours)]
+#[bench::unwind()]
+fn look_up_unwind((peer, given): (sframe::Peer<'static>, Given)) {
+    for &pc in &given.addresses {
+        black_box(peer.row(pc));
+    }
+}
+
+#[library_benchmark(setup = framehop_cold)]
+#[bench::framehop()]
+fn look_up_framehop((mut peer, given): (framehop::Peer<'static>, Given)) {
+    for &pc in &given.addresses {
+        black_box(peer.step((pc, 0x10_0000, 0x20_0000), check::read));
+    }
+}
+
+#[library_benchmark(setup = gimli)]
+#[bench::gimli()]
+fn look_up_gimli((mut peer, given): (dwarf::Peer<'static>, Given)) {
+    for &pc in &given.addresses {
+        black_box(peer.row(pc));
+    }
+}
+
+#[library_benchmark(setup = simple)]
+#[bench::simple_frame_rs()]
+fn look_up_simple_frame_rs((peer, given): (simple_frame::Peer<'static>, Given)) {
+    for &pc in &given.addresses {
+        black_box(peer.row(pc).and_then(|row| peer.rules(&row)));
+    }
+}
+
+#[library_benchmark(setup = ours_and_stack)]
+#[bench::unwind()]
+fn walk_unwind((peer, stack): (sframe::Peer<'static>, Stack)) {
+    for _ in 0..WALKS {
+        black_box(peer.walk(&stack, stack.registers, |pc| _ = black_box(pc)));
+    }
+}
+
+#[library_benchmark(setup = framehop_warm)]
+#[bench::framehop()]
+fn walk_framehop((mut peer, stack): (framehop::Peer<'static>, Stack)) {
+    for _ in 0..WALKS {
+        black_box(peer.walk(&stack, stack.registers, |pc| _ = black_box(pc)));
+    }
+}
+
+#[library_benchmark(setup = stack)]
+#[bench::frame_pointer()]
+fn walk_frame_pointer(stack: Stack) {
+    for _ in 0..WALKS {
+        frame_pointer::walk(&stack, stack.registers, |pc| _ = black_box(pc));
+    }
+}
+
+library_benchmark_group!(
+    name = look_ups_of_1000_addresses,
+    benchmarks = [
+        look_up_unwind,
+        look_up_framehop,
+        look_up_gimli,
+        look_up_simple_frame_rs
+    ]
+);
+
+library_benchmark_group!(
+    name = walks_of_3200_frames,
+    benchmarks = [walk_unwind, walk_framehop, walk_frame_pointer]
+);
+
+main!(
+    setup = store(),
+    library_benchmark_groups = [look_ups_of_1000_addresses, walks_of_3200_frames]
+);
+
+/// Counts everything.
+pub fn run() {
+    main();
+}
