@@ -21,6 +21,8 @@ pub struct Architecture {
     pub sign_state: Option<Register>,
     /// Whose meaning of the vendor opcodes in call frame instructions to take.
     pub vendor: Vendor,
+    /// Largest size of a page, in bytes: what the start of a segment has to be a multiple of.
+    pub page: u64,
 }
 
 /// x86-64 with the System V ABI: "DWARF Register Number Mapping" and "The Stack Frame" of its supplement.
@@ -32,6 +34,7 @@ pub static X86_64: Architecture = Architecture {
     fixed_return_address: Some(format::AMD64_RETURN_ADDRESS_OFFSET),
     sign_state: None,
     vendor: Vendor::Default,
+    page: 0x1000,
 };
 
 /// AArch64, little-endian: "DWARF for the Arm 64-bit Architecture", section "DWARF register names".
@@ -43,6 +46,7 @@ pub static AARCH64: Architecture = Architecture {
     fixed_return_address: None,
     sign_state: Some(Register(34)),
     vendor: Vendor::AArch64,
+    page: 0x10000,
 };
 
 /// AArch64, big-endian: as [`AARCH64`].
@@ -54,6 +58,7 @@ pub static AARCH64_BE: Architecture = Architecture {
     fixed_return_address: None,
     sign_state: Some(Register(34)),
     vendor: Vendor::AArch64,
+    page: 0x10000,
 };
 
 impl Architecture {

@@ -11,6 +11,7 @@
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
 //! | [`link`] | the linker wrapper: link, make the tables, link again, check |
+//! | [`make`] | tables added to a file that is linked already |
 //! | [`inspect`] | what the program `sframe` prints |
 
 pub mod architecture;
@@ -19,5 +20,6 @@ pub mod function;
 pub mod image;
 pub mod inspect;
 pub mod link;
+pub mod make;
 pub mod sframe;
 pub mod symbols;

@@ -7,10 +7,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use linker::inspect::{self, Subject, with_file};
+use linker::link::{Options, fewer_levels, left_out, sizes};
+use linker::make::make;
 
 /// Look at the SFrame tables of an ELF file, whoever made them.
 #[derive(Parser)]
 #[command(
+    name = "sframe",
     version,
     after_help = "Example:\n  sframe check target/kernel/x86_64-unknown-none/debug/kernel\n  sframe lookup \
                   target/kernel/x86_64-unknown-none/debug/kernel ffffffff80105a3c\n\nExit status: 0; 1 when there is \
@@ -35,6 +38,23 @@ enum Command {
     Check {
         /// A linked ELF file with both.
         file: PathBuf,
+    },
+    /// Add .sframe and .symbols to a file that is linked already.
+    Make {
+        /// A linked ELF file with .eh_frame.
+        file: PathBuf,
+        /// The file to write.
+        #[arg(short, long, value_name = "OUT")]
+        output: PathBuf,
+        /// Version of .sframe: v3 or none.
+        #[arg(long, value_name = "VERSION", default_value = "v3")]
+        sframe: String,
+        /// What .symbols is to say: names, lines, calls, all or none.
+        #[arg(long, value_name = "LEVEL", default_value = "calls")]
+        symbols: String,
+        /// Names of functions: short or full.
+        #[arg(long, value_name = "NAMES", default_value = "short")]
+        symbol_names: String,
     },
     /// Name addresses, and print the rules that hold there.
     Lookup {
@@ -90,6 +110,34 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             check.write(out)?;
             Ok(check.is_ok())
         }),
+        Command::Make {
+            file,
+            output,
+            sframe,
+            symbols,
+            symbol_names,
+        } => {
+            let mut options = Options::default();
+            for switch in [
+                format!("--sframe={sframe}"),
+                format!("--symbols={symbols}"),
+                format!("--symbol-names={symbol_names}"),
+            ] {
+                options.take(switch.as_ref())?;
+            }
+            with_file(&file, |data| {
+                let made = make(data, &options)?;
+                write_like(&output, &file, &made.bytes)?;
+                let missing = left_out(&made.tables).into_iter();
+                for line in missing.chain(fewer_levels(&made.tables)) {
+                    eprintln!("sframe: warning: {line}");
+                }
+                for line in sizes(&made.tables) {
+                    writeln!(out, "{line}")?;
+                }
+                Ok(true)
+            })
+        }
         Command::Lookup { file, addresses } => with_subject(&file, |_, subject| {
             let mut all = true;
             for address in addresses {
@@ -102,6 +150,15 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             Ok(true)
         }),
     }
+}
+
+/// Writes a file that may be executed if `like` may.
+fn write_like(path: &Path, like: &Path, bytes: &[u8]) -> Result<()> {
+    let write = || {
+        std::fs::write(path, bytes)?;
+        std::fs::set_permissions(path, std::fs::metadata(like)?.permissions())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn with_subject(

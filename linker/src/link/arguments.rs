@@ -109,8 +109,11 @@ fn output(argument: &OsStr, next: Option<&OsString>) -> Option<PathBuf> {
 }
 
 impl Options {
-    /// Takes an argument that is one of our own.
-    fn take(&mut self, argument: &OsStr) -> Result<bool> {
+    /// Takes an argument that is one of our own; whether it is.
+    ///
+    /// # Errors
+    /// It has a value that there is not.
+    pub fn take(&mut self, argument: &OsStr) -> Result<bool> {
         let Some(text) = argument.to_str() else {
             return Ok(false);
         };

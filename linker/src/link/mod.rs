@@ -21,7 +21,7 @@ use anyhow::{Context, Result};
 
 pub use arguments::{CommandLine, Options, Stats};
 pub use lld::{LINKER_VARIABLE, Linker};
-pub use report::{fewer_levels, left_out, stats, without_frames};
+pub use report::{fewer_levels, left_out, sizes, stats, without_frames};
 pub use tables::Tables;
 
 use crate::image::{Image, read_file};

@@ -58,16 +58,12 @@ pub fn without_frames(tables: &Tables) -> Vec<&Symbol> {
     symbols.filter(|symbol| !described(symbol.start)).collect()
 }
 
-/// What `--sframe-stats` writes.
+/// A line for each table that was made: how much it says, in how many bytes.
 #[must_use]
-pub fn stats(tables: &Tables) -> String {
-    let mut text = String::new();
-    let mut line = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
-    };
+pub fn sizes(tables: &Tables) -> Vec<String> {
+    let mut lines = Vec::new();
     if let Some(table) = &tables.table {
-        line(format!(
+        lines.push(format!(
             ".sframe: {} functions, {} rows ({} stored), {} bytes",
             table.function_count(),
             tables.frames.row_count(),
@@ -76,7 +72,7 @@ pub fn stats(tables: &Tables) -> String {
         ));
     }
     if let Some(blob) = &tables.blob {
-        line(format!(
+        lines.push(format!(
             ".symbols: {}, {} functions, {} rows, {} bytes",
             blob.level(),
             blob.function_count(),
@@ -84,6 +80,18 @@ pub fn stats(tables: &Tables) -> String {
             blob.size(),
         ));
     }
+    lines
+}
+
+/// What `--sframe-stats` writes.
+#[must_use]
+pub fn stats(tables: &Tables) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    sizes(tables).into_iter().for_each(&mut line);
     let left_out = left_out(tables);
     line(format!("left out: {}", left_out.len()));
     for left_out in left_out {

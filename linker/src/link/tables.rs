@@ -139,7 +139,7 @@ impl Tables {
     }
 
     /// Compares what was meant with what a reader on the target will see.
-    fn check_written(&self, data: &[u8]) -> Result<()> {
+    pub(crate) fn check_written(&self, data: &[u8]) -> Result<()> {
         let image = Image::parse(data)?;
         if self.table.is_some() {
             let section = image.section(crate::sframe::SECTION)?;

@@ -1,0 +1,192 @@
+//! `sframe make`: tables added to files that are linked already, and those files still work.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{folder, rustc, scripts, sframe, sframe_link, stderr, stdout, succeed};
+use object::elf;
+use object::{Object, ObjectSection, ObjectSegment};
+
+/// Runs `sframe make`, and `sframe check` on the result; what `make` printed.
+fn make(file: &Path, output: &Path, options: &[&str]) -> String {
+    let mut arguments = vec!["make", "-o", output.to_str().unwrap()];
+    arguments.extend(options);
+    let made = sframe(&arguments, file);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let check = sframe(&["check"], output);
+    let text = stdout(&check) + &stderr(&check);
+    assert!(check.status.success(), "{text}");
+    assert!(text.contains(": 0 differences"), "{text}");
+    stdout(&made)
+}
+
+/// The first addition may only change where the file's header says that other headers are: bytes 32 to 47, and the
+/// counts from 56 on.
+fn assert_only_appended(before: &Path, after: &Path) {
+    let (before, after) = (fs::read(before).unwrap(), fs::read(after).unwrap());
+    assert_eq!(before[..32], after[..32]);
+    assert_eq!(before[48..56], after[48..56]);
+    assert!(before[64..] == after[64..before.len()]);
+}
+
+#[test]
+fn a_program_with_tables_runs_and_shows_them() {
+    let folder = folder("make_program");
+    let program = Path::new(env!("CARGO_BIN_EXE_sframe"));
+    let (once, twice) = (folder.join("once"), folder.join("twice"));
+    let first = make(program, &once, &["--symbols=names"]);
+    assert!(first.starts_with(".sframe: "), "{first}");
+    assert!(first.contains("\n.symbols: names, "), "{first}");
+    assert_only_appended(program, &once);
+
+    // It runs, and reads itself.
+    let dump = succeed(Command::new(&once).arg("stats").arg(&once));
+    assert!(stdout(&dump).contains("functions flexible"));
+
+    // Made again, the sections are replaced.
+    assert_eq!(make(&once, &twice, &["--symbols=names"]), first);
+    let (once, twice) = (fs::read(once).unwrap(), fs::read(&twice).unwrap());
+    let names = |data: &[u8]| -> Vec<String> {
+        let file = object::File::parse(data).unwrap();
+        let sections = file.sections();
+        sections
+            .map(|section| section.name().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&once), names(&twice));
+}
+
+#[test]
+fn the_new_segment_lies_behind_all_others() {
+    let folder = folder("make_segments");
+    let made = folder.join("made");
+    make(
+        Path::new(env!("CARGO_BIN_EXE_sframe-link")),
+        &made,
+        &["--symbols=none"],
+    );
+    let data = fs::read(made).unwrap();
+    let file = object::File::parse(data.as_slice()).unwrap();
+    let section = file.section_by_name(".sframe").unwrap();
+    let mut segments: Vec<_> = file.segments().collect();
+    let last = segments.pop().unwrap();
+    for segment in segments {
+        assert!(segment.address() + segment.size() <= last.address());
+    }
+    let range = last.address()..last.address() + last.size();
+    assert!(range.contains(&section.address()));
+    assert!(section.address() + section.size() <= range.end);
+    let object::File::Elf64(file) = &file else {
+        panic!("not 64 bits");
+    };
+    let endian = file.endian();
+    let headers = file.elf_program_headers();
+    let of_kind = |kind| headers.iter().find(|one| one.p_type.get(endian) == kind);
+    let covering = of_kind(elf::PT_GNU_SFRAME).unwrap();
+    assert_eq!(covering.p_vaddr.get(endian), section.address());
+    assert_eq!(covering.p_filesz.get(endian), section.size());
+    let own = of_kind(elf::PT_PHDR).unwrap();
+    assert_eq!(
+        own.p_offset.get(endian),
+        file.elf_header().e_phoff.get(endian)
+    );
+}
+
+/// The machine's own C library, in the versions that a program with tables loads.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_c_library_with_tables_is_loaded() {
+    let folder = folder("make_library");
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let library = maps
+        .lines()
+        .find_map(|line| {
+            Some(PathBuf::from(&line[line.find('/')?..])).filter(|path| path.ends_with("libc.so.6"))
+        })
+        .unwrap();
+    let made = folder.join("libc.so.6");
+    make(&library, &made, &[]);
+    assert_only_appended(&library, &made);
+    let output = succeed(
+        Command::new(env!("CARGO_BIN_EXE_sframe"))
+            .arg("--version")
+            .env("LD_LIBRARY_PATH", &folder),
+    );
+    assert!(stdout(&output).starts_with("sframe "));
+}
+
+/// An image for bare metal, for another architecture, whose physical addresses are others.
+#[test]
+fn a_bare_metal_image_keeps_its_physical_addresses() {
+    let folder = folder("make_bare_metal");
+    let object = common::assemble(
+        &folder,
+        "aarch64-unknown-none-softfloat",
+        ".globl _start\n.type _start, %function\n_start:\n.cfi_startproc\n str x30, [sp, #-16]!\n\
+         .cfi_def_cfa_offset 16\n .cfi_offset x30, -16\n ret\n.cfi_endproc\n.size _start, . - _start\n",
+    );
+    fs::write(
+        folder.join("image.ld"),
+        "ENTRY(_start) SECTIONS { . = 0xffff000040200000;\n\
+         .text : AT(0x40200000) { *(.text .text.*) }\n.eh_frame : { *(.eh_frame) } }",
+    )
+    .unwrap();
+    let image = folder.join("image");
+    succeed(
+        sframe_link()
+            .current_dir(&folder)
+            .args([
+                "-T",
+                "image.ld",
+                "-L",
+                &scripts(),
+                "--sframe=none",
+                "--symbols=none",
+                "-o",
+            ])
+            .arg(&image)
+            .arg(object),
+    );
+    let made = folder.join("made");
+    let text = make(&image, &made, &[]);
+    assert!(text.starts_with(".sframe: 1 functions, 2 rows"), "{text}");
+    let data = fs::read(made).unwrap();
+    let object::File::Elf64(file) = object::File::parse(data.as_slice()).unwrap() else {
+        panic!("not 64 bits");
+    };
+    let endian = file.endian();
+    for segment in file.elf_program_headers() {
+        if [elf::PT_LOAD, elf::PT_GNU_SFRAME].contains(&segment.p_type.get(endian)) {
+            let (address, physical) = (segment.p_vaddr.get(endian), segment.p_paddr.get(endian));
+            assert_eq!(address - physical, 0xffff_0000_0000_0000);
+        }
+    }
+}
+
+#[test]
+fn what_has_nothing_to_make_tables_from_is_refused() {
+    let folder = folder("make_refused");
+    fs::write(folder.join("empty.rs"), "").unwrap();
+    succeed(rustc().current_dir(&folder).args([
+        "--crate-type=lib",
+        "--emit=obj",
+        "empty.rs",
+        "-o",
+        "empty.o",
+    ]));
+    let output = folder.join("out");
+    let made = sframe(
+        &["make", "-o", output.to_str().unwrap()],
+        &folder.join("empty.o"),
+    );
+    assert_eq!(made.status.code(), Some(1));
+    assert!(
+        stderr(&made).contains("an object file"),
+        "{}",
+        stderr(&made)
+    );
+    assert!(!output.exists());
+}
