@@ -20,6 +20,7 @@ mod command_line;
 mod console;
 mod heap;
 mod image;
+mod interrupt;
 mod page_table;
 mod panic;
 mod report;
@@ -40,6 +41,8 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     let command_line = board::command_line(&memory, argument);
     arch::mmu::protect(memory);
     heap::init();
+    arch::interrupts::init();
+    arch::interrupts::init_cpu();
 
     let scenario = command_line.as_ref().and_then(|line| line.scenario());
     let scenario = scenario.unwrap_or(scenario::DEFAULT);

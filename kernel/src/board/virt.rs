@@ -16,6 +16,9 @@ use crate::command_line::CommandLine;
 /// The board's name.
 pub const NAME: &str = "virt";
 
+/// Physical addresses of the GIC: distributor, CPU interface.
+pub const GIC: Option<(u64, u64)> = Some((0x0800_0000, 0x0801_0000));
+
 /// Physical address of the first PL011.
 const UART: u64 = 0x0900_0000;
 /// Its clock, in Hz; QEMU does not care.

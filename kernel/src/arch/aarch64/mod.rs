@@ -5,6 +5,7 @@ mod boot;
 pub mod cpu;
 pub mod exit;
 mod frame;
+pub mod interrupts;
 pub mod mmu;
 pub mod registers;
 pub mod stacks;

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use super::exit;
 pub use super::frame::TrapFrame;
 use super::syndrome::Syndrome;
+use super::{exit, interrupts};
 use crate::verdict::Verdict;
 use crate::{breakpoint, panic};
 
@@ -17,11 +17,13 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         // The verdict is already known; this is `hlt` where nobody listens for semihosting.
         exit::leave(Verdict::Panicked);
     }
-    if frame.kind() == Kind::Synchronous && frame.syndrome().is_breakpoint() {
-        breakpoint::hit(frame);
-        frame.elr += INSTRUCTION;
-    } else {
-        panic::fault(frame);
+    match frame.kind() {
+        Kind::Synchronous if frame.syndrome().is_breakpoint() => {
+            breakpoint::hit(frame);
+            frame.elr += INSTRUCTION;
+        }
+        Kind::Irq => interrupts::handle(frame),
+        _ => panic::fault(frame),
     }
 }
 

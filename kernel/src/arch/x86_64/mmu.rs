@@ -16,14 +16,24 @@ pub const HIGH: u64 = 0xffff_ffff_8000_0000;
 static LEVEL4: Table = Table::new();
 static LEVEL3: Table = Table::new();
 static LEVEL2: Table = Table::new();
+/// The last gigabyte of addresses, where the devices right below 4 GiB are.
+static LEVEL2_DEVICES: Table = Table::new();
 /// Pages of the first 16 MiB.
 static LEVEL1: [Table; 8] = [const { Table::new() }; 8];
 
 /// The RAM that the boot tables map, physical addresses.
 pub const BOOT_RAM: Range<u64> = 0..1 << 30;
 
-/// Replaces the boot tables: the image only, code read-only, data not executable, guard pages unmapped, and nothing
-/// at low addresses, so that a null pointer faults.
+/// Physical addresses of the interrupt controllers: of devices (I/O APIC), of processors (local APIC).
+const DEVICES: [u64; 2] = [0xfec0_0000, 0xfee0_0000];
+
+/// The virtual address of a device's register, `physical` being within 2 MiB from one of [`DEVICES`].
+pub const fn device(physical: u64) -> u64 {
+    physical | 0xffff_ffff_0000_0000
+}
+
+/// Replaces the boot tables: the image only, code read-only, data not executable, guard pages unmapped, the
+/// interrupt controllers, and nothing at low addresses, so that a null pointer faults.
 pub fn protect(_: BootMemory) {
     let table = PageTableFlags::PRESENT | PageTableFlags::WRITABLE;
     let entry = |table: &Table, flags: PageTableFlags| (table.address() - HIGH) | flags.bits();
@@ -31,6 +41,17 @@ pub fn protect(_: BootMemory) {
     LEVEL3.set(510, entry(&LEVEL2, table));
     for (index, level1) in LEVEL1.iter().enumerate() {
         LEVEL2.set(index, entry(level1, table));
+    }
+    LEVEL3.set(511, entry(&LEVEL2_DEVICES, table));
+    let page = PageTableFlags::PRESENT
+        | PageTableFlags::WRITABLE
+        | PageTableFlags::HUGE_PAGE
+        | PageTableFlags::NO_CACHE
+        | PageTableFlags::WRITE_THROUGH
+        | PageTableFlags::NO_EXECUTE;
+    for physical in DEVICES {
+        let index = (device(physical) >> 21) % 512;
+        LEVEL2_DEVICES.set(index as usize, physical | page.bits());
     }
     map_image(&LEVEL1, HIGH, |page, access| {
         (page - HIGH) | flags(access).bits()

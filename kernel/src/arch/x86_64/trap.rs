@@ -5,6 +5,7 @@ use core::fmt;
 use x86_64::structures::idt::{PageFaultErrorCode, SelectorErrorCode};
 
 pub use super::frame::TrapFrame;
+use super::interrupts;
 use crate::stack::Guarded;
 use crate::{breakpoint, panic};
 
@@ -53,6 +54,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
     match frame.vector {
         // The saved rip is behind the instruction.
         BREAKPOINT => breakpoint::hit(frame),
+        interrupts::FIRST.. => interrupts::handle(frame),
         _ => panic::fault(frame),
     }
 }

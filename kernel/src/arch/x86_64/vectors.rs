@@ -10,13 +10,13 @@ use x86_64::structures::gdt::{Descriptor, GlobalDescriptorTable};
 use x86_64::structures::idt::InterruptDescriptorTable;
 use x86_64::structures::tss::TaskStateSegment;
 
-use super::stacks;
+use super::{interrupts, stacks};
 
 global_asm!(include_str!("vectors.s"), handler = sym super::trap::exception);
 
 unsafe extern "C" {
     /// The addresses of the entries in vectors.s, by vector.
-    static exception_entries: [u64; 32];
+    static exception_entries: [u64; interrupts::FIRST as usize + interrupts::COUNT];
 }
 
 static TASK_STATE: Once<TaskStateSegment> = Once::new();
@@ -39,7 +39,7 @@ pub fn init() {
 }
 
 fn descriptors() -> InterruptDescriptorTable {
-    // SAFETY: vectors.s defines the table, with 32 entries.
+    // SAFETY: vectors.s defines the table, with so many entries.
     let entries = unsafe { exception_entries };
     let mut table = InterruptDescriptorTable::new();
     macro_rules! set {
@@ -87,6 +87,9 @@ fn descriptors() -> InterruptDescriptorTable {
             .machine_check
             .set_handler_addr(VirtAddr::new(entries[18]));
         machine_check.set_stack_index(stacks::MACHINE_CHECK_INDEX);
+        for vector in interrupts::FIRST as usize..entries.len() {
+            table[vector as u8].set_handler_addr(VirtAddr::new(entries[vector]));
+        }
     }
     table
 }

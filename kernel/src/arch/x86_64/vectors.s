@@ -24,6 +24,10 @@ exception_\vector:
 .popsection
 .endm
 
+.macro interrupt_entry vector:req
+    exception_entry \vector, 0
+.endm
+
 .macro save register:req
     push \register
     .cfi_adjust_cfa_offset 8
@@ -64,6 +68,14 @@ exception_entries:
     exception_entry 29, 1
     exception_entry 30, 1
     exception_entry 31, 0
+# Those that the local APIC sends, interrupts.rs.
+.set vector, 32
+.rept 32
+    .altmacro
+    interrupt_entry %vector
+    .noaltmacro
+    .set vector, vector + 1
+.endr
 
 .type trap_entry, @function
 trap_entry:

@@ -1,0 +1,218 @@
+//! The interrupt controller: a GIC. Manual: "ARM Generic Interrupt Controller, Architecture version 2.0".
+//!
+//! Interrupts of group 1 come as IRQ, which code masks all the time, those of group 0 as FIQ, which nothing here masks
+//! but the first and last instructions of an exception: that is this architecture's NMI. It needs a GIC that this kernel
+//! has for itself, which is so where no secure firmware runs below, as on QEMU's `virt`; elsewhere group 0 belongs to the
+//! firmware. (FEAT_NMI does the same with less, but is too new for QEMU 7.2 and most cores.)
+//!
+//! Of the crates, `arm-gic` was tried: for version 2 it has neither targets nor FIQ, setting a priority clears those of
+//! the three neighbours, and it may panic on the way of a report.
+#![allow(
+    dead_code,
+    reason = "timer and other processors use it, once they are there"
+)]
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use super::mmu::HIGH;
+use super::trap::TrapFrame;
+use crate::board::GIC;
+use crate::interrupt;
+
+/// The interrupt ID of the timer that EL1 uses, its own on each processor ("Server Base System Architecture", PPI
+/// assignments).
+pub const TIMER: u32 = 30;
+/// The software-generated interrupt that is the NMI between processors.
+const NMI: u32 = 0;
+/// Software-generated interrupts for everything else: those of group 1.
+pub const FIRST_SOFTWARE: u32 = 1;
+
+/// Interrupt IDs from here on say that there is none.
+const SPECIAL: u32 = 1020;
+
+/// Priorities: smaller is more urgent.
+const URGENT: u8 = 0;
+const ORDINARY: u8 = 0xa0;
+
+/// Whether there is a GIC, and [`init`] has been called.
+static IS_READY: AtomicBool = AtomicBool::new(false);
+
+/// Registers of the distributor, by offset in bytes (4.3 "Distributor register descriptions").
+mod distributor {
+    pub const CONTROL: u64 = 0;
+    pub const GROUP: u64 = 0x80;
+    pub const SET_ENABLE: u64 = 0x100;
+    /// A byte each.
+    pub const PRIORITY: u64 = 0x400;
+    pub const TARGETS: u64 = 0x800;
+    /// Two bits each.
+    pub const CONFIGURATION: u64 = 0xc00;
+    pub const SOFTWARE: u64 = 0xf00;
+}
+
+/// Registers of the interface to the processor that reads them (4.4 "CPU interface register descriptions").
+mod interface {
+    pub const CONTROL: u64 = 0;
+    pub const PRIORITY_MASK: u64 = 4;
+    /// Group 0.
+    pub const ACKNOWLEDGE: u64 = 0xc;
+    pub const END: u64 = 0x10;
+    /// Group 1.
+    pub const ALIASED_ACKNOWLEDGE: u64 = 0x20;
+    pub const ALIASED_END: u64 = 0x24;
+}
+
+/// GICC_CTLR: both groups on, group 0 as FIQ.
+const BOTH_GROUPS: u32 = 3;
+const GROUP_0_IS_FIQ: u32 = 1 << 3;
+
+/// A block of registers.
+///
+/// The fence around them: made only from the board's addresses, which are mapped for good as device memory.
+#[derive(Clone, Copy)]
+struct Registers(u64);
+
+impl Registers {
+    fn read(self, offset: u64) -> u32 {
+        // SAFETY: see the type.
+        unsafe { ((self.0 + offset) as *const u32).read_volatile() }
+    }
+
+    /// What it makes the processor do is expected: interrupts that come are handled or forgotten.
+    fn write(self, offset: u64, value: u32) {
+        // SAFETY: see the type.
+        unsafe { ((self.0 + offset) as *mut u32).write_volatile(value) }
+    }
+
+    fn write_byte(self, offset: u64, value: u8) {
+        // SAFETY: see the type; priorities and targets may be accessed by bytes.
+        unsafe { ((self.0 + offset) as *mut u8).write_volatile(value) }
+    }
+}
+
+/// Distributor, and this processor's interface.
+fn registers() -> Option<(Registers, Registers)> {
+    GIC.map(|(distributor, interface)| (Registers(distributor + HIGH), Registers(interface + HIGH)))
+}
+
+/// Sets the distributor up: all interrupts are ordinary ones.
+pub fn init() {
+    let Some((distributor, _)) = registers() else {
+        return;
+    };
+    // The first word belongs to each processor, see `init_cpu`.
+    for word in 1..32 {
+        distributor.write(distributor::GROUP + word * 4, u32::MAX);
+    }
+    distributor.write(distributor::CONTROL, BOTH_GROUPS);
+    IS_READY.store(true, Ordering::Release);
+}
+
+/// Sets this processor's part up: the NMI between processors can come from now on.
+pub fn init_cpu() {
+    let Some((distributor, interface)) = registers() else {
+        return;
+    };
+    distributor.write(distributor::GROUP, !(1 << NMI));
+    for id in 0..32 {
+        set_priority(id, if id == NMI { URGENT } else { ORDINARY });
+    }
+    distributor.write(distributor::SET_ENABLE, 1 << NMI);
+    interface.write(interface::PRIORITY_MASK, 0xff);
+    interface.write(interface::CONTROL, BOTH_GROUPS | GROUP_0_IS_FIQ);
+}
+
+/// Lets an interrupt come to this processor: as an ordinary one, if its number is below 32, or as one that was so far.
+pub fn enable(id: u32) {
+    let Some((distributor, _)) = registers() else {
+        return;
+    };
+    if id >= 32 {
+        set_priority(id, ORDINARY);
+        route(id);
+    }
+    distributor.write(
+        distributor::SET_ENABLE + u64::from(id / 32 * 4),
+        1 << (id % 32),
+    );
+}
+
+/// Lets a device's interrupt come to this processor as an NMI, at its rising edge: `id` is at least 32.
+pub fn enable_as_nmi(id: u32) {
+    let Some((distributor, _)) = registers() else {
+        return;
+    };
+    let word = u64::from(id / 32 * 4);
+    let group = distributor.read(distributor::GROUP + word);
+    distributor.write(distributor::GROUP + word, group & !(1 << (id % 32)));
+    let configuration = distributor::CONFIGURATION + u64::from(id / 16 * 4);
+    let edge = 2 << (id % 16 * 2);
+    distributor.write(configuration, distributor.read(configuration) | edge);
+    set_priority(id, URGENT);
+    route(id);
+    distributor.write(distributor::SET_ENABLE + word, 1 << (id % 32));
+}
+
+fn set_priority(id: u32, priority: u8) {
+    if let Some((distributor, _)) = registers() {
+        distributor.write_byte(distributor::PRIORITY + u64::from(id), priority);
+    }
+}
+
+/// Sends a device's interrupt to this processor from now on.
+pub fn route(id: u32) {
+    if let Some((distributor, _)) = registers() {
+        // The first of these bytes says which bit is this processor's.
+        let this = distributor.read(distributor::TARGETS) as u8;
+        distributor.write_byte(distributor::TARGETS + u64::from(id), this);
+    }
+}
+
+/// Called for IRQ: acknowledges, and calls who handles it.
+pub fn handle(frame: &mut TrapFrame) {
+    let Some((_, interface)) = registers() else {
+        return;
+    };
+    let acknowledged = interface.read(interface::ALIASED_ACKNOWLEDGE);
+    let id = acknowledged & 0x3ff;
+    if id >= SPECIAL {
+        return;
+    }
+    // Before the handler, which may switch to another task and come back much later.
+    interface.write(interface::ALIASED_END, acknowledged);
+    interrupt::dispatch(id as usize, frame);
+}
+
+/// Called for FIQ: acknowledges, and says whether there was one.
+pub fn acknowledge_nmi() -> Option<u32> {
+    let (_, interface) = registers()?;
+    let acknowledged = interface.read(interface::ACKNOWLEDGE);
+    let id = acknowledged & 0x3ff;
+    if id >= SPECIAL {
+        return None;
+    }
+    interface.write(interface::END, acknowledged);
+    Some(id)
+}
+
+/// Sends a software-generated interrupt, [`FIRST_SOFTWARE`] to 15, to the processor with this number in the GIC, 0 to 7.
+pub fn send(id: u32, cpu: u32) {
+    // Bit 15, NSATT, counts only where there are two security states.
+    command(id, cpu);
+}
+
+/// Sends the NMI to the processor with this number in the GIC.
+pub fn send_nmi(cpu: u32) {
+    command(NMI, cpu);
+}
+
+fn command(id: u32, cpu: u32) {
+    if !IS_READY.load(Ordering::Acquire) {
+        return;
+    }
+    if let Some((distributor, _)) = registers() {
+        // What was written before is seen by who is interrupted.
+        aarch64_cpu::asm::barrier::dsb(aarch64_cpu::asm::barrier::ISHST);
+        distributor.write(distributor::SOFTWARE, 1 << (16 + (cpu & 7)) | id & 0xf);
+    }
+}

@@ -1,0 +1,34 @@
+//! Interrupts: who handles which.
+#![allow(
+    dead_code,
+    reason = "timer and other processors use it, once they are there"
+)]
+
+use spin::Once;
+
+use crate::arch::trap::TrapFrame;
+
+/// Called with what was interrupted, interrupts off, after the controller was told that the interrupt is being handled.
+pub type Handler = fn(&mut TrapFrame);
+
+/// How many numbers there are: vectors of x86-64 that have entries, and interrupt IDs of a GIC on a small board.
+const COUNT: usize = 288;
+
+/// By number.
+static HANDLERS: [Once<Handler>; COUNT] = [const { Once::new() }; COUNT];
+
+/// Calls `handler` at every interrupt with this number from now on: x86-64 a vector, AArch64 an interrupt ID. The first one
+/// set stays.
+///
+/// # Panics
+/// There is no such number.
+pub fn handle_with(number: u32, handler: Handler) {
+    HANDLERS[number as usize].call_once(|| handler);
+}
+
+/// Called by the architecture's `interrupts`. An interrupt that nobody handles is forgotten.
+pub fn dispatch(number: usize, frame: &mut TrapFrame) {
+    if let Some(handler) = HANDLERS.get(number).and_then(Once::get) {
+        handler(frame);
+    }
+}
