@@ -18,6 +18,19 @@ impl BootMemory {
         Self(())
     }
 
+    /// Writes to a physical address.
+    ///
+    /// # Safety
+    /// Nothing that is still needed lies there, in RAM.
+    #[cfg(target_arch = "x86_64")]
+    pub unsafe fn write(&mut self, physical: u64, bytes: &[u8]) {
+        if self.bytes(physical, bytes.len() as u64).is_some() {
+            let to = (physical + HIGH) as *mut u8;
+            // SAFETY: mapped, see `new`; not in use, see above; and not in the image, where `bytes` lie.
+            unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        }
+    }
+
     /// Bytes at a physical address.
     pub fn bytes(&self, physical: u64, length: u64) -> Option<&[u8]> {
         let end = physical.checked_add(length)?;

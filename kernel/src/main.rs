@@ -18,6 +18,7 @@ mod breakpoint;
 mod code;
 mod command_line;
 mod console;
+mod cpus;
 mod heap;
 mod image;
 mod interrupt;
@@ -35,14 +36,17 @@ use console::println;
 /// Called by `kernel_entry` with what the boot loader passed: x86-64 the physical address of PVH start info, AArch64
 /// perhaps that of the device tree.
 extern "C" fn kernel_main(argument: u64) -> ! {
+    cpus::introduce(0);
     arch::init();
     // SAFETY: this is the first that runs after the boot tables were put in force, and `protect` below takes the value.
-    let memory = unsafe { BootMemory::new() };
+    let mut memory = unsafe { BootMemory::new() };
     let command_line = board::command_line(&memory, argument);
+    let cpus = cpus::List::read(&mut memory, argument);
     arch::mmu::protect(memory);
     heap::init();
     arch::interrupts::init();
     arch::interrupts::init_cpu();
+    cpus.start();
 
     let scenario = command_line.as_ref().and_then(|line| line.scenario());
     let scenario = scenario.unwrap_or(scenario::DEFAULT);

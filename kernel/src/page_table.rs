@@ -42,11 +42,16 @@ impl Table {
 pub fn map_image(tables: &[Table], base: u64, entry: impl Fn(u64, Access) -> u64) {
     for (Range { start, end }, access) in image::sections() {
         for page in (start..end).step_by(PAGE as usize) {
-            if !stack::is_guard(page) {
-                let offset = page - base;
-                tables[(offset / SPAN) as usize]
-                    .set((offset % SPAN / PAGE) as usize, entry(page, access));
-            }
+            set(tables, page - base, entry(page, access));
         }
     }
+    for guard in stack::guards() {
+        for page in (guard.start..guard.end).step_by(PAGE as usize) {
+            set(tables, page - base, 0);
+        }
+    }
+}
+
+fn set(tables: &[Table], offset: u64, entry: u64) {
+    tables[(offset / SPAN) as usize].set((offset % SPAN / PAGE) as usize, entry);
 }

@@ -12,7 +12,7 @@ use crate::arch::registers::Registers;
 use crate::arch::trap::TrapFrame;
 use crate::console::Console;
 use crate::stack::Place;
-use crate::{arch, code, image, stack};
+use crate::{arch, code, cpus, image, stack};
 
 /// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
 const ENDS: (u32, u32) = (256, 32);
@@ -39,9 +39,21 @@ impl fmt::Display for Cause<'_> {
                 }
                 write!(f, ": {}", info.message())
             }
-            Self::Fault(frame) => write!(f, "fault on cpu 0 at {:#018x}: {frame}", frame.pc()),
+            Self::Fault(frame) => {
+                write!(
+                    f,
+                    "fault on cpu {} at {:#018x}: {frame}",
+                    cpus::this(),
+                    frame.pc()
+                )
+            }
             Self::Breakpoint(frame) => {
-                write!(f, "breakpoint on cpu 0 at {:#018x}: {frame}", frame.pc())
+                write!(
+                    f,
+                    "breakpoint on cpu {} at {:#018x}: {frame}",
+                    cpus::this(),
+                    frame.pc()
+                )
             }
         }
     }
@@ -49,7 +61,8 @@ impl fmt::Display for Cause<'_> {
 
 /// Writes all that follows the first line.
 pub fn write(console: &mut Console, cause: &Cause<'_>) -> fmt::Result {
-    write!(console, "cpu 0, task main, {}, build ", arch::NAME)?;
+    let cpu = cpus::this();
+    write!(console, "cpu {cpu}, task main, {}, build ", arch::NAME)?;
     write_bytes(console, image::build_id())?;
     console.write_str("\n")?;
     let registers = match cause {
@@ -63,7 +76,7 @@ pub fn write(console: &mut Console, cause: &Cause<'_>) -> fmt::Result {
 
     let sframe = image::sframe();
     let text = [image::text()];
-    let ranges = stack::ranges();
+    let ranges = stack::ranges(cpu);
     let frames = Frames::new(
         Tables::new(sframe.bytes(), sframe.start()),
         registers,

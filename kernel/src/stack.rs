@@ -6,6 +6,7 @@ use core::fmt;
 use unwind::Range;
 
 use crate::arch::stacks;
+use crate::cpus::{self, MOST};
 
 /// Bytes of the unmapped pages below each stack. As many as the smallest stack has, so that on AArch64 one bit of the stack
 /// pointer tells whether it is in them (`arch/aarch64/vectors.s`), and a frame bigger than a page does not jump over.
@@ -35,11 +36,12 @@ impl<const SIZE: usize> Stack<SIZE> {
         }
     }
 
-    /// Where it lies, under this name.
-    pub fn extent(&self, name: &'static str) -> Extent {
+    /// Where it lies, under this name, as a stack of this processor.
+    pub fn extent(&self, name: &'static str, cpu: usize) -> Extent {
         let words = self.words.get() as u64;
         Extent {
             name,
+            cpu,
             guard: Range::new(self.guard.get() as u64, words),
             words: Range::new(words, words + SIZE as u64),
         }
@@ -51,6 +53,8 @@ impl<const SIZE: usize> Stack<SIZE> {
 pub struct Extent {
     /// As reports name it.
     pub name: &'static str,
+    /// Whose it is.
+    cpu: usize,
     guard: Range,
     words: Range,
 }
@@ -62,9 +66,19 @@ impl Extent {
     }
 
     /// The empty stack pointer.
-    #[cfg(target_arch = "x86_64")]
     pub fn end(&self) -> u64 {
         self.words.end
+    }
+}
+
+/// The name; and whose it is, where that is not plain.
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        match self.cpu {
+            0 => Ok(()),
+            cpu => write!(f, " of cpu {cpu}"),
+        }
     }
 }
 
@@ -73,34 +87,39 @@ pub type Boot = Stack<{ 128 * 1024 }>;
 /// The type of the stacks for exceptions.
 pub type Exception = Stack<{ 32 * 1024 }>;
 
-/// The stack from the kernel's entry on.
-pub static BOOT: Boot = Stack::new();
+/// The stack that each processor runs on from the kernel's entry on.
+pub static BOOT: [Boot; MOST] = [const { Stack::new() }; MOST];
 
-/// How many stacks there are.
+/// How many stacks a processor has.
 const COUNT: usize = 1 + stacks::COUNT;
 
-/// All stacks.
-fn all() -> [Extent; COUNT] {
-    let mut all = [BOOT.extent("boot"); COUNT];
-    all[1..].copy_from_slice(&stacks::all());
+/// The stacks of a processor.
+fn of(cpu: usize) -> [Extent; COUNT] {
+    let mut all = [BOOT[cpu].extent("boot", cpu); COUNT];
+    all[1..].copy_from_slice(&stacks::of(cpu));
     all
 }
 
-/// All stacks: where their pointers can be.
-pub fn ranges() -> [Range; COUNT] {
-    all().map(|stack| stack.range())
+/// The stacks of all processors.
+fn all() -> impl Iterator<Item = Extent> {
+    (0..cpus::started()).flat_map(of)
 }
 
-/// Whether the page at this address is a guard page.
-pub fn is_guard(page: u64) -> bool {
-    all().iter().any(|stack| stack.guard.holds(page, 1))
+/// The stacks that code on this processor runs on: where their pointers can be.
+pub fn ranges(cpu: usize) -> [Range; COUNT] {
+    of(cpu).map(|stack| stack.range())
+}
+
+/// The guard pages below all stacks, also those that nobody uses yet.
+pub fn guards() -> impl Iterator<Item = Range> {
+    (0..MOST).flat_map(of).map(|stack| stack.guard)
 }
 
 /// The word at `address`, if it lies in a stack.
 ///
 /// The fence around reading a stack: whatever address comes out of a damaged frame, nothing else is read.
 pub fn read_u64(address: u64) -> Option<u64> {
-    let inside = all().iter().any(|stack| stack.words.holds(address, 8));
+    let inside = all().any(|stack| stack.words.holds(address, 8));
     if !inside || !address.is_multiple_of(8) {
         return None;
     }
@@ -124,12 +143,12 @@ pub struct Place(pub u64);
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let holding = |stack: &&Extent| stack.range().holds_stack_pointer(self.0);
-        match all().iter().find(holding) {
+        let holding = |stack: &Extent| stack.range().holds_stack_pointer(self.0);
+        match all().find(holding) {
             Some(stack) if self.0 < stack.words.start => {
-                write!(f, "stack {} overflowed", stack.name)
+                write!(f, "stack {stack} overflowed")
             }
-            Some(stack) => write!(f, "stack {}", stack.name),
+            Some(stack) => write!(f, "stack {stack}"),
             None => f.write_str("no stack"),
         }
     }
@@ -141,8 +160,8 @@ pub struct Guarded(pub u64);
 
 impl fmt::Display for Guarded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match all().iter().find(|stack| stack.guard.holds(self.0, 1)) {
-            Some(stack) => write!(f, ", guard page of stack {}", stack.name),
+        match all().find(|stack| stack.guard.holds(self.0, 1)) {
+            Some(stack) => write!(f, ", guard page of stack {stack}"),
             None => Ok(()),
         }
     }

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use uart_16550::backend::PioBackend;
 use uart_16550::{BaudRate, Config, Uart16550};
 
+use super::madt;
 use crate::boot_memory::BootMemory;
 use crate::command_line::CommandLine;
 
@@ -50,19 +51,33 @@ fn uart() -> Option<Uart16550<PioBackend>> {
     Some(uart)
 }
 
-/// The first word of start info, and where the address of the command line is in it (Xen, `public/arch-x86/hvm/
+/// The first word of start info, and where the addresses of the command line and of ACPI's tables are in it (Xen, `public/arch-x86/hvm/
 /// start_info.h`).
 const START_INFO_MAGIC: u32 = 0x336e_c578;
 const COMMAND_LINE_AT: u64 = 24;
+const RSDP_AT: u64 = 32;
 
 /// The command line from the start info at physical address `start_info`.
 pub fn command_line(memory: &BootMemory, start_info: u64) -> Option<CommandLine> {
+    let address = address_at(memory, start_info, COMMAND_LINE_AT)?;
+    let bytes = (address..).map_while(|at| memory.bytes(at, 1)?.first().copied());
+    Some(CommandLine::copy(bytes))
+}
+
+/// Calls `found` with the APIC ID of each processor.
+pub fn cpus(memory: &BootMemory, start_info: u64, found: impl FnMut(u64)) {
+    // Without tables there is one processor, which needs no finding.
+    let rsdp = address_at(memory, start_info, RSDP_AT);
+    let _ = rsdp.and_then(|rsdp| madt::processors(memory, rsdp, found));
+}
+
+/// The address that start info has at this offset, unless it is zero.
+fn address_at(memory: &BootMemory, start_info: u64, offset: u64) -> Option<u64> {
     let magic = memory.bytes(start_info, 4)?.first_chunk()?;
     if u32::from_le_bytes(*magic) != START_INFO_MAGIC {
         return None;
     }
-    let address = memory.bytes(start_info.checked_add(COMMAND_LINE_AT)?, 8)?;
+    let address = memory.bytes(start_info.checked_add(offset)?, 8)?;
     let address = u64::from_le_bytes(*address.first_chunk()?);
-    let bytes = (address..).map_while(|at| memory.bytes(at, 1)?.first().copied());
-    (address != 0).then(|| CommandLine::copy(bytes))
+    (address != 0).then_some(address)
 }

@@ -82,6 +82,21 @@ pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     Some(CommandLine::copy(arguments.bytes()))
 }
 
+/// Calls `found` with the affinity fields of each processor.
+pub fn cpus(memory: &BootMemory, argument: u64, found: impl FnMut(u64)) {
+    let tree = [argument, BOOT_RAM.start]
+        .into_iter()
+        .find_map(|address| device_tree(memory, address));
+    // Without a tree there is one processor, which needs no finding.
+    let nodes = tree
+        .iter()
+        .flat_map(|tree| tree.find_children_by_path("/cpus"));
+    nodes
+        .filter(|node| node.find_property_str("device_type") == Some("cpu"))
+        .filter_map(|node| Some(node.reg()?.next()?.address))
+        .for_each(found);
+}
+
 fn device_tree(memory: &BootMemory, address: u64) -> Option<Fdt<'_>> {
     // The header: magic number, size of the whole, both big-endian (Devicetree Specification, 5.2 "Header").
     let size = memory.bytes(address, 8)?.last_chunk()?;

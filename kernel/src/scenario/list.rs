@@ -45,6 +45,11 @@ pub const SCENARIOS: &[Scenario] = &[
         outcome: Outcome::Succeeds,
     },
     Scenario {
+        name: "cpus",
+        about: "every CPU prints a line (see --cpus)",
+        outcome: Outcome::Succeeds,
+    },
+    Scenario {
         name: "null-read",
         about: "a read through a null pointer",
         outcome: Outcome::Panics,

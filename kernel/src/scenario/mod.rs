@@ -1,6 +1,7 @@
 //! What the kernel does once it runs: one of the scenarios of [`list`], a file each.
 
 mod access;
+mod cpus;
 mod deep;
 mod heap_panic;
 mod instructions;
@@ -24,6 +25,7 @@ const RUN: [fn(); SCENARIOS.len()] = [
     heap_panic::run,
     deep::run,
     ok::run,
+    cpus::run,
     access::null_read,
     access::null_call,
     access::wild_jump,

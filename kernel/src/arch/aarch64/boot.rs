@@ -10,5 +10,8 @@ global_asm!(
     stack_end = const crate::stack::Boot::END,
     trap_stack = sym super::stacks::EXCEPTION,
     trap_stack_end = const crate::stack::Exception::END,
+    stack_size = const size_of::<crate::stack::Boot>(),
+    trap_stack_size = const size_of::<crate::stack::Exception>(),
+    start_main = sym crate::cpus::main,
     main = sym crate::kernel_main,
 );

@@ -1,10 +1,25 @@
 // Entry from QEMU's -kernel or a boot loader: EL2 or EL1, MMU off, x0 = the device tree's address if started as Linux
-// is, anything otherwise. Runs at its physical address. Only one core comes here.
+// is, anything otherwise. Runs at its physical address. Only one core comes here; the others are started later, by PSCI,
+// and come to start_entry with their number in x0.
 
 .section .boot.text, "ax", @progbits
 .global boot_entry
 .type boot_entry, @function
 boot_entry:
+    ldr x19, =kernel_entry
+    b boot_common
+.size boot_entry, . - boot_entry
+
+.global start_entry
+.type start_entry, @function
+start_entry:
+    ldr x19, =start_high
+    b boot_common
+.size start_entry, . - start_entry
+
+// x19: where to go, in the high half. x0 is passed on.
+.type boot_common, @function
+boot_common:
     msr daifset, #15
     mrs x1, CurrentEL
     cmp x1, #(2 << 2)
@@ -42,9 +57,8 @@ boot_entry:
     ldr x1, =0x30d0180d
     msr sctlr_el1, x1
     isb
-    ldr x1, =kernel_entry
-    br x1
-.size boot_entry, . - boot_entry
+    br x19
+.size boot_common, . - boot_common
 .ltorg
 
 // The first two gigabytes by 1 GiB blocks: devices, then RAM. mmu.rs replaces it by a map with permissions, under
@@ -81,4 +95,35 @@ kernel_entry:
     brk #0
     .cfi_endproc
 .size kernel_entry, . - kernel_entry
+.ltorg
+
+// Its physical address, for start.rs.
+.section .rodata.start_address, "a", @progbits
+.balign 8
+.global start_address
+start_address:
+    .quad start_entry
+
+// As kernel_entry, for the processor whose number is in x0: the stacks are elements of arrays.
+.section .text.start_high, "ax", @progbits
+.type start_high, @function
+start_high:
+    .cfi_startproc
+    .cfi_undefined x30
+    msr spsel, #1
+    ldr x1, ={trap_stack} + {trap_stack_end}
+    ldr x2, ={trap_stack_size}
+    madd x1, x0, x2, x1
+    mov sp, x1
+    msr spsel, #0
+    ldr x1, ={stack} + {stack_end}
+    ldr x2, ={stack_size}
+    madd x1, x0, x2, x1
+    mov sp, x1
+    mov x29, xzr
+    mov x30, xzr
+    bl {start_main}
+    brk #0
+    .cfi_endproc
+.size start_high, . - start_high
 .ltorg

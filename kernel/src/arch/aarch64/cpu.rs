@@ -3,7 +3,7 @@
 use core::arch::asm;
 
 use aarch64_cpu::asm::{barrier, wfi};
-use aarch64_cpu::registers::{DAIF, Writeable};
+use aarch64_cpu::registers::{DAIF, MPIDR_EL1, Readable, TPIDR_EL1, Writeable};
 
 /// Stops this processor for good.
 pub fn halt() -> ! {
@@ -11,6 +11,48 @@ pub fn halt() -> ! {
     loop {
         wfi();
     }
+}
+
+/// Lets ordinary interrupts come.
+pub fn unmask_interrupts() {
+    // SAFETY: they have vectors.
+    unsafe { asm!("msr daifclr, #2", options(nostack, preserves_flags)) };
+}
+
+/// Keeps ordinary interrupts away.
+pub fn mask_interrupts() {
+    // SAFETY: changes nothing else.
+    unsafe { asm!("msr daifset, #2", options(nostack, preserves_flags)) };
+}
+
+/// Lets everything else come that is masked in a processor that was reset: FIQ, SError, debug exceptions.
+pub fn unmask_urgent() {
+    // SAFETY: they have vectors.
+    unsafe { asm!("msr daifclr, #13", options(nostack, preserves_flags)) };
+}
+
+/// Waits for an interrupt, and lets it come. Called with interrupts masked.
+pub fn wait() {
+    // An interrupt ends the wait also while it is masked, so none is missed that comes before it.
+    wfi();
+    unmask_interrupts();
+    mask_interrupts();
+}
+
+/// Remembers where this processor's [`Cpu`](crate::cpus::Cpu) is.
+pub fn set_block(address: u64) {
+    TPIDR_EL1.set(address);
+}
+
+/// This processor's number, the first word of its [`Cpu`](crate::cpus::Cpu).
+pub fn index() -> usize {
+    // SAFETY: `set_block` was called before anything else.
+    unsafe { (TPIDR_EL1.get() as *const usize).read_volatile() }
+}
+
+/// The number by which firmware knows this processor: the affinity fields.
+pub fn hardware_id() -> u64 {
+    MPIDR_EL1.get() & 0xff_00ff_ffff
 }
 
 /// Makes every processor forget translations that came from older tables.

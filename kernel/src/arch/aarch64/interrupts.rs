@@ -17,13 +17,15 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use super::mmu::HIGH;
 use super::trap::TrapFrame;
 use crate::board::GIC;
-use crate::interrupt;
+use crate::{cpus, interrupt, panic};
 
 /// The interrupt ID of the timer that EL1 uses, its own on each processor ("Server Base System Architecture", PPI
 /// assignments).
 pub const TIMER: u32 = 30;
 /// The software-generated interrupt that is the NMI between processors.
 const NMI: u32 = 0;
+/// The one that does nothing but end a wait.
+const WAKE: u32 = 15;
 /// Software-generated interrupts for everything else: those of group 1.
 pub const FIRST_SOFTWARE: u32 = 1;
 
@@ -54,16 +56,14 @@ mod distributor {
 mod interface {
     pub const CONTROL: u64 = 0;
     pub const PRIORITY_MASK: u64 = 4;
-    /// Group 0.
     pub const ACKNOWLEDGE: u64 = 0xc;
     pub const END: u64 = 0x10;
-    /// Group 1.
-    pub const ALIASED_ACKNOWLEDGE: u64 = 0x20;
-    pub const ALIASED_END: u64 = 0x24;
 }
 
-/// GICC_CTLR: both groups on, group 0 as FIQ.
+/// GICC_CTLR: both groups on and acknowledged by the same register, since QEMU 7.2 lacks the one for group 1; group 0 as
+/// FIQ.
 const BOTH_GROUPS: u32 = 3;
+const ACKNOWLEDGE_BOTH: u32 = 1 << 2;
 const GROUP_0_IS_FIQ: u32 = 1 << 3;
 
 /// A block of registers.
@@ -117,9 +117,12 @@ pub fn init_cpu() {
     for id in 0..32 {
         set_priority(id, if id == NMI { URGENT } else { ORDINARY });
     }
-    distributor.write(distributor::SET_ENABLE, 1 << NMI);
+    distributor.write(distributor::SET_ENABLE, 1 << NMI | 1 << WAKE);
     interface.write(interface::PRIORITY_MASK, 0xff);
-    interface.write(interface::CONTROL, BOTH_GROUPS | GROUP_0_IS_FIQ);
+    interface.write(
+        interface::CONTROL,
+        BOTH_GROUPS | ACKNOWLEDGE_BOTH | GROUP_0_IS_FIQ,
+    );
 }
 
 /// Lets an interrupt come to this processor: as an ordinary one, if its number is below 32, or as one that was so far.
@@ -168,31 +171,30 @@ pub fn route(id: u32) {
     }
 }
 
-/// Called for IRQ: acknowledges, and calls who handles it.
+/// Makes another processor look whether there is something to do.
+pub fn wake(cpu: usize) {
+    send(WAKE, cpus::hardware_id(cpu) as u32);
+}
+
+/// Called for IRQ and FIQ: acknowledges, and calls who handles it.
 pub fn handle(frame: &mut TrapFrame) {
-    let Some((_, interface)) = registers() else {
+    let Some((distributor, interface)) = registers() else {
         return;
     };
-    let acknowledged = interface.read(interface::ALIASED_ACKNOWLEDGE);
+    let acknowledged = interface.read(interface::ACKNOWLEDGE);
     let id = acknowledged & 0x3ff;
     if id >= SPECIAL {
         return;
     }
     // Before the handler, which may switch to another task and come back much later.
-    interface.write(interface::ALIASED_END, acknowledged);
-    interrupt::dispatch(id as usize, frame);
-}
-
-/// Called for FIQ: acknowledges, and says whether there was one.
-pub fn acknowledge_nmi() -> Option<u32> {
-    let (_, interface) = registers()?;
-    let acknowledged = interface.read(interface::ACKNOWLEDGE);
-    let id = acknowledged & 0x3ff;
-    if id >= SPECIAL {
-        return None;
-    }
     interface.write(interface::END, acknowledged);
-    Some(id)
+    // An NMI that comes right after an IRQ was taken is acknowledged in its place; the IRQ comes again.
+    let group = distributor.read(distributor::GROUP + u64::from(id / 32 * 4));
+    if group & (1 << (id % 32)) == 0 {
+        panic::fault(frame);
+    } else {
+        interrupt::dispatch(id as usize, frame);
+    }
 }
 
 /// Sends a software-generated interrupt, [`FIRST_SOFTWARE`] to 15, to the processor with this number in the GIC, 0 to 7.

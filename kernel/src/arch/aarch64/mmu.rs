@@ -69,6 +69,11 @@ pub fn protect(_: BootMemory) {
     });
 
     barrier::dsb(barrier::ISHST);
+    switch();
+}
+
+/// Makes this processor use the tables that [`protect`] filled.
+pub fn switch() {
     // The new tables map the whole image, which is all that the program refers to, and the devices, at the same
     // addresses; what is taken away is what no reference points to: guard pages, low memory, the rest of RAM.
     TTBR1_EL1.set((LEVEL0.address() - HIGH) | (ASID << 48));

@@ -9,6 +9,7 @@ pub mod interrupts;
 pub mod mmu;
 pub mod registers;
 pub mod stacks;
+pub mod start;
 mod syndrome;
 pub mod trap;
 mod vectors;
@@ -19,4 +20,13 @@ pub const NAME: &str = "aarch64";
 /// Makes faults reportable. The first thing after entry.
 pub fn init() {
     vectors::init();
+    cpu::unmask_urgent();
+}
+
+/// Makes another processor like the first.
+pub fn init_cpu(_: usize) {
+    vectors::init();
+    mmu::switch();
+    interrupts::init_cpu();
+    cpu::unmask_urgent();
 }

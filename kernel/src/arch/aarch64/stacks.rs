@@ -1,16 +1,25 @@
 //! The stacks of exceptions.
 
+use crate::cpus::MOST;
 use crate::stack::{Exception, Extent, Stack};
 
 /// For every exception: SP_EL1. Everything else runs on SP_EL0.
-pub static EXCEPTION: Exception = Stack::new();
+pub static EXCEPTION: [Exception; MOST] = [const { Stack::new() }; MOST];
 /// For an exception that finds the exceptions' stack full.
-pub static OVERFLOW: Exception = Stack::new();
+static OVERFLOW: [Exception; MOST] = [const { Stack::new() }; MOST];
 
-/// How many.
+/// How many a processor has.
 pub const COUNT: usize = 2;
 
-/// All of them.
-pub fn all() -> [Extent; COUNT] {
-    [EXCEPTION.extent("exception"), OVERFLOW.extent("overflow")]
+/// Those of a processor.
+pub fn of(cpu: usize) -> [Extent; COUNT] {
+    [
+        EXCEPTION[cpu].extent("exception", cpu),
+        OVERFLOW[cpu].extent("overflow", cpu),
+    ]
+}
+
+/// The empty stack pointer of the stack for exceptions that find the others full.
+pub fn overflow(cpu: usize) -> u64 {
+    OVERFLOW[cpu].extent("overflow", cpu).end()
 }

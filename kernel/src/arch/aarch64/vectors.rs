@@ -8,8 +8,6 @@ use aarch64_cpu::registers::{VBAR_EL1, Writeable};
 global_asm!(
     include_str!("vectors.s"),
     handler = sym super::trap::exception,
-    overflow = sym super::stacks::OVERFLOW,
-    overflow_end = const crate::stack::Exception::END,
 );
 
 unsafe extern "C" {

@@ -29,8 +29,8 @@ exception_overflow_\number:
     msr tpidr_el0, x0
     sub x0, sp, x0
     msr tpidrro_el0, x0
-    adrp x0, {overflow} + {overflow_end}
-    add x0, x0, :lo12:{overflow} + {overflow_end}
+    mrs x0, tpidr_el1                   // this processor's Cpu: cpus.rs
+    ldr x0, [x0, #8]
     sub sp, x0, #304
     mrs x0, tpidrro_el0
     stp x0, x1, [sp]

@@ -7,4 +7,7 @@ global_asm!(
     stack = sym crate::stack::BOOT,
     stack_end = const crate::stack::Boot::END,
     main = sym crate::kernel_main,
+    start_stack = sym super::start::STACK,
+    start_index = sym super::start::INDEX,
+    start_main = sym crate::cpus::main,
 );

@@ -1,6 +1,6 @@
 # Entry by PVH (Xen's "x86/HVM direct boot ABI"): 32-bit protected mode, flat segments, paging off, ebx = start info.
 # Linux images, multiboot and UEFI were rejected: QEMU's -kernel takes no 64-bit ELF file by multiboot, and the others
-# need a header or a firmware that has nothing to do with this kernel.
+# need a header or a firmware that has nothing to do with this kernel. Other processors come by the code at the end.
 
 .section .note.Xen, "a", @note
 .balign 4
@@ -19,7 +19,11 @@ pvh_entry:
     cli
     cld
     mov edi, ebx                        # kernel_main's argument
+    mov esi, offset boot_to_kernel
 
+# Here esi points to the address to go to.
+.global boot_paging
+boot_paging:
     mov eax, cr4
     or eax, 1 << 5                      # PAE
     mov cr4, eax
@@ -30,6 +34,7 @@ pvh_entry:
     or eax, (1 << 8) | (1 << 11)        # LME: long mode, NXE: pages without code
     wrmsr
     mov eax, cr0
+    and eax, ~(3 << 29)                 # CD, NW: with caches, which are off in a processor that was reset
     or eax, (1 << 31) | (1 << 16)       # PG: paging, WP: read-only pages for the kernel too
     mov cr0, eax
 
@@ -49,8 +54,8 @@ long_mode:
     mov gs, eax
     mov ss, eax
     mov edi, edi                        # the upper half is undefined after the switch
-    movabs rax, offset kernel_entry
-    jmp rax
+    mov esi, esi
+    jmp [rsi]
 .size long_mode, . - long_mode
 
 # The first gigabyte twice, at 0 and at HIGH, by 2 MiB pages; mmu.rs replaces it by a map with permissions.
@@ -75,11 +80,17 @@ boot_pd:
     .endr
 
 .balign 8
+boot_to_kernel:
+    .quad kernel_entry
+boot_to_start:
+    .quad start_entry
 boot_gdt:
     .quad 0
     .quad 0x00af9b000000ffff            # code, 64-bit
+    .quad 0x00cf9b000000ffff            # code, 32-bit
+    .quad 0x00cf93000000ffff            # data
 boot_gdt_pointer:
-    .word 15
+    .word 31
     .long boot_gdt
 
 # The first function in the high half, and the last frame of every trace of the boot stack: nobody called it, which is
@@ -90,9 +101,65 @@ boot_gdt_pointer:
 kernel_entry:
     .cfi_startproc
     .cfi_undefined rip
+    # The first of several.
     lea rsp, [rip + {stack} + {stack_end}]
     xor ebp, ebp
     call {main}
     ud2
     .cfi_endproc
 .size kernel_entry, . - kernel_entry
+
+# Where another processor starts, after it was copied to a page below 1 MiB: real mode, cs = the page. See start.rs.
+.section .rodata.start_page, "a", @progbits
+.global start_page_begin
+.global start_page_end
+start_page_begin:
+.code16
+    jmp 1f
+.balign 8
+    .word 31                            # offset 8: what lgdt takes
+    .long boot_gdt
+1:  cli
+    cld
+    mov ax, cs
+    mov ds, ax
+    lgdt [8]
+    mov eax, cr0
+    or eax, 1                           # PE: protected mode
+    mov cr0, eax
+    .byte 0x66, 0xea                    # jmp 16:start_protected
+    .long start_protected
+    .word 16
+start_page_end:
+
+.section .boot.text, "ax", @progbits
+.code32
+.type start_protected, @function
+start_protected:
+    mov eax, 24
+    mov ds, eax
+    mov esi, offset boot_to_start
+    jmp boot_paging
+.size start_protected, . - start_protected
+
+# As kernel_entry. The stack is in a variable, which the first to come takes: if it was given up, it finds none.
+.code64
+.section .text.start_entry, "ax", @progbits
+.global start_entry
+.type start_entry, @function
+start_entry:
+    .cfi_startproc
+    .cfi_undefined rip
+    xor eax, eax
+    xchg [rip + {start_stack}], rax
+    test rax, rax
+    jz 1f
+    mov rsp, rax
+    mov rdi, [rip + {start_index}]
+    xor ebp, ebp
+    call {start_main}
+1:  cli
+    hlt
+    jmp 1b
+    .cfi_endproc
+.size start_entry, . - start_entry

@@ -1,6 +1,10 @@
 //! The processor itself.
 
+use core::arch::asm;
+
+use x86_64::VirtAddr;
 use x86_64::instructions::{hlt, interrupts};
+use x86_64::registers::model_specific::GsBase;
 
 /// Stops this processor for good.
 pub fn halt() -> ! {
@@ -8,4 +12,28 @@ pub fn halt() -> ! {
     loop {
         hlt();
     }
+}
+
+/// Waits for an interrupt, and lets it come. Called with interrupts masked.
+pub fn wait() {
+    interrupts::enable_and_hlt();
+    interrupts::disable();
+}
+
+/// Remembers where this processor's [`Cpu`](crate::cpus::Cpu) is.
+pub fn set_block(address: u64) {
+    GsBase::write(VirtAddr::new(address));
+}
+
+/// This processor's number, the first word of its [`Cpu`](crate::cpus::Cpu).
+pub fn index() -> usize {
+    let index;
+    // SAFETY: `set_block` was called before anything else.
+    unsafe { asm!("mov {}, gs:[0]", out(reg) index, options(nostack, readonly, preserves_flags)) };
+    index
+}
+
+/// The number by which interrupt controllers know this processor: its APIC ID.
+pub fn hardware_id() -> u64 {
+    u64::from(super::interrupts::id())
 }

@@ -15,7 +15,7 @@ use x86_64::registers::model_specific::{ApicBase, ApicBaseFlags, Msr};
 
 use super::mmu;
 use super::trap::TrapFrame;
-use crate::interrupt;
+use crate::{cpus, interrupt};
 
 /// First vector that is no exception.
 pub const FIRST: u64 = 32;
@@ -24,6 +24,8 @@ pub const COUNT: usize = 32;
 
 /// The vector of the local timer.
 pub const TIMER: u32 = 32;
+/// The vector of an interrupt that does nothing but end a wait.
+const WAKE: u8 = 62;
 /// The vector of what turns out to be no interrupt. Not acknowledged. Its low four bits are set, as old processors want.
 const SPURIOUS: u32 = 63;
 
@@ -139,6 +141,11 @@ pub fn id() -> u32 {
     } else {
         id >> 24
     }
+}
+
+/// Makes another processor look whether there is something to do.
+pub fn wake(cpu: usize) {
+    send(WAKE, cpus::hardware_id(cpu) as u32);
 }
 
 /// Called for vectors from [`FIRST`] on: acknowledges, and calls who handles it.

@@ -57,6 +57,11 @@ pub fn protect(_: BootMemory) {
         (page - HIGH) | flags(access).bits()
     });
 
+    switch();
+}
+
+/// Makes this processor use the tables that [`protect`] filled.
+pub fn switch() {
     let root = PhysFrame::containing_address(PhysAddr::new(LEVEL4.address() - HIGH));
     // SAFETY: the new tables map the whole image, which is all that the program refers to, at the same addresses; what
     // is taken away is what no reference points to: guard pages and low memory.

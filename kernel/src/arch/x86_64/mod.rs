@@ -9,6 +9,7 @@ pub mod interrupts;
 pub mod mmu;
 pub mod registers;
 pub mod stacks;
+pub mod start;
 pub mod trap;
 mod vectors;
 
@@ -17,5 +18,12 @@ pub const NAME: &str = "x86_64";
 
 /// Makes faults reportable. The first thing after entry.
 pub fn init() {
-    vectors::init();
+    vectors::init(0);
+}
+
+/// Makes another processor like the first.
+pub fn init_cpu(index: usize) {
+    vectors::init(index);
+    mmu::switch();
+    interrupts::init_cpu();
 }

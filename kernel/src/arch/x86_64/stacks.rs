@@ -3,16 +3,17 @@
 use x86_64::VirtAddr;
 use x86_64::structures::tss::TaskStateSegment;
 
+use crate::cpus::MOST;
 use crate::stack::{Exception, Extent, Stack};
 
 /// For an NMI, which comes at any time, also while the stack pointer is being changed.
-static NMI: Exception = Stack::new();
+static NMI: [Exception; MOST] = [const { Stack::new() }; MOST];
 /// For a double fault: the processor could not push a frame on the stack at hand.
-static DOUBLE_FAULT: Exception = Stack::new();
+static DOUBLE_FAULT: [Exception; MOST] = [const { Stack::new() }; MOST];
 /// For a machine check: something is broken, perhaps the memory of the stack at hand.
-static MACHINE_CHECK: Exception = Stack::new();
+static MACHINE_CHECK: [Exception; MOST] = [const { Stack::new() }; MOST];
 
-/// How many.
+/// How many a processor has.
 pub const COUNT: usize = 3;
 
 /// Indices in the interrupt stack table.
@@ -20,19 +21,25 @@ pub const NMI_INDEX: u16 = 0;
 pub const DOUBLE_FAULT_INDEX: u16 = 1;
 pub const MACHINE_CHECK_INDEX: u16 = 2;
 
-/// All of them, by their index.
-pub fn all() -> [Extent; COUNT] {
+/// Those of a processor, by their index.
+pub fn of(cpu: usize) -> [Extent; COUNT] {
     [
-        NMI.extent("nmi"),
-        DOUBLE_FAULT.extent("double fault"),
-        MACHINE_CHECK.extent("machine check"),
+        NMI[cpu].extent("nmi", cpu),
+        DOUBLE_FAULT[cpu].extent("double fault", cpu),
+        MACHINE_CHECK[cpu].extent("machine check", cpu),
     ]
 }
 
-/// The task state, which is a table of these stacks and no more.
-pub fn task_state() -> TaskStateSegment {
+/// The empty stack pointer of the stack for exceptions that find the others full: the processor itself goes to that of
+/// double faults.
+pub fn overflow(cpu: usize) -> u64 {
+    DOUBLE_FAULT[cpu].extent("double fault", cpu).end()
+}
+
+/// The task state of a processor, which is a table of these stacks and no more.
+pub fn task_state(cpu: usize) -> TaskStateSegment {
     let mut task_state = TaskStateSegment::new();
-    for (index, stack) in all().iter().enumerate() {
+    for (index, stack) in of(cpu).iter().enumerate() {
         task_state.interrupt_stack_table[index] = VirtAddr::new(stack.end());
     }
     task_state

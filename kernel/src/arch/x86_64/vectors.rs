@@ -11,6 +11,7 @@ use x86_64::structures::idt::InterruptDescriptorTable;
 use x86_64::structures::tss::TaskStateSegment;
 
 use super::{interrupts, stacks};
+use crate::cpus::MOST;
 
 global_asm!(include_str!("vectors.s"), handler = sym super::trap::exception);
 
@@ -19,17 +20,18 @@ unsafe extern "C" {
     static exception_entries: [u64; interrupts::FIRST as usize + interrupts::COUNT];
 }
 
-static TASK_STATE: Once<TaskStateSegment> = Once::new();
-static SEGMENTS: Once<GlobalDescriptorTable> = Once::new();
+/// By processor: the processor writes to its task state's descriptor.
+static TASK_STATES: [Once<TaskStateSegment>; MOST] = [const { Once::new() }; MOST];
+static SEGMENTS: [Once<GlobalDescriptorTable>; MOST] = [const { Once::new() }; MOST];
 static DESCRIPTORS: Once<InterruptDescriptorTable> = Once::new();
 
-/// Loads the tables.
-pub fn init() {
-    let task_state = TASK_STATE.call_once(stacks::task_state);
+/// Loads the tables of a processor.
+pub fn init(cpu: usize) {
+    let task_state = TASK_STATES[cpu].call_once(|| stacks::task_state(cpu));
     let mut segments = GlobalDescriptorTable::new();
     let code = segments.append(Descriptor::kernel_code_segment());
     let task = segments.append(Descriptor::tss_segment(task_state));
-    SEGMENTS.call_once(|| segments).load();
+    SEGMENTS[cpu].call_once(|| segments).load();
     // SAFETY: both selectors are of the table just loaded, of the right kind.
     unsafe {
         CS::set_reg(code);

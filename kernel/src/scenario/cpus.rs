@@ -1,0 +1,29 @@
+//! Every processor says that it is there.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::console::println;
+use crate::cpus;
+
+/// How many have said it.
+static SAID: AtomicUsize = AtomicUsize::new(0);
+
+/// Asks the others, and waits for their answers.
+pub fn run() {
+    cpus::online()
+        .filter(|cpu| *cpu != cpus::this())
+        .for_each(|cpu| cpus::run_on(cpu, say));
+    say();
+    while SAID.load(Ordering::Acquire) < cpus::online().count() {
+        core::hint::spin_loop();
+    }
+}
+
+fn say() {
+    let cpu = cpus::this();
+    println!(
+        "cpu {cpu} is there, known to the hardware as {:#x}",
+        cpus::hardware_id(cpu)
+    );
+    SAID.fetch_add(1, Ordering::Release);
+}
