@@ -74,7 +74,7 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write(mut self, out: &mut (impl Write + ?Sized)) -> Result<End, fmt::Error> {
+    pub fn write(mut self, out: &mut dyn Write) -> Result<End, fmt::Error> {
         let begin = self.frames.found();
         let mut number = begin;
         // Those from `number` on, up to this one, are left out.
@@ -84,9 +84,7 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
             if let Some((first, last)) = self.ends
                 && number == begin.saturating_add(first)
             {
-                let mut ahead = self.frames.clone();
-                ahead.by_ref().for_each(drop);
-                resume = ahead.found().checked_sub(last);
+                resume = self.count_ahead().checked_sub(last);
             }
             if frame.how == How::SFrame && resume.is_some_and(|resume| number < resume) {
                 left_out = left_out.wrapping_add(1);
@@ -96,7 +94,7 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
             write_left_out(out, core::mem::take(&mut left_out))?;
             if frame.how == How::TrapFrame {
                 out.write_str("   ----- ")?;
-                (self.trap_words)(&mut &mut *out, self.frames.trap_frame())?;
+                (self.trap_words)(out, self.frames.trap_frame())?;
                 out.write_str(" -----\n")?;
             }
             write_frame(out, number, &frame, self.symbols.as_ref())?;
@@ -108,6 +106,15 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
         let end = self.frames.end().unwrap_or(End::Limit);
         write_end(out, end, self.frames.doubt(), number)?;
         Ok(end)
+    }
+
+    /// How many frames there are, by a walk of its own. Not inlined: its copy of the walk is on the stack only as long as
+    /// it walks, and not below every name that is looked up.
+    #[inline(never)]
+    fn count_ahead(&self) -> u32 {
+        let mut ahead = self.frames.clone();
+        ahead.by_ref().for_each(drop);
+        ahead.found()
     }
 }
 
@@ -121,8 +128,9 @@ impl<R: Registers, M: Memory + Clone> Display for Backtrace<'_, R, M> {
 ///
 /// # Errors
 /// Those of `out`.
+#[inline(never)]
 pub fn write_frame(
-    out: &mut (impl Write + ?Sized),
+    out: &mut dyn Write,
     number: u32,
     frame: &Frame,
     symbols: Option<&SymbolTable<'_>>,
@@ -163,12 +171,8 @@ pub fn write_frame(
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_end(
-    out: &mut (impl Write + ?Sized),
-    end: End,
-    doubt: Option<Doubt>,
-    count: u32,
-) -> fmt::Result {
+#[inline(never)]
+pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32) -> fmt::Result {
     out.write_str("end of backtrace: ")?;
     match end {
         End::Complete => out.write_str("complete")?,
@@ -197,7 +201,8 @@ pub fn write_end(
     out.write_str(" frames\n")
 }
 
-fn write_left_out(out: &mut (impl Write + ?Sized), count: u32) -> fmt::Result {
+#[inline(never)]
+fn write_left_out(out: &mut dyn Write, count: u32) -> fmt::Result {
     if count == 0 {
         return Ok(());
     }
@@ -210,7 +215,7 @@ fn write_left_out(out: &mut (impl Write + ?Sized), count: u32) -> fmt::Result {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_bytes(out: &mut (impl Write + ?Sized), bytes: &[u8]) -> fmt::Result {
+pub fn write_bytes(out: &mut dyn Write, bytes: &[u8]) -> fmt::Result {
     bytes
         .iter()
         .try_for_each(|&byte| text::plain_hex(out, u64::from(byte), 2))

@@ -57,7 +57,7 @@ impl fmt::Display for ParseError {
 
 impl ParseError {
     /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
+    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
         match *self {
             Self::Empty => f.write_str("empty"),
             Self::Short { length } => {
@@ -135,7 +135,7 @@ impl fmt::Display for LookupError {
 
 impl LookupError {
     /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
+    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
         f.write_str(match self {
             Self::NoFunction => "no function in the table",
             Self::NoRows { signal: true } => "a trap frame without rows",

@@ -157,7 +157,7 @@ impl<'a> Text<'a> {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write(&self, out: &mut (impl Write + ?Sized)) -> fmt::Result {
+    pub fn write(&self, out: &mut dyn Write) -> fmt::Result {
         let mut bytes = self.bytes();
         while let Some(first) = bytes.next() {
             let length: usize = match first {

@@ -34,7 +34,7 @@ impl fmt::Display for SymbolsError {
 
 impl SymbolsError {
     /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
+    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
         match *self {
             Self::Empty => f.write_str("empty"),
             Self::BadMagic => f.write_str("bad magic at offset 0"),

@@ -66,7 +66,7 @@ impl fmt::Display for End {
 
 impl End {
     /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
+    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
         let mut at = |before: &str, address: u64, after: &str| {
             f.write_str(before)?;
             text::hex(f, address, 16)?;
