@@ -131,7 +131,7 @@ impl RowFormat {
     ///
     /// Rows differ in size, so they are read one after another, their words excepted. Neighbours mostly have equal info
     /// bytes: only asking whether they have lets the processor guess where the next row is, instead of waiting for it.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn find(
         &self,
         rows: &[u8],
@@ -139,25 +139,14 @@ impl RowFormat {
         offset: u32,
         row: &mut Row,
     ) -> Result<(), LookupError> {
-        // A row that cannot be measured may or may not have been the one.
+        let found = match self.start_width {
+            0 => scan::<1>(rows, count, self.order, offset),
+            1 => scan::<2>(rows, count, self.order, offset),
+            2 => scan::<4>(rows, count, self.order, offset),
+            _ => None,
+        };
         let damaged = LookupError::Damaged;
-        let mut rest = rows;
-        let mut found = None;
-        let (mut known, mut size) = (0, 0);
-        for _ in 0..count {
-            let this = rest;
-            let start = take(&mut rest, self.order, self.start_width).ok_or(damaged)?;
-            let (&info, words) = rest.split_first().ok_or(damaged)?;
-            if info != known {
-                size = words_size(info).ok_or(damaged)?;
-                known = info;
-            }
-            rest = words.get(size..).ok_or(damaged)?;
-            if start > offset {
-                break;
-            }
-            found = Some(this);
-        }
+        let found = found.ok_or(damaged)?;
         let found = found.ok_or(LookupError::NoRow)?;
         let (raw, _) = self.first(found).ok_or(damaged)?;
         self.decode(raw, row).ok_or(damaged)
@@ -276,6 +265,37 @@ impl RowFormat {
             _ => saved_at_cfa(i64::from(word)),
         }
     }
+}
+
+/// What begins with the last of the first `count` of `rows` whose start, a number of `N` bytes, is at most `offset`; `None`
+/// inside when there is none, and outside when a row does not lie wholly inside: it may or may not have been the one.
+///
+/// One for each width: asking for it row by row took longer than all else.
+#[inline(always)]
+fn scan<const N: usize>(
+    rows: &[u8],
+    count: u32,
+    order: ByteOrder,
+    offset: u32,
+) -> Option<Option<&[u8]>> {
+    let mut rest = rows;
+    let mut found = None;
+    let (mut known, mut size) = (0, 0);
+    for _ in 0..count {
+        let (start, row) = rest.split_first_chunk::<N>()?;
+        let (&info, words) = row.split_first()?;
+        if info != known {
+            size = words_size(info)?;
+            known = info;
+        }
+        let next = words.get(size..)?;
+        if order.number(*start) > offset {
+            break;
+        }
+        found = Some(rest);
+        rest = next;
+    }
+    Some(found)
 }
 
 /// Bytes of a row's words, by its info; `None` for words of no width.
