@@ -13,7 +13,11 @@ use std::path::Path;
 use std::thread;
 
 use exercise::Start;
-use unwind::sframe::{Sections, Tables};
+use linker::architecture;
+use linker::cfi::Frames;
+use linker::function::Function;
+use linker::sframe::Table;
+use unwind::sframe::{Abi, Section, Sections, Tables};
 use unwind::{End, Range};
 
 /// Damaged sections, over all of the real ones.
@@ -58,7 +62,41 @@ fn sections() -> Vec<(String, Vec<u8>)> {
     }
     found.sort();
     assert!(!found.is_empty(), "no stored sections");
+    let with_blocks: Vec<_> = found
+        .iter()
+        .filter_map(|(name, bytes)| Some((format!("{name} with blocks"), with_blocks(bytes)?)))
+        .collect();
+    assert!(!with_blocks.is_empty(), "no section can have a block index");
+    found.extend(with_blocks);
     found
+}
+
+/// A little-endian section's functions and rows with a block index, which only `linker` writes.
+fn with_blocks(bytes: &[u8]) -> Option<Vec<u8>> {
+    let address = 0x4_0000;
+    let section = Section::parse(bytes, address).ok()?;
+    let architecture = match section.abi() {
+        Abi::Amd64 => &architecture::X86_64,
+        Abi::AArch64Little => &architecture::AARCH64,
+        _ => return None,
+    };
+    let functions = section.functions().map(|function| Function {
+        start: function.start(),
+        size: function.size(),
+        rows: function.rows().collect(),
+        signal: function.is_signal_frame(),
+        key_b: function.uses_key_b(),
+        block: None,
+    });
+    let mut frames = Frames {
+        functions: functions.filter(|function| function.size > 0).collect(),
+        left_out: Vec::new(),
+    };
+    frames.functions.sort_by_key(|function| function.start);
+    let table = Table::new(architecture, &mut frames);
+    let plain = table.size();
+    let table = table.with_blocks();
+    (table.size() > plain).then(|| table.to_bytes(address))
 }
 
 /// Damages `bytes` in one to four places.

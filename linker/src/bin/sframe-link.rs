@@ -17,6 +17,8 @@ and in the linker script, after every section that holds code:
 Every argument goes to rust-lld (--help and --version too), except
 
     --sframe=v3|none               make .sframe; v3 unless said otherwise
+    --sframe-blocks                add a block index to .sframe: a twentieth larger, and quicker to search from some ten
+                                   thousand functions on
     --symbols=LEVEL                make .symbols; calls unless said otherwise:
                                      names  names of functions
                                      lines  and, for any address, the line of the outermost frame

@@ -14,6 +14,8 @@ use crate::symbols::{Level, Names};
 pub struct Options {
     /// `--sframe=v3` or `none`.
     pub sframe: bool,
+    /// `--sframe-blocks`: `.sframe` with a block index.
+    pub blocks: bool,
     /// `--symbols=names`, `lines`, `calls` or `all`; `None` for `none`.
     pub symbols: Option<Level>,
     /// `--symbol-names=short` or `full`.
@@ -26,6 +28,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             sframe: true,
+            blocks: false,
             symbols: Some(Level::default()),
             names: Names::Short,
             stats: None,
@@ -121,6 +124,10 @@ impl Options {
             self.stats = Some(Stats::Stderr);
             return Ok(true);
         }
+        if text == "--sframe-blocks" {
+            self.blocks = true;
+            return Ok(true);
+        }
         let Some((switch, value)) = text.split_once('=') else {
             if matches!(text, "--sframe" | "--symbols" | "--symbol-names") {
                 bail!("{text} wants a value: see sframe-link --sframe-help");
@@ -164,6 +171,7 @@ mod tests {
             "-flavor",
             "gnu",
             "--sframe=none",
+            "--sframe-blocks",
             "a.o",
             "--symbol-names=full",
             "--symbols=all",
@@ -179,6 +187,7 @@ mod tests {
             line.options,
             Options {
                 sframe: false,
+                blocks: true,
                 symbols: Some(Level::All),
                 names: Names::Full,
                 stats: Some(Stats::File("x".into())),

@@ -44,7 +44,12 @@ impl Tables {
         let mut frames = Frames::default();
         let table = if options.sframe {
             frames = Frames::of(image)?;
-            Some(Table::new(image.architecture, &mut frames))
+            let table = Table::new(image.architecture, &mut frames);
+            Some(if options.blocks {
+                table.with_blocks()
+            } else {
+                table
+            })
         } else {
             None
         };

@@ -1,5 +1,6 @@
 //! The bytes of an SFrame section, version 3, and their comparison with what they should say.
 
+mod blocks;
 mod compare;
 mod row;
 mod table;

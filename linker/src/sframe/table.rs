@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 
 use unwind::sframe::format::{self, Flags};
 
+use super::blocks::{Blocks, Code};
 use super::row::{self, Word};
 use crate::architecture::Architecture;
 use crate::cfi::Frames;
@@ -19,6 +20,7 @@ pub struct Table {
     /// Attributes and rows. Functions with the same attributes and rows share them: many do.
     rows: Vec<u8>,
     row_count: usize,
+    blocks: Option<Blocks>,
 }
 
 #[derive(Debug)]
@@ -38,6 +40,7 @@ impl Table {
             index: Vec::with_capacity(frames.functions.len()),
             rows: Vec::new(),
             row_count: 0,
+            blocks: None,
         };
         let mut known = HashMap::new();
         frames
@@ -78,6 +81,25 @@ impl Table {
         });
     }
 
+    /// Adds a block index, which makes look-ups faster: see [`unwind::sframe::format`]. Big-endian tables have none.
+    #[must_use]
+    pub fn with_blocks(mut self) -> Self {
+        if !self.architecture.is_big_endian() {
+            let code = self.index.iter().map(|entry| Code {
+                start: entry.start,
+                size: entry.size,
+                rows: &self.rows[entry.rows as usize..],
+            });
+            self.blocks = Blocks::new(&code.collect::<Vec<_>>());
+        }
+        self
+    }
+
+    /// Bytes of the block index.
+    fn blocks_size(&self) -> usize {
+        self.blocks.as_ref().map_or(0, Blocks::size)
+    }
+
     /// Functions in the table.
     #[must_use]
     pub fn function_count(&self) -> usize {
@@ -93,7 +115,8 @@ impl Table {
     /// Size of the section, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        format::HEADER_SIZE + self.index.len() * format::FUNCTION_SIZE_V3 + self.rows.len()
+        let index = self.index.len() * format::FUNCTION_SIZE_V3;
+        format::HEADER_SIZE + self.blocks_size() + index + self.rows.len()
     }
 
     /// The section's bytes when it lies at an address.
@@ -119,12 +142,17 @@ impl Table {
         out.size(self.rows.len());
         // The index and the rows, from the end of the header.
         out.size(0);
-        out.size(index_size);
+        out.size(index_size + self.blocks_size());
         for entry in &self.index {
             let field = address.wrapping_add(out.bytes.len() as u64);
             out.u64(entry.start.wrapping_sub(field));
             out.u32(entry.size);
             out.u32(entry.rows);
+        }
+        // Not before the functions: objdump would count the starts from where these would be then.
+        if let Some(blocks) = &self.blocks {
+            let at = address.wrapping_add(out.bytes.len() as u64);
+            blocks.write(&mut out.bytes, at);
         }
         out.bytes.extend_from_slice(&self.rows);
         out.bytes

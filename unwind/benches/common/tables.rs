@@ -27,6 +27,8 @@ pub struct Tables {
     pub eh_frame: Section,
     pub eh_frame_hdr: Section,
     pub sframe: Section,
+    /// The same, with a block index.
+    pub sframe_blocks: Section,
 }
 
 impl Tables {
@@ -42,24 +44,30 @@ impl Tables {
         let bytes = eh_frame_hdr(program, &eh_frame, address);
         let eh_frame_hdr = Section { address, bytes };
 
+        let table = table(&eh_frame);
         let address = after(address + eh_frame_hdr.bytes.len() as u64);
-        let bytes = sframe(&eh_frame, address);
+        let bytes = table.to_bytes(address);
+        let sframe = Section { address, bytes };
+
+        let address = after(address + sframe.bytes.len() as u64);
+        let bytes = table.with_blocks().to_bytes(address);
         Self {
-            sframe: Section { address, bytes },
+            sframe_blocks: Section { address, bytes },
+            sframe,
             eh_frame,
             eh_frame_hdr,
         }
     }
 }
 
-fn sframe(eh_frame: &Section, address: u64) -> Vec<u8> {
+fn table(eh_frame: &Section) -> Table {
     let bases = BaseAddresses::default().set_eh_frame(eh_frame.address);
     let (bytes, endian) = (&eh_frame.bytes, RunTimeEndian::Little);
     let mut frames = Frames::parse(&architecture::X86_64, bytes, endian, &bases)
         .expect("an .eh_frame that gimli wrote");
     let table = Table::new(&architecture::X86_64, &mut frames);
     assert_eq!(frames.left_out, [], "every function can be described");
-    table.to_bytes(address)
+    table
 }
 
 fn eh_frame(program: &Program, address: u64) -> Vec<u8> {

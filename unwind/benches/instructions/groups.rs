@@ -28,6 +28,7 @@ fn store() {
         ("eh_frame", &tables.eh_frame),
         ("eh_frame_hdr", &tables.eh_frame_hdr),
         ("sframe", &tables.sframe),
+        ("sframe_blocks", &tables.sframe_blocks),
     ] {
         let address = section.address.to_le_bytes();
         let content = [&address, &*section.bytes].concat();
@@ -61,6 +62,7 @@ fn given() -> Given {
         eh_frame: load("eh_frame"),
         eh_frame_hdr: load("eh_frame_hdr"),
         sframe: load("sframe"),
+        sframe_blocks: load("sframe_blocks"),
     };
     Given {
         addresses: program.addresses(LOOK_UPS),
@@ -71,7 +73,12 @@ fn given() -> Given {
 
 fn ours() -> (sframe::Peer<'static>, Given) {
     let given = given();
-    (sframe::Peer::new(given.tables), given)
+    (sframe::Peer::new(&given.tables.sframe), given)
+}
+
+fn ours_blocks() -> (sframe::Peer<'static>, Given) {
+    let given = given();
+    (sframe::Peer::new(&given.tables.sframe_blocks), given)
 }
 
 fn framehop_cold() -> (framehop::Peer<'static>, Given) {
@@ -94,6 +101,11 @@ fn ours_and_stack() -> (sframe::Peer<'static>, Stack) {
     (peer, Stack::new(&given.program, FRAMES, true))
 }
 
+fn ours_blocks_and_stack() -> (sframe::Peer<'static>, Stack) {
+    let (peer, given) = ours_blocks();
+    (peer, Stack::new(&given.program, FRAMES, true))
+}
+
 fn framehop_warm() -> (framehop::Peer<'static>, Stack) {
     let (mut peer, given) = framehop_cold();
     let stack = Stack::new(&given.program, FRAMES, true);
@@ -105,11 +117,12 @@ fn stack() -> Stack {
     Stack::new(&given().program, FRAMES, true)
 }
 
-#[library_benchmark(setup = ours)]
-#[bench::unwind()]
+#[library_benchmark]
+#[bench::plain(setup = ours)]
+#[bench::with_blocks(setup = ours_blocks)]
 fn look_up_unwind((peer, given): (sframe::Peer<'static>, Given)) {
     for &pc in &given.addresses {
-        black_box(peer.row(pc));
+        _ = black_box(peer.look_up(pc));
     }
 }
 
@@ -137,8 +150,9 @@ fn look_up_simple_frame_rs((peer, given): (simple_frame::Peer<'static>, Given)) 
     }
 }
 
-#[library_benchmark(setup = ours_and_stack)]
-#[bench::unwind()]
+#[library_benchmark]
+#[bench::plain(setup = ours_and_stack)]
+#[bench::with_blocks(setup = ours_blocks_and_stack)]
 fn walk_unwind((peer, stack): (sframe::Peer<'static>, Stack)) {
     for _ in 0..WALKS {
         black_box(peer.walk(&stack, stack.registers, |pc| _ = black_box(pc)));

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use unwind::sframe::Rule;
+use unwind::sframe::{Function, LookupError, Rule};
 
 use crate::common::check;
 use crate::common::peers::{dwarf, framehop, sframe, simple_frame};
@@ -58,18 +58,14 @@ pub fn measure_long(table: &mut Table) {
 }
 
 fn group(table: &mut Table, name: &str, program: &Program, tables: &Tables, addresses: &[u64]) {
-    let ours = sframe::Peer::new(tables);
+    let ours = sframe::Peer::new(&tables.sframe);
+    let blocks = sframe::Peer::new(&tables.sframe_blocks);
     let mut framehop = framehop::Peer::new(program, tables);
     let mut gimli = dwarf::Peer::new(tables);
     let simple = simple_frame::Peer::new(tables);
     let peers = [
-        chain("unwind", addresses, |pc| {
-            let row = black_box(ours.row(pc)).expect("checked before");
-            match row.cfa {
-                Rule::Value { offset, .. } => offset as u64,
-                _ => 0,
-            }
-        }),
+        chain("unwind", addresses, |pc| offset(&ours.look_up(pc))),
+        chain("with blocks", addresses, |pc| offset(&blocks.look_up(pc))),
         chain("framehop", addresses, |pc| {
             let caller = framehop.step((pc, 0x10_0000, 0x20_0000), check::read);
             black_box(caller).map_or(0, |(_, sp, _)| sp)
@@ -84,6 +80,15 @@ fn group(table: &mut Table, name: &str, program: &Program, tables: &Tables, addr
         }),
     ];
     table.measure(name, RUN, peers);
+}
+
+/// Of an answer, what the next address is computed with.
+fn offset(found: &Result<(Function<'_>, unwind::sframe::Row), LookupError>) -> u64 {
+    let (_, row) = black_box(found).as_ref().expect("checked before");
+    match row.cfa {
+        Rule::Value { offset, .. } => offset as u64,
+        _ => 0,
+    }
 }
 
 /// A peer that looks up the addresses, as many a run as there are to be, one after the other: each address is computed

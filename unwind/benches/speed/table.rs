@@ -2,8 +2,9 @@
 
 use crate::measure::{self, Peer, Result};
 
-const PEERS: [&str; 5] = [
+const PEERS: [&str; 6] = [
     "unwind",
+    "with blocks",
     "framehop",
     "gimli",
     "simple-frame-rs",
@@ -75,13 +76,20 @@ impl Table {
         println!();
         for (group, peer, most) in GOALS {
             let mut groups = self.groups.iter().filter(|(name, _)| name == group);
-            let results = groups.next().map(|(_, results)| results);
-            let result = results.and_then(|all| all.iter().find(|result| result.peer == peer));
-            if let Some(Result { ratio, .. }) = result {
-                let ratio = 1.0 / ratio;
+            let Some((_, results)) = groups.next() else {
+                continue;
+            };
+            let ratio = |peer| {
+                let mut results = results.iter().filter(|result| result.peer == peer);
+                results.next().map_or(f64::NAN, |result| result.ratio)
+            };
+            print!("goal: {group}: at most {most:.2} of {peer}:");
+            for ours in ["unwind", "with blocks"] {
+                let ratio = ratio(ours) / ratio(peer);
                 let verdict = if ratio <= most { "met" } else { "NOT MET" };
-                println!("goal: {group}: at most {most:.2} of {peer}: {ratio:.2}, {verdict}");
+                print!("  {ours} {ratio:.2}, {verdict};");
             }
+            println!();
         }
     }
 }

@@ -23,11 +23,15 @@ pub fn measure(table: &mut Table, size: &str, program: &Program, tables: &Tables
     for (name, frame_pointers) in groups(size).into_iter().zip([false, true]) {
         let stack = &Stack::new(program, FRAMES, frame_pointers);
         check::walks(program, tables, stack, frame_pointers);
-        let ours = sframe::Peer::new(tables);
+        let ours = sframe::Peer::new(&tables.sframe);
+        let blocks = sframe::Peer::new(&tables.sframe_blocks);
         let mut framehop = framehop::Peer::new(program, tables);
         let mut peers = vec![
             chain("unwind", stack, |registers, found| {
                 ours.walk(stack, registers, found);
+            }),
+            chain("with blocks", stack, |registers, found| {
+                blocks.walk(stack, registers, found);
             }),
             chain("framehop", stack, |registers, found| {
                 framehop.walk(stack, registers, found);

@@ -3,6 +3,7 @@
 use core::iter::FusedIterator;
 
 use crate::bytes::Bytes;
+use crate::sframe::blocks::Passed;
 use crate::sframe::error::LookupError;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
@@ -28,7 +29,10 @@ impl<'a> Section<'a> {
     /// The function that contains the address `pc`. Of several with one start, the last.
     #[must_use]
     pub fn function_at(&self, pc: u64) -> Option<Function<'a>> {
-        self.find_usual(pc).or_else(|| self.find(pc).ok())
+        match self.find_usual(pc) {
+            Some((function, _)) => Some(function),
+            None => self.find(pc).ok(),
+        }
     }
 
     /// The row for the address `pc`, and its function.
@@ -36,22 +40,22 @@ impl<'a> Section<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
-        let function = match self.find_usual(pc) {
-            Some(function) => function,
-            None => self.find(pc)?,
+        let (function, passed) = match self.find_usual(pc) {
+            Some(found) => found,
+            None => (self.find(pc)?, Passed::default()),
         };
         let mut row = Row::EMPTY;
-        function.read_row(pc, &mut row)?;
+        function.read_row(pc, passed, &mut row)?;
         Ok((function, row))
     }
 
     /// [`Self::lookup`], into `row`, with no more of the function than whether it is a signal or trap frame.
     pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<bool, LookupError> {
-        let function = match self.find_usual(pc) {
-            Some(function) => function,
-            None => self.find(pc)?,
+        let (function, passed) = match self.find_usual(pc) {
+            Some(found) => found,
+            None => (self.find(pc)?, Passed::default()),
         };
-        function.read_row(pc, row)?;
+        function.read_row(pc, passed, row)?;
         Ok(function.is_signal_frame())
     }
 

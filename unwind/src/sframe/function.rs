@@ -2,6 +2,7 @@
 
 use core::iter::FusedIterator;
 
+use crate::sframe::blocks::Passed;
 use crate::sframe::error::LookupError;
 use crate::sframe::format;
 use crate::sframe::row::{Row, RowFormat};
@@ -104,13 +105,18 @@ impl<'a> Function<'a> {
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
         let mut row = Row::EMPTY;
-        self.read_row(pc, &mut row)?;
+        self.read_row(pc, Passed::default(), &mut row)?;
         Ok(row)
     }
 
     /// [`Self::lookup`], into `row`.
     #[inline(always)]
-    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<(), LookupError> {
+    pub(crate) fn read_row(
+        &self,
+        pc: u64,
+        passed: Passed,
+        row: &mut Row,
+    ) -> Result<(), LookupError> {
         if !self.contains(pc) {
             return Err(LookupError::NoFunction);
         }
@@ -129,7 +135,10 @@ impl<'a> Function<'a> {
                 .checked_rem(self.block_size())
                 .ok_or(LookupError::Damaged)?;
         }
-        self.format.find(self.rows, self.row_count, offset, row)
+        let rows = self.rows.get(usize::from(passed.bytes)..);
+        let rows = rows.ok_or(LookupError::Damaged)?;
+        let count = self.row_count.saturating_sub(passed.rows.into());
+        self.format.find(rows, count, offset, row)
     }
 
     const fn is_unknown_kind(&self) -> bool {

@@ -4,6 +4,7 @@
 //! part of GNU binutils.
 
 mod abi;
+mod blocks;
 mod error;
 mod find;
 pub mod format;

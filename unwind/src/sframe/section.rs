@@ -2,6 +2,7 @@
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::sframe::abi::Abi;
+use crate::sframe::blocks::Blocks;
 use crate::sframe::error::ParseError;
 use crate::sframe::format::{self, Flags};
 
@@ -29,6 +30,8 @@ pub struct Section<'a> {
     pub(super) address: u64,
     /// Offset of the functions from the start of the section.
     pub(super) functions_offset: usize,
+    /// Of a section of the usual form: where to begin.
+    pub(super) blocks: Blocks<'a>,
     pub(super) count: u32,
     row_count: u32,
     length: usize,
@@ -101,6 +104,7 @@ impl<'a> Section<'a> {
         let functions_length = u64::from(count).saturating_mul(function_size(version) as u64);
         let (functions_offset, functions) = part(data, base, functions_at, functions_length)
             .map_err(|end| ParseError::Functions { end })?;
+        let functions_end = functions_offset.saturating_add(functions.len());
         let (rows_offset, rows) = part(data, base, rows_at, u64::from(rows_length))
             .map_err(|end| ParseError::Rows { end })?;
         let field_relative = match starts {
@@ -115,10 +119,14 @@ impl<'a> Section<'a> {
             rows: Bytes::new(rows, order),
             address,
             functions_offset,
+            blocks: data
+                .get(functions_end..rows_offset)
+                .and_then(|gap| Blocks::parse(gap, address.wrapping_add(functions_end as u64)))
+                .unwrap_or(Blocks::NONE),
             count,
             row_count,
             length: base
-                .max(functions_offset.saturating_add(functions.len()))
+                .max(functions_end)
                 .max(rows_offset.saturating_add(rows.len())),
             version,
             flags,

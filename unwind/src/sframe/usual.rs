@@ -3,6 +3,7 @@
 //! its way has to ask which form the section has.
 
 use crate::bytes::ByteOrder;
+use crate::sframe::blocks::Passed;
 use crate::sframe::format;
 use crate::sframe::function::Function;
 use crate::sframe::row::RowFormat;
@@ -12,7 +13,7 @@ use crate::sframe::section::Section;
 impl<'a> Section<'a> {
     /// The function that contains `pc`. `None`: it is not there, or not found so simply, or the section has another form.
     #[inline(always)]
-    pub(super) fn find_usual(&self, pc: u64) -> Option<Function<'a>> {
+    pub(super) fn find_usual(&self, pc: u64) -> Option<(Function<'a>, Passed)> {
         if !self.usual {
             return None;
         }
@@ -26,9 +27,20 @@ impl<'a> Section<'a> {
             base.wrapping_add(at)
                 .wrapping_add(u64::from_le_bytes(*field))
         };
-        let index = last_at_most(entries.len(), pc, |index| {
-            Some(start(index, entries.get(index)?.first_chunk()?))
+        let begin = self.blocks.begin(pc);
+        let (from, window) = match &begin {
+            Some(begin) => (begin.function, entries.get(begin.function..=begin.last)?),
+            None => (0, entries),
+        };
+        let index = last_at_most(window.len(), pc, |index| {
+            let field = window.get(index)?.first_chunk()?;
+            Some(start(from.wrapping_add(index), field))
         })?;
+        let passed = match begin {
+            Some(begin) if index == 0 => begin.passed,
+            _ => Passed::default(),
+        };
+        let index = from.wrapping_add(index);
         let (field, rest) = entries.get(index)?.split_first_chunk()?;
         let (size, rest) = rest.split_first_chunk()?;
         let (start, size) = (start(index, field), u32::from_le_bytes(*size));
@@ -38,7 +50,7 @@ impl<'a> Section<'a> {
         let own = u32::from_le_bytes(*rest.first_chunk()?);
         let own = self.rows.data.get(usize::try_from(own).ok()?..)?;
         let (&[low, high, info, info2, block], rows) = own.split_first_chunk()?;
-        Some(Function {
+        let function = Function {
             start,
             size,
             rows,
@@ -55,6 +67,7 @@ impl<'a> Section<'a> {
                 start_width: info & format::INFO_START_WIDTH,
                 flexible: info2 & format::INFO2_KIND == format::KIND_FLEXIBLE,
             },
-        })
+        };
+        Some((function, passed))
     }
 }

@@ -1,30 +1,30 @@
 //! This crate.
 
-use unwind::sframe::{Base, Row, Rule, Tables};
+use unwind::sframe::{Base, Function, LookupError, Row, Rule, Tables};
 use unwind::{End, Frames, Stacks, x86_64};
 
 use super::{Answer, Registers};
 use crate::common::shape::Rules;
 use crate::common::stack::Stack;
-use crate::common::tables;
+use crate::common::tables::Section;
 
 pub struct Peer<'a> {
     tables: Tables<'a>,
 }
 
 impl<'a> Peer<'a> {
-    pub fn new(tables: &'a tables::Tables) -> Self {
+    pub fn new(section: &'a Section) -> Self {
         Self {
-            tables: Tables::new(&tables.sframe.bytes, tables.sframe.address),
+            tables: Tables::new(&section.bytes, section.address),
         }
     }
 
-    pub fn row(&self, pc: u64) -> Option<Row> {
-        self.tables.lookup(pc).ok().map(|(_, row)| row)
+    pub fn look_up(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
+        self.tables.lookup(pc)
     }
 
     pub fn answer(&self, pc: u64) -> Answer {
-        let row = self.row(pc)?;
+        let (_, row) = self.look_up(pc).ok()?;
         let Rule::Value { base, offset } = row.cfa else {
             assert!(row.is_outermost());
             return Some(None);
