@@ -19,6 +19,10 @@ pub struct Architecture {
     pub fixed_return_address: Option<i8>,
     /// Column that tells whether the return address carries a pointer authentication code: constant 1 means it does.
     pub sign_state: Option<Register>,
+    /// Offset from the CFA, in bytes, of the caller's stack pointer.
+    pub stack_pointer_offset: i64,
+    /// The CFA's offset is stored divided by this, after `stack_pointer_offset` is added.
+    pub cfa_scale: i64,
     /// Whose meaning of the vendor opcodes in call frame instructions to take.
     pub vendor: Vendor,
     /// Largest size of a page, in bytes: what the start of a segment has to be a multiple of.
@@ -33,6 +37,8 @@ pub static X86_64: Architecture = Architecture {
     return_address: Register(16),
     fixed_return_address: Some(format::AMD64_RETURN_ADDRESS_OFFSET),
     sign_state: None,
+    stack_pointer_offset: 0,
+    cfa_scale: 1,
     vendor: Vendor::Default,
     page: 0x1000,
 };
@@ -45,6 +51,8 @@ pub static AARCH64: Architecture = Architecture {
     return_address: Register(30),
     fixed_return_address: None,
     sign_state: Some(Register(34)),
+    stack_pointer_offset: 0,
+    cfa_scale: 1,
     vendor: Vendor::AArch64,
     page: 0x10000,
 };
@@ -57,15 +65,32 @@ pub static AARCH64_BE: Architecture = Architecture {
     return_address: Register(30),
     fixed_return_address: None,
     sign_state: Some(Register(34)),
+    stack_pointer_offset: 0,
+    cfa_scale: 1,
     vendor: Vendor::AArch64,
     page: 0x10000,
+};
+
+/// s390x: "ELF Application Binary Interface, s390x Supplement", sections "DWARF Register Number Mapping" and "The Stack
+/// Frame". A caller leaves 160 bytes above its stack pointer for registers, `r15` among them.
+pub static S390X: Architecture = Architecture {
+    name: "s390x",
+    machine: object::Architecture::S390x,
+    abi: Abi::S390x,
+    return_address: Register(14),
+    fixed_return_address: None,
+    sign_state: None,
+    stack_pointer_offset: -format::S390X_CFA_ADJUSTMENT,
+    cfa_scale: format::S390X_CFA_SCALE,
+    vendor: Vendor::Default,
+    page: 0x1000,
 };
 
 impl Architecture {
     /// The architecture of an ELF file; `None` for one that no tables can be made for.
     #[must_use]
     pub fn of(machine: object::Architecture, big_endian: bool) -> Option<&'static Self> {
-        [&X86_64, &AARCH64, &AARCH64_BE]
+        [&X86_64, &AARCH64, &AARCH64_BE, &S390X]
             .into_iter()
             .find(|known| known.machine == machine && known.is_big_endian() == big_endian)
     }
@@ -109,6 +134,13 @@ impl Architecture {
             Base::Register(register) => Some(register),
             Base::Cfa => None,
         }
+    }
+
+    /// What a row stores for the CFA's offset; `None` for one that it cannot store.
+    #[must_use]
+    pub fn stored_cfa_offset(&self, offset: i64) -> Option<i64> {
+        let moved = offset.checked_add(self.stack_pointer_offset)?;
+        (moved % self.cfa_scale == 0).then(|| moved / self.cfa_scale)
     }
 
     /// The rule for the return address that a row need not spell out.

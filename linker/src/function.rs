@@ -47,8 +47,7 @@ pub struct LeftOut {
 pub enum Construct {
     /// The CIE keeps the return address in another column than the ABI.
     ReturnColumn(u16),
-    /// There is no rule for the CFA (`.cfi_startproc simple`), or the rule "register 0, offset 0", which gimli does not
-    /// tell from none. Only a `longjmp` of AArch64 says that.
+    /// There is no rule for the CFA (`.cfi_startproc simple`).
     NoCfa,
     /// A rule of the kind named, for the value named.
     Rule {
@@ -59,6 +58,8 @@ pub enum Construct {
     },
     /// An offset, in bytes, beyond the 32 bits of a word.
     Offset(i64),
+    /// Something that only version 3 has.
+    NeedsVersion3(&'static str),
     /// More rows than the 16 bits of the count hold.
     TooManyRows(usize),
     /// More bytes of code than the 32 bits of the size hold.
@@ -73,9 +74,10 @@ impl fmt::Display for Construct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReturnColumn(column) => write!(f, "return address in column {column}"),
-            Self::NoCfa => f.write_str("no rule for the CFA, or register 0 as it is"),
+            Self::NoCfa => f.write_str("no rule for the CFA"),
             Self::Rule { of, rule } => write!(f, "{of}: {rule}"),
             Self::Offset(offset) => write!(f, "offset {offset} does not fit in 32 bits"),
+            Self::NeedsVersion3(what) => write!(f, "{what} need version 3"),
             Self::TooManyRows(rows) => write!(f, "{rows} rows are more than 65535"),
             Self::TooLong => f.write_str("more than 4 GiB of code"),
             Self::Overlaps(start) => write!(f, "overlaps the function at {start:#x}"),

@@ -36,7 +36,7 @@ impl<'data> Image<'data> {
         let file = linked(data)?;
         let machine = file.architecture();
         let Some(architecture) = Architecture::of(machine, !file.is_little_endian()) else {
-            bail!("an image for {machine:?}; tables can be made for x86-64 and AArch64");
+            bail!("an image for {machine:?}; tables can be made for x86-64, AArch64 and s390x");
         };
         Ok(Self { architecture, file })
     }

@@ -3,12 +3,17 @@
 
 mod common;
 
-use common::{folder, image, sframe, stdout};
+use common::{folder, image_with, sframe, stdout};
 
 /// Rows of an image, without addresses: each function's name, attributes and offsets.
 fn rows(name: &str, target: &str, text: &str) -> (String, Vec<String>) {
+    rows_of(name, target, text, &[])
+}
+
+/// [`rows`] of an image that was linked with more switches.
+fn rows_of(name: &str, target: &str, text: &str, switches: &[&str]) -> (String, Vec<String>) {
     let folder = folder(name);
-    let (image, output) = image(&folder, target, text);
+    let (image, output) = image_with(&folder, target, text, switches);
     let check = sframe(&["check"], &image);
     assert!(check.status.success(), "{}", stdout(&check));
     let dump = stdout(&sframe(&["dump"], &image));
@@ -123,7 +128,8 @@ fn x86_64_flexible_rows() {
         // The frame pointer in a register, and as a value.
         function(
             "parked",
-            " mov %rbp, %r12\n .cfi_register rbp, r12\n nop\n .cfi_escape 0x16, 6, 2, 0x77, 0x10\n ret",
+            " mov %rbp, %r12\n .cfi_register rbp, r12\n nop\n .cfi_escape 0x16, 6, 2, 0x77, 0x10\n nop\n
+              .cfi_val_offset rbp, 16\n ret",
         ),
         // A trap frame: error code and saved registers between the CFA and the return address.
         function(
@@ -144,10 +150,11 @@ size = 5 bytes, attr = \"F\"  retpoline
   +0 sp+8 u f
   +2 sp+0 u r11+0
   +4 sp+8 u f
-size = 5 bytes, attr = \"F\"  parked
+size = 6 bytes, attr = \"F\"  parked
   +0 sp+8 u f
   +3 sp+8 r12+0 f
   +4 sp+8 sp+16 f
+  +5 sp+8 sp+24 f
 size = 2 bytes, attr = \"SF\"  trap
   +0 sp+48 u c-40
   +1 sp+48 c+64 c-40
@@ -208,7 +215,7 @@ size = 2 bytes, attr = \"SF\"  trap
 #[test]
 fn what_cannot_be_said_is_reported_and_leaves_the_rest() {
     let text = [
-        function("_start", " nop\n .cfi_val_offset rbp, 16\n nop\n nop\n .cfi_restore rbp\n nop"),
+        function("_start", " nop\n .cfi_escape 0x16, 6, 3, 0x77, 0, 0x1f\n nop\n nop\n .cfi_restore rbp\n nop"),
         function("lost", " nop\n .cfi_undefined rsp\n nop"),
         function("undefined", " .cfi_undefined rbp\n nop"),
         function("expression", " .cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 8\n nop"),
@@ -229,13 +236,13 @@ size = 2 bytes, attr = \"S\"  sigreturn
 "
     );
     let expected = [
-        "_start+0x1 at 0xffffffff80100001, 2 bytes: frame pointer: the value CFA+16",
+        "_start+0x1 at 0xffffffff80100001, 2 bytes: frame pointer: an expression of 2 operations",
         "lost+0x1 at 0xffffffff80100005, 1 bytes: stack pointer: undefined",
         "undefined at 0xffffffff80100006, 1 bytes: frame pointer: undefined",
         "expression at 0xffffffff80100007, 1 bytes: CFA: an expression of 3 operations",
         "column at 0xffffffff80100008, 1 bytes: return address in column 11",
         "sigreturn at 0xffffffff80100009, 2 bytes: stack pointer: counts from a CFA that is in memory",
-        "simple at 0xffffffff8010000b, 1 bytes: no rule for the CFA, or register 0 as it is",
+        "simple at 0xffffffff8010000b, 1 bytes: no rule for the CFA",
     ];
     assert_eq!(left_out, expected);
 }
@@ -262,6 +269,8 @@ fn aarch64_rows() {
               .cfi_def_cfa_offset 0\n .cfi_restore x29\n ret",
         ),
         function("other_base", " mov x9, sp\n .cfi_def_cfa x9, 16\n ret"),
+        function("longjmp", " .cfi_def_cfa x0, 0\n .cfi_offset x30, 88\n .cfi_register sp, x5\n nop"),
+        function("jump", " nop\n .cfi_def_cfa x0, 0\n .cfi_offset x30, 88\n nop"),
         function("moved", " mov x9, x30\n .cfi_register x30, x9\n ret"),
         function("key_b", " .cfi_b_key_frame\n pacibsp\n .cfi_negate_ra_state\n ret"),
         // A signal frame that says no more than that: nothing is lost.
@@ -291,6 +300,11 @@ size = 12 bytes, attr = \"F\"  frame_only
 size = 8 bytes, attr = \"F\"  other_base
   +0 sp+0 u u
   +4 r9+16 u u
+size = 4 bytes, attr = \"F\"  longjmp
+  +0 r5+0 u (r0+88)
+size = 8 bytes, attr = \"F\"  jump
+  +0 sp+0 u u
+  +4 r0+0 u c+88
 size = 8 bytes, attr = \"F\"  moved
   +0 sp+0 u u
   +4 sp+0 u r9+0
@@ -300,6 +314,123 @@ size = 8 bytes, pauth = B key  key_b
 size = 4 bytes, attr = \"S\"  silent
 size = 4 bytes, attr = \"S\"  vector
   +0 sp+272 c-40 c-32
+"
+    );
+    assert_eq!(left_out, [""; 0]);
+}
+
+#[test]
+fn s390x_rows() {
+    let text = [
+        function("_start", " .cfi_undefined 14\n nopr"),
+        // The usual frame, whose register 15 is where the caller leaves room for it.
+        function(
+            "frame",
+            " stmg %r11, %r15, 88(%r15)\n .cfi_offset 11, -72\n .cfi_offset 14, -48\n .cfi_offset 15, -40\n
+              lay %r15, -168(%r15)\n .cfi_def_cfa_offset 328\n lgr %r11, %r15\n .cfi_def_cfa_register 11\n
+              lmg %r11, %r15, 256(%r11)\n .cfi_restore 11\n .cfi_restore 14\n .cfi_restore 15\n .cfi_def_cfa 15, 160\n
+              br %r14",
+        ),
+        // A leaf keeps registers in floating-point registers.
+        function(
+            "leaf",
+            " ldgr %f0, %r11\n .cfi_register 11, 16\n nopr\n .cfi_register 14, 17\n nopr\n .cfi_restore 11\n nopr",
+        ),
+        function("frame_only", " nopr\n .cfi_offset 11, -72\n nopr"),
+        // What does not divide by 8, and stack pointers that are not the usual ones.
+        function("odd", " nopr\n .cfi_def_cfa_offset 163\n nopr"),
+        function("switched", " nopr\n .cfi_register 15, 1\n nopr\n .cfi_offset 15, 8\n nopr"),
+    ];
+    let (rows, left_out) = rows("s390x_rows", "s390x-unknown-linux-gnu", &text.concat());
+    assert_eq!(
+        rows,
+        "size = 2 bytes  _start
+  +0 RA undefined
+size = 24 bytes  frame
+  +0 sp+160 u u
+  +6 sp+160 c-72 c-48
+  +12 sp+328 c-72 c-48
+  +16 fp+328 c-72 c-48
+  +22 sp+160 u u
+size = 10 bytes, attr = \"F\"  leaf
+  +0 sp+160 u u
+  +4 sp+160 r16+0 u
+  +6 sp+160 r16+0 r17+0
+  +8 sp+160 u r17+0
+size = 4 bytes  frame_only
+  +0 sp+160 u u
+  +2 sp+160 c-72 u
+size = 2 bytes  odd
+  +0 sp+160 u u
+size = 4 bytes, attr = \"F\"  switched
+  +0 sp+160 u u
+  +2 r1+160 u u
+"
+    );
+    assert_eq!(
+        left_out,
+        [
+            "odd+0x2 at 0xffffffff8010002a, 2 bytes: CFA: its offset is no multiple of 8",
+            "switched+0x4 at 0xffffffff80100030, 2 bytes: stack pointer: is in memory, and the CFA is not there",
+        ]
+    );
+}
+
+#[test]
+fn version_2_has_what_it_has_words_for() {
+    let text = [
+        function("_start", ".cfi_undefined rip\n hlt"),
+        function(
+            "frame",
+            " push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset rbp, -16\n pop %rbp\n .cfi_def_cfa_offset 8\n
+              .cfi_restore rbp\n ret",
+        ),
+        function("other", " nop\n .cfi_def_cfa r10, 0\n nop"),
+        function("trap", " .cfi_signal_frame\n nop"),
+        function(
+            "twin",
+            " push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset rbp, -16\n pop %rbp\n .cfi_def_cfa_offset 8\n
+              .cfi_restore rbp\n ret",
+        ),
+    ];
+    let (rows, left_out) = rows_of("version_2", X86_64, &text.concat(), &["--sframe=v2"]);
+    assert_eq!(
+        rows,
+        "size = 1 bytes  _start
+  +0 RA undefined
+size = 3 bytes  frame
+  +0 sp+8 u f
+  +1 sp+16 c-16 f
+  +2 sp+8 u f
+size = 3 bytes  twin
+  +0 sp+8 u f
+  +1 sp+16 c-16 f
+  +2 sp+8 u f
+"
+    );
+    assert_eq!(
+        left_out,
+        [
+            "other at 0xffffffff80100004, 2 bytes: its rules need version 3",
+            "trap at 0xffffffff80100006, 1 bytes: signal frames need version 3",
+        ]
+    );
+}
+
+#[test]
+fn version_2_of_s390x_has_registers_in_rows() {
+    let text = function(
+        "_start",
+        " ldgr %f0, %r11\n .cfi_register 11, 16\n nopr\n .cfi_register 14, 17\n nopr",
+    );
+    let target = "s390x-unknown-linux-gnu";
+    let (rows, left_out) = rows_of("version_2_s390x", target, &text, &["--sframe=v2"]);
+    assert_eq!(
+        rows,
+        "size = 8 bytes  _start
+  +0 sp+160 u u
+  +4 sp+160 r16+0 u
+  +6 sp+160 r16+0 r17+0
 "
     );
     assert_eq!(left_out, [""; 0]);

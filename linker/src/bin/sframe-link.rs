@@ -16,9 +16,10 @@ and in the linker script, after every section that holds code:
 
 Every argument goes to rust-lld (--help and --version too), except
 
-    --sframe=v3|none               make .sframe; v3 unless said otherwise
-    --sframe-blocks                add a block index to .sframe: a twentieth larger, and quicker to search from some ten
-                                   thousand functions on
+    --sframe=v3|v2|none            make .sframe; v3 unless said otherwise; v2 is version 2 errata 1, which has no flexible
+                                   functions and no signal frames
+    --sframe-blocks                add a block index to .sframe (v3): a twentieth larger, and quicker to search from some
+                                   ten thousand functions on
     --symbols=LEVEL                make .symbols; calls unless said otherwise:
                                      names  names of functions
                                      lines  and, for any address, the line of the outermost frame

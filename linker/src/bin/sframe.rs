@@ -46,7 +46,7 @@ enum Command {
         /// The file to write.
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
-        /// Version of .sframe: v3 or none.
+        /// Version of .sframe: v3, v2 (errata 1) or none.
         #[arg(long, value_name = "VERSION", default_value = "v3")]
         sframe: String,
         /// What .symbols is to say: names, lines, calls, all or none.

@@ -1,8 +1,8 @@
 //! One FDE to a function with rows.
 
 use gimli::{
-    BaseAddresses, EhFrame, FrameDescriptionEntry, Register, RegisterRule, UnwindContext,
-    UnwindContextStorage, UnwindTableRow,
+    BaseAddresses, CallFrameInstruction, CommonInformationEntry, EhFrame, FrameDescriptionEntry,
+    Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindTableRow,
 };
 use unwind::sframe::{Base, Row, Rule};
 
@@ -85,6 +85,23 @@ impl<'a, 'data> Converter<'a, 'data> {
         }
     }
 
+    /// Whether a CIE has a rule for the CFA. gimli starts with "register 0, offset 0" where there is none, which is also
+    /// what AArch64's `longjmp` says and means.
+    fn has_cfa(&self, cie: &CommonInformationEntry<Slice<'data>>) -> bool {
+        let mut instructions = cie.instructions(self.section, self.bases);
+        while let Ok(Some(instruction)) = instructions.next() {
+            if matches!(
+                instruction,
+                CallFrameInstruction::DefCfa { .. }
+                    | CallFrameInstruction::DefCfaSf { .. }
+                    | CallFrameInstruction::DefCfaExpression { .. }
+            ) {
+                return true;
+            }
+        }
+        false
+    }
+
     fn pieces(
         &mut self,
         fde: &FrameDescriptionEntry<Slice<'data>>,
@@ -100,6 +117,7 @@ impl<'a, 'data> Converter<'a, 'data> {
             architecture: self.architecture,
             section: self.section,
             encoding: fde.cie().encoding(),
+            has_cfa: self.has_cfa(fde.cie()),
         };
         let mut pieces: Vec<Piece> = Vec::new();
         let mut table = fde
@@ -116,7 +134,7 @@ impl<'a, 'data> Converter<'a, 'data> {
             if start >= end {
                 continue;
             }
-            match context.convert(row) {
+            match context.convert(row, signal) {
                 Ok(Converted::Row(row)) => add_row(&mut pieces, start, end, row),
                 Ok(Converted::Plt(from)) => pieces.push(Piece {
                     start,

@@ -25,18 +25,20 @@ pub(super) struct Context<'a, 'data> {
     pub(super) architecture: &'static Architecture,
     pub(super) section: &'a EhFrame<Slice<'data>>,
     pub(super) encoding: Encoding,
+    /// The CIE has a rule for the CFA.
+    pub(super) has_cfa: bool,
 }
 
 impl Context<'_, '_> {
     /// Converts a row; the result's offset is 0, for the caller to set.
-    pub(super) fn convert(&self, row: &DwarfRow) -> Result<Converted, Construct> {
+    pub(super) fn convert(&self, row: &DwarfRow, signal: bool) -> Result<Converted, Construct> {
         let architecture = self.architecture;
         let column = architecture.return_address;
         let return_address = row.register(column);
         if return_address == Some(RegisterRule::Undefined) {
             return Ok(Converted::Row(OUTERMOST));
         }
-        if *row.cfa() == CfaRule::default() {
+        if !self.has_cfa && *row.cfa() == CfaRule::default() {
             return Err(Construct::NoCfa);
         }
         let return_address = match return_address {
@@ -83,9 +85,9 @@ impl Context<'_, '_> {
             frame_pointer,
             signed: self.is_signed(row),
         };
-        let converted = match self.stack_pointer(row)? {
-            Some(stack_pointer) => from_stack_pointer(converted, stack_pointer)?,
-            None => converted,
+        let converted = match self.stack_pointer(row, signal)? {
+            Some(stack_pointer) => self.with_cfa_by(converted, stack_pointer)?,
+            None => without_values_of_cfa(converted)?,
         };
         for rule in [
             converted.cfa,
@@ -94,10 +96,19 @@ impl Context<'_, '_> {
         ] {
             fits(rule)?;
         }
+        if let Rule::Value { offset, .. } | Rule::Saved { offset, .. } = converted.cfa
+            && architecture.stored_cfa_offset(offset).is_none()
+        {
+            let scale = architecture.cfa_scale;
+            return Err(rule(
+                "CFA",
+                &format!("its offset is no multiple of {scale}"),
+            ));
+        }
         Ok(Converted::Row(converted))
     }
 
-    /// The rule of one register. [`Rule::Undefined`] is for the caller to judge.
+    /// The rule of one register. [`Rule::Undefined`] and a value that is counted from the CFA are for the caller to judge.
     fn register(
         &self,
         of: &'static str,
@@ -137,22 +148,38 @@ impl Context<'_, '_> {
                     base: base(register),
                     offset,
                 },
+                Pattern::FromCfa(offset) => Rule::Value {
+                    base: Base::Cfa,
+                    offset,
+                },
                 other => return Err(rule(of, &describe(other))),
             },
-            // A control word for it would be 0, which means something else.
-            Some(RegisterRule::ValOffset(offset)) => {
-                return Err(rule(of, &format!("the value CFA{offset:+}")));
-            }
+            Some(RegisterRule::ValOffset(offset)) => Rule::Value {
+                base: Base::Cfa,
+                offset,
+            },
             Some(other) => return Err(rule(of, &format!("{other:?}"))),
         })
     }
 
-    /// The rule of the caller's stack pointer, when it is another than the CFA.
-    fn stack_pointer(&self, row: &DwarfRow) -> Result<Option<Rule>, Construct> {
+    /// The rule of the caller's stack pointer, when it is another than the ABI's.
+    fn stack_pointer(&self, row: &DwarfRow, signal: bool) -> Result<Option<Rule>, Construct> {
         let of = "stack pointer";
-        let column = self.architecture.stack_pointer();
+        let architecture = self.architecture;
+        let column = architecture.stack_pointer();
         match row.register(column) {
-            None | Some(RegisterRule::ValOffset(0)) => Ok(None),
+            None => Ok(None),
+            Some(RegisterRule::ValOffset(offset))
+                if offset == architecture.stack_pointer_offset =>
+            {
+                Ok(None)
+            }
+            // The register is saved with the others, in the area that the caller leaves for them below the CFA.
+            Some(RegisterRule::Offset(offset))
+                if (architecture.stack_pointer_offset..0).contains(&offset) && !signal =>
+            {
+                Ok(None)
+            }
             other => match self.register(of, column, other)? {
                 Rule::Undefined => Err(rule(of, "undefined")),
                 Rule::Same => Ok(Some(Rule::Value {
@@ -162,6 +189,29 @@ impl Context<'_, '_> {
                 known => Ok(Some(known)),
             },
         }
+    }
+
+    /// In SFrame the caller's stack pointer follows from the CFA. So where DWARF has a rule for it, as trap code does
+    /// that runs on a stack of its own, the CFA is made from that rule, and what DWARF counts from its CFA is counted from
+    /// what that counted from.
+    fn with_cfa_by(&self, row: Row, stack_pointer: Rule) -> Result<Row, Construct> {
+        let of = "stack pointer";
+        let cfa = match rebase(of, stack_pointer, row.cfa)? {
+            Rule::Value { base, offset } => Rule::Value {
+                base,
+                offset: offset - self.architecture.stack_pointer_offset,
+            },
+            Rule::Saved { .. } if self.architecture.stack_pointer_offset != 0 => {
+                return Err(rule(of, "is in memory, and the CFA is not there"));
+            }
+            other => other,
+        };
+        Ok(Row {
+            cfa,
+            return_address: rebase("return address", row.return_address, row.cfa)?,
+            frame_pointer: rebase("frame pointer", row.frame_pointer, row.cfa)?,
+            ..row
+        })
     }
 
     fn is_signed(&self, row: &DwarfRow) -> bool {
@@ -177,27 +227,42 @@ impl Context<'_, '_> {
     }
 }
 
-/// In SFrame the caller's stack pointer is the CFA, and nothing else. So where DWARF has a rule for it, as trap code does
-/// that runs on a stack of its own, that rule becomes the CFA's, and what DWARF counts from its CFA is counted from
-/// what that counted from.
-fn from_stack_pointer(row: Row, stack_pointer: Rule) -> Result<Row, Construct> {
-    let rebase = |of, counted| match counted {
-        Rule::Saved {
-            base: Base::Cfa,
-            offset,
-        } => match row.cfa {
-            Rule::Value { base, offset: cfa } => cfa
-                .checked_add(offset)
-                .map(|offset| Rule::Saved { base, offset })
-                .ok_or(Construct::Offset(offset)),
-            _ => Err(rule(of, "counts from a CFA that is in memory")),
-        },
+/// A rule that is counted from what the CFA is counted from, instead of from the CFA.
+fn rebase(of: &'static str, counted: Rule, cfa: Rule) -> Result<Rule, Construct> {
+    let (Rule::Saved { base, offset } | Rule::Value { base, offset }) = counted else {
+        return Ok(counted);
+    };
+    if base != Base::Cfa {
+        return Ok(counted);
+    }
+    let Rule::Value {
+        base,
+        offset: of_cfa,
+    } = cfa
+    else {
+        return Err(rule(of, "counts from a CFA that is in memory"));
+    };
+    let offset = of_cfa
+        .checked_add(offset)
+        .ok_or(Construct::Offset(offset))?;
+    Ok(match counted {
+        Rule::Value { .. } => Rule::Value { base, offset },
+        _ => Rule::Saved { base, offset },
+    })
+}
+
+/// Rules for values that are counted from the CFA are counted from its base: the control word for the former would be 0,
+/// which means something else.
+fn without_values_of_cfa(row: Row) -> Result<Row, Construct> {
+    let change = |of, rule| match rule {
+        Rule::Value {
+            base: Base::Cfa, ..
+        } => rebase(of, rule, row.cfa),
         other => Ok(other),
     };
     Ok(Row {
-        cfa: rebase("stack pointer", stack_pointer)?,
-        return_address: rebase("return address", row.return_address)?,
-        frame_pointer: rebase("frame pointer", row.frame_pointer)?,
+        return_address: change("return address", row.return_address)?,
+        frame_pointer: change("frame pointer", row.frame_pointer)?,
         ..row
     })
 }

@@ -9,7 +9,7 @@ use super::Subject;
 use crate::cfi::Frames;
 use crate::function::LeftOut;
 use crate::image::Image;
-use crate::sframe::{Comparison, compare};
+use crate::sframe::{Comparison, Table, Version, compare};
 use crate::symbols::{self, Code, Names, Symbols};
 
 /// What a check found.
@@ -35,7 +35,9 @@ pub fn check(data: &[u8]) -> Result<Check> {
     let subject = Subject::parse(data)?;
     let mut frames = Frames::of(&image)?;
     // What the format cannot hold is not missing.
-    let _ = crate::sframe::Table::new(image.architecture, &mut frames);
+    let version = subject.tables.first().map_or(3, |table| table.version());
+    let version = Version::of(version);
+    let _ = Table::of_version(version, image.architecture, &mut frames);
     let mut without_lines = false;
     let symbols = match subject.symbols() {
         // A stripped image has nothing to compare with.

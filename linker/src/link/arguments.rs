@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::response;
+use crate::sframe::Version;
 use crate::symbols::{Level, Names};
 
 /// What `sframe-link` was asked to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// `--sframe=v3` or `none`.
-    pub sframe: bool,
+    /// `--sframe=v3` or `v2`; `None` for `none`.
+    pub sframe: Option<Version>,
     /// `--sframe-blocks`: `.sframe` with a block index.
     pub blocks: bool,
     /// `--symbols=names`, `lines`, `calls` or `all`; `None` for `none`.
@@ -27,7 +28,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            sframe: true,
+            sframe: Some(Version::V3),
             blocks: false,
             symbols: Some(Level::default()),
             names: Names::Short,
@@ -135,10 +136,10 @@ impl Options {
             return Ok(false);
         };
         match (switch, value) {
-            ("--sframe", "v3") => self.sframe = true,
-            ("--sframe", "none") => self.sframe = false,
-            ("--sframe", "v2") => bail!("--sframe=v2 is not there yet: v3 or none"),
-            ("--sframe", _) => bail!("--sframe={value}: v3 or none"),
+            ("--sframe", "v3") => self.sframe = Some(Version::V3),
+            ("--sframe", "v2") => self.sframe = Some(Version::V2),
+            ("--sframe", "none") => self.sframe = None,
+            ("--sframe", _) => bail!("--sframe={value}: v3, v2 or none"),
             ("--symbols", "none") => self.symbols = None,
             ("--symbols", "names") => self.symbols = Some(Level::Names),
             ("--symbols", "lines") => self.symbols = Some(Level::Lines),
@@ -186,7 +187,7 @@ mod tests {
         assert_eq!(
             line.options,
             Options {
-                sframe: false,
+                sframe: None,
                 blocks: true,
                 symbols: Some(Level::All),
                 names: Names::Full,
@@ -228,8 +229,7 @@ mod tests {
     #[test]
     fn wrong_values_are_named() {
         for (argument, expected) in [
-            ("--sframe=v4", "--sframe=v4: v3 or none"),
-            ("--sframe=v2", "--sframe=v2 is not there yet: v3 or none"),
+            ("--sframe=v4", "--sframe=v4: v3, v2 or none"),
             (
                 "--symbols=call",
                 "--symbols=call: names, lines, calls, all or none",

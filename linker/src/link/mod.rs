@@ -22,6 +22,7 @@ use anyhow::{Context, Result};
 pub use arguments::{CommandLine, Options, Stats};
 pub use lld::{LINKER_VARIABLE, Linker};
 pub use report::{fewer_levels, left_out, sizes, stats, without_frames};
+pub(crate) use tables::TOO_FAR;
 pub use tables::Tables;
 
 use crate::image::{Image, read_file};
@@ -48,7 +49,7 @@ const STRIP: [&str; 6] = [
 pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
     let line = CommandLine::parse(arguments)?;
     let linker = Linker::find()?;
-    let wanted = line.options.sframe || line.options.symbols.is_some();
+    let wanted = line.options.sframe.is_some() || line.options.symbols.is_some();
     if !line.makes_image || !wanted {
         let outcome = linker.run(&line.linker, line.long, &line.output)?;
         outcome.show(None);

@@ -42,9 +42,9 @@ impl Tables {
     /// The image does not have what they are made from.
     pub fn of(image: &Image<'_>, options: &Options) -> Result<Self> {
         let mut frames = Frames::default();
-        let table = if options.sframe {
+        let table = if let Some(version) = options.sframe {
             frames = Frames::of(image)?;
-            let table = Table::new(image.architecture, &mut frames);
+            let table = Table::of_version(version, image.architecture, &mut frames);
             Some(if options.blocks {
                 table.with_blocks()
             } else {
@@ -84,7 +84,7 @@ impl Tables {
     pub(super) fn check_unmoved(&self, image: &Image<'_>) -> Result<()> {
         if let Some(table) = &self.table {
             let mut frames = Frames::of(image)?;
-            let _ = Table::new(image.architecture, &mut frames);
+            let _ = Table::of_version(table.version(), image.architecture, &mut frames);
             let before = self.frames.functions.iter();
             let moved = before
                 .zip(&frames.functions)
@@ -132,6 +132,7 @@ impl Tables {
         let file = OpenOptions::new().write(true).open(path)?;
         if let Some(table) = &self.table {
             let place = super::place::find(image, &super::place::SFRAME, table.size())?;
+            ensure!(table.reaches(place.address), TOO_FAR);
             file.write_all_at(&table.to_bytes(place.address), place.offset)?;
         }
         if let Some(blob) = &self.blob {
@@ -186,6 +187,10 @@ impl Tables {
         )
     }
 }
+
+/// What to do about code that version 2 cannot reach.
+pub(crate) const TOO_FAR: &str =
+    ".sframe is more than 2 GiB from some code, too far for version 2: use --sframe=v3";
 
 /// What to do about code that moves.
 const MOVED: &str =

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use object::{Object, elf};
 
 use crate::image::Image;
-use crate::link::{Options, Tables};
+use crate::link::{Options, TOO_FAR, Tables};
 use crate::sframe::Table;
 use crate::symbols::Blob;
 use crate::{sframe, symbols};
@@ -65,6 +65,8 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
             }
         })
         .collect();
+    let reaches = |table: &Table| table.reaches(appended.address(0));
+    ensure!(tables.table.as_ref().is_none_or(reaches), TOO_FAR);
     let bytes = appended.to_bytes(&contents);
     tables.check_written(&bytes)?;
     Ok(Made { bytes, tables })

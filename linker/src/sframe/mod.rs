@@ -1,12 +1,16 @@
-//! The bytes of an SFrame section, version 3, and their comparison with what they should say.
+//! The bytes of an SFrame section, version 2 errata 1 or 3, and their comparison with what they should say.
 
 mod blocks;
 mod compare;
+mod function;
+mod out;
 mod row;
 mod table;
+mod version;
 
 pub use compare::{Comparison, Difference, compare};
 pub use table::Table;
+pub use version::Version;
 
 /// Output section of the tables; its type.
 pub const SECTION: &str = ".sframe";

@@ -1,7 +1,8 @@
 //! The bytes of one row ("frame row entry").
 
-use unwind::sframe::{Base, Row, Rule, format};
+use unwind::sframe::{Abi, Base, Row, Rule, format};
 
+use super::Version;
 use crate::architecture::Architecture;
 
 /// The words of one row, before their common width is known.
@@ -36,7 +37,11 @@ impl Word {
 }
 
 /// The words of a row in a function of the default kind; `None` when that kind cannot say it.
-pub(super) fn default_words(row: &Row, architecture: &Architecture) -> Option<(bool, Vec<Word>)> {
+pub(super) fn default_words(
+    row: &Row,
+    architecture: &Architecture,
+    version: Version,
+) -> Option<(bool, Vec<Word>)> {
     let (from_sp, cfa) = match row.cfa {
         Rule::Undefined => return Some((false, Vec::new())),
         Rule::Value { base, offset } => match base {
@@ -46,19 +51,23 @@ pub(super) fn default_words(row: &Row, architecture: &Architecture) -> Option<(b
         },
         _ => return None,
     };
-    let mut words = vec![offset_word(cfa)?];
+    let mut words = vec![cfa_word(cfa, architecture)?];
     let tracks_return_address = architecture.fixed_return_address.is_none();
     match row.return_address {
         rule if rule == architecture.default_return_address() => {
-            // The frame pointer's word is the third one, so there is no way to leave out the second.
+            // The frame pointer's word is the third one, so where 0 does not mean that there is none, the second cannot be
+            // left out.
             if tracks_return_address && row.frame_pointer != Rule::Same {
-                return None;
+                words.push(padding(architecture)?);
             }
         }
         Rule::Saved {
             base: Base::Cfa,
             offset,
-        } if tracks_return_address => words.push(offset_word(offset)?),
+        } if tracks_return_address => words.push(tracked(offset, architecture)?),
+        Rule::Value { base, offset: 0 } if tracks_return_address => {
+            words.push(in_register(base, architecture, version)?);
+        }
         _ => return None,
     }
     match row.frame_pointer {
@@ -66,7 +75,8 @@ pub(super) fn default_words(row: &Row, architecture: &Architecture) -> Option<(b
         Rule::Saved {
             base: Base::Cfa,
             offset,
-        } => words.push(offset_word(offset)?),
+        } => words.push(tracked(offset, architecture)?),
+        Rule::Value { base, offset: 0 } => words.push(in_register(base, architecture, version)?),
         _ => return None,
     }
     Some((from_sp, words))
@@ -86,7 +96,12 @@ pub(super) fn flexible_words(row: &Row, architecture: &Architecture) -> Option<V
     if !cfa_from_register {
         return None;
     }
-    words.extend(pair(row.cfa, architecture)?);
+    let mut cfa = pair(row.cfa, architecture)?;
+    let (Rule::Value { offset, .. } | Rule::Saved { offset, .. }) = row.cfa else {
+        return None;
+    };
+    cfa[1] = cfa_word(offset, architecture)?;
+    words.extend(cfa);
     if row.return_address != architecture.default_return_address() {
         words.extend(pair(row.return_address, architecture)?);
     } else if row.frame_pointer != Rule::Same {
@@ -115,6 +130,30 @@ fn pair(rule: Rule, architecture: &Architecture) -> Option<[Word; 2]> {
         None => 0,
     };
     Some([Word::Control(register | dereference), offset_word(offset)?])
+}
+
+/// The word for the CFA's offset.
+fn cfa_word(offset: i64, architecture: &Architecture) -> Option<Word> {
+    offset_word(architecture.stored_cfa_offset(offset)?)
+}
+
+/// The word for a value that is saved so many bytes from the CFA. On s390x 0 means none.
+fn tracked(offset: i64, architecture: &Architecture) -> Option<Word> {
+    offset_word(offset).filter(|_| offset != 0 || padding(architecture).is_none())
+}
+
+/// The word that leaves the return address where it is, where there is one: on s390x.
+fn padding(architecture: &Architecture) -> Option<Word> {
+    (architecture.abi == Abi::S390x).then_some(Word::Offset(0))
+}
+
+/// The word for a value in a register: version 2 errata 1 has that for s390x, the number above a set bit.
+fn in_register(base: Base, architecture: &Architecture, version: Version) -> Option<Word> {
+    if architecture.abi != Abi::S390x || version != Version::V2 {
+        return None;
+    }
+    let register = i32::try_from(architecture.register(base)?).ok()?;
+    Some(Word::Offset(register << 1 | 1))
 }
 
 fn offset_word(offset: i64) -> Option<Word> {

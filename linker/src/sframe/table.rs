@@ -5,19 +5,22 @@ use std::collections::hash_map::Entry;
 
 use unwind::sframe::format::{self, Flags};
 
+use super::Version;
 use super::blocks::{Blocks, Code};
-use super::row::{self, Word};
+use super::function::{Encoded, encode};
+use super::out::Out;
 use crate::architecture::Architecture;
 use crate::cfi::Frames;
-use crate::function::{Construct, Function, LeftOut};
+use crate::function::{Function, LeftOut};
 
 /// A section whose content is known but for its address. Its size does not depend on the address, so room for it can
 /// be laid out first.
 #[derive(Debug)]
 pub struct Table {
     architecture: &'static Architecture,
+    version: Version,
     index: Vec<IndexEntry>,
-    /// Attributes and rows. Functions with the same attributes and rows share them: many do.
+    /// Rows, in version 3 after their attributes. Functions with the same attributes and rows share them: many do.
     rows: Vec<u8>,
     row_count: usize,
     blocks: Option<Blocks>,
@@ -27,16 +30,31 @@ pub struct Table {
 struct IndexEntry {
     start: u64,
     size: u32,
-    /// Offset of the attributes in the rows.
+    /// Offset of the attributes, or of the rows, in the rows.
     rows: u32,
+    /// How many rows.
+    count: u32,
+    info: u8,
+    block: u8,
 }
 
 impl Table {
-    /// Encodes the functions of `frames`. One whose rows the format cannot hold moves to those left out.
+    /// Encodes the functions of `frames` in version 3. One whose rows the format cannot hold moves to those left out.
     #[must_use]
     pub fn new(architecture: &'static Architecture, frames: &mut Frames) -> Self {
+        Self::of_version(Version::V3, architecture, frames)
+    }
+
+    /// [`Self::new`], in another version.
+    #[must_use]
+    pub fn of_version(
+        version: Version,
+        architecture: &'static Architecture,
+        frames: &mut Frames,
+    ) -> Self {
         let mut table = Self {
             architecture,
+            version,
             index: Vec::with_capacity(frames.functions.len()),
             rows: Vec::new(),
             row_count: 0,
@@ -45,9 +63,9 @@ impl Table {
         let mut known = HashMap::new();
         frames
             .functions
-            .retain(|function| match encode(function, architecture) {
-                Ok(rows) => {
-                    table.add(function, rows, &mut known);
+            .retain(|function| match encode(function, architecture, version) {
+                Ok(encoded) => {
+                    table.add(function, encoded, &mut known);
                     true
                 }
                 Err(why) => {
@@ -63,8 +81,20 @@ impl Table {
         table
     }
 
-    /// Adds a function with its encoded attributes and rows.
-    fn add(&mut self, function: &Function, rows: Vec<u8>, known: &mut HashMap<Vec<u8>, u32>) {
+    /// Adds an encoded function.
+    fn add(&mut self, function: &Function, encoded: Encoded, known: &mut HashMap<Vec<u8>, u32>) {
+        let Encoded {
+            count, info, block, ..
+        } = encoded;
+        let rows = match self.version {
+            Version::V2 => encoded.rows,
+            Version::V3 => self.with_attributes(encoded),
+        };
+        if self.architecture.is_big_endian() {
+            // A binutils of a little-endian host turns the numbers of every function's rows around where they lie, so those
+            // that are shared it turns back.
+            known.clear();
+        }
         let rows = match known.entry(rows) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
@@ -78,13 +108,17 @@ impl Table {
             start: function.start,
             size: function.size,
             rows,
+            count,
+            info,
+            block,
         });
     }
 
-    /// Adds a block index, which makes look-ups faster: see [`unwind::sframe::format`]. Big-endian tables have none.
+    /// Adds a block index, which makes look-ups faster: see [`unwind::sframe::format`]. Big-endian tables and those of
+    /// version 2 have none.
     #[must_use]
     pub fn with_blocks(mut self) -> Self {
-        if !self.architecture.is_big_endian() {
+        if !self.architecture.is_big_endian() && self.version == Version::V3 {
             let code = self.index.iter().map(|entry| Code {
                 start: entry.start,
                 size: entry.size,
@@ -98,6 +132,27 @@ impl Table {
     /// Bytes of the block index.
     fn blocks_size(&self) -> usize {
         self.blocks.as_ref().map_or(0, Blocks::size)
+    }
+
+    /// Version 3 has the attributes in front of the rows.
+    fn with_attributes(&self, encoded: Encoded) -> Vec<u8> {
+        let mut out = Out {
+            bytes: Vec::with_capacity(format::ATTRIBUTE_SIZE + encoded.rows.len()),
+            little: !self.architecture.is_big_endian(),
+        };
+        // Not more than that: `encode` has looked.
+        out.u16(encoded.count as u16);
+        out.u8(encoded.info);
+        out.u8(encoded.kind);
+        out.u8(encoded.block);
+        out.bytes.extend_from_slice(&encoded.rows);
+        out.bytes
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// Functions in the table.
@@ -115,8 +170,22 @@ impl Table {
     /// Size of the section, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        let index = self.index.len() * format::FUNCTION_SIZE_V3;
+        let index = self.index.len() * self.version.function_size();
         format::HEADER_SIZE + self.blocks_size() + index + self.rows.len()
+    }
+
+    /// Whether the starts of functions can be written when the section lies at an address: those of version 2 have 32
+    /// bits.
+    #[must_use]
+    pub fn reaches(&self, address: u64) -> bool {
+        let end = address.wrapping_add(self.size() as u64);
+        self.version == Version::V3
+            || self.index.iter().all(|entry| {
+                let near = |field: u64| {
+                    i32::try_from(entry.start.wrapping_sub(field).cast_signed()).is_ok()
+                };
+                near(address) && near(end)
+            })
     }
 
     /// The section's bytes when it lies at an address.
@@ -126,9 +195,9 @@ impl Table {
             bytes: Vec::with_capacity(self.size()),
             little: !self.architecture.is_big_endian(),
         };
-        let index_size = self.index.len() * format::FUNCTION_SIZE_V3;
+        let index_size = self.index.len() * self.version.function_size();
         out.u16(format::MAGIC);
-        out.u8(3);
+        out.u8(self.version.number());
         out.u8((Flags::SORTED | Flags::START_PC_RELATIVE).bits());
         out.u8(self.architecture.abi as u8);
         // The frame pointer's offset is in the rows.
@@ -145,9 +214,21 @@ impl Table {
         out.size(index_size + self.blocks_size());
         for entry in &self.index {
             let field = address.wrapping_add(out.bytes.len() as u64);
-            out.u64(entry.start.wrapping_sub(field));
+            let start = entry.start.wrapping_sub(field);
+            match self.version {
+                // See `reaches`.
+                Version::V2 => out.u32(start as u32),
+                Version::V3 => out.u64(start),
+            }
             out.u32(entry.size);
             out.u32(entry.rows);
+            if self.version == Version::V2 {
+                out.u32(entry.count);
+                out.u8(entry.info);
+                out.u8(entry.block);
+                // Padding.
+                out.u16(0);
+            }
         }
         // Not before the functions: objdump would count the starts from where these would be then.
         if let Some(blocks) = &self.blocks {
@@ -156,112 +237,5 @@ impl Table {
         }
         out.bytes.extend_from_slice(&self.rows);
         out.bytes
-    }
-}
-
-/// Attributes and rows of one function.
-fn encode(function: &Function, architecture: &Architecture) -> Result<Vec<u8>, Construct> {
-    let count = u16::try_from(function.rows.len())
-        .map_err(|_| Construct::TooManyRows(function.rows.len()))?;
-    let default: Option<Vec<_>> = function
-        .rows
-        .iter()
-        .map(|row| row::default_words(row, architecture))
-        .collect();
-    let (kind, words) = match default {
-        Some(words) => (format::KIND_DEFAULT, words),
-        None => (format::KIND_FLEXIBLE, flexible(function, architecture)?),
-    };
-    let last = function.rows.last().map_or(0, |row| row.offset);
-    let start_width = match last {
-        0..=0xff => 0,
-        0x100..=0xffff => 1,
-        _ => 2,
-    };
-    let mut info = start_width;
-    for (set, bit) in [
-        (function.block.is_some(), format::INFO_PC_MASK),
-        (function.key_b, format::INFO_PAUTH_KEY_B),
-        (function.signal, format::INFO_SIGNAL),
-    ] {
-        info |= if set { bit } else { 0 };
-    }
-    let mut out = Out {
-        bytes: Vec::new(),
-        little: !architecture.is_big_endian(),
-    };
-    out.u16(count);
-    out.u8(info);
-    out.u8(kind);
-    out.u8(function.block.unwrap_or(0));
-    for (row, (from_sp, words)) in function.rows.iter().zip(&words) {
-        let mut flags = 0;
-        if *from_sp {
-            flags |= format::ROW_CFA_SP;
-        }
-        if row.signed {
-            flags |= format::ROW_RETURN_ADDRESS_SIGNED;
-        }
-        row::write(
-            &mut out.bytes,
-            out.little,
-            row.offset,
-            start_width,
-            flags,
-            words,
-        );
-    }
-    Ok(out.bytes)
-}
-
-/// The words of a function's rows, when some row needs the flexible kind.
-fn flexible(
-    function: &Function,
-    architecture: &Architecture,
-) -> Result<Vec<(bool, Vec<Word>)>, Construct> {
-    function
-        .rows
-        .iter()
-        .map(|row| {
-            // The bit that says "from SP" has no meaning here: the control word says it.
-            let words = row::flexible_words(row, architecture).map(|words| (false, words));
-            words.ok_or_else(|| Construct::Rule {
-                of: "row",
-                rule: format!("{row:?}"),
-            })
-        })
-        .collect()
-}
-
-/// Bytes in the order of the section.
-struct Out {
-    bytes: Vec<u8>,
-    little: bool,
-}
-
-impl Out {
-    fn u8(&mut self, value: u8) {
-        self.bytes.push(value);
-    }
-
-    fn u16(&mut self, value: u16) {
-        self.push(value.to_le_bytes(), value.to_be_bytes());
-    }
-
-    fn u32(&mut self, value: u32) {
-        self.push(value.to_le_bytes(), value.to_be_bytes());
-    }
-
-    fn u64(&mut self, value: u64) {
-        self.push(value.to_le_bytes(), value.to_be_bytes());
-    }
-
-    fn size(&mut self, value: usize) {
-        self.u32(u32::try_from(value).expect("a section of less than 4 GiB"));
-    }
-
-    fn push<const N: usize>(&mut self, little: [u8; N], big: [u8; N]) {
-        self.bytes
-            .extend_from_slice(if self.little { &little } else { &big });
     }
 }

@@ -105,6 +105,11 @@ pub fn assemble(folder: &Path, target: &str, text: &str) -> PathBuf {
 
 /// Assembles a text and links it with [`SCRIPT`] and the tables.
 pub fn image(folder: &Path, target: &str, text: &str) -> (PathBuf, Output) {
+    image_with(folder, target, text, &[])
+}
+
+/// [`image`], with more switches for `sframe-link`.
+pub fn image_with(folder: &Path, target: &str, text: &str, switches: &[&str]) -> (PathBuf, Output) {
     let object = assemble(folder, target, text);
     fs::write(folder.join("image.ld"), SCRIPT).unwrap();
     let image = folder.join("image");
@@ -113,6 +118,7 @@ pub fn image(folder: &Path, target: &str, text: &str) -> (PathBuf, Output) {
             .current_dir(folder)
             .args(["-T", "image.ld", "-L", &scripts(), "--sframe-stats", "-o"])
             .arg(&image)
+            .args(switches)
             .arg(object),
     );
     (image, output)
