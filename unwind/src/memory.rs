@@ -36,6 +36,30 @@ impl Range {
 /// The memory that a walk may read: this machine's stacks, another task's, a core dump's.
 ///
 /// Implemented for `Fn(u64) -> Option<u64>` closures, which suits tests and dumps. On a live machine use [`Stacks`].
+///
+/// A closure reads a core dump, or another address space, wherever its words come from:
+///
+/// ```
+/// use unwind::{End, Frames, sframe::Tables, x86_64::Registers};
+///
+/// # let table: [u8; 79] = [
+/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
+/// #     1, 0, 0, 0, 0,  0, 0,
+/// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
+/// # ];
+/// // The dump holds a piece of the stack: where it lay, and its bytes.
+/// let dump: (u64, Vec<u8>) = (0x8000, [0_u64, 0x1005].iter().flat_map(|word| word.to_le_bytes()).collect());
+/// let read = |address: u64| {
+///     let at = usize::try_from(address.checked_sub(dump.0)?).ok()?;
+///     Some(u64::from_le_bytes(*dump.1.get(at..)?.first_chunk()?))
+/// };
+/// let mut frames = Frames::new(Tables::new(&table, 0x2000), Registers::new(0x1018, 0x8000, 0), read);
+/// assert_eq!(frames.by_ref().count(), 2);
+/// // A closure does not know where stacks begin, so that the end is believed; `Stacks` would have checked it.
+/// assert_eq!(frames.end(), Some(End::Complete));
+/// ```
 pub trait Memory {
     /// The 8-byte word at `address`, in the target's byte order; `None` when it must not or cannot be read.
     fn read_u64(&self, address: u64) -> Option<u64>;

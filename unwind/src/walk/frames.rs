@@ -139,6 +139,35 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     }
 
     /// Takes the first program counter for a return address: that of a task which gave up its processor by a call.
+    ///
+    /// A task that waits has kept what a switch saves, mostly on its stack: its registers are those with which the switch will
+    /// return to it.
+    ///
+    /// ```
+    /// use unwind::{End, FrameKind, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
+    ///
+    /// # let table: [u8; 79] = [
+    /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
+    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
+    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
+    /// #     1, 0, 0, 0, 0,  0, 0,
+    /// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
+    /// # ];
+    /// // What the task pushed before it gave up the processor in the function at 0x1010: its frame pointer; below that its own
+    /// // frame, and above its caller's return address. The switch kept the stack pointer only.
+    /// let (saved_sp, stack) = (0x8000, Range::new(0x8000, 0x8020));
+    /// let words = [0, 0x1018, 0, 0x1005_u64];
+    /// let read = |address| words.get((address as usize - 0x8000) / 8).copied();
+    /// let word = |address| read(address).unwrap_or(0);
+    /// let saved = Registers::new(word(saved_sp + 8), saved_sp + 16, word(saved_sp));
+    ///
+    /// let ranges = [stack];
+    /// let mut frames = Frames::new(Tables::new(&table, 0x2000), saved, Stacks::new(&ranges, read)).from_call();
+    /// let first = frames.next().expect("the function that waits");
+    /// assert_eq!((first.pc, first.kind), (0x1018, FrameKind::ReturnAddress));
+    /// assert_eq!(frames.next().map(|frame| frame.pc), Some(0x1005));
+    /// assert_eq!((frames.next(), frames.end()), (None, Some(End::Complete)));
+    /// ```
     #[must_use]
     pub const fn from_call(mut self) -> Self {
         self.callee.exact = false;
