@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use spin::Mutex;
+use spin::{Mutex, MutexGuard};
 
 use crate::board;
 
@@ -40,10 +40,25 @@ impl Write for Console {
     }
 }
 
+/// The console, for as long as one has more to say than a line.
+pub fn lock() -> MutexGuard<'static, Console> {
+    CONSOLE.lock()
+}
+
+/// The next byte from the serial line; waits until there is one.
+pub fn read() -> u8 {
+    loop {
+        match board::read() {
+            Some(byte) => return byte,
+            None => core::hint::spin_loop(),
+        }
+    }
+}
+
 /// What [`println!`] does.
 pub fn print(arguments: fmt::Arguments) {
     // Fails only when a value's own `Display` does; what it wrote is there.
-    let _ = CONSOLE.lock().write_fmt(arguments);
+    let _ = lock().write_fmt(arguments);
 }
 
 /// Writes a line to the serial console.

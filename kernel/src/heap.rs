@@ -2,6 +2,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
+use core::fmt;
 use core::ptr::{self, NonNull};
 
 use linked_list_allocator::Heap;
@@ -28,6 +29,28 @@ static HEAP: Locked = Locked(Mutex::new(Heap::empty()));
 pub fn init() {
     // SAFETY: the region is used by nobody else, and called once, see above.
     unsafe { HEAP.0.lock().init(REGION.0.get().cast(), SIZE) };
+}
+
+/// How much of the heap is used, at this moment.
+pub fn usage() -> Usage {
+    let heap = HEAP.0.lock();
+    Usage {
+        used: heap.used(),
+        size: heap.size(),
+    }
+}
+
+/// How much of the heap is used, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    used: usize,
+    size: usize,
+}
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} bytes are used", self.used, self.size)
+    }
 }
 
 // SAFETY: blocks come from linked_list_allocator, which keeps the contract, one call at a time by the lock.

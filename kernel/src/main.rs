@@ -22,6 +22,7 @@ mod cpus;
 mod heap;
 mod image;
 mod interrupt;
+mod monitor;
 mod page_table;
 mod panic;
 mod report;

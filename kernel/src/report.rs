@@ -74,6 +74,11 @@ pub fn write(console: &mut Console, cause: &Cause<'_>) -> fmt::Result {
         }
     };
 
+    callers(console, cpu, registers)
+}
+
+/// Writes the callers from these registers of a processor outwards.
+pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::Result {
     let sframe = image::sframe();
     let text = [image::text()];
     let ranges = stack::ranges(cpu);
@@ -100,7 +105,7 @@ fn interrupted(out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
 }
 
 /// The names, if there are any that can be trusted.
-fn symbols(console: &mut Console) -> Result<Option<SymbolTable<'static>>, fmt::Error> {
+pub fn symbols(console: &mut Console) -> Result<Option<SymbolTable<'static>>, fmt::Error> {
     let symbols = image::symbols();
     match SymbolTable::parse(symbols.bytes(), symbols.start()) {
         Ok(table) if table.build_id() == image::build_id() => Ok(Some(table)),

@@ -141,6 +141,13 @@ pub fn read_words<const COUNT: usize>(address: u64) -> Option<[u64; COUNT]> {
 #[derive(Clone, Copy, Debug)]
 pub struct Place(pub u64);
 
+impl Place {
+    /// Whether it is in one, or in the guard pages below.
+    pub fn is_in_a_stack(self) -> bool {
+        all().any(|stack| stack.range().holds(self.0, 1))
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let holding = |stack: &Extent| stack.range().holds_stack_pointer(self.0);

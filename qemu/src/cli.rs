@@ -17,6 +17,7 @@ Examples:
   cargo run -- panic heap-panic ok             three boots, one after the other
   cargo run -- --list                          what there is to boot
   cargo run -- --gdb panic                     wait for gdb before the first instruction
+  cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
   cargo run -- --image my-kernel.elf quiet     your own image, with `quiet` as its command line
 
 Exit status:
@@ -50,7 +51,7 @@ pub struct Cli {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub cpus: u32,
 
-    /// Seconds a boot may take [default: 60, or no limit with --gdb]
+    /// Seconds a boot may take [default: 60, or no limit with --gdb or --interactive]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
 
@@ -69,6 +70,11 @@ pub struct Cli {
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
+    /// Connect the machine's serial input with this terminal, and go on when the machine resets itself; scenario `monitor`
+    /// does so by itself
+    #[arg(short, long)]
+    pub interactive: bool,
+
     /// List the scenarios
     #[arg(long, conflicts_with_all = ["image", "scenarios"])]
     pub list: bool,
@@ -79,12 +85,12 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// How long a boot may take. Who debugs takes the time it takes.
+    /// How long a boot may take. Who debugs, or types to an `interactive` machine, takes the time it takes.
     #[must_use]
-    pub fn time_limit(&self) -> Option<Duration> {
-        let seconds = match self.gdb {
-            Some(_) => self.timeout,
-            None => Some(self.timeout.unwrap_or(DEFAULT_TIMEOUT)),
+    pub fn time_limit(&self, interactive: bool) -> Option<Duration> {
+        let seconds = match self.gdb.is_some() || interactive {
+            true => self.timeout,
+            false => Some(self.timeout.unwrap_or(DEFAULT_TIMEOUT)),
         };
         seconds.map(Duration::from_secs)
     }

@@ -32,7 +32,9 @@ impl Judgement {
 pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
     let failed = |words: &str| Judgement::new(Status::Failed, words);
     match (&booted.verdict, expected) {
-        (Verdict::TimedOut | Verdict::Failed(_), _) => image(booted),
+        (Verdict::TimedOut | Verdict::Left | Verdict::Failed(_), _) | (_, Outcome::Interactive) => {
+            image(booted)
+        }
         (Verdict::Success, Outcome::Succeeds) => {
             Judgement::new(Status::Success, "succeeded, as it should")
         }
@@ -61,6 +63,7 @@ pub fn image(booted: &Booted) -> Judgement {
     match &booted.verdict {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
+        Verdict::Left => Judgement::new(Status::Success, "left by Ctrl-]"),
         Verdict::TimedOut => {
             let seconds = booted.took.as_secs();
             Judgement::new(Status::TimedOut, format!("time ran out after {seconds} s"))
@@ -168,6 +171,14 @@ mod tests {
         assert_eq!(status(Verdict::Success), Status::Success);
         assert_eq!(status(Verdict::Panicked), Status::Failed);
         assert_eq!(status(Verdict::TimedOut), Status::TimedOut);
+        assert_eq!(status(Verdict::Left), Status::Success);
+    }
+
+    #[test]
+    fn an_interactive_scenario_ends_as_it_is_told_to() {
+        let status = |verdict| scenario(Outcome::Interactive, &booted(verdict, "")).status;
+        assert_eq!(status(Verdict::Success), Status::Success);
+        assert_eq!(status(Verdict::Panicked), Status::Panicked);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What `cargo run` does, from the arguments to the status.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
@@ -9,7 +9,7 @@ use crate::build::{Kernel, Profile};
 use crate::cli::Cli;
 use crate::judge::{self, Judgement};
 use crate::machine::{Arch, Boot, GdbStub};
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Outcome, Scenario};
 use crate::setup;
 use crate::status::{Failure, Status};
 use crate::words::say;
@@ -48,7 +48,7 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     }
     let emulator = emulator(arch)?;
     let command_line = cli.scenarios.join(" ");
-    let booted = boot(cli, arch, image, &command_line, &emulator)?;
+    let booted = boot(cli, arch, image, &command_line, &emulator, cli.interactive)?;
     Ok(speak(&image.display().to_string(), judge::image(&booted)))
 }
 
@@ -74,7 +74,8 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
             "booting {name} on {arch} ({})",
             profile.name()
         ));
-        let booted = boot(cli, arch, &image, name, &emulator)?;
+        let interactive = cli.interactive || scenario.outcome == Outcome::Interactive;
+        let booted = boot(cli, arch, &image, name, &emulator, interactive)?;
         let status = speak(name, judge::scenario(scenario.outcome, &booted));
         if result == Status::Success {
             result = status;
@@ -113,6 +114,7 @@ fn boot(
     image: &Path,
     command_line: &str,
     emulator: &Path,
+    interactive: bool,
 ) -> Result<crate::machine::Booted> {
     let gdb = cli.gdb.map(GdbStub::at_port).transpose()?;
     if let Some(stub) = &gdb {
@@ -121,13 +123,19 @@ fn boot(
             stub.how_to_connect(image)?
         ));
     }
+    if interactive && std::io::stdin().is_terminal() {
+        say(format_args!(
+            "what you type goes to the machine; Ctrl-] ends it"
+        ));
+    }
     let boot = Boot {
-        arch,
-        image,
-        command_line,
         cpus: cli.cpus,
-        limit: cli.time_limit(),
+        limit: cli.time_limit(interactive),
         gdb,
+        interactive,
+        // Who types `reboot` wants to go on.
+        reboots: interactive,
+        ..Boot::new(arch, image, command_line)
     };
     boot.run(emulator, &mut std::io::stdout().lock())
 }

@@ -69,12 +69,9 @@ fn compare(kernel: Kernel, scenario: &str) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let stub = GdbStub::Socket(folder.path().join("gdb"));
     let boot = Boot {
-        arch: kernel.arch,
-        image: &image,
-        command_line: scenario,
-        cpus: 1,
         limit: Some(Duration::from_secs(120)),
         gdb: Some(stub.clone()),
+        ..Boot::new(kernel.arch, &image, scenario)
     };
     let (booted, callers) = std::thread::scope(|scope| {
         let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));

@@ -161,12 +161,9 @@ fn step(kernel: Kernel, path: &Path, image: &Image) -> Vec<Step> {
     let socket = folder.path().join("gdb");
     let stub = GdbStub::Socket(socket.clone());
     let boot = Boot {
-        arch: kernel.arch,
-        image: path,
-        command_line: "breakpoint",
-        cpus: 1,
         limit: Some(Duration::from_secs(120)),
         gdb: Some(stub.clone()),
+        ..Boot::new(kernel.arch, path, "breakpoint")
     };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gdb/step.py");
     let mut command = Command::new(gdb);

@@ -36,6 +36,11 @@ pub fn write(bytes: &[u8]) {
     }
 }
 
+/// The next byte from the serial line, if there is one.
+pub fn read() -> Option<u8> {
+    uart()?.try_receive_byte().ok()
+}
+
 fn uart() -> Option<Uart16550<PioBackend>> {
     // SAFETY: on a PC nothing else is at these ports. Two users at once, a report and whoever it interrupted, mix
     // up their text and do no other harm.

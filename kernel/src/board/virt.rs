@@ -46,6 +46,11 @@ pub fn write(bytes: &[u8]) {
     }
 }
 
+/// The next byte from the serial line, if there is one. What came in wrong is left out.
+pub fn read() -> Option<u8> {
+    uart()?.read_word().ok()?
+}
+
 fn uart() -> Option<Uart<'static>> {
     let registers = NonNull::new((UART + HIGH) as *mut PL011Registers)?;
     // SAFETY: mapped as device memory, by the boot tables and by those that replace them. Two users at once, a

@@ -8,7 +8,8 @@ use crate::image;
 /// Reads through a null pointer.
 #[inline(never)]
 pub fn null_read() {
-    black_box(bad::read(black_box(0)));
+    // SAFETY: nothing is mapped there.
+    black_box(unsafe { bad::read(black_box(0)) });
 }
 
 /// Calls a null pointer.
@@ -53,5 +54,6 @@ pub fn misaligned() {
 /// Reads from an address that cannot be one.
 #[inline(never)]
 pub fn not_canonical() {
-    black_box(bad::read(black_box(bad::NOT_CANONICAL)));
+    // SAFETY: nothing can be mapped there.
+    black_box(unsafe { bad::read(black_box(bad::NOT_CANONICAL)) });
 }

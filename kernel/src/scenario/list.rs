@@ -20,6 +20,8 @@ pub enum Outcome {
     Panics,
     /// With a report that cannot vouch for every caller, and says why.
     PanicsInDoubt,
+    /// As somebody at the serial line wants it to.
+    Interactive,
 }
 
 /// All scenarios. The first is the default.
@@ -188,5 +190,10 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "huge-frame",
         about: "one frame is bigger than the stack",
         outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "monitor",
+        about: "takes commands from the serial line: `help` lists them",
+        outcome: Outcome::Interactive,
     },
 ];

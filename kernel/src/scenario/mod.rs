@@ -8,11 +8,12 @@ mod instructions;
 mod list;
 mod nested;
 mod ok;
-mod overflow;
+pub mod overflow;
 mod panic;
 mod places;
 
 use crate::console::println;
+use crate::monitor;
 use crate::verdict::Verdict;
 use list::{Outcome, SCENARIOS};
 
@@ -54,6 +55,7 @@ const RUN: [fn(); SCENARIOS.len()] = [
     nested::no_stack_for_handler,
     overflow::recursion,
     overflow::huge_frame,
+    monitor::run,
 ];
 
 /// Runs the scenario with this name.
@@ -70,6 +72,7 @@ pub fn run(name: &str) -> Verdict {
             Outcome::Succeeds => "succeeds",
             Outcome::Panics => "panics",
             Outcome::PanicsInDoubt => "panics in doubt",
+            Outcome::Interactive => "ends as it is told to",
         };
         println!("  {} {end}: {}", scenario.name, scenario.about);
     }

@@ -69,8 +69,6 @@ impl Arch {
                 // A byte `v` written to this port ends QEMU with status `2 v + 1`.
                 "-device",
                 "isa-debug-exit,iobase=0xf4,iosize=0x04",
-                // Without this, a triple fault would boot for ever.
-                "-no-reboot",
             ],
             Self::Aarch64 => &[
                 "-machine",
@@ -80,7 +78,6 @@ impl Arch {
                 // SYS_EXIT ends QEMU with the status it is given.
                 "-semihosting-config",
                 "enable=on,target=native",
-                "-no-reboot",
             ],
         }
     }

@@ -1,13 +1,15 @@
 //! Booting an image, and waiting for its end.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, ChildStdout};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::process::Child;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::serial::Event;
+use super::terminal::Terminal;
 use super::{Arch, GdbStub, Verdict};
 
 /// What to boot, and how.
@@ -25,6 +27,10 @@ pub struct Boot<'a> {
     pub limit: Option<Duration>,
     /// Start stopped and wait for gdb there.
     pub gdb: Option<GdbStub>,
+    /// Connect the machine's serial input with standard input.
+    pub interactive: bool,
+    /// Go on when the machine resets itself; otherwise that ends it.
+    pub reboots: bool,
 }
 
 /// What came of a boot.
@@ -38,40 +44,54 @@ pub struct Booted {
     pub took: Duration,
 }
 
-impl Boot<'_> {
+impl<'a> Boot<'a> {
+    /// A boot of this image with one CPU, and nothing special.
+    #[must_use]
+    pub const fn new(arch: Arch, image: &'a Path, command_line: &'a str) -> Self {
+        Self {
+            arch,
+            image,
+            command_line,
+            cpus: 1,
+            limit: None,
+            gdb: None,
+            interactive: false,
+            reboots: false,
+        }
+    }
+
     /// Boots with the program `emulator`, and copies the serial line to `out` as it comes.
     ///
     /// # Errors
     /// When QEMU cannot be started, or `out` takes no more.
     pub fn run(&self, emulator: &Path, out: &mut dyn Write) -> Result<Booted> {
         let started = Instant::now();
-        let child = self
-            .command(emulator)
+        let (mut command, line) = self.command(emulator)?;
+        let child = command
             .spawn()
             .with_context(|| format!("cannot start {}", emulator.display()))?;
+        // It has QEMU's end of the line, which would otherwise never be closed.
+        drop(command);
         let mut machine = Machine(child);
-        let serial_line = machine.0.stdout.take().context("QEMU has no output")?;
-        let chunks = read_in_background(serial_line);
+        let events = line.events(machine.0.stdout.take().map(Into::into))?;
+        let _terminal = self.interactive.then(Terminal::take);
 
         let mut serial = Vec::new();
-        let timed_out = loop {
-            match next(&chunks, self.limit.map(|limit| started + limit)) {
-                Ok(chunk) => {
+        let verdict = loop {
+            match next(&events, self.limit.map(|limit| started + limit)) {
+                Ok(Event::Written(chunk)) => {
                     serial.extend_from_slice(&chunk);
                     out.write_all(&chunk)
                         .and_then(|()| out.flush())
                         .context("cannot pass on the serial line")?;
                 }
-                Err(RecvTimeoutError::Timeout) => break true,
-                Err(RecvTimeoutError::Disconnected) => break false,
+                Ok(Event::Left) => break Verdict::Left,
+                Err(RecvTimeoutError::Timeout) => break Verdict::TimedOut,
+                Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
+                    let status = machine.0.wait().context("cannot wait for QEMU")?;
+                    break Verdict::of(self.arch, status);
+                }
             }
-        };
-        let verdict = if timed_out {
-            Verdict::TimedOut
-        } else {
-            // The serial line is closed, so QEMU is ending.
-            let status = machine.0.wait().context("cannot wait for QEMU")?;
-            Verdict::of(self.arch, status)
         };
         Ok(Booted {
             verdict,
@@ -92,33 +112,16 @@ impl Drop for Machine {
     }
 }
 
-/// Reads until the end. In a thread, because a pipe cannot be read with a time limit.
-fn read_in_background(mut serial_line: ChildStdout) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        while let Ok(length @ 1..) = serial_line.read(&mut buffer) {
-            if sender.send(buffer[..length].to_vec()).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
-}
-
-/// The next piece, unless the deadline comes first. Late means late: a kernel that writes without end is not excused.
-fn next(
-    chunks: &Receiver<Vec<u8>>,
-    deadline: Option<Instant>,
-) -> Result<Vec<u8>, RecvTimeoutError> {
+/// What happens next, unless the deadline comes first. Late means late: a kernel that writes without end is not excused.
+fn next(events: &Receiver<Event>, deadline: Option<Instant>) -> Result<Event, RecvTimeoutError> {
     match deadline {
-        None => chunks.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
         Some(deadline) => {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(RecvTimeoutError::Timeout);
             }
-            chunks.recv_timeout(left)
+            events.recv_timeout(left)
         }
     }
 }

@@ -2,26 +2,28 @@
 
 use std::process::{Command, Stdio};
 
+use anyhow::Result;
+
 use super::Boot;
+use super::serial::Line;
 
 impl Boot<'_> {
-    /// The command that boots, with the serial line on its standard output.
-    pub(super) fn command(&self, emulator: &std::path::Path) -> Command {
+    /// The command that boots, and its serial line.
+    pub(super) fn command(&self, emulator: &std::path::Path) -> Result<(Command, Line)> {
         let mut command = Command::new(emulator);
         command
             // No devices but those named here, and nobody's configuration file.
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(self.arch.machine())
             .args(["-m", "256M", "-smp", &self.cpus.to_string()])
-            // A file rather than `-serial stdio`: QEMU writes to it at once and waits until the bytes are out. What it
-            // writes to `stdio` can be lost when the kernel ends the machine right after its last byte.
-            .args(["-chardev", "file,id=serial,path=/dev/stdout"])
-            .args(["-serial", "chardev:serial"])
             .arg("-kernel")
             .arg(self.image)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
             .stderr(Stdio::inherit());
+        if !self.reboots {
+            // A machine that resets itself ends. Without this, a triple fault would boot for ever.
+            command.arg("-no-reboot");
+        }
+        let line = Line::connect(&mut command, self.interactive)?;
         if !self.command_line.is_empty() {
             command.args(["-append", self.command_line]);
         }
@@ -29,7 +31,7 @@ impl Boot<'_> {
             command.args(stub.arguments());
         }
         end_with_parent(&mut command);
-        command
+        Ok((command, line))
     }
 }
 

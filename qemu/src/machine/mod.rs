@@ -4,6 +4,8 @@ mod arch;
 mod boot;
 mod command;
 mod gdb;
+mod serial;
+mod terminal;
 mod verdict;
 
 pub use arch::Arch;

@@ -8,5 +8,18 @@ pub mod corrupt;
 pub mod expected;
 pub mod report;
 pub mod runner;
+pub mod session;
 pub mod tiny;
 pub mod trace;
+
+use object::{Object, ObjectSymbol};
+
+/// The address of the symbol whose name, mangled or not, ends so.
+#[track_caller]
+pub fn symbol(file: &object::File<'_>, end: &str) -> u64 {
+    let mut symbols = file.symbols();
+    let symbol = symbols.find(|symbol| symbol.name().is_ok_and(|name| name.ends_with(end)));
+    symbol
+        .unwrap_or_else(|| panic!("no symbol {end}"))
+        .address()
+}

@@ -82,6 +82,12 @@ boot_level1:
 kernel_entry:
     .cfi_startproc
     .cfi_undefined x30
+    // After a reset variables are what they were before: QEMU loads only what is in the image file again.
+    ldr x1, =__bss_start
+    ldr x2, =__bss_end
+1:  stp xzr, xzr, [x1], #16
+    cmp x1, x2
+    b.lo 1b
     // Exceptions run on SP_EL1, everything else on SP_EL0: so they have a stack also when this one is full.
     msr spsel, #1
     ldr x1, ={trap_stack} + {trap_stack_end}

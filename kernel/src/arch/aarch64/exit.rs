@@ -43,6 +43,16 @@ pub fn leave(verdict: Verdict) -> ! {
     cpu::halt()
 }
 
+/// Resets the machine, by PSCI. Where there is none, stops the processor.
+pub fn reset() -> ! {
+    let _ = match CONDUIT.get() {
+        Some(Conduit::Hypervisor) => psci::system_reset::<Hvc>(),
+        Some(Conduit::SecureMonitor) => psci::system_reset::<Smc>(),
+        None => Ok(()),
+    };
+    cpu::halt()
+}
+
 /// SYS_EXIT ("Semihosting for AArch32 and AArch64", section 6.8).
 fn semihosting_exit(status: u8) {
     const SYS_EXIT: u64 = 0x18;

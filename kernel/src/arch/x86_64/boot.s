@@ -101,6 +101,15 @@ boot_gdt_pointer:
 kernel_entry:
     .cfi_startproc
     .cfi_undefined rip
+    # After a reset variables are what they were before: QEMU loads only what is in the image file again.
+    mov rdx, rdi
+    lea rdi, [rip + __bss_start]
+    lea rcx, [rip + __bss_end]
+    sub rcx, rdi
+    shr rcx, 3
+    xor eax, eax
+    rep stosq
+    mov rdi, rdx
     # The first of several.
     lea rsp, [rip + {stack} + {stack_end}]
     xor ebp, ebp

@@ -1,0 +1,192 @@
+//! What can be typed.
+
+use core::fmt::{self, Write};
+
+use super::look_up;
+use crate::arch::{bad, cpu, exit, registers};
+use crate::console::{self, println};
+use crate::scenario::overflow;
+use crate::verdict::Verdict;
+use crate::{cpus, heap, report};
+
+/// A command.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// The first word of the line.
+    pub name: &'static str,
+    /// What may follow, for people.
+    arguments: &'static str,
+    /// What it does, for people.
+    about: &'static str,
+    /// Does it, with what follows the name.
+    run: fn(&str) -> Result<(), Unusable<'_>>,
+}
+
+/// Arguments that a command can do nothing with; as text, why.
+#[derive(Clone, Copy, Debug)]
+pub enum Unusable<'a> {
+    /// An address was expected.
+    Address(&'a str),
+    /// This word is not known to the command.
+    Word(&'a str),
+}
+
+impl fmt::Display for Unusable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address("") => f.write_str("an address is missing, as hexadecimal digits"),
+            Self::Address(text) => write!(f, "`{text}` is no address: up to 16 hexadecimal digits"),
+            Self::Word(word) => write!(f, "`{word}` means nothing here"),
+        }
+    }
+}
+
+/// All commands, in the order that `help` lists them.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "help",
+        arguments: "",
+        about: "lists the commands",
+        run: help,
+    },
+    Command {
+        name: "bt",
+        arguments: "",
+        about: "who called this monitor",
+        run: backtrace,
+    },
+    Command {
+        name: "lookup",
+        arguments: "ADDRESS",
+        about: "what lies there: function, file and line, or stack",
+        run: |text| {
+            let address = address(text)?;
+            // The console never fails.
+            let _ = look_up::write(&mut console::lock(), address);
+            Ok(())
+        },
+    },
+    Command {
+        name: "heap",
+        arguments: "",
+        about: "how much of the heap is used",
+        run: |_| {
+            println!("{}", heap::usage());
+            Ok(())
+        },
+    },
+    Command {
+        name: "panic",
+        arguments: "[WORDS]",
+        about: "panics, with these words",
+        run: |words| match words {
+            "" => panic!("asked for"),
+            words => panic!("{words}"),
+        },
+    },
+    Command {
+        name: "fault",
+        arguments: "ADDRESS",
+        about: "reads the word there, whatever comes of it",
+        run: fault,
+    },
+    Command {
+        name: "overflow",
+        arguments: "",
+        about: "fills the stack by a recursion",
+        run: |_| {
+            overflow::recursion();
+            Ok(())
+        },
+    },
+    Command {
+        name: "hang",
+        arguments: "",
+        about: "does nothing for ever, with interrupts off",
+        run: |_| cpu::halt(),
+    },
+    Command {
+        name: "reboot",
+        arguments: "",
+        about: "resets the machine",
+        run: |_| exit::reset(),
+    },
+    Command {
+        name: "exit",
+        arguments: "",
+        about: "ends the machine with success; so does Ctrl-D on an empty line",
+        run: |_| exit::leave(Verdict::Success),
+    },
+];
+
+/// Does what a line says.
+pub fn run(line: &str) {
+    let line = line.trim();
+    let (name, arguments) = line.split_once(' ').unwrap_or((line, ""));
+    if name.is_empty() {
+        return;
+    }
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        println!("there is no command `{name}`; there are:{}", Names);
+        return;
+    };
+    if let Err(why) = (command.run)(arguments.trim_start()) {
+        println!("{name}: {why}");
+    }
+}
+
+/// The commands' names, each after a space.
+struct Names;
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        COMMANDS
+            .iter()
+            .try_for_each(|command| write!(f, " {}", command.name))
+    }
+}
+
+/// An address, in hexadecimal digits, as a report has them or without the `0x`.
+fn address(text: &str) -> Result<u64, Unusable<'_>> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let is_sign = digits.starts_with('+');
+    let parsed = u64::from_str_radix(digits, 16).ok();
+    parsed.filter(|_| !is_sign).ok_or(Unusable::Address(text))
+}
+
+fn help(_: &str) -> Result<(), Unusable<'_>> {
+    let mut console = console::lock();
+    for command in COMMANDS {
+        let (name, arguments) = (command.name, command.arguments);
+        let used = name.len() + 1 + arguments.len();
+        // The console never fails.
+        let _ = writeln!(
+            console,
+            "  {name} {arguments}{:1$}{2}",
+            "",
+            18_usize.saturating_sub(used),
+            command.about
+        );
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn backtrace(arguments: &str) -> Result<(), Unusable<'_>> {
+    if !arguments.is_empty() {
+        return Err(Unusable::Word(arguments));
+    }
+    let registers = registers::capture();
+    // The console never fails.
+    let _ = report::callers(&mut console::lock(), cpus::this(), registers);
+    Ok(())
+}
+
+#[inline(never)]
+fn fault(text: &str) -> Result<(), Unusable<'_>> {
+    let address = address(text)?;
+    // SAFETY: whoever types this wants the access, and knows whether a device is there that minds.
+    let word = unsafe { bad::read(address) };
+    println!("no fault: the word at {address:#018x} is {word:#018x}");
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! From the bytes that a terminal sends to the keys that were pressed (ECMA-48, and what xterm makes of it).
+
+/// A key, or what it stands for in every shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A printable character of ASCII.
+    Character(u8),
+    /// Return.
+    Enter,
+    /// The character before the cursor goes: Backspace, Ctrl-H.
+    Backspace,
+    /// The character at the cursor goes.
+    Delete,
+    /// Ctrl-D: as [`Self::Delete`], and the end of all input on an empty line.
+    DeleteOrEnd,
+    /// Left, Ctrl-B.
+    Left,
+    /// Right, Ctrl-F.
+    Right,
+    /// Ctrl-Left, Alt-B.
+    WordLeft,
+    /// Ctrl-Right, Alt-F.
+    WordRight,
+    /// Home, Ctrl-A.
+    Home,
+    /// End, Ctrl-E.
+    End,
+    /// Up, Ctrl-P.
+    Up,
+    /// Down, Ctrl-N.
+    Down,
+    /// What is before the cursor goes: Ctrl-U.
+    KillBefore,
+    /// What is from the cursor on goes: Ctrl-K.
+    KillAfter,
+    /// The word before the cursor goes: Ctrl-W, Alt-Backspace.
+    KillWord,
+    /// The line is given up: Ctrl-C.
+    Cancel,
+    /// The screen is cleared: Ctrl-L.
+    Clear,
+    /// Tab.
+    Complete,
+}
+
+/// What has come of a key so far.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Start,
+    /// A carriage return: a line feed after it is part of it.
+    Return,
+    Escape,
+    /// `ESC O`, and the key's letter is next.
+    Single,
+    /// `ESC [`, with the first and the last number so far.
+    Control {
+        first: u8,
+        last: u8,
+    },
+}
+
+/// Puts keys together.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys(State);
+
+impl Keys {
+    /// Nothing pressed yet.
+    pub const fn new() -> Self {
+        Self(State::Start)
+    }
+
+    /// The key that ends with this byte, if one does. What is no key here is left out, all of it.
+    pub fn take(&mut self, byte: u8) -> Option<Key> {
+        let state = core::mem::replace(&mut self.0, State::Start);
+        match (state, byte) {
+            (State::Start | State::Return, _) => return self.plain(byte, state),
+            (State::Escape, b'[') => self.0 = State::Control { first: 0, last: 0 },
+            (State::Escape, b'O') => self.0 = State::Single,
+            (State::Escape, b'b') => return Some(Key::WordLeft),
+            (State::Escape, b'f') => return Some(Key::WordRight),
+            (State::Escape, 0x08 | 0x7f) => return Some(Key::KillWord),
+            (State::Escape, 0x1b) => self.0 = State::Escape,
+            (State::Escape, _) => {}
+            (State::Single, letter) => return named(letter, 0, 0),
+            (State::Control { first, last }, b'0'..=b'9') => {
+                let digit = byte - b'0';
+                let last = last.saturating_mul(10).saturating_add(digit);
+                self.0 = State::Control { first, last };
+            }
+            (State::Control { first, last }, b';') => {
+                let first = if first == 0 { last } else { first };
+                self.0 = State::Control { first, last: 0 };
+            }
+            // Other parameters and intermediate bytes.
+            (control, 0x20..=0x3f) => self.0 = control,
+            (State::Control { first, last }, letter) => return named(letter, first, last),
+        }
+        None
+    }
+
+    fn plain(&mut self, byte: u8, before: State) -> Option<Key> {
+        Some(match byte {
+            b'\r' => {
+                self.0 = State::Return;
+                Key::Enter
+            }
+            b'\n' if matches!(before, State::Return) => return None,
+            b'\n' => Key::Enter,
+            0x1b => {
+                self.0 = State::Escape;
+                return None;
+            }
+            b'\t' => Key::Complete,
+            0x08 | 0x7f => Key::Backspace,
+            b' '..=b'~' => Key::Character(byte),
+            _ => return control(byte),
+        })
+    }
+}
+
+/// A letter with the Ctrl key held: the letter's number in the alphabet.
+fn control(byte: u8) -> Option<Key> {
+    Some(match byte.checked_add(b'@')? {
+        b'A' => Key::Home,
+        b'B' => Key::Left,
+        b'C' => Key::Cancel,
+        b'D' => Key::DeleteOrEnd,
+        b'E' => Key::End,
+        b'F' => Key::Right,
+        b'K' => Key::KillAfter,
+        b'L' => Key::Clear,
+        b'N' => Key::Down,
+        b'P' => Key::Up,
+        b'U' => Key::KillBefore,
+        b'W' => Key::KillWord,
+        _ => return None,
+    })
+}
+
+/// A key that sends a letter after numbers: `~` with the number of the key, or the key's letter; 5 is the Ctrl key, 3 Alt.
+fn named(letter: u8, first: u8, last: u8) -> Option<Key> {
+    let number = if first == 0 { last } else { first };
+    let by_word = first != 0 && matches!(last, 3 | 5);
+    Some(match letter {
+        b'A' => Key::Up,
+        b'B' => Key::Down,
+        b'C' if by_word => Key::WordRight,
+        b'C' => Key::Right,
+        b'D' if by_word => Key::WordLeft,
+        b'D' => Key::Left,
+        b'F' => Key::End,
+        b'H' => Key::Home,
+        b'~' => match number {
+            1 | 7 => Key::Home,
+            3 => Key::Delete,
+            4 | 8 => Key::End,
+            _ => return None,
+        },
+        _ => return None,
+    })
+}

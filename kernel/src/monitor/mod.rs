@@ -1,0 +1,36 @@
+//! The monitor: commands typed on the serial line, for whoever wants to look at a kernel that runs, or to see it die.
+
+mod commands;
+mod history;
+mod keys;
+mod line;
+mod look_up;
+
+use crate::console;
+use keys::Keys;
+use line::{Editor, Input};
+
+/// What stands before every command.
+const PROMPT: &str = "> ";
+
+/// Reads and runs commands until there are no more.
+pub fn run() {
+    console::print(format_args!("monitor: `help` says what there is\n{PROMPT}"));
+    let mut keys = Keys::new();
+    let mut editor = Editor::new();
+    loop {
+        let Some(key) = keys.take(console::read()) else {
+            continue;
+        };
+        // Fails never, see the console.
+        let input = editor.press(key, &mut *console::lock());
+        match input.unwrap_or(Input::Editing) {
+            Input::Editing => continue,
+            Input::Line => commands::run(editor.text()),
+            Input::Dropped => {}
+            Input::End => return,
+        }
+        editor.finish();
+        console::print(format_args!("{PROMPT}"));
+    }
+}

@@ -1,0 +1,240 @@
+//! The monitor, as somebody at the serial line uses it.
+
+mod support;
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use support::built::{every_kernel, image};
+use support::report::Report;
+use support::session::Session;
+use support::trace;
+
+/// A monitor that waits for its first command.
+fn monitor(kernel: Kernel) -> Session {
+    let mut session = Session::start(&image(kernel), "monitor");
+    session.wait_for("\n> ");
+    session
+}
+
+/// Keys, what a terminal then shows, and the column of its cursor. All of them make the command `heap`, and Tab after it
+/// makes a space.
+const EDITS: &[(&str, &str, u16)] = &[
+    ("heap", "> heap ", 7),
+    // Left, and Backspace of either kind.
+    ("hexp\x1b[D\x7fa", "> heap", 5),
+    ("hexp\x02\x08a\x06", "> heap ", 7),
+    // Home and End, as they come from different terminals, and as Ctrl-A and Ctrl-E.
+    ("ea\x1b[Hh\x1b[Fp", "> heap ", 7),
+    ("ea\x1bOHh\x1bOFp", "> heap ", 7),
+    ("ea\x1b[1~h\x1b[4~p", "> heap ", 7),
+    ("ea\x01h\x05p", "> heap ", 7),
+    // To the start, to the end, a word back and forth.
+    ("rubbish\x15heap", "> heap ", 7),
+    (
+        "heaprubbish\x1b[1;5D\x1b[C\x1b[C\x1b[C\x1b[C\x0b",
+        "> heap ",
+        7,
+    ),
+    ("heap and  rubbish\x17\x17", "> heap ", 7),
+    (
+        "eap  words\x1bb\x1bb\x1b[1;5D\x1b[1;5Dh\x1bf\x0b",
+        "> heap ",
+        7,
+    ),
+    // The character at the cursor, by Delete and by Ctrl-D.
+    ("hxxeap\x01\x1b[C\x1b[3~\x04", "> heap", 3),
+    // Keys that mean nothing here, and bytes that no key sends.
+    ("he\x1b[17~\x1b[1;2P\x1bOQ\u{e4}\x00ap", "> heap ", 7),
+    // The only command that begins so.
+    ("hea\t", "> heap ", 7),
+    // The line before, and back to the one that was being typed.
+    ("rubb\x1b[A", "> heap ", 7),
+    ("he\x1b[A\x1b[B\x10\x0eap", "> heap ", 7),
+    // A new screen.
+    ("he\x0cap", "> heap ", 7),
+];
+
+#[test]
+fn a_line_is_edited_as_elsewhere() {
+    for kernel in every_kernel() {
+        let mut session = monitor(kernel);
+        let used = session.command("heap");
+        assert!(used.ends_with(" of 1048576 bytes are used"), "{used}");
+        for (keys, line, cursor) in EDITS {
+            // Tab has nothing to say but a bell, at the latest the second time: after all the keys before it.
+            session.press(&format!("{keys}\t\t"));
+            session.wait_for("\x07");
+            let shown = session.shown();
+            assert_eq!(shown, ((*line).to_owned(), *cursor), "{kernel:?}: {keys:?}");
+            session.press("\r");
+            session.wait_for(&format!("{used}\n> "));
+        }
+        given_up(&mut session);
+        too_long(&mut session);
+        // The end of the input ends the machine.
+        session.hang_up();
+        session.end().expect(0);
+    }
+}
+
+/// Ctrl-C gives a line up, and the next one is empty.
+#[track_caller]
+fn given_up(session: &mut Session) {
+    session.press("panic\x03");
+    session.wait_for("panic^C\n> ");
+    assert_eq!(session.command("bogus"), unknown("bogus"));
+}
+
+/// No line is longer than what there is room for; the rest is refused.
+#[track_caller]
+fn too_long(session: &mut Session) {
+    session.press(&"x".repeat(1000));
+    session.press("\r");
+    session.wait_for(&unknown(&"x".repeat(120)));
+    session.wait_for("\n> ");
+}
+
+/// One line, which says what there is.
+fn unknown(name: &str) -> String {
+    format!(
+        "there is no command `{name}`; there are: help bt lookup heap panic fault overflow hang reboot exit"
+    )
+}
+
+#[test]
+fn commands_answer_until_a_panic_ends_it() {
+    for kernel in every_kernel() {
+        let mut session = monitor(kernel);
+        let help = session.command("help");
+        for (command, about) in [("lookup ADDRESS", "what lies there"), ("bt", "who called")] {
+            let line = help
+                .lines()
+                .find(|line| line.trim_start().starts_with(command));
+            assert!(line.is_some_and(|line| line.contains(about)), "{help}");
+        }
+        backtrace(kernel, &mut session);
+        look_up(kernel, &mut session);
+        assert_eq!(
+            session.command("lookup"),
+            "lookup: an address is missing, as hexadecimal digits"
+        );
+        assert_eq!(
+            session.command("fault nowhere"),
+            "fault: `nowhere` is no address: up to 16 hexadecimal digits"
+        );
+        assert_eq!(session.command("bt x"), "bt: `x` means nothing here");
+
+        // The machine begins anew, and so does the monitor.
+        session.press("reboot\r");
+        session.wait_for("scenario monitor");
+        session.wait_for("\n> ");
+        session.press("panic at the  monitor\r");
+        let ran = session.end().expect(101).expect_words("panicked");
+        let report = Report::find(&ran.serial);
+        assert!(
+            report.panicked.ends_with(": at the  monitor"),
+            "{}",
+            report.panicked
+        );
+        assert!(
+            report.end.starts_with("end of backtrace: complete, "),
+            "{}",
+            report.text
+        );
+    }
+}
+
+/// The callers of the command, down to the kernel's entry.
+#[track_caller]
+fn backtrace(kernel: Kernel, session: &mut Session) {
+    let answer = session.command("bt");
+    let report = Report::find(format!("panicked at \n{answer}").as_bytes());
+    let callers = "p kernel::monitor::commands::backtrace
+                   r~ kernel::monitor::commands::run
+                   r~ kernel::monitor::run";
+    trace::expect(kernel, &report, callers, "complete, ");
+}
+
+/// What `bt` names has the same name when it is looked up, and other memory is told apart.
+#[track_caller]
+fn look_up(kernel: Kernel, session: &mut Session) {
+    let answer = session.command("bt");
+    let report = Report::find(format!("panicked at \n{answer}").as_bytes());
+    let frame = &report.frames[0];
+    let address = frame.address;
+    let name = frame.name.as_deref().expect("a name");
+    let said = session.command(&format!("lookup {address:#x}"));
+    let begin = format!("{address:#018x}: {name}+0x");
+    assert!(said.starts_with(&begin), "{kernel:?}: {said}");
+    assert!(
+        said.contains(" at kernel/src/monitor/commands.rs:"),
+        "{kernel:?}: {said}"
+    );
+    let data = std::fs::read(image(kernel)).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    let expected = [
+        ("5stack4BOOT", 0x8000, "stack boot"),
+        ("5stack4BOOT", 0x7fff, "stack boot overflowed"),
+        ("__sframe_start", 0, "constants"),
+        ("__data_start", 0, "variables"),
+    ];
+    for (symbol, offset, kind) in expected {
+        let address = support::symbol(&file, symbol) + offset;
+        let said = session.command(&format!("lookup {address:x}"));
+        assert_eq!(said, format!("{address:#018x}: {kind}"), "{kernel:?}");
+    }
+    assert_eq!(
+        session.command("lookup 10"),
+        "0x0000000000000010: no memory of the kernel's image"
+    );
+}
+
+#[test]
+fn a_fault_is_reported_with_the_command_that_caused_it() {
+    for kernel in every_kernel() {
+        let mut session = monitor(kernel);
+        let symbols = std::fs::read(image(kernel)).expect("the image can be read");
+        let file = object::File::parse(&*symbols).expect("the image is ELF");
+        let readable = support::symbol(&file, "__sframe_start");
+        // The magic number and version of SFrame.
+        let answer = session.command(&format!("fault {readable:x}"));
+        assert!(answer.starts_with("no fault: the word at "), "{answer}");
+        assert!(answer.ends_with("03dee2"), "{answer}");
+
+        session.press("fault 0x10\r");
+        let ran = session.end().expect(101);
+        let report = Report::find(&ran.serial);
+        assert!(
+            report.panicked.contains(": read of 0x0000000000000010, "),
+            "{}",
+            report.panicked
+        );
+        let callers = "p kernel::monitor::commands::fault
+                       r~ kernel::monitor::commands::run
+                       r~ kernel::monitor::run";
+        trace::expect(kernel, &report, callers, "complete, ");
+    }
+}
+
+#[test]
+fn an_overflow_is_reported() {
+    for arch in Arch::ALL {
+        let kernel = Kernel {
+            arch,
+            profile: Profile::Debug,
+        };
+        let mut session = monitor(kernel);
+        session.press("overflow\r");
+        let report = Report::find(&session.end().expect(101).serial);
+        assert!(
+            report.panicked.contains("guard page of stack boot"),
+            "{}",
+            report.panicked
+        );
+        assert!(
+            report.end.starts_with("end of backtrace: complete, "),
+            "{}",
+            report.text
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! Somebody who types on the serial line, and reads what comes.
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use super::runner::Ran;
+
+/// How long a kernel may think before it is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An interactive run of an image. What it shows is that of a terminal.
+#[derive(Debug)]
+pub struct Session {
+    runner: Child,
+    input: Option<ChildStdin>,
+    output: Receiver<Vec<u8>>,
+    serial: Vec<u8>,
+    /// Bytes of `serial` that were waited for already.
+    seen: usize,
+}
+
+impl Session {
+    /// Boots the image with this command line.
+    pub fn start(image: &Path, command_line: &str) -> Self {
+        let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+            .args(["--interactive", "--timeout", "120", "--image"])
+            .arg(image)
+            .arg(command_line)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the runner starts");
+        let mut stdout = runner.stdout.take().expect("a pipe");
+        let (sender, output) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = stdout.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            input: runner.stdin.take(),
+            runner,
+            output,
+            serial: Vec::new(),
+            seen: 0,
+        }
+    }
+
+    /// Types this.
+    #[track_caller]
+    pub fn press(&mut self, keys: &str) {
+        let input = self.input.as_mut().expect("there is more to type");
+        input.write_all(keys.as_bytes()).expect("the machine runs");
+        input.flush().expect("the machine runs");
+    }
+
+    /// Waits until the machine has written this, after what was waited for before; gives all that came until then.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) -> String {
+        loop {
+            let new = String::from_utf8_lossy(&self.serial[self.seen..]).into_owned();
+            if let Some(at) = new.find(text) {
+                let end = at + text.len();
+                self.seen += end;
+                return new[..end].to_owned();
+            }
+            match self.output.recv_timeout(PATIENCE) {
+                Ok(chunk) => self.serial.extend_from_slice(&chunk),
+                Err(_) => panic!("no {text:?} in:\n{}", String::from_utf8_lossy(&self.serial)),
+            }
+        }
+    }
+
+    /// Types a command, and gives what is between its line and the next prompt.
+    #[track_caller]
+    pub fn command(&mut self, line: &str) -> String {
+        self.press(&format!("{line}\r"));
+        self.wait_for(&format!("{line}\n"));
+        let answer = self.wait_for("\n> ");
+        answer.strip_suffix("\n> ").expect("it ends so").to_owned()
+    }
+
+    /// The last line that a terminal of 80 columns shows, and the column of its cursor.
+    pub fn shown(&self) -> (String, u16) {
+        let size = |cells| NonZeroU16::new(cells).expect("not zero");
+        let mut terminal = vt100::Parser::new(size(200), size(80), 0);
+        // The host's terminal driver begins a line for a line feed.
+        let text = String::from_utf8_lossy(&self.serial).replace('\n', "\r\n");
+        terminal.process(text.as_bytes());
+        let screen = terminal.screen();
+        let (row, column) = screen.cursor_position();
+        let line = screen.contents_between(row, 0, row, 80);
+        (line, column)
+    }
+
+    /// Waits for the end.
+    pub fn end(mut self) -> Ran {
+        while let Ok(chunk) = self.output.recv_timeout(PATIENCE) {
+            self.serial.extend_from_slice(&chunk);
+        }
+        drop(self.input.take());
+        let output = self.runner.wait_with_output().expect("the runner ends");
+        Ran {
+            status: output.status.code().expect("the runner is not killed"),
+            serial: self.serial,
+            words: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Types no more.
+    pub fn hang_up(&mut self) {
+        self.input = None;
+    }
+}
