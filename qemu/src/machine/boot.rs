@@ -85,7 +85,11 @@ impl<'a> Boot<'a> {
                         .and_then(|()| out.flush())
                         .context("cannot pass on the serial line")?;
                 }
-                Ok(Event::Left) => break Verdict::Left,
+                Ok(Event::Left) => {
+                    // Whatever follows begins a line of the terminal's.
+                    out.write_all(b"\n").context("cannot end the serial line")?;
+                    break Verdict::Left;
+                }
                 Err(RecvTimeoutError::Timeout) => break Verdict::TimedOut,
                 Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
                     let status = machine.0.wait().context("cannot wait for QEMU")?;
