@@ -1,53 +1,13 @@
 //! The walk.
 
-use bitflags::bitflags;
 use core::iter::FusedIterator;
 
 use crate::memory::{Memory, Range};
 use crate::registers::Registers;
 use crate::sframe::{LookupError, Row, Tables};
 use crate::walk::frame::lookup_pc;
-use crate::walk::step::{Callee, read};
-use crate::walk::{End, Frame, FrameKind, How, SavedRegister};
-
-bitflags! {
-    /// Ways to go on where no row leads further. Each frame found so is marked in its [`How`], and the end of the
-    /// walk does not say complete.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Fallbacks: u8 {
-        /// The link register or, on x86-64, the word on top of the stack: for the innermost or an interrupted frame
-        /// whose code has no rows, or is no code (a call through a bad pointer).
-        const LINK_REGISTER = 1;
-        /// The frame record at the frame pointer.
-        const FRAME_POINTER = 2;
-        /// Last: every word of the stack that could be a return address.
-        const SCAN = 4;
-    }
-}
-
-#[cfg(feature = "defmt")]
-impl defmt::Format for Fallbacks {
-    fn format(&self, f: defmt::Formatter<'_>) {
-        defmt::write!(f, "Fallbacks({=u8:#b})", self.bits());
-    }
-}
-
-/// Most candidates that a scan lists, and most words it looks at.
-const SCAN_FRAMES: u32 = 32;
-const SCAN_WORDS: u32 = 4096;
-
-/// Where the first frame that was not found by table came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub struct Doubt {
-    /// The frame's number, from 0.
-    pub frame: u32,
-    /// How it was found.
-    pub how: How,
-    /// Why not by table.
-    pub reason: End,
-}
+use crate::walk::step::Callee;
+use crate::walk::{Doubt, End, Fallbacks, Frame, FrameKind, How, SavedRegister};
 
 /// The frames from some registers outwards: an iterator. After its last frame, [`Self::end`] says why it was the last.
 ///
@@ -55,30 +15,30 @@ pub struct Doubt {
 /// leads further the [`Fallbacks`] start from an intact state.
 #[derive(Clone, Debug)]
 pub struct Frames<'a, R, M> {
-    tables: Tables<'a>,
+    pub(super) tables: Tables<'a>,
     text: &'a [Range],
     trap_registers: &'a [SavedRegister],
-    memory: M,
+    pub(super) memory: M,
     /// The stack pointer lies where the walk may be; it need not, in the first frame and in those that were interrupted.
     on_stack: bool,
     /// The last stack pointer that did.
     reached: u64,
-    fallbacks: Fallbacks,
-    limit: u32,
-    callee: Callee<R>,
+    pub(super) fallbacks: Fallbacks,
+    pub(super) limit: u32,
+    pub(super) callee: Callee<R>,
     how: How,
     /// The row of the frame that was yielded last; its function is a trap frame.
     row: Row,
     trap: Result<bool, End>,
     /// The current frame was interrupted, and this is where the trap code's frame lies.
     trap_frame: Option<u64>,
-    count: u32,
-    doubt: Option<Doubt>,
-    state: State,
+    pub(super) count: u32,
+    pub(super) doubt: Option<Doubt>,
+    pub(super) state: State,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+pub(super) enum State {
     /// The next frame is `callee`.
     Found,
     /// The next frame is the caller of `callee`.
@@ -230,7 +190,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     }
 
     /// Goes up to a stack pointer, if the walk may.
-    fn advance(&mut self, to: u64) -> bool {
+    pub(super) fn advance(&mut self, to: u64) -> bool {
         let may = self.memory.advance(self.reached, to);
         if may {
             self.reached = to;
@@ -240,7 +200,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     }
 
     /// Makes a frame the current one.
-    fn find(&mut self, registers: R, exact: bool, how: How) {
+    pub(super) fn find(&mut self, registers: R, exact: bool, how: How) {
         self.callee = Callee {
             registers,
             exact,
@@ -303,11 +263,11 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     }
 
     /// Whether `address` can be a return address: the call before it lies in code.
-    fn is_return_address(&self, address: u64) -> bool {
+    pub(super) fn is_return_address(&self, address: u64) -> bool {
         self.is_code(lookup_pc(address, FrameKind::ReturnAddress))
     }
 
-    fn stop(&mut self, end: End) -> Option<Frame> {
+    pub(super) fn stop(&mut self, end: End) -> Option<Frame> {
         self.state = State::Ended(end);
         None
     }
@@ -379,130 +339,6 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         self.on_stack = self.advance(registers.sp());
         self.find(registers, true, How::TrapFrame);
         self.trap_frame = trap_frame;
-    }
-
-    /// The caller by the link register, or by the word that a call has pushed. Only where that is likely to be the return
-    /// address still: a call through a bad pointer, or an innermost function that no table describes.
-    fn step_by_link(&mut self, reason: End) -> Option<How> {
-        let registers = self.callee.registers;
-        let undescribed = match reason {
-            End::BadPc(_) => false,
-            End::NoRow(_, LookupError::NoFunction) => true,
-            _ => return None,
-        };
-        if !self.fallbacks.contains(Fallbacks::LINK_REGISTER) || !self.callee.exact {
-            return None;
-        }
-        let sp = registers.sp();
-        let (return_address, caller_sp) = match registers.link() {
-            Some(link) => (link, sp),
-            None if R::RECORD_IS_TOP_OF_FRAME => (self.memory.read_u64(sp)?, sp.checked_add(8)?),
-            None => return None,
-        };
-        let pc = registers.strip(return_address);
-        // An undescribed function that is no leaf has overwritten it, with an address of its own.
-        let described = || {
-            let call = lookup_pc(pc, FrameKind::ReturnAddress);
-            self.tables.covers(call)
-        };
-        if !self.is_return_address(pc)
-            || (undescribed && !described())
-            || (caller_sp != sp && !self.advance(caller_sp))
-        {
-            return None;
-        }
-        let caller = registers.caller(pc, caller_sp, registers.fp());
-        self.find(caller, false, How::LinkRegister);
-        Some(How::LinkRegister)
-    }
-
-    /// The caller by the frame record at the frame pointer: saved frame pointer, return address.
-    fn step_by_record(&mut self) -> Option<How> {
-        let registers = self.callee.registers;
-        let fp = registers.fp();
-        let aligned = fp.checked_rem(R::CFA_ALIGNMENT) == Some(0);
-        if !self.fallbacks.contains(Fallbacks::FRAME_POINTER) || !aligned {
-            return None;
-        }
-        let caller_fp = self.memory.read_u64(fp)?;
-        let caller_sp = fp.checked_add(16)?;
-        let pc = registers.strip(self.memory.read_u64(fp.checked_add(8)?)?);
-        if !self.is_return_address(pc) || !self.advance(caller_sp) {
-            return None;
-        }
-        let caller = registers.caller(pc, caller_sp, caller_fp);
-        self.find(caller, false, How::FramePointer);
-        self.callee.sp_known = R::RECORD_IS_TOP_OF_FRAME;
-        Some(How::FramePointer)
-    }
-
-    /// Finds the caller without a row, for `reason`; or makes the next frames come from a scan; or ends the walk.
-    #[inline(never)]
-    fn fall_back(&mut self, reason: End) {
-        match self.step_by_link(reason).or_else(|| self.step_by_record()) {
-            Some(how) => {
-                self.note(how, reason);
-                self.state = State::Found;
-            }
-            None if self.fallbacks.contains(Fallbacks::SCAN) => {
-                self.state = State::Scanning {
-                    at: self.callee.registers.sp(),
-                    frames: SCAN_FRAMES,
-                    words: SCAN_WORDS,
-                    reason,
-                };
-            }
-            None => self.state = State::Ended(reason),
-        }
-    }
-
-    /// The next word of the stack that could be a return address. The walk's registers stay where the rows ended:
-    /// a candidate says nothing about where its caller's frame lies.
-    #[inline(never)]
-    fn scan(&mut self) -> Option<Frame> {
-        let State::Scanning {
-            mut at,
-            frames,
-            mut words,
-            reason,
-        } = self.state
-        else {
-            return None;
-        };
-        while frames > 0 && words > 0 && self.count < self.limit {
-            let Ok(word) = read(&self.memory, at) else {
-                break;
-            };
-            at = at.wrapping_add(8);
-            words = words.wrapping_sub(1);
-            let pc = self.callee.registers.strip(word);
-            if self.is_return_address(pc) {
-                self.note(How::Scan, reason);
-                self.count = self.count.wrapping_add(1);
-                self.state = State::Scanning {
-                    at,
-                    frames: frames.wrapping_sub(1),
-                    words,
-                    reason,
-                };
-                return Some(Frame {
-                    pc,
-                    cfa: None,
-                    kind: FrameKind::ReturnAddress,
-                    how: How::Scan,
-                });
-            }
-        }
-        self.stop(reason)
-    }
-
-    /// Keeps the first departure from the table.
-    fn note(&mut self, how: How, reason: End) {
-        self.doubt = self.doubt.or(Some(Doubt {
-            frame: self.count,
-            how,
-            reason,
-        }));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Walking a stack, frame by frame, outwards.
 
 mod end;
+mod fallback;
 mod frame;
 mod frames;
 mod step;
@@ -8,5 +9,6 @@ mod step;
 mod tests;
 
 pub use end::End;
+pub use fallback::{Doubt, Fallbacks};
 pub use frame::{Frame, FrameKind, How, SavedRegister};
-pub use frames::{Doubt, Fallbacks, Frames};
+pub use frames::Frames;
