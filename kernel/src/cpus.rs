@@ -10,8 +10,8 @@ use crate::{arch, board};
 /// Most processors that the kernel uses.
 pub const MOST: usize = 8;
 
-/// Polls before a processor that was started is taken not to exist: far longer than it takes.
-const PATIENCE: u64 = 1 << 30;
+/// Seconds before a processor that was started is taken not to come.
+const PATIENCE: u64 = 2;
 
 /// What is known of a processor. Trap code reads the first words, at the address that a register of the processor holds.
 #[repr(C)]
@@ -115,10 +115,11 @@ fn start(index: usize, id: u64) {
     // SAFETY: this kernel has not started it before, and its stacks are its own.
     unsafe { start::start(index, id) };
     let is_online = || it.is_online.load(Ordering::Acquire);
-    if !(0..PATIENCE).any(|_| {
+    let begin = cpu::ticks();
+    while !is_online() && cpu::ticks().wrapping_sub(begin) < PATIENCE * cpu::ticks_per_second() {
         core::hint::spin_loop();
-        is_online()
-    }) {
+    }
+    if !is_online() {
         start::give_up();
         println!("cpu {index}, known to the hardware as {id:#x}, does not start");
     }

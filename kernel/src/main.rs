@@ -23,11 +23,13 @@ mod heap;
 mod image;
 mod interrupt;
 mod monitor;
+mod nmi;
 mod page_table;
 mod panic;
 mod report;
 mod scenario;
 mod stack;
+mod stop;
 mod summary;
 mod verdict;
 

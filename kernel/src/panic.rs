@@ -11,6 +11,7 @@ use crate::arch::registers::capture;
 use crate::arch::trap::TrapFrame;
 use crate::console::Console;
 use crate::report::{self, Cause};
+use crate::stop;
 use crate::summary::{self, Kept};
 use crate::verdict::Verdict;
 
@@ -38,15 +39,18 @@ pub fn breakpoint(frame: &TrapFrame) {
 }
 
 fn die(cause: &Cause<'_>) -> ! {
+    stop::hold_for(cause);
     match BEGUN.fetch_add(1, Ordering::Relaxed) {
         0 => {
+            stop::stop();
             let mut console = Console::for_report();
             let _ = write!(Kept(&mut console), "{cause}");
             let _ = console.write_str("\n");
             let _ = report::write(&mut console, cause);
+            let _ = report::write_others(&mut console);
             let _ = summary::repeat(&mut console);
         }
-        // Something in the report, or another processor, met an error as well: no second report.
+        // Something in the report met an error as well: no second report.
         1 => {
             let mut console = Console::for_report();
             let _ = writeln!(console, "during the report: {cause}");

@@ -12,6 +12,7 @@ use crate::arch::registers::Registers;
 use crate::arch::trap::TrapFrame;
 use crate::console::Console;
 use crate::stack::Place;
+use crate::stop::{self, Other};
 use crate::{arch, code, cpus, image, stack};
 
 /// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
@@ -26,36 +27,54 @@ pub enum Cause<'a> {
     Fault(&'a TrapFrame),
     /// An exception that returns.
     Breakpoint(&'a TrapFrame),
+    /// Somebody outside asks.
+    Nmi(&'a TrapFrame),
 }
 
-/// The first line.
+impl Cause<'_> {
+    /// What was interrupted, if anything was.
+    fn frame(&self) -> Option<&TrapFrame> {
+        match self {
+            Self::Panic(..) => None,
+            Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => Some(frame),
+        }
+    }
+
+    /// Where a walk starts.
+    fn registers(&self) -> Registers {
+        match self {
+            Self::Panic(_, registers) => *registers,
+            Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => frame.registers(),
+        }
+    }
+}
+
+/// The first line, of this processor.
 impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Panic(info, _) => {
+        On(cpus::this(), self).fmt(f)
+    }
+}
+
+/// The first line, of the processor with this number.
+struct On<'a>(usize, &'a Cause<'a>);
+
+impl fmt::Display for On<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(cpu, cause) = self;
+        let (what, frame) = match cause {
+            Cause::Panic(info, _) => {
                 f.write_str("panicked")?;
                 if let Some(location) = info.location() {
                     write!(f, " at {location}")?;
                 }
-                write!(f, ": {}", info.message())
+                return write!(f, ": {}", info.message());
             }
-            Self::Fault(frame) => {
-                write!(
-                    f,
-                    "fault on cpu {} at {:#018x}: {frame}",
-                    cpus::this(),
-                    frame.pc()
-                )
-            }
-            Self::Breakpoint(frame) => {
-                write!(
-                    f,
-                    "breakpoint on cpu {} at {:#018x}: {frame}",
-                    cpus::this(),
-                    frame.pc()
-                )
-            }
-        }
+            Cause::Fault(frame) => ("fault", frame),
+            Cause::Breakpoint(frame) => ("breakpoint", frame),
+            Cause::Nmi(frame) => ("interrupted", frame),
+        };
+        write!(f, "{what} on cpu {cpu} at {:#018x}: {frame}", frame.pc())
     }
 }
 
@@ -65,19 +84,41 @@ pub fn write(console: &mut Console, cause: &Cause<'_>) -> fmt::Result {
     write!(console, "cpu {cpu}, task main, {}, build ", arch::NAME)?;
     write_bytes(console, image::build_id())?;
     console.write_str("\n")?;
-    let registers = match cause {
-        Cause::Panic(_, registers) => *registers,
-        Cause::Fault(frame) | Cause::Breakpoint(frame) => {
-            frame.write(console)?;
-            code::write(console, frame.pc())?;
-            frame.registers()
-        }
-    };
-
-    callers(console, cpu, registers)
+    if let Some(frame) = cause.frame() {
+        frame.write(console)?;
+        code::write(console, frame.pc())?;
+    }
+    callers(console, cpu, cause.registers())
 }
 
-/// Writes the callers from these registers of a processor outwards.
+/// Writes what the other processors were doing, which this one holds: whole traces one after another.
+pub fn write_others(console: &mut Console) -> fmt::Result {
+    for cpu in stop::others() {
+        match stop::other(cpu) {
+            Other::Interrupted(frame) => {
+                writeln!(
+                    console,
+                    "cpu {cpu}, task main, stopped at {:#018x}, {}",
+                    frame.pc(),
+                    Place(frame.sp())
+                )?;
+                callers(console, cpu, frame.registers())?;
+            }
+            Other::Failed(cause) => {
+                writeln!(
+                    console,
+                    "cpu {cpu}, task main, failed too: {}",
+                    On(cpu, cause)
+                )?;
+                callers(console, cpu, cause.registers())?;
+            }
+            Other::Silent => writeln!(console, "cpu {cpu} does not answer")?,
+        }
+    }
+    Ok(())
+}
+
+/// Writes the callers, from these registers of a processor outwards.
 pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::Result {
     let sframe = image::sframe();
     let text = [image::text()];

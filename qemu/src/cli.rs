@@ -47,7 +47,7 @@ pub struct Cli {
     #[arg(long, conflicts_with = "image")]
     pub release: bool,
 
-    /// CPUs of the machine
+    /// CPUs of the machine; some scenarios have two at least
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub cpus: u32,
 

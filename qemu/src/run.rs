@@ -128,8 +128,9 @@ fn boot(
             "what you type goes to the machine; Ctrl-] ends it"
         ));
     }
+    let word = command_line.split_whitespace().next().unwrap_or_default();
     let boot = Boot {
-        cpus: cli.cpus,
+        cpus: cli.cpus.max(scenario::cpus(word)),
         limit: cli.time_limit(interactive),
         gdb,
         interactive,

@@ -11,6 +11,13 @@ pub fn find(name: &str) -> Option<&'static Scenario> {
     SCENARIOS.iter().find(|scenario| scenario.name == name)
 }
 
+/// Fewest CPUs that a scenario needs.
+#[must_use]
+pub fn cpus(name: &str) -> u32 {
+    let entry = list::CPUS.iter().find(|(scenario, _)| *scenario == name);
+    entry.map_or(1, |(_, cpus)| *cpus)
+}
+
 /// The list for people, a line each, without the last line's end.
 #[must_use]
 pub fn listing() -> String {

@@ -196,4 +196,36 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "takes commands from the serial line: `help` lists them",
         outcome: Outcome::Interactive,
     },
+    Scenario {
+        name: "nmi",
+        about: "an NMI in a tight loop, after which all goes on; FIQ on aarch64",
+        outcome: Outcome::Succeeds,
+    },
+    Scenario {
+        name: "console-held",
+        about: "a panic on a CPU while another one holds the console",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "two-panics",
+        about: "a panic on two CPUs at the same time",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "silent-cpu",
+        about: "a panic while another CPU does not answer",
+        outcome: Outcome::Panics,
+    },
+];
+
+#[cfg_attr(
+    target_os = "none",
+    expect(dead_code, reason = "the machine has them already")
+)]
+/// Fewest CPUs that a scenario needs, where one is not enough.
+pub const CPUS: &[(&str, u32)] = &[
+    ("nmi", 2),
+    ("console-held", 2),
+    ("two-panics", 2),
+    ("silent-cpu", 2),
 ];

@@ -8,6 +8,7 @@ mod instructions;
 mod list;
 mod nested;
 mod ok;
+mod others;
 pub mod overflow;
 mod panic;
 mod places;
@@ -56,6 +57,10 @@ const RUN: [fn(); SCENARIOS.len()] = [
     overflow::recursion,
     overflow::huge_frame,
     monitor::run,
+    others::nmi,
+    others::console_held,
+    others::two_panics,
+    others::silent_cpu,
 ];
 
 /// Runs the scenario with this name.

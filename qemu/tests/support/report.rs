@@ -57,36 +57,58 @@ impl Source {
     }
 }
 
+/// What the first line says of a CPU that had to stop for another's report.
+const OF_OTHERS: [&str; 2] = [" stopped at ", " failed too: "];
+
+#[track_caller]
+fn text(serial: &[u8]) -> String {
+    let text = std::str::from_utf8(serial).expect("the serial line is UTF-8");
+    text.replace('\r', "")
+}
+
 impl Report {
     /// The one report on a serial line.
     #[track_caller]
     pub fn find(serial: &[u8]) -> Self {
-        let text = std::str::from_utf8(serial)
-            .expect("the serial line is UTF-8")
-            .replace('\r', "");
+        let text = text(serial);
+        Self::next(&mut text.lines(), &text).unwrap_or_else(|| panic!("no report in:\n{text}"))
+    }
+
+    /// All reports on a serial line, and what follows them about the other CPUs: a report each.
+    #[track_caller]
+    pub fn find_all(serial: &[u8]) -> Vec<Self> {
+        let text = text(serial);
         let mut lines = text.lines();
+        std::iter::from_fn(|| Self::next(&mut lines, &text)).collect()
+    }
+
+    #[track_caller]
+    fn next(lines: &mut std::str::Lines<'_>, text: &str) -> Option<Self> {
         let begins = |line: &&str| {
-            ["panicked at ", "fault on cpu ", "breakpoint on cpu "]
-                .iter()
-                .any(|begin| line.starts_with(begin))
+            [
+                "panicked at ",
+                "fault on cpu ",
+                "breakpoint on cpu ",
+                "interrupted on cpu ",
+            ]
+            .iter()
+            .any(|begin| line.starts_with(begin))
+                || line.starts_with("cpu ") && OF_OTHERS.iter().any(|word| line.contains(word))
         };
-        let panicked = lines.find(begins);
-        let panicked = panicked
-            .unwrap_or_else(|| panic!("no report in:\n{text}"))
-            .to_owned();
+        let panicked = lines.find(begins)?.to_owned();
         let mut frames: Vec<Frame> = Vec::new();
         let mut words = Vec::new();
         let mut left_out = 0;
         for line in lines {
             if line.starts_with("end of backtrace: ") {
                 let end = line.to_owned();
-                return Self {
+                return Some(Self {
                     panicked,
                     frames,
                     words,
                     end,
-                    text,
-                };
+                    text: text.to_owned(),
+                });
             }
             let between = line
                 .strip_prefix("   ----- ")

@@ -129,6 +129,13 @@ function bad_stack_pointer
     ret
 finish bad_stack_pointer
 
+// Goes round and round until the word is not zero.
+function bad_loop
+    ldr w1, [x0]
+    cbz w1, bad_loop
+    ret
+finish bad_loop
+
 function with_rules
     push_frame
     blr x0

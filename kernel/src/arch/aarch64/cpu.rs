@@ -3,7 +3,9 @@
 use core::arch::asm;
 
 use aarch64_cpu::asm::{barrier, wfi};
-use aarch64_cpu::registers::{DAIF, MPIDR_EL1, Readable, TPIDR_EL1, Writeable};
+use aarch64_cpu::registers::{
+    CNTFRQ_EL0, CNTPCT_EL0, DAIF, MPIDR_EL1, Readable, TPIDR_EL1, Writeable,
+};
 
 /// Stops this processor for good.
 pub fn halt() -> ! {
@@ -31,12 +33,28 @@ pub fn unmask_urgent() {
     unsafe { asm!("msr daifclr, #13", options(nostack, preserves_flags)) };
 }
 
+/// The opposite.
+pub fn mask_urgent() {
+    // SAFETY: changes nothing else.
+    unsafe { asm!("msr daifset, #13", options(nostack, preserves_flags)) };
+}
+
 /// Waits for an interrupt, and lets it come. Called with interrupts masked.
 pub fn wait() {
     // An interrupt ends the wait also while it is masked, so none is missed that comes before it.
     wfi();
     unmask_interrupts();
     mask_interrupts();
+}
+
+/// What the system's clock shows.
+pub fn ticks() -> u64 {
+    CNTPCT_EL0.get()
+}
+
+/// How fast it goes, as firmware says.
+pub fn ticks_per_second() -> u64 {
+    CNTFRQ_EL0.get()
 }
 
 /// Remembers where this processor's [`Cpu`](crate::cpus::Cpu) is.

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use super::mmu::HIGH;
 use super::trap::TrapFrame;
 use crate::board::GIC;
-use crate::{cpus, interrupt, panic};
+use crate::{cpus, interrupt, nmi};
 
 /// The interrupt ID of the timer that EL1 uses, its own on each processor ("Server Base System Architecture", PPI
 /// assignments).
@@ -191,7 +191,7 @@ pub fn handle(frame: &mut TrapFrame) {
     // An NMI that comes right after an IRQ was taken is acknowledged in its place; the IRQ comes again.
     let group = distributor.read(distributor::GROUP + u64::from(id / 32 * 4));
     if group & (1 << (id % 32)) == 0 {
-        panic::fault(frame);
+        nmi::received(frame);
     } else {
         interrupt::dispatch(id as usize, frame);
     }

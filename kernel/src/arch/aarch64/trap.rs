@@ -4,7 +4,7 @@ use core::fmt;
 
 pub use super::frame::TrapFrame;
 use super::syndrome::Syndrome;
-use super::{exit, interrupts};
+use super::{cpu, exit, interrupts};
 use crate::verdict::Verdict;
 use crate::{breakpoint, panic};
 
@@ -17,14 +17,21 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         // The verdict is already known; this is `hlt` where nobody listens for semihosting.
         exit::leave(Verdict::Panicked);
     }
-    match frame.kind() {
+    let kind = frame.kind();
+    if kind != Kind::Fiq {
+        // What would have been overwritten is saved.
+        cpu::unmask_urgent();
+    }
+    match kind {
         Kind::Synchronous if frame.syndrome().is_breakpoint() => {
             breakpoint::hit(frame);
             frame.elr += INSTRUCTION;
         }
-        Kind::Irq => interrupts::handle(frame),
+        Kind::Irq | Kind::Fiq => interrupts::handle(frame),
         _ => panic::fault(frame),
     }
+    // So that nothing overwrites the registers that the way back needs.
+    cpu::mask_urgent();
 }
 
 /// The four vectors of each group.

@@ -27,6 +27,8 @@ unsafe extern "C" {
     pub fn bad_frame_pointer(by: u64);
     /// Takes the address for its stack pointer, and fails.
     pub fn bad_stack_pointer(by: u64);
+    /// Goes round and round until the word is not zero.
+    pub fn bad_loop(word: *const u32);
     /// Calls `callee`; rules for unwinders say how.
     pub fn with_rules(callee: extern "C" fn());
     /// Calls `callee`; keeps a frame pointer, but no rules say so.

@@ -124,6 +124,13 @@ function bad_stack_pointer
     ret
 finish bad_stack_pointer
 
+# Goes round and round until the word is not zero.
+function bad_loop
+    cmp dword ptr [rdi], 0
+    je bad_loop
+    ret
+finish bad_loop
+
 function with_rules
     sub rsp, 8
     .cfi_adjust_cfa_offset 8

@@ -20,6 +20,17 @@ pub fn wait() {
     interrupts::disable();
 }
 
+/// What the processor's own clock shows.
+pub fn ticks() -> u64 {
+    // SAFETY: every x86-64 has it, and the kernel may read it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// How fast it goes, at most: few processors say it, and it only bounds waits here.
+pub fn ticks_per_second() -> u64 {
+    4_000_000_000
+}
+
 /// Remembers where this processor's [`Cpu`](crate::cpus::Cpu) is.
 pub fn set_block(address: u64) {
     GsBase::write(VirtAddr::new(address));

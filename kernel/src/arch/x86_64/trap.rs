@@ -7,8 +7,9 @@ use x86_64::structures::idt::{PageFaultErrorCode, SelectorErrorCode};
 pub use super::frame::TrapFrame;
 use super::interrupts;
 use crate::stack::Guarded;
-use crate::{breakpoint, panic};
+use crate::{breakpoint, nmi, panic};
 
+const NMI: u64 = 2;
 const BREAKPOINT: u64 = 3;
 const DOUBLE_FAULT: u64 = 8;
 const PAGE_FAULT: u64 = 14;
@@ -54,6 +55,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
     match frame.vector {
         // The saved rip is behind the instruction.
         BREAKPOINT => breakpoint::hit(frame),
+        NMI => nmi::received(frame),
         interrupts::FIRST.. => interrupts::handle(frame),
         _ => panic::fault(frame),
     }

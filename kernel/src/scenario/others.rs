@@ -1,0 +1,98 @@
+//! Several CPUs, one of which meets an error.
+
+use core::fmt;
+use core::hint::{black_box, spin_loop};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::arch::{bad, cpu, interrupts};
+use crate::console::println;
+use crate::{cpus, nmi, stop};
+
+/// An NMI while two CPUs are in a tight loop, sent by one of them.
+#[inline(never)]
+pub fn nmi() {
+    let other = another();
+    cpus::run_on(other, || {
+        EVENT.store(1, Ordering::Release);
+        tight_loop();
+    });
+    wait_for(1);
+    interrupts::send_nmi(cpus::hardware_id(other) as u32);
+    tight_loop();
+    println!("went on after the NMI");
+}
+
+#[inline(never)]
+fn tight_loop() {
+    // SAFETY: only reads the word.
+    unsafe { bad::bad_loop(nmi::REPORTS.as_ptr()) };
+    black_box(());
+}
+
+/// What has happened so far.
+static EVENT: AtomicU32 = AtomicU32::new(0);
+
+/// Waits until so much has happened.
+#[inline(never)]
+fn wait_for(event: u32) {
+    while EVENT.load(Ordering::Acquire) < event {
+        spin_loop();
+    }
+}
+
+/// A panic on one CPU while another one holds the console, in the middle of a line.
+#[inline(never)]
+pub fn console_held() {
+    println!("{}", Endless);
+}
+
+/// A value whose text never ends.
+struct Endless;
+
+impl fmt::Display for Endless {
+    #[inline(never)]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this line has a begin")?;
+        cpus::run_on(another(), || panic!("on a CPU that has no console"));
+        wait_for(u32::MAX);
+        f.write_str(" and an end")
+    }
+}
+
+/// Panics on two CPUs at the same time.
+#[inline(never)]
+pub fn two_panics() {
+    static READY: AtomicUsize = AtomicUsize::new(0);
+    #[inline(never)]
+    fn meet() {
+        READY.fetch_add(1, Ordering::AcqRel);
+        while READY.load(Ordering::Acquire) < 2 {
+            spin_loop();
+        }
+        panic!("one of two");
+    }
+    cpus::run_on(another(), meet);
+    meet();
+}
+
+/// A panic while another CPU does not answer, because it is in the handler of an NMI that does not come to an end.
+#[inline(never)]
+pub fn silent_cpu() {
+    // No other one comes as long as an NMI is being handled.
+    nmi::handle_with(|| {
+        EVENT.store(1, Ordering::Release);
+        cpu::halt();
+    });
+    interrupts::send_nmi(cpus::hardware_id(another()) as u32);
+    wait_for(1);
+    panic!("with a CPU that does not answer");
+}
+
+/// Another CPU.
+///
+/// # Panics
+/// There is none.
+fn another() -> usize {
+    let other = stop::others().next();
+    other.expect("this scenario needs two CPUs: --cpus 2")
+}

@@ -1,0 +1,141 @@
+//! Stopping the other processors for a report, and what each of them leaves for it.
+//!
+//! One processor at a time holds the others. It sends each an NMI; each answers by showing where it was interrupted, and
+//! waits. The report then walks their stacks, which stand still. No lock is taken, and every wait has a bound.
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use crate::arch::trap::TrapFrame;
+use crate::arch::{cpu, interrupts};
+use crate::cpus::{self, MOST};
+use crate::report::Cause;
+
+/// Seconds before a processor is taken not to answer, while an answer takes a few instructions. Long, because processors
+/// may be emulated one after another.
+const PATIENCE: u64 = 2;
+
+const NOBODY: usize = usize::MAX;
+
+/// The processor that holds the others.
+static HOLDER: AtomicUsize = AtomicUsize::new(NOBODY);
+
+/// A processor's side.
+struct Side {
+    /// It was sent an NMI that it has not seen yet.
+    is_asked: AtomicBool,
+    /// What the NMI interrupted, while it waits in the handler; otherwise null.
+    frame: AtomicPtr<TrapFrame>,
+    /// Why it would report itself, while it waits for that; otherwise null.
+    cause: AtomicPtr<()>,
+}
+
+static SIDES: [Side; MOST] = [const {
+    Side {
+        is_asked: AtomicBool::new(false),
+        frame: AtomicPtr::new(null_mut()),
+        cause: AtomicPtr::new(null_mut()),
+    }
+}; MOST];
+
+/// What a processor was doing.
+#[derive(Clone, Copy, Debug)]
+pub enum Other<'a> {
+    /// It was interrupted here.
+    Interrupted(&'a TrapFrame),
+    /// It has met an error too, and waits for its turn.
+    Failed(&'a Cause<'a>),
+    /// It did not answer in time.
+    Silent,
+}
+
+/// Whether this processor holds the others, from now on if nobody did.
+pub fn hold() -> bool {
+    let this = cpus::this();
+    match HOLDER.compare_exchange(NOBODY, this, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => true,
+        Err(holder) => holder == this,
+    }
+}
+
+/// Waits until this processor holds the others, and meanwhile shows why it wants to. Does not return when another one
+/// reports the end of the kernel.
+pub fn hold_for(cause: &Cause<'_>) {
+    if hold() {
+        return;
+    }
+    let cell = &SIDES[cpus::this()].cause;
+    cell.store(core::ptr::from_ref(cause) as *mut (), Ordering::Release);
+    while !hold() {
+        core::hint::spin_loop();
+    }
+    cell.store(null_mut(), Ordering::Release);
+}
+
+/// Lets the others go on.
+pub fn release() {
+    HOLDER.store(NOBODY, Ordering::Release);
+}
+
+/// All others, by number.
+pub fn others() -> impl Iterator<Item = usize> {
+    let this = cpus::this();
+    cpus::online().filter(move |cpu| *cpu != this)
+}
+
+/// Has the others stop, and waits until they have, or will not. Called by who holds them.
+pub fn stop() {
+    for cpu in others() {
+        if !has_answered(cpu) {
+            SIDES[cpu].is_asked.store(true, Ordering::Release);
+            interrupts::send_nmi(cpus::hardware_id(cpu) as u32);
+        }
+    }
+    let begin = cpu::ticks();
+    while !others().all(has_answered)
+        && cpu::ticks().wrapping_sub(begin) < PATIENCE * cpu::ticks_per_second()
+    {
+        core::hint::spin_loop();
+    }
+}
+
+fn has_answered(cpu: usize) -> bool {
+    let Side { frame, cause, .. } = &SIDES[cpu];
+    !frame.load(Ordering::Acquire).is_null() || !cause.load(Ordering::Acquire).is_null()
+}
+
+/// What another processor was doing. Called by who holds it, after [`stop`].
+pub fn other(cpu: usize) -> Other<'static> {
+    let side = &SIDES[cpu];
+    let cause = side.cause.load(Ordering::Acquire).cast::<Cause<'static>>();
+    // SAFETY: set by `hold_for` alone, which does not return while somebody else holds, so that what it was given stays.
+    if let Some(cause) = unsafe { cause.as_ref() } {
+        return Other::Failed(cause);
+    }
+    // SAFETY: set by `answer` alone, which does not return while somebody holds.
+    match unsafe { side.frame.load(Ordering::Acquire).as_ref() } {
+        Some(frame) => Other::Interrupted(frame),
+        None => Other::Silent,
+    }
+}
+
+/// Whether this processor was asked to stop since the last call.
+pub fn was_asked() -> bool {
+    SIDES[cpus::this()].is_asked.swap(false, Ordering::AcqRel)
+}
+
+/// Whether another processor holds this one.
+pub fn is_held() -> bool {
+    let holder = HOLDER.load(Ordering::Acquire);
+    holder != NOBODY && holder != cpus::this()
+}
+
+/// Shows what was interrupted, and waits as long as somebody holds this processor.
+pub fn answer(frame: &mut TrapFrame) {
+    let cell = &SIDES[cpus::this()].frame;
+    cell.store(frame, Ordering::Release);
+    while is_held() {
+        core::hint::spin_loop();
+    }
+    cell.store(null_mut(), Ordering::Release);
+}

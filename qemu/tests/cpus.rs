@@ -1,0 +1,178 @@
+//! Several CPUs: all are started, and one that reports stops and traces the others, on both architectures, in debug and
+//! release.
+
+mod support;
+
+use qemu::build::Kernel;
+use support::built::{every_kernel, image};
+use support::report::Report;
+use support::runner::{Ran, run};
+
+fn boot(kernel: Kernel, cpus: u32, scenario: &str) -> Ran {
+    let image = image(kernel);
+    let cpus = cpus.to_string();
+    run([
+        "--image".as_ref(),
+        image.as_os_str(),
+        "--cpus".as_ref(),
+        cpus.as_ref(),
+        scenario.as_ref(),
+    ])
+}
+
+/// The reports of so many CPUs, each whole: complete, and from its CPU's entry function on.
+#[track_caller]
+fn reports(kernel: Kernel, ran: &Ran, count: usize) -> Vec<Report> {
+    let reports = Report::find_all(&ran.serial);
+    assert_eq!(
+        reports.len(),
+        count,
+        "{kernel:?}: reports in:\n{}",
+        ran.text()
+    );
+    for report in &reports {
+        report.expect_complete();
+        let entry = report.names().last().copied();
+        let entries = ["kernel_entry", "start_entry", "start_high"];
+        assert!(
+            entry.is_some_and(|name| entries.contains(&name)),
+            "{entry:?} in:\n{}",
+            ran.text()
+        );
+    }
+    reports
+}
+
+#[track_caller]
+fn expect_name(report: &Report, name: &str) {
+    assert!(
+        report.names().contains(&name),
+        "no {name} in {:?}",
+        report.names()
+    );
+}
+
+#[test]
+fn every_cpu_is_started() {
+    for kernel in every_kernel() {
+        for cpus in [1, 8] {
+            let ran = boot(kernel, cpus, "cpus").expect(0);
+            let text = ran.text();
+            let mut numbers: Vec<u32> = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("cpu ")?.strip_suffix(|_: char| true))
+                .filter_map(|line| {
+                    line.split_once(" is there, known to the hardware as 0x")?
+                        .0
+                        .parse()
+                        .ok()
+                })
+                .collect();
+            numbers.sort_unstable();
+            assert_eq!(
+                numbers,
+                (0..cpus).collect::<Vec<_>>(),
+                "{kernel:?}:\n{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_nmi_in_a_tight_loop_is_reported_for_all_and_returns() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, 2, "nmi").expect(0);
+        let reports = reports(kernel, &ran, 2);
+        assert!(
+            reports[0].panicked.starts_with("interrupted on cpu 1 at "),
+            "{}",
+            ran.text()
+        );
+        assert!(
+            reports[1]
+                .panicked
+                .starts_with("cpu 0, task main, stopped at "),
+            "{}",
+            ran.text()
+        );
+        assert_eq!(reports[0].names()[0], "bad_loop", "{}", ran.text());
+        assert_eq!(reports[0].frames[0].letter, 'p', "{}", ran.text());
+        expect_name(&reports[1], "kernel::scenario::others::nmi");
+        assert!(
+            ran.text().ends_with("went on after the NMI\n"),
+            "{}",
+            ran.text()
+        );
+    }
+}
+
+#[test]
+fn a_panic_is_reported_while_another_cpu_holds_the_console() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, 2, "console-held").expect(101);
+        let reports = reports(kernel, &ran, 2);
+        let text = ran.text();
+        // The line that was begun is ended, and no other is broken.
+        assert!(
+            text.contains("\nthis line has a begin\npanicked at "),
+            "{text}"
+        );
+        assert!(!text.contains("and an end"), "{text}");
+        assert!(text.contains("\ncpu 1, task main, "), "{text}");
+        assert!(
+            reports[1]
+                .panicked
+                .starts_with("cpu 0, task main, stopped at "),
+            "{text}"
+        );
+        expect_name(&reports[1], "kernel::scenario::others::console_held");
+    }
+}
+
+#[test]
+fn two_panics_at_once_are_two_whole_reports() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, 2, "two-panics").expect(101);
+        let reports = reports(kernel, &ran, 2);
+        assert!(
+            reports[0].panicked.ends_with(": one of two"),
+            "{}",
+            ran.text()
+        );
+        // It was stopped on its way to the panic, or had come to it.
+        let other = &reports[1].panicked;
+        assert!(
+            other.contains(", task main, stopped at ")
+                || other.contains(", task main, failed too: panicked at "),
+            "{other}"
+        );
+        expect_name(&reports[0], "kernel::scenario::others::two_panics::meet");
+        expect_name(&reports[1], "kernel::scenario::others::two_panics::meet");
+        assert_eq!(
+            ran.text().matches("first failure: panicked at ").count(),
+            1,
+            "{}",
+            ran.text()
+        );
+    }
+}
+
+#[test]
+fn a_cpu_that_does_not_answer_is_named() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, 3, "silent-cpu").expect(101);
+        let reports = reports(kernel, &ran, 2);
+        assert!(
+            reports[1]
+                .panicked
+                .starts_with("cpu 2, task main, stopped at "),
+            "{}",
+            ran.text()
+        );
+        assert!(
+            ran.text().contains("\ncpu 1 does not answer\n"),
+            "{}",
+            ran.text()
+        );
+    }
+}
