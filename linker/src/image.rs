@@ -1,9 +1,12 @@
 //! An ELF file, opened.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use object::{Object, ObjectKind, ObjectSection};
+use object::read::elf::FileHeader;
+use object::{Endianness, FileKind, Object, ObjectKind, ObjectSection, SectionFlags, elf};
 
 use crate::architecture::Architecture;
 
@@ -41,6 +44,39 @@ impl<'data> Image<'data> {
         Ok(Self { architecture, file })
     }
 
+    /// The bytes of a section of a name and their offset in the file, uncompressed, if it has any.
+    ///
+    /// # Errors
+    /// The section lies outside the file, or cannot be uncompressed.
+    pub fn uncompressed(&self, name: &str) -> Result<Option<(u64, Cow<'data, [u8]>)>> {
+        let Some(section) = self.file.section_by_name(name) else {
+            return Ok(None);
+        };
+        let Some((offset, _)) = section.file_range() else {
+            return Ok(None);
+        };
+        let data = section
+            .uncompressed_data()
+            .with_context(|| format!("damaged ELF file: section {name} at offset {offset}"))?;
+        Ok((!data.is_empty()).then_some((offset, data)))
+    }
+
+    /// The addresses of executable sections.
+    #[must_use]
+    pub fn code(&self) -> Vec<Range<u64>> {
+        self.file
+            .sections()
+            .filter(|section| {
+                matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
+                    if sh_flags.contains(elf::SHF_EXECINSTR))
+            })
+            .map(|section| {
+                let start = section.address();
+                start..start.saturating_add(section.size())
+            })
+            .collect()
+    }
+
     /// The section of a name, if it has bytes in the file.
     ///
     /// # Errors
@@ -57,6 +93,9 @@ impl<'data> Image<'data> {
 pub fn linked(data: &[u8]) -> Result<object::File<'_>> {
     if !data.starts_with(b"\x7fELF") {
         bail!("not an ELF file");
+    }
+    if let Some(what) = beyond_end(data) {
+        bail!("damaged ELF file: {what}");
     }
     let file = object::File::parse(data).context("damaged ELF file")?;
     match file.kind() {
@@ -93,4 +132,41 @@ pub fn section<'data>(file: &object::File<'data>, name: &str) -> Result<Option<S
 /// The system's, with the file's name.
 pub fn read_file(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Headers that the file is too short for, in words: the most frequent damage, that of a file that was cut off.
+fn beyond_end(data: &[u8]) -> Option<String> {
+    match FileKind::parse(data).ok()? {
+        FileKind::Elf32 => headers_beyond_end::<elf::FileHeader32<Endianness>>(data),
+        FileKind::Elf64 => headers_beyond_end::<elf::FileHeader64<Endianness>>(data),
+        _ => None,
+    }
+}
+
+fn headers_beyond_end<Elf: FileHeader<Endian = Endianness>>(data: &[u8]) -> Option<String> {
+    let length = data.len() as u64;
+    let Ok(header) = Elf::parse(data) else {
+        let size = size_of::<Elf>();
+        return Some(format!("its header has {size} bytes, the file {length}"));
+    };
+    let endian = header.endian().ok()?;
+    let tables: [(&str, u64, u16, u16); 2] = [
+        (
+            "program headers",
+            header.e_phoff(endian).into(),
+            header.e_phnum(endian),
+            header.e_phentsize(endian),
+        ),
+        (
+            "section headers",
+            header.e_shoff(endian).into(),
+            header.e_shnum(endian),
+            header.e_shentsize(endian),
+        ),
+    ];
+    tables.into_iter().find_map(|(what, offset, count, size)| {
+        let end = offset.saturating_add(u64::from(count) * u64::from(size));
+        (count > 0 && end > length)
+            .then(|| format!("the {what} at offset {offset} end at {end}, the file at {length}"))
+    })
 }

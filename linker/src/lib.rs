@@ -7,6 +7,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`image`] | opens an ELF file |
+//! | [`relocatable`] | makes of an object file one that can be opened so |
 //! | [`cfi`] | `.eh_frame` to [`function::Function`]s with rows |
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
@@ -21,5 +22,6 @@ pub mod image;
 pub mod inspect;
 pub mod link;
 pub mod make;
+pub mod relocatable;
 pub mod sframe;
 pub mod symbols;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{folder, image, sframe, stderr};
+use object::{Object, ObjectSection};
 
 const PROGRAM: &str = "
 .globl _start
@@ -56,9 +57,71 @@ fn no_image() {
 fn an_object_file() {
     let folder = folder("an_object_file");
     let object = common::assemble(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
+    assert_eq!(complaint("check", &object), "no section .sframe");
+}
+
+/// A damaged section is named with its offset in the file, and the place in it with its offset in the section.
+#[test]
+fn damage_is_named_with_its_offset() {
+    let folder = folder("damage_is_named");
+    let (path, _) = image(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
+    let data = fs::read(&path).unwrap();
+    let file = object::File::parse(data.as_slice()).unwrap();
+    let offset = |name: &str| {
+        let section = file.section_by_name(name).unwrap();
+        section.file_range().unwrap().0
+    };
+    let (eh_frame, sframe) = (offset(".eh_frame"), offset(".sframe"));
+    let change = |offset: u64, bytes: &[u8]| {
+        let mut changed = data.clone();
+        changed[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        fs::write(&path, changed).unwrap();
+    };
+    // The CIE's id: then it is an FDE whose CIE lies before the section.
+    change(eh_frame + 4, &[0xff, 0, 0, 0]);
+    let expected = format!("section .eh_frame at offset {eh_frame}: damaged at its first entry: ");
+    let complaint = |command| complaint(command, &path);
+    assert!(
+        complaint("check").starts_with(&expected),
+        "{}",
+        complaint("check")
+    );
+    // The FDE's length.
+    let cie = u64::from(u32::from_le_bytes(
+        data[eh_frame as usize..][..4].try_into().unwrap(),
+    ));
+    change(eh_frame + 4 + cie, &[0xff, 0xff, 0, 0]);
+    let expected =
+        format!("section .eh_frame at offset {eh_frame}: damaged behind its entry at 0x0: ");
+    assert!(
+        complaint("check").starts_with(&expected),
+        "{}",
+        complaint("check")
+    );
+    for (at, byte, expected) in [
+        (0, 1, "bad magic 0xde01 at offset 0, 0xdee2 wanted"),
+        (2, 9, "unknown version 9 at offset 2"),
+        (4, 77, "unknown ABI 77 at offset 4"),
+        (11, 1, "functions end outside, at offset 268435500"),
+    ] {
+        change(sframe + at, &[byte]);
+        for command in ["dump", "check", "stats"] {
+            assert_eq!(
+                complaint(command),
+                format!("section .sframe at offset {sframe}: {expected}")
+            );
+        }
+    }
+    // The section headers lie behind the end of the file, or the section does.
+    fs::write(&path, &data[..data.len() - 10]).unwrap();
     assert_eq!(
-        complaint("check", &object),
-        "an object file; this wants a linked image"
+        complaint("dump"),
+        format!(
+            "damaged ELF file: the section headers at offset {} end at {}, the file at {}",
+            u64::from_le_bytes(data[40..48].try_into().unwrap()),
+            data.len(),
+            data.len() - 10
+        )
     );
 }
 
@@ -79,7 +142,7 @@ fn a_cut_or_changed_image_never_panics() {
             let _ = linker::cfi::Frames::of(&image);
             let _ = linker::symbols::Symbols::of(&image.file);
         }
-        let _ = linker::inspect::check(data);
+        let _ = linker::inspect::check(data, unwind::sframe::StartRule::FromFlags);
         if let Ok(subject) = linker::inspect::Subject::parse(data) {
             let mut out = Vec::new();
             linker::inspect::dump(&subject, &mut out).unwrap();

@@ -76,3 +76,56 @@ fn sizes_are_those_of_the_sections() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
 }
+
+/// Tables of LLVM's own, in an object file: each function in a section of its own, so that only relocations say where it
+/// is. They are compared with the `.eh_frame` of the same file.
+#[test]
+fn object_files_are_laid_out() {
+    let folder = folder("object_files");
+    let source = folder.join("library.rs");
+    let text = "#[unsafe(no_mangle)] pub fn fill(list: &mut Vec<u64>, next: fn(u64) -> u64) {
+        for index in 0..list.len() { list[index] = next(list[index]); println!(\"{}\", list[index]); }
+    }
+    #[unsafe(no_mangle)] pub fn fibonacci(n: u64) -> u64 {
+        if n < 2 { n } else { fibonacci(n - 1) + fibonacci(n - 2) }
+    }";
+    std::fs::write(&source, text).unwrap();
+    let object = folder.join("library.o");
+    common::succeed(
+        common::rustc()
+            .args([
+                "--edition=2024",
+                "--crate-type=lib",
+                "--emit=obj",
+                "-Cforce-unwind-tables=yes",
+            ])
+            .args([
+                "-Cllvm-args=--gsframe",
+                "--target=x86_64-unknown-linux-gnu",
+                "-o",
+            ])
+            .arg(&object)
+            .arg(&source),
+    );
+    let check = sframe(&["check"], &object);
+    assert!(
+        check.status.success(),
+        "{}{}",
+        stdout(&check),
+        stderr(&check)
+    );
+    let functions: usize = stdout(&check).split(' ').next().unwrap().parse().unwrap();
+    let dump = stdout(&sframe(&["dump"], &object));
+    assert!(dump.contains("    Version: 2\n"), "{dump}");
+    let mut starts: Vec<&str> = dump
+        .lines()
+        .filter_map(|line| line.split("pc = ").nth(1)?.split(',').next())
+        .collect();
+    assert_eq!(starts.len(), functions);
+    starts.sort_unstable();
+    starts.dedup();
+    assert_eq!(starts.len(), functions, "each has an address of its own");
+    for name in ["  fill\n", "  fibonacci\n"] {
+        assert!(dump.contains(name), "{dump}");
+    }
+}

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use linker::inspect::{self, Subject, with_file};
+use linker::inspect::{self, Subject, with_file, with_laid_out};
 use linker::link::{Options, fewer_levels, left_out, sizes};
 use linker::make::make;
 
@@ -28,7 +28,7 @@ struct Arguments {
 enum Command {
     /// Print every function and row, in the way of objdump --sframe.
     Dump {
-        /// A linked ELF file.
+        /// A linked ELF file, or an object file.
         file: PathBuf,
         /// One JSON object a line: the header, then each function with its rows.
         #[arg(long)]
@@ -36,7 +36,7 @@ enum Command {
     },
     /// Compare .sframe with .eh_frame, row by row; status 1 and a list when they differ.
     Check {
-        /// A linked ELF file with both.
+        /// A linked ELF file, or an object file, with both.
         file: PathBuf,
     },
     /// Add .sframe and .symbols to a file that is linked already.
@@ -58,7 +58,7 @@ enum Command {
     },
     /// Name addresses, and print the rules that hold there.
     Lookup {
-        /// A linked ELF file.
+        /// A linked ELF file, or an object file.
         file: PathBuf,
         /// Addresses, hexadecimal, with or without 0x.
         #[arg(required = true, value_parser = address)]
@@ -66,7 +66,7 @@ enum Command {
     },
     /// Print the sizes of the tables and what they are compared with.
     Stats {
-        /// A linked ELF file.
+        /// A linked ELF file, or an object file.
         file: PathBuf,
     },
 }
@@ -105,8 +105,8 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             }
             Ok(true)
         }),
-        Command::Check { file } => with_file(&file, |data| {
-            let check = inspect::check(data)?;
+        Command::Check { file } => with_laid_out(&file, |data, starts| {
+            let check = inspect::check(data, starts)?;
             check.write(out)?;
             Ok(check.is_ok())
         }),
@@ -165,7 +165,9 @@ fn with_subject(
     file: &Path,
     act: impl FnOnce(&[u8], &Subject<'_>) -> Result<bool>,
 ) -> Result<bool> {
-    with_file(file, |data| act(data, &Subject::parse(data)?))
+    with_laid_out(file, |data, starts| {
+        act(data, &Subject::parse_with(data, starts)?)
+    })
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use gimli::{EndianSlice, Reader, RunTimeEndian};
+use gimli::{EndianSlice, Format, Reader, RunTimeEndian};
 
 /// What the augmentation string says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,16 +19,36 @@ pub(super) struct Letters {
     pub(super) key_b: bool,
 }
 
+/// The two kinds of section, which tell a CIE from an FDE in different ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `.eh_frame`: a CIE has the number 0.
+    EhFrame,
+    /// `.debug_frame`: a CIE has the largest number that there is in its format.
+    DebugFrame,
+}
+
+impl Kind {
+    fn is_cie(self, id: usize, format: Format) -> bool {
+        match (self, format) {
+            (Self::EhFrame, _) => id == 0,
+            (Self::DebugFrame, Format::Dwarf32) => id == 0xffff_ffff,
+            (Self::DebugFrame, Format::Dwarf64) => id == usize::MAX,
+        }
+    }
+}
+
 /// The section without letters that gimli refuses, and the letters of each CIE by its offset.
 pub(super) fn understand(
     data: &[u8],
+    kind: Kind,
     endian: RunTimeEndian,
 ) -> (Cow<'_, [u8]>, HashMap<usize, Letters>) {
     let mut data = Cow::Borrowed(data);
     let mut all = HashMap::new();
     let mut at = 0;
     // Where the walk stops at damage, gimli's will too, and say so.
-    while let Some(entry) = Entry::at(&data, at, endian) {
+    while let Some(entry) = Entry::at(&data, at, kind, endian) {
         if let Some(start) = entry.augmentation {
             let string = data[start..].split(|&byte| byte == 0).next();
             let string = string.unwrap_or_default().to_vec();
@@ -65,7 +85,7 @@ struct Entry {
 
 impl Entry {
     /// The entry at an offset; `None` at the terminator, the end, or damage.
-    fn at(data: &[u8], at: usize, endian: RunTimeEndian) -> Option<Self> {
+    fn at(data: &[u8], at: usize, kind: Kind, endian: RunTimeEndian) -> Option<Self> {
         let mut reader = EndianSlice::new(data.get(at..)?, endian);
         let whole = reader.len();
         let (length, format) = reader.read_initial_length().ok()?;
@@ -78,7 +98,7 @@ impl Entry {
         // After the id: one byte of version.
         let string = body + usize::from(format.word_size()) + 1;
         Some(Self {
-            augmentation: (id == 0 && string < body + length).then_some(string),
+            augmentation: (kind.is_cie(id, format) && string < body + length).then_some(string),
             next: body + length,
         })
     }
@@ -102,7 +122,7 @@ mod tests {
         let second = cie(b"zRBG\0");
         let third = cie(b"zRS\0");
         let data = [first.clone(), second.clone(), third.clone()].concat();
-        let (patched, letters) = understand(&data, RunTimeEndian::Little);
+        let (patched, letters) = understand(&data, Kind::EhFrame, RunTimeEndian::Little);
         let expected = [first.clone(), cie(b"zRSS\0"), third].concat();
         assert_eq!(*patched, *expected);
         let at = |offset: usize| letters[&offset];
@@ -127,7 +147,7 @@ mod tests {
     fn damage_ends_the_walk() {
         let data = cie(b"zRB\0");
         for end in 0..data.len() {
-            let (patched, _) = understand(&data[..end], RunTimeEndian::Little);
+            let (patched, _) = understand(&data[..end], Kind::EhFrame, RunTimeEndian::Little);
             assert_eq!(patched.len(), end);
         }
     }

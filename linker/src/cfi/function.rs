@@ -1,8 +1,8 @@
 //! One FDE to a function with rows.
 
 use gimli::{
-    BaseAddresses, CallFrameInstruction, CommonInformationEntry, EhFrame, FrameDescriptionEntry,
-    Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindTableRow,
+    BaseAddresses, CallFrameInstruction, CommonInformationEntry, FrameDescriptionEntry, Register,
+    RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
 };
 use unwind::sframe::{Base, Row, Rule};
 
@@ -25,9 +25,9 @@ impl UnwindContextStorage<usize> for Unbounded {
 }
 
 /// Converts the FDEs of one section.
-pub(super) struct Converter<'a, 'data> {
+pub(super) struct Converter<'a, S> {
     architecture: &'static Architecture,
-    section: &'a EhFrame<Slice<'data>>,
+    section: &'a S,
     bases: &'a BaseAddresses,
     /// Reused, for its memory.
     context: UnwindContext<usize, Unbounded>,
@@ -43,10 +43,10 @@ struct Piece {
     block: Option<u8>,
 }
 
-impl<'a, 'data> Converter<'a, 'data> {
+impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
     pub(super) fn new(
         architecture: &'static Architecture,
-        section: &'a EhFrame<Slice<'data>>,
+        section: &'a S,
         bases: &'a BaseAddresses,
     ) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Call frame information (`.eh_frame`) to functions with rows.
+//! Call frame information (`.eh_frame`, `.debug_frame`) to functions with rows.
 //!
 //! gimli interprets the instructions, with an unbounded stack for `remember_state`; what it yields is a full table of
 //! rules for each function. Here each row of that table becomes an SFrame row, or the function is left out and the
@@ -8,22 +8,20 @@ mod augmentation;
 mod expression;
 mod function;
 mod rules;
+mod section;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
-use anyhow::{Context, Result, anyhow};
-use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
+use anyhow::{Context, Result, bail};
+use gimli::{BaseAddresses, DebugFrame, EhFrame, EndianSlice, RunTimeEndian};
 use object::Object;
 
 use crate::architecture::Architecture;
 use crate::function::{Construct, Function, LeftOut};
 use crate::image::Image;
+use augmentation::Kind;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
-type Cie<'a> = gimli::CommonInformationEntry<Slice<'a>>;
 
-/// What an image's `.eh_frame` says.
+/// What an image's call frame information says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frames {
     /// Ascending by start; they do not overlap.
@@ -39,34 +37,47 @@ impl Frames {
         self.functions.iter().map(|f| f.rows.len()).sum()
     }
 
-    /// Reads an image's `.eh_frame`.
+    /// Reads an image's `.eh_frame`, and of `.debug_frame` what that does not describe: assembly and C for bare metal often
+    /// have only the latter.
     ///
     /// # Errors
-    /// There is none, or its entries cannot be told apart.
+    /// There is neither, or their entries cannot be told apart.
     pub fn of(image: &Image<'_>) -> Result<Self> {
-        let section = image
-            .section(".eh_frame")?
-            .filter(|section| !section.data.is_empty())
-            .ok_or_else(|| {
-                anyhow!(
-                    "no .eh_frame to make tables from: compile with -C force-unwind-tables=yes, and keep the section \
-                     in the linker script"
-                )
-            })?;
-        let mut bases = BaseAddresses::default().set_eh_frame(section.address);
-        if let Some(text) = image.section(".text")? {
-            bases = bases.set_text(text.address);
+        let eh_frame = image.section(".eh_frame")?;
+        let eh_frame = eh_frame.filter(|section| !section.data.is_empty());
+        let debug_frame = image.uncompressed(".debug_frame")?;
+        if eh_frame.is_none() && debug_frame.is_none() {
+            bail!(
+                "no .eh_frame to make tables from: compile with -C force-unwind-tables=yes, and keep the section in \
+                 the linker script"
+            );
         }
-        if let Some(got) = image.section(".got")? {
-            bases = bases.set_got(got.address);
-        }
+        let architecture = image.architecture;
         let endian = if image.file.is_little_endian() {
             RunTimeEndian::Little
         } else {
             RunTimeEndian::Big
         };
-        Self::parse(image.architecture, section.data, endian, &bases)
-            .with_context(|| format!("section .eh_frame at offset {} is damaged", section.offset))
+        let mut frames = Self::default();
+        if let Some(section) = eh_frame {
+            let mut bases = BaseAddresses::default().set_eh_frame(section.address);
+            if let Some(text) = image.section(".text")? {
+                bases = bases.set_text(text.address);
+            }
+            if let Some(got) = image.section(".got")? {
+                bases = bases.set_got(got.address);
+            }
+            frames = Self::parse(architecture, section.data, endian, &bases)
+                .with_context(|| format!("section .eh_frame at offset {}", section.offset))?;
+        }
+        if let Some((offset, data)) = debug_frame {
+            let code = image.code();
+            let is_code = |address| code.iter().any(|range| range.contains(&address));
+            let more = Self::parse_debug_frame(architecture, &data, endian, is_code)
+                .with_context(|| format!("section .debug_frame at offset {offset}"))?;
+            frames.add(more);
+        }
+        Ok(frames)
     }
 
     /// Reads the bytes of an `.eh_frame`.
@@ -79,36 +90,68 @@ impl Frames {
         endian: RunTimeEndian,
         bases: &BaseAddresses,
     ) -> Result<Self> {
-        let (data, letters) = augmentation::understand(data, endian);
+        let (data, letters) = augmentation::understand(data, Kind::EhFrame, endian);
         let mut section = EhFrame::new(&data, endian);
         section.set_address_size(8);
         section.set_vendor(architecture.vendor);
-        let mut converter = function::Converter::new(architecture, &section, bases);
-        let mut cies: HashMap<usize, Cie<'_>> = HashMap::new();
-        let mut frames = Self::default();
-        let mut entries = section.entries(bases);
-        while let Some(entry) = entries.next()? {
-            let CieOrFde::Fde(partial) = entry else {
-                continue;
-            };
-            let fde = partial.parse(|section, bases, offset| match cies.entry(offset.0) {
-                Entry::Occupied(known) => Ok(known.get().clone()),
-                Entry::Vacant(unknown) => {
-                    let cie = section.cie_from_offset(bases, offset)?;
-                    Ok(unknown.insert(cie).clone())
-                }
-            })?;
-            // An entry without code describes nothing; linkers leave such behind for code they removed.
-            if fde.len() > 0 {
-                let letters = letters
-                    .get(&fde.cie().offset())
-                    .copied()
-                    .unwrap_or_default();
-                converter.convert(&fde, letters, &mut frames);
-            }
-        }
+        let mut frames = section::read(architecture, &section, bases, &letters, |_| true)?;
         frames.sort();
         Ok(frames)
+    }
+
+    /// Reads the bytes of a `.debug_frame`. The linker leaves the entries of code that it removed, with addresses that
+    /// are none.
+    fn parse_debug_frame(
+        architecture: &'static Architecture,
+        data: &[u8],
+        endian: RunTimeEndian,
+        is_code: impl Fn(u64) -> bool,
+    ) -> Result<Self> {
+        let (data, letters) = augmentation::understand(data, Kind::DebugFrame, endian);
+        let mut section = DebugFrame::new(&data, endian);
+        section.set_address_size(8);
+        section.set_vendor(architecture.vendor);
+        let bases = BaseAddresses::default();
+        let mut frames = section::read(architecture, &section, &bases, &letters, is_code)?;
+        frames.sort();
+        Ok(frames)
+    }
+
+    /// Adds what others say about code that nothing is said about here.
+    pub fn add(&mut self, others: Self) {
+        if self.functions.is_empty() && self.left_out.is_empty() {
+            *self = others;
+            return;
+        }
+        let mut known: Vec<(u64, u64)> = self
+            .functions
+            .iter()
+            .map(|function| (function.start, function.end()))
+            .chain(
+                self.left_out
+                    .iter()
+                    .map(|left| (left.start, left.start.saturating_add(left.size))),
+            )
+            .collect();
+        known.sort_unstable();
+        // From here on, where all of them up to each one have ended.
+        let mut last = 0;
+        for (_, end) in &mut known {
+            last = last.max(*end);
+            *end = last;
+        }
+        let is_new = |start: u64, size: u64| {
+            let before = known.partition_point(|&(known, _)| known < start.saturating_add(size));
+            before == 0 || known[before - 1].1 <= start
+        };
+        let functions = others.functions.into_iter();
+        self.functions
+            .extend(functions.filter(|one| is_new(one.start, one.size.into())));
+        let left_out = others.left_out.into_iter();
+        self.left_out
+            .extend(left_out.filter(|one| is_new(one.start, one.size)));
+        self.functions.sort_by_key(|function| function.start);
+        self.left_out.sort_by_key(|left| left.start);
     }
 
     /// Sorts, and keeps one of several functions that claim the same code: the first in the section.

@@ -1,6 +1,6 @@
 //! One row of DWARF's table to one row of SFrame.
 
-use gimli::{CfaRule, EhFrame, Encoding, Register, RegisterRule, UnwindTableRow};
+use gimli::{CfaRule, Encoding, Register, RegisterRule, UnwindSection, UnwindTableRow};
 use unwind::sframe::{Base, Row, Rule};
 
 use super::Slice;
@@ -21,15 +21,15 @@ pub(super) enum Converted {
 }
 
 /// What rules refer to.
-pub(super) struct Context<'a, 'data> {
+pub(super) struct Context<'a, S> {
     pub(super) architecture: &'static Architecture,
-    pub(super) section: &'a EhFrame<Slice<'data>>,
+    pub(super) section: &'a S,
     pub(super) encoding: Encoding,
     /// The CIE has a rule for the CFA.
     pub(super) has_cfa: bool,
 }
 
-impl Context<'_, '_> {
+impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
     /// Converts a row; the result's offset is 0, for the caller to set.
     pub(super) fn convert(&self, row: &DwarfRow, signal: bool) -> Result<Converted, Construct> {
         let architecture = self.architecture;

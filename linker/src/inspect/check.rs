@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use object::Object;
+use unwind::sframe::StartRule;
 
 use super::Subject;
 use crate::cfi::Frames;
@@ -30,9 +31,9 @@ pub struct Check {
 ///
 /// # Errors
 /// The file has not both, or they cannot be read.
-pub fn check(data: &[u8]) -> Result<Check> {
+pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let image = Image::parse(data)?;
-    let subject = Subject::parse(data)?;
+    let subject = Subject::parse_with(data, starts)?;
     let mut frames = Frames::of(&image)?;
     // What the format cannot hold is not missing.
     let version = subject.tables.first().map_or(3, |table| table.version());

@@ -10,7 +10,7 @@ mod stats;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use unwind::sframe::Tables;
+use unwind::sframe::{StartRule, Tables};
 use unwind::symbols::SymbolTable;
 
 pub use check::check;
@@ -21,7 +21,7 @@ pub use stats::stats;
 
 use crate::image::{self, Section};
 use crate::symbols::{Names, Symbols};
-use crate::{sframe, symbols};
+use crate::{relocatable, sframe, symbols};
 
 /// A file's tables.
 #[derive(Debug)]
@@ -46,9 +46,17 @@ impl<'data> Subject<'data> {
     /// # Errors
     /// It is none, or has no `.sframe`, or one that cannot be read.
     pub fn parse(data: &'data [u8]) -> Result<Self> {
+        Self::parse_with(data, StartRule::FromFlags)
+    }
+
+    /// [`Self::parse`], with the rule for start addresses given.
+    ///
+    /// # Errors
+    /// Those of [`Self::parse`].
+    pub fn parse_with(data: &'data [u8], starts: StartRule) -> Result<Self> {
         let file = image::linked(data)?;
         let section = image::section(&file, sframe::SECTION)?.context("no section .sframe")?;
-        let tables = Tables::new(section.data, section.address);
+        let tables = Tables::with(section.data, section.address, starts);
         for table in tables.sections() {
             table.with_context(|| format!("section .sframe at offset {}", section.offset))?;
         }
@@ -97,4 +105,16 @@ impl<'data> Subject<'data> {
 pub fn with_file<T>(path: &Path, act: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
     let data = image::read_file(path)?;
     act(&data).with_context(|| path.display().to_string())
+}
+
+/// Reads a file that is linked, or an object file, which is laid out as if it were; and does something with its bytes
+/// and the rule for the starts in its `.sframe`.
+///
+/// # Errors
+/// The file cannot be read, or `act` fails.
+pub fn with_laid_out<T>(path: &Path, act: impl FnOnce(&[u8], StartRule) -> Result<T>) -> Result<T> {
+    with_file(path, |data| {
+        let laid_out = relocatable::lay_out(data)?;
+        act(&laid_out.data, laid_out.starts)
+    })
 }

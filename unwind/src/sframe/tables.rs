@@ -24,7 +24,13 @@ impl<'a> Tables<'a> {
     /// The tables in `bytes`, which lie at `address`. Always succeeds; [`Self::first`] says whether there are any.
     #[must_use]
     pub fn new(bytes: &'a [u8], address: u64) -> Self {
-        let mut rest = Sections::new(bytes, address);
+        Self::with(bytes, address, StartRule::FromFlags)
+    }
+
+    /// [`Self::new`], with the rule for start addresses given.
+    #[must_use]
+    pub fn with(bytes: &'a [u8], address: u64, starts: StartRule) -> Self {
+        let mut rest = Sections::with(bytes, address, starts);
         let first = rest.next().unwrap_or(Err(ParseError::Empty));
         Self { first, rest }
     }

@@ -1,0 +1,65 @@
+//! All entries of a section.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use anyhow::{Context, Result};
+use gimli::{BaseAddresses, CieOrFde, CommonInformationEntry, UnwindOffset, UnwindSection};
+
+use super::augmentation::Letters;
+use super::function::Converter;
+use super::{Frames, Slice};
+use crate::architecture::Architecture;
+
+/// Converts every function of a section that `is_code` says is one, by its start. `letters` are those of each CIE by its
+/// offset.
+pub(super) fn read<'data, S>(
+    architecture: &'static Architecture,
+    section: &S,
+    bases: &BaseAddresses,
+    letters: &HashMap<usize, Letters>,
+    is_code: impl Fn(u64) -> bool,
+) -> Result<Frames>
+where
+    S: UnwindSection<Slice<'data>>,
+{
+    let mut converter = Converter::new(architecture, section, bases);
+    let mut cies: HashMap<usize, CommonInformationEntry<Slice<'data>>> = HashMap::new();
+    let mut frames = Frames::default();
+    let mut entries = section.entries(bases);
+    let mut last = None;
+    loop {
+        let damaged = || match last {
+            Some(offset) => format!("damaged behind its entry at {offset:#x}"),
+            None => "damaged at its first entry".to_owned(),
+        };
+        let Some(entry) = entries.next().with_context(damaged)? else {
+            break;
+        };
+        let partial = match entry {
+            CieOrFde::Cie(cie) => {
+                last = Some(cie.offset());
+                continue;
+            }
+            CieOrFde::Fde(partial) => partial,
+        };
+        let fde = partial
+            .parse(
+                |section, bases, offset| match cies.entry(UnwindOffset::into(offset)) {
+                    Entry::Occupied(known) => Ok(known.get().clone()),
+                    Entry::Vacant(unknown) => {
+                        let cie = section.cie_from_offset(bases, offset)?;
+                        Ok(unknown.insert(cie).clone())
+                    }
+                },
+            )
+            .with_context(damaged)?;
+        last = Some(fde.offset());
+        // An entry without code describes nothing; linkers leave such behind for code they removed.
+        if fde.len() > 0 && is_code(fde.initial_address()) {
+            let letters = letters.get(&fde.cie().offset());
+            converter.convert(&fde, letters.copied().unwrap_or_default(), &mut frames);
+        }
+    }
+    Ok(frames)
+}

@@ -1,0 +1,234 @@
+//! Object files, laid out as a linker would, so that they can be looked at as if they were linked.
+//!
+//! Each section that will be loaded gets an address of its own, code first and from 0 on, symbols and relocations follow.
+//! The result is an ELF file in memory with nothing moved: everything else here reads it like any other.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, bail};
+use object::read::elf::{ElfFile, FileHeader};
+use object::{
+    Architecture, File, Object, ObjectKind, ObjectSection, ObjectSymbol, Relocation,
+    RelocationFlags, RelocationKind, RelocationTarget, SectionFlags, SectionIndex, elf,
+};
+use unwind::sframe::StartRule;
+
+/// Sections whose every relocation must be understood.
+const WANTED: [&str; 3] = [".sframe", ".eh_frame", ".debug_frame"];
+
+/// A file that can be looked at as a linked one.
+#[derive(Debug)]
+pub struct LaidOut<'data> {
+    /// Its bytes.
+    pub data: Cow<'data, [u8]>,
+    /// What starts in its `.sframe` count from. In an object file that is up to the relocations.
+    pub starts: StartRule,
+}
+
+/// Lays an object file out; any other is left as it is.
+///
+/// # Errors
+/// It is damaged, or has relocations that are not known.
+pub fn lay_out(data: &[u8]) -> Result<LaidOut<'_>> {
+    let laid_out = match File::parse(data) {
+        Ok(file) if file.kind() == ObjectKind::Relocatable => match &file {
+            File::Elf64(elf) => Some(Layout::of(&file, elf)?.apply(data, &file, elf)?),
+            File::Elf32(elf) => Some(Layout::of(&file, elf)?.apply(data, &file, elf)?),
+            _ => None,
+        },
+        // Whoever reads it will say what is wrong.
+        _ => None,
+    };
+    Ok(match laid_out {
+        Some(data) => LaidOut {
+            data: data.into(),
+            starts: StartRule::Field,
+        },
+        None => LaidOut {
+            data: data.into(),
+            starts: StartRule::FromFlags,
+        },
+    })
+}
+
+/// The addresses of sections.
+struct Layout {
+    addresses: HashMap<SectionIndex, u64>,
+    little: bool,
+    wide: bool,
+}
+
+impl Layout {
+    fn of<Elf: FileHeader>(file: &File<'_>, elf: &ElfFile<'_, Elf>) -> Result<Self> {
+        let mut addresses = HashMap::new();
+        let mut end = 0_u64;
+        for code in [true, false] {
+            for section in file.sections() {
+                let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+                    continue;
+                };
+                let loaded = sh_flags.contains(elf::SHF_ALLOC);
+                if !loaded || sh_flags.contains(elf::SHF_EXECINSTR) != code {
+                    continue;
+                }
+                let aligned = end.checked_next_multiple_of(section.align().max(1));
+                let address = aligned.context("damaged ELF file: sections beyond all addresses")?;
+                addresses.insert(section.index(), address);
+                end = address
+                    .checked_add(section.size())
+                    .context("damaged ELF file: sections beyond all addresses")?;
+            }
+        }
+        Ok(Self {
+            addresses,
+            little: file.is_little_endian(),
+            wide: elf.elf_header().is_type_64(),
+        })
+    }
+
+    fn apply<Elf: FileHeader>(
+        &self,
+        data: &[u8],
+        file: &File<'_>,
+        elf: &ElfFile<'_, Elf>,
+    ) -> Result<Vec<u8>> {
+        let endian = elf.endian();
+        let mut out = data.to_vec();
+        let word = if self.wide { 8 } else { 4 };
+        // `e_type` follows the 16 bytes of `e_ident`.
+        self.write(&mut out, 16, 2, u64::from(elf::ET_DYN.0))?;
+        let headers: u64 = elf.elf_header().e_shoff(endian).into();
+        let header_size = u64::from(elf.elf_header().e_shentsize(endian));
+        for (index, &address) in &self.addresses {
+            // `sh_addr` follows name, type and flags.
+            let at = headers + index.0 as u64 * header_size + 8 + word;
+            self.write(&mut out, at, word, address)?;
+        }
+        let table = file.sections().find(|section| {
+            matches!(section.flags(), SectionFlags::Elf { sh_type, .. } if sh_type == elf::SHT_SYMTAB)
+        });
+        if let Some((offset, _)) = table.and_then(|table| table.file_range()) {
+            for symbol in file.symbols() {
+                let section = symbol.section_index();
+                if let Some(address) = section.and_then(|index| self.addresses.get(&index)) {
+                    // `st_value` follows the name, in 64 bits also info, other and section.
+                    let at = offset + symbol.index().0 as u64 * (8 + 2 * word) + word;
+                    self.write(&mut out, at, word, address.wrapping_add(symbol.address()))?;
+                }
+            }
+        }
+        for section in file.sections() {
+            self.relocate(&mut out, file, &section)
+                .with_context(|| format!("section {}", section.name().unwrap_or("without name")))?;
+        }
+        Ok(out)
+    }
+
+    /// Applies the relocations of a section.
+    fn relocate(
+        &self,
+        out: &mut [u8],
+        file: &File<'_>,
+        section: &object::Section<'_, '_>,
+    ) -> Result<()> {
+        let Some((in_file, size)) = section.file_range() else {
+            return Ok(());
+        };
+        let machine = file.architecture();
+        let wanted = section.name().is_ok_and(|name| WANTED.contains(&name));
+        let address = self.addresses.get(&section.index()).copied().unwrap_or(0);
+        for (offset, relocation) in section.relocations() {
+            let place = address.wrapping_add(offset);
+            let (relative, bytes) = match (relocation.kind(), relocation.flags()) {
+                (RelocationKind::Absolute, _) => (false, relocation.size() / 8),
+                (RelocationKind::Relative, _) => (true, relocation.size() / 8),
+                // What GNU as writes into `.sframe`, and `object` does not know.
+                (_, RelocationFlags::Elf { r_type })
+                    if r_type == elf::R_X86_64_PC64 && machine == Architecture::X86_64 =>
+                {
+                    (true, 8)
+                }
+                (RelocationKind::None, _) => continue,
+                // Code, which is not looked at.
+                _ if !wanted => continue,
+                (_, flags) => bail!("relocation {flags:?} at offset {offset:#x} is not known"),
+            };
+            let bytes = u64::from(bytes);
+            let Some(target) = self.target(file, &relocation) else {
+                continue;
+            };
+            if offset.checked_add(bytes).is_none_or(|end| end > size) {
+                bail!("a relocation at offset {offset:#x} is outside of its {size} bytes");
+            }
+            let at = in_file + offset;
+            let mut value = target.wrapping_add_signed(relocation.addend());
+            if relocation.has_implicit_addend() {
+                value = value.wrapping_add(self.read(out, at, bytes)?);
+            }
+            if relative {
+                value = value.wrapping_sub(place);
+            }
+            self.write(out, at, bytes, value)?;
+        }
+        Ok(())
+    }
+
+    /// The address that a relocation refers to; `None` when another file has it.
+    fn target(&self, file: &File<'_>, relocation: &Relocation) -> Option<u64> {
+        match relocation.target() {
+            RelocationTarget::Symbol(index) => {
+                let symbol = file.symbol_by_index(index).ok()?;
+                match symbol.section_index() {
+                    Some(section) => {
+                        let address = self.addresses.get(&section).copied().unwrap_or(0);
+                        Some(address.wrapping_add(symbol.address()))
+                    }
+                    None => (!symbol.is_undefined()).then(|| symbol.address()),
+                }
+            }
+            RelocationTarget::Section(index) => self.addresses.get(&index).copied(),
+            _ => Some(0),
+        }
+    }
+
+    /// The low bytes of a number, with their sign.
+    fn read(&self, bytes: &[u8], at: u64, size: u64) -> Result<u64> {
+        let field = bytes
+            .get(at as usize..)
+            .and_then(|rest| rest.get(..size as usize));
+        let field = field.with_context(|| outside(at))?;
+        let mut value = 0_u64;
+        for index in 0..field.len() {
+            let byte = if self.little {
+                field.len() - 1 - index
+            } else {
+                index
+            };
+            value = value << 8 | u64::from(field[byte]);
+        }
+        let unused = 64 - 8 * u32::try_from(field.len())?;
+        Ok(match unused {
+            0 | 64 => value,
+            _ => ((value << unused).cast_signed() >> unused).cast_unsigned(),
+        })
+    }
+
+    fn write(&self, bytes: &mut [u8], at: u64, size: u64, value: u64) -> Result<()> {
+        let field = bytes
+            .get_mut(at as usize..)
+            .and_then(|rest| rest.get_mut(..size as usize));
+        let field = field.with_context(|| outside(at))?;
+        let size = field.len();
+        if self.little {
+            field.copy_from_slice(&value.to_le_bytes()[..size]);
+        } else {
+            field.copy_from_slice(&value.to_be_bytes()[8 - size..]);
+        }
+        Ok(())
+    }
+}
+
+fn outside(at: u64) -> String {
+    format!("damaged ELF file: offset {at} is outside of it")
+}
