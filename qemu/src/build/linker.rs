@@ -10,7 +10,10 @@ use super::cargo::{cargo, run};
 ///
 /// No package is named: `cargo run` at the workspace's root names none either, so both resolve the same features and
 /// share what they build.
-pub(super) fn build(target: &Path) -> Result<PathBuf> {
+///
+/// # Errors
+/// When cargo fails.
+pub fn build(target: &Path) -> Result<PathBuf> {
     let mut command = cargo("build");
     command
         .args(["--bin", "sframe-link", "--target-dir"])

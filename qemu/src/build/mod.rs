@@ -4,7 +4,7 @@
 mod bare_metal;
 mod cargo;
 mod kernel;
-mod linker;
+pub mod linker;
 
 pub use bare_metal::bare_metal;
 pub use kernel::{Kernel, Profile};
