@@ -29,7 +29,8 @@ pub struct Cpu {
     job: AtomicPtr<()>,
 }
 
-static CPUS: [Cpu; MOST] = [const {
+/// All of them. boot.s tells the first one where it is.
+pub static CPUS: [Cpu; MOST] = [const {
     Cpu {
         index: AtomicUsize::new(0),
         overflow_stack: AtomicU64::new(0),

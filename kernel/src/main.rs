@@ -35,6 +35,7 @@ mod verdict;
 
 use boot_memory::BootMemory;
 use console::println;
+use scenario::early::{self, Stage};
 
 /// Called by `kernel_entry` with what the boot loader passed: x86-64 the physical address of PVH start info, AArch64
 /// perhaps that of the device tree.
@@ -44,14 +45,16 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     // SAFETY: this is the first that runs after the boot tables were put in force, and `protect` below takes the value.
     let mut memory = unsafe { BootMemory::new() };
     let command_line = board::command_line(&memory, argument);
+    let scenario = command_line.as_ref().and_then(|line| line.scenario());
+    early::run(scenario, Stage::Vectors);
     let cpus = cpus::List::read(&mut memory, argument);
     arch::mmu::protect(memory);
+    early::run(scenario, Stage::Tables);
     heap::init();
     arch::interrupts::init();
     arch::interrupts::init_cpu();
     cpus.start();
 
-    let scenario = command_line.as_ref().and_then(|line| line.scenario());
     let scenario = scenario.unwrap_or(scenario::DEFAULT);
     println!(
         "kernel on {}, {}: scenario {scenario}",

@@ -52,6 +52,11 @@ pub fn map_image(tables: &[Table], base: u64, entry: impl Fn(u64, Access) -> u64
     }
 }
 
+/// Takes a page of [`map_image`]'s out again; the processor must be told.
+pub fn unmap(tables: &[Table], base: u64, page: u64) {
+    set(tables, page - base, 0);
+}
+
 fn set(tables: &[Table], offset: u64, entry: u64) {
     tables[(offset / SPAN) as usize].set((offset % SPAN / PAGE) as usize, entry);
 }

@@ -5,7 +5,7 @@ use core::fmt;
 
 use unwind::Range;
 
-use crate::arch::stacks;
+use crate::arch::{probe, stacks};
 use crate::cpus::{self, MOST};
 
 /// Bytes of the unmapped pages below each stack. As many as the smallest stack has, so that on AArch64 one bit of the stack
@@ -115,7 +115,8 @@ pub fn guards() -> impl Iterator<Item = Range> {
     (0..MOST).flat_map(of).map(|stack| stack.guard)
 }
 
-/// The word at `address`, if it lies in a stack.
+/// The word at `address`, if it lies in a stack and can be read. Also the memory of a stack can be gone, in a kernel that
+/// dies: then the walk ends there, and not the report.
 ///
 /// The fence around reading a stack: whatever address comes out of a damaged frame, nothing else is read.
 pub fn read_u64(address: u64) -> Option<u64> {
@@ -123,9 +124,8 @@ pub fn read_u64(address: u64) -> Option<u64> {
     if !inside || !address.is_multiple_of(8) {
         return None;
     }
-    // SAFETY: aligned, and inside a static of this kernel, whose words are mapped for good. Volatile, because the
-    // compiler knows of no write to them.
-    Some(unsafe { core::ptr::read_volatile(address as *const u64) })
+    // SAFETY: inside a static of this kernel, so no device.
+    unsafe { probe::read(address) }
 }
 
 /// The words from `address` on, if all of them lie in a stack.

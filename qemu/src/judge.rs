@@ -6,6 +6,8 @@ use crate::status::Status;
 
 /// How the report of a panic begins, and that of an exception.
 const REPORT_BEGINS: [&str; 2] = ["panicked at ", "fault on cpu "];
+/// How an error in a report is told.
+const REPORT_FAILS: &str = "during the report: ";
 /// How any report ends.
 const REPORT_ENDS: &str = "end of backtrace: ";
 /// And after that, when every caller is in it.
@@ -40,6 +42,13 @@ pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
         }
         (Verdict::Success, _) => failed("succeeded, but should have panicked"),
         (Verdict::Panicked, Outcome::Succeeds) => failed("panicked, but should have succeeded"),
+        (Verdict::Panicked, Outcome::FailsToReport) => match failed_report(&booted.serial) {
+            true => Judgement::new(
+                Status::Success,
+                "panicked twice, as it should, and said so in one line each",
+            ),
+            false => failed("panicked, but does not say in one line what happened to its report"),
+        },
         (Verdict::Panicked, Outcome::Panics | Outcome::PanicsInDoubt) => {
             let doubt = expected == Outcome::PanicsInDoubt;
             match report(&booted.serial, doubt) {
@@ -70,6 +79,18 @@ pub fn image(booted: &Booted) -> Judgement {
         }
         Verdict::Failed(how) => Judgement::new(Status::Failed, how.clone()),
     }
+}
+
+/// Whether there is the first line of a report, one of what failed in it, and nothing that walked on.
+fn failed_report(serial: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(serial);
+    let begins = |line: &str| REPORT_BEGINS.iter().any(|begin| line.starts_with(begin));
+    let rest = text.lines().skip_while(|line| !begins(line)).skip(1);
+    let lines: Vec<_> = rest.map(str::trim_end).collect();
+    lines
+        .first()
+        .is_some_and(|line| line.starts_with(REPORT_FAILS))
+        && !lines.iter().any(|line| line.starts_with(REPORT_ENDS))
 }
 
 /// Looks for a whole report on the serial line; gives the words of its end line that follow the verdict, or all of them
@@ -172,6 +193,22 @@ mod tests {
         assert_eq!(status(Verdict::Panicked), Status::Failed);
         assert_eq!(status(Verdict::TimedOut), Status::TimedOut);
         assert_eq!(status(Verdict::Left), Status::Success);
+    }
+
+    #[test]
+    fn a_report_that_fails_says_so_in_one_line() {
+        let status = |serial: &str| {
+            scenario(Outcome::FailsToReport, &booted(Verdict::Panicked, serial)).status
+        };
+        let failed =
+            "kernel\npanicked at a:1:2: no\nduring the report: panicked at b\nfirst failure: no\n";
+        assert_eq!(status(failed), Status::Success);
+        assert_eq!(status(&failed.replace("during", "in")), Status::Failed);
+        assert_eq!(
+            status(&failed.replace("panicked at a", "a")),
+            Status::Failed
+        );
+        assert_eq!(status(&(failed.to_owned() + REPORT)), Status::Failed);
     }
 
     #[test]

@@ -320,7 +320,7 @@ fn an_overwritten_frame_pointer() {
         "p bad_first
          r bad_frame_pointer
          ...",
-        "incomplete: the stack word at 0x4242424242424248 is out of bounds, from frame 2 on by scanning, ",
+        "incomplete: the stack word at 0x4242424242424248 cannot be read, from frame 2 on by scanning, ",
     );
 }
 

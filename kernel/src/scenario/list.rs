@@ -20,6 +20,8 @@ pub enum Outcome {
     Panics,
     /// With a report that cannot vouch for every caller, and says why.
     PanicsInDoubt,
+    /// With an error while another one is reported: a line of it, and no more.
+    FailsToReport,
     /// As somebody at the serial line wants it to.
     Interactive,
 }
@@ -195,6 +197,41 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "monitor",
         about: "takes commands from the serial line: `help` lists them",
         outcome: Outcome::Interactive,
+    },
+    Scenario {
+        name: "panic-in-panic",
+        about: "a panic whose message panics",
+        outcome: Outcome::FailsToReport,
+    },
+    Scenario {
+        name: "fault-in-panic",
+        about: "a panic whose message raises an exception",
+        outcome: Outcome::FailsToReport,
+    },
+    Scenario {
+        name: "panic-in-print",
+        about: "a panic of somebody who holds the console's lock",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "early-panic",
+        about: "a panic before the console, the page tables and the heap are set up",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "early-exception",
+        about: "an exception at the same time",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "no-heap",
+        about: "an allocation before there is a heap",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "unreadable-stack",
+        about: "the memory of a stack is gone",
+        outcome: Outcome::PanicsInDoubt,
     },
     Scenario {
         name: "nmi",

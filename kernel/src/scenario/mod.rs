@@ -3,6 +3,8 @@
 mod access;
 mod cpus;
 mod deep;
+mod display;
+pub mod early;
 mod heap_panic;
 mod instructions;
 mod list;
@@ -12,6 +14,7 @@ mod others;
 pub mod overflow;
 mod panic;
 mod places;
+mod unreadable;
 
 use crate::console::println;
 use crate::monitor;
@@ -57,6 +60,13 @@ const RUN: [fn(); SCENARIOS.len()] = [
     overflow::recursion,
     overflow::huge_frame,
     monitor::run,
+    display::panic_in_panic,
+    display::fault_in_panic,
+    display::panic_in_print,
+    early::panic,
+    early::exception,
+    early::allocation,
+    unreadable::run,
     others::nmi,
     others::console_held,
     others::two_panics,
@@ -77,6 +87,7 @@ pub fn run(name: &str) -> Verdict {
             Outcome::Succeeds => "succeeds",
             Outcome::Panics => "panics",
             Outcome::PanicsInDoubt => "panics in doubt",
+            Outcome::FailsToReport => "fails to report",
             Outcome::Interactive => "ends as it is told to",
         };
         println!("  {} {end}: {}", scenario.name, scenario.about);

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection};
+use object::{Architecture, Object, ObjectSection};
+
+use super::symbol;
 
 /// Writes a copy of `image` to `folder` in which `damage` was done to the bytes of the section.
 pub fn copy(image: &Path, folder: &Path, section: &str, damage: impl FnOnce(&mut [u8])) -> PathBuf {
@@ -17,6 +19,34 @@ pub fn copy(image: &Path, folder: &Path, section: &str, damage: impl FnOnce(&mut
     let range = offset as usize..(offset + size) as usize;
     assert!(!range.is_empty(), "{section} is empty already");
     damage(&mut bytes[range]);
+    write(image, folder, &bytes)
+}
+
+/// Writes a copy of `image` to `folder` in which the function `from` begins with a jump to the function `to`; both are the
+/// ends of their symbols' names.
+pub fn with_jump(image: &Path, folder: &Path, from: &str, to: &str) -> PathBuf {
+    let mut bytes = std::fs::read(image).expect("the image can be read");
+    let (at, jump) = {
+        let file = object::File::parse(&*bytes).expect("the image is ELF");
+        let (from, to) = (symbol(&file, from), symbol(&file, to));
+        let text = file.section_by_name(".text").expect("there is code");
+        let (offset, _) = text.file_range().expect("code is in the file");
+        let distance = to.wrapping_sub(from) as i64 as i32;
+        let jump = match file.architecture() {
+            // jmp, with a distance from the next instruction.
+            Architecture::X86_64 => [&[0xe9][..], &(distance - 5).to_le_bytes()].concat(),
+            // b, with a distance in instructions.
+            _ => (0x1400_0000 | (distance >> 2) & 0x03ff_ffff)
+                .to_le_bytes()
+                .to_vec(),
+        };
+        ((offset + from - text.address()) as usize, jump)
+    };
+    bytes[at..at + jump.len()].copy_from_slice(&jump);
+    write(image, folder, &bytes)
+}
+
+fn write(image: &Path, folder: &Path, bytes: &[u8]) -> PathBuf {
     let name = image.file_name().expect("an image has a name");
     let path = folder.join(name);
     std::fs::write(&path, bytes).expect("the copy can be written");

@@ -27,7 +27,13 @@ pub fn expect(kernel: Kernel, report: &Report, trace: &str, end: &str) {
     } else {
         format!("{trace}{KERNEL}")
     };
-    if let Err(why) = compare(kernel.profile, report, &whole) {
+    expect_whole(kernel, report, &whole, end);
+}
+
+/// The same without the kernel's own functions.
+#[track_caller]
+pub fn expect_whole(kernel: Kernel, report: &Report, trace: &str, end: &str) {
+    if let Err(why) = compare(kernel.profile, report, trace) {
         panic!("{kernel:?}: {why} in:\n{}", report.text);
     }
     let prefix = format!("end of backtrace: {end}");

@@ -94,7 +94,7 @@ impl End {
             Self::BadReturnAddress(0) => f.write_str("the return address is null"),
             Self::BadReturnAddress(pc) => at("the return address ", pc, " is not in any code"),
             Self::NoStack(sp) => at("the stack pointer ", sp, " is outside every stack"),
-            Self::Unreadable(address) => at("the stack word at ", address, " is out of bounds"),
+            Self::Unreadable(address) => at("the stack word at ", address, " cannot be read"),
             Self::NotAdvancing(sp) => at("the caller's stack pointer ", sp, " would not be above"),
             Self::Misaligned(cfa) => at("the frame address ", cfa, " is misaligned"),
             Self::RegisterLost(number) => {

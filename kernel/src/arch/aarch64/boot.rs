@@ -13,5 +13,6 @@ global_asm!(
     stack_size = const size_of::<crate::stack::Boot>(),
     trap_stack_size = const size_of::<crate::stack::Exception>(),
     start_main = sym crate::cpus::main,
+    cpus = sym crate::cpus::CPUS,
     main = sym crate::kernel_main,
 );

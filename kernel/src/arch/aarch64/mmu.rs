@@ -8,7 +8,7 @@ use bitflags::bitflags;
 
 use crate::boot_memory::BootMemory;
 use crate::image::Access;
-use crate::page_table::{Table, map_image};
+use crate::page_table::{self, Table, map_image};
 
 /// Virtual minus physical address of everything the kernel maps.
 pub const HIGH: u64 = 0xffff_0000_0000_0000;
@@ -70,6 +70,16 @@ pub fn protect(_: BootMemory) {
 
     barrier::dsb(barrier::ISHST);
     switch();
+}
+
+/// Takes a page of the image away, by its address.
+///
+/// # Safety
+/// Nothing in the page is used any more.
+pub unsafe fn unmap(page: u64) {
+    page_table::unmap(&LEVEL3, HIGH + RAM, page);
+    barrier::dsb(barrier::ISHST);
+    super::cpu::flush_translations();
 }
 
 /// Makes this processor use the tables that [`protect`] filled.

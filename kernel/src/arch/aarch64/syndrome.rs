@@ -57,7 +57,7 @@ const CLASSES: [(u64, &str); 43] = [
     (0x21, "instruction abort"),
     (0x22, "misaligned program counter"),
     (0x24, "data abort from EL0"),
-    (0x25, "data abort"),
+    (DATA_ABORT, "data abort"),
     (0x26, "misaligned stack pointer"),
     (0x27, "memory copy or set"),
     (0x28, "floating-point exception in AArch32"),
@@ -72,6 +72,7 @@ const CLASSES: [(u64, &str); 43] = [
     (BRK, "breakpoint"),
 ];
 
+const DATA_ABORT: u64 = 0x25;
 const BRK: u64 = 0x3c;
 
 impl Syndrome {
@@ -85,6 +86,11 @@ impl Syndrome {
         self.class() == BRK
     }
 
+    /// Whether memory could not be used, from EL1.
+    pub fn is_data_abort(self) -> bool {
+        self.class() == DATA_ABORT
+    }
+
     /// Says it in words, of an access to `address`, with the stack pointer `sp`.
     pub fn describe(self, f: &mut fmt::Formatter<'_>, address: u64, sp: u64) -> fmt::Result {
         let class = self.class();
@@ -96,8 +102,8 @@ impl Syndrome {
             0x00 | 0x0e => Ok(()),
             0x20 | 0x21 => self.abort(f, "execution of", address),
             0x22 => write!(f, ": {address:#018x}"),
-            0x24 | 0x25 if self.contains(Self::WRITE) => self.abort(f, "write to", address),
-            0x24 | 0x25 => self.abort(f, "read of", address),
+            0x24 | DATA_ABORT if self.contains(Self::WRITE) => self.abort(f, "write to", address),
+            0x24 | DATA_ABORT => self.abort(f, "read of", address),
             0x26 => write!(f, ": {sp:#018x}"),
             BRK => write!(f, " {:#x}", self.bits() & 0xffff),
             _ => write!(f, ", syndrome {:#010x}", self.bits()),

@@ -4,7 +4,7 @@ use core::fmt;
 
 pub use super::frame::TrapFrame;
 use super::syndrome::Syndrome;
-use super::{cpu, exit, interrupts};
+use super::{cpu, exit, interrupts, probe};
 use crate::verdict::Verdict;
 use crate::{breakpoint, panic};
 
@@ -16,6 +16,9 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
     if exit::is_leaving() {
         // The verdict is already known; this is `hlt` where nobody listens for semihosting.
         exit::leave(Verdict::Panicked);
+    }
+    if probe::recover(frame) {
+        return;
     }
     let kind = frame.kind();
     if kind != Kind::Fiq {
@@ -51,6 +54,11 @@ impl TrapFrame {
             2 => Kind::Fiq,
             _ => Kind::SError,
         }
+    }
+
+    /// Whether memory could not be used.
+    pub fn is_bad_access(&self) -> bool {
+        self.kind() == Kind::Synchronous && self.syndrome().is_data_abort()
     }
 
     fn syndrome(&self) -> Syndrome {

@@ -109,7 +109,13 @@ kernel_entry:
     shr rcx, 3
     xor eax, eax
     rep stosq
+    # GS base: what this processor is, cpus.rs, so that it can be told from the first instruction of Rust on.
+    lea rax, [rip + {cpus}]
     mov rdi, rdx
+    mov rdx, rax
+    shr rdx, 32
+    mov ecx, 0xc0000101
+    wrmsr
     # The first of several.
     lea rsp, [rip + {stack} + {stack_end}]
     xor ebp, ebp

@@ -2,13 +2,14 @@
 
 use core::ops::Range;
 
-use x86_64::PhysAddr;
+use x86_64::instructions::tlb;
 use x86_64::registers::control::{Cr3, Cr3Flags};
 use x86_64::structures::paging::{PageTableFlags, PhysFrame};
+use x86_64::{PhysAddr, VirtAddr};
 
 use crate::boot_memory::BootMemory;
 use crate::image::Access;
-use crate::page_table::{Table, map_image};
+use crate::page_table::{self, Table, map_image};
 
 /// Virtual minus physical address of everything in the image.
 pub const HIGH: u64 = 0xffff_ffff_8000_0000;
@@ -58,6 +59,15 @@ pub fn protect(_: BootMemory) {
     });
 
     switch();
+}
+
+/// Takes a page of the image away from this processor, by its address.
+///
+/// # Safety
+/// Nothing in the page is used any more.
+pub unsafe fn unmap(page: u64) {
+    page_table::unmap(&LEVEL1, HIGH, page);
+    tlb::flush(VirtAddr::new(page));
 }
 
 /// Makes this processor use the tables that [`protect`] filled.

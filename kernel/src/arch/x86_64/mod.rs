@@ -7,6 +7,7 @@ pub mod exit;
 mod frame;
 pub mod interrupts;
 pub mod mmu;
+pub mod probe;
 pub mod registers;
 pub mod stacks;
 pub mod start;

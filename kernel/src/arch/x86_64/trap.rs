@@ -5,14 +5,17 @@ use core::fmt;
 use x86_64::structures::idt::{PageFaultErrorCode, SelectorErrorCode};
 
 pub use super::frame::TrapFrame;
-use super::interrupts;
+use super::{interrupts, probe};
 use crate::stack::Guarded;
 use crate::{breakpoint, nmi, panic};
 
 const NMI: u64 = 2;
 const BREAKPOINT: u64 = 3;
 const DOUBLE_FAULT: u64 = 8;
+const STACK_SEGMENT_FAULT: u64 = 12;
+const GENERAL_PROTECTION: u64 = 13;
 const PAGE_FAULT: u64 = 14;
+const ALIGNMENT_CHECK: u64 = 17;
 
 /// The exceptions' names, by vector: table 7-1 "Protected-Mode Exceptions and Interrupts", and AMD's from 28 on.
 const NAMES: [&str; 32] = [
@@ -52,12 +55,25 @@ const NAMES: [&str; 32] = [
 
 /// Called by vectors.s. When it returns, so does the interrupted code.
 pub extern "C" fn exception(frame: &mut TrapFrame) {
+    if probe::recover(frame) {
+        return;
+    }
     match frame.vector {
         // The saved rip is behind the instruction.
         BREAKPOINT => breakpoint::hit(frame),
         NMI => nmi::received(frame),
         interrupts::FIRST.. => interrupts::handle(frame),
         _ => panic::fault(frame),
+    }
+}
+
+impl TrapFrame {
+    /// Whether memory could not be used, in one of the ways to say so.
+    pub fn is_bad_access(&self) -> bool {
+        matches!(
+            self.vector,
+            STACK_SEGMENT_FAULT | GENERAL_PROTECTION | PAGE_FAULT | ALIGNMENT_CHECK
+        )
     }
 }
 

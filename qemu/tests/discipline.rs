@@ -1,0 +1,212 @@
+//! Panics where a report is hard to make: while another one is made, while the console is in use, before the kernel is up,
+//! on a stack that cannot be read; on both architectures, in debug and release.
+
+mod support;
+
+use qemu::build::Kernel;
+use support::built::{every_kernel, image};
+use support::report::Report;
+use support::runner::{Ran, run};
+use support::{corrupt, trace};
+
+fn boot(kernel: Kernel, scenario: &str) -> Ran {
+    run([
+        "--image".as_ref(),
+        image(kernel).as_os_str(),
+        scenario.as_ref(),
+    ])
+}
+
+/// The lines after the kernel's first.
+fn lines(ran: &Ran) -> Vec<String> {
+    let text = ran.text();
+    text.lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_panic_while_a_panic_is_printed_is_one_line() {
+    for kernel in every_kernel() {
+        let lines = lines(&boot(kernel, "panic-in-panic").expect(101));
+        let [first, second, last] = &lines[..] else {
+            panic!("{kernel:?}: not three lines: {lines:#?}");
+        };
+        let begin = "panicked at kernel/src/scenario/display.rs:";
+        assert!(first.starts_with(begin), "{kernel:?}: {lines:#?}");
+        assert!(
+            first.ends_with(": this comes first, and then "),
+            "{kernel:?}: {lines:#?}"
+        );
+        let begin = "during the report: panicked at kernel/src/scenario/display.rs:";
+        assert!(second.starts_with(begin), "{kernel:?}: {lines:#?}");
+        assert!(
+            second.ends_with(": cannot be shown"),
+            "{kernel:?}: {lines:#?}"
+        );
+        assert_eq!(*last, format!("first failure: {first}"), "{kernel:?}");
+    }
+}
+
+#[test]
+fn an_exception_while_a_panic_is_printed_is_one_line() {
+    for kernel in every_kernel() {
+        let lines = lines(&boot(kernel, "fault-in-panic").expect(101));
+        let [first, second, last] = &lines[..] else {
+            panic!("{kernel:?}: not three lines: {lines:#?}");
+        };
+        assert!(
+            first.ends_with(": this comes first, and then "),
+            "{kernel:?}: {lines:#?}"
+        );
+        let begin = "during the report: fault on cpu 0 at 0xffff";
+        assert!(second.starts_with(begin), "{kernel:?}: {lines:#?}");
+        assert!(
+            second.contains(": read of 0x0000000000000000, "),
+            "{kernel:?}: {lines:#?}"
+        );
+        assert_eq!(*last, format!("first failure: {first}"), "{kernel:?}");
+    }
+}
+
+/// The report takes no lock, and ends the line that was begun.
+#[test]
+fn a_panic_with_the_console_locked_is_reported() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "panic-in-print").expect(101);
+        assert_eq!(lines(&ran)[0], "this comes first, and then ", "{kernel:?}");
+        let report = Report::find(&ran.serial);
+        assert!(
+            report.panicked.ends_with(": cannot be shown"),
+            "{}",
+            report.panicked
+        );
+        let callers = "p __rustc::rust_begin_unwind
+                       r core::panicking::panic_fmt
+                       r <kernel::scenario::display::Panics as core::fmt::Display>::fmt
+                       r~ core::fmt::rt::Argument::fmt
+                       r core::fmt::write
+                       r~ <&mut kernel::console::Console as core::fmt::Write::write_fmt::SpecWriteFmt>::spec_write_fmt
+                       r~ <kernel::console::Console as core::fmt::Write>::write_fmt
+                       r~ kernel::console::print
+                       r kernel::scenario::display::panic_in_print";
+        trace::expect(kernel, &report, callers, "complete, ");
+    }
+}
+
+/// Fails unless these are the callers, with nothing but the kernel's entry below them: it has not come to its scenarios.
+#[track_caller]
+fn early(kernel: Kernel, report: &Report, callers: &str) {
+    let whole = format!(
+        "{callers}
+         r~ kernel::scenario::early::run
+         r~ kernel::kernel_main
+         r kernel_entry"
+    );
+    trace::expect_whole(kernel, report, &whole, "complete, ");
+}
+
+#[test]
+fn a_panic_before_anything_is_set_up_is_reported() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "early-panic").expect(101);
+        let report = Report::find(&ran.serial);
+        assert!(
+            ran.text().starts_with("panicked at "),
+            "nothing came before:\n{}",
+            ran.text()
+        );
+        assert!(
+            report.panicked.ends_with(": nothing is set up yet"),
+            "{}",
+            report.panicked
+        );
+        let callers = "p __rustc::rust_begin_unwind
+                       r core::panicking::panic_fmt
+                       r kernel::scenario::early::panic";
+        early(kernel, &report, callers);
+    }
+}
+
+#[test]
+fn an_exception_before_anything_is_set_up_is_reported() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "early-exception").expect(101);
+        let report = Report::find(&ran.serial);
+        assert!(
+            report.panicked.starts_with("fault on cpu 0 at "),
+            "{}",
+            report.panicked
+        );
+        early(kernel, &report, "p kernel::scenario::early::exception");
+    }
+}
+
+#[test]
+fn an_allocation_before_there_is_a_heap_is_reported() {
+    for kernel in every_kernel() {
+        let report = Report::find(&boot(kernel, "no-heap").expect(101).serial);
+        let words = ": memory allocation of 100 bytes failed";
+        assert!(report.panicked.ends_with(words), "{}", report.panicked);
+        let callers = "p __rustc::rust_begin_unwind
+                       r~ core::panicking::panic_nounwind_fmt::runtime
+                       r core::panicking::panic_nounwind_fmt
+                       r __rustc::__rdl_alloc_error_handler
+                       r~ alloc::alloc::handle_alloc_error::rt_error
+                       r alloc::alloc::handle_alloc_error
+                       r~ alloc::boxed::box_new_uninit
+                       r kernel::scenario::early::allocation";
+        early(kernel, &report, callers);
+    }
+}
+
+/// A copy of the image in which the first function of Rust begins with a jump to one that panics. Nothing else tells the
+/// kernel what to do so early.
+#[test]
+fn a_panic_instead_of_the_first_instruction_is_reported() {
+    for kernel in every_kernel() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let image = corrupt::with_jump(
+            &image(kernel),
+            folder.path(),
+            "kernel_main",
+            "6kernel8scenario5panic3run",
+        );
+        let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
+        let report = Report::find(&ran.serial);
+        let callers = "p __rustc::rust_begin_unwind
+                       r core::panicking::panic_fmt
+                       r core::panicking::panic_bounds_check
+                       r kernel::scenario::panic::fifth
+                       r kernel::scenario::panic::fourth::{closure#0}
+                       r kernel::scenario::panic::fourth
+                       r <kernel::scenario::panic::Walker as kernel::scenario::panic::Step>::third
+                       r kernel::scenario::panic::second
+                       r kernel::scenario::panic::first
+                       r kernel::scenario::panic::run
+                       r kernel_entry";
+        trace::expect_whole(kernel, &report, callers, "complete, ");
+    }
+}
+
+/// The walk's own reads raise exceptions, and become the reason of its end.
+#[test]
+fn a_stack_that_cannot_be_read_ends_the_walk() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "unreadable-stack").expect(101);
+        let report = Report::find(&ran.serial);
+        assert!(
+            report.panicked.ends_with(": a page of the stack has gone"),
+            "{}",
+            report.panicked
+        );
+        let callers = "p __rustc::rust_begin_unwind
+                       r core::panicking::panic_fmt
+                       r+ kernel::scenario::unreadable::descend
+                       ...";
+        trace::expect_whole(
+            kernel,
+            &report,
+            callers,
+            "incomplete: the stack word at 0xffff",
+        );
+    }
+}
