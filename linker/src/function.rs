@@ -66,8 +66,19 @@ pub enum Construct {
     TooLong,
     /// The code also belongs to another function, which starts at this address and says something else.
     Overlaps(u64),
+    /// A table that already was there has no rows for it that can be read.
+    Damaged,
     /// The instructions cannot be interpreted.
     Malformed(gimli::Error),
+}
+
+/// Whether a row only repeats what the one before it said.
+pub(crate) fn says_the_same(last: &Row, row: &Row) -> bool {
+    *last
+        == Row {
+            offset: last.offset,
+            ..*row
+        }
 }
 
 impl fmt::Display for Construct {
@@ -81,6 +92,7 @@ impl fmt::Display for Construct {
             Self::TooManyRows(rows) => write!(f, "{rows} rows are more than 65535"),
             Self::TooLong => f.write_str("more than 4 GiB of code"),
             Self::Overlaps(start) => write!(f, "overlaps the function at {start:#x}"),
+            Self::Damaged => f.write_str("damaged in the .sframe that was there"),
             Self::Malformed(error) => write!(f, "malformed instructions: {error}"),
         }
     }

@@ -222,3 +222,89 @@ fn a_damaged_section_is_noticed_by_check() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("bad magic"), "{}", stderr(&output));
 }
+
+/// Assembly that carries no other table than `.sframe`: its rows are taken from there, whether the object file is on the
+/// command line or in an archive, unless the linker removed the function or cannot tell it from another.
+#[test]
+fn tables_of_inputs_are_merged() {
+    let function = |name: &str, body: &str| {
+        format!(
+            ".section .text.{name},\"ax\",@progbits\n.type {name}, %function\n{name}:\n.cfi_startproc\n{body}\n\
+             .cfi_endproc\n.size {name}, . - {name}\n"
+        )
+    };
+    let only = ".cfi_sections .sframe\n";
+    let (folder, main) = assembled(
+        "merged",
+        &(".globl _start\n".to_owned()
+            + &function("_start", " call one\n call two\n call local\n hlt")
+            + &function("local", " ret")),
+    );
+    let one = format!(
+        "{only}.globl one\n{}{}{}",
+        function(
+            "one",
+            " push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset rbp, -16\n call local\n pop %rbp\n ret"
+        ),
+        function("local", " ret"),
+        function("unused", " ret"),
+    );
+    let one = common::assemble(&common::folder("merged_one"), TARGET, &one);
+    let two = format!(
+        "{only}.globl two\n{}",
+        function("two", " nop\n .cfi_def_cfa_offset 24\n ret")
+    );
+    let two_folder = common::folder("merged_two");
+    common::assemble(&two_folder, TARGET, &two);
+    let archive = two_folder.join("libtwo.rlib");
+    succeed(
+        common::rustc()
+            .env("RUSTC_BOOTSTRAP", "1")
+            .args([
+                "--target",
+                TARGET,
+                "-Cpanic=abort",
+                "--crate-type=rlib",
+                "-o",
+            ])
+            .arg(&archive)
+            .arg(two_folder.join("assembler.rs")),
+    );
+    let script = SCRIPT.replace("*(.text .text.*)", "KEEP(*(.text._start)) *(.text .text.*)");
+    let inputs = [
+        main.as_str(),
+        one.to_str().unwrap(),
+        archive.to_str().unwrap(),
+        "--gc-sections",
+    ];
+    let output = link(&folder, &script, &inputs);
+    let errors = stderr(&output);
+    assert!(output.status.success(), "{errors}");
+    let expected = format!(
+        "sframe-link: warning: left out of .sframe: local of {}: several functions have that name\n",
+        one.display()
+    );
+    assert!(errors.starts_with(&expected), "{errors}");
+    let image = folder.join("image");
+    let names = |file: &Path| -> Vec<String> {
+        let dump = stdout(&sframe(&["dump"], file));
+        let functions = dump.lines().filter(|line| line.contains("func idx"));
+        functions
+            .map(|line| line.rsplit(' ').next().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&image), ["_start", "local", "one", "two"]);
+    assert!(stdout(&sframe(&["dump"], &image)).contains("sp+16     c-16      f\n"));
+    let check = sframe(&["check"], &image);
+    let text = stdout(&check);
+    assert!(check.status.success(), "{text}");
+    assert!(
+        text.contains("2 functions not compared: only .sframe describes them"),
+        "{text}"
+    );
+    // Made again, what only the table says is kept.
+    let again = folder.join("again");
+    let made = sframe(&["make", "-o", again.to_str().unwrap()], &image);
+    assert!(made.status.success(), "{}", stderr(&made));
+    assert_eq!(names(&again), ["_start", "local", "one", "two"]);
+}

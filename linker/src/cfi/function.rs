@@ -10,7 +10,7 @@ use super::augmentation::Letters;
 use super::rules::{Context, Converted};
 use super::{Frames, Slice};
 use crate::architecture::Architecture;
-use crate::function::{Construct, Function, LeftOut};
+use crate::function::{Construct, Function, LeftOut, says_the_same};
 
 /// Bytes of a lazily bound PLT entry on x86-64.
 pub(super) const PLT_ENTRY: u8 = 16;
@@ -204,15 +204,6 @@ fn add_left_out(left_out: &mut Vec<LeftOut>, start: u64, size: u64, why: Constru
         }
         _ => left_out.push(LeftOut { start, size, why }),
     }
-}
-
-/// Whether a row only repeats what the one before it said.
-fn says_the_same(last: &Row, row: &Row) -> bool {
-    *last
-        == Row {
-            offset: last.offset,
-            ..*row
-        }
 }
 
 fn plt_rows(architecture: &Architecture, from: u8) -> Vec<Row> {

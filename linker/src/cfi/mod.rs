@@ -37,20 +37,52 @@ impl Frames {
         self.functions.iter().map(|f| f.rows.len()).sum()
     }
 
+    /// Whether anything is said about an address, or it is known that nothing can be.
+    #[must_use]
+    pub fn covers(&self, address: u64) -> bool {
+        let after = self.functions.partition_point(|one| one.start <= address);
+        let function = after.checked_sub(1).map(|index| &self.functions[index]);
+        function.is_some_and(|function| address < function.end())
+            || self
+                .left_out
+                .iter()
+                .any(|left| address.wrapping_sub(left.start) < left.size)
+    }
+
     /// Reads an image's `.eh_frame`, and of `.debug_frame` what that does not describe: assembly and C for bare metal often
     /// have only the latter.
     ///
     /// # Errors
     /// There is neither, or their entries cannot be told apart.
     pub fn of(image: &Image<'_>) -> Result<Self> {
-        let eh_frame = image.section(".eh_frame")?;
-        let eh_frame = eh_frame.filter(|section| !section.data.is_empty());
-        let debug_frame = image.uncompressed(".debug_frame")?;
-        if eh_frame.is_none() && debug_frame.is_none() {
+        Ok(Self::with(image, Self::default())?.0)
+    }
+
+    /// [`Self::of`], with what `others` say about code that neither describes; and the starts of functions that come from
+    /// there.
+    ///
+    /// # Errors
+    /// There is nothing at all, or it cannot be read.
+    pub fn with(image: &Image<'_>, others: Self) -> Result<(Self, Vec<u64>)> {
+        let own = Self::find(image)?;
+        if own.is_none() && others == Self::default() {
             bail!(
                 "no .eh_frame to make tables from: compile with -C force-unwind-tables=yes, and keep the section in \
                  the linker script"
             );
+        }
+        let mut frames = own.unwrap_or_default();
+        let added = frames.add(others);
+        Ok((frames, added))
+    }
+
+    /// What is in the image's own sections, if it has any.
+    fn find(image: &Image<'_>) -> Result<Option<Self>> {
+        let eh_frame = image.section(".eh_frame")?;
+        let eh_frame = eh_frame.filter(|section| !section.data.is_empty());
+        let debug_frame = image.uncompressed(".debug_frame")?;
+        if eh_frame.is_none() && debug_frame.is_none() {
+            return Ok(None);
         }
         let architecture = image.architecture;
         let endian = if image.file.is_little_endian() {
@@ -77,7 +109,7 @@ impl Frames {
                 .with_context(|| format!("section .debug_frame at offset {offset}"))?;
             frames.add(more);
         }
-        Ok(frames)
+        Ok(Some(frames))
     }
 
     /// Reads the bytes of an `.eh_frame`.
@@ -117,12 +149,8 @@ impl Frames {
         Ok(frames)
     }
 
-    /// Adds what others say about code that nothing is said about here.
-    pub fn add(&mut self, others: Self) {
-        if self.functions.is_empty() && self.left_out.is_empty() {
-            *self = others;
-            return;
-        }
+    /// Adds what others say about code that nothing is said about here; the starts of the functions added.
+    fn add(&mut self, others: Self) -> Vec<u64> {
         let mut known: Vec<(u64, u64)> = self
             .functions
             .iter()
@@ -145,17 +173,21 @@ impl Frames {
             before == 0 || known[before - 1].1 <= start
         };
         let functions = others.functions.into_iter();
-        self.functions
-            .extend(functions.filter(|one| is_new(one.start, one.size.into())));
+        let new: Vec<Function> = functions
+            .filter(|one| is_new(one.start, one.size.into()))
+            .collect();
+        let starts = new.iter().map(|function| function.start).collect();
+        self.functions.extend(new);
         let left_out = others.left_out.into_iter();
         self.left_out
             .extend(left_out.filter(|one| is_new(one.start, one.size)));
         self.functions.sort_by_key(|function| function.start);
         self.left_out.sort_by_key(|left| left.start);
+        starts
     }
 
     /// Sorts, and keeps one of several functions that claim the same code: the first in the section.
-    fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         self.functions.sort_by_key(|function| function.start);
         let mut kept: Vec<Function> = Vec::with_capacity(self.functions.len());
         for function in self.functions.drain(..) {

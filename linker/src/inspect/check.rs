@@ -10,7 +10,7 @@ use super::Subject;
 use crate::cfi::Frames;
 use crate::function::LeftOut;
 use crate::image::Image;
-use crate::sframe::{Comparison, Table, Version, compare};
+use crate::sframe::{Comparison, Table, Version, What, compare};
 use crate::symbols::{self, Code, Names, Symbols};
 
 /// What a check found.
@@ -18,6 +18,8 @@ use crate::symbols::{self, Code, Names, Symbols};
 pub struct Check {
     /// The comparison of `.sframe`.
     pub comparison: Comparison,
+    /// Functions in `.sframe` that nothing else describes.
+    pub uncompared: usize,
     /// The comparison of `.symbols`, if there is one that can be read.
     pub symbols: Option<symbols::Comparison>,
     /// Lines could not be compared, as there is no debug information.
@@ -55,8 +57,15 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         }
         _ => None,
     };
+    let mut comparison = compare(&subject.tables, &frames.functions);
+    // Input tables are all that is known about some code; there is nothing to compare them with.
+    let differences = comparison.differences.len();
+    comparison
+        .differences
+        .retain(|one| one.what != What::Unexpected || frames.covers(one.address));
     Ok(Check {
-        comparison: compare(&subject.tables, &frames.functions),
+        uncompared: differences - comparison.differences.len(),
+        comparison,
         symbols,
         without_lines,
         left_out: frames.left_out,
@@ -96,6 +105,13 @@ impl Check {
             comparison.addresses,
             comparison.differences.len(),
         )?;
+        if self.uncompared > 0 {
+            writeln!(
+                out,
+                "{} functions not compared: only .sframe describes them",
+                self.uncompared
+            )?;
+        }
         if self.without_lines {
             writeln!(out, ".symbols not compared: no debug information")?;
         }

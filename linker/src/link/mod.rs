@@ -5,6 +5,7 @@
 //! the file, and the linker needs to know nothing about them but their size.
 
 mod arguments;
+mod inputs;
 mod lld;
 mod place;
 mod report;
@@ -78,7 +79,11 @@ fn link_twice(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     }
     let data = read_file(output)?;
     let image = Image::parse(&data)?;
-    let tables = Tables::of(&image, &line.options)?;
+    let inputs = inputs::read(&line.linker, &image)?;
+    for line in &inputs.lost {
+        eprintln!("sframe-link: warning: {line}");
+    }
+    let tables = Tables::of(&image, &line.options, inputs.frames)?;
     if tables.table.is_some() {
         place::expect(&image, &place::SFRAME)?;
     }

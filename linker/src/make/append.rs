@@ -23,6 +23,9 @@ const ALIGNMENT: u64 = 8;
 /// Largest gap, in bytes, that the file gets for the sake of [`Place::of`].
 const LARGEST_HOLE: u64 = 64 << 20;
 
+/// When the file reaches up to the last address.
+const NO_ADDRESSES: &str = "no addresses left for tables";
+
 /// A section to add, or to put in the place of the one of this name.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSection {
@@ -83,6 +86,11 @@ impl<'data> Appended<'data> {
         let place = Place::of(&segments, endian, data.len() as u64, page)?;
 
         let mut end = (count * size_of::<Segment>()) as u64;
+        let sizes = new.iter().map(|section| section.size + ALIGNMENT);
+        place
+            .address
+            .checked_add(end + sizes.sum::<u64>())
+            .context(NO_ADDRESSES)?;
         let mut places = Vec::new();
         let mut more = Vec::new();
         for section in new {
@@ -204,12 +212,7 @@ impl Place {
         let (Some(first), Some(last)) = (loads().next(), loads().max_by_key(end_of)) else {
             bail!("nothing is loaded, so there is no address for tables");
         };
-        let above = |value: u64| {
-            value
-                .checked_next_multiple_of(page)
-                .filter(|value| value.checked_add(u64::from(u32::MAX)).is_some())
-                .context("no addresses left for tables")
-        };
+        let above = |value: u64| value.checked_next_multiple_of(page).context(NO_ADDRESSES);
         let end = end_of(&last).context("damaged ELF file: a segment beyond the last address")?;
         let mut place = Self {
             address: above(end)?,

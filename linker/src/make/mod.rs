@@ -7,6 +7,7 @@ pub use append::{Appended, NewSection};
 use anyhow::{Result, ensure};
 use object::{Object, elf};
 
+use crate::cfi::Frames;
 use crate::image::Image;
 use crate::link::{Options, TOO_FAR, Tables};
 use crate::sframe::Table;
@@ -22,13 +23,20 @@ pub struct Made {
     pub tables: Tables,
 }
 
-/// Adds `.sframe` and `.symbols` to a linked ELF file, and reads them back. Tables that it has are replaced.
+/// Adds `.sframe` and `.symbols` to a linked ELF file, and reads them back. Tables that it has are replaced; of
+/// functions that only they describe the rows are kept.
 ///
 /// # Errors
 /// The file is damaged or has nothing to make tables from, or what was written is not what was meant.
 pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     let image = Image::parse(data)?;
-    let mut tables = Tables::of(&image, options)?;
+    let others = match image.section(sframe::SECTION)? {
+        Some(section) => {
+            sframe::functions(&unwind::sframe::Tables::new(section.data, section.address))
+        }
+        None => Frames::default(),
+    };
+    let mut tables = Tables::of(&image, options, others)?;
     // A table of no names is of no use, and a stripped file is no error.
     tables.blob = tables.blob.filter(|blob| blob.function_count() > 0);
     let new: Vec<NewSection> = [

@@ -4,11 +4,13 @@ mod blocks;
 mod compare;
 mod function;
 mod out;
+mod read;
 mod row;
 mod table;
 mod version;
 
-pub use compare::{Comparison, Difference, compare};
+pub use compare::{Comparison, Difference, What, compare};
+pub use read::functions;
 pub use table::Table;
 pub use version::Version;
 

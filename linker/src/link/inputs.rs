@@ -1,0 +1,166 @@
+//! The `.sframe` of the linker's inputs, for functions that nothing else describes: assembly whose author told the
+//! assembler to write no other table.
+//!
+//! The linker is not asked to link these sections: lld puts them one behind the other, and they keep code alive that would
+//! be removed. They are read where they are, in the object files and archives on the command line, and where the linker put
+//! a function is told by its symbol.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use object::read::archive::ArchiveFile;
+use object::{Object, ObjectKind, ObjectSymbol};
+use unwind::sframe::{StartRule, Tables};
+
+use crate::cfi::Frames;
+use crate::image::{Image, read_file};
+use crate::{relocatable, sframe};
+
+/// What the inputs' own tables say, at the addresses of the image.
+#[derive(Debug, Default)]
+pub(super) struct Inputs {
+    pub(super) frames: Frames,
+    /// A line for each function whose place is not known.
+    pub(super) lost: Vec<String>,
+}
+
+/// Reads the tables of the files on the linker's command line.
+pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> {
+    let mut inputs = Inputs::default();
+    let mut places = None;
+    for argument in arguments {
+        let path = Path::new(argument);
+        if !path.is_file() {
+            continue;
+        }
+        let data = read_file(path)?;
+        for object in objects(&data) {
+            if !has_table(object) {
+                continue;
+            }
+            let places = places.get_or_insert_with(|| Places::of(image));
+            inputs
+                .add(object, places, path)
+                .with_context(|| path.display().to_string())?;
+        }
+    }
+    inputs.frames.sort();
+    Ok(inputs)
+}
+
+/// The object files in a file: itself, or the members of an archive. What is neither has none.
+fn objects(data: &[u8]) -> Vec<&[u8]> {
+    if data.starts_with(b"\x7fELF") {
+        return vec![data];
+    }
+    let Ok(archive) = ArchiveFile::parse(data) else {
+        return Vec::new();
+    };
+    let members = archive.members().flatten();
+    members
+        .filter_map(|member| member.data(data).ok())
+        .filter(|member| member.starts_with(b"\x7fELF"))
+        .collect()
+}
+
+/// Whether it is an object file with a table: true of few.
+fn has_table(object: &[u8]) -> bool {
+    object::File::parse(object).is_ok_and(|file| {
+        file.kind() == ObjectKind::Relocatable && file.section_by_name(sframe::SECTION).is_some()
+    })
+}
+
+/// Where the linker put functions, by name. `None`: there are several of the name.
+struct Places(HashMap<Vec<u8>, Option<(u64, u64)>>);
+
+impl Places {
+    fn of(image: &Image<'_>) -> Self {
+        let mut places: HashMap<Vec<u8>, Option<(u64, u64)>> = HashMap::new();
+        for symbol in image.file.symbols().filter(ObjectSymbol::is_definition) {
+            let Ok(name) = symbol.name_bytes() else {
+                continue;
+            };
+            let place = (symbol.address(), symbol.size());
+            places
+                .entry(name.to_vec())
+                .and_modify(|known| {
+                    if *known != Some(place) {
+                        *known = None;
+                    }
+                })
+                .or_insert(Some(place));
+        }
+        Self(places)
+    }
+
+    /// Where a function is; `None` when it is not in the image. An error is a name that several functions have.
+    fn of_one(&self, names: Option<&Vec<(Vec<u8>, u64)>>) -> Result<Option<u64>, String> {
+        let mut several = None;
+        for (name, size) in names.into_iter().flatten() {
+            match self.0.get(name) {
+                Some(Some((address, placed))) if placed == size => return Ok(Some(*address)),
+                Some(None) => several = Some(String::from_utf8_lossy(name).into_owned()),
+                _ => {}
+            }
+        }
+        several.map_or(Ok(None), Err)
+    }
+}
+
+/// A function's names in its object file, with its size in bytes.
+type Named = HashMap<u64, Vec<(Vec<u8>, u64)>>;
+
+impl Inputs {
+    /// Adds what an object file says.
+    fn add(&mut self, object: &[u8], places: &Places, path: &Path) -> Result<()> {
+        let laid_out = relocatable::lay_out(object)?;
+        let image = Image::parse(&laid_out.data)?;
+        let Some(section) = image.section(sframe::SECTION)? else {
+            return Ok(());
+        };
+        let tables = Tables::with(section.data, section.address, StartRule::Field);
+        // What its other sections describe is in the image's.
+        let (_, alone) = Frames::with(&image, sframe::functions(&tables))?;
+        let (mut found, names) = (sframe::functions(&tables), names(&image));
+        found
+            .functions
+            .retain(|function| alone.contains(&function.start));
+        for mut function in found.functions {
+            match places.of_one(names.get(&function.start)) {
+                Ok(Some(address)) => {
+                    function.start = address;
+                    self.frames.functions.push(function);
+                }
+                // The linker removed it.
+                Ok(None) => {}
+                Err(name) => self.lost.push(format!(
+                    "left out of .sframe: {name} of {}: several functions have that name",
+                    path.display()
+                )),
+            }
+        }
+        for mut left in found.left_out {
+            if let Ok(Some(address)) = places.of_one(names.get(&left.start)) {
+                left.start = address;
+                self.frames.left_out.push(left);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names by the addresses in the object file.
+fn names(image: &Image<'_>) -> Named {
+    let mut names = Named::new();
+    for symbol in image.file.symbols().filter(ObjectSymbol::is_definition) {
+        if let Ok(name) = symbol.name_bytes()
+            && !name.is_empty()
+        {
+            let named = (name.to_vec(), symbol.size());
+            names.entry(symbol.address()).or_default().push(named);
+        }
+    }
+    names
+}

@@ -1,0 +1,71 @@
+//! The functions of tables that others wrote.
+
+use unwind::sframe::{Function as Entry, Row, Tables};
+
+use crate::cfi::Frames;
+use crate::function::{Construct, Function, LeftOut, says_the_same};
+
+/// The functions in `tables`, as if they came from call frame information.
+#[must_use]
+pub fn functions(tables: &Tables<'_>) -> Frames {
+    let mut frames = Frames::default();
+    for section in tables.sections().flatten() {
+        for entry in section.functions().filter(|entry| entry.size() > 0) {
+            match rows(&entry) {
+                Some(rows) => frames.functions.push(Function {
+                    start: entry.start(),
+                    size: entry.size(),
+                    rows,
+                    signal: entry.is_signal_frame(),
+                    key_b: entry.uses_key_b(),
+                    block: block(&entry),
+                }),
+                None => frames.left_out.push(LeftOut {
+                    start: entry.start(),
+                    size: entry.size().into(),
+                    why: Construct::Damaged,
+                }),
+            }
+        }
+    }
+    frames.sort();
+    frames
+}
+
+/// Blocks are of at most 255 bytes.
+fn block(entry: &Entry<'_>) -> Option<u8> {
+    entry.is_pc_mask().then_some(entry.block_size() as u8)
+}
+
+/// The rows, without those that say nothing: behind the function's end, which GNU as up to 2.44 wrote; those that the next
+/// one replaces; and those that repeat the one before. `None`: they are damaged, or the function's first bytes have none.
+fn rows(entry: &Entry<'_>) -> Option<Vec<Row>> {
+    let end = match block(entry) {
+        Some(0) => return None,
+        Some(block) => entry.size().min(block.into()),
+        None => entry.size(),
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    let mut count = 0;
+    for row in entry.rows() {
+        count += 1;
+        if row.offset >= end {
+            continue;
+        }
+        let last = rows.last().map(|last| last.offset);
+        if last.is_some_and(|last| row.offset < last) {
+            return None;
+        }
+        if last == Some(row.offset) {
+            rows.pop();
+        }
+        rows.push(row);
+    }
+    rows.dedup_by(|row, last| says_the_same(last, row));
+    let complete = count == entry.row_count();
+    // Without any rows only a signal frame says something.
+    let starts = rows
+        .first()
+        .map_or(entry.is_signal_frame(), |row| row.offset == 0);
+    (complete && starts).then_some(rows)
+}
