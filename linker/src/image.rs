@@ -22,6 +22,8 @@ pub struct Image<'data> {
 /// A section of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'data> {
+    /// Number in the section table.
+    pub index: usize,
     /// Address in memory.
     pub address: u64,
     /// Offset in the file, in bytes.
@@ -120,6 +122,7 @@ pub fn section<'data>(file: &object::File<'data>, name: &str) -> Result<Option<S
         .data()
         .with_context(|| format!("damaged ELF file: section {name} at offset {offset}"))?;
     Ok(Some(Section {
+        index: section.index().0,
         address: section.address(),
         offset,
         data,

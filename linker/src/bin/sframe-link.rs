@@ -1,10 +1,12 @@
-//! A linker with `rust-lld`'s command line that adds unwind and symbol tables to the image.
+//! A linker with the command line of `rust-lld` or `ld` that adds unwind and symbol tables to the image.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-sframe-link: a linker with rust-lld's command line that adds .sframe and .symbols to the image
+sframe-link: a linker that adds .sframe and .symbols to the image; it runs rust-lld, or another linker, and takes the
+same command line
 
     [target.x86_64-unknown-none]                      in .cargo/config.toml
     linker = \"sframe-link\"
@@ -14,7 +16,12 @@ and in the linker script, after every section that holds code:
 
     INCLUDE tables.ld
 
-Every argument goes to rust-lld (--help and --version too), except
+For C compilers it is a linker by name, and runs the next one of that name in PATH:
+
+    ln -s \"$(command -v sframe-link)\" DIR/ld;  gcc -B DIR ...
+    clang --ld-path=DIR/ld ...                        or, with a link ld.sframe in PATH, clang -fuse-ld=sframe
+
+Every argument goes to the linker (--help and --version too), except
 
     --sframe=v3|v2|none            make .sframe; v3 unless said otherwise; v2 is version 2 errata 1, which has no flexible
                                    functions and no signal frames
@@ -27,6 +34,7 @@ Every argument goes to rust-lld (--help and --version too), except
                                      all    names, and all inlined functions with their lines for any address
                                      none   no .symbols
     --symbol-names=short|full      without or with generic arguments; short unless said otherwise
+    --sframe-linker=PROGRAM        the linker to run: GNU ld, ld.lld, mold, of any target
     --sframe-stats[=FILE]          write what was made, and what was left out and why, to FILE or standard error
     --sframe-script                print tables.ld and stop
     --sframe-help                  print this and stop
@@ -34,14 +42,18 @@ Every argument goes to rust-lld (--help and --version too), except
 
 Environment:
 
-    SFRAME_LINK_LD                 the linker to use, instead of rust-lld from PATH or from rustc's toolchain
+    SFRAME_LINK_LD                 the linker to run, as --sframe-linker; without either, called as ld, TARGET-ld or
+                                   ld.NAME, the program of that name in PATH (called as ld.sframe, ld); otherwise
+                                   rust-lld from PATH or from rustc's toolchain
 
 Exit status: the linker's own when it fails, otherwise 0, or 1 when the tables could not be made; then there is no
 output file.
 ";
 
 fn main() -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut arguments = std::env::args_os();
+    let called_as = PathBuf::from(arguments.next().unwrap_or_default());
+    let arguments: Vec<OsString> = arguments.collect();
     let only = match arguments.as_slice() {
         [only] => only.to_str(),
         _ => None,
@@ -55,7 +67,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
         _ => {
-            return linker::link::run(&arguments).unwrap_or_else(|error| {
+            return linker::link::run(&called_as, &arguments).unwrap_or_else(|error| {
                 eprintln!("sframe-link: error: {error:#}");
                 ExitCode::FAILURE
             });

@@ -55,6 +55,8 @@ pub struct CommandLine {
     pub linker: Vec<OsString>,
     /// There were response files, so the arguments may be too long for a command line.
     pub long: bool,
+    /// `--sframe-linker`: the linker to run.
+    pub linker_path: Option<PathBuf>,
     /// The file that the linker writes.
     pub output: PathBuf,
     /// A link that results in an image, as far as the arguments tell: an ELF linker, and not `-r`.
@@ -72,12 +74,21 @@ impl CommandLine {
             options: Options::default(),
             linker: Vec::with_capacity(arguments.len()),
             long,
+            linker_path: None,
             output: PathBuf::from("a.out"),
             makes_image: true,
         };
+        // Asked for its version and nothing else, GNU ld links nothing.
+        line.makes_image &= !arguments
+            .iter()
+            .all(|argument| matches!(argument.as_bytes(), b"-v" | b"-V"));
         let mut arguments = arguments.into_iter().peekable();
         while let Some(argument) = arguments.next() {
             if line.options.take(&argument)? {
+                continue;
+            }
+            if let Some(path) = argument.as_bytes().strip_prefix(b"--sframe-linker=") {
+                line.linker_path = Some(PathBuf::from(OsStr::from_bytes(path)));
                 continue;
             }
             let next = arguments.peek();
@@ -88,7 +99,7 @@ impl CommandLine {
                 next.is_none_or(|flavor| matches!(flavor.as_bytes(), b"gnu" | b"ld" | b"ld.lld"));
             line.makes_image &= match argument.as_bytes() {
                 b"-flavor" => gnu,
-                b"-r" | b"--relocatable" | b"-relocatable" => false,
+                b"-r" | b"-i" | b"-Ur" | b"--relocatable" | b"-relocatable" => false,
                 b"--version" | b"-version" | b"--help" | b"-help" => false,
                 _ => true,
             };
@@ -130,7 +141,10 @@ impl Options {
             return Ok(true);
         }
         let Some((switch, value)) = text.split_once('=') else {
-            if matches!(text, "--sframe" | "--symbols" | "--symbol-names") {
+            if matches!(
+                text,
+                "--sframe" | "--symbols" | "--symbol-names" | "--sframe-linker"
+            ) {
                 bail!("{text} wants a value: see sframe-link --sframe-help");
             }
             return Ok(false);
@@ -177,12 +191,14 @@ mod tests {
             "--symbol-names=full",
             "--symbols=all",
             "--sframe-stats=x",
+            "--sframe-linker=/usr/bin/ld",
             "-o",
             "out",
         ])
         .unwrap();
         assert_eq!(line.linker, ["-flavor", "gnu", "a.o", "-o", "out"]);
         assert_eq!(line.output, PathBuf::from("out"));
+        assert_eq!(line.linker_path, Some(PathBuf::from("/usr/bin/ld")));
         assert!(line.makes_image);
         assert_eq!(
             line.options,
@@ -216,7 +232,7 @@ mod tests {
 
     #[test]
     fn links_without_an_image() {
-        for arguments in [&["-r"][..], &["-flavor", "wasm"], &["--version"]] {
+        for arguments in [&["-r"][..], &["-v"], &["-flavor", "wasm"], &["--version"]] {
             assert!(!parse(arguments).unwrap().makes_image, "{arguments:?}");
         }
         assert!(

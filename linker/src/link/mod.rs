@@ -6,7 +6,7 @@
 
 mod arguments;
 mod inputs;
-mod lld;
+mod linker;
 mod place;
 mod report;
 mod response;
@@ -21,7 +21,7 @@ use std::process::{ExitCode, ExitStatus};
 use anyhow::{Context, Result};
 
 pub use arguments::{CommandLine, Options, Stats};
-pub use lld::{LINKER_VARIABLE, Linker};
+pub use linker::{LINKER_VARIABLE, Linker};
 pub use report::{fewer_levels, left_out, sizes, stats, without_frames};
 pub(crate) use tables::TOO_FAR;
 pub use tables::Tables;
@@ -42,14 +42,14 @@ const STRIP: [&str; 6] = [
     "-strip-debug",
 ];
 
-/// Links as the arguments (without the program's name) say, and adds tables to the image. The result is the linker's
-/// own exit status when there was no image to add them to.
+/// Links as the arguments say, and adds tables to the image; `called_as` is the name under which this program was called.
+/// The result is the linker's own exit status when there was no image to add them to.
 ///
 /// # Errors
 /// One of the steps failed; then there is no output file.
-pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
+pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     let line = CommandLine::parse(arguments)?;
-    let linker = Linker::find()?;
+    let linker = Linker::find(line.linker_path.as_deref(), called_as)?;
     let wanted = line.options.sframe.is_some() || line.options.symbols.is_some();
     if !line.makes_image || !wanted {
         let outcome = linker.run(&line.linker, line.long, &line.output)?;

@@ -1,7 +1,13 @@
 //! Where in an image the tables go.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 use anyhow::{Context, Result, bail, ensure};
-use object::{Object, ObjectSymbol};
+use object::elf::{self, SectionHeader64};
+use object::pod::bytes_of;
+use object::read::elf::FileHeader;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
 use crate::image::{Image, Section};
 use crate::{sframe, symbols};
@@ -50,12 +56,15 @@ pub(super) fn find<'data>(
     size: usize,
 ) -> Result<Section<'data>> {
     let name = place.section;
-    let section = image.section(name)?.with_context(|| {
-        format!(
-            "the linker script does not put {} into {name}",
-            place.input_section
-        )
-    })?;
+    let section = match image.section(place.input_section)? {
+        Some(section) => section,
+        None => image.section(name)?.with_context(|| {
+            format!(
+                "the linker script does not put {} into {name}",
+                place.input_section
+            )
+        })?,
+    };
     ensure!(
         section.data.len() == size,
         "section {name} has {} bytes, {size} are wanted: the linker script must put {} there, and nothing else",
@@ -74,6 +83,28 @@ pub(super) fn find<'data>(
         }
     }
     Ok(section)
+}
+
+/// Makes the section that was filled what other programs know as `.sframe`, by type and name.
+pub(super) fn make_sframe(file: &File, image: &Image<'_>, section: Section<'_>) -> Result<()> {
+    let object::File::Elf64(elf) = &image.file else {
+        // Architectures that tables are made for have no other files.
+        return Ok(());
+    };
+    let endian = elf.endian();
+    let headers = elf.elf_header().e_shoff(endian);
+    let at = headers + (section.index * size_of::<SectionHeader64<Endianness>>()) as u64;
+    let index = SectionIndex(section.index);
+    let mut header = *elf.elf_section_table().section(index)?;
+    header.sh_type.set(endian, elf::SHT_GNU_SFRAME);
+    if elf.section_by_index(index)?.name()? == sframe::INPUT_SECTION {
+        // The name's end is the name that is wanted.
+        let more = sframe::INPUT_SECTION.len() - sframe::SECTION.len();
+        let name = header.sh_name.get(endian);
+        header.sh_name.set(endian, name + more as u32);
+    }
+    file.write_all_at(bytes_of(&header), at)?;
+    Ok(())
 }
 
 fn address_of(image: &Image<'_>, name: &str) -> Option<u64> {

@@ -28,19 +28,26 @@ impl Room {
         };
         let mut file = Object::new(BinaryFormat::Elf, architecture.machine, endianness);
         let sections = [
-            (sframe::INPUT_SECTION, self.sframe, elf::SHT_GNU_SFRAME),
-            (symbols::INPUT_SECTION, self.symbols, elf::SHT_PROGBITS),
+            (sframe::INPUT_SECTION, self.sframe),
+            (symbols::INPUT_SECTION, self.symbols),
         ];
-        for (name, size, sh_type) in sections {
+        for (name, size) in sections {
             let Some(size) = size else { continue };
             let id = file.add_section(Vec::new(), name.into(), SectionKind::ReadOnlyData);
             let section = file.section_mut(id);
             section.set_data(vec![0; size], ALIGNMENT);
+            // Not `SHT_GNU_SFRAME`: GNU ld reads sections of that type, and these are zeros yet.
             section.flags = SectionFlags::Elf {
-                sh_type,
+                sh_type: elf::SHT_PROGBITS,
                 sh_flags: elf::SHF_ALLOC,
             };
         }
+        // Without it GNU ld believes that this file wants an executable stack.
+        let note = file.add_section(Vec::new(), b".note.GNU-stack".into(), SectionKind::Note);
+        file.section_mut(note).flags = SectionFlags::Elf {
+            sh_type: elf::SHT_PROGBITS,
+            sh_flags: elf::SectionFlags::default(),
+        };
         file.write()
             .context("cannot make an object file for the tables")
     }

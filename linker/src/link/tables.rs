@@ -143,6 +143,7 @@ impl Tables {
             let place = super::place::find(image, &super::place::SFRAME, table.size())?;
             ensure!(table.reaches(place.address), TOO_FAR);
             file.write_all_at(&table.to_bytes(place.address), place.offset)?;
+            super::place::make_sframe(&file, image, place)?;
         }
         if let Some(blob) = &self.blob {
             let place = super::place::find(image, &super::place::SYMBOLS, blob.size())?;

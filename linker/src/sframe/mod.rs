@@ -16,5 +16,5 @@ pub use version::Version;
 
 /// Output section of the tables; its type.
 pub const SECTION: &str = ".sframe";
-/// Input section that `tables.ld` collects into [`SECTION`].
-pub const INPUT_SECTION: &str = ".sframe.table";
+/// Input section, and output section as long as it is not filled. It ends with [`SECTION`].
+pub const INPUT_SECTION: &str = ".tables.sframe";

@@ -38,7 +38,7 @@ pub use short::short;
 /// Output section of the blob.
 pub const SECTION: &str = ".symbols";
 /// Input section that `tables.ld` collects into [`SECTION`].
-pub const INPUT_SECTION: &str = ".symbols.table";
+pub const INPUT_SECTION: &str = ".tables.symbols";
 
 /// How much of a demangled name is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

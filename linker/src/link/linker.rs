@@ -1,0 +1,215 @@
+//! The linker that does the work: finding it, and running it.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Context, Result, bail};
+
+use super::response;
+use super::temporary::Temporary;
+
+/// Environment variable that names the linker.
+pub const LINKER_VARIABLE: &str = "SFRAME_LINK_LD";
+
+/// The linker that does the work.
+#[derive(Clone, Debug)]
+pub struct Linker {
+    path: PathBuf,
+    driver: Driver,
+}
+
+/// How a linker wants its command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Driver {
+    /// `rust-lld` and `lld`: several linkers in one program, the first argument says which.
+    Lld,
+    /// Everything else: GNU ld, `ld.lld`, mold, whose name says which.
+    Ld,
+}
+
+/// How a link went.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The linker's own exit status.
+    pub status: ExitStatus,
+    /// What it wrote to standard error.
+    pub messages: Vec<u8>,
+}
+
+impl Linker {
+    /// Finds the linker, `called_as` being the name under which this program was called: what `named`
+    /// (`--sframe-linker`) or [`LINKER_VARIABLE`] says; called by a linker's name, as C compilers call it, the linker of
+    /// that name in the search path, which for `ld.sframe` is `ld`; otherwise `rust-lld`, in the search path (rustc
+    /// puts its own there when it calls a linker) or in the toolchain that `rustc` is of.
+    ///
+    /// # Errors
+    /// It is in none of these places.
+    pub fn find(named: Option<&Path>, called_as: &Path) -> Result<Self> {
+        let variable = env::var_os(LINKER_VARIABLE).filter(|path| !path.is_empty());
+        if let Some(path) = named.map(PathBuf::from).or(variable.map(PathBuf::from)) {
+            return Ok(Self::at(path));
+        }
+        if let Some(name) = linker_by_name(called_as) {
+            let path = in_search_path(name);
+            return path.map(Self::at).with_context(|| {
+                format!("no other {name} in PATH: name a linker with --sframe-linker or {LINKER_VARIABLE}")
+            });
+        }
+        let path = in_search_path("rust-lld").or_else(in_toolchain);
+        let Some(path) = path else {
+            bail!(
+                "rust-lld is neither in PATH nor in rustc's toolchain: name a linker with --sframe-linker or \
+                 {LINKER_VARIABLE}"
+            );
+        };
+        Ok(Self::at(path))
+    }
+
+    fn at(path: PathBuf) -> Self {
+        let driver = match path.file_stem().and_then(OsStr::to_str) {
+            Some("rust-lld" | "lld") => Driver::Lld,
+            _ => Driver::Ld,
+        };
+        Self { path, driver }
+    }
+
+    /// Runs a link. Standard output is passed through, standard error is kept.
+    ///
+    /// # Errors
+    /// The linker cannot be started.
+    pub fn run(&self, arguments: &[OsString], long: bool, output: &Path) -> Result<Outcome> {
+        let mut command = Command::new(&self.path);
+        // rustc says the flavor to whatever stands in for lld.
+        let (flavor, rest) = match arguments {
+            [switch, flavor, rest @ ..] if switch == "-flavor" => (flavor.as_os_str(), rest),
+            rest => (OsStr::new("gnu"), rest),
+        };
+        // Without a flavor rust-lld only says that it wants one. It wants it first, and not in a response file.
+        if self.driver == Driver::Lld {
+            command.arg("-flavor").arg(flavor);
+        }
+        let response = if long {
+            let file = Temporary::beside(output, "rsp", &response::join(rest))?;
+            let mut argument = OsString::from("@");
+            argument.push(file.path());
+            // Other linkers have no other way to quote.
+            if self.driver == Driver::Lld {
+                command.arg("--rsp-quoting=posix");
+            }
+            command.arg(argument);
+            Some(file)
+        } else {
+            command.args(rest);
+            None
+        };
+        let result = command
+            .stdout(std::process::Stdio::inherit())
+            .output()
+            .with_context(|| format!("cannot run the linker {}", self.path.display()))?;
+        drop(response);
+        Ok(Outcome {
+            status: result.status,
+            messages: result.stderr,
+        })
+    }
+}
+
+impl Outcome {
+    /// Shows the linker's messages, those left out that `earlier` has shown.
+    pub fn show(&self, earlier: Option<&Self>) {
+        let shown: Vec<&[u8]> = earlier.map_or(Vec::new(), |outcome| lines(&outcome.messages));
+        let mut stderr = std::io::stderr().lock();
+        for line in lines(&self.messages) {
+            if !shown.contains(&line) {
+                // Nothing can be done about a standard error that is closed.
+                let _ = stderr
+                    .write_all(line)
+                    .and_then(|()| stderr.write_all(b"\n"));
+            }
+        }
+    }
+}
+
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.strip_suffix(b"\n")
+        .unwrap_or(text)
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+/// The linker to look for when this program was called as `ld`, `ld.NAME` or `TARGET-ld`.
+fn linker_by_name(called_as: &Path) -> Option<&str> {
+    match called_as.file_name()?.to_str()? {
+        "ld.sframe" => Some("ld"),
+        name if name == "ld" || name.starts_with("ld.") || name.ends_with("-ld") => Some(name),
+        _ => None,
+    }
+}
+
+/// A program in the search path, which is not this one under that name.
+fn in_search_path(name: &str) -> Option<PathBuf> {
+    let own = env::current_exe().and_then(std::fs::canonicalize).ok();
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .filter(|path| path.is_file())
+        .find(|path| own.is_none() || std::fs::canonicalize(path).ok() != own)
+}
+
+/// `rust-lld` among the tools of the toolchain.
+fn in_toolchain() -> Option<PathBuf> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let ask = |argument: &[&str]| {
+        let output = Command::new(&rustc).args(argument).output().ok()?;
+        String::from_utf8(output.stdout).ok()
+    };
+    let sysroot = ask(&["--print", "sysroot"])?;
+    let version = ask(&["-vV"])?;
+    let host = version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))?;
+    let path = Path::new(sysroot.trim())
+        .join("lib/rustlib")
+        .join(host)
+        .join("bin/rust-lld");
+    path.is_file().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_linkers() {
+        for (called_as, expected) in [
+            ("sframe-link", None),
+            ("target/debug/sframe-link", None),
+            ("/opt/bin/ld", Some("ld")),
+            ("ld.bfd", Some("ld.bfd")),
+            ("ld.sframe", Some("ld")),
+            ("aarch64-linux-gnu-ld", Some("aarch64-linux-gnu-ld")),
+            ("build", None),
+        ] {
+            assert_eq!(
+                linker_by_name(Path::new(called_as)),
+                expected,
+                "{called_as}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_lld_is_told_its_flavor() {
+        for (path, driver) in [
+            ("/x/rust-lld", Driver::Lld),
+            ("lld", Driver::Lld),
+            ("ld.lld", Driver::Ld),
+            ("/usr/bin/ld", Driver::Ld),
+        ] {
+            assert_eq!(Linker::at(path.into()).driver, driver, "{path}");
+        }
+    }
+}
