@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use spin::{Mutex, MutexGuard};
 
-use crate::board;
+use crate::{board, epitaph};
 
 /// What was written last was not the end of a line.
 static LINE_IS_OPEN: AtomicBool = AtomicBool::new(false);
@@ -32,6 +32,7 @@ impl Console {
 impl Write for Console {
     /// Never fails: a device that takes nothing loses what it was given.
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        epitaph::keep(text.as_bytes());
         board::write(text.as_bytes());
         if let Some(last) = text.as_bytes().last() {
             LINE_IS_OPEN.store(*last != b'\n', Ordering::Relaxed);

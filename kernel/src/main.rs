@@ -19,6 +19,7 @@ mod code;
 mod command_line;
 mod console;
 mod cpus;
+mod epitaph;
 mod heap;
 mod image;
 mod interrupt;
@@ -56,6 +57,8 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     cpus.start();
 
     let scenario = scenario.unwrap_or(scenario::DEFAULT);
+    // The console never fails.
+    let _ = epitaph::show(&mut console::lock());
     println!(
         "kernel on {}, {}: scenario {scenario}",
         board::NAME,

@@ -37,11 +37,13 @@ pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
         (Verdict::TimedOut | Verdict::Left | Verdict::Failed(_), _) | (_, Outcome::Interactive) => {
             image(booted)
         }
-        (Verdict::Success, Outcome::Succeeds) => {
+        (Verdict::Success, Outcome::Succeeds | Outcome::SucceedsAfterReset) => {
             Judgement::new(Status::Success, "succeeded, as it should")
         }
         (Verdict::Success, _) => failed("succeeded, but should have panicked"),
-        (Verdict::Panicked, Outcome::Succeeds) => failed("panicked, but should have succeeded"),
+        (Verdict::Panicked, Outcome::Succeeds | Outcome::SucceedsAfterReset) => {
+            failed("panicked, but should have succeeded")
+        }
         (Verdict::Panicked, Outcome::FailsToReport) => match failed_report(&booted.serial) {
             true => Judgement::new(
                 Status::Success,

@@ -135,7 +135,7 @@ fn boot(
         gdb,
         interactive,
         // Who types `reboot` wants to go on.
-        reboots: interactive,
+        reboots: interactive || scenario::resets(word),
         ..Boot::new(arch, image, command_line)
     };
     boot.run(emulator, &mut std::io::stdout().lock())

@@ -18,6 +18,12 @@ pub fn cpus(name: &str) -> u32 {
     entry.map_or(1, |(_, cpus)| *cpus)
 }
 
+/// Whether a scenario resets the machine, and goes on.
+#[must_use]
+pub fn resets(name: &str) -> bool {
+    find(name).is_some_and(|scenario| scenario.outcome == Outcome::SucceedsAfterReset)
+}
+
 /// The list for people, a line each, without the last line's end.
 #[must_use]
 pub fn listing() -> String {

@@ -210,3 +210,58 @@ fn a_stack_that_cannot_be_read_ends_the_walk() {
         );
     }
 }
+
+/// The next boot shows the last lines of the one before, as many as there is room for, and no line of another.
+#[test]
+fn an_epitaph_tells_of_the_boot_before() {
+    for kernel in every_kernel() {
+        let text = boot(kernel, "epitaph").expect(0).text();
+        let (before, after) = text
+            .split_once("epitaph: what was printed last before the reset:\n")
+            .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
+        let report = Report::find(before.as_bytes());
+        assert!(
+            report.panicked.ends_with(": for the next boot to tell"),
+            "{text}"
+        );
+        let callers = "p __rustc::rust_begin_unwind
+                       r core::panicking::panic_fmt
+                       r kernel::scenario::epitaph::read";
+        trace::expect(kernel, &report, callers, "complete, ");
+        let quoted: Vec<_> = after
+            .lines()
+            .map_while(|line| line.strip_prefix("| "))
+            .collect();
+        let all: Vec<_> = before.lines().collect();
+        assert!(all.ends_with(&quoted), "{kernel:?}: {text}");
+        let bytes: usize = quoted.iter().map(|line| line.len() + 1).sum();
+        assert!((4000..=8192).contains(&bytes), "{kernel:?}: {bytes} bytes");
+        let rest: Vec<_> = after.lines().skip(quoted.len()).collect();
+        let [kernel_line, boot_line] = &rest[..] else {
+            panic!("{kernel:?}: {rest:#?}");
+        };
+        assert!(
+            kernel_line.starts_with("kernel on "),
+            "{kernel:?}: {rest:#?}"
+        );
+        assert_eq!(*boot_line, "boot 2 since power was switched on");
+    }
+}
+
+#[test]
+fn a_damaged_epitaph_is_not_shown() {
+    for kernel in every_kernel() {
+        let text = boot(kernel, "epitaph-damaged").expect(0).text();
+        let boots = ["boot 1 since", "nobody will read", "boot 2 since"];
+        assert!(
+            boots.iter().all(|words| text.contains(words)),
+            "{kernel:?}: {text}"
+        );
+        assert!(!text.contains("epitaph:"), "{kernel:?}: {text}");
+        assert_eq!(
+            text.matches("nobody will read").count(),
+            1,
+            "{kernel:?}: {text}"
+        );
+    }
+}

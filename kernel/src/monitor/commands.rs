@@ -7,7 +7,7 @@ use crate::arch::{bad, cpu, exit, registers};
 use crate::console::{self, println};
 use crate::scenario::overflow;
 use crate::verdict::Verdict;
-use crate::{cpus, heap, report};
+use crate::{cpus, epitaph, heap, report};
 
 /// A command.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,10 @@ pub const COMMANDS: &[Command] = &[
         name: "reboot",
         arguments: "",
         about: "resets the machine",
-        run: |_| exit::reset(),
+        run: |_| {
+            epitaph::forget();
+            exit::reset()
+        },
     },
     Command {
         name: "exit",

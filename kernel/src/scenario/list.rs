@@ -20,6 +20,8 @@ pub enum Outcome {
     Panics,
     /// With a report that cannot vouch for every caller, and says why.
     PanicsInDoubt,
+    /// With success, once it has reset the machine.
+    SucceedsAfterReset,
     /// With an error while another one is reported: a line of it, and no more.
     FailsToReport,
     /// As somebody at the serial line wants it to.
@@ -232,6 +234,16 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "unreadable-stack",
         about: "the memory of a stack is gone",
         outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
+        name: "epitaph",
+        about: "a panic that resets the machine; the next boot tells of it",
+        outcome: Outcome::SucceedsAfterReset,
+    },
+    Scenario {
+        name: "epitaph-damaged",
+        about: "a reset after which nothing can be told: a checksum is wrong",
+        outcome: Outcome::SucceedsAfterReset,
     },
     Scenario {
         name: "nmi",

@@ -5,6 +5,7 @@ mod cpus;
 mod deep;
 mod display;
 pub mod early;
+mod epitaph;
 mod heap_panic;
 mod instructions;
 mod list;
@@ -67,6 +68,8 @@ const RUN: [fn(); SCENARIOS.len()] = [
     early::exception,
     early::allocation,
     unreadable::run,
+    epitaph::read,
+    epitaph::damaged,
     others::nmi,
     others::console_held,
     others::two_panics,
@@ -88,6 +91,7 @@ pub fn run(name: &str) -> Verdict {
             Outcome::Panics => "panics",
             Outcome::PanicsInDoubt => "panics in doubt",
             Outcome::FailsToReport => "fails to report",
+            Outcome::SucceedsAfterReset => "resets, and succeeds",
             Outcome::Interactive => "ends as it is told to",
         };
         println!("  {} {end}: {}", scenario.name, scenario.about);
