@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering
 use crate::arch::{cpu, interrupts, stacks, start};
 use crate::boot_memory::BootMemory;
 use crate::console::println;
-use crate::{arch, board};
+use crate::{arch, board, task};
 
 /// Most processors that the kernel uses.
 pub const MOST: usize = 8;
@@ -130,6 +130,7 @@ fn start(index: usize, id: u64) {
 pub extern "C" fn main(index: usize) -> ! {
     introduce(index);
     arch::init_cpu(index);
+    task::adopt();
     CPUS[index].is_online.store(true, Ordering::Release);
     loop {
         let job = CPUS[index].job.load(Ordering::Acquire);

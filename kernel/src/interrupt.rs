@@ -6,7 +6,33 @@
 
 use spin::Once;
 
+use crate::arch::cpu;
 use crate::arch::trap::TrapFrame;
+
+/// Keeps ordinary interrupts away from this processor as long as it lives, if they were not kept away before.
+///
+/// A task that is switched away keeps it: the interrupts of its processor are masked again when it goes on.
+#[derive(Debug)]
+pub struct Masked {
+    were_masked: bool,
+}
+
+impl Masked {
+    /// From now on.
+    pub fn new() -> Self {
+        let were_masked = cpu::interrupts_are_masked();
+        cpu::mask_interrupts();
+        Self { were_masked }
+    }
+}
+
+impl Drop for Masked {
+    fn drop(&mut self) {
+        if !self.were_masked {
+            cpu::unmask_interrupts();
+        }
+    }
+}
 
 /// Called with what was interrupted, interrupts off, after the controller was told that the interrupt is being handled.
 pub type Handler = fn(&mut TrapFrame);

@@ -23,6 +23,7 @@ mod epitaph;
 mod heap;
 mod image;
 mod interrupt;
+mod lock;
 mod monitor;
 mod nmi;
 mod page_table;
@@ -32,6 +33,7 @@ mod scenario;
 mod stack;
 mod stop;
 mod summary;
+mod task;
 mod verdict;
 
 use boot_memory::BootMemory;
@@ -55,6 +57,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     arch::interrupts::init();
     arch::interrupts::init_cpu();
     cpus.start();
+    arch::cpu::unmask_interrupts();
 
     let scenario = scenario.unwrap_or(scenario::DEFAULT);
     // The console never fails.

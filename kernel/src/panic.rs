@@ -6,6 +6,7 @@ use core::fmt::Write;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::arch::cpu::mask_interrupts;
 use crate::arch::exit::{leave, reset};
 use crate::arch::registers::capture;
 use crate::arch::trap::TrapFrame;
@@ -13,6 +14,7 @@ use crate::console::Console;
 use crate::report::{self, Cause};
 use crate::stop;
 use crate::summary::{self, Kept};
+use crate::task;
 use crate::verdict::Verdict;
 
 /// How many reports were begun.
@@ -42,6 +44,8 @@ pub fn breakpoint(frame: &TrapFrame) {
 }
 
 fn die(cause: &Cause<'_>) -> ! {
+    // Nobody else's turn comes any more.
+    mask_interrupts();
     stop::hold_for(cause);
     match BEGUN.fetch_add(1, Ordering::Relaxed) {
         0 => {
@@ -51,6 +55,7 @@ fn die(cause: &Cause<'_>) -> ! {
             let _ = console.write_str("\n");
             let _ = report::write(&mut console, cause);
             let _ = report::write_others(&mut console);
+            let _ = task::write_holders(&mut console);
             let _ = summary::repeat(&mut console);
         }
         // Something in the report met an error as well: no second report.

@@ -13,7 +13,7 @@ use crate::arch::trap::TrapFrame;
 use crate::console::Console;
 use crate::stack::Place;
 use crate::stop::{self, Other};
-use crate::{arch, code, cpus, image, stack};
+use crate::{arch, code, cpus, image, stack, task};
 
 /// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
 const ENDS: (u32, u32) = (256, 32);
@@ -81,7 +81,8 @@ impl fmt::Display for On<'_> {
 /// Writes all that follows the first line.
 pub fn write(console: &mut Console, cause: &Cause<'_>) -> fmt::Result {
     let cpu = cpus::this();
-    write!(console, "cpu {cpu}, task main, {}, build ", arch::NAME)?;
+    let task = task::on(cpu).name();
+    write!(console, "cpu {cpu}, task {task}, {}, build ", arch::NAME)?;
     write_bytes(console, image::build_id())?;
     console.write_str("\n")?;
     if let Some(frame) = cause.frame() {
@@ -98,7 +99,8 @@ pub fn write_others(console: &mut Console) -> fmt::Result {
             Other::Interrupted(frame) => {
                 writeln!(
                     console,
-                    "cpu {cpu}, task main, stopped at {:#018x}, {}",
+                    "cpu {cpu}, task {}, stopped at {:#018x}, {}",
+                    task::on(cpu).name(),
                     frame.pc(),
                     Place(frame.sp())
                 )?;
@@ -107,7 +109,8 @@ pub fn write_others(console: &mut Console) -> fmt::Result {
             Other::Failed(cause) => {
                 writeln!(
                     console,
-                    "cpu {cpu}, task main, failed too: {}",
+                    "cpu {cpu}, task {}, failed too: {}",
+                    task::on(cpu).name(),
                     On(cpu, cause)
                 )?;
                 callers(console, cpu, cause.registers())?;

@@ -7,6 +7,7 @@ use unwind::Range;
 
 use crate::arch::{probe, stacks};
 use crate::cpus::{self, MOST};
+use crate::task;
 
 /// Bytes of the unmapped pages below each stack. As many as the smallest stack has, so that on AArch64 one bit of the stack
 /// pointer tells whether it is in them (`arch/aarch64/vectors.s`), and a frame bigger than a page does not jump over.
@@ -36,25 +37,51 @@ impl<const SIZE: usize> Stack<SIZE> {
         }
     }
 
+    /// Puts a value at the end of an empty stack, and gives the stack pointer that points to it, an address.
+    ///
+    /// # Safety
+    /// Nobody runs on it.
+    pub unsafe fn put<T>(&self, value: T) -> u64 {
+        let place = self.words.get() as usize + SIZE - size_of::<T>();
+        assert!(place.is_multiple_of(align_of::<T>()) && size_of::<T>() <= SIZE);
+        // SAFETY: aligned, inside the words, and nobody uses them.
+        unsafe { (place as *mut T).write(value) };
+        place as u64
+    }
+
     /// Where it lies, under this name, as a stack of this processor.
     pub fn extent(&self, name: &'static str, cpu: usize) -> Extent {
+        self.owned(Owner::Cpu(name, cpu))
+    }
+
+    /// Where it lies, as the stack of the task with this number.
+    pub fn task_extent(&self, task: usize) -> Extent {
+        self.owned(Owner::Task(task))
+    }
+
+    fn owned(&self, owner: Owner) -> Extent {
         let words = self.words.get() as u64;
         Extent {
-            name,
-            cpu,
+            owner,
             guard: Range::new(self.guard.get() as u64, words),
             words: Range::new(words, words + SIZE as u64),
         }
     }
 }
 
+/// Whose a stack is.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    /// One of this name of a processor's.
+    Cpu(&'static str, usize),
+    /// A task's.
+    Task(usize),
+}
+
 /// Where a stack lies.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// As reports name it.
-    pub name: &'static str,
-    /// Whose it is.
-    cpu: usize,
+    owner: Owner,
     guard: Range,
     words: Range,
 }
@@ -71,13 +98,13 @@ impl Extent {
     }
 }
 
-/// The name; and whose it is, where that is not plain.
+/// The name that reports give it.
 impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)?;
-        match self.cpu {
-            0 => Ok(()),
-            cpu => write!(f, " of cpu {cpu}"),
+        match self.owner {
+            Owner::Cpu(name, 0) => f.write_str(name),
+            Owner::Cpu(name, cpu) => write!(f, "{name} of cpu {cpu}"),
+            Owner::Task(task) => write!(f, "task {}", task::get(task).name()),
         }
     }
 }
@@ -100,19 +127,25 @@ fn of(cpu: usize) -> [Extent; COUNT] {
     all
 }
 
-/// The stacks of all processors.
+/// The stacks of all processors and tasks.
 fn all() -> impl Iterator<Item = Extent> {
-    (0..cpus::started()).flat_map(of)
+    (0..cpus::started()).flat_map(of).chain(task::stacks())
 }
 
-/// The stacks that code on this processor runs on: where their pointers can be.
-pub fn ranges(cpu: usize) -> [Range; COUNT] {
-    of(cpu).map(|stack| stack.range())
+/// The stacks that code on this processor may run on, its own and the tasks': where their pointers can be.
+pub fn ranges(cpu: usize) -> [Range; COUNT + task::STARTABLE] {
+    let mut ranges = [Range::new(0, 0); _];
+    let stacks = of(cpu).into_iter().chain(task::stacks());
+    for (range, stack) in ranges.iter_mut().zip(stacks) {
+        *range = stack.range();
+    }
+    ranges
 }
 
 /// The guard pages below all stacks, also those that nobody uses yet.
 pub fn guards() -> impl Iterator<Item = Range> {
-    (0..MOST).flat_map(of).map(|stack| stack.guard)
+    let all = (0..MOST).flat_map(of).chain(task::stacks());
+    all.map(|stack| stack.guard)
 }
 
 /// The word at `address`, if it lies in a stack and can be read. Also the memory of a stack can be gone, in a kernel that

@@ -118,7 +118,7 @@ fn a_panic_is_reported_while_another_cpu_holds_the_console() {
             "{text}"
         );
         assert!(!text.contains("and an end"), "{text}");
-        assert!(text.contains("\ncpu 1, task main, "), "{text}");
+        assert!(text.contains("\ncpu 1, task main1, "), "{text}");
         assert!(
             reports[1]
                 .panicked
@@ -142,8 +142,7 @@ fn two_panics_at_once_are_two_whole_reports() {
         // It was stopped on its way to the panic, or had come to it.
         let other = &reports[1].panicked;
         assert!(
-            other.contains(", task main, stopped at ")
-                || other.contains(", task main, failed too: panicked at "),
+            other.contains(", stopped at ") || other.contains(", failed too: panicked at "),
             "{other}"
         );
         expect_name(&reports[0], "kernel::scenario::others::two_panics::meet");
@@ -165,7 +164,7 @@ fn a_cpu_that_does_not_answer_is_named() {
         assert!(
             reports[1]
                 .panicked
-                .starts_with("cpu 2, task main, stopped at "),
+                .starts_with("cpu 2, task main2, stopped at "),
             "{}",
             ran.text()
         );

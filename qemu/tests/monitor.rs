@@ -97,7 +97,7 @@ fn too_long(session: &mut Session) {
 /// One line, which says what there is.
 fn unknown(name: &str) -> String {
     format!(
-        "there is no command `{name}`; there are: help bt lookup heap panic fault overflow hang reboot exit"
+        "there is no command `{name}`; there are: help bt lookup tasks heap panic fault overflow hang reboot exit"
     )
 }
 

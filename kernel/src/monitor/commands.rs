@@ -7,7 +7,7 @@ use crate::arch::{bad, cpu, exit, registers};
 use crate::console::{self, println};
 use crate::scenario::overflow;
 use crate::verdict::Verdict;
-use crate::{cpus, epitaph, heap, report};
+use crate::{cpus, epitaph, heap, report, task};
 
 /// A command.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,16 @@ pub const COMMANDS: &[Command] = &[
             let address = address(text)?;
             // The console never fails.
             let _ = look_up::write(&mut console::lock(), address);
+            Ok(())
+        },
+    },
+    Command {
+        name: "tasks",
+        arguments: "",
+        about: "what every task does, and who called it to do that",
+        run: |_| {
+            // The console never fails.
+            let _ = task::dump(&mut console::lock());
             Ok(())
         },
     },

@@ -265,6 +265,11 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "a panic while another CPU does not answer",
         outcome: Outcome::Panics,
     },
+    Scenario {
+        name: "tasks",
+        about: "several tasks, each stopped somewhere else, and a report of all of them",
+        outcome: Outcome::Succeeds,
+    },
 ];
 
 #[cfg_attr(

@@ -15,6 +15,7 @@ mod others;
 pub mod overflow;
 mod panic;
 mod places;
+mod tasks;
 mod unreadable;
 
 use crate::console::println;
@@ -74,6 +75,7 @@ const RUN: [fn(); SCENARIOS.len()] = [
     others::console_held,
     others::two_panics,
     others::silent_cpu,
+    tasks::run,
 ];
 
 /// Runs the scenario with this name.

@@ -74,7 +74,7 @@ impl Report {
         Self::next(&mut text.lines(), &text).unwrap_or_else(|| panic!("no report in:\n{text}"))
     }
 
-    /// All reports on a serial line, and what follows them about the other CPUs: a report each.
+    /// All reports on a serial line, and what follows them about other CPUs and tasks: a report each.
     #[track_caller]
     pub fn find_all(serial: &[u8]) -> Vec<Self> {
         let text = text(serial);
@@ -94,6 +94,7 @@ impl Report {
             .iter()
             .any(|begin| line.starts_with(begin))
                 || line.starts_with("cpu ") && OF_OTHERS.iter().any(|word| line.contains(word))
+                || line.starts_with("task ") && !line.ends_with(": has ended")
         };
         let panicked = lines.find(begins)?.to_owned();
         let mut frames: Vec<Frame> = Vec::new();

@@ -30,6 +30,18 @@ pub fn expect(kernel: Kernel, report: &Report, trace: &str, end: &str) {
     expect_whole(kernel, report, &whole, end);
 }
 
+/// Below what a task does.
+const TASK: &str = "
+    r~ kernel::task::main
+    r task_begin
+";
+
+/// Fails unless the report has exactly this trace, with the first functions of a task below it.
+#[track_caller]
+pub fn expect_of_task(kernel: Kernel, report: &Report, trace: &str) {
+    expect_whole(kernel, report, &format!("{trace}{TASK}"), "complete, ");
+}
+
 /// The same without the kernel's own functions.
 #[track_caller]
 pub fn expect_whole(kernel: Kernel, report: &Report, trace: &str, end: &str) {

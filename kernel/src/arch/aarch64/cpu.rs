@@ -27,6 +27,11 @@ pub fn mask_interrupts() {
     unsafe { asm!("msr daifset, #2", options(nostack, preserves_flags)) };
 }
 
+/// Whether ordinary interrupts are kept away.
+pub fn interrupts_are_masked() -> bool {
+    DAIF.is_set(DAIF::I)
+}
+
 /// Lets everything else come that is masked in a processor that was reset: FIQ, SError, debug exceptions.
 pub fn unmask_urgent() {
     // SAFETY: they have vectors.

@@ -6,6 +6,21 @@ use x86_64::VirtAddr;
 use x86_64::instructions::{hlt, interrupts};
 use x86_64::registers::model_specific::GsBase;
 
+/// Lets ordinary interrupts come.
+pub fn unmask_interrupts() {
+    interrupts::enable();
+}
+
+/// Keeps ordinary interrupts away.
+pub fn mask_interrupts() {
+    interrupts::disable();
+}
+
+/// Whether ordinary interrupts are kept away.
+pub fn interrupts_are_masked() -> bool {
+    !interrupts::are_enabled()
+}
+
 /// Stops this processor for good.
 pub fn halt() -> ! {
     interrupts::disable();

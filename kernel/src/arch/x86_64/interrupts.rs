@@ -11,6 +11,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use x86_64::instructions::interrupts;
+use x86_64::instructions::port::Port;
 use x86_64::registers::model_specific::{ApicBase, ApicBaseFlags, Msr};
 
 use super::mmu;
@@ -107,8 +108,17 @@ fn address(register: Register) -> *mut u32 {
     (mmu::device(REGISTERS) + u64::from(register as u32)) as *mut u32
 }
 
-/// Sets up what all processors share: there is nothing but their own APICs.
-pub fn init() {}
+/// I/O ports of the old controllers' masks (8259A, "Operation Command Words": OCW1).
+const OLD_MASKS: [u16; 2] = [0x21, 0xa1];
+
+/// Sets up what all processors share: silences the controllers of old PCs. Before [`init_cpu`]: an interrupt that they have
+/// raised already would stay.
+pub fn init() {
+    for port in OLD_MASKS {
+        // SAFETY: on a PC there is nothing else at these ports.
+        unsafe { Port::new(port).write(0xff_u8) };
+    }
+}
 
 /// Makes this processor's APIC deliver NMIs from outside, and nothing else yet.
 pub fn init_cpu() {

@@ -11,6 +11,7 @@ pub mod probe;
 pub mod registers;
 pub mod stacks;
 pub mod start;
+pub mod switch;
 pub mod trap;
 mod vectors;
 

@@ -1,0 +1,55 @@
+// From one task to another. Both stacks look the same where the stack pointer changes, so that the rules for unwinders hold
+// at every instruction, whichever of the two it is on.
+
+// x0: where to store the stack pointer of this task; x1: that of the other. What a callee must keep lies on the stack:
+// Context in switch.rs.
+.section .text.task_switch, "ax", %progbits
+.global task_switch
+.type task_switch, %function
+task_switch:
+    .cfi_startproc
+    sub sp, sp, #96
+    .cfi_def_cfa_offset 96
+    stp x19, x20, [sp]
+    stp x21, x22, [sp, #16]
+    stp x23, x24, [sp, #32]
+    stp x25, x26, [sp, #48]
+    stp x27, x28, [sp, #64]
+    stp x29, x30, [sp, #80]
+    .cfi_offset x29, -16
+    .cfi_offset x30, -8
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+.global task_resume
+task_resume:
+    ldp x19, x20, [sp]
+    ldp x21, x22, [sp, #16]
+    ldp x23, x24, [sp, #32]
+    ldp x25, x26, [sp, #48]
+    ldp x27, x28, [sp, #64]
+    ldp x29, x30, [sp, #80]
+    .cfi_restore x29
+    .cfi_restore x30
+    add sp, sp, #96
+    .cfi_def_cfa_offset 0
+    ret
+    .cfi_endproc
+.size task_switch, . - task_switch
+
+// Where a task begins, and the last frame of its every trace: nobody called it. The nop is there because a return address
+// is looked up right before it.
+.section .text.task_begin, "ax", %progbits
+.type task_begin, %function
+task_begin:
+    .cfi_startproc
+    .cfi_undefined x30
+    nop
+.global task_start
+task_start:
+    mov x0, x19
+    mov x1, x20
+    bl {main}
+    brk #0
+    .cfi_endproc
+.size task_begin, . - task_begin

@@ -1,0 +1,60 @@
+//! A task's name, which a report may read at any time.
+
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// Bytes kept; a longer name is cut off.
+const SIZE: usize = 15;
+
+/// A name in words that can be read while they are written: what is read then is some mixture.
+#[derive(Debug)]
+pub struct Name {
+    bytes: [AtomicU8; SIZE],
+    length: AtomicU8,
+}
+
+impl Name {
+    /// A name, as the value of a static.
+    pub const fn new(text: &str) -> Self {
+        assert!(text.len() <= SIZE, "the name is too long");
+        let mut bytes = [0; SIZE];
+        let (name, _) = bytes.split_at_mut(text.len());
+        name.copy_from_slice(text.as_bytes());
+        let mut name = Self {
+            bytes: [const { AtomicU8::new(0) }; SIZE],
+            length: AtomicU8::new(text.len() as u8),
+        };
+        let mut index = 0;
+        while index < SIZE {
+            name.bytes[index] = AtomicU8::new(bytes[index]);
+            index += 1;
+        }
+        name
+    }
+
+    /// Changes it.
+    pub fn set(&self, text: &str) {
+        let length = text.floor_char_boundary(SIZE);
+        for (byte, new) in self.bytes.iter().zip(text[..length].bytes()) {
+            byte.store(new, Ordering::Relaxed);
+        }
+        self.length.store(length as u8, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = usize::from(self.length.load(Ordering::Relaxed));
+        let mut bytes = [0; SIZE];
+        for (byte, kept) in bytes.iter_mut().zip(&self.bytes).take(length) {
+            *byte = kept.load(Ordering::Relaxed);
+        }
+        for chunk in bytes[..length.min(SIZE)].utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            if !chunk.invalid().is_empty() {
+                f.write_char(char::REPLACEMENT_CHARACTER)?;
+            }
+        }
+        Ok(())
+    }
+}
