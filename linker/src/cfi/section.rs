@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use anyhow::{Context, Result};
-use gimli::{BaseAddresses, CieOrFde, CommonInformationEntry, UnwindOffset, UnwindSection};
+use gimli::{BaseAddresses, CieOrFde, CommonInformationEntry, Reader, UnwindOffset, UnwindSection};
 
 use super::augmentation::Letters;
 use super::function::Converter;
 use super::{Frames, Slice};
 use crate::architecture::Architecture;
+use crate::progress::Step;
 
 /// Converts every function of a section that `is_code` says is one, by its start. `letters` are those of each CIE by its
 /// offset.
@@ -28,6 +29,7 @@ where
     let mut frames = Frames::default();
     let mut entries = section.entries(bases);
     let mut last = None;
+    let step = Step::new("reading call frames", section.section().len());
     loop {
         let damaged = || match last {
             Some(offset) => format!("damaged behind its entry at {offset:#x}"),
@@ -55,6 +57,7 @@ where
             )
             .with_context(damaged)?;
         last = Some(fde.offset());
+        step.at(fde.offset());
         // An entry without code describes nothing; linkers leave such behind for code they removed.
         if fde.len() > 0 && is_code(fde.initial_address()) {
             let letters = letters.get(&fde.cie().offset());

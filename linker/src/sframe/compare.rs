@@ -5,6 +5,7 @@ use std::fmt;
 use unwind::sframe::{LookupError, Row, Tables};
 
 use crate::function::Function;
+use crate::progress::Step;
 
 /// The outcome.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +69,9 @@ pub fn compare(tables: &Tables<'_>, functions: &[Function]) -> Comparison {
         functions: functions.len(),
         ..Comparison::default()
     };
-    for function in functions {
+    let step = Step::new("comparing rows", functions.len());
+    for (done, function) in functions.iter().enumerate() {
+        step.at(done);
         comparison.rows += function.rows.len();
         if let Some(difference) = marks(tables, function) {
             comparison.differences.push(difference);

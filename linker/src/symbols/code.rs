@@ -8,6 +8,7 @@ use object::{Object, ObjectSection, SectionFlags, elf};
 use super::instructions::{Coding, Decoded};
 use super::lines::{Frame, Lines, Sections, Texts};
 use super::{Names, Symbols};
+use crate::progress::Step;
 
 /// A piece of code that belongs to one function. Most functions are one piece; one that has another inside of it is more.
 #[derive(Clone, Debug)]
@@ -123,7 +124,9 @@ impl Code {
         let mut stacks: HashMap<Vec<Frame>, u32> = HashMap::from([(Vec::new(), 0)]);
         let mut frames = Vec::new();
         let mut pieces = std::mem::take(&mut self.pieces);
-        for piece in &mut pieces {
+        let step = Step::new("looking lines up", pieces.len());
+        for (done, piece) in pieces.iter_mut().enumerate() {
+            step.at(done);
             let Some(bytes) = bytes(&sections, piece.start, piece.end) else {
                 continue;
             };

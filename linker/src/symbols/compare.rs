@@ -7,6 +7,7 @@ use unwind::symbols::{Precision, SymbolTable, format};
 use super::blob::unit;
 use super::code::{Code, Function};
 use super::lines::Frame;
+use crate::progress::Step;
 
 /// An answer that is not what debug information says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +54,9 @@ pub fn compare(table: &SymbolTable<'_>, code: &Code) -> Comparison {
     let mut comparison = Comparison::default();
     let level = table.level();
     let unit = 1 << unit(code);
-    for piece in &code.pieces {
+    let step = Step::new("comparing names and lines", code.pieces.len());
+    for (done, piece) in code.pieces.iter().enumerate() {
+        step.at(done);
         let function = &code.functions[piece.function];
         let mut ask = |address: u64, frames: Expected<'_>| {
             comparison.answers += 1;
