@@ -320,6 +320,23 @@ size = 4 bytes, attr = \"S\"  vector
 }
 
 #[test]
+fn big_endian_rows() {
+    let text = function(
+        "_start",
+        " stp x29, x30, [sp, #-512]!\n .cfi_def_cfa_offset 512\n .cfi_offset x29, -512\n .cfi_offset x30, -504\n ret",
+    );
+    let (found, left_out) = rows("big_endian_rows", "aarch64_be-unknown-linux-gnu", &text);
+    assert_eq!(
+        found,
+        "size = 8 bytes  _start
+  +0 sp+0 u u
+  +4 sp+512 c-512 c-504
+"
+    );
+    assert_eq!(left_out, [""; 0]);
+}
+
+#[test]
 fn s390x_rows() {
     let text = [
         function("_start", " .cfi_undefined 14\n nopr"),

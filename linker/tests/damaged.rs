@@ -142,6 +142,7 @@ fn a_cut_or_changed_image_never_panics() {
             let _ = linker::cfi::Frames::of(&image);
             let _ = linker::symbols::Symbols::of(&image.file);
         }
+        let _ = linker::make::make(data, &linker::link::Options::default());
         let _ = linker::inspect::check(data, unwind::sframe::StartRule::FromFlags);
         if let Ok(subject) = linker::inspect::Subject::parse(data) {
             let mut out = Vec::new();
@@ -149,15 +150,38 @@ fn a_cut_or_changed_image_never_panics() {
             linker::inspect::json(&subject, &mut out).unwrap();
         }
     };
+    for_each_damage(&data, try_all);
+}
+
+/// The same of an object file, which is laid out first.
+#[test]
+fn a_cut_or_changed_object_file_never_panics() {
+    let folder = folder("a_cut_object_file");
+    let text = PROGRAM.replace(
+        ".cfi_startproc",
+        ".cfi_sections .eh_frame, .sframe\n.cfi_startproc",
+    );
+    let path = common::assemble(&folder, "x86_64-unknown-linux-gnu", &text);
+    let data = fs::read(&path).unwrap();
+    let check = sframe(&["check"], &path);
+    assert!(check.status.success(), "{}", stderr(&check));
+    for_each_damage(&data, |data| {
+        if let Ok(laid_out) = linker::relocatable::lay_out(data) {
+            let _ = linker::inspect::check(&laid_out.data, laid_out.starts);
+        }
+    });
+}
+
+fn for_each_damage(data: &[u8], mut each: impl FnMut(&[u8])) {
     for length in (0..data.len()).step_by(7) {
-        try_all(&data[..length]);
+        each(&data[..length]);
     }
-    let mut changed = data.clone();
-    let sections: Vec<usize> = (0..data.len()).filter(|at| data[*at] != 0).collect();
-    for at in sections {
+    let mut changed = data.to_vec();
+    let places: Vec<usize> = (0..data.len()).filter(|at| data[*at] != 0).collect();
+    for at in places {
         for value in [0, 1, 0x7f, 0xff] {
             changed[at] = value;
-            try_all(&changed);
+            each(&changed);
         }
         changed[at] = data[at];
     }

@@ -118,6 +118,29 @@ fn a_c_library_with_tables_is_loaded() {
     assert!(stdout(&output).starts_with("sframe "));
 }
 
+/// The toolchain's own library, which another program made.
+#[test]
+fn a_rust_library_gets_tables() {
+    let folder = folder("make_rust");
+    let sysroot = stdout(&succeed(rustc().args(["--print", "sysroot"])));
+    let library = fs::read_dir(Path::new(sysroot.trim()).join("lib/rustlib"))
+        .unwrap()
+        .filter_map(|target| fs::read_dir(target.unwrap().path().join("lib")).ok())
+        .flatten()
+        .map(|file| file.unwrap().path())
+        .find(|path| path.extension().is_some_and(|kind| kind == "so"))
+        .unwrap();
+    for version in ["v2", "v3"] {
+        let made = folder.join(version);
+        let sframe = format!("--sframe={version}");
+        make(&library, &made, &[&sframe, "--symbols=none"]);
+        let dump = stdout(&common::sframe(&["dump"], &made));
+        assert!(dump.contains(&format!("    Version: {}\n", &version[1..])));
+    }
+    let made = folder.join("blocks");
+    make(&library, &made, &["--sframe-blocks", "--symbols=none"]);
+}
+
 /// An image for bare metal, for another architecture, whose physical addresses are others.
 #[test]
 fn a_bare_metal_image_keeps_its_physical_addresses() {

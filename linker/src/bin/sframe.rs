@@ -49,6 +49,9 @@ enum Command {
         /// Version of .sframe: v3, v2 (errata 1) or none.
         #[arg(long, value_name = "VERSION", default_value = "v3")]
         sframe: String,
+        /// Add a block index to .sframe (v3): a twentieth larger, and quicker to search from some ten thousand functions on.
+        #[arg(long)]
+        sframe_blocks: bool,
         /// What .symbols is to say: names, lines, calls, all or none.
         #[arg(long, value_name = "LEVEL", default_value = "calls")]
         symbols: String,
@@ -114,10 +117,14 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             file,
             output,
             sframe,
+            sframe_blocks,
             symbols,
             symbol_names,
         } => {
-            let mut options = Options::default();
+            let mut options = Options {
+                blocks: sframe_blocks,
+                ..Options::default()
+            };
             for switch in [
                 format!("--sframe={sframe}"),
                 format!("--symbols={symbols}"),
