@@ -16,6 +16,7 @@ Examples:
   cargo run -- --arch aarch64 --release deep   another architecture, profile and scenario
   cargo run -- panic heap-panic ok             three boots, one after the other
   cargo run -- --list                          what there is to boot
+  cargo run -- --junit boots.xml panic deep    results for a CI system
   cargo run -- --gdb panic                     wait for gdb before the first instruction
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
   cargo run -- --image my-kernel.elf quiet     your own image, with `quiet` as its command line
@@ -30,7 +31,8 @@ Of several scenarios, the first that did not end as it should decides.
 
 What an image tells: QEMU's own exit status 33 is success and 101 a panic. On x86_64 the image writes 16 or 50 to port
 0xf4 (isa-debug-exit), on AArch64 it calls semihosting's SYS_EXIT; there, switching the machine off by PSCI is success too.
-Serial text goes to standard output untouched, the runner's own words go to standard error.";
+Serial text goes to standard output untouched, the runner's own words go to standard error. The serial line of each boot is
+also kept in target/serial.";
 
 /// Boots the kernel in QEMU, shows its serial line and judges how it ended.
 ///
@@ -74,6 +76,14 @@ pub struct Cli {
     /// does so by itself
     #[arg(short, long)]
     pub interactive: bool,
+
+    /// Write what came of each boot to this file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write what came of all boots to this file, as JUnit does, with their serial lines
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 
     /// List the scenarios
     #[arg(long, conflicts_with_all = ["image", "scenarios"])]

@@ -7,8 +7,9 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::build::{Kernel, Profile};
 use crate::cli::Cli;
-use crate::judge::{self, Judgement};
+use crate::judge;
 use crate::machine::{Arch, Boot, GdbStub};
+use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
 use crate::setup;
 use crate::status::{Failure, Status};
@@ -49,7 +50,14 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     let emulator = emulator(arch)?;
     let command_line = cli.scenarios.join(" ");
     let booted = boot(cli, arch, image, &command_line, &emulator, cli.interactive)?;
-    Ok(speak(&image.display().to_string(), judge::image(&booted)))
+    let name = image.file_stem().unwrap_or_default().to_string_lossy();
+    let subject = Subject {
+        name: name.into_owned(),
+        arch,
+        profile: None,
+    };
+    let judgement = judge::image(&booted);
+    Ok(Results::new(cli, &workspace::target_folder()?).add(subject, booted, judgement)?)
 }
 
 /// Builds the kernel and boots each scenario.
@@ -67,6 +75,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
     let source = setup::rust_src(&target)?;
     let image = Kernel { arch, profile }.build(&source, &target)?;
 
+    let mut results = Results::new(cli, &target);
     let mut result = Status::Success;
     for scenario in scenarios {
         let name = scenario.name;
@@ -76,7 +85,13 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         ));
         let interactive = cli.interactive || scenario.outcome == Outcome::Interactive;
         let booted = boot(cli, arch, &image, name, &emulator, interactive)?;
-        let status = speak(name, judge::scenario(scenario.outcome, &booted));
+        let subject = Subject {
+            name: name.to_owned(),
+            arch,
+            profile: Some(profile.name()),
+        };
+        let judgement = judge::scenario(scenario.outcome, &booted);
+        let status = results.add(subject, booted, judgement)?;
         if result == Status::Success {
             result = status;
         }
@@ -139,9 +154,4 @@ fn boot(
         ..Boot::new(arch, image, command_line)
     };
     boot.run(emulator, &mut std::io::stdout().lock())
-}
-
-fn speak(name: &str, judgement: Judgement) -> Status {
-    say(format_args!("{name}: {}", judgement.words));
-    judgement.status
 }

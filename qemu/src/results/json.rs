@@ -1,0 +1,40 @@
+//! A JSON object for each boot, one a line.
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::Ran;
+
+/// Fields are only ever added.
+#[derive(Serialize)]
+struct Line<'a> {
+    scenario: &'a str,
+    arch: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'a str>,
+    /// What the runner would have ended with, had this been all.
+    status: u8,
+    /// Why, in words.
+    words: &'a str,
+    seconds: f64,
+    /// The file with the serial line.
+    log: String,
+}
+
+pub(super) fn lines(ran: &[Ran]) -> Result<String> {
+    let mut text = String::new();
+    for ran in ran {
+        let line = Line {
+            scenario: &ran.subject.name,
+            arch: ran.subject.arch.name(),
+            profile: ran.subject.profile,
+            status: ran.judgement.status as u8,
+            words: &ran.judgement.words,
+            seconds: ran.took.as_secs_f64(),
+            log: ran.log.display().to_string(),
+        };
+        text += &serde_json::to_string(&line)?;
+        text += "\n";
+    }
+    Ok(text)
+}

@@ -1,0 +1,130 @@
+//! What came of the boots, for those who were not there: the serial line of each in a file, all of them as JSON or JUnit,
+//! and the end of a failed one once more where it is seen.
+
+mod fold;
+mod json;
+mod junit;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::cli::Cli;
+use crate::judge::Judgement;
+use crate::machine::{Arch, Booted};
+use crate::status::Status;
+use crate::words::say;
+
+/// Lines of the serial line that are shown again when a boot has failed.
+const LAST_LINES: usize = 40;
+
+/// What was booted.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The scenario, or the image's file name.
+    pub name: String,
+    /// The machine's architecture.
+    pub arch: Arch,
+    /// How the kernel was built; none for somebody's own image.
+    pub profile: Option<&'static str>,
+}
+
+impl Subject {
+    /// Where it ran: `x86_64-debug`.
+    fn place(&self) -> String {
+        match self.profile {
+            Some(profile) => format!("{}-{profile}", self.arch),
+            None => self.arch.to_string(),
+        }
+    }
+}
+
+/// One boot.
+#[derive(Clone, Debug)]
+struct Ran {
+    subject: Subject,
+    judgement: Judgement,
+    took: Duration,
+    serial: Vec<u8>,
+    /// Where the serial line is kept.
+    log: PathBuf,
+}
+
+/// All boots of this run.
+#[derive(Debug)]
+pub struct Results<'a> {
+    cli: &'a Cli,
+    /// Where serial lines are kept.
+    logs: PathBuf,
+    ran: Vec<Ran>,
+}
+
+impl<'a> Results<'a> {
+    /// None so far; serial lines go to the folder `serial` of the target folder.
+    #[must_use]
+    pub fn new(cli: &'a Cli, target: &Path) -> Self {
+        Self {
+            cli,
+            logs: target.join("serial"),
+            ran: Vec::new(),
+        }
+    }
+
+    /// Keeps a boot's serial line, writes the files that were asked for, and says how it ended.
+    ///
+    /// The files are written after each boot and not at the end: what is known is not lost by what comes later.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn add(
+        &mut self,
+        subject: Subject,
+        booted: Booted,
+        judgement: Judgement,
+    ) -> Result<Status> {
+        let log = self
+            .logs
+            .join(format!("{}-{}.log", subject.name, subject.place()));
+        write(&log, &booted.serial)?;
+        let (name, status) = (&subject.name, judgement.status);
+        say(format_args!("{name}: {}", judgement.words));
+        if status != Status::Success {
+            let title = format!("{name}: the end of {}", log.display());
+            fold::show(&title, &last_lines(&booted.serial));
+        }
+        self.ran.push(Ran {
+            subject,
+            judgement,
+            took: booted.took,
+            serial: booted.serial,
+            log,
+        });
+        if let Some(path) = &self.cli.json {
+            write(path, json::lines(&self.ran)?.as_bytes())?;
+        }
+        if let Some(path) = &self.cli.junit {
+            write(path, junit::report(&self.ran)?.as_bytes())?;
+        }
+        Ok(status)
+    }
+}
+
+/// Writes a file, and makes its folder.
+fn write(path: &Path, content: &[u8]) -> Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(path, content))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn last_lines(serial: &[u8]) -> String {
+    let text = String::from_utf8_lossy(serial);
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(LAST_LINES);
+    lines[from..].iter().flat_map(|line| [line, "\n"]).collect()
+}

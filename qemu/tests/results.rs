@@ -1,0 +1,133 @@
+//! What a CI system gets of boots: JUnit, JSON, the serial line in a file, and the end of what failed in a fold.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use qemu::machine::Arch;
+use qemu::setup;
+use serde_json::Value;
+use support::built::target;
+use support::runner::run;
+use support::tiny::{self, Act};
+
+/// What xmllint says of a file, by the schema.
+fn validate(file: &Path) {
+    let xmllint =
+        setup::program("xmllint", "libxml2-utils", &target()).expect("xmllint is to be had");
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/results/junit.xsd");
+    let output = Command::new(xmllint)
+        .args(["--noout", "--schema", schema])
+        .arg(file)
+        .output()
+        .expect("xmllint starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{said}\n{}",
+        fs::read_to_string(file).unwrap()
+    );
+}
+
+#[test]
+fn scenarios_become_test_cases() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [json, junit] = ["boots.json", "new/boots.xml"].map(|name| folder.path().join(name));
+    let ran = run([
+        "--json".as_ref(),
+        json.as_os_str(),
+        "--junit".as_ref(),
+        junit.as_os_str(),
+        "ok".as_ref(),
+        "panic".as_ref(),
+    ])
+    .expect(0);
+
+    let lines = fs::read_to_string(&json).expect("there is a file");
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let told: Vec<_> = lines
+        .iter()
+        .map(|line| (line["scenario"].as_str(), line["status"].as_u64()))
+        .collect();
+    assert_eq!(told, [(Some("ok"), Some(0)), (Some("panic"), Some(0))]);
+    let logs = lines
+        .iter()
+        .map(|line| fs::read(line["log"].as_str().expect("a path")).expect("a log"));
+    assert_eq!(
+        logs.flatten().collect::<Vec<u8>>(),
+        ran.serial,
+        "the serial lines are kept"
+    );
+
+    validate(&junit);
+    let text = fs::read_to_string(&junit).expect("there is a file");
+    assert!(
+        text.contains("<testsuite name=\"x86_64-debug\" tests=\"2\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("kernel::scenario::panic::second"),
+        "the serial line is in it: {text}"
+    );
+}
+
+/// A serial line with what XML has no characters for, of an image that fails.
+#[test]
+fn a_failure_is_told_everywhere() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let acts = [
+        Act::Print(b"one\n\x1b[31mtwo\x00\xff & <three>\n"),
+        Act::Exit(101),
+    ];
+    let image = tiny::image(folder.path(), Arch::X86_64, &acts);
+    let [json, junit] = ["boots.json", "boots.xml"].map(|name| folder.path().join(name));
+    let output = Command::new(env!("CARGO_BIN_EXE_qemu"))
+        .args([
+            "--json".as_ref(),
+            json.as_os_str(),
+            "--junit".as_ref(),
+            junit.as_os_str(),
+        ])
+        .args(["--image".as_ref(), image.as_os_str()])
+        .env("GITHUB_ACTIONS", "true")
+        .output()
+        .expect("the runner starts");
+    assert_eq!(output.status.code(), Some(101));
+    let words = String::from_utf8_lossy(&output.stderr);
+    let (_, fold) = words
+        .split_once("::group::tiny-x86_64: the end of ")
+        .expect("a fold begins");
+    let (fold, _) = fold.split_once("::endgroup::").expect("a fold ends");
+    assert!(fold.contains("\none\n"), "{fold}");
+    assert!(fold.contains("& <three>\n"), "{fold}");
+
+    let line: Value =
+        serde_json::from_slice(&fs::read(&json).expect("there is a file")).expect("JSON");
+    assert_eq!(
+        (&line["status"], &line["words"]),
+        (&101.into(), &"panicked".into())
+    );
+    validate(&junit);
+    let text = fs::read_to_string(&junit).expect("there is a file");
+    assert!(text.contains("failures=\"1\""), "{text}");
+    assert!(text.contains("<failure message=\"panicked\""), "{text}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Exit(33)]);
+    run([
+        "--json".as_ref(),
+        folder.path().as_os_str(),
+        "--image".as_ref(),
+        image.as_os_str(),
+    ])
+    .expect(1)
+    .expect_words("cannot write ");
+}
