@@ -71,7 +71,9 @@ fn sizes_are_those_of_the_sections() {
     for expected in [
         "code                              10",
         ".sframe                           82",
+        ".sframe: header 28 bytes, functions 32, rows 22 (4 stored for 4)",
         "2 functions, 4 rows;",
+        "left out: nothing",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }

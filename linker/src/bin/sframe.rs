@@ -153,7 +153,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             Ok(all)
         }),
         Command::Stats { file } => with_subject(&file, |data, subject| {
-            inspect::stats(&linker::image::linked(data)?, subject, out)?;
+            inspect::stats(data, subject, out)?;
             Ok(true)
         }),
     }

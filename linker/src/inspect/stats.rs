@@ -1,24 +1,28 @@
 //! `sframe stats`: sizes.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use anyhow::Result;
 use object::{Object, ObjectSection, SectionFlags, elf};
 
+use unwind::sframe::format;
+
 use super::Subject;
+use crate::cfi::Frames;
+use crate::image::{self, Image};
 use crate::symbols;
 
-/// Functions with most rows that are listed.
+/// Functions with most rows that are listed, and reasons for what is left out.
 const BIGGEST: usize = 5;
 
 /// Writes how many bytes the tables of a file have, and what for.
 ///
 /// # Errors
-/// Those of the output.
-pub fn stats(
-    file: &object::File<'_>,
-    subject: &Subject<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// The file is not linked; those of the output.
+pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()> {
+    let file = image::linked(data)?;
     let size = |name: &str| {
         file.section_by_name(name)
             .map_or(0, |section| section.size())
@@ -57,7 +61,76 @@ pub fn stats(
             percent(sframe, unwinding)
         )?;
     }
-    rows(subject, out)
+    parts(subject, out)?;
+    rows(subject, out)?;
+    missing(data, subject, out)?;
+    Ok(())
+}
+
+/// What the bytes of `.sframe` are for.
+fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (mut header, mut index, mut all) = (0, 0, 0);
+    let (mut stored, mut used) = (0, 0);
+    for section in subject.tables.sections().flatten() {
+        header += format::HEADER_SIZE;
+        let size = match section.version() {
+            1 => format::FUNCTION_SIZE_V1,
+            2 => format::FUNCTION_SIZE_V2,
+            _ => format::FUNCTION_SIZE_V3,
+        };
+        index += size * section.function_count() as usize;
+        all += section.length();
+        stored += u64::from(section.row_count());
+        let functions = section.functions();
+        used += functions.map(|one| u64::from(one.row_count())).sum::<u64>();
+    }
+    let rows = all.saturating_sub(header + index);
+    writeln!(
+        out,
+        ".sframe: header {header} bytes, functions {index}, rows {rows} ({stored} stored for {used})"
+    )
+}
+
+/// What call frame information describes and `.sframe` does not, by reason. Nothing, where there is no such information.
+fn missing(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Ok(frames) = Image::parse(data).and_then(|image| Frames::of(&image)) else {
+        return Ok(());
+    };
+    let mut reasons: BTreeMap<String, (usize, u64)> = BTreeMap::new();
+    let mut add = |why: String, size: u64| {
+        let (count, bytes) = reasons.entry(why).or_default();
+        *count += 1;
+        *bytes += size;
+    };
+    for left in &frames.left_out {
+        add(left.why.to_string(), left.size);
+    }
+    for function in &frames.functions {
+        if subject.tables.function_at(function.start).is_none() {
+            add(
+                "in .eh_frame, not in .sframe".to_owned(),
+                function.size.into(),
+            );
+        }
+    }
+    writeln!(
+        out,
+        "left out:{}",
+        if reasons.is_empty() { " nothing" } else { "" }
+    )?;
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, (count, _))| Reverse(*count));
+    for (why, (count, bytes)) in reasons.iter().take(BIGGEST) {
+        writeln!(out, "{count:>8}  {bytes} bytes: {why}")?;
+    }
+    if reasons.len() > BIGGEST {
+        writeln!(
+            out,
+            "          and for {} more reasons",
+            reasons.len() - BIGGEST
+        )?;
+    }
+    Ok(())
 }
 
 fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -75,7 +148,7 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         "{} functions, {rows} rows; {flexible} functions flexible, {signal} signal frames",
         functions.len(),
     )?;
-    functions.sort_by_key(|function| (std::cmp::Reverse(function.row_count()), function.start()));
+    functions.sort_by_key(|function| (Reverse(function.row_count()), function.start()));
     writeln!(out, "most rows:")?;
     for function in functions.iter().take(BIGGEST) {
         let name = subject.name_at(function.start());
