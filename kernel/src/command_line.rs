@@ -1,4 +1,4 @@
-//! The command line: its first word is the scenario's name.
+//! The command line: the scenario's name, and words that any scenario may have after it.
 
 /// Bytes kept; more are cut off.
 const SIZE: usize = 256;
@@ -29,7 +29,16 @@ impl CommandLine {
 
     /// The first word, if there is one.
     pub fn scenario(&self) -> Option<&str> {
-        let text = core::str::from_utf8(&self.bytes[..self.length]).ok()?;
-        text.split_ascii_whitespace().next()
+        self.words().next()
+    }
+
+    /// Whether `word` is one of those after the first.
+    pub fn has(&self, word: &str) -> bool {
+        self.words().skip(1).any(|it| it == word)
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        let text = core::str::from_utf8(&self.bytes[..self.length]);
+        text.unwrap_or_default().split_ascii_whitespace()
     }
 }

@@ -2,6 +2,7 @@
 
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use unwind::report::{Backtrace, write_bytes};
 use unwind::sframe::Tables;
@@ -17,6 +18,9 @@ use crate::{arch, code, cpus, image, stack, task};
 
 /// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
 const ENDS: (u32, u32) = (256, 32);
+
+/// Whether traces have the registers of all that was interrupted: many lines, which are asked for.
+static HAS_REGISTERS: AtomicBool = AtomicBool::new(false);
 
 /// Why there is a report.
 #[derive(Debug)]
@@ -133,11 +137,19 @@ pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::
     )
     .text(&text)
     .trap_registers(&TrapFrame::SAVED);
-    Backtrace::new(frames, symbols(console)?)
+    let mut backtrace = Backtrace::new(frames, symbols(console)?)
         .trap_words(interrupted)
-        .ends(ENDS.0, ENDS.1)
-        .write(console)?;
+        .ends(ENDS.0, ENDS.1);
+    if HAS_REGISTERS.load(Ordering::Relaxed) {
+        backtrace = backtrace.trap_lines(interrupted_registers);
+    }
+    backtrace.write(console)?;
     Ok(())
+}
+
+/// Traces have the registers of all that was interrupted, from now on or no longer.
+pub fn show_registers(yes: bool) {
+    HAS_REGISTERS.store(yes, Ordering::Relaxed);
 }
 
 /// Says why the trap code ran that keeps its frame at this address, and which stack it interrupted.
@@ -145,6 +157,14 @@ fn interrupted(out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
     match frame.and_then(TrapFrame::read) {
         Some(frame) => write!(out, "{frame}, {}", Place(frame.sp())),
         None => out.write_str("interrupted"),
+    }
+}
+
+/// Writes the registers that the trap code saved.
+fn interrupted_registers(mut out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
+    match frame.and_then(TrapFrame::read) {
+        Some(frame) => frame.write(&mut out),
+        None => out.write_str("  registers: not saved yet, or taken back already\n"),
     }
 }
 

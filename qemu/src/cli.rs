@@ -77,6 +77,11 @@ pub struct Cli {
     #[arg(short, long)]
     pub interactive: bool,
 
+    /// Have reports show the registers of each function that was interrupted, not only of the innermost; an image of your
+    /// own needs the word `registers` on its command line
+    #[arg(long, conflicts_with = "image")]
+    pub registers: bool,
+
     /// Write what came of each boot to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -84,7 +84,11 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
             profile.name()
         ));
         let interactive = cli.interactive || scenario.outcome == Outcome::Interactive;
-        let booted = boot(cli, arch, &image, name, &emulator, interactive)?;
+        let command_line = match cli.registers {
+            true => format!("{name} registers"),
+            false => name.to_owned(),
+        };
+        let booted = boot(cli, arch, &image, &command_line, &emulator, interactive)?;
         let subject = Subject {
             name: name.to_owned(),
             arch,

@@ -3,7 +3,8 @@
 
 mod support;
 
-use qemu::build::Kernel;
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
 use support::built::{every_kernel, image};
 use support::report::Report;
 use support::runner::{Ran, run};
@@ -168,20 +169,13 @@ fn a_panic_instead_of_the_first_instruction_is_reported() {
             &image(kernel),
             folder.path(),
             "kernel_main",
-            "6kernel8scenario5panic3run",
+            "6kernel8scenario5early5panic",
         );
         let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
         let report = Report::find(&ran.serial);
         let callers = "p __rustc::rust_begin_unwind
                        r core::panicking::panic_fmt
-                       r core::panicking::panic_bounds_check
-                       r kernel::scenario::panic::fifth
-                       r kernel::scenario::panic::fourth::{closure#0}
-                       r kernel::scenario::panic::fourth
-                       r <kernel::scenario::panic::Walker as kernel::scenario::panic::Step>::third
-                       r kernel::scenario::panic::second
-                       r kernel::scenario::panic::first
-                       r kernel::scenario::panic::run
+                       r kernel::scenario::early::panic
                        r kernel_entry";
         trace::expect_whole(kernel, &report, callers, "complete, ");
     }
@@ -263,5 +257,27 @@ fn a_damaged_epitaph_is_not_shown() {
             1,
             "{kernel:?}: {text}"
         );
+    }
+}
+
+/// Those of the innermost level are always shown.
+#[test]
+fn registers_of_outer_levels_are_shown_when_asked_for() {
+    for arch in Arch::ALL {
+        let kernel = Kernel {
+            arch,
+            profile: Profile::Debug,
+        };
+        let scenario = "exception-in-handler";
+        let ran = run(["--arch", arch.name(), "--registers", scenario]).expect(0);
+        trace::expect_registers(kernel, &ran.text(), "   ----- breakpoint");
+        let lines = |ran: &Ran| {
+            ran.text()
+                .lines()
+                .filter(|line| line.starts_with("  "))
+                .count()
+        };
+        let brief = boot(kernel, scenario).expect(101);
+        assert!(lines(&brief) < lines(&ran), "{}", brief.text());
     }
 }

@@ -11,7 +11,7 @@ use support::trace;
 
 /// A monitor that waits for its first command.
 fn monitor(kernel: Kernel) -> Session {
-    let mut session = Session::start(&image(kernel), "monitor");
+    let mut session = Session::start(&image(kernel), "monitor", &[]);
     session.wait_for("\n> ");
     session
 }
@@ -82,22 +82,31 @@ fn a_line_is_edited_as_elsewhere() {
 fn given_up(session: &mut Session) {
     session.press("panic\x03");
     session.wait_for("panic^C\n> ");
-    assert_eq!(session.command("bogus"), unknown("bogus"));
+    let said = unknown(session, "bogus");
+    assert_eq!(session.command("bogus"), said);
 }
 
 /// No line is longer than what there is room for; the rest is refused.
 #[track_caller]
 fn too_long(session: &mut Session) {
-    session.press(&"x".repeat(1000));
-    session.press("\r");
-    session.wait_for(&unknown(&"x".repeat(120)));
+    let said = unknown(session, &"x".repeat(120));
+    session.press(&format!("{}\r", "x".repeat(1000)));
+    session.wait_for(&said);
     session.wait_for("\n> ");
 }
 
-/// One line, which says what there is.
-fn unknown(name: &str) -> String {
+/// One line, which says what there is: all that `help` lists.
+#[track_caller]
+fn unknown(session: &mut Session, name: &str) -> String {
+    let help = session.command("help");
+    let names: Vec<_> = help
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(names.starts_with(&["help", "bt"]), "{help}");
     format!(
-        "there is no command `{name}`; there are: help bt lookup tasks heap panic fault overflow hang reboot exit"
+        "there is no command `{name}`; there are: {}",
+        names.join(" ")
     )
 }
 
@@ -187,6 +196,42 @@ fn look_up(kernel: Kernel, session: &mut Session) {
         session.command("lookup 10"),
         "0x0000000000000010: no memory of the kernel's image"
     );
+}
+
+#[test]
+fn registers_of_what_was_interrupted_are_shown_when_asked_for() {
+    for kernel in every_kernel() {
+        let mut session = Session::start(&image(kernel), "monitor", &["--cpus", "2"]);
+        session.wait_for("\n> ");
+        let brief = session.command("bt");
+        assert!(!brief.contains("-----"), "{brief}");
+        let full = session.command("bt full");
+        trace::expect_registers(kernel, &full, "   ----- breakpoint");
+        let report = Report::find(format!("panicked at \n{full}").as_bytes());
+        assert!(
+            report.end.starts_with("end of backtrace: complete, "),
+            "{full}"
+        );
+
+        let others = session.command("cpus");
+        let mut lines = others.lines();
+        assert_eq!(lines.next(), Some("cpu 0 runs this monitor"), "{others}");
+        let second = lines.next().unwrap_or_default();
+        assert!(
+            second.starts_with("cpu 1, task ") && second.contains(", stopped at 0xffff"),
+            "{others}"
+        );
+        let last = lines.next_back().unwrap_or_default();
+        assert!(last.starts_with("end of backtrace: complete, "), "{others}");
+        // It goes on.
+        assert_eq!(
+            session.command("cpus").lines().count(),
+            others.lines().count()
+        );
+
+        session.press("exit\r");
+        session.end().expect(0);
+    }
 }
 
 #[test]

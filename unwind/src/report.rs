@@ -15,6 +15,7 @@
 //!                place of the call. Where the table does not know what is inlined, the function that has code of its own
 //!                is the only one named, with the place in it, if that is known
 //! trap    = "   ----- " words " -----", before the frame that was interrupted
+//! lines   = what a kernel adds after that: lines that begin with two spaces and no digit
 //! left    = "   ----- " count " frames left out -----", where they would be
 //! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames"
 //! verdict = "complete" | "outermost function reached" | "incomplete: " reason
@@ -39,6 +40,7 @@ pub struct Backtrace<'a, R, M> {
     frames: Frames<'a, R, M>,
     symbols: Option<SymbolTable<'a>>,
     trap_words: TrapWords,
+    trap_lines: TrapWords,
     /// How many of the first and of the last frames to write, if not all.
     ends: Option<(u32, u32)>,
 }
@@ -50,6 +52,7 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
             frames,
             symbols,
             trap_words: |out, _| out.write_str("interrupted"),
+            trap_lines: |_, _| Ok(()),
             ends: None,
         }
     }
@@ -58,6 +61,14 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
     #[must_use]
     pub const fn trap_words(mut self, words: TrapWords) -> Self {
         self.trap_words = words;
+        self
+    }
+
+    /// Lets the kernel write whole lines after those words, each with two spaces before it: the registers of what was
+    /// interrupted.
+    #[must_use]
+    pub const fn trap_lines(mut self, lines: TrapWords) -> Self {
+        self.trap_lines = lines;
         self
     }
 
@@ -96,6 +107,7 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
                 out.write_str("   ----- ")?;
                 (self.trap_words)(out, self.frames.trap_frame())?;
                 out.write_str(" -----\n")?;
+                (self.trap_lines)(out, self.frames.trap_frame())?;
             }
             write_frame(out, number, &frame, self.symbols.as_ref())?;
             out.write_str("\n")?;

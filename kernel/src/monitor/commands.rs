@@ -7,7 +7,7 @@ use crate::arch::{bad, cpu, exit, registers};
 use crate::console::{self, println};
 use crate::scenario::overflow;
 use crate::verdict::Verdict;
-use crate::{cpus, epitaph, heap, report, task};
+use crate::{breakpoint, cpus, epitaph, heap, report, stop, task};
 
 /// A command.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +51,15 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bt",
-        arguments: "",
-        about: "who called this monitor",
+        arguments: "[full]",
+        about: "who called this monitor; in full, with registers, from inside an exception",
         run: backtrace,
+    },
+    Command {
+        name: "cpus",
+        arguments: "",
+        about: "what the other CPUs are doing",
+        run: others,
     },
     Command {
         name: "lookup",
@@ -186,12 +192,40 @@ fn help(_: &str) -> Result<(), Unusable<'_>> {
 
 #[inline(never)]
 fn backtrace(arguments: &str) -> Result<(), Unusable<'_>> {
-    if !arguments.is_empty() {
-        return Err(Unusable::Word(arguments));
+    match arguments {
+        "" => write_callers(),
+        // All registers are there only for what was interrupted.
+        "full" => {
+            breakpoint::handle_with(|| {
+                report::show_registers(true);
+                write_callers();
+                report::show_registers(false);
+            });
+            bad::breakpoint();
+        }
+        word => return Err(Unusable::Word(word)),
     }
+    Ok(())
+}
+
+#[inline(always)]
+fn write_callers() {
     let registers = registers::capture();
     // The console never fails.
     let _ = report::callers(&mut console::lock(), cpus::this(), registers);
+}
+
+/// Stops the others as for a report, and lets them go on.
+fn others(_: &str) -> Result<(), Unusable<'_>> {
+    // First: who has it may be among those who are stopped.
+    let mut console = console::lock();
+    // The console never fails.
+    let _ = writeln!(console, "cpu {} runs this monitor", cpus::this());
+    if stop::hold() {
+        stop::stop();
+        let _ = report::write_others(&mut console);
+        stop::release();
+    }
     Ok(())
 }
 

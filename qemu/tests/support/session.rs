@@ -24,9 +24,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Boots the image with this command line.
-    pub fn start(image: &Path, command_line: &str) -> Self {
+    /// Boots the image with this command line, and these arguments for the runner.
+    pub fn start(image: &Path, command_line: &str, arguments: &[&str]) -> Self {
         let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+            .args(arguments)
             .args(["--interactive", "--timeout", "120", "--image"])
             .arg(image)
             .arg(command_line)

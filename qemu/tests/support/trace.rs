@@ -9,6 +9,7 @@
 //! ```
 
 use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
 
 use super::report::{Frame, Report};
 
@@ -53,6 +54,34 @@ pub fn expect_whole(kernel: Kernel, report: &Report, trace: &str, end: &str) {
         report.end.starts_with(&prefix),
         "{kernel:?}: no {prefix:?} in:\n{}",
         report.text
+    );
+}
+
+/// Fails unless the registers of what was interrupted are between the line that says so, which begins so, and its frame,
+/// with the same program counter as the frame.
+#[track_caller]
+pub fn expect_registers(kernel: Kernel, text: &str, boundary: &str) {
+    let after = text.lines().skip_while(|line| !line.starts_with(boundary));
+    let is_frame = |line: &&str| line.contains(": 0x");
+    let mut lines = after.skip(1);
+    let registers: Vec<_> = lines
+        .by_ref()
+        .map_while(|line| (!is_frame(&line)).then_some(line))
+        .collect();
+    let (pc, count) = match kernel.arch {
+        Arch::X86_64 => ("  rip ", 6),
+        Arch::Aarch64 => ("  pc  ", 10),
+    };
+    assert_eq!(registers.len(), count, "{kernel:?}: {text}");
+    let pc = registers.iter().find_map(|line| line.strip_prefix(pc));
+    let pc = pc.unwrap_or_else(|| panic!("{kernel:?}: no pc in {registers:#?}"));
+    let (pc, _) = pc.split_at("0x0123456789abcdef".len());
+    let mut after = text.lines().skip_while(|line| !line.starts_with(boundary));
+    let frame = after.find(is_frame);
+    let frame = frame.unwrap_or_else(|| panic!("{kernel:?}: no frame in {text}"));
+    assert!(
+        frame.contains(&format!(": {pc} p ")),
+        "{kernel:?}: {pc} is not that of {frame}"
     );
 }
 
