@@ -57,6 +57,11 @@ pub struct Cli {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
 
+    /// Seconds a boot may take by the machine's own clock, which then counts instructions, 62.5 million a second: the same
+    /// on every host, however busy
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["gdb", "interactive"])]
+    pub guest_timeout: Option<u64>,
+
     /// Start stopped, with a stub for gdb at this TCP port of the local host [default: 1234]
     #[arg(
         long,

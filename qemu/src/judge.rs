@@ -34,9 +34,8 @@ impl Judgement {
 pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
     let failed = |words: &str| Judgement::new(Status::Failed, words);
     match (&booted.verdict, expected) {
-        (Verdict::TimedOut | Verdict::Left | Verdict::Failed(_), _) | (_, Outcome::Interactive) => {
-            image(booted)
-        }
+        (Verdict::TimedOut | Verdict::OutOfGuestTime | Verdict::Left | Verdict::Failed(_), _)
+        | (_, Outcome::Interactive) => image(booted),
         (Verdict::Success, Outcome::Succeeds | Outcome::SucceedsAfterReset) => {
             Judgement::new(Status::Success, "succeeded, as it should")
         }
@@ -79,6 +78,10 @@ pub fn image(booted: &Booted) -> Judgement {
             let seconds = booted.took.as_secs();
             Judgement::new(Status::TimedOut, format!("time ran out after {seconds} s"))
         }
+        Verdict::OutOfGuestTime => Judgement::new(
+            Status::TimedOut,
+            "its time ran out, by the machine's own clock",
+        ),
         Verdict::Failed(how) => Judgement::new(Status::Failed, how.clone()),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 
@@ -151,6 +152,7 @@ fn boot(
     let boot = Boot {
         cpus: cli.cpus.max(scenario::cpus(word)),
         limit: cli.time_limit(interactive),
+        guest_limit: (cli.guest_timeout.filter(|_| !interactive)).map(Duration::from_secs),
         gdb,
         interactive,
         // Who types `reboot` wants to go on.

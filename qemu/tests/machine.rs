@@ -58,6 +58,19 @@ fn hang(arch: Arch) {
 }
 
 #[test]
+fn a_busy_image_runs_out_of_its_own_time() {
+    for arch in Arch::ALL {
+        let limits = ["--guest-timeout", "1", "--timeout", "50"];
+        let ran = boot(arch, &[Act::Print(b"here"), Act::Spin], &limits).expect(124);
+        assert_eq!(ran.text(), "here", "what came before is shown");
+        ran.expect_words("by the machine's own clock");
+        // And nobody runs out of time before.
+        let limits = ["--guest-timeout", "1000"];
+        boot(arch, &[Act::Exit(33)], &limits).expect(0);
+    }
+}
+
+#[test]
 fn a_triple_fault_is_a_failed_machine() {
     boot(Arch::X86_64, &[Act::Reset], &[])
         .expect(1)

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::Child;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -25,6 +25,8 @@ pub struct Boot<'a> {
     pub cpus: u32,
     /// How long it may take; none for as long as it takes.
     pub limit: Option<Duration>,
+    /// How long it may take by the machine's own time, which is counted in instructions then. Not when `interactive`.
+    pub guest_limit: Option<Duration>,
     /// Start stopped and wait for gdb there.
     pub gdb: Option<GdbStub>,
     /// Connect the machine's serial input with standard input.
@@ -54,6 +56,7 @@ impl<'a> Boot<'a> {
             command_line,
             cpus: 1,
             limit: None,
+            guest_limit: None,
             gdb: None,
             interactive: false,
             reboots: false,
@@ -66,14 +69,18 @@ impl<'a> Boot<'a> {
     /// When QEMU cannot be started, or `out` takes no more.
     pub fn run(&self, emulator: &Path, out: &mut dyn Write) -> Result<Booted> {
         let started = Instant::now();
-        let (mut command, line) = self.command(emulator)?;
+        let (mut command, line, guest_time) = self.command(emulator)?;
         let child = command
             .spawn()
             .with_context(|| format!("cannot start {}", emulator.display()))?;
         // It has QEMU's end of the line, which would otherwise never be closed.
         drop(command);
         let mut machine = Machine(child);
-        let events = line.events(machine.0.stdout.take().map(Into::into))?;
+        let (sender, events) = mpsc::channel();
+        if let Some(guest_time) = guest_time {
+            guest_time.watch(sender.clone());
+        }
+        line.watch(machine.0.stdout.take().map(Into::into), sender)?;
         let _terminal = self.interactive.then(Terminal::take);
 
         let mut serial = Vec::new();
@@ -90,6 +97,7 @@ impl<'a> Boot<'a> {
                     out.write_all(b"\n").context("cannot end the serial line")?;
                     break Verdict::Left;
                 }
+                Ok(Event::GuestTimeOver) => break Verdict::OutOfGuestTime,
                 Err(RecvTimeoutError::Timeout) => break Verdict::TimedOut,
                 Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
                     let status = machine.0.wait().context("cannot wait for QEMU")?;

@@ -5,11 +5,15 @@ use std::process::{Command, Stdio};
 use anyhow::Result;
 
 use super::Boot;
+use super::guest_time::GuestTime;
 use super::serial::Line;
 
 impl Boot<'_> {
-    /// The command that boots, and its serial line.
-    pub(super) fn command(&self, emulator: &std::path::Path) -> Result<(Command, Line)> {
+    /// The command that boots, its serial line, and the limit to its own time.
+    pub(super) fn command(
+        &self,
+        emulator: &std::path::Path,
+    ) -> Result<(Command, Line, Option<GuestTime>)> {
         let mut command = Command::new(emulator);
         command
             // No devices but those named here, and nobody's configuration file.
@@ -24,6 +28,9 @@ impl Boot<'_> {
             command.arg("-no-reboot");
         }
         let line = Line::connect(&mut command, self.interactive)?;
+        let guest_time = self
+            .guest_limit
+            .map(|limit| GuestTime::limit(&mut command, limit));
         if !self.command_line.is_empty() {
             command.args(["-append", self.command_line]);
         }
@@ -31,7 +38,7 @@ impl Boot<'_> {
             command.args(stub.arguments());
         }
         end_with_parent(&mut command);
-        Ok((command, line))
+        Ok((command, line, guest_time.transpose()?))
     }
 }
 

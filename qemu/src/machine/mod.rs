@@ -4,6 +4,7 @@ mod arch;
 mod boot;
 mod command;
 mod gdb;
+mod guest_time;
 mod serial;
 mod terminal;
 mod verdict;

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Sender};
 
 use anyhow::{Context, Result};
 
@@ -20,6 +20,8 @@ pub(super) enum Event {
     Closed,
     /// Whoever sits at the terminal has enough.
     Left,
+    /// The machine's own time is over.
+    GuestTimeOver,
 }
 
 /// The ends of a serial line, before there is a machine.
@@ -54,9 +56,8 @@ impl Line {
         Ok(Self::Output)
     }
 
-    /// What happens on the line from now on, when the machine runs that writes to `output`.
-    pub(super) fn events(self, output: Option<OwnedFd>) -> Result<Receiver<Event>> {
-        let (sender, receiver) = mpsc::channel();
+    /// Tells what happens on the line from now on, when the machine runs that writes to `output`.
+    pub(super) fn watch(self, output: Option<OwnedFd>, sender: Sender<Event>) -> Result<()> {
         match self {
             Self::Output => {
                 let output = File::from(output.context("QEMU has no output")?);
@@ -80,7 +81,7 @@ impl Line {
                 });
             }
         }
-        Ok(receiver)
+        Ok(())
     }
 }
 

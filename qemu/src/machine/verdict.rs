@@ -19,6 +19,8 @@ pub enum Verdict {
     Panicked,
     /// The kernel had reported nothing when its time ran out.
     TimedOut,
+    /// The same, by the machine's own time.
+    OutOfGuestTime,
     /// Whoever sat at the serial line left it.
     Left,
     /// The machine ended without a verdict; this says how.

@@ -18,6 +18,8 @@ pub enum Act<'a> {
     Reset,
     /// Does nothing, for ever.
     Hang,
+    /// The same, but busily.
+    Spin,
 }
 
 /// Where images are loaded, an address.
@@ -72,6 +74,8 @@ fn x86(act: Act) -> Vec<u8> {
         ],
         // cli; hlt; jmp to the hlt
         Act::Hang => vec![0xfa, 0xf4, 0xeb, 0xfd],
+        // jmp to itself
+        Act::Spin => vec![0xeb, 0xfe],
     }
 }
 
@@ -103,7 +107,7 @@ fn aarch64(act: Act) -> Vec<u32> {
         Act::SwitchOff => psci(8),
         Act::Reset => psci(9),
         // b .
-        Act::Hang => vec![0x1400_0000],
+        Act::Hang | Act::Spin => vec![0x1400_0000],
     }
 }
 
