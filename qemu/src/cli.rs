@@ -18,6 +18,7 @@ Examples:
   cargo run -- --list                          what there is to boot
   cargo run -- --junit boots.xml panic deep    results for a CI system
   cargo run -- --gdb panic                     wait for gdb before the first instruction
+  cargo run -- --gdb=run panic                 start gdb too, here
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
   cargo run -- --image my-kernel.elf quiet     your own image, with `quiet` as its command line
 
@@ -62,16 +63,16 @@ pub struct Cli {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["gdb", "interactive"])]
     pub guest_timeout: Option<u64>,
 
-    /// Start stopped, with a stub for gdb at this TCP port of the local host [default: 1234]
+    /// Start stopped, with a stub for gdb at this TCP port of the local host [default: 1234]; `run` starts gdb here
     #[arg(
         long,
-        value_name = "PORT",
+        value_name = "PORT|run",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "1234",
-        value_parser = clap::value_parser!(u16).range(1..)
+        value_parser = Gdb::parse
     )]
-    pub gdb: Option<u16>,
+    pub gdb: Option<Gdb>,
 
     /// Boot this ELF image instead of building one; the other words are its command line
     #[arg(long, value_name = "FILE")]
@@ -102,6 +103,25 @@ pub struct Cli {
     /// What to boot [default: panic]
     #[arg(value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
+}
+
+/// What `--gdb` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gdb {
+    /// A stub at a TCP port of the local host.
+    Port(u16),
+    /// gdb itself, at this terminal.
+    Run,
+}
+
+impl Gdb {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(port @ 1..) => Ok(Self::Port(port)),
+            _ if text == "run" => Ok(Self::Run),
+            _ => Err("a port from 1 to 65535, or `run`".into()),
+        }
+    }
 }
 
 impl Cli {

@@ -73,7 +73,7 @@ pub fn image(booted: &Booted) -> Judgement {
     match &booted.verdict {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
-        Verdict::Left => Judgement::new(Status::Success, "left by Ctrl-]"),
+        Verdict::Left => Judgement::new(Status::Success, "left"),
         Verdict::TimedOut => {
             let seconds = booted.took.as_secs();
             Judgement::new(Status::TimedOut, format!("time ran out after {seconds} s"))

@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 
 use crate::build::{Kernel, Profile};
-use crate::cli::Cli;
+use crate::cli::{Cli, Gdb};
 use crate::judge;
-use crate::machine::{Arch, Boot, GdbStub};
+use crate::machine::{Arch, Boot, Debugger, GdbStub};
 use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
 use crate::setup;
@@ -136,12 +136,28 @@ fn boot(
     emulator: &Path,
     interactive: bool,
 ) -> Result<crate::machine::Booted> {
-    let gdb = cli.gdb.map(GdbStub::at_port).transpose()?;
-    if let Some(stub) = &gdb {
-        say(format_args!(
-            "the machine waits; type: {}",
-            stub.how_to_connect(image)?
-        ));
+    let (mut gdb, mut debugger) = (None, None);
+    match cli.gdb {
+        Some(Gdb::Port(port)) => {
+            let stub = GdbStub::at_port(port)?;
+            say(format_args!(
+                "the machine waits; type: {}",
+                stub.how_to_connect(image)?
+            ));
+            gdb = Some(stub);
+        }
+        Some(Gdb::Run) => {
+            let program = setup::program(
+                "gdb-multiarch",
+                "gdb-multiarch",
+                &workspace::target_folder()?,
+            )?;
+            let socket = std::env::temp_dir().join(format!("gdb-{}.socket", std::process::id()));
+            let found = Debugger::new(program, image, socket)?;
+            gdb = Some(found.stub());
+            debugger = Some(found);
+        }
+        None => {}
     }
     if interactive && std::io::stdin().is_terminal() {
         say(format_args!(
@@ -154,6 +170,7 @@ fn boot(
         limit: cli.time_limit(interactive),
         guest_limit: (cli.guest_timeout.filter(|_| !interactive)).map(Duration::from_secs),
         gdb,
+        debugger,
         interactive,
         // Who types `reboot` wants to go on.
         reboots: interactive || scenario::resets(word),

@@ -3,8 +3,9 @@
 
 mod support;
 
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use qemu::build::{Kernel, Profile};
@@ -26,6 +27,27 @@ struct Caller {
 fn gdb_sees_the_same_callers_of_panic() {
     for kernel in built::every_kernel() {
         compare(kernel, "panic");
+    }
+}
+
+/// With `--gdb=run` gdb is where the runner is, stops at the panic handler, and the machine ends with it.
+#[test]
+fn the_runner_starts_gdb_with_the_symbols() {
+    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+        .args(["--gdb=run", "panic"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the runner starts");
+    let typed = "continue\nbacktrace\nquit\n";
+    let mut input = runner.stdin.take().expect("it has an input");
+    input.write_all(typed.as_bytes()).expect("gdb listens");
+    drop(input);
+    let output = runner.wait_with_output().expect("the runner ends");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    for expected in ["#0  ", "kernel::scenario::panic::fifth", "kernel_main"] {
+        assert!(said.contains(expected), "no {expected:?} in: {said}");
     }
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use super::serial::Event;
 use super::terminal::Terminal;
-use super::{Arch, GdbStub, Verdict};
+use super::{Arch, Debugger, GdbStub, Verdict};
 
 /// What to boot, and how.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub struct Boot<'a> {
     pub guest_limit: Option<Duration>,
     /// Start stopped and wait for gdb there.
     pub gdb: Option<GdbStub>,
+    /// A debugger to start, which uses the stub; the machine ends with it.
+    pub debugger: Option<Debugger>,
     /// Connect the machine's serial input with standard input.
     pub interactive: bool,
     /// Go on when the machine resets itself; otherwise that ends it.
@@ -58,6 +60,7 @@ impl<'a> Boot<'a> {
             limit: None,
             guest_limit: None,
             gdb: None,
+            debugger: None,
             interactive: false,
             reboots: false,
         }
@@ -79,6 +82,9 @@ impl<'a> Boot<'a> {
         let (sender, events) = mpsc::channel();
         if let Some(guest_time) = guest_time {
             guest_time.watch(sender.clone());
+        }
+        if let Some(debugger) = &self.debugger {
+            debugger.start(sender.clone())?;
         }
         line.watch(machine.0.stdout.take().map(Into::into), sender)?;
         let _terminal = self.interactive.then(Terminal::take);

@@ -37,6 +37,10 @@ impl Boot<'_> {
         if let Some(stub) = &self.gdb {
             command.args(stub.arguments());
         }
+        if self.debugger.is_some() {
+            // Not reached by Ctrl-C at the terminal, which is for gdb.
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        }
         end_with_parent(&mut command);
         Ok((command, line, guest_time.transpose()?))
     }

@@ -3,6 +3,7 @@
 mod arch;
 mod boot;
 mod command;
+mod debugger;
 mod gdb;
 mod guest_time;
 mod serial;
@@ -11,5 +12,6 @@ mod verdict;
 
 pub use arch::Arch;
 pub use boot::{Boot, Booted};
+pub use debugger::Debugger;
 pub use gdb::GdbStub;
 pub use verdict::Verdict;

@@ -1,0 +1,86 @@
+//! A debugger at this terminal, as long as the machine runs.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::GdbStub;
+use super::serial::Event;
+use crate::image::panic_handler;
+
+/// How long QEMU may take to make its socket.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// gdb, told where the machine is.
+#[derive(Clone, Debug)]
+pub struct Debugger {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    socket: PathBuf,
+}
+
+impl Debugger {
+    /// The gdb at `program` for a machine that waits at a `socket`, with the symbols of an image, and a breakpoint at its
+    /// panic handler.
+    ///
+    /// # Errors
+    /// When the image cannot be read.
+    pub fn new(program: PathBuf, image: &Path, socket: PathBuf) -> Result<Self> {
+        let mut arguments: Vec<OsString> = vec![
+            "-quiet".into(),
+            image.into(),
+            "-ex".into(),
+            format!("target remote {}", socket.display()).into(),
+        ];
+        if let Some(handler) = panic_handler(image)? {
+            arguments.extend(["-ex".into(), format!("break {handler}").into()]);
+        }
+        Ok(Self {
+            program,
+            arguments,
+            socket,
+        })
+    }
+
+    /// The stub that it wants.
+    #[must_use]
+    pub fn stub(&self) -> GdbStub {
+        GdbStub::Socket(self.socket.clone())
+    }
+
+    /// Starts it, and tells when it has ended.
+    pub(super) fn start(&self, sender: Sender<Event>) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.socket.exists() {
+            if Instant::now() > deadline {
+                bail!("QEMU makes no socket for gdb at {}", self.socket.display());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // Ctrl-C at the terminal is for gdb, which stops the machine; it must not end this program.
+        signal_hook::flag::register(
+            signal_hook::consts::SIGINT,
+            Arc::new(AtomicBool::new(false)),
+        )
+        .context("cannot leave Ctrl-C to gdb")?;
+        let gdb = Command::new(&self.program)
+            .args(&self.arguments)
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.program.display()))?;
+        let socket = self.socket.clone();
+        std::thread::spawn(move || wait(gdb, &socket, &sender));
+        Ok(())
+    }
+}
+
+fn wait(mut gdb: Child, socket: &Path, sender: &Sender<Event>) {
+    let _ = gdb.wait();
+    let _ = std::fs::remove_file(socket);
+    let _ = sender.send(Event::Left);
+}
