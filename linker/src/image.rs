@@ -1,10 +1,13 @@
 //! An ELF file, opened.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::ops::Deref;
 use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use memmap2::Mmap;
 use object::read::elf::FileHeader;
 use object::{Endianness, FileKind, Object, ObjectKind, ObjectSection, SectionFlags, elf};
 
@@ -172,4 +175,34 @@ fn headers_beyond_end<Elf: FileHeader<Endian = Endianness>>(data: &[u8]) -> Opti
         (count > 0 && end > length)
             .then(|| format!("the {what} at offset {offset} end at {end}, the file at {length}"))
     })
+}
+
+/// A file in memory that is read as far as it is looked at, which of a linker's inputs is little.
+#[derive(Debug)]
+pub struct Mapped(Mmap);
+
+impl Mapped {
+    /// Maps a whole file.
+    ///
+    /// # Errors
+    /// The system's, with the file's name.
+    pub fn open(path: &Path) -> Result<Self> {
+        let map = || {
+            let file = File::open(path)?;
+            // SAFETY: nobody writes to the file while this lives: it is an input of a link, or the output of a linker that
+            // has ended, and linkers write a new file, as does `link`, which maps it again after it has written to it.
+            unsafe { Mmap::map(&file) }
+        };
+        map()
+            .map(Self)
+            .with_context(|| format!("cannot read {}", path.display()))
+    }
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
 }

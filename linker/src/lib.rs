@@ -22,6 +22,7 @@ pub mod image;
 pub mod inspect;
 pub mod link;
 pub mod make;
+mod parallel;
 mod progress;
 pub mod relocatable;
 pub mod sframe;

@@ -3,8 +3,8 @@
 //! The steps of a long work each have a bar, which is drawn only from two seconds after the first step began on, and only on
 //! a terminal. Who calls the library on a smaller file sees nothing of it.
 
-use std::cell::Cell;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -17,13 +17,17 @@ const REPORTS: u64 = 1000;
 /// When the first step began.
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// One step.
+/// A bar is drawn. What is done at the same time has none.
+static DRAWN: AtomicBool = AtomicBool::new(false);
+
+/// One step, which several threads may work on.
 #[derive(Debug)]
 pub(crate) struct Step {
     bar: ProgressBar,
-    shown: Cell<bool>,
+    shown: AtomicBool,
     stride: u64,
-    next: Cell<u64>,
+    done: AtomicU64,
+    next: AtomicU64,
 }
 
 impl Step {
@@ -37,30 +41,45 @@ impl Step {
         bar.set_message(what);
         Self {
             bar,
-            shown: Cell::new(false),
+            shown: AtomicBool::new(false),
             stride: (total / REPORTS).max(1),
-            next: Cell::new(0),
+            done: AtomicU64::new(0),
+            next: AtomicU64::new(0),
         }
     }
 
     /// Says how much is done.
     pub(crate) fn at(&self, position: usize) {
         let position = position as u64;
-        if position < self.next.get() {
+        // That another thread does the same here does no harm.
+        if position < self.next.load(Relaxed) {
             return;
         }
-        self.next.set(position.saturating_add(self.stride));
-        if !self.shown.get() && BEGAN.elapsed() > PATIENCE {
+        self.next
+            .store(position.saturating_add(self.stride), Relaxed);
+        if !self.shown.load(Relaxed) {
+            if BEGAN.elapsed() <= PATIENCE || DRAWN.swap(true, Relaxed) {
+                return;
+            }
             // Nothing is drawn where that is no terminal.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
-            self.shown.set(true);
+            self.shown.store(true, Relaxed);
         }
         self.bar.set_position(position);
+    }
+
+    /// Says that one more unit is done.
+    pub(crate) fn one_more(&self) {
+        let done = self.done.fetch_add(1, Relaxed);
+        self.at(usize::try_from(done).unwrap_or(usize::MAX));
     }
 }
 
 impl Drop for Step {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+        if *self.shown.get_mut() {
+            DRAWN.store(false, Relaxed);
+        }
     }
 }

@@ -15,7 +15,7 @@ use object::{Object, ObjectKind, ObjectSymbol};
 use unwind::sframe::{StartRule, Tables};
 
 use crate::cfi::Frames;
-use crate::image::{Image, read_file};
+use crate::image::{Image, Mapped};
 use crate::{relocatable, sframe};
 
 /// What the inputs' own tables say, at the addresses of the image.
@@ -35,7 +35,7 @@ pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> 
         if !path.is_file() {
             continue;
         }
-        let data = read_file(path)?;
+        let data = Mapped::open(path)?;
         for object in objects(&data) {
             if !has_table(object) {
                 continue;

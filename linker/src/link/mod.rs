@@ -26,7 +26,7 @@ pub use report::{fewer_levels, left_out, sizes, stats, without_frames};
 pub(crate) use tables::TOO_FAR;
 pub use tables::Tables;
 
-use crate::image::{Image, read_file};
+use crate::image::{Image, Mapped};
 use temporary::Temporary;
 
 /// The linker-script fragment that makes a place for the tables.
@@ -77,7 +77,7 @@ fn link_twice(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     if !first.status.success() {
         return Ok(exit_code(first.status));
     }
-    let data = read_file(output)?;
+    let data = Mapped::open(output)?;
     let image = Image::parse(&data)?;
     let inputs = inputs::read(&line.linker, &image)?;
     for line in &inputs.lost {
@@ -100,7 +100,7 @@ fn link_twice(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     if !second.status.success() {
         return Ok(exit_code(second.status));
     }
-    let data = read_file(output)?;
+    let data = Mapped::open(output)?;
     let image = Image::parse(&data)?;
     tables.check_unmoved(&image)?;
     tables.write(output, &image)?;

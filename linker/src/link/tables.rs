@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use object::Object;
 use unwind::sframe;
 use unwind::symbols::SymbolTable;
@@ -13,7 +13,8 @@ use unwind::symbols::SymbolTable;
 use super::arguments::Options;
 use super::room::Room;
 use crate::cfi::Frames;
-use crate::image::{Image, read_file};
+use crate::image::{Image, Mapped};
+use crate::parallel::both;
 use crate::sframe::{Table, compare};
 use crate::symbols::{self, Blob, Code, Level, Names, Symbols};
 
@@ -44,29 +45,33 @@ impl Tables {
     /// # Errors
     /// The image does not have what they are made from.
     pub fn of(image: &Image<'_>, options: &Options, others: Frames) -> Result<Self> {
-        let mut frames = Frames::default();
-        let mut merged = HashSet::new();
-        let table = if let Some(version) = options.sframe {
-            let added;
-            (frames, added) = Frames::with(image, others)?;
-            merged.extend(added);
+        let sframe = || {
+            let Some(version) = options.sframe else {
+                return Ok(None);
+            };
+            let (mut frames, merged) = Frames::with(image, others)?;
             let table = Table::of_version(version, image.architecture, &mut frames);
-            Some(if options.blocks {
-                table.with_blocks()
-            } else {
-                table
-            })
-        } else {
-            None
+            let table = match options.blocks {
+                true => table.with_blocks(),
+                false => table,
+            };
+            Ok::<_, Error>(Some((frames, merged, table)))
         };
-        let symbols = Symbols::of(&image.file);
-        let mut code = Code::default();
-        let blob = if let Some(level) = options.symbols {
+        let symbols = || {
+            let symbols = Symbols::of(&image.file);
+            let Some(level) = options.symbols else {
+                return Ok((symbols, Code::default(), None));
+            };
             let with_lines = level != Level::Names;
-            code = Code::of(&image.file, &symbols, options.names, with_lines)?;
-            Some(Blob::new(&code, level))
-        } else {
-            None
+            let code = Code::of(&image.file, &symbols, options.names, with_lines)?;
+            let blob = Blob::new(&code, level);
+            Ok::<_, Error>((symbols, code, Some(blob)))
+        };
+        let (sframe, symbols) = both(sframe, symbols);
+        let (symbols, code, blob) = symbols?;
+        let (frames, merged, table) = match sframe? {
+            Some((frames, merged, table)) => (frames, HashSet::from_iter(merged), Some(table)),
+            None => (Frames::default(), HashSet::new(), None),
         };
         Ok(Self {
             frames,
@@ -151,39 +156,50 @@ impl Tables {
             file.write_all_at(&blob.to_bytes(place.address, build_id), place.offset)?;
         }
         drop(file);
-        self.check_written(&read_file(path)?)
+        self.check_written(&Mapped::open(path)?)
     }
 
     /// Compares what was meant with what a reader on the target will see.
     pub(crate) fn check_written(&self, data: &[u8]) -> Result<()> {
         let image = Image::parse(data)?;
-        if self.table.is_some() {
-            let section = image.section(crate::sframe::SECTION)?;
-            let section = section.context("no .sframe in the image that was written")?;
-            let tables = sframe::Tables::new(section.data, section.address);
-            tables.first().context("the .sframe that was written")?;
-            let comparison = compare(&tables, &self.frames.functions);
-            if let Some(first) = comparison.differences.first() {
-                bail!(
-                    "the .sframe that was written differs from .eh_frame at {} addresses, first {first}; \
-                     please report this",
-                    comparison.differences.len(),
-                );
-            }
+        let (sframe, symbols) = both(|| self.check_sframe(&image), || self.check_symbols(&image));
+        sframe.and(symbols)
+    }
+
+    fn check_sframe(&self, image: &Image<'_>) -> Result<()> {
+        if self.table.is_none() {
+            return Ok(());
         }
-        if self.blob.is_some() {
-            let section = image.section(crate::symbols::SECTION)?;
-            let section = section.context("no .symbols in the image that was written")?;
-            let table = SymbolTable::parse(section.data, section.address)
-                .context("the .symbols that was written")?;
-            let comparison = symbols::compare(&table, &self.code);
-            if let Some(first) = comparison.differences.first() {
-                bail!(
-                    "the .symbols that was written differs from debug information at {} addresses, first {first}; \
-                     please report this",
-                    comparison.differences.len(),
-                );
-            }
+        let section = image.section(crate::sframe::SECTION)?;
+        let section = section.context("no .sframe in the image that was written")?;
+        let tables = sframe::Tables::new(section.data, section.address);
+        tables.first().context("the .sframe that was written")?;
+        let comparison = compare(&tables, &self.frames.functions);
+        if let Some(first) = comparison.differences.first() {
+            bail!(
+                "the .sframe that was written differs from .eh_frame at {} addresses, first {first}; \
+                 please report this",
+                comparison.differences.len(),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_symbols(&self, image: &Image<'_>) -> Result<()> {
+        if self.blob.is_none() {
+            return Ok(());
+        }
+        let section = image.section(crate::symbols::SECTION)?;
+        let section = section.context("no .symbols in the image that was written")?;
+        let table = SymbolTable::parse(section.data, section.address)
+            .context("the .symbols that was written")?;
+        let comparison = symbols::compare(&table, &self.code);
+        if let Some(first) = comparison.differences.first() {
+            bail!(
+                "the .symbols that was written differs from debug information at {} addresses, first {first}; \
+                 please report this",
+                comparison.differences.len(),
+            );
         }
         Ok(())
     }

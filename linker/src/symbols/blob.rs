@@ -1,7 +1,6 @@
 //! The bytes of a `.symbols` blob: see [`unwind::symbols::format`].
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use unwind::symbols::format;
 
 use super::chunks::{self, Chunks, Header, Row, Writer, number};
@@ -11,6 +10,7 @@ use super::records::{Path, Records, own_key};
 use super::repair::{Compressed, compress};
 use super::rows::{Rows, What, rows};
 use super::{Level, Names};
+use crate::parallel::both;
 
 /// A blob whose content is known but for addresses and build id. Its size depends on neither, so room for it can be
 /// laid out first.
@@ -90,93 +90,19 @@ impl Blob {
             range.length = units(end);
         }
         let Chunks { starts, rows: text } = writer.finish();
-        let mut blob = Self {
+        let (rows_parts, record_parts) = both(
+            || row_parts(&starts, &text),
+            || record_parts(code, &records),
+        );
+        Self {
             level,
             names: code.style,
             unit,
             ranges,
-            parts: Vec::new(),
+            parts: rows_parts.into_iter().chain(record_parts).collect(),
             function_count: code.functions.len(),
             row_count: rows.iter().map(Vec::len).sum(),
-        };
-        blob.add_rows(&starts, &text);
-        blob.add_records(code, &records);
-        blob
-    }
-
-    fn add_rows(&mut self, starts: &[u32], rows: &[Vec<u8>]) {
-        let Compressed { grammar, codes } = compress(rows);
-        let mut chunks: Vec<u8> = starts
-            .iter()
-            .flat_map(|start| start.to_le_bytes())
-            .collect();
-        let mut offset = 0_u32;
-        for codes in &codes {
-            chunks.extend(offset.to_le_bytes());
-            offset += codes.len() as u32;
         }
-        self.parts.extend([
-            (format::TAG_CHUNKS, chunks),
-            (format::TAG_ROWS, codes.concat()),
-            (format::TAG_ROW_GRAMMAR, grammar),
-        ]);
-    }
-
-    fn add_records(&mut self, code: &Code, records: &Records) {
-        let records_in_order = || records.order.iter().map(|index| &records.records[*index]);
-        let mut uses: HashMap<u32, u32> = HashMap::new();
-        for record in records_in_order().filter(|record| record.first_line != u32::MAX) {
-            *uses.entry(record.key.1).or_default() += 1;
-        }
-        let mut files: Vec<u32> = uses.keys().copied().collect();
-        files.sort_by_key(|file| (std::cmp::Reverse(uses[file]), *file));
-        let file_numbers: HashMap<u32, u32> = files.iter().copied().zip(1..).collect();
-
-        let names = records_in_order().map(|record| code.names.text(record.key.0).into());
-        let paths = files.iter().map(|file| code.files.text(*file).into());
-        let texts: Vec<Vec<u8>> = names.chain(paths).collect();
-        let Compressed { grammar, codes } = compress(&texts);
-        let (names, paths) = codes.split_at(records.order.len());
-
-        let mut record_list = List::default();
-        for (record, name) in records_in_order().zip(names) {
-            let mut bytes = Vec::new();
-            let has_lines = record.first_line != u32::MAX;
-            let file = if has_lines {
-                file_numbers[&record.key.1]
-            } else {
-                0
-            };
-            number(&mut bytes, file << 1 | u32::from(!record.edges.is_empty()));
-            if has_lines {
-                number(&mut bytes, record.first_line);
-            }
-            if !record.edges.is_empty() {
-                number(&mut bytes, record.edges.len() as u32);
-            }
-            for edge in &record.edges {
-                number(
-                    &mut bytes,
-                    match edge.line {
-                        None => format::LINE_REPLACES,
-                        Some(0) => format::LINE_UNKNOWN,
-                        Some(line) => line - record.first_line + format::LINE_UNKNOWN + 1,
-                    },
-                );
-                number(&mut bytes, records.numbers[edge.callee]);
-            }
-            bytes.extend(name);
-            record_list.push(&bytes);
-        }
-        let mut file_list = List::default();
-        paths.iter().for_each(|path| file_list.push(path));
-        self.parts.extend([
-            (format::TAG_RECORD_INDEX, record_list.index),
-            (format::TAG_RECORDS, record_list.entries),
-            (format::TAG_FILE_INDEX, file_list.index),
-            (format::TAG_FILES, file_list.entries),
-            (format::TAG_TEXT_GRAMMAR, grammar),
-        ]);
     }
 
     /// The level that was attained.
@@ -295,18 +221,95 @@ fn own_records(code: &Code, rows: &[Rows], records: &mut Records) -> Vec<usize> 
         .collect()
 }
 
+/// The parts that hold rows.
+fn row_parts(starts: &[u32], rows: &[Vec<u8>]) -> [(u32, Vec<u8>); 3] {
+    let Compressed { grammar, codes } = compress(rows);
+    let mut chunks: Vec<u8> = starts
+        .iter()
+        .flat_map(|start| start.to_le_bytes())
+        .collect();
+    let mut offset = 0_u32;
+    for codes in &codes {
+        chunks.extend(offset.to_le_bytes());
+        offset += codes.len() as u32;
+    }
+    [
+        (format::TAG_CHUNKS, chunks),
+        (format::TAG_ROWS, codes.concat()),
+        (format::TAG_ROW_GRAMMAR, grammar),
+    ]
+}
+
+/// The parts that hold records and files.
+fn record_parts(code: &Code, records: &Records) -> [(u32, Vec<u8>); 5] {
+    let records_in_order = || records.order.iter().map(|index| &records.records[*index]);
+    let mut uses: FxHashMap<u32, u32> = FxHashMap::default();
+    for record in records_in_order().filter(|record| record.first_line != u32::MAX) {
+        *uses.entry(record.key.1).or_default() += 1;
+    }
+    let mut files: Vec<u32> = uses.keys().copied().collect();
+    files.sort_by_key(|file| (std::cmp::Reverse(uses[file]), *file));
+    let file_numbers: FxHashMap<u32, u32> = files.iter().copied().zip(1..).collect();
+
+    let names = records_in_order().map(|record| code.names.text(record.key.0).into());
+    let paths = files.iter().map(|file| code.files.text(*file).into());
+    let texts: Vec<Vec<u8>> = names.chain(paths).collect();
+    let Compressed { grammar, codes } = compress(&texts);
+    let (names, paths) = codes.split_at(records.order.len());
+
+    let mut record_list = List::default();
+    for (record, name) in records_in_order().zip(names) {
+        let mut bytes = Vec::new();
+        let has_lines = record.first_line != u32::MAX;
+        let file = if has_lines {
+            file_numbers[&record.key.1]
+        } else {
+            0
+        };
+        number(&mut bytes, file << 1 | u32::from(!record.edges.is_empty()));
+        if has_lines {
+            number(&mut bytes, record.first_line);
+        }
+        if !record.edges.is_empty() {
+            number(&mut bytes, record.edges.len() as u32);
+        }
+        for edge in &record.edges {
+            number(
+                &mut bytes,
+                match edge.line {
+                    None => format::LINE_REPLACES,
+                    Some(0) => format::LINE_UNKNOWN,
+                    Some(line) => line - record.first_line + format::LINE_UNKNOWN + 1,
+                },
+            );
+            number(&mut bytes, records.numbers[edge.callee]);
+        }
+        bytes.extend(name);
+        record_list.push(&bytes);
+    }
+    let mut file_list = List::default();
+    paths.iter().for_each(|path| file_list.push(path));
+    [
+        (format::TAG_RECORD_INDEX, record_list.index),
+        (format::TAG_RECORDS, record_list.entries),
+        (format::TAG_FILE_INDEX, file_list.index),
+        (format::TAG_FILES, file_list.entries),
+        (format::TAG_TEXT_GRAMMAR, grammar),
+    ]
+}
+
 /// The paths of all stacks that rows have, in the functions that have them.
 struct Paths {
-    full: HashMap<(usize, u32), Path>,
-    outer: HashMap<(usize, Frame), Path>,
+    full: FxHashMap<(usize, u32), Path>,
+    outer: FxHashMap<(usize, Frame), Path>,
 }
 
 impl Paths {
     /// Also counts the edges that rows push, so that records can number them.
     fn new(code: &Code, rows: &[Rows], own: &[usize], records: &mut Records) -> Self {
         let mut paths = Self {
-            full: HashMap::new(),
-            outer: HashMap::new(),
+            full: FxHashMap::default(),
+            outer: FxHashMap::default(),
         };
         for (piece, rows) in code.pieces.iter().zip(rows) {
             let own = own[piece.function];

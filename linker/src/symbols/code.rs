@@ -1,13 +1,13 @@
 //! An image's code, function by function, and what the source says of each instruction.
 
-use std::collections::HashMap;
-
 use anyhow::Result;
 use object::{Object, ObjectSection, SectionFlags, elf};
+use rustc_hash::FxHashMap;
 
 use super::instructions::{Coding, Decoded};
 use super::lines::{Frame, Lines, Sections, Texts};
 use super::{Names, Symbols};
+use crate::parallel::in_parts;
 use crate::progress::Step;
 
 /// A piece of code that belongs to one function. Most functions are one piece; one that has another inside of it is more.
@@ -106,14 +106,18 @@ impl Code {
         let Some(sections) = sections else {
             return Ok(code);
         };
-        let lines = Lines::new(&sections, names)?;
         code.has_lines = true;
-        code.trace(file, coding, lines);
+        code.trace(file, coding, &sections)?;
         Ok(code)
     }
 
-    fn trace(&mut self, file: &object::File<'_>, coding: Coding, mut lines: Lines<'_>) {
-        let sections: Vec<(u64, &[u8])> = file
+    fn trace(
+        &mut self,
+        file: &object::File<'_>,
+        coding: Coding,
+        sections: &Sections<'_>,
+    ) -> Result<()> {
+        let contents: Vec<(u64, &[u8])> = file
             .sections()
             .filter(|section| {
                 matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
@@ -121,16 +125,102 @@ impl Code {
             })
             .filter_map(|section| Some((section.address(), section.data().ok()?)))
             .collect();
-        let mut stacks: HashMap<Vec<Frame>, u32> = HashMap::from([(Vec::new(), 0)]);
-        let mut frames = Vec::new();
+        let paths = sections.paths()?;
         let mut pieces = std::mem::take(&mut self.pieces);
         let step = Step::new("looking lines up", pieces.len());
-        for (done, piece) in pieces.iter_mut().enumerate() {
-            step.at(done);
-            let Some(bytes) = bytes(&sections, piece.start, piece.end) else {
+        let parts = in_parts(
+            &mut pieces,
+            |piece| piece.end - piece.start,
+            |pieces| -> Result<Traces> {
+                let lines = Lines::new(sections, &paths, self.style)?;
+                let mut traces = Traces::default();
+                traces.add(pieces, self, &contents, coding, lines, &step);
+                Ok(traces)
+            },
+        );
+        // Part for part, and in each in the order in which they were found: so numbers do not depend on the parts.
+        let mut stacks: FxHashMap<Vec<Frame>, u32> = FxHashMap::from_iter([(Vec::new(), 0)]);
+        let mut pieces_left = pieces.as_mut_slice();
+        for part in parts {
+            let part = part?;
+            let names: Vec<u32> = part
+                .names
+                .iter()
+                .map(|name| self.names.number(name))
+                .collect();
+            let files: Vec<u32> = part
+                .files
+                .iter()
+                .map(|file| self.files.number(file))
+                .collect();
+            let mut numbers = Vec::with_capacity(part.stacks.len());
+            for mut stack in part.stacks {
+                for frame in &mut stack {
+                    frame.name = names[frame.name as usize];
+                    frame.file = files[frame.file as usize];
+                }
+                let next = u32::try_from(self.stacks.len()).expect("less than 2^32 stacks");
+                let number = *stacks.entry(stack).or_insert_with_key(|stack| {
+                    self.stacks.push(stack.clone());
+                    next
+                });
+                numbers.push(number);
+            }
+            let (of_part, rest) = pieces_left.split_at_mut(part.pieces);
+            for instruction in of_part.iter_mut().flat_map(|piece| &mut piece.instructions) {
+                instruction.stack = numbers[instruction.stack as usize];
+            }
+            pieces_left = rest;
+        }
+        self.pieces = pieces;
+        Ok(())
+    }
+}
+
+/// What was found of some pieces, with numbers of its own.
+#[derive(Debug)]
+struct Traces {
+    names: Texts,
+    files: Texts,
+    stacks: Vec<Vec<Frame>>,
+    pieces: usize,
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        let (mut names, mut files) = (Texts::default(), Texts::default());
+        names.number("");
+        files.number("");
+        Self {
+            names,
+            files,
+            stacks: vec![Vec::new()],
+            pieces: 0,
+        }
+    }
+}
+
+impl Traces {
+    fn add(
+        &mut self,
+        pieces: &mut [Piece],
+        code: &Code,
+        contents: &[(u64, &[u8])],
+        coding: Coding,
+        mut lines: Lines<'_>,
+        step: &Step,
+    ) {
+        self.pieces += pieces.len();
+        let mut numbers: FxHashMap<Vec<Frame>, u32> = FxHashMap::from_iter([(Vec::new(), 0)]);
+        let mut frames = Vec::new();
+        let mut last = 0;
+        for piece in pieces {
+            step.one_more();
+            let Some(bytes) = bytes(contents, piece.start, piece.end) else {
                 continue;
             };
-            let name = self.functions[piece.function].name;
+            let name = code.names.text(code.functions[piece.function].name);
+            let name = self.names.number(name);
             for decoded in coding.decode(bytes, piece.start) {
                 let Decoded {
                     offset,
@@ -143,25 +233,27 @@ impl Code {
                 if let Some(outermost) = frames.first_mut() {
                     outermost.name = name;
                 }
-                let stack = match stacks.get(&frames) {
-                    Some(&stack) => stack,
-                    None => {
-                        let stack =
-                            u32::try_from(self.stacks.len()).expect("less than 2^32 stacks");
-                        self.stacks.push(frames.clone());
-                        stacks.insert(frames.clone(), stack);
-                        stack
-                    }
-                };
+                // Most instructions have the frames of the one before.
+                if self.stacks[last as usize] != frames {
+                    last = match numbers.get(&frames) {
+                        Some(&stack) => stack,
+                        None => {
+                            let stack =
+                                u32::try_from(self.stacks.len()).expect("less than 2^32 stacks");
+                            self.stacks.push(frames.clone());
+                            numbers.insert(frames.clone(), stack);
+                            stack
+                        }
+                    };
+                }
                 piece.instructions.push(Traced {
                     start,
                     length,
                     is_call,
-                    stack,
+                    stack: last,
                 });
             }
         }
-        self.pieces = pieces;
     }
 }
 

@@ -5,8 +5,9 @@ use std::fmt;
 use unwind::symbols::{Precision, SymbolTable, format};
 
 use super::blob::unit;
-use super::code::{Code, Function};
+use super::code::{Code, Function, Piece};
 use super::lines::Frame;
+use crate::parallel::in_parts;
 use crate::progress::Step;
 
 /// An answer that is not what debug information says.
@@ -51,12 +52,34 @@ pub struct Comparison {
 /// which is where return addresses are looked up.
 #[must_use]
 pub fn compare(table: &SymbolTable<'_>, code: &Code) -> Comparison {
+    let mut pieces: Vec<&Piece> = code.pieces.iter().collect();
+    let step = Step::new("comparing names and lines", pieces.len());
+    let parts = in_parts(
+        &mut pieces,
+        |piece| piece.end - piece.start,
+        |pieces| compare_pieces(table, code, pieces, &step),
+    );
+    let mut comparison = Comparison::default();
+    for part in parts {
+        comparison.answers += part.answers;
+        comparison.exact += part.exact;
+        comparison.outer += part.outer;
+        comparison.differences.extend(part.differences);
+    }
+    comparison
+}
+
+fn compare_pieces(
+    table: &SymbolTable<'_>,
+    code: &Code,
+    pieces: &[&Piece],
+    step: &Step,
+) -> Comparison {
     let mut comparison = Comparison::default();
     let level = table.level();
     let unit = 1 << unit(code);
-    let step = Step::new("comparing names and lines", code.pieces.len());
-    for (done, piece) in code.pieces.iter().enumerate() {
-        step.at(done);
+    for piece in pieces {
+        step.one_more();
         let function = &code.functions[piece.function];
         let mut ask = |address: u64, frames: Expected<'_>| {
             comparison.answers += 1;

@@ -1,12 +1,13 @@
 //! What debug information says about addresses.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use addr2line::Context as Addresses;
 use anyhow::{Context, Result};
 use gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection};
+use rustc_hash::FxHashMap;
 
 use super::path::Paths;
 use super::{Names, short};
@@ -48,6 +49,29 @@ impl<'data> Sections<'data> {
         };
         Ok(Some(Self { sections, endian }))
     }
+
+    fn dwarf(&self) -> Dwarf<Reader<'_>> {
+        let endian = self.endian;
+        self.sections
+            .borrow(|section| EndianSlice::new(section, endian))
+    }
+
+    /// What paths are relative to.
+    ///
+    /// # Errors
+    /// Debug information is damaged.
+    pub fn paths(&self) -> Result<Paths> {
+        let dwarf = self.dwarf();
+        let mut folders = BTreeSet::new();
+        let mut units = dwarf.units();
+        while let Some(header) = units.next().context("damaged section .debug_info")? {
+            let unit = dwarf.unit(header).context("damaged section .debug_info")?;
+            if let Some(folder) = unit.comp_dir {
+                folders.insert(folder.to_string_lossy().into_owned());
+            }
+        }
+        Ok(Paths::new(&folders))
+    }
 }
 
 /// A frame as the source has it.
@@ -64,7 +88,7 @@ pub struct Frame {
 /// Texts by number, each once.
 #[derive(Debug, Default)]
 pub struct Texts {
-    numbers: HashMap<String, u32>,
+    numbers: FxHashMap<String, u32>,
     texts: Vec<String>,
 }
 
@@ -82,6 +106,11 @@ impl Texts {
         number
     }
 
+    /// All texts, by number.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(String::as_str)
+    }
+
     /// The text of a number.
     #[must_use]
     pub fn text(&self, number: u32) -> &str {
@@ -92,10 +121,10 @@ impl Texts {
 /// Debug information that can be asked, and what it has answered.
 pub struct Lines<'a> {
     addresses: Addresses<Reader<'a>>,
-    paths: Paths,
+    paths: &'a Paths,
     names: Names,
     /// Names and paths seen, by where they lie in memory: of that, addr2line has each once.
-    seen: HashMap<(usize, usize), u32>,
+    seen: FxHashMap<(usize, usize), u32>,
 }
 
 impl std::fmt::Debug for Lines<'_> {
@@ -111,24 +140,13 @@ impl<'a> Lines<'a> {
     ///
     /// # Errors
     /// It is damaged.
-    pub fn new(sections: &'a Sections<'_>, names: Names) -> Result<Self> {
-        let endian = sections.endian;
-        let dwarf: Dwarf<Reader<'a>> = sections
-            .sections
-            .borrow(|section| EndianSlice::new(section, endian));
-        let mut folders = BTreeSet::new();
-        let mut units = dwarf.units();
-        while let Some(header) = units.next().context("damaged section .debug_info")? {
-            let unit = dwarf.unit(header).context("damaged section .debug_info")?;
-            if let Some(folder) = unit.comp_dir {
-                folders.insert(folder.to_string_lossy().into_owned());
-            }
-        }
+    pub fn new(sections: &'a Sections<'_>, paths: &'a Paths, names: Names) -> Result<Self> {
+        let addresses = Addresses::from_dwarf(sections.dwarf());
         Ok(Self {
-            addresses: Addresses::from_dwarf(dwarf).context("damaged debug information")?,
-            paths: Paths::new(&folders),
+            addresses: addresses.context("damaged debug information")?,
+            paths,
             names,
-            seen: HashMap::new(),
+            seen: FxHashMap::default(),
         })
     }
 
@@ -159,7 +177,7 @@ impl<'a> Lines<'a> {
                 let line = location.line.filter(|line| *line != 0)?;
                 let path = location.file?;
                 let key = (path.as_ptr() as usize, path.len());
-                let paths = &self.paths;
+                let paths = self.paths;
                 let file = *self
                     .seen
                     .entry(key)

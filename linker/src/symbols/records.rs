@@ -1,7 +1,8 @@
 //! Functions of the source, and the edges between them.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
 
 use super::code::Code;
 use super::lines::Frame;
@@ -27,8 +28,8 @@ pub(super) struct Record {
     pub(super) first_line: u32,
     /// Edges in the order of their numbers.
     pub(super) edges: Vec<Edge>,
-    counts: HashMap<Edge, u32>,
-    numbers: HashMap<Edge, u32>,
+    counts: FxHashMap<Edge, u32>,
+    numbers: FxHashMap<Edge, u32>,
 }
 
 /// A stack as a blob says it: edges from the function to the innermost record, and the line there.
@@ -46,9 +47,9 @@ pub(super) struct Path {
 #[derive(Debug, Default)]
 pub(super) struct Records {
     pub(super) records: Vec<Record>,
-    by_key: HashMap<Key, usize>,
+    by_key: FxHashMap<Key, usize>,
     /// The file that most frames of a name are in: for frames whose own is not known.
-    usual_files: HashMap<u32, u32>,
+    usual_files: FxHashMap<u32, u32>,
     /// The record's index by its number in the blob.
     pub(super) order: Vec<usize>,
     /// The record's number in the blob by its index.
@@ -57,7 +58,7 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn new(code: &Code) -> Self {
-        let mut files: HashMap<Key, u32> = HashMap::new();
+        let mut files: FxHashMap<Key, u32> = FxHashMap::default();
         for frame in code.stacks.iter().flatten().filter(|frame| frame.line != 0) {
             *files.entry((frame.name, frame.file)).or_default() += 1;
         }
@@ -77,8 +78,8 @@ impl Records {
                 key,
                 first_line: u32::MAX,
                 edges: Vec::new(),
-                counts: HashMap::new(),
-                numbers: HashMap::new(),
+                counts: FxHashMap::default(),
+                numbers: FxHashMap::default(),
             });
             next
         })
@@ -167,7 +168,7 @@ impl Records {
 
 /// The record of a function of its own: its name, and the file that most of its rows are in.
 pub(super) fn own_key(code: &Code, name: u32, rows: &[&Rows]) -> Key {
-    let mut files: HashMap<u32, u32> = HashMap::new();
+    let mut files: FxHashMap<u32, u32> = FxHashMap::default();
     for (_, what) in rows.iter().copied().flatten() {
         let outermost = match what {
             What::Full(stack) => code.stacks[*stack as usize].first(),

@@ -2,8 +2,9 @@
 //! (Larsson and Moffat, "Offline Dictionary-Based Compression", 1999).
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
+use rustc_hash::FxHashMap;
 use unwind::symbols::format::{FIRST_RULE, MAX_RULE_DEPTH};
 
 /// A pair less frequent than this costs more as a rule, 4 bytes, than it saves.
@@ -40,27 +41,7 @@ struct Pair {
 }
 
 #[derive(Default)]
-struct Pairs(HashMap<(u32, u32), Pair, std::hash::BuildHasherDefault<Fold>>);
-
-/// A quick hash of two numbers; nobody outside chooses them.
-#[derive(Default)]
-struct Fold(u64);
-
-impl std::hash::Hasher for Fold {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(byte.into());
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.0 = (self.0.rotate_left(26) ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
+struct Pairs(FxHashMap<(u32, u32), Pair>);
 
 impl Text {
     fn new(sequences: &[Vec<u8>]) -> Self {
