@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use spin::{Mutex, MutexGuard};
 
-use crate::{board, epitaph};
+use crate::{board, epitaph, task};
 
 /// What was written last was not the end of a line.
 static LINE_IS_OPEN: AtomicBool = AtomicBool::new(false);
@@ -46,12 +46,12 @@ pub fn lock() -> MutexGuard<'static, Console> {
     CONSOLE.lock()
 }
 
-/// The next byte from the serial line; waits until there is one.
+/// The next byte from the serial line; waits until there is one, and lets other tasks run meanwhile.
 pub fn read() -> u8 {
     loop {
         match board::read() {
             Some(byte) => return byte,
-            None => core::hint::spin_loop(),
+            None => task::give_way(),
         }
     }
 }

@@ -119,7 +119,12 @@ pub const COMMANDS: &[Command] = &[
         name: "hang",
         arguments: "",
         about: "does nothing for ever, with interrupts off",
-        run: |_| cpu::halt(),
+        run: |_| {
+            cpu::mask_interrupts();
+            loop {
+                core::hint::spin_loop();
+            }
+        },
     },
     Command {
         name: "reboot",
