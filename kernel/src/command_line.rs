@@ -37,6 +37,11 @@ impl CommandLine {
         self.words().skip(1).any(|it| it == word)
     }
 
+    /// The first number among the words after the first.
+    pub fn argument(&self) -> Option<u32> {
+        self.words().skip(1).find_map(|word| word.parse().ok())
+    }
+
     fn words(&self) -> impl Iterator<Item = &str> {
         let text = core::str::from_utf8(&self.bytes[..self.length]);
         text.unwrap_or_default().split_ascii_whitespace()

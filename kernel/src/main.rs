@@ -72,6 +72,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
         board::NAME,
         arch::NAME
     );
-    let verdict = scenario::run(scenario);
+    let argument = command_line.as_ref().and_then(|line| line.argument());
+    let verdict = scenario::run(scenario, argument);
     arch::exit::leave(verdict)
 }

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use spin::Once;
 
+use crate::arch::interrupts;
 use crate::arch::trap::TrapFrame;
 use crate::console::Console;
 use crate::report::{self, Cause};
@@ -43,6 +44,9 @@ fn from_outside(frame: &mut TrapFrame) {
     if !stop::hold() {
         stop::answer(frame);
         return;
+    }
+    if interrupts::NMI_REACHES_ALL {
+        stop::expect();
     }
     stop::stop();
     let mut console = Console::for_report();

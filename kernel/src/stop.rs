@@ -72,7 +72,8 @@ pub fn hold_for(cause: &Cause<'_>) {
     cell.store(null_mut(), Ordering::Release);
 }
 
-/// Lets the others go on.
+/// Lets the others go on. Not inlined, so that a debugger can stop when a report is done.
+#[inline(never)]
 pub fn release() {
     HOLDER.store(NOBODY, Ordering::Release);
 }
@@ -83,6 +84,12 @@ pub fn others() -> impl Iterator<Item = usize> {
     cpus::online().filter(move |cpu| *cpu != this)
 }
 
+/// Waits for the others to answer an NMI that reached them all, without asking them: a second NMI, kept back while the
+/// first is being handled, would hide the next one from outside.
+pub fn expect() {
+    wait(PATIENCE * cpu::ticks_per_second() / 2);
+}
+
 /// Has the others stop, and waits until they have, or will not. Called by who holds them.
 pub fn stop() {
     for cpu in others() {
@@ -91,10 +98,12 @@ pub fn stop() {
             interrupts::send_nmi(cpus::hardware_id(cpu) as u32);
         }
     }
+    wait(PATIENCE * cpu::ticks_per_second());
+}
+
+fn wait(ticks: u64) {
     let begin = cpu::ticks();
-    while !others().all(has_answered)
-        && cpu::ticks().wrapping_sub(begin) < PATIENCE * cpu::ticks_per_second()
-    {
+    while !others().all(has_answered) && cpu::ticks().wrapping_sub(begin) < ticks {
         core::hint::spin_loop();
     }
 }

@@ -19,6 +19,17 @@ pub const NAME: &str = "virt";
 /// Physical addresses of the GIC: distributor, CPU interface.
 pub const GIC: Option<(u64, u64)> = Some((0x0800_0000, 0x0801_0000));
 
+/// Interrupt ID of the power button: SPI 7, that of the GPIO controller, which has nothing else.
+pub const BUTTON: Option<u32> = Some(39);
+/// Physical address of that controller, a PL061, and its registers' offsets in bytes ("PrimeCell General Purpose
+/// Input/Output (PL061)", 3.3).
+const GPIO: u64 = 0x0903_0000;
+const GPIO_EVENT: u64 = 0x40c;
+const GPIO_ENABLE: u64 = 0x410;
+const GPIO_CLEAR: u64 = 0x41c;
+/// The button's bit in each of them.
+const GPIO_BUTTON: u32 = 1 << 3;
+
 /// Physical address of the first PL011.
 const UART: u64 = 0x0900_0000;
 /// Its clock, in Hz; QEMU does not care.
@@ -66,6 +77,23 @@ fn uart() -> Option<Uart<'static>> {
         let _ = uart.enable(line, 115_200, UART_CLOCK);
     }
     Some(uart)
+}
+
+/// Has the power button interrupt when it is pressed.
+pub fn enable_button() {
+    write_gpio(GPIO_EVENT, GPIO_BUTTON);
+    write_gpio(GPIO_CLEAR, GPIO_BUTTON);
+    write_gpio(GPIO_ENABLE, GPIO_BUTTON);
+}
+
+/// The interrupt of the power button was seen.
+pub fn clear_button() {
+    write_gpio(GPIO_CLEAR, GPIO_BUTTON);
+}
+
+fn write_gpio(offset: u64, value: u32) {
+    // SAFETY: a register of the board, mapped as device memory; nothing else uses it.
+    unsafe { ((GPIO + HIGH + offset) as *mut u32).write_volatile(value) };
 }
 
 /// The command line from the device tree, which lies at `argument` when the kernel was started as Linux is, and at the

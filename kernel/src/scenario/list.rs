@@ -270,6 +270,11 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "several tasks, each stopped somewhere else, and a report of all of them",
         outcome: Outcome::Succeeds,
     },
+    Scenario {
+        name: "busy",
+        about: "every CPU works, and is interrupted; with --cpus 4 and QEMU's `nmi` or power button a trace of each",
+        outcome: Outcome::Succeeds,
+    },
 ];
 
 #[cfg_attr(

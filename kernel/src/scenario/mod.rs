@@ -1,6 +1,7 @@
 //! What the kernel does once it runs: one of the scenarios of [`list`], a file each.
 
 mod access;
+mod busy;
 mod cpus;
 mod deep;
 mod display;
@@ -17,6 +18,8 @@ mod panic;
 mod places;
 mod tasks;
 mod unreadable;
+
+use spin::Once;
 
 use crate::console::println;
 use crate::monitor;
@@ -76,10 +79,17 @@ const RUN: [fn(); SCENARIOS.len()] = [
     others::two_panics,
     others::silent_cpu,
     tasks::run,
+    busy::run,
 ];
 
-/// Runs the scenario with this name.
-pub fn run(name: &str) -> Verdict {
+/// The number on the command line.
+static ARGUMENT: Once<u32> = Once::new();
+
+/// Runs the scenario with this name, and perhaps with a number.
+pub fn run(name: &str, argument: Option<u32>) -> Verdict {
+    if let Some(argument) = argument {
+        ARGUMENT.call_once(|| argument);
+    }
     for (scenario, run) in SCENARIOS.iter().zip(RUN) {
         if scenario.name == name {
             run();

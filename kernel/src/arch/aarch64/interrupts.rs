@@ -16,12 +16,14 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::mmu::HIGH;
 use super::trap::TrapFrame;
-use crate::board::GIC;
+use crate::board::{self, GIC};
 use crate::{cpus, interrupt, nmi};
 
 /// The interrupt ID of the timer that EL1 uses, its own on each processor ("Server Base System Architecture", PPI
 /// assignments).
 pub const TIMER: u32 = 30;
+/// An NMI from outside comes to one processor.
+pub const NMI_REACHES_ALL: bool = false;
 /// The software-generated interrupt that is the NMI between processors.
 const NMI: u32 = 0;
 /// The one that does nothing but end a wait.
@@ -105,6 +107,10 @@ pub fn init() {
         distributor.write(distributor::GROUP + word * 4, u32::MAX);
     }
     distributor.write(distributor::CONTROL, BOTH_GROUPS);
+    if let Some(button) = board::BUTTON {
+        enable_as_nmi(button);
+        board::enable_button();
+    }
     IS_READY.store(true, Ordering::Release);
 }
 
@@ -132,7 +138,7 @@ pub fn enable(id: u32) {
     };
     if id >= 32 {
         set_priority(id, ORDINARY);
-        route(id);
+        route(id, cpus::this());
     }
     distributor.write(
         distributor::SET_ENABLE + u64::from(id / 32 * 4),
@@ -152,7 +158,7 @@ pub fn enable_as_nmi(id: u32) {
     let edge = 2 << (id % 16 * 2);
     distributor.write(configuration, distributor.read(configuration) | edge);
     set_priority(id, URGENT);
-    route(id);
+    route(id, cpus::this());
     distributor.write(distributor::SET_ENABLE + word, 1 << (id % 32));
 }
 
@@ -162,12 +168,11 @@ fn set_priority(id: u32, priority: u8) {
     }
 }
 
-/// Sends a device's interrupt to this processor from now on.
-pub fn route(id: u32) {
+/// Sends a device's interrupt to this processor of ours from now on.
+fn route(id: u32, cpu: usize) {
     if let Some((distributor, _)) = registers() {
-        // The first of these bytes says which bit is this processor's.
-        let this = distributor.read(distributor::TARGETS) as u8;
-        distributor.write_byte(distributor::TARGETS + u64::from(id), this);
+        let target = 1 << (cpus::hardware_id(cpu) & 7);
+        distributor.write_byte(distributor::TARGETS + u64::from(id), target);
     }
 }
 
@@ -191,6 +196,12 @@ pub fn handle(frame: &mut TrapFrame) {
     // An NMI that comes right after an IRQ was taken is acknowledged in its place; the IRQ comes again.
     let group = distributor.read(distributor::GROUP + u64::from(id / 32 * 4));
     if group & (1 << (id % 32)) == 0 {
+        if board::BUTTON == Some(id) {
+            board::clear_button();
+            // Another processor is asked first next time.
+            let next = cpus::online().find(|cpu| *cpu > cpus::this()).unwrap_or(0);
+            route(id, next);
+        }
         nmi::received(frame);
     } else {
         interrupt::dispatch(id as usize, frame);

@@ -23,6 +23,9 @@ pub const FIRST: u64 = 32;
 /// Vectors from [`FIRST`] on that have entries in vectors.s.
 pub const COUNT: usize = 32;
 
+/// An NMI from outside comes to every processor.
+pub const NMI_REACHES_ALL: bool = true;
+
 /// The vector of the local timer.
 pub const TIMER: u32 = 32;
 /// The vector of an interrupt that does nothing but end a wait.
@@ -135,7 +138,7 @@ pub fn init_cpu() {
         write(Register::SpuriousVector, ENABLED | SPURIOUS);
         write(Register::TaskPriority, 0);
         write(Register::Timer, MASKED);
-        // The interrupts of the old controller (8259), which nobody needs here.
+        // The old controllers.
         write(Register::Lint0, MASKED);
         // The button, a watchdog, QEMU's `nmi`.
         write(Register::Lint1, NMI);

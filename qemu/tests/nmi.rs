@@ -1,0 +1,264 @@
+//! A busy kernel on four CPUs is interrupted from outside, at moments that a seed chooses, and says of every CPU what it
+//! was doing; gdb looks at the same stopped machine, and must see the same.
+//!
+//! ```sh
+//! NMI_MOMENTS=200 cargo test -p qemu --test nmi    # as many as one likes; NMI_SEED=1 for other ones
+//! ```
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use object::{Object, ObjectSymbol, SymbolKind};
+use qemu::build::{Kernel, Profile};
+use qemu::machine::{Arch, Boot, GdbStub};
+use qemu::setup;
+use support::built;
+use support::report::Report;
+
+const CPUS: u32 = 4;
+
+/// Moments of each kernel in an ordinary run. Two hundred take some minutes.
+const MOMENTS: u32 = 6;
+
+#[test]
+fn every_cpu_is_traced_at_any_moment_x86_64() {
+    for profile in Profile::ALL {
+        interrupt(Kernel {
+            arch: Arch::X86_64,
+            profile,
+        });
+    }
+}
+
+#[test]
+fn every_cpu_is_traced_at_any_moment_aarch64() {
+    for profile in Profile::ALL {
+        interrupt(Kernel {
+            arch: Arch::Aarch64,
+            profile,
+        });
+    }
+}
+
+/// What gdb saw of a CPU.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Its number.
+    cpu: usize,
+    /// It could not be interrupted at that moment.
+    masked: bool,
+    /// Addresses, innermost first.
+    frames: Vec<u64>,
+}
+
+fn interrupt(kernel: Kernel) {
+    let number = |name: &str, default| {
+        let value = std::env::var(name).ok();
+        value.map_or(default, |value| {
+            value
+                .parse()
+                .unwrap_or_else(|_| panic!("{name} is no number"))
+        })
+    };
+    let count = number("NMI_MOMENTS", MOMENTS);
+    let seed = number("NMI_SEED", 0);
+
+    let image = built::image(kernel);
+    let emulator = built::emulator(kernel.arch);
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let stub = GdbStub::Socket(folder.path().join("gdb"));
+    let boot = Boot {
+        cpus: CPUS,
+        limit: Some(Duration::from_secs(60 + 5 * u64::from(count))),
+        gdb: Some(stub.clone()),
+        ..Boot::new(kernel.arch, &image, "busy 4000000000")
+    };
+    let (serial, seen) = std::thread::scope(|scope| {
+        let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
+        let seen = ask_gdb(&image, &stub, count, seed);
+        let booted = machine.join().expect("no panic here").expect("QEMU runs");
+        (booted.serial, seen)
+    });
+    assert_eq!(seen.len(), count as usize, "{kernel:?}: moments");
+
+    let reports = Report::find_all(&serial);
+    let mut reports = reports.iter().peekable();
+    let mut compared = 0;
+    for (moment, seen) in seen.iter().enumerate() {
+        let context = format!("{kernel:?}, seed {seed}, moment {moment}");
+        let first = reports
+            .next()
+            .unwrap_or_else(|| panic!("{context}: no report"));
+        let reporter = number_after(&first.panicked, "interrupted on cpu ");
+        let mut of = vec![None; CPUS as usize];
+        of[reporter] = Some(first);
+        while let Some(report) = reports.next_if(|report| report.panicked.starts_with("cpu ")) {
+            of[number_after(&report.panicked, "cpu ")] = Some(report);
+        }
+        for (cpu, report) in of.iter().enumerate() {
+            let report = report.unwrap_or_else(|| panic!("{context}: nothing of CPU {cpu}"));
+            report.expect_complete();
+        }
+        for seen in seen.iter().filter(|seen| !seen.masked) {
+            let report = of[seen.cpu].expect("looked at above");
+            let found: Vec<u64> = report.frames.iter().map(|frame| frame.address).collect();
+            // Where an exception came to a leaf, gdb takes the address of the exception for the leaf's return address too,
+            // since DWARF on AArch64 has one number for both; it notices that it stands still, and stops.
+            let same = match seen.frames.as_slice() {
+                [known @ .., last, again] if kernel.arch == Arch::Aarch64 && last == again => {
+                    found.starts_with(known) && found.get(known.len()) == Some(last)
+                }
+                all => found == all,
+            };
+            assert!(
+                same,
+                "{context}, CPU {}: gdb has {:#x?}, the report {found:#x?} in:\n{}",
+                seen.cpu, seen.frames, report.text
+            );
+            compared += 1;
+        }
+    }
+    assert!(
+        reports.next().is_none(),
+        "{kernel:?}: more reports than interrupts"
+    );
+    eprintln!("{kernel:?}: {count} moments, {compared} traces as gdb's");
+    let expected = match kernel.arch {
+        Arch::X86_64 => count * CPUS,
+        Arch::Aarch64 => count,
+    };
+    assert!(
+        compared * 3 >= expected,
+        "{kernel:?}: only {compared} of {expected} could be compared"
+    );
+}
+
+fn number_after(line: &str, prefix: &str) -> usize {
+    let rest = line
+        .strip_prefix(prefix)
+        .unwrap_or_else(|| panic!("no {prefix:?}: {line}"));
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or_else(|| panic!("no number: {line}"))
+}
+
+/// What gdb saw, a list of CPUs for each moment.
+fn ask_gdb(image: &Path, stub: &GdbStub, count: u32, seed: u32) -> Vec<Vec<Seen>> {
+    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
+        .expect("gdb is to be had");
+    let GdbStub::Socket(socket) = stub else {
+        panic!("the stub is a socket here");
+    };
+    let mut looks = 0;
+    while !socket.exists() {
+        looks += 1;
+        assert!(looks < 1000, "QEMU opens no socket for gdb");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let Places {
+        functions,
+        done,
+        nmi_stack,
+    } = Places::find(image);
+    let script = qemu::workspace::root().join("qemu/tests/gdb/nmi.py");
+    let output = Command::new(gdb)
+        // No configuration of the user's, no questions.
+        .args([
+            "-nx",
+            "-batch",
+            "-ex",
+            "set pagination off",
+            "-ex",
+            "set backtrace past-main on",
+        ])
+        .args(["-ex", &format!("target remote {stub}")])
+        .args(["-ex", &format!("set $functions = \"{functions}\"")])
+        .args(["-ex", &format!("set $nmi_stack = \"{nmi_stack}\"")])
+        .args(["-ex", &format!("set $done = \"{done:x}\"")])
+        .args(["-ex", &format!("set $count = {count}")])
+        .args(["-ex", &format!("set $seed = {seed}")])
+        .args(["-ex", &format!("source {}", script.display())])
+        .arg(image)
+        .output()
+        .expect("gdb starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut moments: Vec<Vec<Seen>> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("moment ") {
+            moments.push(Vec::new());
+        } else if let Some(moment) = moments.last_mut() {
+            if line.starts_with("cpu ") {
+                moment.push(Seen {
+                    cpu: number_after(line, "cpu "),
+                    ..Seen::default()
+                });
+            } else if let Some(cpu) = moment.last_mut() {
+                cpu.masked |= line == "masked";
+                if let Some(address) = line.strip_prefix("frame 0x") {
+                    cpu.frames
+                        .push(u64::from_str_radix(address, 16).expect("an address"));
+                }
+            }
+        }
+    }
+    assert_eq!(
+        text.lines().filter(|line| *line == "done").count(),
+        count as usize,
+        "gdb said:\n{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    moments
+}
+
+/// Where things are in an image, as the script takes them.
+#[derive(Debug, Default)]
+struct Places {
+    /// Functions to stop at, those that the scenario comes to again and again.
+    functions: String,
+    /// The one that ends a report.
+    done: u64,
+    /// Begin and end of the stacks for NMIs, where they have their own.
+    nmi_stack: String,
+}
+
+impl Places {
+    fn find(image: &Path) -> Self {
+        const BUSY: [&str; 7] = [
+            "kernel::scenario::busy::",
+            "kernel::breakpoint::hit",
+            "::trap::exception",
+            "alloc::fmt::format",
+            "core::fmt::num",
+            "core::fmt::Formatter::pad_integral",
+            "linked_list_allocator::hole::HoleList",
+        ];
+        /// Come to but once.
+        const NOT: [&str; 2] = ["busy::run", "busy::work"];
+        let data = std::fs::read(image).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("the image is an ELF file");
+        let mut places = Self::default();
+        let mut busy = Vec::new();
+        for symbol in file.symbols() {
+            let name = rustc_demangle::demangle(symbol.name().unwrap_or_default());
+            let name = format!("{name:#}");
+            let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+            let address = symbol.address();
+            if name.ends_with("::stacks::NMI") {
+                places.nmi_stack = format!("{address:x} {:x}", address + symbol.size());
+            } else if name == "kernel::stop::release" {
+                places.done = address;
+            } else if symbol.kind() == SymbolKind::Text && has(&BUSY) && !has(&NOT) {
+                busy.push(format!("{address:x},{:x}", symbol.size()));
+            }
+        }
+        assert!(busy.len() > 6, "the scenario's functions are in the image");
+        assert_ne!(places.done, 0, "a function ends a report");
+        busy.sort();
+        places.functions = busy.join(" ");
+        places
+    }
+}
