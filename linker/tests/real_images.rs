@@ -11,6 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::oracle::{Machine, Slice, X86_64};
+use common::say;
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, RunTimeEndian, UnwindContext, UnwindSection,
 };
@@ -34,12 +35,12 @@ fn every_row_leads_to_the_caller_that_dwarf_leads_to() {
     for path in mapped_files() {
         let data = fs::read(&path).unwrap();
         let asked = ask(&data);
-        println!("{}: {asked:?}", path.display());
+        say(format_args!("{}: {asked:?}", path.display()));
         total.functions += asked.functions;
         total.addresses += asked.addresses;
         total.left_out += asked.left_out;
     }
-    println!("total: {total:?}");
+    say(format_args!("total: {total:?}"));
     assert!(total.functions > 1000, "{total:?}");
     assert!(total.addresses > 10 * total.functions / 2, "{total:?}");
     // A handful of rows in hand-written functions of the C library.

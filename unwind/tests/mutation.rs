@@ -6,6 +6,7 @@
 
 mod exercise;
 mod golden;
+mod say;
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,6 +18,7 @@ use linker::architecture;
 use linker::cfi::Frames;
 use linker::function::Function;
 use linker::sframe::Table;
+use say::say;
 use unwind::sframe::{Abi, Section, Sections, Tables};
 use unwind::{End, Range};
 
@@ -229,11 +231,11 @@ fn sound_sections_over_damaged_stacks() {
             }
         }
     }
-    println!(
+    say(format_args!(
         "{} walks ended early, {} complete",
         ended.get(),
         complete.get()
-    );
+    ));
     assert!(ended.get() > 0);
 }
 

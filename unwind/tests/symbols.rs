@@ -1,7 +1,9 @@
 //! Stored symbol tables, and what they must answer: the format does not change unnoticed.
 
 mod golden;
+mod say;
 
+use say::say;
 use unwind::symbols::{SymbolTable, SymbolsError, format};
 
 /// An answer as it is stored: start and size of the function, how precise, and the frames, innermost first.
@@ -40,7 +42,7 @@ fn stored_tables_answer_what_is_stored_with_them() {
             }
         }
     }
-    println!("{answers} answers compared");
+    say(format_args!("{answers} answers compared"));
     assert!(answers > 1000);
 }
 

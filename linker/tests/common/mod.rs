@@ -8,6 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Writes a line to standard output, also where the test harness keeps back what `println!` prints: counts are worth seeing
+/// in every run.
+pub fn say(words: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{words}");
+}
+
 /// An empty folder for one test.
 pub fn folder(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

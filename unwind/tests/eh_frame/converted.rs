@@ -11,6 +11,7 @@ use unwind::sframe::{LookupError, Section};
 
 use crate::compare::{Compared, function};
 use crate::dwarf::Dwarf;
+use crate::say::say;
 
 /// Where the table is said to lie; starts are 64 bits wide, so anywhere will do.
 const ADDRESS: u64 = 0x7000_0000_0000;
@@ -89,7 +90,7 @@ fn check(path: &Path) -> Compared {
             }
         }
     }
-    println!(
+    say(format_args!(
         "{}: {} of {} functions and {} rows, at {} addresses as .eh_frame says; {without_rows} signal frames without \
          rows, {} left out",
         path.display(),
@@ -98,9 +99,12 @@ fn check(path: &Path) -> Compared {
         compared.rows,
         compared.addresses,
         frames.left_out.len(),
-    );
+    ));
     for left in frames.left_out.iter().take(10) {
-        println!("    left out: {:#x}: {}", left.start, left.why);
+        say(format_args!(
+            "    left out: {:#x}: {}",
+            left.start, left.why
+        ));
     }
     compared
 }
@@ -124,6 +128,6 @@ fn sqlite() {
         let compared = check(&path);
         assert!(compared.functions > 500 && compared.rows > 3000);
     } else {
-        println!("{}: not on this machine", path.display());
+        say(format_args!("{}: not on this machine", path.display()));
     }
 }

@@ -9,6 +9,7 @@ use unwind::sframe::Tables;
 
 use crate::compare::{Compared, function};
 use crate::dwarf::Dwarf;
+use crate::say::say;
 
 /// Builds the program, in a folder of its own below the target folder; cargo keeps it until the source changes.
 fn build() -> PathBuf {
@@ -89,13 +90,13 @@ fn what_llvm_wrote_is_what_eh_frame_says() {
             lookups += 1;
         }
     }
-    println!(
+    say(format_args!(
         "LLVM: {sections} sections, {} functions and {} rows, at {} addresses as .eh_frame says ({} functions there); \
          {lookups} look-ups",
         compared.functions,
         compared.rows,
         compared.addresses,
         dwarf.count(),
-    );
+    ));
     assert!(sections > 10 && compared.functions > 1000 && compared.rows > 5000 && lookups > 500);
 }

@@ -9,3 +9,5 @@ mod converted;
 mod dwarf;
 mod llvm;
 mod machine;
+#[path = "../say/mod.rs"]
+mod say;

@@ -4,11 +4,14 @@
 
 mod linear;
 mod objdump;
+#[path = "../say/mod.rs"]
+mod say;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use objdump::{Dump, Function};
+use say::say;
 use unwind::sframe::format::Flags;
 use unwind::sframe::{Abi, Row, Section, Sections, Tables};
 
@@ -233,10 +236,10 @@ fn check_side_by_side(name: &str, bytes: &[u8], count: &mut Count) {
 #[test]
 fn every_row_is_what_objdump_prints() {
     let mut total = Count::default();
-    println!(
+    say(format_args!(
         "{:28} {:>9} {:>6} {:>8}",
         "table", "functions", "rows", "look-ups"
-    );
+    ));
     for name in names() {
         let bytes = fs::read(data().join(format!("{name}.sframe"))).unwrap();
         let mut count = Count::default();
@@ -246,19 +249,19 @@ fn every_row_is_what_objdump_prints() {
             check_merged(&name, &bytes, &mut count);
         }
         assert!(count.rows > 0, "{name}");
-        println!(
+        say(format_args!(
             "{name:28} {:9} {:6} {:8}",
             count.functions, count.rows, count.lookups
-        );
+        ));
         total.files += 1;
         total.functions += count.functions;
         total.rows += count.rows;
         total.lookups += count.lookups;
     }
-    println!(
+    say(format_args!(
         "{} tables: {} functions, {} rows and {} look-ups as objdump has them",
         total.files, total.functions, total.rows, total.lookups
-    );
+    ));
     assert!(
         total.rows > 0 && (other_data().is_some() || total.files >= 40 && total.rows > 2000),
         "tables are missing"
