@@ -1,7 +1,7 @@
 //! The command line: the scenario's name, and words that any scenario may have after it.
 
 /// Bytes kept; more are cut off.
-const SIZE: usize = 256;
+const SIZE: usize = 2048;
 
 /// A copy of what the boot loader left in memory that will not stay.
 #[derive(Debug)]
@@ -42,8 +42,10 @@ impl CommandLine {
         self.words().skip(1).find_map(|word| word.parse().ok())
     }
 
+    /// All words but those like `a=b`: a Raspberry Pi's firmware puts its own, for Linux, before those of `cmdline.txt`.
     fn words(&self) -> impl Iterator<Item = &str> {
         let text = core::str::from_utf8(&self.bytes[..self.length]);
-        text.unwrap_or_default().split_ascii_whitespace()
+        let words = text.unwrap_or_default().split_ascii_whitespace();
+        words.filter(|word| !word.contains('='))
     }
 }

@@ -69,7 +69,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     let _ = epitaph::show(&mut console::lock());
     println!(
         "kernel on {}, {}: scenario {scenario}",
-        board::NAME,
+        board::name(),
         arch::NAME
     );
     let argument = command_line.as_ref().and_then(|line| line.argument());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::machine::Arch;
+use crate::machine::{Arch, Board};
 
 /// Seconds a boot may take unless `--timeout` says otherwise.
 const DEFAULT_TIMEOUT: u64 = 60;
@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   cargo run                                    x86_64, scenario `panic`
   cargo run -- --arch aarch64 --release deep   another architecture, profile and scenario
+  cargo run -- --board raspi3b panic           a Raspberry Pi 3
   cargo run -- panic heap-panic ok             three boots, one after the other
   cargo run -- --list                          what there is to boot
   cargo run -- --junit boots.xml panic deep    results for a CI system
@@ -45,6 +46,10 @@ pub struct Cli {
     /// Architecture to boot [default: x86_64, or that of the image]
     #[arg(long, value_enum)]
     pub arch: Option<Arch>,
+
+    /// Board to boot [default: pc or virt, by the architecture]
+    #[arg(long, value_enum)]
+    pub board: Option<Board>,
 
     /// Build the kernel with optimizations
     #[arg(long, conflicts_with = "image")]

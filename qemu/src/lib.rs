@@ -15,6 +15,7 @@ pub mod cli;
 pub mod image;
 pub mod judge;
 pub mod machine;
+pub mod raspi;
 pub mod results;
 pub mod run;
 pub mod scenario;

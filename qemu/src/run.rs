@@ -4,12 +4,12 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::build::{Kernel, Profile};
 use crate::cli::{Cli, Gdb};
 use crate::judge;
-use crate::machine::{Arch, Boot, Debugger, GdbStub};
+use crate::machine::{Arch, Board, Boot, Debugger, GdbStub};
 use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
 use crate::setup;
@@ -48,9 +48,10 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         );
         return Err(Failure::usage(error));
     }
+    let board = board(cli, Some(arch)).map_err(Failure::usage)?;
     let emulator = emulator(arch)?;
     let command_line = cli.scenarios.join(" ");
-    let booted = boot(cli, arch, image, &command_line, &emulator, cli.interactive)?;
+    let booted = boot(cli, board, image, &command_line, &emulator, cli.interactive)?;
     let name = image.file_stem().unwrap_or_default().to_string_lossy();
     let subject = Subject {
         name: name.into_owned(),
@@ -64,7 +65,8 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
 /// Builds the kernel and boots each scenario.
 fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
     let scenarios = wanted(&cli.scenarios).map_err(Failure::usage)?;
-    let arch = cli.arch.unwrap_or(Arch::X86_64);
+    let board = board(cli, cli.arch).map_err(Failure::usage)?;
+    let arch = board.arch();
     let profile = if cli.release {
         Profile::Release
     } else {
@@ -81,7 +83,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
     for scenario in scenarios {
         let name = scenario.name;
         say(format_args!(
-            "booting {name} on {arch} ({})",
+            "booting {name} on {board}, {arch} ({})",
             profile.name()
         ));
         let interactive = cli.interactive || scenario.outcome == Outcome::Interactive;
@@ -89,7 +91,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
             true => format!("{name} registers"),
             false => name.to_owned(),
         };
-        let booted = boot(cli, arch, &image, &command_line, &emulator, interactive)?;
+        let booted = boot(cli, board, &image, &command_line, &emulator, interactive)?;
         let subject = Subject {
             name: name.to_owned(),
             arch,
@@ -120,6 +122,17 @@ fn wanted(names: &[String]) -> Result<Vec<&'static Scenario>> {
     names.iter().map(find).collect()
 }
 
+/// The board that is named, or the first one of this architecture.
+fn board(cli: &Cli, arch: Option<Arch>) -> Result<Board> {
+    match (cli.board, arch) {
+        (Some(board), Some(arch)) if board.arch() != arch => {
+            bail!("board {board} has {}, not {arch}", board.arch())
+        }
+        (Some(board), _) => Ok(board),
+        (None, arch) => Ok(Board::of(arch.unwrap_or(Arch::X86_64))),
+    }
+}
+
 fn emulator(arch: Arch) -> Result<PathBuf> {
     setup::program(
         arch.emulator(),
@@ -130,7 +143,7 @@ fn emulator(arch: Arch) -> Result<PathBuf> {
 
 fn boot(
     cli: &Cli,
-    arch: Arch,
+    board: Board,
     image: &Path,
     command_line: &str,
     emulator: &Path,
@@ -174,7 +187,8 @@ fn boot(
         interactive,
         // Who types `reboot` wants to go on.
         reboots: interactive || scenario::resets(word),
-        ..Boot::new(arch, image, command_line)
+        board,
+        ..Boot::new(board.arch(), image, command_line)
     };
     boot.run(emulator, &mut std::io::stdout().lock())
 }

@@ -1,4 +1,5 @@
-//! What differs between machines with the same processor: the serial console, and where the command line is.
+//! What differs between machines with the same processor: the serial console, where the command line is, what there is to
+//! interrupt with.
 
 #[cfg(target_arch = "x86_64")]
 mod madt;
@@ -8,6 +9,26 @@ mod pc;
 pub use pc::*;
 
 #[cfg(target_arch = "aarch64")]
+mod arm;
+#[cfg(target_arch = "aarch64")]
+mod button;
+#[cfg(target_arch = "aarch64")]
+mod device_tree;
+#[cfg(target_arch = "aarch64")]
+mod mini_uart;
+#[cfg(target_arch = "aarch64")]
+mod pl011;
+#[cfg(target_arch = "aarch64")]
+mod port;
+#[cfg(target_arch = "aarch64")]
+mod raspi;
+#[cfg(target_arch = "aarch64")]
+mod raspi3;
+#[cfg(target_arch = "aarch64")]
+mod raspi4;
+#[cfg(target_arch = "aarch64")]
+mod registers;
+#[cfg(target_arch = "aarch64")]
 mod virt;
 #[cfg(target_arch = "aarch64")]
-pub use virt::*;
+pub use arm::*;

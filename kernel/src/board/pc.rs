@@ -10,7 +10,9 @@ use crate::boot_memory::BootMemory;
 use crate::command_line::CommandLine;
 
 /// The board's name.
-pub const NAME: &str = "pc";
+pub const fn name() -> &'static str {
+    "pc"
+}
 
 /// I/O port of the first serial port.
 const COM1: u16 = 0x3f8;

@@ -1,4 +1,4 @@
-//! The architectures, and what differs between their machines.
+//! The architectures.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub enum Arch {
     /// AMD64, on a PC.
     #[value(name = "x86_64")]
     X86_64,
-    /// 64-bit Arm, on QEMU's `virt` board.
+    /// 64-bit Arm, on QEMU's `virt` board unless another one is named.
     #[value(name = "aarch64")]
     Aarch64,
 }
@@ -52,33 +52,6 @@ impl Arch {
         match self {
             Self::X86_64 => "qemu-system-x86",
             Self::Aarch64 => "qemu-system-arm",
-        }
-    }
-
-    /// The machine, and the way its verdict gets out.
-    ///
-    /// Emulated on every host, never by KVM, so that a run on one machine is like a run on another. `max` is every
-    /// feature that QEMU can emulate; none does anything before the kernel turns it on.
-    pub(super) const fn machine(self) -> &'static [&'static str] {
-        match self {
-            Self::X86_64 => &[
-                "-machine",
-                "q35,accel=tcg",
-                "-cpu",
-                "max",
-                // A byte `v` written to this port ends QEMU with status `2 v + 1`.
-                "-device",
-                "isa-debug-exit,iobase=0xf4,iosize=0x04",
-            ],
-            Self::Aarch64 => &[
-                "-machine",
-                "virt,accel=tcg",
-                "-cpu",
-                "max",
-                // SYS_EXIT ends QEMU with the status it is given.
-                "-semihosting-config",
-                "enable=on,target=native",
-            ],
         }
     }
 }

@@ -10,13 +10,16 @@ use anyhow::{Context, Result};
 
 use super::serial::Event;
 use super::terminal::Terminal;
-use super::{Arch, Debugger, GdbStub, Verdict};
+use super::{Arch, Board, Debugger, GdbStub, Verdict};
+use crate::raspi::Console;
 
 /// What to boot, and how.
 #[derive(Clone, Debug)]
 pub struct Boot<'a> {
-    /// The machine's architecture.
-    pub arch: Arch,
+    /// The machine's board.
+    pub board: Board,
+    /// Which of a Raspberry Pi's serial ports is the line.
+    pub console: Console,
     /// The ELF image.
     pub image: &'a Path,
     /// The image's command line. Its first word is the scenario.
@@ -49,11 +52,12 @@ pub struct Booted {
 }
 
 impl<'a> Boot<'a> {
-    /// A boot of this image with one CPU, and nothing special.
+    /// A boot of this image on the architecture's first board with one CPU, and nothing special.
     #[must_use]
     pub const fn new(arch: Arch, image: &'a Path, command_line: &'a str) -> Self {
         Self {
-            arch,
+            board: Board::of(arch),
+            console: Console::Pl011,
             image,
             command_line,
             cpus: 1,
@@ -72,7 +76,10 @@ impl<'a> Boot<'a> {
     /// When QEMU cannot be started, or `out` takes no more.
     pub fn run(&self, emulator: &Path, out: &mut dyn Write) -> Result<Booted> {
         let started = Instant::now();
-        let (mut command, line, guest_time) = self.command(emulator)?;
+        // The files stay as long as the machine.
+        let files = self.board.is_raspberry_pi().then(|| self.firmware_files());
+        let files = files.transpose()?;
+        let (mut command, line, guest_time) = self.command(emulator, files.as_ref())?;
         let child = command
             .spawn()
             .with_context(|| format!("cannot start {}", emulator.display()))?;
@@ -107,7 +114,7 @@ impl<'a> Boot<'a> {
                 Err(RecvTimeoutError::Timeout) => break Verdict::TimedOut,
                 Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
                     let status = machine.0.wait().context("cannot wait for QEMU")?;
-                    break Verdict::of(self.arch, status);
+                    break Verdict::of(self.board.arch(), status);
                 }
             }
         };

@@ -2,27 +2,43 @@
 
 use std::process::{Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use tempfile::TempDir;
 
 use super::Boot;
 use super::guest_time::GuestTime;
 use super::serial::Line;
+use crate::raspi::{self, Console};
+
+/// Names of the files that stand for what firmware does.
+const FLAT: &str = "kernel8.img";
+const TREE: &str = "dtb";
 
 impl Boot<'_> {
     /// The command that boots, its serial line, and the limit to its own time.
     pub(super) fn command(
         &self,
         emulator: &std::path::Path,
+        files: Option<&TempDir>,
     ) -> Result<(Command, Line, Option<GuestTime>)> {
         let mut command = Command::new(emulator);
         command
             // No devices but those named here, and nobody's configuration file.
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
-            .args(self.arch.machine())
-            .args(["-m", "256M", "-smp", &self.cpus.to_string()])
-            .arg("-kernel")
-            .arg(self.image)
+            .args(self.board.arguments())
+            .arg("-smp")
+            .arg(self.board.fixed_cpus().unwrap_or(self.cpus).to_string())
             .stderr(Stdio::inherit());
+        if let Some(files) = files {
+            command.arg("-kernel").arg(files.path().join(FLAT));
+            command.arg("-dtb").arg(files.path().join(TREE));
+            if self.console == Console::MiniUart {
+                // The first serial line is the PL011's.
+                command.args(["-serial", "null"]);
+            }
+        } else {
+            command.arg("-kernel").arg(self.image);
+        }
         if !self.reboots {
             // A machine that resets itself ends. Without this, a triple fault would boot for ever.
             command.arg("-no-reboot");
@@ -43,6 +59,16 @@ impl Boot<'_> {
         }
         end_with_parent(&mut command);
         Ok((command, line, guest_time.transpose()?))
+    }
+
+    /// A flat image and a device tree, in a folder that goes with the value.
+    pub(super) fn firmware_files(&self) -> Result<TempDir> {
+        let folder = tempfile::tempdir().context("cannot make a folder for a boot's files")?;
+        let tree = raspi::device_tree(self.board, self.console)?;
+        std::fs::write(folder.path().join(FLAT), raspi::flat(self.image)?)
+            .and_then(|()| std::fs::write(folder.path().join(TREE), tree))
+            .context("cannot write a boot's files")?;
+        Ok(folder)
     }
 }
 

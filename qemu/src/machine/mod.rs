@@ -1,6 +1,7 @@
 //! A virtual machine: what it is made of, booting it, and what its end means.
 
 mod arch;
+mod board;
 mod boot;
 mod command;
 mod debugger;
@@ -11,6 +12,7 @@ mod terminal;
 mod verdict;
 
 pub use arch::Arch;
+pub use board::Board;
 pub use boot::{Boot, Booted};
 pub use debugger::Debugger;
 pub use gdb::GdbStub;

@@ -1,11 +1,65 @@
-// Entry from QEMU's -kernel or a boot loader: EL2 or EL1, MMU off, x0 = the device tree's address if started as Linux
-// is, anything otherwise. Runs at its physical address. Only one core comes here; the others are started later, by PSCI,
-// and come to start_entry with their number in x0.
+// Entry from QEMU's -kernel, from a Raspberry Pi's firmware or from another boot loader: EL2 or EL1, MMU off, x0 = the
+// device tree's address if started as Linux is, zero otherwise. Runs at its physical address: the linker script's, or
+// any multiple of 2 MiB in the first gigabyte. Only one core comes here. The others are started later, by PSCI, and come to
+// start_entry with their number in x0; or they stay where firmware without PSCI has parked them, a Raspberry Pi's does.
 
 .section .boot.text, "ax", @progbits
+// The header by which firmware knows a flat image (Linux, Documentation/arch/arm64/booting.rst).
+boot_header:
+    b boot_entry
+    .long 0
+    .quad 0                             // offset from a multiple of 2 MiB
+    .quad __image_size
+    .quad 0xa                           // little-endian, pages of 4 KiB, anywhere in memory
+    .quad 0, 0, 0
+    .ascii "ARM\x64"
+    .long 0
+
 .global boot_entry
 .type boot_entry, @function
 boot_entry:
+    adr x20, boot_header                // where the image is
+    ldr x1, =boot_header                // where the linker script has it
+    // Where nobody passes a device tree, QEMU's `virt` has it at the start of RAM, below an ELF image. mmu.rs and the
+    // board look whether there is one.
+    cbnz x0, 1f
+    sub x0, x20, #0x200000
+
+1:  adr x2, boot_level0
+    adr x3, boot_level1 + 3             // + 3: a table
+    str x3, [x2]
+    adr x2, boot_level1
+    adr x3, boot_level2_low + 3
+    str x3, [x2]
+    adr x3, boot_level2_image + 3
+    str x3, [x2, #8]
+    adr x3, boot_level2_tree + 3
+    str x3, [x2, #16]
+
+    mov x6, #0xf05                      // block, not global, accessed, inner shareable, memory type 1 (normal)
+    orr x3, x20, x6
+    cmp x1, x20
+    b.eq 2f
+    // This code, until it jumps to the high half.
+    adr x2, boot_level2_low
+    lsr x4, x20, #21
+    str x3, [x2, x4, lsl #3]
+2:  adr x2, boot_level2_image + 8
+    mov x4, #8
+3:  str x3, [x2], #8
+    add x3, x3, #0x200000
+    subs x4, x4, #1
+    b.ne 3b
+    // Two blocks, because the tree may lie across a boundary.
+    and x3, x0, #~0x1fffff
+    orr x3, x3, x6
+    mov x4, #(3 << 53)                  // no code
+    orr x3, x3, x4
+    adr x2, boot_level2_tree
+    str x3, [x2]
+    add x3, x3, #0x200000
+    str x3, [x2, #8]
+    dsb sy
     ldr x19, =kernel_entry
     b boot_common
 .size boot_entry, . - boot_entry
@@ -34,6 +88,10 @@ boot_common:
     mov x1, #0x33ff                     // CPTR_EL2, RES1 only: nothing trapped
     msr cptr_el2, x1
     msr hstr_el2, xzr
+    mrs x1, midr_el1                    // what EL1 sees of these two is unknown after a reset
+    msr vpidr_el2, x1
+    mrs x1, mpidr_el1
+    msr vmpidr_el2, x1
     mov x1, #0x3c5                      // EL1h, all exceptions masked
     msr spsr_el2, x1
     adr x1, 1f
@@ -61,18 +119,27 @@ boot_common:
 .size boot_common, . - boot_common
 .ltorg
 
-// The first two gigabytes by 1 GiB blocks: devices, then RAM. mmu.rs replaces it by a map with permissions, under
-// another ASID, for which these blocks are marked not global: so what the TLB keeps of them never meets a page of the
-// same address.
+// The first four gigabytes: devices, the image, the device tree, devices. What of it is RAM among devices is not touched
+// through these blocks. mmu.rs replaces all this by a map with permissions, under another ASID, for which these blocks are
+// marked not global: so what the TLB keeps of them never meets a page of the same address.
 .section .boot.data, "a", @progbits
 .balign 4096
 boot_level0:
-    .quad boot_level1 + 3               // a table
-    .fill 511, 8, 0
+    .fill 512, 8, 0
 boot_level1:
-    .quad 0x00000000 + 0x0060000000000c01   // block, not global, accessed, memory type 0 (device), no code
-    .quad 0x40000000 + 0xf05                // block, not global, accessed, inner shareable, memory type 1 (normal)
-    .fill 510, 8, 0
+    .quad 0, 0, 0
+    .quad 0xc0000000 + 0x0060000000000c01   // block, not global, accessed, memory type 0 (device), no code
+    .fill 508, 8, 0
+boot_level2_low:
+    .set address, 0
+    .rept 512
+    .quad address + 0x0060000000000c01
+    .set address, address + 0x200000
+    .endr
+boot_level2_image:
+    .fill 512, 8, 0
+boot_level2_tree:
+    .fill 512, 8, 0
 
 // The first function in the high half, and the last frame of every trace of the boot stack: nobody called it, which is
 // what the undefined return address says.
@@ -106,7 +173,7 @@ kernel_entry:
 .size kernel_entry, . - kernel_entry
 .ltorg
 
-// Its physical address, for start.rs.
+// Where the linker script has it, for start.rs.
 .section .rodata.start_address, "a", @progbits
 .balign 8
 .global start_address

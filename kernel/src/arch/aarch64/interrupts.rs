@@ -16,8 +16,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::mmu::HIGH;
 use super::trap::TrapFrame;
-use crate::board::{self, GIC};
-use crate::{cpus, interrupt, nmi};
+use crate::{board, cpus, interrupt, nmi};
 
 /// The interrupt ID of the timer that EL1 uses, its own on each processor ("Server Base System Architecture", PPI
 /// assignments).
@@ -94,7 +93,8 @@ impl Registers {
 
 /// Distributor, and this processor's interface.
 fn registers() -> Option<(Registers, Registers)> {
-    GIC.map(|(distributor, interface)| (Registers(distributor + HIGH), Registers(interface + HIGH)))
+    let (distributor, interface) = board::gic()?;
+    Some((Registers(distributor + HIGH), Registers(interface + HIGH)))
 }
 
 /// Sets the distributor up: all interrupts are ordinary ones.
@@ -107,9 +107,9 @@ pub fn init() {
         distributor.write(distributor::GROUP + word * 4, u32::MAX);
     }
     distributor.write(distributor::CONTROL, BOTH_GROUPS);
-    if let Some(button) = board::BUTTON {
-        enable_as_nmi(button);
-        board::enable_button();
+    if let Some(button) = board::button() {
+        enable_as_nmi(button.interrupt);
+        button.enable();
     }
     IS_READY.store(true, Ordering::Release);
 }
@@ -196,8 +196,8 @@ pub fn handle(frame: &mut TrapFrame) {
     // An NMI that comes right after an IRQ was taken is acknowledged in its place; the IRQ comes again.
     let group = distributor.read(distributor::GROUP + u64::from(id / 32 * 4));
     if group & (1 << (id % 32)) == 0 {
-        if board::BUTTON == Some(id) {
-            board::clear_button();
+        if let Some(button) = board::button().filter(|button| button.interrupt == id) {
+            button.clear();
             // Another processor is asked first next time.
             let next = cpus::online().find(|cpu| *cpu > cpus::this()).unwrap_or(0);
             route(id, next);

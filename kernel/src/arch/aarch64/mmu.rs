@@ -1,16 +1,16 @@
 //! Paging. Manual: D8 "The AArch64 Virtual Memory System Architecture"; 4 KiB pages, 48-bit addresses, four levels.
 
-use core::ops::Range;
+use core::arch::asm;
 
 use aarch64_cpu::asm::barrier;
-use aarch64_cpu::registers::{ReadWriteable, TCR_EL1, TTBR1_EL1, Writeable};
+use aarch64_cpu::registers::{PAR_EL1, ReadWriteable, Readable, TCR_EL1, TTBR1_EL1, Writeable};
 use bitflags::bitflags;
 
 use crate::boot_memory::BootMemory;
 use crate::image::Access;
 use crate::page_table::{self, Table, map_image};
 
-/// Virtual minus physical address of everything the kernel maps.
+/// Virtual minus physical address of devices, and of the image where the linker script has it.
 pub const HIGH: u64 = 0xffff_0000_0000_0000;
 
 /// Memory types for MAIR_EL1: 0 device, nGnRE; 1 normal, write-back.
@@ -43,29 +43,64 @@ bitflags! {
 static LEVEL0: Table = Table::new();
 static LEVEL1: Table = Table::new();
 static LEVEL2: Table = Table::new();
-/// Pages of the first 16 MiB of RAM.
+/// Pages of the first 16 MiB from [`IMAGE`] on.
 static LEVEL3: [Table; 8] = [const { Table::new() }; 8];
 
-/// Where the RAM of QEMU's `virt` begins, a physical address. One level 1 entry maps what is below, for devices.
-const RAM: u64 = 0x4000_0000;
+/// The gigabytes that have a board's devices: the first, and on a Raspberry Pi 4 the fourth. What is RAM there is mapped
+/// along and not touched.
+const DEVICES: [usize; 2] = [0, 3];
 
-/// The RAM that the boot tables map, physical addresses.
-pub const BOOT_RAM: Range<u64> = RAM..2 << 30;
+/// Where the image is mapped, in the second gigabyte, less [`HIGH`].
+const IMAGE: u64 = 0x4000_0000;
+
+/// Where boot.s maps the device tree: the two blocks of 2 MiB from the one on that its first byte is in.
+const TREE: u64 = HIGH + 0x8000_0000;
+const BLOCK: u64 = 2 << 20;
+
+/// Bits of a physical address in PAR_EL1 (D19.2.115 "PAR_EL1").
+const PAR_ADDRESS: u64 = 0xffff_ffff_f000;
+
+/// The virtual address at which the boot tables map `length` bytes of RAM from the physical address `start` on; none if
+/// they do not.
+pub fn boot_address(start: u64, length: u64) -> Option<u64> {
+    let block = physical(TREE);
+    let end = start.checked_add(length)?;
+    let is_mapped = start >= block && end <= block.checked_add(2 * BLOCK)?;
+    is_mapped.then(|| start - block + TREE)
+}
+
+/// How much higher the image was loaded than the linker script has it, modulo 2^64.
+pub fn image_offset() -> u64 {
+    let page = crate::image::text().start;
+    physical(page).wrapping_sub(page - HIGH)
+}
+
+/// The physical address of the page at a virtual address, which is mapped.
+fn physical(page: u64) -> u64 {
+    // SAFETY: looks the address up as a read would, and reads nothing.
+    unsafe { asm!("at s1e1r, {}", in(reg) page, options(nostack, preserves_flags)) };
+    barrier::isb(barrier::SY);
+    PAR_EL1.get() & PAR_ADDRESS
+}
 
 /// Replaces the boot tables: the image, code read-only, data not executable, guard pages unmapped, and the devices;
 /// nothing in the lower half, so that a null pointer faults.
 pub fn protect(_: BootMemory) {
+    let offset = image_offset();
+    let address = |of: u64| (of - HIGH).wrapping_add(offset);
     let table = Entry::VALID | Entry::TABLE_OR_PAGE;
-    let entry = |table: &Table, flags: &Entry| (table.address() - HIGH) | flags.bits();
-    LEVEL0.set(0, entry(&LEVEL1, &table));
+    let entry = |to: &Table| address(to.address()) | table.bits();
+    LEVEL0.set(0, entry(&LEVEL1));
     let devices = Entry::VALID | Entry::ACCESSED | Entry::NO_KERNEL_CODE | Entry::NO_USER_CODE;
-    LEVEL1.set(0, devices.bits());
-    LEVEL1.set(1, entry(&LEVEL2, &table));
-    for (index, level3) in LEVEL3.iter().enumerate() {
-        LEVEL2.set(index, entry(level3, &table));
+    for gigabyte in DEVICES {
+        LEVEL1.set(gigabyte, (gigabyte as u64) << 30 | devices.bits());
     }
-    map_image(&LEVEL3, HIGH + RAM, |page, access| {
-        (page - HIGH) | flags(access).bits()
+    LEVEL1.set(1, entry(&LEVEL2));
+    for (index, level3) in LEVEL3.iter().enumerate() {
+        LEVEL2.set(index, entry(level3));
+    }
+    map_image(&LEVEL3, HIGH + IMAGE, |page, access| {
+        address(page) | flags(access).bits()
     });
 
     barrier::dsb(barrier::ISHST);
@@ -77,7 +112,7 @@ pub fn protect(_: BootMemory) {
 /// # Safety
 /// Nothing in the page is used any more.
 pub unsafe fn unmap(page: u64) {
-    page_table::unmap(&LEVEL3, HIGH + RAM, page);
+    page_table::unmap(&LEVEL3, HIGH + IMAGE, page);
     barrier::dsb(barrier::ISHST);
     super::cpu::flush_translations();
 }
@@ -86,7 +121,7 @@ pub unsafe fn unmap(page: u64) {
 pub fn switch() {
     // The new tables map the whole image, which is all that the program refers to, and the devices, at the same
     // addresses; what is taken away is what no reference points to: guard pages, low memory, the rest of RAM.
-    TTBR1_EL1.set((LEVEL0.address() - HIGH) | (ASID << 48));
+    TTBR1_EL1.set(physical(LEVEL0.address()) | (ASID << 48));
     TCR_EL1.modify(TCR_EL1::EPD0::DisableTTBR0Walks);
     barrier::isb(barrier::SY);
     super::cpu::flush_translations();

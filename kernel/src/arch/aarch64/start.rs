@@ -3,10 +3,11 @@
 use smccc::{Hvc, Smc, psci};
 
 use super::exit::{CONDUIT, Conduit};
+use super::mmu;
 use crate::boot_memory::BootMemory;
 
 unsafe extern "C" {
-    /// Where they start, in boot.s: a physical address.
+    /// Where they start, in boot.s: a physical address, if the image is where the linker script has it.
     static start_address: u64;
 }
 
@@ -19,7 +20,7 @@ pub fn prepare(_: &mut BootMemory) {}
 /// The processor does nothing yet, and the number's stacks are not in use.
 pub unsafe fn start(index: usize, mpidr: u64) {
     // SAFETY: a constant.
-    let entry = unsafe { start_address };
+    let entry = unsafe { start_address }.wrapping_add(mmu::image_offset());
     // An error means that the processor does not come, which the caller notices.
     let _ = match CONDUIT.get() {
         Some(Conduit::Hypervisor) => psci::cpu_on::<Hvc>(mpidr, entry, index as u64),

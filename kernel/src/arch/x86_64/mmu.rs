@@ -22,8 +22,12 @@ static LEVEL2_DEVICES: Table = Table::new();
 /// Pages of the first 16 MiB.
 static LEVEL1: [Table; 8] = [const { Table::new() }; 8];
 
-/// The RAM that the boot tables map, physical addresses.
-pub const BOOT_RAM: Range<u64> = 0..1 << 30;
+/// The virtual address at which the boot tables map `length` bytes of RAM from the physical address `start` on; none if
+/// they do not.
+pub fn boot_address(start: u64, length: u64) -> Option<u64> {
+    const MAPPED: u64 = 1 << 30;
+    (start.checked_add(length)? <= MAPPED).then(|| start + HIGH)
+}
 
 /// Physical addresses of the interrupt controllers: of devices (I/O APIC), of processors (local APIC).
 const DEVICES: [u64; 2] = [0xfec0_0000, 0xfee0_0000];

@@ -1,0 +1,55 @@
+//! A serial port: which device, and where.
+
+use super::{mini_uart, pl011};
+
+/// Bits a second, of every port.
+pub const BAUD: u32 = 115_200;
+
+/// Polls before a byte is given up: far longer than it takes to send one.
+const PATIENCE: u32 = 1_000_000;
+
+/// A serial port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// What device it is.
+    pub kind: Kind,
+    /// The physical address of its registers.
+    pub address: u64,
+    /// Its clock, in Hz.
+    pub clock: u32,
+}
+
+/// The devices that can be a serial port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Arm's.
+    Pl011,
+    /// The small one of a Raspberry Pi, which is all that is left for the pins while the other has the radio.
+    MiniUart,
+}
+
+impl Port {
+    /// Sends bytes. What the device does not take in time is lost: a report must come to its end.
+    pub fn write(self, bytes: &[u8]) {
+        for byte in bytes {
+            for _ in 0..PATIENCE {
+                let is_sent = match self.kind {
+                    Kind::Pl011 => pl011::try_send(self, *byte),
+                    Kind::MiniUart => mini_uart::try_send(self, *byte),
+                };
+                if is_sent {
+                    break;
+                }
+                core::hint::spin_loop();
+            }
+        }
+    }
+
+    /// The next byte, if there is one. What came in wrong is left out.
+    pub fn read(self) -> Option<u8> {
+        match self.kind {
+            Kind::Pl011 => pl011::try_receive(self),
+            Kind::MiniUart => mini_uart::try_receive(self),
+        }
+    }
+}

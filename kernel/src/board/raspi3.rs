@@ -1,0 +1,28 @@
+//! Raspberry Pi 3, all models: BCM2837, four Cortex-A53.
+
+use super::arm::Board;
+use super::port::{Kind, Port};
+
+const PERIPHERALS: u64 = 0x3f00_0000;
+
+/// See above.
+pub static RASPI3: Board = Board {
+    name: "raspi3",
+    compatible: "brcm,bcm2837",
+    pl011: Port {
+        kind: Kind::Pl011,
+        address: PERIPHERALS + 0x20_1000,
+        // `init_uart_clock` of config.txt.
+        clock: 48_000_000,
+    },
+    mini_uart: Some(Port {
+        kind: Kind::MiniUart,
+        address: PERIPHERALS + 0x21_5040,
+        // The core's clock, which `enable_uart=1` keeps as it is.
+        clock: 250_000_000,
+    }),
+    // Interrupts come through a controller of its own ("BCM2836 ARM-local peripherals"), which this kernel does not use.
+    gic: None,
+    button: None,
+    peripherals: Some(PERIPHERALS),
+};

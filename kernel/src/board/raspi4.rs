@@ -1,0 +1,28 @@
+//! Raspberry Pi 4, 400 and Compute Module 4: BCM2711, four Cortex-A72.
+
+use super::arm::Board;
+use super::port::{Kind, Port};
+
+const PERIPHERALS: u64 = 0xfe00_0000;
+
+/// See above.
+pub static RASPI4: Board = Board {
+    name: "raspi4",
+    compatible: "brcm,bcm2711",
+    pl011: Port {
+        kind: Kind::Pl011,
+        address: PERIPHERALS + 0x20_1000,
+        // `init_uart_clock` of config.txt.
+        clock: 48_000_000,
+    },
+    mini_uart: Some(Port {
+        kind: Kind::MiniUart,
+        address: PERIPHERALS + 0x21_5040,
+        // The core's clock, which `enable_uart=1` keeps as it is.
+        clock: 500_000_000,
+    }),
+    // It has a GIC, but one whose group 0 belongs to the firmware's secure world: see arch/aarch64/interrupts.rs.
+    gic: None,
+    button: None,
+    peripherals: Some(PERIPHERALS),
+};

@@ -1,0 +1,114 @@
+//! The boards, and how QEMU makes them.
+
+use std::fmt;
+
+use super::Arch;
+
+/// A board that can be booted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
+pub enum Board {
+    /// A PC, x86_64
+    Pc,
+    /// QEMU's own board, AArch64
+    Virt,
+    /// Raspberry Pi 3 Model B, AArch64
+    Raspi3b,
+    /// Raspberry Pi 4 Model B, AArch64; QEMU has it from version 9.0 on
+    Raspi4b,
+}
+
+impl Board {
+    /// The board that is booted unless another one is named.
+    #[must_use]
+    pub const fn of(arch: Arch) -> Self {
+        match arch {
+            Arch::X86_64 => Self::Pc,
+            Arch::Aarch64 => Self::Virt,
+        }
+    }
+
+    /// Its architecture.
+    #[must_use]
+    pub const fn arch(self) -> Arch {
+        match self {
+            Self::Pc => Arch::X86_64,
+            Self::Virt | Self::Raspi3b | Self::Raspi4b => Arch::Aarch64,
+        }
+    }
+
+    /// The name on the command line, which is QEMU's.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pc => "pc",
+            Self::Virt => "virt",
+            Self::Raspi3b => "raspi3b",
+            Self::Raspi4b => "raspi4b",
+        }
+    }
+
+    /// Whether its firmware takes a flat image and passes a device tree, both of which the runner has to make. Other boards
+    /// take the ELF file, and QEMU makes the tree.
+    #[must_use]
+    pub const fn is_raspberry_pi(self) -> bool {
+        matches!(self, Self::Raspi3b | Self::Raspi4b)
+    }
+
+    /// QEMU's arguments: the machine with its memory and processor, and the way its verdict gets out.
+    ///
+    /// Emulated on every host, never by KVM, so that a run on one machine is like a run on another. `max` is every
+    /// feature that QEMU can emulate; none does anything before the kernel turns it on. A Raspberry Pi has the processor
+    /// that it has.
+    pub(super) const fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Pc => &[
+                "-machine",
+                "q35,accel=tcg",
+                "-cpu",
+                "max",
+                "-m",
+                "256M",
+                // A byte `v` written to this port ends QEMU with status `2 v + 1`.
+                "-device",
+                "isa-debug-exit,iobase=0xf4,iosize=0x04",
+            ],
+            Self::Virt => &[
+                "-machine",
+                "virt,accel=tcg",
+                "-cpu",
+                "max",
+                "-m",
+                "256M",
+                // SYS_EXIT ends QEMU with the status it is given.
+                "-semihosting-config",
+                "enable=on,target=native",
+            ],
+            Self::Raspi3b => &[
+                "-machine",
+                "raspi3b,accel=tcg",
+                "-semihosting-config",
+                "enable=on,target=native",
+            ],
+            Self::Raspi4b => &[
+                "-machine",
+                "raspi4b,accel=tcg",
+                "-semihosting-config",
+                "enable=on,target=native",
+            ],
+        }
+    }
+
+    /// How many processors it has, if that cannot be chosen.
+    pub(super) const fn fixed_cpus(self) -> Option<u32> {
+        match self {
+            Self::Pc | Self::Virt => None,
+            Self::Raspi3b | Self::Raspi4b => Some(4),
+        }
+    }
+}
+
+impl fmt::Display for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,113 @@
+//! Other boards than the first of an architecture: the very image that `virt` boots, made flat, on a Raspberry Pi 3.
+
+mod support;
+
+use std::time::Duration;
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::{Arch, Board, Boot, Verdict};
+use qemu::raspi::Console;
+use support::built::{emulator, image};
+use support::expected;
+use support::report::Report;
+use support::runner::run;
+
+const KERNELS: [Kernel; 2] = [
+    Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Debug,
+    },
+    Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Release,
+    },
+];
+
+/// `cargo run -- --board BOARD [--release] panic`
+#[track_caller]
+fn panic_on(board: &str, kernel: Kernel) -> Report {
+    let mut arguments = vec!["--board", board];
+    if kernel.profile == Profile::Release {
+        arguments.push("--release");
+    }
+    arguments.push("panic");
+    Report::find(&run(arguments).expect(0).serial)
+}
+
+#[test]
+fn a_panic_is_the_same_report_on_raspi3b_as_on_virt() {
+    for kernel in KERNELS {
+        let [virt, raspi] = ["virt", "raspi3b"].map(|board| panic_on(board, kernel));
+        raspi.expect_complete();
+        expected::expect(kernel, &raspi, &expected::panic());
+        // One image, at the same addresses.
+        assert_eq!(virt.panicked, raspi.panicked);
+        assert_eq!(virt.frames, raspi.frames);
+        assert!(raspi.text.contains("kernel on raspi3, "), "{}", raspi.text);
+    }
+}
+
+/// `cargo run -- --board raspi3b SCENARIO…`, which judges each.
+#[test]
+fn what_a_kernel_dies_of_is_reported_on_raspi3b() {
+    let scenarios = [
+        "heap-panic",
+        "deep",
+        "null-read",
+        "write-to-code",
+        "undefined",
+        "leaf",
+        "exception-in-handler",
+        "double-fault",
+        "early-panic",
+        "ok",
+    ];
+    let ran = run(["--board", "raspi3b"].into_iter().chain(scenarios)).expect(0);
+    assert_eq!(
+        ran.text().matches("kernel on raspi3, aarch64: ").count(),
+        scenarios.len() - 1, // `early-panic` comes before that line
+        "{}",
+        ran.text()
+    );
+}
+
+/// The device tree says so; without it the line would be silent.
+#[test]
+fn the_mini_uart_is_used_where_it_is_on_the_pins() {
+    let image = image(KERNELS[0]);
+    let boot = Boot {
+        board: Board::Raspi3b,
+        console: Console::MiniUart,
+        limit: Some(Duration::from_secs(60)),
+        ..Boot::new(Arch::Aarch64, &image, "panic")
+    };
+    let booted = boot
+        .run(&emulator(Arch::Aarch64), &mut std::io::sink())
+        .expect("QEMU starts");
+    assert_eq!(booted.verdict, Verdict::Panicked);
+    let report = Report::find(&booted.serial);
+    expected::expect(KERNELS[0], &report, &expected::panic());
+}
+
+#[test]
+fn a_board_of_another_architecture_is_refused() {
+    run(["--arch", "x86_64", "--board", "raspi3b"])
+        .expect(2)
+        .expect_words("board raspi3b has aarch64, not x86_64");
+}
+
+#[test]
+fn an_image_without_a_header_is_not_made_flat() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let image = support::tiny::image(
+        folder.path(),
+        Arch::Aarch64,
+        &[support::tiny::Act::Exit(33)],
+    );
+    run(["--board", "raspi3b", "--image"]
+        .map(Into::into)
+        .into_iter()
+        .chain([image.into_os_string()]))
+    .expect(1)
+    .expect_words("does not begin with an arm64 image header");
+}
