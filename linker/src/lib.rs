@@ -12,12 +12,14 @@
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
 //! | [`link`] | the linker wrapper: link, make the tables, link again, check |
+//! | [`gsym`] | the same as `.symbols`, for LLVM's tools on the host |
 //! | [`make`] | tables added to a file that is linked already |
 //! | [`inspect`] | what the program `sframe` prints |
 
 pub mod architecture;
 pub mod cfi;
 pub mod function;
+pub mod gsym;
 pub mod image;
 pub mod inspect;
 pub mod link;

@@ -4,46 +4,12 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
-use common::{SCRIPT, folder, rustc, scripts, sframe, stderr, stdout, succeed};
+use common::{folder, program, scripts, sframe, stderr, stdout};
 use linker::image::Image;
 use object::{Object, ObjectSection, ObjectSymbol};
 use unwind::sframe::Tables;
 use unwind::symbols::SymbolTable;
-
-/// Compiles and links `data/program.rs` with some more arguments for rustc.
-fn build(folder: &Path, arguments: &[&str]) -> Output {
-    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/program.rs");
-    fs::copy(program, folder.join("program.rs")).unwrap();
-    fs::write(folder.join("image.ld"), SCRIPT).unwrap();
-    let linker = format!("-Clinker={}", env!("CARGO_BIN_EXE_sframe-link"));
-    let scripts = format!("-Clink-arg=-L{}", scripts());
-    let mut command = rustc();
-    command
-        .current_dir(folder)
-        .args([
-            "--edition=2024",
-            "-Cpanic=abort",
-            "-Cforce-unwind-tables=yes",
-        ])
-        .args([
-            "-Crelocation-model=static",
-            "-Ccode-model=kernel",
-            "-Clinker-flavor=ld.lld",
-        ])
-        .args([
-            "-Csymbol-mangling-version=v0",
-            "-Ccodegen-units=1",
-            "-Copt-level=1",
-            "-Cdebuginfo=1",
-        ])
-        .args([linker.as_str(), scripts.as_str()])
-        .args(["-Clink-arg=-Timage.ld", "-Clink-arg=--build-id=sha1"])
-        .args(arguments)
-        .args(["-o", "image", "program.rs"]);
-    succeed(&mut command)
-}
 
 /// The names that an image carries for its functions, in the order of addresses.
 fn names(data: &[u8]) -> Vec<String> {
@@ -67,7 +33,7 @@ fn names(data: &[u8]) -> Vec<String> {
 #[test]
 fn a_rust_program_gets_both_tables() {
     let folder = folder("a_rust_program");
-    build(&folder, &["-Clink-arg=--sframe-stats=stats.txt"]);
+    program(&folder, &["-Clink-arg=--sframe-stats=stats.txt"]);
     let path = folder.join("image");
     let data = fs::read(&path).unwrap();
     let image = Image::parse(&data).unwrap();
@@ -140,16 +106,16 @@ fn a_rust_program_gets_both_tables() {
 #[test]
 fn the_same_input_makes_the_same_bytes() {
     let folder = folder("the_same_input");
-    build(&folder, &[]);
+    program(&folder, &[]);
     let first = fs::read(folder.join("image")).unwrap();
-    build(&folder, &[]);
+    program(&folder, &[]);
     assert!(first == fs::read(folder.join("image")).unwrap());
 }
 
 #[test]
 fn names_can_be_full_and_tables_can_be_left_out() {
     let folder = folder("names_can_be_full");
-    build(&folder, &["-Clink-arg=--symbol-names=full"]);
+    program(&folder, &["-Clink-arg=--symbol-names=full"]);
     let names = names(&fs::read(folder.join("image")).unwrap());
     for expected in [
         "program::pick::<u32>",
@@ -166,7 +132,7 @@ fn names_can_be_full_and_tables_can_be_left_out() {
         ("-Clink-arg=--sframe=none", ".sframe", ".symbols"),
         ("-Clink-arg=--symbols=none", ".symbols", ".sframe"),
     ] {
-        build(&folder, &[switch]);
+        program(&folder, &[switch]);
         let data = fs::read(folder.join("image")).unwrap();
         let file = object::File::parse(&*data).unwrap();
         let size = |name: &str| {
@@ -204,7 +170,7 @@ fn levels_say_more_and_more() {
         ("calls", true, true),
         ("all", true, false),
     ] {
-        build(&folder, &[&format!("-Clink-arg=--symbols={level}")]);
+        program(&folder, &[&format!("-Clink-arg=--symbols={level}")]);
         let (all, exact, outer) = answers(&path);
         assert!(all > 20, "{level}: {all}");
         assert_eq!((exact > 0, outer > 0), (has_exact, has_outer), "{level}");
@@ -219,7 +185,7 @@ fn levels_say_more_and_more() {
 #[test]
 fn lookup_prints_places_and_what_is_inlined() {
     let folder = folder("lookup_prints_places");
-    build(&folder, &["-Clink-arg=--symbols=all", "-Copt-level=3"]);
+    program(&folder, &["-Clink-arg=--symbols=all", "-Copt-level=3"]);
     let path = folder.join("image");
     let data = fs::read(&path).unwrap();
     let image = Image::parse(&data).unwrap();
@@ -242,7 +208,7 @@ fn with_less_debug_information_it_says_less_and_says_so() {
     let folder = folder("less_debug_information");
     let path = folder.join("image");
     // By hand, as rustc keeps the linker's warnings to itself.
-    build(&folder, &["-Cdebuginfo=0", "--emit=obj"]);
+    program(&folder, &["-Cdebuginfo=0", "--emit=obj"]);
     fs::rename(&path, folder.join("program.o")).unwrap();
     let link = |level: &str| {
         let output = common::sframe_link()
@@ -273,7 +239,7 @@ fn with_less_debug_information_it_says_less_and_says_so() {
 #[test]
 fn a_stripped_image_keeps_its_tables() {
     let folder = folder("a_stripped_image");
-    build(&folder, &["-Cstrip=symbols"]);
+    program(&folder, &["-Cstrip=symbols"]);
     let data = fs::read(folder.join("image")).unwrap();
     let image = Image::parse(&data).unwrap();
     assert_eq!(image.file.symbols().count(), 0);

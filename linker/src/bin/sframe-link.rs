@@ -34,6 +34,7 @@ Every argument goes to the linker (--help and --version too), except
                                      all    names, and all inlined functions with their lines for any address
                                      none   no .symbols
     --symbol-names=short|full      without or with generic arguments; short unless said otherwise
+    --gsym=FILE                    write names, lines and inlined functions to FILE as LLVM's GSYM too, for the host
     --sframe-linker=PROGRAM        the linker to run: GNU ld, ld.lld, mold, of any target
     --sframe-stats[=FILE]          write what was made, and what was left out and why, to FILE or standard error
     --sframe-script                print tables.ld and stop

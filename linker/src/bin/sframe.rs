@@ -58,6 +58,9 @@ enum Command {
         /// Names of functions: short or full.
         #[arg(long, value_name = "NAMES", default_value = "short")]
         symbol_names: String,
+        /// Write names, lines and inlined functions to a file as LLVM's GSYM too, which llvm-gsymutil reads.
+        #[arg(long, value_name = "FILE")]
+        gsym: Option<PathBuf>,
     },
     /// Name addresses, and print the rules that hold there.
     Lookup {
@@ -120,9 +123,11 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             sframe_blocks,
             symbols,
             symbol_names,
+            gsym,
         } => {
             let mut options = Options {
                 blocks: sframe_blocks,
+                gsym,
                 ..Options::default()
             };
             for switch in [

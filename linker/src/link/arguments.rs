@@ -21,6 +21,8 @@ pub struct Options {
     pub symbols: Option<Level>,
     /// `--symbol-names=short` or `full`.
     pub names: Names,
+    /// `--gsym`: the file to write names, lines and inlined functions to, as LLVM's GSYM.
+    pub gsym: Option<PathBuf>,
     /// `--sframe-stats`.
     pub stats: Option<Stats>,
 }
@@ -32,6 +34,7 @@ impl Default for Options {
             blocks: false,
             symbols: Some(Level::default()),
             names: Names::Short,
+            gsym: None,
             stats: None,
         }
     }
@@ -163,6 +166,8 @@ impl Options {
             ("--symbol-names", "short") => self.names = Names::Short,
             ("--symbol-names", "full") => self.names = Names::Full,
             ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
+            ("--gsym", "") => bail!("--gsym= wants a file"),
+            ("--gsym", file) => self.gsym = Some(file.into()),
             ("--sframe-stats", "") => bail!("--sframe-stats= wants a file, or no ="),
             ("--sframe-stats", file) => self.stats = Some(Stats::File(file.into())),
             _ => return Ok(false),
@@ -192,6 +197,7 @@ mod tests {
             "--symbols=all",
             "--sframe-stats=x",
             "--sframe-linker=/usr/bin/ld",
+            "--gsym=image.gsym",
             "-o",
             "out",
         ])
@@ -207,6 +213,7 @@ mod tests {
                 blocks: true,
                 symbols: Some(Level::All),
                 names: Names::Full,
+                gsym: Some("image.gsym".into()),
                 stats: Some(Stats::File("x".into())),
             }
         );

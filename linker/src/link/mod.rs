@@ -50,7 +50,9 @@ const STRIP: [&str; 6] = [
 pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     let line = CommandLine::parse(arguments)?;
     let linker = Linker::find(line.linker_path.as_deref(), called_as)?;
-    let wanted = line.options.sframe.is_some() || line.options.symbols.is_some();
+    let wanted = line.options.sframe.is_some()
+        || line.options.symbols.is_some()
+        || line.options.gsym.is_some();
     if !line.makes_image || !wanted {
         let outcome = linker.run(&line.linker, line.long, &line.output)?;
         outcome.show(None);
@@ -104,6 +106,7 @@ fn link_twice(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     let image = Image::parse(&data)?;
     tables.check_unmoved(&image)?;
     tables.write(output, &image)?;
+    tables.write_gsym(&image, &line.options)?;
     tell(&tables, line.options.stats.as_ref())?;
     Ok(ExitCode::SUCCESS)
 }

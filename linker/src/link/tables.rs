@@ -13,6 +13,7 @@ use unwind::symbols::SymbolTable;
 use super::arguments::Options;
 use super::room::Room;
 use crate::cfi::Frames;
+use crate::gsym::gsym;
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
 use crate::sframe::{Table, compare};
@@ -59,13 +60,13 @@ impl Tables {
         };
         let symbols = || {
             let symbols = Symbols::of(&image.file);
-            let Some(level) = options.symbols else {
+            if options.symbols.is_none() && options.gsym.is_none() {
                 return Ok((symbols, Code::default(), None));
-            };
-            let with_lines = level != Level::Names;
+            }
+            let with_lines = options.symbols > Some(Level::Names) || options.gsym.is_some();
             let code = Code::of(&image.file, &symbols, options.names, with_lines)?;
-            let blob = Blob::new(&code, level);
-            Ok::<_, Error>((symbols, code, Some(blob)))
+            let blob = options.symbols.map(|level| Blob::new(&code, level));
+            Ok::<_, Error>((symbols, code, blob))
         };
         let (sframe, symbols) = both(sframe, symbols);
         let (symbols, code, blob) = symbols?;
@@ -202,6 +203,19 @@ impl Tables {
             );
         }
         Ok(())
+    }
+
+    /// Writes what `--gsym` asks for.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn write_gsym(&self, image: &Image<'_>, options: &Options) -> Result<()> {
+        let Some(path) = &options.gsym else {
+            return Ok(());
+        };
+        let build_id = image.file.build_id()?.unwrap_or_default();
+        std::fs::write(path, gsym(&self.code, build_id))
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// The name of the function at an address, or the address.

@@ -77,6 +77,7 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     ensure!(tables.table.as_ref().is_none_or(reaches), TOO_FAR);
     let bytes = appended.to_bytes(&contents);
     tables.check_written(&bytes)?;
+    tables.write_gsym(&image, options)?;
     Ok(Made { bytes, tables })
 }
 

@@ -76,6 +76,39 @@ pub fn sframe(arguments: &[&str], file: &Path) -> Output {
     command.output().unwrap()
 }
 
+/// Compiles and links `data/program.rs`, a program without an operating system, with some more arguments for rustc.
+pub fn program(folder: &Path, arguments: &[&str]) -> Output {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/program.rs");
+    fs::copy(program, folder.join("program.rs")).unwrap();
+    fs::write(folder.join("image.ld"), SCRIPT).unwrap();
+    let linker = format!("-Clinker={}", env!("CARGO_BIN_EXE_sframe-link"));
+    let scripts = format!("-Clink-arg=-L{}", scripts());
+    let mut command = rustc();
+    command
+        .current_dir(folder)
+        .args([
+            "--edition=2024",
+            "-Cpanic=abort",
+            "-Cforce-unwind-tables=yes",
+        ])
+        .args([
+            "-Crelocation-model=static",
+            "-Ccode-model=kernel",
+            "-Clinker-flavor=ld.lld",
+        ])
+        .args([
+            "-Csymbol-mangling-version=v0",
+            "-Ccodegen-units=1",
+            "-Copt-level=1",
+            "-Cdebuginfo=1",
+        ])
+        .args([linker.as_str(), scripts.as_str()])
+        .args(["-Clink-arg=-Timage.ld", "-Clink-arg=--build-id=sha1"])
+        .args(arguments)
+        .args(["-o", "image", "program.rs"]);
+    succeed(&mut command)
+}
+
 /// A crate without even `core`: what it takes to give rustc's assembler a text for any target, with nothing else
 /// installed.
 const ASSEMBLER: &str = r#"
