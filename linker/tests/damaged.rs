@@ -159,7 +159,7 @@ fn a_cut_or_changed_object_file_never_panics() {
     let folder = folder("a_cut_object_file");
     let text = PROGRAM.replace(
         ".cfi_startproc",
-        ".cfi_sections .eh_frame, .sframe\n.cfi_startproc",
+        ".cfi_sections .eh_frame, .debug_frame, .sframe\n.cfi_startproc",
     );
     let path = common::assemble(&folder, "x86_64-unknown-linux-gnu", &text);
     let data = fs::read(&path).unwrap();

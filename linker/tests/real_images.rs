@@ -10,15 +10,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use common::oracle::{Machine, Slice, X86_64};
+use common::oracle::{AARCH64, Machine, S390X, Slice, X86_64};
 use common::say;
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, EhFrame, RunTimeEndian, UnwindContext, UnwindSection,
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, Register, RegisterRule, RunTimeEndian,
+    UnwindContext, UnwindSection, Vendor,
 };
 use linker::cfi::Frames;
 use linker::image::Image;
 use linker::sframe::{Table, compare};
-use unwind::sframe::Tables;
+use unwind::sframe::{Abi, Tables};
 
 /// What was asked of one image: functions, addresses of rows, and rows that SFrame has no words for.
 #[derive(Debug, Default)]
@@ -45,6 +46,18 @@ fn every_row_leads_to_the_caller_that_dwarf_leads_to() {
     assert!(total.addresses > 10 * total.functions / 2, "{total:?}");
     // A handful of rows in hand-written functions of the C library.
     assert!(total.left_out * 1000 < total.functions, "{total:?}");
+}
+
+/// The same for files of any architecture, those that `SFRAME_IMAGES` names, with `:` between them: see `binaries`.
+#[test]
+#[ignore = "wants files in SFRAME_IMAGES"]
+fn files_that_the_environment_names() {
+    let names = std::env::var("SFRAME_IMAGES").expect("SFRAME_IMAGES: files, with : between them");
+    for name in names.split(':') {
+        let asked = ask(&fs::read(name).unwrap());
+        println!("{name}: {asked:?}");
+        assert!(asked.addresses > asked.functions, "{asked:?}");
+    }
 }
 
 /// The executable and its libraries.
@@ -84,7 +97,16 @@ fn ask(data: &[u8]) -> Asked {
     let [tables, _] = both;
 
     let section = image.section(".eh_frame").unwrap().unwrap();
-    let eh_frame: EhFrame<Slice<'_>> = EhFrame::new(section.data, RunTimeEndian::Little);
+    let (numbers, endian) = match image.architecture.abi {
+        Abi::Amd64 => (X86_64, RunTimeEndian::Little),
+        Abi::AArch64Little => (AARCH64, RunTimeEndian::Little),
+        Abi::AArch64Big => (AARCH64, RunTimeEndian::Big),
+        Abi::S390x => (S390X, RunTimeEndian::Big),
+    };
+    let mut eh_frame: EhFrame<Slice<'_>> = EhFrame::new(section.data, endian);
+    if numbers.ra == AARCH64.ra {
+        eh_frame.set_vendor(Vendor::AArch64);
+    }
     let bases = BaseAddresses::default().set_eh_frame(section.address);
     let mut context = UnwindContext::new();
     let mut entries = eh_frame.entries(&bases);
@@ -111,10 +133,7 @@ fn ask(data: &[u8]) -> Asked {
                 CfaRule::RegisterAndOffset { .. } => vec![row.start_address(), last],
             };
             for pc in addresses {
-                let machine = Machine {
-                    pc,
-                    numbers: X86_64,
-                };
+                let machine = Machine { pc, numbers };
                 let (_, found) = tables
                     .lookup(pc)
                     .unwrap_or_else(|error| panic!("{pc:#x}: {error}"));
@@ -123,6 +142,10 @@ fn ask(data: &[u8]) -> Asked {
                     machine.by_dwarf(row, &eh_frame, fde.cie().encoding()),
                     "at {pc:#x}: {found:?}, {row:?}",
                 );
+                // `RA_SIGN_STATE`
+                let state = row.register(Register(34));
+                let signed = numbers.ra == AARCH64.ra && state == Some(RegisterRule::Constant(1));
+                assert_eq!(found.signed, signed, "at {pc:#x}: {row:?}");
                 asked.addresses += 1;
             }
         }

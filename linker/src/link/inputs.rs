@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectKind, ObjectSymbol};
 use unwind::sframe::{StartRule, Tables};
@@ -41,9 +41,13 @@ pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> 
                 continue;
             }
             let places = places.get_or_insert_with(|| Places::of(image));
-            inputs
-                .add(object, places, path)
-                .with_context(|| path.display().to_string())?;
+            // A table that cannot be read is none, and no reason for a link to fail.
+            if let Err(error) = inputs.add(object, places, path) {
+                inputs.lost.push(format!(
+                    "left out of .sframe: what only .sframe of {} describes: {error:#}",
+                    path.display()
+                ));
+            }
         }
     }
     inputs.frames.sort();

@@ -23,17 +23,27 @@ pub struct Numbers {
     pub sp: u16,
     pub fp: u16,
     pub ra: u16,
+    /// Where the caller's stack pointer is from the CFA, in bytes. Below that and the CFA, callees save it.
+    pub stack: i64,
 }
 
 pub const X86_64: Numbers = Numbers {
     sp: 7,
     fp: 6,
     ra: 16,
+    stack: 0,
 };
 pub const AARCH64: Numbers = Numbers {
     sp: 31,
     fp: 29,
     ra: 30,
+    stack: 0,
+};
+pub const S390X: Numbers = Numbers {
+    sp: 15,
+    fp: 11,
+    ra: 14,
+    stack: -160,
 };
 
 /// A machine that is stopped at `pc`. Every register and every word of memory has another value.
@@ -57,7 +67,7 @@ impl Machine {
 
     /// What SFrame says.
     pub fn by_sframe(&self, row: &Row) -> Option<Caller> {
-        let Numbers { sp, fp, ra } = self.numbers;
+        let Numbers { sp, fp, ra, stack } = self.numbers;
         let value = |rule: Rule, cfa: u64, same: u16| {
             let base = |base| match base {
                 Base::Cfa => cfa,
@@ -76,7 +86,7 @@ impl Machine {
         };
         let cfa = value(row.cfa, 0, 0)?;
         Some(Caller {
-            stack_pointer: cfa,
+            stack_pointer: cfa.wrapping_add_signed(stack),
             return_address: value(row.return_address, cfa, ra)?,
             frame_pointer: value(row.frame_pointer, cfa, fp)?,
         })
@@ -113,7 +123,11 @@ impl Machine {
         };
         Some(Caller {
             stack_pointer: match row.register(Register(self.numbers.sp)) {
-                None => cfa,
+                None => cfa.wrapping_add_signed(self.numbers.stack),
+                // Saved on entry, where it was what it is by the ABI.
+                Some(RegisterRule::Offset(offset)) if (self.numbers.stack..0).contains(&offset) => {
+                    cfa.wrapping_add_signed(self.numbers.stack)
+                }
                 Some(_) => value(self.numbers.sp)?,
             },
             return_address: value(self.numbers.ra)?,
