@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod exit;
 mod frame;
 pub mod interrupts;
+mod machine_check;
 pub mod mmu;
 pub mod probe;
 pub mod registers;
@@ -21,11 +22,13 @@ pub const NAME: &str = "x86_64";
 /// Makes faults reportable. The first thing after entry.
 pub fn init() {
     vectors::init(0);
+    machine_check::enable();
 }
 
 /// Makes another processor like the first.
 pub fn init_cpu(index: usize) {
     vectors::init(index);
+    machine_check::enable();
     mmu::switch();
     interrupts::init_cpu();
 }

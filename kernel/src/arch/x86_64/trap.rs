@@ -5,7 +5,7 @@ use core::fmt;
 use x86_64::structures::idt::{PageFaultErrorCode, SelectorErrorCode};
 
 pub use super::frame::TrapFrame;
-use super::{interrupts, probe};
+use super::{interrupts, machine_check, probe};
 use crate::stack::Guarded;
 use crate::{breakpoint, nmi, panic};
 
@@ -16,6 +16,7 @@ const STACK_SEGMENT_FAULT: u64 = 12;
 const GENERAL_PROTECTION: u64 = 13;
 const PAGE_FAULT: u64 = 14;
 const ALIGNMENT_CHECK: u64 = 17;
+const MACHINE_CHECK: u64 = 18;
 
 /// The exceptions' names, by vector: table 7-1 "Protected-Mode Exceptions and Interrupts", and AMD's from 28 on.
 const NAMES: [&str; 32] = [
@@ -62,6 +63,10 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         // The saved rip is behind the instruction.
         BREAKPOINT => breakpoint::hit(frame),
         NMI => nmi::received(frame),
+        MACHINE_CHECK => {
+            machine_check::note();
+            panic::fault(frame);
+        }
         interrupts::FIRST.. => interrupts::handle(frame),
         _ => panic::fault(frame),
     }
@@ -86,6 +91,7 @@ impl fmt::Display for TrapFrame {
         }
         match self.vector {
             PAGE_FAULT => page_fault(f, self),
+            MACHINE_CHECK => machine_check::Noted.fmt(f),
             // Its error code is zero; what led to it may be known by this register.
             DOUBLE_FAULT => write!(
                 f,
