@@ -110,6 +110,9 @@ fn a_c_library_with_tables_is_loaded() {
     let made = folder.join("libc.so.6");
     make(&library, &made, &[]);
     assert_only_appended(&library, &made);
+    // It is stripped, but for what it exports.
+    let dump = stdout(&sframe(&["dump"], &made));
+    assert!(dump.contains("  malloc\n"), "no malloc");
     let output = succeed(
         Command::new(env!("CARGO_BIN_EXE_sframe"))
             .arg("--version")

@@ -66,7 +66,7 @@ impl<'data> Subject<'data> {
             section,
             tables,
             names: blob.map_or_else(
-                || NameSource::Symbols(Symbols::of(&file)),
+                || NameSource::Symbols(Symbols::for_readers(&file)),
                 |table| NameSource::Blob(Box::new(table)),
             ),
         })

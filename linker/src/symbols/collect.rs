@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use object::{
     Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, Symbol as ObjectFileSymbol,
-    SymbolKind, elf,
+    SymbolIterator, SymbolKind, elf,
 };
 
 /// A function and its name.
@@ -32,6 +32,22 @@ impl Symbols {
     /// Collects the symbols that lie in executable sections.
     #[must_use]
     pub fn of(file: &object::File<'_>) -> Self {
+        Self::collect(file, file.symbols())
+    }
+
+    /// [`Self::of`]; of a stripped file those that it exports, which are some names for whoever reads them.
+    #[must_use]
+    pub fn for_readers(file: &object::File<'_>) -> Self {
+        match file.symbols().next() {
+            Some(_) => Self::of(file),
+            None => Self::collect(file, file.dynamic_symbols()),
+        }
+    }
+
+    fn collect<'data, 'file>(
+        file: &'file object::File<'data>,
+        symbols: SymbolIterator<'data, 'file>,
+    ) -> Self {
         let code: HashMap<SectionIndex, (u64, u64)> = file
             .sections()
             .filter(|section| {
@@ -47,7 +63,7 @@ impl Symbols {
             })
             .collect();
         let mut best: BTreeMap<u64, (Rank, SectionIndex)> = BTreeMap::new();
-        for symbol in file.symbols() {
+        for symbol in symbols {
             let Some((rank, section)) = candidate(&symbol, &code) else {
                 continue;
             };
