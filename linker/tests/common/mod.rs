@@ -78,9 +78,19 @@ pub fn sframe(arguments: &[&str], file: &Path) -> Output {
 
 /// Compiles and links `data/program.rs`, a program without an operating system, with some more arguments for rustc.
 pub fn program(folder: &Path, arguments: &[&str]) -> Output {
+    sources(folder);
+    compile(folder, arguments)
+}
+
+/// Puts the program and its linker script into a folder.
+pub fn sources(folder: &Path) {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/program.rs");
     fs::copy(program, folder.join("program.rs")).unwrap();
     fs::write(folder.join("image.ld"), SCRIPT).unwrap();
+}
+
+/// Compiles and links `program.rs` as it is in the folder.
+pub fn compile(folder: &Path, arguments: &[&str]) -> Output {
     let linker = format!("-Clinker={}", env!("CARGO_BIN_EXE_sframe-link"));
     let scripts = format!("-Clink-arg=-L{}", scripts());
     let mut command = rustc();
