@@ -4,9 +4,12 @@
     reason = "timer and other processors use it, once they are there"
 )]
 
+use core::fmt;
+
 use spin::Once;
 
 use crate::arch::cpu;
+use crate::arch::interrupts::TIMER;
 use crate::arch::trap::TrapFrame;
 
 /// Keeps ordinary interrupts away from this processor as long as it lives, if they were not kept away before.
@@ -50,6 +53,14 @@ static HANDLERS: [Once<Handler>; COUNT] = [const { Once::new() }; COUNT];
 /// There is no such number.
 pub fn handle_with(number: u32, handler: Handler) {
     HANDLERS[number as usize].call_once(|| handler);
+}
+
+/// Says which interrupt it is that has this number.
+pub fn name(out: &mut impl fmt::Write, number: u64) -> fmt::Result {
+    match number == u64::from(TIMER) {
+        true => out.write_str("timer interrupt"),
+        false => write!(out, "interrupt {number}"),
+    }
 }
 
 /// Called by the architecture's `interrupts`. An interrupt that nobody handles is forgotten.

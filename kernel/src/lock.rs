@@ -73,6 +73,13 @@ impl<T> Lock<T> {
     }
 }
 
+impl<T> Lock<T> {
+    /// Whether somebody holds it at this moment.
+    pub fn is_held(&self) -> bool {
+        self.value.is_locked()
+    }
+}
+
 impl Info {
     /// The number of the task that holds it; none also for the moment in which somebody takes it.
     pub fn holder(&self) -> Option<usize> {

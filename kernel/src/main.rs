@@ -34,6 +34,7 @@ mod stack;
 mod stop;
 mod summary;
 mod task;
+mod timer;
 mod verdict;
 
 use boot_memory::BootMemory;

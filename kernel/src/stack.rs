@@ -92,6 +92,12 @@ impl Extent {
         Range::new(self.guard.start, self.words.end)
     }
 
+    /// Whether code that runs on it has this stack pointer.
+    #[cfg(target_arch = "x86_64")]
+    pub fn holds(&self, sp: u64) -> bool {
+        self.range().holds_stack_pointer(sp)
+    }
+
     /// The empty stack pointer.
     pub fn end(&self) -> u64 {
         self.words.end
@@ -159,6 +165,12 @@ pub fn read_u64(address: u64) -> Option<u64> {
     }
     // SAFETY: inside a static of this kernel, so no device.
     unsafe { probe::read(address) }
+}
+
+/// Whether so many bytes from `address` on are words of a stack.
+#[cfg(target_arch = "aarch64")]
+pub fn has_room(address: u64, bytes: u64) -> bool {
+    all().any(|stack| stack.words.holds(address, bytes)) && address.is_multiple_of(16)
 }
 
 /// The words from `address` on, if all of them lie in a stack.

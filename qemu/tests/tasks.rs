@@ -3,6 +3,7 @@
 mod support;
 
 use qemu::build::Kernel;
+use qemu::machine::Arch;
 use support::built::{every_kernel, image};
 use support::report::Report;
 use support::runner::{Ran, run};
@@ -29,27 +30,49 @@ const LOCK: &str = "
     r~ kernel::lock::Lock::lock
 ";
 
+/// From where the timer interrupted a task and its turn was over, outwards to what was interrupted.
+fn preempted(arch: Arch) -> String {
+    let ways = match arch {
+        Arch::X86_64 => {
+            "r~ kernel::arch::x86_64::interrupts::handle_on_stack
+             r~ kernel::arch::x86_64::trap::exception
+             r trap_entry"
+        }
+        Arch::Aarch64 => {
+            "r~ kernel::arch::aarch64::trap::preempted
+             r trap_preempted"
+        }
+    };
+    format!(
+        "{SWITCHED}
+         r~ kernel::task::schedule::give_way
+         r~ kernel::task::schedule::preempt
+         {ways}
+         -- timer interrupt, stack task busy"
+    )
+}
+
 /// The tasks of scenario `tasks` that have callers: name, state and trace.
-fn expected() -> [(&'static str, &'static str, String); 5] {
+fn expected(arch: Arch) -> [(&'static str, &'static str, String); 6] {
     const DOOR: &str =
         "waits for lock door, which task main holds since kernel/src/scenario/tasks.rs:";
     let visit = |depth: usize| {
         let enter = "r kernel::scenario::tasks::enter\n".repeat(depth + 1);
-        format!("{SWITCHED}{LOCK}{enter}r~ kernel::scenario::tasks::visitor")
+        format!("{SWITCHED}{LOCK}{enter}r~ kernel::scenario::tasks::visit")
     };
-    let lazy = "r~ kernel::task::schedule::give_way
-                r kernel::scenario::tasks::lazy::{closure#0}
-                r kernel::scenario::tasks::lazy";
+    let sleeper = "r~ kernel::task::schedule::sleep
+                   r kernel::scenario::tasks::rest::{closure#0}
+                   r kernel::scenario::tasks::rest";
     let parent = "r~ kernel::task::Handle::join
-                  r kernel::scenario::tasks::parent";
+                  r kernel::scenario::tasks::bring_up";
+    let busy = "p bad_busy
+                r kernel::scenario::tasks::work";
+    let switched = |trace| format!("{SWITCHED}{trace}");
     [
         ("visitor", DOOR, visit(3)),
-        ("lazy", "ready to run", format!("{SWITCHED}{lazy}")),
-        (
-            "parent",
-            "waits for task child to end",
-            format!("{SWITCHED}{parent}"),
-        ),
+        ("sleeper", "sleeps for ", switched(sleeper)),
+        ("parent", "waits for task child to end", switched(parent)),
+        ("busy", "ready to run", preempted(arch) + "\n" + busy),
         ("child", DOOR, visit(2)),
         (
             "fresh",
@@ -69,7 +92,7 @@ fn each_task_is_reported_with_its_state_and_all_its_callers() {
         let trace = "p kernel::task::dump::dump
                      r kernel::scenario::tasks::run";
         trace::expect(kernel, &main, trace, "complete, ");
-        for (name, state, trace) in expected() {
+        for (name, state, trace) in expected(kernel.arch) {
             let report = reports
                 .next()
                 .unwrap_or_else(|| panic!("no report of {name}"));
@@ -90,7 +113,7 @@ fn each_task_is_reported_with_its_state_and_all_its_callers() {
             ran.text()
         );
         let lines = [
-            "7 tasks",
+            "8 tasks",
             "task brief: has ended",
             "3 visitors came, and all tasks have ended",
         ];

@@ -267,13 +267,48 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "tasks",
-        about: "several tasks, each stopped somewhere else, and a report of all of them",
+        about: "several tasks, each stopped somewhere else, one of them by the timer, and a report of all of them",
         outcome: Outcome::Succeeds,
     },
     Scenario {
         name: "busy",
         about: "every CPU works, and is interrupted; with --cpus 4 and QEMU's `nmi` or power button a trace of each",
         outcome: Outcome::Succeeds,
+    },
+    Scenario {
+        name: "panic-in-timer",
+        about: "a panic in the handler of a timer interrupt",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "interrupt-in-interrupt",
+        about: "a timer interrupt in the handler of another one",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "interrupted-places",
+        about: "timer interrupts where a stack walk is hard, each of which is reported",
+        outcome: Outcome::Succeeds,
+    },
+    Scenario {
+        name: "deadlock",
+        about: "two tasks wait for each other's locks",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "lock-twice",
+        about: "a task waits for a lock that it holds",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "panic-in-task",
+        about: "a panic in a task that another one waits for",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "task-overflow",
+        about: "a recursion fills the stack of a task",
+        outcome: Outcome::Panics,
     },
 ];
 

@@ -3,6 +3,7 @@
 mod access;
 mod busy;
 mod cpus;
+mod deadlock;
 mod deep;
 mod display;
 pub mod early;
@@ -17,6 +18,7 @@ pub mod overflow;
 mod panic;
 mod places;
 mod tasks;
+mod timer;
 mod unreadable;
 
 use spin::Once;
@@ -80,6 +82,13 @@ const RUN: [fn(); SCENARIOS.len()] = [
     others::silent_cpu,
     tasks::run,
     busy::run,
+    timer::panic_in_handler,
+    timer::interrupt_in_interrupt,
+    timer::places,
+    deadlock::two_tasks,
+    deadlock::twice,
+    deadlock::panic_in_task,
+    deadlock::overflow,
 ];
 
 /// The number on the command line.

@@ -1,36 +1,55 @@
 //! Several tasks, each stopped somewhere else, and a report of all of them.
 
 use core::hint::black_box;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::arch::bad;
 use crate::console::{self, println};
+use crate::interrupt::Masked;
 use crate::lock::Lock;
-use crate::task::{self, give_way, spawn};
+use crate::task::{self, give_way, sleep, spawn};
+use crate::timer::TICKS_PER_SECOND;
 
 static DOOR: Lock<u32> = Lock::new("door", 0);
+
+/// Whether the report is done.
+static IS_DONE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the busy task runs, and whether it is to end.
+static BUSY: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 
 /// Starts them, reports them, waits for them.
 pub fn run() {
     let guard = DOOR.lock();
-    let waits = spawn("visitor", visitor, 3);
-    let lazy = spawn("lazy", lazy, 0);
+    let visitor = spawn("visitor", visit, 3);
+    let sleeper = spawn("sleeper", rest, 1);
     let brief = spawn("brief", |_| (), 0);
-    let parent = spawn("parent", parent, 0);
-    for _ in 0..3 {
+    let parent = spawn("parent", bring_up, 0);
+    let busy = spawn("busy", work, 0);
+    let fresh = loop {
+        let _masked = Masked::new();
+        // With its child.
+        let all_are_there = task::waiting() == 4 && BUSY[0].load(Ordering::Acquire) != 0;
+        if all_are_there && brief.has_ended() {
+            // Has no turn before the report.
+            let fresh = spawn("fresh", visit, 1);
+            // The console never fails.
+            let _ = task::dump(&mut console::lock());
+            break fresh;
+        }
         give_way();
-    }
-    // Has not run yet.
-    let fresh = spawn("fresh", visitor, 1);
-    // The console never fails.
-    let _ = task::dump(&mut console::lock());
+    };
+    IS_DONE.store(true, Ordering::Release);
+    BUSY[1].store(1, Ordering::Release);
     drop(guard);
-    for task in [waits, lazy, brief, parent, fresh] {
+    for task in [visitor, sleeper, brief, parent, busy, fresh] {
         task.join();
     }
     println!("{} visitors came, and all tasks have ended", *DOOR.lock());
 }
 
 /// Waits for a lock, some calls deep.
-fn visitor(depth: usize) {
+fn visit(depth: usize) {
     black_box(enter(depth));
 }
 
@@ -44,21 +63,27 @@ fn enter(depth: usize) -> usize {
     black_box(0)
 }
 
-/// Lets others go first, below a closure.
-fn lazy(_: usize) {
-    let yields: &dyn Fn() = &|| {
-        for _ in 0..10 {
-            give_way();
-            black_box(());
+/// Sleeps for so many seconds at a time, below a closure.
+fn rest(seconds: usize) {
+    let sleeps: &dyn Fn(u64) = &|ticks| {
+        while !IS_DONE.load(Ordering::Acquire) {
+            sleep(ticks);
         }
     };
-    black_box(yields)();
+    black_box(sleeps)(seconds as u64 * TICKS_PER_SECOND);
     black_box(());
 }
 
 /// Waits for a task of its own.
-fn parent(_: usize) {
-    let child = spawn("child", visitor, 2);
+fn bring_up(_: usize) {
+    let child = spawn("child", visit, 2);
     child.join();
+    black_box(());
+}
+
+/// Never lets others run. They do all the same: the timer sees to that.
+fn work(_: usize) {
+    // SAFETY: two words that are written by others only as a whole.
+    unsafe { bad::bad_busy(BUSY.as_ptr().cast_mut().cast()) };
     black_box(());
 }

@@ -11,6 +11,7 @@ use crate::console::Console;
 use crate::cpus;
 use crate::lock;
 use crate::report;
+use crate::timer;
 
 /// Writes a report of every task.
 pub fn dump(console: &mut Console) -> fmt::Result {
@@ -57,6 +58,11 @@ impl fmt::Display for Task {
             State::Free => f.write_str("there is none"),
             State::Runs(cpu) => write!(f, "runs on cpu {cpu}"),
             State::Ready => f.write_str("ready to run"),
+            State::Sleeps(tick) => {
+                let ticks = tick.saturating_sub(timer::now());
+                let ms = ticks * 1000 / timer::TICKS_PER_SECOND;
+                write!(f, "sleeps for {ms} ms")
+            }
             State::Joins(task) => write!(f, "waits for task {} to end", get(task).name()),
             State::Locks => match self.wants() {
                 Some(lock) => write!(f, "waits for {lock}"),

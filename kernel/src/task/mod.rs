@@ -15,11 +15,14 @@ use crate::cpus;
 use crate::interrupt::Masked;
 use crate::lock::{AtomicLock, Info};
 use crate::stack::{Extent, Stack};
+use crate::timer;
 use name::Name;
 use state::{AtomicState, State};
 
 pub use dump::{dump, write_holders};
-pub use schedule::{give_way, wait_for_lock};
+#[cfg(target_arch = "aarch64")]
+pub use schedule::is_slice_over;
+pub use schedule::{end_slice, give_way, preempt, sleep, wait_for_lock};
 
 /// Most tasks at a time that can be started.
 pub const STARTABLE: usize = 16;
@@ -133,6 +136,15 @@ pub fn stacks() -> impl Iterator<Item = Extent> {
     stacks.map(|(stack, number)| stack.task_extent(number))
 }
 
+/// How many tasks wait for something else than their turn.
+pub fn waiting() -> usize {
+    let waits = |task: &&Task| {
+        let state = task.state.load();
+        matches!(state, State::Sleeps(_) | State::Joins(_) | State::Locks)
+    };
+    TASKS.iter().filter(waits).count()
+}
+
 /// A task that was started, and can be waited for.
 #[derive(Debug)]
 #[must_use = "a task that nobody waits for keeps its place"]
@@ -156,10 +168,17 @@ pub fn spawn(name: &str, entry: Entry, argument: usize) -> Handle {
     let context = unsafe { STACKS[number - cpus::MOST].put(Context::new(entry, argument)) };
     task.context.store(context, Ordering::Relaxed);
     task.state.store(State::Ready);
+    // From the second on, tasks take turns.
+    timer::start();
     Handle(number)
 }
 
 impl Handle {
+    /// Whether the task has ended.
+    pub fn has_ended(&self) -> bool {
+        TASKS[self.0].state.load() == State::Ended
+    }
+
     /// Waits until the task has ended.
     pub fn join(self) {
         let task = &TASKS[self.0];

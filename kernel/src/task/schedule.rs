@@ -1,16 +1,17 @@
 //! Which task runs next: each in its turn.
 
 use core::mem;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use spin::Mutex;
 
 use super::state::State;
-use super::{CURRENT, MOST, TASKS, current};
+use super::{CURRENT, MOST, TASKS, current, on};
 use crate::arch::cpu;
 use crate::arch::switch::switch;
 use crate::cpus;
 use crate::interrupt::Masked;
+use crate::timer;
 
 /// Held while the tasks' states change, from before a switch to after it: so the stack of a task that waits is not used
 /// by another processor before this one has left it. Interrupts are masked all the while.
@@ -19,6 +20,34 @@ static TURN: Mutex<()> = Mutex::new(());
 /// Lets other tasks run, if there are any that can.
 pub fn give_way() {
     leave(State::Ready);
+}
+
+/// Lets other tasks run for so many ticks of the [`timer`], and then until it is the current one's turn.
+pub fn sleep(ticks: u64) {
+    timer::start();
+    leave(State::Sleeps(timer::now() + ticks));
+}
+
+/// Processors whose current task has had its time. Its turn ends at the end of the interrupt that says so.
+static IS_OVER: [AtomicBool; cpus::MOST] = [const { AtomicBool::new(false) }; cpus::MOST];
+
+/// Ends the turn of this processor's task, at the end of the interrupt that is being handled.
+pub fn end_slice() {
+    IS_OVER[cpus::this()].store(true, Ordering::Relaxed);
+}
+
+/// Whether the turn of this processor's task is over. It is not while that waits for something, even where it is the one
+/// that waits for interrupts.
+pub fn is_slice_over() -> bool {
+    let cpu = cpus::this();
+    IS_OVER[cpu].load(Ordering::Relaxed) && matches!(on(cpu).state.load(), State::Runs(_))
+}
+
+/// Called at the end of an interrupt, on the stack of what was interrupted: lets other tasks run, if this one's turn is over.
+pub fn preempt() {
+    if is_slice_over() {
+        give_way();
+    }
 }
 
 /// Lets other tasks run while the current one waits for the lock that it wants. Where it must not, in a handler for
@@ -36,6 +65,7 @@ pub(super) fn leave(state: State) {
     let _masked = Masked::new();
     let this = current();
     begin_turn();
+    IS_OVER[cpus::this()].store(false, Ordering::Relaxed);
     TASKS[this].state.store(state);
     loop {
         let cpu = cpus::this();
@@ -104,6 +134,7 @@ fn can_run(number: usize) -> bool {
     match task.state.load() {
         State::Free | State::Runs(_) | State::Ended => false,
         State::Ready => true,
+        State::Sleeps(tick) => tick <= timer::now(),
         State::Joins(other) => TASKS[other].state.load() == State::Ended,
         State::Locks => task.wants().is_none_or(|lock| lock.holder().is_none()),
     }

@@ -11,6 +11,8 @@ pub enum State {
     Runs(usize),
     /// Could run.
     Ready,
+    /// Waits for this tick of the timer.
+    Sleeps(u64),
     /// Waits for the task with this number to end.
     Joins(usize),
     /// Waits for the lock that it wants.
@@ -56,6 +58,7 @@ const fn encode(state: State) -> u64 {
         State::Joins(task) => 3 | (task as u64) << 8,
         State::Locks => 4,
         State::Ended => 5,
+        State::Sleeps(tick) => 6 | tick << 8,
     }
 }
 
@@ -67,6 +70,7 @@ const fn decode(word: u64) -> State {
         3 => State::Joins(number),
         4 => State::Locks,
         5 => State::Ended,
+        6 => State::Sleeps(word >> 8),
         _ => State::Free,
     }
 }

@@ -1,4 +1,4 @@
-// Functions that fail at a place of interest, for scenarios.
+// Functions with a place of interest, for scenarios.
 
 .macro function name:req
 .section .text.\name, "ax", %progbits
@@ -31,24 +31,34 @@ function bad_jump
     br x0
 finish bad_jump
 
-function bad_first
+// What a function does at its place of interest: it fails, or it stays there.
+.macro fail
     udf #0
-    ret
-finish bad_first
+.endm
 
-function bad_leaf
+.macro stay
+    b .
+.endm
+
+.macro places prefix:req, place:req
+function \prefix\()_first
+    \place
+    ret
+finish \prefix\()_first
+
+function \prefix\()_leaf
     mov x1, x0
-    udf #0
+    \place
     push_frame
     mov x29, sp
     pop_frame
     ret
-finish bad_leaf
+finish \prefix\()_leaf
 
-function bad_prologue
+function \prefix\()_prologue
     sub sp, sp, #32
     .cfi_def_cfa_offset 32
-    udf #0
+    \place
     stp x29, x30, [sp, #16]
     .cfi_offset x29, -16
     .cfi_offset x30, -8
@@ -58,47 +68,51 @@ function bad_prologue
     .cfi_restore x29
     .cfi_restore x30
     ret
-finish bad_prologue
+finish \prefix\()_prologue
 
-function bad_epilogue
+function \prefix\()_epilogue
     push_frame
     mov x29, sp
     .cfi_def_cfa_register x29
     pop_frame
-    udf #0
+    \place
     ret
-finish bad_epilogue
+finish \prefix\()_epilogue
 
-function bad_tail_call
+function \prefix\()_tail_call
     sub sp, sp, #16
     .cfi_def_cfa_offset 16
     mov x1, x0
     add sp, sp, #16
     .cfi_def_cfa_offset 0
-    b bad_first
-finish bad_tail_call
+    b \prefix\()_first
+finish \prefix\()_tail_call
 
-function bad_last_call
+function \prefix\()_last_call
     push_frame
-    bl bad_first
-finish bad_last_call
+    bl \prefix\()_first
+finish \prefix\()_last_call
 // Right behind, with other rules.
-.type bad_next, %function
-bad_next:
+.type \prefix\()_next, %function
+\prefix\()_next:
     .cfi_startproc
     ret
-finish bad_next
+finish \prefix\()_next
 
-function bad_variable_frame
+function \prefix\()_variable_frame
     push_frame
     mov x29, sp
     .cfi_def_cfa_register x29
     sub sp, sp, x0
-    bl bad_first
+    bl \prefix\()_first
     mov sp, x29
     pop_frame
     ret
-finish bad_variable_frame
+finish \prefix\()_variable_frame
+.endm
+
+places bad, fail
+places stay, stay
 
 function bad_return_address
     push_frame
@@ -135,6 +149,14 @@ function bad_loop
     cbz w1, bad_loop
     ret
 finish bad_loop
+
+function bad_busy
+    mov w1, #1
+    str w1, [x0]
+    ldr w1, [x0, #4]
+    cbz w1, bad_busy
+    ret
+finish bad_busy
 
 function with_rules
     push_frame

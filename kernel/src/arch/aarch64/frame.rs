@@ -3,6 +3,7 @@
 use core::fmt;
 use core::mem::{offset_of, transmute};
 
+use aarch64_cpu::registers::{SP_EL0, Writeable};
 use bitflags::bitflags;
 use unwind::SavedRegister;
 
@@ -27,7 +28,8 @@ pub struct TrapFrame {
     pub far: u64,
     /// Which of the 16 vectors, and bit 4: the stack of exceptions was full.
     pub vector: u64,
-    padding: u64,
+    /// The interrupt's number, once it was acknowledged.
+    pub interrupt: u64,
 }
 
 /// Words of a [`TrapFrame`].
@@ -79,9 +81,33 @@ impl TrapFrame {
         self.elr
     }
 
+    /// Has what was interrupted go on so many bytes further.
+    pub fn skip(&mut self, bytes: u64) {
+        self.elr += bytes;
+    }
+
     /// The interrupted stack pointer, an address.
     pub fn sp(&self) -> u64 {
         self.sp
+    }
+
+    /// Makes the interrupted task go on in `trap_preempted` of `vectors.s`, on its own stack, with this frame there. Not
+    /// where an exception was interrupted, or where there is no room.
+    pub fn move_to_task(&mut self) {
+        unsafe extern "C" {
+            /// Only the address counts.
+            static trap_preempted: u8;
+        }
+        let place = self.sp.wrapping_sub(size_of::<Self>() as u64);
+        let state = State::from_bits_retain(self.spsr);
+        if state.contains(State::SP_ELX) || !stack::has_room(place, size_of::<Self>() as u64) {
+            return;
+        }
+        // SAFETY: in a stack, below the stack pointer of who runs there, so nobody uses it.
+        unsafe { (place as *mut Self).write(*self) };
+        SP_EL0.set(place);
+        self.elr = &raw const trap_preempted as u64;
+        self.spsr = state.union(State::IRQ_MASKED).bits();
     }
 
     /// Writes all of it, for a report.

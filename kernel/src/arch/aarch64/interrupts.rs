@@ -204,6 +204,7 @@ pub fn handle(frame: &mut TrapFrame) {
         }
         nmi::received(frame);
     } else {
+        frame.interrupt = u64::from(id);
         interrupt::dispatch(id as usize, frame);
     }
 }

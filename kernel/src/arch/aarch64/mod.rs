@@ -13,6 +13,7 @@ pub mod stacks;
 pub mod start;
 pub mod switch;
 mod syndrome;
+pub mod timer;
 pub mod trap;
 mod vectors;
 

@@ -6,7 +6,7 @@ pub use super::frame::TrapFrame;
 use super::syndrome::Syndrome;
 use super::{cpu, exit, interrupts, probe};
 use crate::verdict::Verdict;
-use crate::{breakpoint, panic};
+use crate::{breakpoint, interrupt, panic, task};
 
 /// Bytes of an instruction.
 const INSTRUCTION: u64 = 4;
@@ -30,11 +30,23 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
             breakpoint::hit(frame);
             frame.elr += INSTRUCTION;
         }
-        Kind::Irq | Kind::Fiq => interrupts::handle(frame),
+        Kind::Irq => {
+            interrupts::handle(frame);
+            if task::is_slice_over() {
+                // It goes on in `preempted`.
+                frame.move_to_task();
+            }
+        }
+        Kind::Fiq => interrupts::handle(frame),
         _ => panic::fault(frame),
     }
     // So that nothing overwrites the registers that the way back needs.
     cpu::mask_urgent();
+}
+
+/// Called by vectors.s, on the stack of a task that was interrupted.
+pub extern "C" fn preempted() {
+    task::preempt();
 }
 
 /// The four vectors of each group.
@@ -74,6 +86,7 @@ impl fmt::Display for TrapFrame {
         }
         match self.kind() {
             Kind::Synchronous => self.syndrome().describe(f, self.far, self.sp),
+            Kind::Irq if self.interrupt != 0 => interrupt::name(f, self.interrupt),
             Kind::Irq => f.write_str("IRQ"),
             Kind::Fiq => f.write_str("FIQ"),
             Kind::SError => write!(f, "SError, syndrome {:#010x}", self.esr),

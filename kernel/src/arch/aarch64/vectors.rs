@@ -8,6 +8,7 @@ use aarch64_cpu::registers::{VBAR_EL1, Writeable};
 global_asm!(
     include_str!("vectors.s"),
     handler = sym super::trap::exception,
+    preempted = sym super::trap::preempted,
 );
 
 unsafe extern "C" {

@@ -49,6 +49,37 @@ exception_vectors:
     vector \number
 .endr
 
+// All that was interrupted, but sp, from the frame at sp.
+.macro restore_interrupted
+    ldp x2, x3, [sp, #256]
+    msr elr_el1, x2
+    msr spsr_el1, x3
+    ldp x2, x3, [sp, #16]
+    ldp x4, x5, [sp, #32]
+    ldp x6, x7, [sp, #48]
+    ldp x8, x9, [sp, #64]
+    ldp x10, x11, [sp, #80]
+    ldp x12, x13, [sp, #96]
+    ldp x14, x15, [sp, #112]
+    ldp x16, x17, [sp, #128]
+    ldp x18, x19, [sp, #144]
+    ldp x20, x21, [sp, #160]
+    ldp x22, x23, [sp, #176]
+    ldp x24, x25, [sp, #192]
+    ldp x26, x27, [sp, #208]
+    ldp x28, x29, [sp, #224]
+    ldr x30, [sp, #240]
+    ldp x0, x1, [sp]
+.endm
+
+// What unwinders know of trap code with its frame at sp: the return address is where the exception came.
+.macro frame_is_at_sp
+    .cfi_def_cfa sp, 304
+    .cfi_offset sp, 248 - 304
+    .cfi_offset x30, 256 - 304
+    .cfi_offset x29, 232 - 304
+.endm
+
 // sp is where the frame will be, with x0 and x1 in it; x0 the vector, plus 16 when the stack of exceptions was full.
 .type trap_entry, %function
 trap_entry:
@@ -71,15 +102,12 @@ trap_entry:
     mrs x3, spsr_el1
     stp x30, x1, [sp, #240]
     stp x2, x3, [sp, #256]
-    // From here on a frame like any other: what unwinders know as the return address is where the exception came.
-    .cfi_def_cfa sp, 304
-    .cfi_offset sp, 248 - 304
-    .cfi_offset x30, 256 - 304
-    .cfi_offset x29, 232 - 304
+    // From here on a frame like any other.
+    frame_is_at_sp
     mrs x2, esr_el1
     mrs x3, far_el1
     stp x2, x3, [sp, #272]
-    str x0, [sp, #288]
+    stp x0, xzr, [sp, #288]
     stp x4, x5, [sp, #32]
     stp x6, x7, [sp, #48]
     stp x8, x9, [sp, #64]
@@ -96,28 +124,26 @@ trap_entry:
     bl {handler}
     // The interrupted stack pointer is where it was: SP_EL0 untouched, SP_EL1 above this frame. Nothing returns from the
     // overflow stack.
-    ldp x2, x3, [sp, #256]
-    msr elr_el1, x2
-    msr spsr_el1, x3
-    ldp x2, x3, [sp, #16]
-    ldp x4, x5, [sp, #32]
-    ldp x6, x7, [sp, #48]
-    ldp x8, x9, [sp, #64]
-    ldp x10, x11, [sp, #80]
-    ldp x12, x13, [sp, #96]
-    ldp x14, x15, [sp, #112]
-    ldp x16, x17, [sp, #128]
-    ldp x18, x19, [sp, #144]
-    ldp x20, x21, [sp, #160]
-    ldp x22, x23, [sp, #176]
-    ldp x24, x25, [sp, #192]
-    ldp x26, x27, [sp, #208]
-    ldp x28, x29, [sp, #224]
-    ldr x30, [sp, #240]
-    ldp x0, x1, [sp]
+    restore_interrupted
     b trap_leave
     .cfi_endproc
 .size trap_entry, . - trap_entry
+
+// Where an interrupted task goes on instead, when its turn is over: on its own stack, to which frame.rs has moved the frame.
+// The interrupt itself is done.
+.type trap_preempted, %function
+.global trap_preempted
+trap_preempted:
+    .cfi_startproc simple
+    .cfi_signal_frame
+    frame_is_at_sp
+    bl {preempted}
+    // So that nothing overwrites the registers that the way back needs.
+    msr daifset, #15
+    restore_interrupted
+    b trap_leave
+    .cfi_endproc
+.size trap_preempted, . - trap_preempted
 
 .type trap_leave, %function
 trap_leave:

@@ -21,6 +21,20 @@ unsafe extern "C" {
     pub fn bad_last_call(_: u64);
     /// Fails with a frame of so many bytes, a multiple of 16, and some more.
     pub fn bad_variable_frame(size: u64);
+    /// As those of the same names with `bad`, but they stay where those fail, for ever or until somebody leads them on.
+    pub fn stay_first(_: u64);
+    /// See [`stay_first`].
+    pub fn stay_leaf(_: u64);
+    /// See [`stay_first`].
+    pub fn stay_prologue(_: u64);
+    /// See [`stay_first`].
+    pub fn stay_epilogue(_: u64);
+    /// See [`stay_first`].
+    pub fn stay_tail_call(_: u64);
+    /// See [`stay_first`].
+    pub fn stay_last_call(_: u64);
+    /// See [`stay_first`].
+    pub fn stay_variable_frame(size: u64);
     /// Overwrites its return address, and calls [`bad_first`].
     pub fn bad_return_address(by: u64);
     /// Overwrites the frame pointer that it finds its frame by, and calls [`bad_first`].
@@ -29,6 +43,8 @@ unsafe extern "C" {
     pub fn bad_stack_pointer(by: u64);
     /// Goes round and round until the word is not zero.
     pub fn bad_loop(word: *const u32);
+    /// Writes a one to the first word, again and again, as long as the second is zero.
+    pub fn bad_busy(words: *mut [u32; 2]);
     /// Calls `callee`; rules for unwinders say how.
     pub fn with_rules(callee: extern "C" fn());
     /// Calls `callee`; keeps a frame pointer, but no rules say so.
@@ -73,6 +89,16 @@ pub fn undefined() {
     // SAFETY: raises an exception, from which nobody returns.
     unsafe { asm!("ud2", options(nomem, nostack)) };
 }
+
+/// Stays where it is, for ever or until somebody leads it on.
+#[inline(always)]
+pub fn stay() {
+    // SAFETY: a jump to itself.
+    unsafe { asm!("77: jmp 77b", options(nomem, nostack)) };
+}
+
+/// The bytes of that instruction.
+pub const STAY: [u8; 2] = [0xeb, 0xfe];
 
 /// A breakpoint.
 #[inline(always)]

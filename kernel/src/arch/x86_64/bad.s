@@ -1,4 +1,4 @@
-# Functions that fail at a place of interest, for scenarios.
+# Functions with a place of interest, for scenarios.
 
 .macro function name:req
 .section .text.\name, "ax", @progbits
@@ -29,69 +29,83 @@ function bad_jump
     jmp rdi
 finish bad_jump
 
-function bad_first
+# What a function does at its place of interest: it fails, or it stays there.
+.macro fail
     ud2
-    ret
-finish bad_first
+.endm
 
-function bad_leaf
+.macro stay
+77: jmp 77b
+.endm
+
+.macro places prefix:req, place:req
+function \prefix\()_first
+    \place
+    ret
+finish \prefix\()_first
+
+function \prefix\()_leaf
     mov rax, rdi
-    ud2
+    \place
     push_frame
     mov rbp, rsp
     pop_frame
     ret
-finish bad_leaf
+finish \prefix\()_leaf
 
-function bad_prologue
+function \prefix\()_prologue
     push_frame
-    ud2
-    mov rbp, rsp
-    .cfi_def_cfa_register rbp
-    pop_frame
-    ret
-finish bad_prologue
-
-function bad_epilogue
-    push_frame
+    \place
     mov rbp, rsp
     .cfi_def_cfa_register rbp
     pop_frame
-    ud2
     ret
-finish bad_epilogue
+finish \prefix\()_prologue
 
-function bad_tail_call
+function \prefix\()_epilogue
+    push_frame
+    mov rbp, rsp
+    .cfi_def_cfa_register rbp
+    pop_frame
+    \place
+    ret
+finish \prefix\()_epilogue
+
+function \prefix\()_tail_call
     sub rsp, 24
     .cfi_adjust_cfa_offset 24
     mov rax, rdi
     add rsp, 24
     .cfi_adjust_cfa_offset -24
-    jmp bad_first
-finish bad_tail_call
+    jmp \prefix\()_first
+finish \prefix\()_tail_call
 
-function bad_last_call
+function \prefix\()_last_call
     sub rsp, 24
     .cfi_adjust_cfa_offset 24
-    call bad_first
-finish bad_last_call
+    call \prefix\()_first
+finish \prefix\()_last_call
 # Right behind, with other rules.
-.type bad_next, @function
-bad_next:
+.type \prefix\()_next, @function
+\prefix\()_next:
     .cfi_startproc
     ret
-finish bad_next
+finish \prefix\()_next
 
-function bad_variable_frame
+function \prefix\()_variable_frame
     push_frame
     mov rbp, rsp
     .cfi_def_cfa_register rbp
     sub rsp, rdi
-    call bad_first
+    call \prefix\()_first
     mov rsp, rbp
     pop_frame
     ret
-finish bad_variable_frame
+finish \prefix\()_variable_frame
+.endm
+
+places bad, fail
+places stay, stay
 
 function bad_return_address
     mov [rsp], rdi
@@ -130,6 +144,13 @@ function bad_loop
     je bad_loop
     ret
 finish bad_loop
+
+function bad_busy
+    mov dword ptr [rdi], 1
+    cmp dword ptr [rdi + 4], 0
+    je bad_busy
+    ret
+finish bad_busy
 
 function with_rules
     sub rsp, 8

@@ -72,6 +72,11 @@ impl TrapFrame {
         self.rip
     }
 
+    /// Has what was interrupted go on so many bytes further.
+    pub fn skip(&mut self, bytes: u64) {
+        self.rip += bytes;
+    }
+
     /// The interrupted stack pointer, an address.
     pub fn sp(&self) -> u64 {
         self.rsp

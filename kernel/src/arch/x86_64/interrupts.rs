@@ -14,9 +14,9 @@ use x86_64::instructions::interrupts;
 use x86_64::instructions::port::Port;
 use x86_64::registers::model_specific::{ApicBase, ApicBaseFlags, Msr};
 
-use super::mmu;
 use super::trap::TrapFrame;
-use crate::{cpus, interrupt};
+use super::{mmu, stacks};
+use crate::{cpus, interrupt, task};
 
 /// First vector that is no exception.
 pub const FIRST: u64 = 32;
@@ -161,8 +161,30 @@ pub fn wake(cpu: usize) {
     send(WAKE, cpus::hardware_id(cpu) as u32);
 }
 
-/// Called for vectors from [`FIRST`] on: acknowledges, and calls who handles it.
-pub fn handle(frame: &mut TrapFrame) {
+unsafe extern "C" {
+    /// Calls `function` with `frame` on the empty stack that ends at the address `stack`: vectors.s.
+    ///
+    /// # Safety
+    /// Nobody else is on that stack.
+    fn call_on_stack(frame: &mut TrapFrame, function: extern "C" fn(&mut TrapFrame), stack: u64);
+}
+
+/// Called for vectors from [`FIRST`] on: handles the interrupt on the stack for interrupts, and ends the turn of the
+/// task that was interrupted, if that is over.
+pub fn handle_on_stack(frame: &mut TrapFrame) {
+    let stack = stacks::interrupt(cpus::this());
+    if stack.holds(frame.rsp) {
+        // It interrupted another one's handler.
+        handle(frame);
+    } else {
+        // SAFETY: what was interrupted is not on that stack, and whoever is there is never left before it is done.
+        unsafe { call_on_stack(frame, handle, stack.end()) };
+        task::preempt();
+    }
+}
+
+/// Acknowledges, and calls who handles it.
+extern "C" fn handle(frame: &mut TrapFrame) {
     let vector = frame.vector as u32;
     if vector == SPURIOUS {
         return;

@@ -13,6 +13,7 @@ pub mod registers;
 pub mod stacks;
 pub mod start;
 pub mod switch;
+pub mod timer;
 pub mod trap;
 mod vectors;
 

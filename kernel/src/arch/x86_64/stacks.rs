@@ -13,8 +13,15 @@ static DOUBLE_FAULT: [Exception; MOST] = [const { Stack::new() }; MOST];
 /// For a machine check: something is broken, perhaps the memory of the stack at hand.
 static MACHINE_CHECK: [Exception; MOST] = [const { Stack::new() }; MOST];
 
+/// For interrupts: their handlers need no room on the stack of each task.
+static INTERRUPT: [Exception; MOST] = [const { Stack::new() }; MOST];
+
 /// How many a processor has.
-pub const COUNT: usize = 3;
+pub const COUNT: usize = 4;
+
+/// How many of them are in the interrupt stack table. That of interrupts is not: an interrupt of a handler would begin at its
+/// end again, and a task that is interrupted could not be left for another one.
+const IN_TABLE: usize = 3;
 
 /// Indices in the interrupt stack table.
 pub const NMI_INDEX: u16 = 0;
@@ -27,7 +34,13 @@ pub fn of(cpu: usize) -> [Extent; COUNT] {
         NMI[cpu].extent("nmi", cpu),
         DOUBLE_FAULT[cpu].extent("double fault", cpu),
         MACHINE_CHECK[cpu].extent("machine check", cpu),
+        interrupt(cpu),
     ]
+}
+
+/// That of a processor's interrupts.
+pub fn interrupt(cpu: usize) -> Extent {
+    INTERRUPT[cpu].extent("irq", cpu)
 }
 
 /// The empty stack pointer of the stack for exceptions that find the others full: the processor itself goes to that of
@@ -36,10 +49,10 @@ pub fn overflow(cpu: usize) -> u64 {
     DOUBLE_FAULT[cpu].extent("double fault", cpu).end()
 }
 
-/// The task state of a processor, which is a table of these stacks and no more.
+/// The task state of a processor, which is a table of stacks and no more.
 pub fn task_state(cpu: usize) -> TaskStateSegment {
     let mut task_state = TaskStateSegment::new();
-    for (index, stack) in of(cpu).iter().enumerate() {
+    for (index, stack) in of(cpu).iter().take(IN_TABLE).enumerate() {
         task_state.interrupt_stack_table[index] = VirtAddr::new(stack.end());
     }
     task_state

@@ -6,6 +6,7 @@ use x86_64::structures::idt::{PageFaultErrorCode, SelectorErrorCode};
 
 pub use super::frame::TrapFrame;
 use super::{interrupts, machine_check, probe};
+use crate::interrupt;
 use crate::stack::Guarded;
 use crate::{breakpoint, nmi, panic};
 
@@ -67,7 +68,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
             machine_check::note();
             panic::fault(frame);
         }
-        interrupts::FIRST.. => interrupts::handle(frame),
+        interrupts::FIRST.. => interrupts::handle_on_stack(frame),
         _ => panic::fault(frame),
     }
 }
@@ -87,7 +88,7 @@ impl fmt::Display for TrapFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.get(self.vector as usize) {
             Some(name) => f.write_str(name)?,
-            None => write!(f, "interrupt {}", self.vector)?,
+            None => interrupt::name(f, self.vector)?,
         }
         match self.vector {
             PAGE_FAULT => page_fault(f, self),

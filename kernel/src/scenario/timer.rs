@@ -1,0 +1,153 @@
+//! Interrupts of the timer where a stack walk is hard: `arch/*/bad.s` has the functions.
+
+use core::fmt::Write;
+use core::hint::black_box;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::arch::trap::TrapFrame;
+use crate::arch::{bad, cpu, exit, registers};
+use crate::console::Console;
+use crate::verdict::Verdict;
+use crate::{cpus, image, report, timer};
+
+/// Words of `bad_busy`: what the timer interrupts.
+static BUSY: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+
+/// The handler panics.
+#[inline(never)]
+pub fn panic_in_handler() {
+    timer::handle_with(|_| {
+        if BUSY[0].load(Ordering::Acquire) != 0 {
+            black_box(index(black_box(&[1, 2, 3]), black_box(3)));
+        }
+    });
+    timer::start();
+    work(&BUSY);
+    black_box(());
+}
+
+#[inline(never)]
+fn index(values: &[u8], index: usize) -> u8 {
+    black_box(values[index])
+}
+
+/// Works for ever.
+#[inline(never)]
+fn work(words: &'static [AtomicU32; 2]) {
+    // SAFETY: words that others read and write only as a whole.
+    unsafe { bad::bad_busy(words.as_ptr().cast_mut().cast()) };
+    black_box(());
+}
+
+/// The handler lets interrupts come, and is interrupted. The handler of that panics.
+#[inline(never)]
+pub fn interrupt_in_interrupt() {
+    static BUSY_HANDLER: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+    timer::handle_with(|_| {
+        if BUSY_HANDLER[0].load(Ordering::Acquire) != 0 {
+            black_box(index(black_box(&[1, 2, 3]), black_box(3)));
+        } else if BUSY[0].load(Ordering::Acquire) != 0 {
+            cpu::unmask_interrupts();
+            work(&BUSY_HANDLER);
+        }
+    });
+    timer::start();
+    work(&BUSY);
+    black_box(());
+}
+
+/// Calls a function of `bad.s`, which stays at a place of interest until the handler leads it on.
+macro_rules! places {
+    ($($name:ident => $function:ident($argument:expr);)*) => {
+        $(
+            #[inline(never)]
+            fn $name() {
+                // SAFETY: what the last of these functions damages is not used any more.
+                unsafe { bad::$function(black_box($argument)) };
+                black_box(());
+            }
+        )*
+    };
+}
+
+places! {
+    first_instruction => stay_first(0);
+    leaf => stay_leaf(0);
+    prologue => stay_prologue(0);
+    epilogue => stay_epilogue(0);
+    tail_call => stay_tail_call(0);
+    variable_frame => stay_variable_frame(1024);
+    asm_with_rules => with_rules(stay);
+    asm_without_rules => without_rules(stay);
+    last_call => stay_last_call(0);
+}
+
+/// In a function whose variables are aligned more than its stack is.
+#[inline(never)]
+fn realigned_frame() {
+    #[repr(align(256))]
+    struct Aligned(u64);
+    let mut variable = Aligned(0);
+    black_box(&mut variable.0);
+    bad::stay();
+    black_box(&mut variable.0);
+}
+
+/// Called by assembly.
+extern "C" fn stay() {
+    bad::stay();
+}
+
+/// Where the timer is to interrupt. The last one does not return.
+const PLACES: [fn(); 10] = [
+    first_instruction,
+    leaf,
+    prologue,
+    epilogue,
+    tail_call,
+    variable_frame,
+    realigned_frame,
+    asm_with_rules,
+    asm_without_rules,
+    last_call,
+];
+
+/// Each of these places is interrupted, and reported.
+#[inline(never)]
+pub fn places() {
+    timer::handle_with(report_place);
+    timer::start();
+    for place in black_box(&PLACES) {
+        place();
+    }
+}
+
+/// Reports where the interrupted code stays, and leads it on.
+fn report_place(frame: &mut TrapFrame) {
+    static REPORTED: AtomicUsize = AtomicUsize::new(0);
+    if !stays(frame.pc()) {
+        return;
+    }
+    let mut console = Console::for_report();
+    let cpu = cpus::this();
+    let at = frame.pc();
+    // The console never fails.
+    let _ = writeln!(console, "interrupted on cpu {cpu} at {at:#018x}: {frame}");
+    let _ = report::callers(&mut console, cpu, registers::capture());
+    if REPORTED.fetch_add(1, Ordering::Relaxed) + 1 == PLACES.len() {
+        exit::leave(Verdict::Success);
+    }
+    frame.skip(bad::STAY.len() as u64);
+}
+
+/// Whether the instruction there jumps to itself.
+fn stays(pc: u64) -> bool {
+    let code = image::code();
+    let Some(at) = pc.checked_sub(code.start()) else {
+        return false;
+    };
+    let at = at as usize;
+    let Range { start, end } = at..at.saturating_add(bad::STAY.len());
+    code.bytes().get(start..end) == Some(&bad::STAY)
+}
