@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
+use crate::decode::Decode;
 use crate::machine::{Arch, Board};
 
 /// Seconds a boot may take unless `--timeout` says otherwise.
@@ -22,6 +23,7 @@ Examples:
   cargo run -- --gdb=run panic                 start gdb too, here
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
   cargo run -- --image my-kernel.elf quiet     your own image, with `quiet` as its command line
+  cargo run -- decode LOG --image FILE.elf     add names and lines to a log
 
 Exit status:
   0    the scenario ended as it should, or the image reported success
@@ -41,8 +43,18 @@ also kept in target/serial.";
 /// Builds what has changed first, and installs what is missing: QEMU from the distribution's packages when run as
 /// root, and the source of `core` and `alloc`.
 #[derive(Debug, Parser)]
-#[command(bin_name = "cargo run --", after_help = EXAMPLES, max_term_width = 120)]
+#[command(
+    bin_name = "cargo run --",
+    after_help = EXAMPLES,
+    max_term_width = 120,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
+)]
 pub struct Cli {
+    /// What to do instead of booting
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// Architecture to boot [default: x86_64, or that of the image]
     #[arg(long, value_enum)]
     pub arch: Option<Arch>,
@@ -82,6 +94,11 @@ pub struct Cli {
     /// Boot this ELF image instead of building one; the other words are its command line
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
+
+    /// Add names, files, lines and inlined functions to reports, from the image's debug information; without this,
+    /// standard output gets the serial line untouched
+    #[arg(long)]
+    pub decode: bool,
 
     /// Connect the machine's serial input with this terminal, and go on when the machine resets itself; scenario `monitor`
     /// does so by itself
@@ -127,6 +144,17 @@ impl Gdb {
             _ => Err("a port from 1 to 65535, or `run`".into()),
         }
     }
+}
+
+/// What to do instead of booting.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    // What clap says of it is said at `Decode`.
+    #[expect(
+        missing_docs,
+        reason = "a comment here would take the place of that one"
+    )]
+    Decode(Decode),
 }
 
 impl Cli {

@@ -12,6 +12,7 @@
 
 pub mod build;
 pub mod cli;
+pub mod decode;
 pub mod image;
 pub mod judge;
 pub mod machine;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::build::{Kernel, Profile};
-use crate::cli::{Cli, Gdb};
+use crate::cli::{Cli, Command, Gdb};
+use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::judge;
 use crate::machine::{Arch, Board, Boot, Debugger, GdbStub};
 use crate::results::{Results, Subject};
@@ -20,6 +21,9 @@ use crate::{image, workspace};
 /// The scenario when none is named.
 const DEFAULT_SCENARIO: &str = "panic";
 
+/// Silence after which a line that has not ended is shown: no line of a report takes longer, and nobody who types waits.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// Does what the command line says.
 ///
 /// # Errors
@@ -31,6 +35,11 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
             .write_all(listing.as_bytes())
             .context("cannot write the list")?;
         return Ok(Status::Success);
+    }
+    if let Some(command) = &cli.command {
+        return match command {
+            Command::Decode(arguments) => decode(arguments),
+        };
     }
     match &cli.image {
         Some(image) => run_image(cli, image),
@@ -187,8 +196,17 @@ fn boot(
         interactive,
         // Who types `reboot` wants to go on.
         reboots: interactive || scenario::resets(word),
+        pause: if cli.decode { PAUSE } else { Duration::ZERO },
         board,
         ..Boot::new(board.arch(), image, command_line)
     };
-    boot.run(emulator, &mut std::io::stdout().lock())
+    let mut out = std::io::stdout().lock();
+    if !cli.decode {
+        return boot.run(emulator, &mut out);
+    }
+    let symbolizer = Symbolizer::open(image)?;
+    let mut decoder = Decoder::new(&symbolizer, Style::for_stdout(), out);
+    let booted = boot.run(emulator, &mut decoder)?;
+    decoder.finish().context("cannot pass on the serial line")?;
+    Ok(booted)
 }

@@ -33,6 +33,7 @@ pub use compare::{Comparison, Difference, compare};
 pub use instructions::{Coding, Decoded};
 pub use level::Level;
 pub use lines::{Frame, Texts};
+pub use path::Paths;
 pub use short::short;
 
 /// Output section of the blob.

@@ -38,6 +38,8 @@ pub struct Boot<'a> {
     pub interactive: bool,
     /// Go on when the machine resets itself; otherwise that ends it.
     pub reboots: bool,
+    /// How long the serial line must be silent before what is written there is flushed: a decoder wants whole lines.
+    pub pause: Duration,
 }
 
 /// What came of a boot.
@@ -67,6 +69,7 @@ impl<'a> Boot<'a> {
             debugger: None,
             interactive: false,
             reboots: false,
+            pause: Duration::ZERO,
         }
     }
 
@@ -97,13 +100,21 @@ impl<'a> Boot<'a> {
         let _terminal = self.interactive.then(Terminal::take);
 
         let mut serial = Vec::new();
+        let limit = self.limit.map(|limit| started + limit);
+        let mut flushed = true;
         let verdict = loop {
-            match next(&events, self.limit.map(|limit| started + limit)) {
+            let pause = (!flushed).then(|| Instant::now() + self.pause);
+            let deadline = limit.into_iter().chain(pause).min();
+            match next(&events, deadline) {
                 Ok(Event::Written(chunk)) => {
                     serial.extend_from_slice(&chunk);
                     out.write_all(&chunk)
-                        .and_then(|()| out.flush())
                         .context("cannot pass on the serial line")?;
+                    flushed = false;
+                }
+                Err(RecvTimeoutError::Timeout) if deadline != limit => {
+                    out.flush().context("cannot pass on the serial line")?;
+                    flushed = true;
                 }
                 Ok(Event::Left) => {
                     // Whatever follows begins a line of the terminal's.

@@ -1,0 +1,93 @@
+//! `cargo run -- decode`.
+
+use std::fs::File;
+use std::io::{Read, Write, stdin, stdout};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use super::{Decoder, Style, Symbolizer};
+use crate::status::{Failure, Status};
+use crate::words::say;
+
+/// Adds names, files, lines and inlined functions to a log, from the image's debug information
+///
+/// Decodes the reports of this kernel, `name+0x12/0x34` as Linux writes it, and lists of addresses; all else goes through
+/// as it is. Time stamps before a line, colours, damaged bytes and other lines in between are no matter. Addresses of
+/// Linux and in lists are taken as return addresses.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Decode {
+    /// The log [default: standard input]
+    #[arg(value_name = "LOG")]
+    pub log: Option<PathBuf>,
+
+    /// The ELF image that wrote it, with debug information
+    #[arg(long, value_name = "FILE")]
+    pub image: PathBuf,
+
+    /// Write one JSON object for each frame, and nothing else
+    #[arg(long)]
+    pub json: bool,
+
+    /// Decode reports that have the build id of another image, too
+    #[arg(long)]
+    pub any_build: bool,
+}
+
+/// Decodes a log. The status is that of a failure when a report is of another image.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn decode(arguments: &Decode) -> Result<Status, Failure> {
+    let symbolizer = Symbolizer::open(&arguments.image).map_err(Failure::usage)?;
+    let (mut log, name): (Box<dyn Read>, _) = match &arguments.log {
+        Some(path) => {
+            let shown = path.display().to_string();
+            let file = File::open(path).with_context(|| format!("cannot open log {shown}"));
+            (Box::new(file.map_err(Failure::usage)?), shown)
+        }
+        None => (Box::new(stdin().lock()), "standard input".to_owned()),
+    };
+    let style = match arguments.json {
+        true => Style::Json,
+        false => Style::for_stdout(),
+    };
+    let mut decoder =
+        Decoder::new(&symbolizer, style, stdout().lock()).any_build(arguments.any_build);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let length = log
+            .read(&mut buffer)
+            .with_context(|| format!("cannot read {name}"))?;
+        if length == 0 {
+            break;
+        }
+        written(decoder.add(&buffer[..length]))?;
+    }
+    let summary = written(decoder.finish())?;
+    let (frames, foreign) = (summary.frames, summary.foreign);
+    if foreign > 0 {
+        say(format_args!(
+            "{name}: {frames} frames decoded, {foreign} left as they are: they are of another image"
+        ));
+        return Ok(Status::Failed);
+    }
+    if frames == 0 {
+        say(format_args!(
+            "{name}: no frame of this image in {} lines",
+            summary.lines
+        ));
+    }
+    Ok(Status::Success)
+}
+
+/// That nobody wants the rest is no error: `decode | head`.
+fn written<T: Default>(result: std::io::Result<T>) -> Result<T> {
+    match result {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            let _ = stdout().flush();
+            std::process::exit(0)
+        }
+        other => other.context("cannot write to standard output"),
+    }
+}

@@ -1,0 +1,276 @@
+//! A log, line by line.
+
+use std::io::{self, Write};
+
+use anstream::adapter::strip_str;
+
+use super::json::{self, Found};
+use super::line::{Frame, Line, Named};
+use super::style::Style;
+use super::symbolizer::{Answer, Symbolizer};
+use crate::words::say;
+
+/// Bytes of a line that are kept until its end comes; what is longer goes through as it is.
+const LONGEST: usize = 1 << 16;
+
+/// Takes a log, and gives it on with what is known of its frames.
+#[derive(Debug)]
+pub struct Decoder<'a, W> {
+    symbolizer: &'a Symbolizer,
+    style: Style,
+    out: W,
+    /// The line that has not ended yet.
+    line: Vec<u8>,
+    /// The begin of this line is out already, so the rest can only follow as it is.
+    shown: bool,
+    /// Whether frames are those of another image, until a line says otherwise.
+    foreign: bool,
+    /// The last line was a frame that was decoded: what the device says is inlined is known.
+    after_frame: bool,
+    /// Whether frames of another image are decoded all the same.
+    any_build: bool,
+    summary: Summary,
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Lines.
+    pub lines: u64,
+    /// Frames about which something was known.
+    pub frames: u64,
+    /// Frames that were left alone because their report is of another image.
+    pub foreign: u64,
+}
+
+impl<'a, W: Write> Decoder<'a, W> {
+    /// A decoder that writes to `out`.
+    pub const fn new(symbolizer: &'a Symbolizer, style: Style, out: W) -> Self {
+        Self {
+            symbolizer,
+            style,
+            out,
+            line: Vec::new(),
+            shown: false,
+            foreign: false,
+            after_frame: false,
+            any_build: false,
+            summary: Summary {
+                lines: 0,
+                frames: 0,
+                foreign: 0,
+            },
+        }
+    }
+
+    /// Decodes frames although their report has another build id.
+    #[must_use]
+    pub const fn any_build(mut self, any_build: bool) -> Self {
+        self.any_build = any_build;
+        self
+    }
+
+    /// Takes more of the log.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.end_line()?;
+            } else if self.line.len() > LONGEST {
+                self.show()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what there is of a line although its end has not come: a prompt, for somebody who waits for it. What follows
+    /// on that line goes through as it is.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn show(&mut self) -> io::Result<()> {
+        if !self.line.is_empty() && !self.is_json() {
+            self.shown = true;
+            self.out.write_all(&self.line)?;
+            self.line.clear();
+        }
+        self.out.flush()
+    }
+
+    /// Takes the last line, which need not have an end, and says what was found.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn finish(mut self) -> io::Result<Summary> {
+        if !self.line.is_empty() {
+            self.end_line()?;
+        }
+        self.out.flush()?;
+        Ok(self.summary)
+    }
+
+    const fn is_json(&self) -> bool {
+        matches!(self.style, Style::Json)
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        self.summary.lines += 1;
+        let after_frame = std::mem::take(&mut self.after_frame);
+        if std::mem::take(&mut self.shown) {
+            return self.out.write_all(&line);
+        }
+        // "\r\n" is what a terminal wants; some lines have even more of the one.
+        let end = line.iter().rposition(|byte| !b"\r\n".contains(byte));
+        let (text, end) = line.split_at(end.map_or(0, |at| at + 1));
+        let text = String::from_utf8_lossy(text);
+        let plain = strip_str(&text).to_string();
+        let decoded = match Line::parse(&plain) {
+            Line::Frame(frame) => self.frame(&frame)?,
+            Line::Inlined if after_frame => {
+                self.after_frame = true;
+                Some(None)
+            }
+            Line::Named(named) => self.named(&named)?,
+            Line::Addresses { before, addresses } => self.addresses(before, &addresses)?,
+            Line::Build(build) => {
+                self.build(build);
+                None
+            }
+            Line::Inlined | Line::Other => None,
+        };
+        match decoded {
+            _ if self.is_json() => Ok(()),
+            None => self.out.write_all(&line),
+            Some(None) => Ok(()),
+            Some(Some(text)) => {
+                let end = if end.is_empty() { b"\n" } else { end };
+                // Each line ends as that one did.
+                let text = text.as_bytes().split(|byte| *byte == b'\n');
+                for line in text {
+                    self.out.write_all(line)?;
+                    self.out.write_all(end)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A frame of a report; `None` when the line stays as it is.
+    fn frame(&mut self, frame: &Frame<'_>) -> io::Result<Option<Option<String>>> {
+        let exact = frame.letter == 'p';
+        let found = Found {
+            number: frame.number.trim_start().parse().ok(),
+            how: Some(frame.letter),
+            ..self.at(frame.address)
+        };
+        let Some(answer) = self.ask(found, exact)? else {
+            return Ok(None);
+        };
+        self.after_frame = true;
+        Ok(Some(Some(format!(
+            "{}{}: {:#018x} {}{}{}",
+            frame.before,
+            frame.number,
+            frame.address,
+            frame.letter,
+            self.style.answer(&answer, frame.address, frame.before),
+            frame.after,
+        ))))
+    }
+
+    fn named(&mut self, named: &Named<'_>) -> io::Result<Option<Option<String>>> {
+        let function = self.symbolizer.find(named.name, named.size);
+        let Some(address) = function.and_then(|f| f.start.checked_add(named.offset)) else {
+            return Ok(None);
+        };
+        let answer = self.ask(self.at(address), named.exact)?;
+        let indent = " ".repeat(named.before.len() - named.before.trim_start().len());
+        Ok(answer.map(|answer| {
+            let text = self.style.answer(&answer, address, &indent);
+            // It begins with a space, and so the line has one already.
+            Some(format!("{}{}{}", named.before, &text[1..], named.after))
+        }))
+    }
+
+    fn addresses(&mut self, before: &str, all: &[u64]) -> io::Result<Option<Option<String>>> {
+        let mut lines = Vec::new();
+        let mut known = false;
+        let indent = " ".repeat(before.len() - before.trim_start().len());
+        for (at, address) in all.iter().enumerate() {
+            let before = if at == 0 { before } else { &indent };
+            let mut line = format!("{before}{address:#018x}");
+            if let Some(answer) = self.ask(self.at(*address), false)? {
+                known = true;
+                line += &self.style.answer(&answer, *address, &indent);
+            }
+            lines.push(line);
+        }
+        Ok(known.then(|| Some(lines.join("\n"))))
+    }
+
+    const fn at(&self, address: u64) -> Found {
+        Found {
+            log_line: self.summary.lines,
+            number: None,
+            address,
+            how: None,
+        }
+    }
+
+    /// What is known of an address: of the call before it, unless it is `exact`. As JSON, it is written here.
+    fn ask(&mut self, found: Found, exact: bool) -> io::Result<Option<Answer>> {
+        let code = self.symbolizer.is_code(found.address);
+        let foreign = self.foreign && !self.any_build;
+        self.summary.foreign += u64::from(code && foreign);
+        let looked_up = found.address.saturating_sub(u64::from(!exact));
+        let answer = (code && !foreign).then(|| self.symbolizer.answer(looked_up));
+        let answer = answer.filter(|answer| !answer.sources.is_empty());
+        self.summary.frames += u64::from(answer.is_some());
+        // An address that is none of the image's is no frame, unless a report says that it is one.
+        if self.is_json() && (answer.is_some() || found.number.is_some()) {
+            let answer = answer.clone().unwrap_or_default();
+            let object = json::object(found, &answer).map_err(io::Error::other)?;
+            writeln!(self.out, "{object}")?;
+        }
+        Ok(answer)
+    }
+
+    /// Compares the build id of a report with that of the image.
+    fn build(&mut self, build: &str) {
+        self.foreign = match self.symbolizer.build_id() {
+            Some(id) => id != build,
+            None => false,
+        };
+        let line = self.summary.lines;
+        match self.symbolizer.build_id() {
+            None => say(format_args!(
+                "the image has no build id, so nobody knows whether the report of line {line} is of it ({build})"
+            )),
+            Some(id) if id != build => say(format_args!(
+                "line {line}: the report is of build {build}, the image is build {id}: {}",
+                if self.any_build {
+                    "what is added may be wrong"
+                } else {
+                    "its frames are left as they are; --any-build decodes them all the same"
+                }
+            )),
+            Some(_) => {}
+        }
+    }
+}
+
+/// For whoever passes on a line as it comes: to flush is to [`show`](Decoder::show).
+impl<W: Write> Write for Decoder<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.add(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.show()
+    }
+}

@@ -1,0 +1,37 @@
+//! Adds to the text of a report what only the image knows: the names, files, lines and inlined functions in its debug
+//! information.
+//!
+//! ```text
+//! bytes ─► line by line ─► line ─► symbolizer ─► style
+//!          (decoder)       what    what the      as text, coloured text
+//!                          it has  image says    or JSON
+//! ```
+//!
+//! A line in which nothing is found goes through byte for byte.
+
+mod command;
+mod decoder;
+mod json;
+mod line;
+mod style;
+mod symbolizer;
+
+pub use command::{Decode, decode};
+pub use decoder::{Decoder, Summary};
+pub use style::Style;
+pub use symbolizer::{Answer, Function, Source, Symbolizer};
+
+use anyhow::Result;
+
+/// A log with all that the image says about it, as plain text.
+///
+/// # Errors
+/// When the image cannot be read.
+pub fn plain(log: &[u8], image: &std::path::Path) -> Result<String> {
+    let symbolizer = Symbolizer::open(image)?;
+    let mut text = Vec::new();
+    let mut decoder = Decoder::new(&symbolizer, Style::plain(), &mut text);
+    decoder.add(log)?;
+    decoder.finish()?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}

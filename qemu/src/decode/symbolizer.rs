@@ -1,0 +1,211 @@
+//! What an image's debug information and symbol table say of an address.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use addr2line::Loader;
+use anyhow::{Context, Result, anyhow};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+
+/// Answers from an image.
+pub struct Symbolizer {
+    lines: Loader,
+    /// Sorted by address.
+    functions: Vec<Function>,
+    /// Functions by name, mangled and not, as their places in `functions`; made when first asked for.
+    names: OnceLock<HashMap<String, Vec<usize>>>,
+    /// Addresses of code: first, and the first behind.
+    code: Vec<(u64, u64)>,
+    build_id: Option<String>,
+}
+
+/// A function that has code of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name, as the linker knows it.
+    pub symbol: String,
+    /// Its first address.
+    pub start: u64,
+    /// Its size in bytes; 0 when the symbol table does not know it.
+    pub size: u64,
+}
+
+/// A function of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name, demangled.
+    pub name: String,
+    /// Path, line and column (0: not known), as far as they are known.
+    pub place: Option<(String, u32, u32)>,
+}
+
+/// What is known of an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The function that it lies in.
+    pub function: Option<Function>,
+    /// The functions that the code belongs to, innermost first.
+    pub sources: Vec<Source>,
+}
+
+impl std::fmt::Debug for Symbolizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Symbolizer")
+            .field("code", &self.code)
+            .field("build_id", &self.build_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Symbolizer {
+    /// Reads an image.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no object file.
+    pub fn open(image: &Path) -> Result<Self> {
+        let shown = image.display();
+        let data = std::fs::read(image).with_context(|| format!("cannot read image {shown}"))?;
+        let file = object::File::parse(&*data)
+            .map_err(|error| anyhow!("image {shown} is no object file: {error}"))?;
+        let lines = Loader::new(image).map_err(|error| {
+            anyhow!("the debug information of image {shown} is damaged: {error}")
+        })?;
+        let build_id = file.build_id().ok().flatten();
+        Ok(Self {
+            lines,
+            functions: functions(&file),
+            names: OnceLock::new(),
+            code: file
+                .sections()
+                .filter(|section| section.kind() == SectionKind::Text)
+                .map(|section| (section.address(), section.address() + section.size()))
+                .collect(),
+            build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+        })
+    }
+
+    /// The image's build id, as hexadecimal digits.
+    #[must_use]
+    pub fn build_id(&self) -> Option<&str> {
+        self.build_id.as_deref()
+    }
+
+    /// Whether the image has code there. A return address may be that behind the last instruction.
+    #[must_use]
+    pub fn is_code(&self, address: u64) -> bool {
+        let mut code = self.code.iter();
+        code.any(|(start, end)| (*start..=*end).contains(&address))
+    }
+
+    /// The one function with this name, mangled or not, and, if several have it, of this size.
+    #[must_use]
+    pub fn find(&self, name: &str, size: u64) -> Option<&Function> {
+        let named = self.names.get_or_init(|| self.names()).get(name)?;
+        let functions = || named.iter().filter_map(|at| self.functions.get(*at));
+        if let [only] = named[..] {
+            return self.functions.get(only);
+        }
+        let mut fitting = functions().filter(|function| function.size == size);
+        let found = fitting.next()?;
+        // Two of the same name and size: nobody can tell.
+        fitting.next().is_none().then_some(found)
+    }
+
+    fn names(&self) -> HashMap<String, Vec<usize>> {
+        let mut names: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, function) in self.functions.iter().enumerate() {
+            let shown = demangled(&function.symbol);
+            if shown != function.symbol {
+                names.entry(shown).or_default().push(at);
+            }
+            names.entry(function.symbol.clone()).or_default().push(at);
+        }
+        names
+    }
+
+    /// What is known of an address.
+    #[must_use]
+    pub fn answer(&self, address: u64) -> Answer {
+        let function = self.function(address);
+        let mut sources = self.sources(address).unwrap_or_default();
+        if sources.is_empty()
+            && let Some(function) = &function
+        {
+            sources.push(Source {
+                name: demangled(&function.symbol),
+                place: None,
+            });
+        }
+        Answer { function, sources }
+    }
+
+    fn function(&self, address: u64) -> Option<Function> {
+        let next = self.functions.partition_point(|f| f.start <= address);
+        let found = self.functions.get(next.checked_sub(1)?)?;
+        // Assembly has symbols without a size, which end where the next one starts.
+        let inside = found.size == 0 || address - found.start < found.size;
+        (inside && self.is_code(address)).then(|| found.clone())
+    }
+
+    /// Damaged debug information of one place is none, and no reason to say nothing of others.
+    fn sources(&self, address: u64) -> Option<Vec<Source>> {
+        let mut frames = self.lines.find_frames(address).ok()?;
+        let mut sources = Vec::new();
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame
+                .function
+                .as_ref()
+                .and_then(|name| name.raw_name().ok().map(|name| demangled(&name)));
+            let place = frame.location.and_then(|location| {
+                let line = location.line.filter(|line| *line > 0)?;
+                Some((
+                    location.file?.to_owned(),
+                    line,
+                    location.column.unwrap_or(0),
+                ))
+            });
+            // Lines without functions, as those of an assembler: the symbol table has the name.
+            let name = name.or_else(|| Some(demangled(&self.function(address)?.symbol)));
+            sources.push(Source { name: name?, place });
+        }
+        Some(sources)
+    }
+}
+
+/// The functions of the symbol table. Of several at an address, the one that says its size, and of those the first.
+fn functions(file: &object::File<'_>) -> Vec<Function> {
+    let is_code = |index| {
+        file.section_by_index(index)
+            .is_ok_and(|section| section.kind() == SectionKind::Text)
+    };
+    let mut functions: Vec<_> = file
+        .symbols()
+        .filter(|symbol| match symbol.kind() {
+            SymbolKind::Text => true,
+            // A label of an assembler's; a linker script's are in no section or have no code.
+            SymbolKind::Unknown | SymbolKind::Label => symbol.section_index().is_some_and(is_code),
+            _ => false,
+        })
+        .filter_map(|symbol| {
+            let name = symbol.name().ok()?;
+            // Mapping symbols of AArch64 tell code from data.
+            if name.is_empty() || name.starts_with('$') {
+                return None;
+            }
+            Some(Function {
+                symbol: name.to_owned(),
+                start: symbol.address(),
+                size: symbol.size(),
+            })
+        })
+        .collect();
+    functions.sort_by_key(|function| (function.start, std::cmp::Reverse(function.size)));
+    functions.dedup_by_key(|function| function.start);
+    functions
+}
+
+/// A name for people: without the hash that makes it unlike others.
+fn demangled(symbol: &str) -> String {
+    addr2line::demangle_auto(symbol.into(), None).into_owned()
+}

@@ -1,0 +1,322 @@
+//! Logs of booted kernels, decoded: what is added is what llvm-symbolizer says, and all else stays.
+
+mod support;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use qemu::build::{Kernel, Profile};
+use qemu::decode::{Decoder, Style, Symbolizer};
+use qemu::machine::Arch;
+use qemu::setup;
+use serde_json::Value;
+use support::built::{image, target};
+use support::report::{Frame, Report, Source};
+use support::runner::{Ran, run};
+
+/// A kernel of each kind that a log is decoded for: one with little inlining, and one with much.
+const KERNELS: [Kernel; 2] = [
+    Kernel {
+        arch: Arch::X86_64,
+        profile: Profile::Release,
+    },
+    Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Debug,
+    },
+];
+
+/// What a kernel with this image writes.
+fn boot(image: &Path, scenario: &str, arguments: &[&str]) -> Ran {
+    let image = ["--image".as_ref(), image.as_os_str(), scenario.as_ref()];
+    let arguments = arguments.iter().map(AsRef::as_ref);
+    run(arguments.chain(image)).expect(101)
+}
+
+/// Decodes a log from standard input.
+fn decode(log: &str, image: &Path, arguments: &[&str]) -> Ran {
+    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+        .args(["decode", "--image"])
+        .arg(image)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the runner starts");
+    let mut input = runner.stdin.take().expect("a pipe");
+    let log = log.as_bytes().to_vec();
+    let writer = std::thread::spawn(move || input.write_all(&log));
+    let output = runner.wait_with_output().expect("the runner ends");
+    writer.join().expect("no panic").expect("all of it is read");
+    Ran {
+        status: output.status.code().expect("it is not killed"),
+        serial: output.stdout,
+        words: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The same report as from a kernel without any names: its frames end after the letter.
+fn bare(log: &str) -> String {
+    let mut text = String::new();
+    for line in log.lines() {
+        let is_frame = line.get(4..8) == Some(": 0x");
+        if !line.starts_with("        inlined into ") {
+            text += if is_frame { &line[..26] } else { line };
+            text += "\n";
+        }
+    }
+    text
+}
+
+/// What llvm-symbolizer says of the frames: functions innermost first.
+fn oracle(image: &Path, frames: &[Frame]) -> Vec<Vec<Source>> {
+    let program =
+        setup::program("llvm-symbolizer", "llvm", &target()).expect("llvm-symbolizer is to be had");
+    let looked_up = |frame: &Frame| frame.address - u64::from(frame.letter != 'p');
+    let addresses = frames
+        .iter()
+        .map(|frame| format!("{:#x}", looked_up(frame)));
+    let output = Command::new(program)
+        .args(["--output-style=JSON", "--no-demangle", "--obj"])
+        .arg(image)
+        .args(addresses)
+        .output()
+        .expect("llvm-symbolizer starts");
+    let answers = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
+    // Versions differ in whether there is an object for each address or a list of all.
+    let answers = answers.map(|answer| answer.expect("JSON"));
+    let answers = answers.flat_map(|answer| match answer {
+        Value::Array(all) => all,
+        one => vec![one],
+    });
+    answers.map(|answer| sources(&answer["Symbol"])).collect()
+}
+
+fn sources(answer: &Value) -> Vec<Source> {
+    let symbols = answer.as_array().expect("a list of functions").iter();
+    let source = |symbol: &Value| {
+        let text = |name: &str| symbol[name].as_str().expect("text").to_owned();
+        let line = symbol["Line"].as_u64().expect("a line");
+        let line = u32::try_from(line).expect("no file is so long");
+        Source {
+            name: format!("{:#}", rustc_demangle::demangle(&text("FunctionName"))),
+            place: (line > 0).then(|| (text("FileName"), line)),
+        }
+    };
+    symbols.map(source).collect()
+}
+
+fn sources_of(report: &Report) -> Vec<Vec<Source>> {
+    report
+        .frames
+        .iter()
+        .map(|frame| frame.sources.clone())
+        .collect()
+}
+
+#[test]
+fn decoded_is_what_llvm_says() {
+    for kernel in KERNELS {
+        let image = image(kernel);
+        for scenario in ["panic", "exception-in-handler"] {
+            let log = boot(&image, scenario, &[]).text();
+            let decoded = decode(&bare(&log), &image, &[]).expect(0);
+            let report = Report::find(&decoded.serial);
+            let told = Report::find(log.as_bytes());
+            let expected = oracle(&image, &report.frames);
+            assert_eq!(sources_of(&report), expected, "{kernel:?}: {}", report.text);
+            assert_eq!(report.end, told.end);
+            assert_eq!(report.words, told.words, "the lines between frames stay");
+            // What the device says itself is no matter.
+            assert_eq!(decode(&log, &image, &[]).expect(0).text(), decoded.text());
+        }
+        formats(kernel, &image);
+    }
+}
+
+/// Frames in other shapes than a report's.
+fn formats(kernel: Kernel, image: &Path) {
+    let log = boot(image, "panic", &[]).text();
+    let report = Report::find(decode(&log, image, &[]).text().as_bytes());
+    let mut lists = String::new();
+    let mut linux = String::new();
+    let mut expected = String::new();
+    for line in log.lines().filter(|line| line.get(4..8) == Some(": 0x")) {
+        lists += &format!("{}\n", &line[6..24]);
+        expected += &format!("{} r\n", &line[..24]);
+        // Names that are shown in full have no spaces; the others cannot be found again by name.
+        if let Some(place) = line.get(27..).and_then(|rest| rest.split(' ').next())
+            && place.contains("+0x")
+        {
+            linux += &format!("[    1.000000]  {place}\n");
+        }
+    }
+    let expected = decode(&expected, image, &[]).text();
+    // Without number and letter it is the same.
+    let expected: String = expected
+        .lines()
+        .map(|line| match line.get(4..8) {
+            Some(": 0x") => line[6..].replacen(" r", "", 1) + "\n",
+            _ => line.to_owned() + "\n",
+        })
+        .collect();
+    assert_eq!(
+        decode(&lists, image, &[]).expect(0).text(),
+        expected,
+        "{kernel:?}"
+    );
+
+    let decoded = decode(&linux, image, &[]).expect(0).text();
+    let named = linux.lines().count();
+    assert!(named > 3, "{kernel:?}: {linux}");
+    let places = decoded.lines().filter(|line| line.contains(" at ")).count();
+    assert!(places > 3, "{kernel:?}: {decoded}");
+    for frame in report.frames.iter().filter(|frame| frame.letter == 'r') {
+        let Some(source) = frame.sources.first() else {
+            continue;
+        };
+        let offset = format!("  {}+0x", source.name);
+        let line = decoded.lines().find(|line| line.contains(&offset));
+        if let (Some(line), Some((file, number))) = (line, &source.place) {
+            let place = format!(" at {file}:{number}");
+            assert!(line.ends_with(&place), "{kernel:?}: {line}");
+        }
+    }
+
+    let json = decode(&log, image, &["--json"]).expect(0).text();
+    let objects = json
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let mut count = 0;
+    for (object, frame) in objects.zip(&report.frames) {
+        assert_eq!(object["number"], count);
+        assert_eq!(object["address"], format!("{:#018x}", frame.address));
+        assert_eq!(object["how"], frame.letter.to_string());
+        let functions = object["functions"].as_array().expect("a list");
+        let told = functions.iter().map(|function| Source {
+            name: function["name"].as_str().expect("a name").to_owned(),
+            place: function["file"].as_str().map(|file| {
+                (
+                    file.to_owned(),
+                    function["line"].as_u64().expect("a line") as u32,
+                )
+            }),
+        });
+        assert_eq!(told.collect::<Vec<_>>(), frame.sources, "{object}");
+        count += 1;
+    }
+    assert_eq!(count, report.frames.len());
+}
+
+#[test]
+fn a_log_of_a_ci_system_is_decoded() {
+    let image = image(KERNELS[0]);
+    let log = bare(&boot(&image, "panic", &[]).text());
+    let clean = decode(&log, &image, &[]).expect(0).text();
+    let stamp = "2026-01-31T12:00:00.1234567Z ";
+    let noisy: String = log
+        .lines()
+        .map(|line| match line.get(4..8) {
+            // Another job writes in between, and a frame's number is bold.
+            Some(": 0x") => format!(
+                "{stamp}other: 100%\r\n{stamp}\x1b[1m{}\x1b[0m{}\r\n",
+                &line[..4],
+                &line[4..]
+            ),
+            _ => format!("{stamp}{line}\r\n"),
+        })
+        .collect();
+    let decoded = decode(&noisy, &image, &[]).expect(0).text();
+    let decoded: String = decoded
+        .split_inclusive("\r\n")
+        .map(|line| {
+            line.strip_prefix(stamp)
+                .unwrap_or_else(|| panic!("{line:?}"))
+        })
+        .filter(|line| !line.starts_with("other: "))
+        .collect();
+    assert_eq!(decoded.replace("\r\n", "\n"), clean);
+
+    // Line noise: a frame that is damaged stays as it is, and the others do not suffer.
+    let mut damaged = log.clone().into_bytes();
+    let third = log.find("   3: 0x").expect("a frame") + 12;
+    damaged[third] = 0xff;
+    let output = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(output.path(), &damaged).expect("it can be written");
+    let ran = run([
+        "decode".as_ref(),
+        output.path().as_os_str(),
+        "--image".as_ref(),
+        image.as_os_str(),
+    ])
+    .expect(0);
+    let line = |text: &[u8]| -> Vec<u8> {
+        let mut lines = text.split(|byte| *byte == b'\n');
+        let line = lines.find(|line| line.starts_with(b"   3: 0x"));
+        line.expect("the frame").to_vec()
+    };
+    assert_eq!(line(&ran.serial), line(&damaged));
+    let fourth = clean.lines().find(|line| line.starts_with("   4: "));
+    assert!(
+        ran.text().contains(fourth.expect("a frame")),
+        "{}",
+        ran.text()
+    );
+}
+
+#[test]
+fn a_report_of_another_image_is_left_alone() {
+    let [one, other] = KERNELS.map(image);
+    let log = boot(&one, "panic", &[]).text();
+    let ran = decode(&log, &other, &[]);
+    assert_eq!(ran.text(), log);
+    ran.expect_words("the report is of build ");
+
+    // An image of the same machine, so that its code is where the frames are.
+    let debug = Kernel {
+        profile: Profile::Debug,
+        ..KERNELS[0]
+    };
+    let ran = decode(&log, &image(debug), &[])
+        .expect(1)
+        .expect_words("left as they are: they are of another image");
+    assert_eq!(ran.text(), log);
+    let ran = decode(&log, &image(debug), &["--any-build"])
+        .expect(0)
+        .expect_words("what is added may be wrong");
+    assert_ne!(ran.text(), log);
+}
+
+#[test]
+fn a_running_kernel_is_decoded() {
+    let image = image(KERNELS[0]);
+    let plain = boot(&image, "panic", &[]).text();
+    let live = boot(&image, "panic", &["--decode"]).text();
+    assert_ne!(live, plain);
+    assert_eq!(live, decode(&plain, &image, &[]).text());
+}
+
+#[test]
+fn a_terminal_gets_colours_and_short_paths() {
+    let image = image(KERNELS[0]);
+    let log = boot(&image, "panic", &[]).serial;
+    let symbolizer = Symbolizer::open(&image).expect("the image can be read");
+    let mut shown = Vec::new();
+    let mut decoder = Decoder::new(&symbolizer, Style::terminal(), &mut shown);
+    decoder.add(&log).expect("it can be written");
+    decoder.finish().expect("it can be written");
+    let shown = String::from_utf8(shown).expect("UTF-8");
+    assert!(shown.contains("\x1b["), "{shown}");
+    assert!(shown.contains("mcore/src/panicking.rs:"), "{shown}");
+    assert!(!shown.contains(" /") && !shown.contains("m/"), "{shown}");
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    run(["decode", "no.log", "--image", "no.elf"])
+        .expect(2)
+        .expect_words("cannot read image no.elf");
+    run(["decode", "no.log"]).expect(2).expect_words("--image");
+}
