@@ -68,7 +68,7 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         profile: None,
     };
     let judgement = judge::image(&booted);
-    Ok(Results::new(cli, &workspace::target_folder()?).add(subject, booted, judgement)?)
+    Ok(Results::new(cli, image, &workspace::target_folder()?).add(subject, booted, judgement)?)
 }
 
 /// Builds the kernel and boots each scenario.
@@ -87,7 +87,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
     let source = setup::rust_src(&target)?;
     let image = Kernel { arch, profile }.build(&source, &target)?;
 
-    let mut results = Results::new(cli, &target);
+    let mut results = Results::new(cli, &image, &target);
     let mut result = Status::Success;
     for scenario in scenarios {
         let name = scenario.name;

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::setup;
 use serde_json::Value;
-use support::built::target;
+use support::built::{self, target};
 use support::runner::run;
 use support::tiny::{self, Act};
 
@@ -130,4 +131,25 @@ fn a_file_that_cannot_be_written_is_named() {
     ])
     .expect(1)
     .expect_words("cannot write ");
+}
+
+/// The fold has what the report itself does not say.
+#[test]
+fn a_failed_boot_is_shown_decoded() {
+    let image = built::image(Kernel {
+        arch: Arch::X86_64,
+        profile: Profile::Debug,
+    });
+    let image = image.to_str().expect("a path in UTF-8");
+    let output = Command::new(env!("CARGO_BIN_EXE_qemu"))
+        .args(["--image", image, "panic"])
+        .env("GITHUB_ACTIONS", "true")
+        .output()
+        .expect("the runner starts");
+    assert_eq!(output.status.code(), Some(101));
+    let words = String::from_utf8_lossy(&output.stderr);
+    let (_, fold) = words.split_once("::group::").expect("a fold begins");
+    let column = "kernel::scenario::panic::second::<[u8; 3]>+0x";
+    assert!(fold.contains(column), "{fold}");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains(column));
 }

@@ -12,13 +12,14 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::cli::Cli;
+use crate::decode;
 use crate::judge::Judgement;
 use crate::machine::{Arch, Booted};
 use crate::status::Status;
 use crate::words::say;
 
 /// Lines of the serial line that are shown again when a boot has failed.
-const LAST_LINES: usize = 40;
+const LAST_LINES: usize = 60;
 
 /// What was booted.
 #[derive(Clone, Debug)]
@@ -56,6 +57,8 @@ struct Ran {
 #[derive(Debug)]
 pub struct Results<'a> {
     cli: &'a Cli,
+    /// The image that boots.
+    image: &'a Path,
     /// Where serial lines are kept.
     logs: PathBuf,
     ran: Vec<Ran>,
@@ -64,9 +67,10 @@ pub struct Results<'a> {
 impl<'a> Results<'a> {
     /// None so far; serial lines go to the folder `serial` of the target folder.
     #[must_use]
-    pub fn new(cli: &'a Cli, target: &Path) -> Self {
+    pub fn new(cli: &'a Cli, image: &'a Path, target: &Path) -> Self {
         Self {
             cli,
+            image,
             logs: target.join("serial"),
             ran: Vec::new(),
         }
@@ -92,7 +96,7 @@ impl<'a> Results<'a> {
         say(format_args!("{name}: {}", judgement.words));
         if status != Status::Success {
             let title = format!("{name}: the end of {}", log.display());
-            fold::show(&title, &last_lines(&booted.serial));
+            fold::show(&title, &self.last_lines(&booted.serial));
         }
         self.ran.push(Ran {
             subject,
@@ -109,6 +113,15 @@ impl<'a> Results<'a> {
         }
         Ok(status)
     }
+
+    /// The end of a serial line, decoded if the image can be read: what a report lacks, somebody needs now.
+    fn last_lines(&self, serial: &[u8]) -> String {
+        let decoded = decode::plain(serial, self.image);
+        let text = decoded.unwrap_or_else(|_| String::from_utf8_lossy(serial).into_owned());
+        let lines: Vec<&str> = text.lines().collect();
+        let from = lines.len().saturating_sub(LAST_LINES);
+        lines[from..].iter().flat_map(|line| [line, "\n"]).collect()
+    }
 }
 
 /// Writes a file, and makes its folder.
@@ -120,11 +133,4 @@ fn write(path: &Path, content: &[u8]) -> Result<()> {
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| fs::write(path, content))
         .with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn last_lines(serial: &[u8]) -> String {
-    let text = String::from_utf8_lossy(serial);
-    let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(LAST_LINES);
-    lines[from..].iter().flat_map(|line| [line, "\n"]).collect()
 }
