@@ -59,6 +59,28 @@ fn a_program_with_tables_runs_and_shows_them() {
     assert_eq!(names(&once), names(&twice));
 }
 
+/// A loader knows the table, and has loaded it, however the program is linked.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_finds_its_table() {
+    let folder = folder("make_finds");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/finds_table.rs");
+    for (name, options) in [
+        ("pie", &["-Crelocation-model=pie"][..]),
+        ("no-pie", &["-Crelocation-model=static"]),
+    ] {
+        let (program, made) = (folder.join(name), folder.join(format!("{name}-made")));
+        let mut rustc = rustc();
+        let rustc = rustc.args(["--edition=2024", "-o"]).arg(&program);
+        succeed(rustc.args(options).arg(&source));
+        assert_eq!(stdout(&succeed(&mut Command::new(&program))), "");
+        let text = make(&program, &made, &["--symbols=none"]);
+        let size = text.trim_end().rsplit(", ").next().unwrap();
+        let found = stdout(&succeed(&mut Command::new(&made)));
+        assert_eq!(found, format!("0xdee2, {size}\n"));
+    }
+}
+
 #[test]
 fn the_new_segment_lies_behind_all_others() {
     let folder = folder("make_segments");

@@ -70,6 +70,12 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
             table.stored_row_count(),
             table.size(),
         ));
+        if !tables.merged.is_empty() {
+            lines.push(format!(
+                "of them from .sframe of the input: {} functions",
+                tables.merged.len()
+            ));
+        }
     }
     if let Some(blob) = &tables.blob {
         lines.push(format!(
