@@ -126,3 +126,116 @@ fn each_task_is_reported_with_its_state_and_all_its_callers() {
         }
     }
 }
+
+/// What a function panics with that takes an index out of bounds, outwards to it.
+const OUT_OF_BOUNDS: &str = "
+    p __rustc::rust_begin_unwind
+    r core::panicking::panic_fmt
+    r core::panicking::panic_bounds_check
+    r kernel::scenario::deadlock::index
+";
+
+/// What a task panics in that would wait for itself, outwards.
+const DEADLOCK: &str = "
+    p __rustc::rust_begin_unwind
+    r core::panicking::panic_fmt
+    r~ kernel::lock::Lock::lock
+    r kernel::scenario::deadlock::wait_for
+";
+
+#[test]
+fn a_deadlock_is_reported_with_the_holders_and_their_callers() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "deadlock").expect(101);
+        let reports = Report::find_all(&ran.serial);
+        let [second, first] = &reports[..] else {
+            panic!("{kernel:?}: not two reports in:\n{}", ran.text());
+        };
+        let file = "kernel/src/scenario/deadlock.rs:";
+        let words = second.panicked.replace(file, "");
+        let (_, words) = words.split_once(" deadlock: ").expect("a deadlock");
+        let words = words.replace(|c: char| c.is_ascii_digit() || c == ':', "");
+        assert_eq!(
+            words,
+            "task second waits for lock left, which task first holds since ; \
+             task first waits for lock right, which task second holds since ",
+        );
+        assert!(
+            ran.text().contains("\ncpu 0, task second, "),
+            "{}",
+            ran.text()
+        );
+        let trace = format!("{DEADLOCK} r~ kernel::scenario::deadlock::take_right");
+        trace::expect_of_task(kernel, second, &trace);
+
+        let state = "task first: waits for lock right, which task second holds since ";
+        assert!(first.panicked.starts_with(state), "{}", first.panicked);
+        let trace = format!(
+            "{SWITCHED}{LOCK}
+             r kernel::scenario::deadlock::wait_for
+             r~ kernel::scenario::deadlock::take_left"
+        );
+        trace::expect_of_task(kernel, first, &trace);
+    }
+}
+
+#[test]
+fn a_lock_taken_twice_is_a_deadlock() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "lock-twice").expect(101);
+        let report = Report::find(&ran.serial);
+        let words = "deadlock: task main waits for lock left, which task main holds since \
+                     kernel/src/scenario/deadlock.rs:";
+        assert!(report.panicked.contains(words), "{}", report.panicked);
+        let trace = format!("{DEADLOCK} r kernel::scenario::deadlock::twice");
+        trace::expect(kernel, &report, &trace, "complete, ");
+        assert_eq!(Report::find_all(&ran.serial).len(), 1, "{}", ran.text());
+    }
+}
+
+#[test]
+fn a_panic_in_a_task_names_the_task() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "panic-in-task").expect(101);
+        assert!(
+            ran.text().contains("\ncpu 0, task unlucky, "),
+            "{}",
+            ran.text()
+        );
+        let trace = format!("{OUT_OF_BOUNDS} r~ kernel::scenario::deadlock::fail");
+        trace::expect_of_task(kernel, &Report::find(&ran.serial), &trace);
+    }
+}
+
+/// The two ends of the recursion, from the stack's guard pages to the task's begin.
+#[test]
+fn a_task_fills_its_stack() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "task-overflow").expect(101);
+        let mut report = Report::find(&ran.serial);
+        let place = ", guard page of stack task endless";
+        assert!(report.panicked.ends_with(place), "{}", report.panicked);
+        let (at, left_out) = &report.words[0];
+        assert_eq!(*at, 256, "in:\n{}", report.text);
+        let left_out = left_out.strip_suffix(" frames left out");
+        let left_out: usize = left_out
+            .and_then(|count| count.parse().ok())
+            .expect("a count");
+        let all = report.frames.len() + left_out;
+        assert_eq!(
+            report.end,
+            format!("end of backtrace: complete, {all} frames")
+        );
+        // Where it fails is by chance: in the function itself, or in one that it calls.
+        let descend = Some("kernel::scenario::deadlock::descend".to_owned());
+        let innermost = report.frames.iter().position(|frame| frame.name == descend);
+        let innermost = innermost.expect("a recursion");
+        assert!(innermost < 3, "in:\n{}", report.text);
+        report.frames.drain(..innermost);
+        report.frames[0].letter = 'r';
+        report.words[0].0 -= innermost;
+        let trace = "r+ kernel::scenario::deadlock::descend
+                     r~ kernel::scenario::deadlock::fill";
+        trace::expect_of_task(kernel, &report, trace);
+    }
+}

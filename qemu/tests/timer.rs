@@ -1,0 +1,180 @@
+//! Interrupts of the timer: the whole trace from the handler, on its own stack, over what was interrupted, to the begin.
+
+mod support;
+
+use qemu::build::Kernel;
+use qemu::machine::Arch;
+use support::built::{every_kernel, image};
+use support::report::Report;
+use support::runner::{Ran, run};
+use support::trace;
+
+fn boot(kernel: Kernel, scenario: &str) -> Ran {
+    run([
+        "--image".as_ref(),
+        image(kernel).as_os_str(),
+        scenario.as_ref(),
+    ])
+}
+
+/// From what the timer's handler calls, outwards to what was interrupted: that ran on this stack.
+fn interrupted(arch: Arch, stack: &str) -> String {
+    let arch_name = arch.name();
+    // The processor itself has another stack ready on AArch64, and a handler's own interrupts stay on its stack.
+    let change_of_stack = match (arch, stack) {
+        (Arch::X86_64, "boot") => "r call_on_stack",
+        _ => "",
+    };
+    let on_stack = match arch {
+        Arch::X86_64 => "r~ kernel::arch::x86_64::interrupts::handle_on_stack",
+        Arch::Aarch64 => "",
+    };
+    format!(
+        "r~ kernel::timer::tick
+         r~ kernel::interrupt::dispatch
+         r~ kernel::arch::{arch_name}::interrupts::handle
+         {change_of_stack}
+         {on_stack}
+         r~ kernel::arch::{arch_name}::trap::exception
+         r trap_entry
+         -- timer interrupt, stack {stack}\n"
+    )
+}
+
+/// What the handler of a scenario does, outwards.
+fn panics_in(scenario: &str) -> String {
+    format!(
+        "p __rustc::rust_begin_unwind
+         r core::panicking::panic_fmt
+         r core::panicking::panic_bounds_check
+         r kernel::scenario::timer::index
+         {}",
+        handler_of(scenario)
+    )
+}
+
+fn handler_of(scenario: &str) -> String {
+    let handler = format!("kernel::scenario::timer::{scenario}::{{closure#0}}");
+    format!(
+        "r~ {handler}
+         r~ <{handler} as core::ops::function::FnOnce>::call_once\n"
+    )
+}
+
+const BUSY: &str = "
+    p bad_busy
+    r kernel::scenario::timer::work
+";
+
+#[test]
+fn a_panic_in_the_handler() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "panic-in-timer").expect(101);
+        let trace = [
+            panics_in("panic_in_handler"),
+            interrupted(kernel.arch, "boot"),
+            BUSY.to_owned(),
+            "r kernel::scenario::timer::panic_in_handler".to_owned(),
+        ];
+        let report = Report::find(&ran.serial);
+        trace::expect(kernel, &report, &trace.concat(), "complete, ");
+    }
+}
+
+#[test]
+fn an_interrupt_in_the_handler_of_another() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "interrupt-in-interrupt").expect(101);
+        let stack = match kernel.arch {
+            Arch::X86_64 => "irq",
+            Arch::Aarch64 => "exception",
+        };
+        let scenario = "interrupt_in_interrupt";
+        let trace = [
+            panics_in(scenario),
+            interrupted(kernel.arch, stack),
+            BUSY.to_owned(),
+            handler_of(scenario),
+            interrupted(kernel.arch, "boot"),
+            BUSY.to_owned(),
+            format!("r kernel::scenario::timer::{scenario}"),
+        ];
+        let report = Report::find(&ran.serial);
+        trace::expect(kernel, &report, &trace.concat(), "complete, ");
+    }
+}
+
+/// The hard places, from the instruction that was interrupted outwards to the function that [`in_scenario`] calls.
+const PLACES: [(&str, &str); 10] = [
+    ("first_instruction", "p stay_first"),
+    ("leaf", "p stay_leaf"),
+    ("prologue", "p stay_prologue"),
+    ("epilogue", "p stay_epilogue"),
+    // The function that ended with a jump has no frame any more.
+    ("tail_call", "p stay_first"),
+    ("variable_frame", "p stay_first\nr stay_variable_frame"),
+    (
+        "realigned_frame",
+        "p kernel::scenario::timer::realigned_frame",
+    ),
+    (
+        "asm_with_rules",
+        "p kernel::scenario::timer::stay\nr with_rules",
+    ),
+    (
+        "asm_without_rules",
+        "p kernel::scenario::timer::stay\nr without_rules",
+    ),
+    ("last_call", "p stay_first\nr stay_last_call"),
+];
+
+#[test]
+fn an_interrupt_at_each_hard_place() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "interrupted-places").expect(0);
+        let reports = Report::find_all(&ran.serial);
+        assert_eq!(
+            reports.len(),
+            PLACES.len(),
+            "{kernel:?} in:\n{}",
+            ran.text()
+        );
+        for (report, (place, at)) in reports.iter().zip(PLACES) {
+            let address = report
+                .frames
+                .iter()
+                .filter(|frame| frame.letter == 'p')
+                .nth(1);
+            let address = address.expect("a frame that was interrupted").address;
+            let first = format!("interrupted on cpu 0 at {address:#018x}: timer interrupt");
+            assert_eq!(report.panicked, first, "{kernel:?}");
+            let interrupted = interrupted(kernel.arch, "boot");
+            let handler = "p kernel::scenario::timer::report_place\n";
+            let (letter, end) = doubt(kernel.arch, place);
+            // That one has a frame of its own in the place itself.
+            let caller = match place {
+                "realigned_frame" => String::new(),
+                _ => format!("{letter} kernel::scenario::timer::{place}\n"),
+            };
+            let rest = match end.starts_with("incomplete") {
+                true => "...",
+                false => "r kernel::scenario::timer::places",
+            };
+            let trace = format!("{handler}{interrupted}{at}\n{caller}{rest}");
+            trace::expect(kernel, report, &trace, end);
+        }
+    }
+}
+
+/// How a place's caller is found, and the end of the trace. What has no rules, has a frame record: on AArch64 it tells the
+/// caller, but not its stack pointer, which the caller's rules count from.
+fn doubt(arch: Arch, place: &str) -> (char, &'static str) {
+    match (place, arch) {
+        ("asm_without_rules", Arch::X86_64) => ('f', "outermost function reached, from frame "),
+        ("asm_without_rules", Arch::Aarch64) => (
+            'f',
+            "incomplete: a rule needs the stack pointer, which is not known here, from frame ",
+        ),
+        _ => ('r', "complete, "),
+    }
+}
