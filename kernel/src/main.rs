@@ -50,11 +50,11 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     let mut memory = unsafe { BootMemory::new() };
     let command_line = board::command_line(&memory, argument);
     let scenario = command_line.as_ref().and_then(|line| line.scenario());
-    report::show_registers(
-        command_line
-            .as_ref()
-            .is_some_and(|line| line.has("registers")),
-    );
+    let has = |word| command_line.as_ref().is_some_and(|line| line.has(word));
+    report::show_registers(has("registers"));
+    if has("markup") {
+        report::show_markup();
+    }
     early::run(scenario, Stage::Vectors);
     let cpus = cpus::List::read(&mut memory, argument);
     arch::mmu::protect(memory);

@@ -4,6 +4,7 @@ use core::fmt::{self, Write};
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use unwind::markup::{self, Segment};
 use unwind::report::{Backtrace, write_bytes};
 use unwind::sframe::Tables;
 use unwind::symbols::SymbolTable;
@@ -21,6 +22,9 @@ const ENDS: (u32, u32) = (256, 32);
 
 /// Whether traces have the registers of all that was interrupted: many lines, which are asked for.
 static HAS_REGISTERS: AtomicBool = AtomicBool::new(false);
+
+/// Whether traces come as markup for a symbolizer, too.
+static HAS_MARKUP: AtomicBool = AtomicBool::new(false);
 
 /// Why there is a report.
 #[derive(Debug)]
@@ -130,21 +134,39 @@ pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::
     let sframe = image::sframe();
     let text = [image::text()];
     let ranges = stack::ranges(cpu);
-    let frames = Frames::new(
-        Tables::new(sframe.bytes(), sframe.start()),
-        registers,
-        Stacks::new(&ranges, stack::read_u64),
-    )
-    .text(&text)
-    .trap_registers(&TrapFrame::SAVED);
-    let mut backtrace = Backtrace::new(frames, symbols(console)?)
+    let frames = || {
+        Frames::new(
+            Tables::new(sframe.bytes(), sframe.start()),
+            registers,
+            Stacks::new(&ranges, stack::read_u64),
+        )
+        .text(&text)
+        .trap_registers(&TrapFrame::SAVED)
+    };
+    let mut backtrace = Backtrace::new(frames(), symbols(console)?)
         .trap_words(interrupted)
         .ends(ENDS.0, ENDS.1);
     if HAS_REGISTERS.load(Ordering::Relaxed) {
         backtrace = backtrace.trap_lines(interrupted_registers);
     }
     backtrace.write(console)?;
+    if HAS_MARKUP.load(Ordering::Relaxed) {
+        let text = Segment {
+            start: image::text().start,
+            size: image::text().end.wrapping_sub(image::text().start),
+            access: "rx",
+            // The kernel runs where it was linked to.
+            file_address: image::text().start,
+        };
+        markup::write_context(console, "kernel", image::build_id(), &[text])?;
+        markup::write_frames(console, &mut frames())?;
+    }
     Ok(())
+}
+
+/// Traces come as markup too, from now on.
+pub fn show_markup() {
+    HAS_MARKUP.store(true, Ordering::Relaxed);
 }
 
 /// Traces have the registers of all that was interrupted, from now on or no longer.

@@ -110,6 +110,11 @@ pub struct Cli {
     #[arg(long, conflicts_with = "image")]
     pub registers: bool,
 
+    /// Have traces come in the markup for symbolizers too (`llvm-symbolizer --filter-markup`); an image of your own needs the
+    /// word `markup` on its command line
+    #[arg(long, conflicts_with = "image")]
+    pub markup: bool,
+
     /// Write what came of each boot to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

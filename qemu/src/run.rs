@@ -96,10 +96,10 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
             profile.name()
         ));
         let interactive = cli.interactive || scenario.outcome == Outcome::Interactive;
-        let command_line = match cli.registers {
-            true => format!("{name} registers"),
-            false => name.to_owned(),
-        };
+        let mut command_line = name.to_owned();
+        for (wanted, word) in [(cli.registers, " registers"), (cli.markup, " markup")] {
+            command_line += if wanted { word } else { "" };
+        }
         let booted = boot(cli, board, &image, &command_line, &emulator, interactive)?;
         let subject = Subject {
             name: name.to_owned(),

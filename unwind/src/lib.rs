@@ -61,6 +61,7 @@
 
 pub mod aarch64;
 mod bytes;
+pub mod markup;
 mod memory;
 mod registers;
 pub mod report;

@@ -8,6 +8,7 @@
 use core::fmt::{self, Write};
 use core::hint::black_box;
 
+use unwind::markup;
 use unwind::report::{self, Backtrace};
 use unwind::sframe::{Function, Rule, Section, Sections, StartRule, Tables};
 use unwind::symbols::SymbolTable;
@@ -79,13 +80,25 @@ fn section(input: &Input, section: &Section<'_>) {
         rows(&function);
         black_box(function.row_at(address));
     }
-    black_box((section.function_at(address).is_some(), section.lookup(address).is_ok()));
+    black_box((
+        section.function_at(address).is_some(),
+        section.lookup(address).is_ok(),
+    ));
 }
 
-fn walk<R: Registers>(input: &Input, tables: Tables<'_>, registers: R, memory: impl Memory + Clone) {
+fn walk<R: Registers>(
+    input: &Input,
+    tables: Tables<'_>,
+    registers: R,
+    memory: impl Memory + Clone,
+) {
     let symbols = SymbolTable::parse(input.bytes, input.words[1]);
     if let Ok(symbols) = &symbols {
-        black_box((symbols.build_id(), symbols.level(), symbols.has_full_names()));
+        black_box((
+            symbols.build_id(),
+            symbols.level(),
+            symbols.has_full_names(),
+        ));
         if let Some(answer) = symbols.resolve(input.words[4]) {
             black_box((answer.start, answer.size, answer.precision));
             for frame in answer.frames() {
@@ -106,8 +119,15 @@ fn walk<R: Registers>(input: &Input, tables: Tables<'_>, registers: R, memory: i
     for frame in called.by_ref() {
         black_box((frame, frame.lookup_pc(), frame.letter()));
     }
-    black_box((called.end(), called.doubt(), called.found(), *called.registers()));
+    black_box((
+        called.end(),
+        called.doubt(),
+        called.found(),
+        *called.registers(),
+    ));
     black_box(called.resume_at(registers));
+    let _ = markup::write_context(&mut Out, "image", &[1, 2], &[]);
+    let _ = markup::write_frames(&mut Out, &mut frames.clone());
     let report = Backtrace::new(frames, symbols.ok());
     let _ = write!(Out, "{report}");
     if let Ok(end) = report.write(&mut Out) {
@@ -122,7 +142,10 @@ pub extern "C" fn everything(input: &Input) {
     black_box(input.words[input.words[0] as usize]);
     let [address, pc, sp, fp, other, ..] = input.words;
     let tables = Tables::new(input.bytes, address);
-    for found in tables.sections().chain(Sections::with(input.bytes, address, StartRule::Section)) {
+    for found in tables
+        .sections()
+        .chain(Sections::with(input.bytes, address, StartRule::Section))
+    {
         match found {
             Ok(found) => section(input, &found),
             Err(error) => drop(write!(Out, "{error}")),
@@ -143,5 +166,10 @@ pub extern "C" fn everything(input: &Input) {
     walk(input, tables, x86, read);
     let arm = aarch64::Registers::new(pc, sp, fp, other).with_authentication_bits(other);
     walk(input, tables, arm, stacks);
-    walk(input, tables, s390x::Registers::new(pc, sp, fp, other), stacks);
+    walk(
+        input,
+        tables,
+        s390x::Registers::new(pc, sp, fp, other),
+        stacks,
+    );
 }

@@ -1,0 +1,79 @@
+//! A trace in the symbolizer markup: elements in three braces, which `llvm-symbolizer --filter-markup`, Fuchsia's and other
+//! tools on a host replace by names, files and lines. For a kernel without a `.symbols` of its own, and for those whose
+//! tools know this markup already. Source: LLVM's documentation, "Symbolizer Markup Format".
+
+use core::fmt::{Result, Write};
+
+use crate::memory::Memory;
+use crate::registers::Registers;
+use crate::report::write_bytes;
+use crate::text;
+use crate::walk::{FrameKind, Frames};
+
+/// A part of an image, as it lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Segment<'a> {
+    /// Address of the first byte.
+    pub start: u64,
+    /// Bytes.
+    pub size: u64,
+    /// What may be done there: letters of `rwx`.
+    pub access: &'a str,
+    /// The address that the ELF file has for the first byte.
+    pub file_address: u64,
+}
+
+/// Writes what the addresses of this report mean: forget all modules (`reset`), one `module`, and an `mmap` for each of its
+/// segments.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_context(
+    out: &mut dyn Write,
+    name: &str,
+    build_id: &[u8],
+    segments: &[Segment<'_>],
+) -> Result {
+    out.write_str("{{{reset}}}\n{{{module:0:")?;
+    out.write_str(name)?;
+    out.write_str(":elf:")?;
+    write_bytes(out, build_id)?;
+    out.write_str("}}}\n")?;
+    for segment in segments {
+        out.write_str("{{{mmap:")?;
+        text::hex(out, segment.start, 1)?;
+        out.write_str(":")?;
+        text::hex(out, segment.size, 1)?;
+        out.write_str(":load:0:")?;
+        out.write_str(segment.access)?;
+        out.write_str(":")?;
+        text::hex(out, segment.file_address, 1)?;
+        out.write_str("}}}\n")?;
+    }
+    Ok(())
+}
+
+/// Writes a `bt` element for each frame that `frames` has yet to give, a line each. Whether an address is exact (`pc`) or a
+/// return address (`ra`) is said; how a frame was found has no place in the markup.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_frames<R: Registers, M: Memory>(
+    out: &mut dyn Write,
+    frames: &mut Frames<'_, R, M>,
+) -> Result {
+    let mut number = frames.found();
+    for frame in frames {
+        out.write_str("{{{bt:")?;
+        text::decimal(out, u64::from(number))?;
+        out.write_str(":")?;
+        text::hex(out, frame.pc, 16)?;
+        out.write_str(match frame.kind {
+            FrameKind::Exact => ":pc}}}\n",
+            FrameKind::ReturnAddress => ":ra}}}\n",
+        })?;
+        number = number.wrapping_add(1);
+    }
+    Ok(())
+}
