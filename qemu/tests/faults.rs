@@ -350,6 +350,37 @@ fn a_stray_stack_pointer() {
     .check();
 }
 
+/// The same in a handler: on AArch64 by the stack pointer of exceptions, which no exception can use then.
+#[test]
+fn a_stray_stack_pointer_in_a_handler() {
+    Expected {
+        scenario: "stray-in-handler",
+        words: [
+            "double fault, last page fault at 0x000000004343c338",
+            "no room on the stack of exceptions: undefined instruction",
+        ],
+        trace: [
+            "p bad_stack_pointer
+             f kernel::scenario::nested::lose_stack_pointer
+             r~ kernel::breakpoint::hit
+             r~ kernel::arch::x86_64::trap::exception
+             r trap_entry
+             -- breakpoint, stack boot
+             p kernel::scenario::nested::stray_stack_pointer",
+            "p bad_stack_pointer
+             f kernel::scenario::nested::lose_stack_pointer
+             ...",
+        ],
+        end: [
+            "outermost function reached, from frame 1 on by frame pointer (the stack pointer 0x000000004343c340 is \
+             outside every stack), ",
+            "incomplete: a rule needs the stack pointer, which is not known here, from frame 1 on by frame pointer (the \
+             stack pointer 0x000000004343c340 is outside every stack), ",
+        ],
+    }
+    .check();
+}
+
 /// Trap code, called by nobody, is between the handler and what it interrupted.
 #[test]
 fn an_exception_in_a_handler() {

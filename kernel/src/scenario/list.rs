@@ -246,6 +246,11 @@ pub const SCENARIOS: &[Scenario] = &[
         outcome: Outcome::SucceedsAfterReset,
     },
     Scenario {
+        name: "stray-in-handler",
+        about: "the stack pointer of an exception's handler is in no stack",
+        outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
         name: "nmi",
         about: "an NMI in a tight loop, after which all goes on; FIQ on aarch64",
         outcome: Outcome::Succeeds,

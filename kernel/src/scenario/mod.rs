@@ -76,6 +76,7 @@ const RUN: [fn(); SCENARIOS.len()] = [
     unreadable::run,
     epitaph::read,
     epitaph::damaged,
+    nested::stray_stack_pointer,
     others::nmi,
     others::console_held,
     others::two_panics,

@@ -36,6 +36,22 @@ fn index(values: &[u8], index: usize) -> u8 {
     black_box(values[index])
 }
 
+/// The handler of a breakpoint loses its stack pointer, and fails. On AArch64 that is the stack pointer of exceptions, and
+/// bit 15 is set, by which vectors.s takes it for one with room below it.
+#[inline(never)]
+pub fn stray_stack_pointer() {
+    breakpoint::handle_with(lose_stack_pointer);
+    bad::breakpoint();
+    black_box(());
+}
+
+#[inline(never)]
+fn lose_stack_pointer() {
+    // SAFETY: nobody returns from this.
+    unsafe { bad::bad_stack_pointer(black_box(0x4343_c340)) };
+    black_box(());
+}
+
 /// The handler of a breakpoint fills the stack that it runs on, so that there is no room for the exception that this is.
 #[inline(never)]
 pub fn no_stack_for_handler() {

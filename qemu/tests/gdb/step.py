@@ -22,7 +22,7 @@ def state():
         print("words 0x%x %s" % (end - size, words.tobytes().hex()))
 
 
-ENDS = [(number("$stack_%d" % index), 0x1000) for index in range(2 if arm else 1)]
+ENDS = [(number("$stack_%d" % index), 0x2000) for index in range(2 if arm else 1)]
 last = number("$last")
 gdb.Breakpoint("*0x%x" % number("$first"))
 gdb.execute("continue", to_string=True)

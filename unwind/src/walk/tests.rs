@@ -599,6 +599,7 @@ fn a_long_report_has_two_ends() {
         let mut text = std::string::String::new();
         let report = crate::report::Backtrace::new(frames.clone(), None)
             .trap_words(|out, frame| write!(out, "trap frame {frame:x?}"))
+            .trap_lines(|out, frame| writeln!(out, "  saved at {frame:x?}"))
             .ends(first, last);
         assert_eq!(report.write(&mut text), Ok(End::Complete));
         text
@@ -609,6 +610,7 @@ fn a_long_report_has_two_ends() {
    1: 0x0000000000003010 r
    ----- 4 frames left out -----
    ----- trap frame Some(100a0) -----
+  saved at Some(100a0)
    6: 0x0000000000003020 p
    ----- 4 frames left out -----
   11: 0x0000000000001005 r
@@ -616,7 +618,7 @@ end of backtrace: complete, 12 frames
 "
     );
     assert_eq!(report(6, 6), report(20, 0));
-    assert_eq!(report(6, 6).lines().count(), 12 + 2);
+    assert_eq!(report(6, 6).lines().count(), 12 + 3);
     assert!(report(0, 0).contains("   ----- 5 frames left out"));
 }
 

@@ -5,6 +5,9 @@ use crate::stack::{Exception, Extent, Stack};
 
 /// For every exception: SP_EL1. Everything else runs on SP_EL0.
 pub static EXCEPTION: [Exception; MOST] = [const { Stack::new() }; MOST];
+// vectors.s tells by a shift whether an address is in them.
+const _: () = assert!(size_of_val(&EXCEPTION).is_power_of_two());
+
 /// For an exception that finds the exceptions' stack full.
 static OVERFLOW: [Exception; MOST] = [const { Stack::new() }; MOST];
 

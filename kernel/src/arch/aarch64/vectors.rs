@@ -9,6 +9,8 @@ global_asm!(
     include_str!("vectors.s"),
     handler = sym super::trap::exception,
     preempted = sym super::trap::preempted,
+    stacks = sym super::stacks::EXCEPTION,
+    stacks_shift = const size_of_val(&super::stacks::EXCEPTION).ilog2(),
 );
 
 unsafe extern "C" {

@@ -11,24 +11,33 @@ exception_\number:
     .cfi_signal_frame
     sub sp, sp, #304
     .if (\number & 12) == 4
-    // An exception interrupted another one. Is there room on the stack of exceptions? Bit 15 of the stack pointer is set in
-    // its words and clear in its guard pages. sp cannot be tested, so x0 and sp take each other's value and back, by
-    // sums: there is no register to spare.
+    // An exception interrupted another one. Is there room on a stack of exceptions? Bit 15 of the stack pointer is set in
+    // their words and clear in their guard pages, and all of them are one array. sp cannot be tested, so x0 takes its
+    // value, by sums, and its own is kept where threads would have theirs: there are none at EL0.
     add sp, sp, x0
     sub x0, sp, x0
-    tbz x0, #15, exception_overflow_\number
+    msr tpidr_el0, x0
     sub x0, sp, x0
-    sub sp, sp, x0
+    msr tpidrro_el0, x0
+    mrs x0, tpidr_el0
+    tbz x0, #15, exception_overflow_\number
+    adrp x0, {stacks}
+    mov sp, x0
+    mrs x0, tpidr_el0
+    sub x0, sp, x0
+    neg x0, x0
+    lsr x0, x0, #{stacks_shift}
+    cbnz x0, exception_overflow_\number
+    mrs x0, tpidr_el0
+    mov sp, x0
+    mrs x0, tpidrro_el0
     .endif
     stp x0, x1, [sp]
     mov x0, #\number
     b trap_entry
     .if (\number & 12) == 4
 exception_overflow_\number:
-    // x0 is the stack pointer, and sp the sum. The registers for threads are free: there are none at EL0.
-    msr tpidr_el0, x0
-    sub x0, sp, x0
-    msr tpidrro_el0, x0
+    // There is none, or the stack pointer is anywhere: so neither this program counter nor the other is lost by a store.
     mrs x0, tpidr_el1                   // this processor's Cpu: cpus.rs
     ldr x0, [x0, #8]
     sub sp, x0, #304

@@ -1,7 +1,5 @@
 //! Paging. Manual: volume 3, chapter 5 "Paging", 4-level.
 
-use core::ops::Range;
-
 use x86_64::instructions::tlb;
 use x86_64::registers::control::{Cr3, Cr3Flags};
 use x86_64::structures::paging::{PageTableFlags, PhysFrame};
