@@ -27,7 +27,7 @@ use core::fmt::{self, Display, Write};
 
 use crate::memory::Memory;
 use crate::registers::Registers;
-use crate::symbols::SymbolTable;
+use crate::symbols::{Answer, SymbolTable};
 use crate::text;
 use crate::walk::{Doubt, End, Frame, Frames, How};
 
@@ -152,9 +152,16 @@ pub fn write_frame(
     text::hex(out, frame.pc, 16)?;
     out.write_str(" ")?;
     out.write_char(frame.letter())?;
-    let Some(answer) = symbols.and_then(|symbols| symbols.resolve(frame.lookup_pc())) else {
+    let Some(symbols) = symbols else {
         return Ok(());
     };
+    let mut answer = Answer::empty(symbols);
+    if symbols
+        .resolve_into(frame.lookup_pc(), &mut answer)
+        .is_none()
+    {
+        return Ok(());
+    }
     let mut innermost = true;
     for source in answer.frames() {
         if innermost {

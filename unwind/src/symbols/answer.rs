@@ -42,20 +42,27 @@ struct Slot {
 }
 
 impl<'t, 'a> Answer<'t, 'a> {
-    pub(super) const fn new(
-        table: &'t SymbolTable<'a>,
-        start: u64,
-        size: u64,
-        record: u32,
-    ) -> Self {
+    /// To be filled by [`SymbolTable::resolve_into`]. An answer is large, so it is made where it shall be.
+    pub(crate) const fn empty(table: &'t SymbolTable<'a>) -> Self {
+        let slot = Slot { record: 0, line: 0 };
         Self {
             table,
-            start,
-            size,
+            start: 0,
+            size: 0,
             precision: Precision::NameOnly,
-            slots: [Slot { record, line: 0 }; MAX_EDGES + 1],
-            count: 1,
+            slots: [slot; MAX_EDGES + 1],
+            count: 0,
         }
+    }
+
+    /// Makes it that of a function, of which no more is known than its name.
+    pub(super) const fn begin(&mut self, start: u64, size: u64, record: u32) {
+        self.start = start;
+        self.size = size;
+        self.precision = Precision::NameOnly;
+        self.count = 1;
+        let [first, ..] = &mut self.slots;
+        *first = Slot { record, line: 0 };
     }
 
     /// Finds the frames: from the function, along the edges, to the innermost line.

@@ -126,6 +126,14 @@ impl<'a> SymbolTable<'a> {
     /// [`Frame::lookup_pc`](crate::Frame::lookup_pc): of a return address, the byte before it.
     #[must_use]
     pub fn resolve(&self, pc: u64) -> Option<Answer<'_, 'a>> {
+        let mut answer = Answer::empty(self);
+        self.resolve_into(pc, &mut answer)?;
+        Some(answer)
+    }
+
+    /// [`Self::resolve`], into `answer`.
+    #[inline(never)]
+    pub(crate) fn resolve_into(&self, pc: u64, answer: &mut Answer<'_, 'a>) -> Option<()> {
         let unit = u32::from(self.unit);
         // Rows of the ranges follow each other, so a chunk ends where the next one starts, whatever its range.
         let mut index = 0_usize;
@@ -148,8 +156,7 @@ impl<'a> SymbolTable<'a> {
         let mut edges = [0; format::MAX_EDGES];
         let place = rows::find(&mut ops, chunk, target, &mut edges)?;
         let bytes = |units: u32| u64::from(units).wrapping_shl(unit);
-        let mut answer = Answer::new(
-            self,
+        answer.begin(
             base.wrapping_add(bytes(place.start)),
             bytes(place.size),
             place.record,
@@ -167,7 +174,7 @@ impl<'a> SymbolTable<'a> {
             (Row::Full { .. }, format::LEVEL_CALL_SITES) => answer.keep_name(),
             _ => answer.keep_outermost(),
         }
-        Some(answer)
+        Some(())
     }
 
     /// The last chunk that starts at or before `target`, of those from `first` to `end`: its start and its codes.
