@@ -104,6 +104,27 @@ fn a_rust_program_gets_both_tables() {
 }
 
 #[test]
+fn stats_say_what_the_bytes_of_symbols_are_for() {
+    let folder = folder("stats_of_symbols");
+    program(&folder, &[]);
+    let path = folder.join("image");
+    let data = fs::read(&path).unwrap();
+    let text = stdout(&sframe(&["stats"], &path));
+    let parts = text.split(".symbols:\n").nth(1).unwrap();
+    let parts = parts.lines().take_while(|line| line.starts_with("  "));
+    let sum: usize = parts
+        .map(|line| -> usize {
+            let numbers = line.rsplit_once(" %").unwrap().0;
+            let bytes = numbers.split_whitespace().rev().nth(1).unwrap();
+            bytes.parse().unwrap()
+        })
+        .sum();
+    let image = Image::parse(&data).unwrap();
+    let section = image.section(".symbols").unwrap().unwrap();
+    assert_eq!(sum, section.data.len(), "{text}");
+}
+
+#[test]
 fn the_same_input_makes_the_same_bytes() {
     let folder = folder("the_same_input");
     program(&folder, &[]);

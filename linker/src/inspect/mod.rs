@@ -4,6 +4,7 @@ mod check;
 mod dump;
 mod json;
 mod lookup;
+mod parts;
 mod rule;
 mod stats;
 

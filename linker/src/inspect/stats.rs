@@ -62,6 +62,9 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
         )?;
     }
     parts(subject, out)?;
+    if let Some(section) = image::section(&file, symbols::SECTION)? {
+        super::parts::parts(section.data, code, out)?;
+    }
     rows(subject, out)?;
     missing(data, subject, out)?;
     Ok(())
