@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -307,4 +308,69 @@ fn tables_of_inputs_are_merged() {
     let made = sframe(&["make", "-o", again.to_str().unwrap()], &image);
     assert!(made.status.success(), "{}", stderr(&made));
     assert_eq!(names(&again), ["_start", "local", "one", "two"]);
+}
+
+/// A linker that writes a line for each run.
+fn counting_linker(folder: &Path) -> PathBuf {
+    let ask = |argument: &str| stdout(&succeed(common::rustc().arg("--print").arg(argument)));
+    let (sysroot, host) = (ask("sysroot"), ask("host-tuple"));
+    let script = format!(
+        "#!/bin/sh\necho run >> runs\nexec {}/lib/rustlib/{}/bin/rust-lld -flavor gnu \"$@\"\n",
+        sysroot.trim(),
+        host.trim()
+    );
+    let path = folder.join("counting-ld");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn a_second_link_is_left_out_when_the_last_image_has_the_room() {
+    // Enough functions for a table whose size is rounded up.
+    let functions = |count: usize| -> String {
+        let one = |index| {
+            format!(
+                ".type f{index}, %function\nf{index}: .cfi_startproc\n push %rbp\n.cfi_def_cfa_offset 16\n pop %rbp\n\
+                 .cfi_def_cfa_offset 8\n ret\n.cfi_endproc\n.size f{index}, . - f{index}\n"
+            )
+        };
+        (0..count).map(one).collect()
+    };
+    let folder = folder("one_link");
+    let linker = counting_linker(&folder);
+    let linker = format!("--sframe-linker={}", linker.display());
+    let linked = |count: usize| {
+        let object = common::assemble(&folder, TARGET, &(CALLS.to_owned() + &functions(count)));
+        let _ = fs::remove_file(folder.join("runs"));
+        let output = link(
+            &folder,
+            SCRIPT,
+            &[&object.display().to_string(), &linker, "--symbols=none"],
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(sframe(&["check"], &folder.join("image")).status.success());
+        let runs = fs::read_to_string(folder.join("runs"))
+            .unwrap()
+            .lines()
+            .count();
+        (runs, fs::read(folder.join("image")).unwrap())
+    };
+    let fresh = |count: usize| {
+        fs::remove_file(folder.join("image")).unwrap();
+        linked(count)
+    };
+    let (runs, first) = linked(400);
+    assert_eq!(runs, 2);
+    let (runs, again) = linked(400);
+    assert_eq!(runs, 1);
+    assert!(first == again);
+    // One function more still has room; with many more it takes a second link.
+    let (runs, one_more) = linked(401);
+    assert_eq!(runs, 1);
+    let (runs, many_more) = linked(500);
+    assert_eq!(runs, 2);
+    // None of it shows in the image.
+    assert!(fresh(401) == (2, one_more));
+    assert!(fresh(500) == (2, many_more));
 }

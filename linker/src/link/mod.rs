@@ -1,7 +1,8 @@
 //! The linker wrapper: link, make the tables from the result, link again with room for them, check, write them.
 //!
 //! Two links, because the tables' sizes are known only after the first, and the addresses that they contain only after
-//! the second. They are written into the finished file: so they can hold the build id, which the linker computes over
+//! the second. One, when the file of the last link has just the room that is needed, which sizes that are rounded up make
+//! likely: what comes out is the same. They are written into the finished file: so they can hold the build id, which the linker computes over
 //! the file, and the linker needs to know nothing about them but their size.
 
 mod arguments;
@@ -26,7 +27,10 @@ pub use report::{fewer_levels, left_out, sizes, stats, without_frames};
 pub(crate) use tables::TOO_FAR;
 pub use tables::Tables;
 
+use crate::architecture::Architecture;
 use crate::image::{Image, Mapped};
+use linker::Outcome;
+use room::Room;
 use temporary::Temporary;
 
 /// The linker-script fragment that makes a place for the tables.
@@ -58,7 +62,8 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
         outcome.show(None);
         return Ok(exit_code(outcome.status));
     }
-    let result = link_twice(&line, &linker).with_context(|| format!("{}", line.output.display()));
+    let result =
+        link_and_fill(&line, &linker).with_context(|| format!("{}", line.output.display()));
     if result.is_err() {
         // An image with empty tables must not be taken for a finished one. That it is not there is all that is wanted.
         let _ = std::fs::remove_file(&line.output);
@@ -66,7 +71,7 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     result
 }
 
-fn link_twice(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
+fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     let output = line.output.as_path();
     let unstripped: Vec<OsString> = line
         .linker
@@ -74,7 +79,22 @@ fn link_twice(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
         .filter(|argument| !STRIP.iter().any(|strip| argument == strip))
         .cloned()
         .collect();
-    let first = linker.run(&unstripped, line.long, output)?;
+    // What the file had room for when it was linked last is often what it needs now: then one link is enough.
+    let is_stripped = unstripped.len() != line.linker.len();
+    let guess =
+        Room::of_file(output).filter(|(room, _)| room.is_for(&line.options) && !is_stripped);
+    let mut guessed = match guess {
+        Some((room, architecture)) => {
+            Some((link_with_room(line, linker, room, architecture)?, room))
+        }
+        None => None,
+    };
+    // It may be that there is no place for so much any more.
+    guessed.take_if(|(outcome, _)| !outcome.status.success());
+    let (first, guess) = match guessed {
+        Some((outcome, room)) => (outcome, Some(room)),
+        None => (linker.run(&unstripped, line.long, output)?, None),
+    };
     first.show(None);
     if !first.status.success() {
         return Ok(exit_code(first.status));
@@ -92,12 +112,12 @@ fn link_twice(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     if tables.blob.is_some() {
         place::expect(&image, &place::SYMBOLS)?;
     }
+    let room = tables.room();
+    if guess == Some(room) {
+        return finish(line, &tables, &image);
+    }
 
-    let object = tables.room().object(image.architecture)?;
-    let object = Temporary::beside(output, "o", &object)?;
-    let mut arguments = line.linker.clone();
-    arguments.push(object.path().into());
-    let second = linker.run(&arguments, line.long, output)?;
+    let second = link_with_room(line, linker, room, image.architecture)?;
     second.show(Some(&first));
     if !second.status.success() {
         return Ok(exit_code(second.status));
@@ -105,9 +125,27 @@ fn link_twice(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     let data = Mapped::open(output)?;
     let image = Image::parse(&data)?;
     tables.check_unmoved(&image)?;
-    tables.write(output, &image)?;
-    tables.write_gsym(&image, &line.options)?;
-    tell(&tables, line.options.stats.as_ref())?;
+    finish(line, &tables, &image)
+}
+
+fn link_with_room(
+    line: &CommandLine,
+    linker: &Linker,
+    room: Room,
+    architecture: &Architecture,
+) -> Result<Outcome> {
+    let object = room.object(architecture)?;
+    let object = Temporary::beside(&line.output, "o", &object)?;
+    let mut arguments = line.linker.clone();
+    arguments.push(object.path().into());
+    linker.run(&arguments, line.long, &line.output)
+}
+
+/// Writes the tables into the image that has room for them.
+fn finish(line: &CommandLine, tables: &Tables, image: &Image<'_>) -> Result<ExitCode> {
+    tables.write(&line.output, image)?;
+    tables.write_gsym(image, &line.options)?;
+    tell(tables, line.options.stats.as_ref())?;
     Ok(ExitCode::SUCCESS)
 }
 

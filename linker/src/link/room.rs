@@ -1,14 +1,29 @@
 //! The object file that makes room for the tables: sections of the right size, filled with zeros.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use object::write::Object;
 use object::{BinaryFormat, Endianness, SectionFlags, SectionKind, elf};
 
+use super::arguments::Options;
 use crate::architecture::Architecture;
+use crate::image::{Image, Mapped};
 use crate::{sframe, symbols};
 
 /// Alignment of both tables, in bytes: what SFrame's readers count on.
 const ALIGNMENT: u64 = 8;
+
+/// Tables up to this size, in bytes, get no more room than they have bytes.
+const SMALL: usize = 4096;
+
+/// The room for a table of a size: a little more, one part in 64 at most, so that it is often the same after a change.
+pub(super) fn room(size: usize) -> usize {
+    match size {
+        0..=SMALL => size,
+        _ => size.next_multiple_of(1 << (size / 64).ilog2()),
+    }
+}
 
 /// Sizes of the tables in bytes; `None` for one that is not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +33,28 @@ pub(super) struct Room {
 }
 
 impl Room {
+    /// The room in a file that is linked already, and what that runs on.
+    pub(super) fn of_file(path: &Path) -> Option<(Self, &'static Architecture)> {
+        let data = Mapped::open(path).ok()?;
+        let image = Image::parse(&data).ok()?;
+        // Without a table the section is there, and empty.
+        let size = |name| {
+            let size = image.section(name).ok()??.data.len();
+            (size > 0).then_some(size)
+        };
+        let room = Self {
+            sframe: size(sframe::SECTION),
+            symbols: size(symbols::SECTION),
+        };
+        Some((room, image.architecture))
+    }
+
+    /// Whether the same tables are made room for, so that one may take the other's place.
+    pub(super) fn is_for(self, options: &Options) -> bool {
+        self.sframe.is_some() == options.sframe.is_some()
+            && self.symbols.is_some() == options.symbols.is_some()
+    }
+
     /// The object file's bytes. The tables' content comes later, as it depends on where the sections come to lie and
     /// on the build id that the linker computes.
     pub(super) fn object(self, architecture: &Architecture) -> Result<Vec<u8>> {
@@ -50,5 +87,23 @@ impl Room {
         };
         file.write()
             .context("cannot make an object file for the tables")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_little_more_than_the_size() {
+        assert_eq!(room(0), 0);
+        assert_eq!(room(4095), 4095);
+        assert_eq!(room(4097), 4160);
+        assert_eq!(room(277_816), 278_528);
+        for size in (1..2_000_000).step_by(997) {
+            let room = room(size);
+            assert!(room >= size && room - size <= size / 64, "{size}: {room}");
+            assert_eq!(super::room(room), room);
+        }
     }
 }

@@ -11,7 +11,7 @@ use unwind::sframe;
 use unwind::symbols::SymbolTable;
 
 use super::arguments::Options;
-use super::room::Room;
+use super::room::{Room, room};
 use crate::cfi::Frames;
 use crate::gsym::gsym;
 use crate::image::{Image, Mapped};
@@ -88,8 +88,8 @@ impl Tables {
 
     pub(super) fn room(&self) -> Room {
         Room {
-            sframe: self.table.as_ref().map(Table::size),
-            symbols: self.blob.as_ref().map(Blob::size),
+            sframe: self.table.as_ref().map(|table| room(table.size())),
+            symbols: self.blob.as_ref().map(|blob| room(blob.size())),
         }
     }
 
@@ -146,15 +146,21 @@ impl Tables {
     pub(super) fn write(&self, path: &Path, image: &Image<'_>) -> Result<()> {
         let file = OpenOptions::new().write(true).open(path)?;
         if let Some(table) = &self.table {
-            let place = super::place::find(image, &super::place::SFRAME, table.size())?;
+            let size = room(table.size());
+            let place = super::place::find(image, &super::place::SFRAME, size)?;
             ensure!(table.reaches(place.address), TOO_FAR);
-            file.write_all_at(&table.to_bytes(place.address), place.offset)?;
+            let bytes = table.to_bytes_of(place.address, size);
+            file.write_all_at(&bytes, place.offset)?;
             super::place::make_sframe(&file, image, place)?;
         }
         if let Some(blob) = &self.blob {
-            let place = super::place::find(image, &super::place::SYMBOLS, blob.size())?;
+            let size = room(blob.size());
+            let place = super::place::find(image, &super::place::SYMBOLS, size)?;
             let build_id = image.file.build_id()?.unwrap_or_default();
-            file.write_all_at(&blob.to_bytes(place.address, build_id), place.offset)?;
+            let mut bytes = blob.to_bytes(place.address, build_id);
+            // A reader goes by the length in the header.
+            bytes.resize(size, 0);
+            file.write_all_at(&bytes, place.offset)?;
         }
         drop(file);
         self.check_written(&Mapped::open(path)?)

@@ -191,8 +191,14 @@ impl Table {
     /// The section's bytes when it lies at an address.
     #[must_use]
     pub fn to_bytes(&self, address: u64) -> Vec<u8> {
+        self.to_bytes_of(address, self.size())
+    }
+
+    /// [`Self::to_bytes`], so many of them: what is more than the table's size belongs to the rows, behind the last one.
+    #[must_use]
+    pub fn to_bytes_of(&self, address: u64, size: usize) -> Vec<u8> {
         let mut out = Out {
-            bytes: Vec::with_capacity(self.size()),
+            bytes: Vec::with_capacity(size),
             little: !self.architecture.is_big_endian(),
         };
         let index_size = self.index.len() * self.version.function_size();
@@ -208,7 +214,7 @@ impl Table {
         out.u8(0);
         out.size(self.index.len());
         out.size(self.row_count);
-        out.size(self.rows.len());
+        out.size(self.rows.len() + size.saturating_sub(self.size()));
         // The index and the rows, from the end of the header.
         out.size(0);
         out.size(index_size + self.blocks_size());
@@ -236,6 +242,7 @@ impl Table {
             blocks.write(&mut out.bytes, at);
         }
         out.bytes.extend_from_slice(&self.rows);
+        out.bytes.resize(size.max(out.bytes.len()), 0);
         out.bytes
     }
 }
