@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::decode::Decode;
 use crate::machine::{Arch, Board};
+use crate::serial::Serial;
 
 /// Seconds a boot may take unless `--timeout` says otherwise.
 const DEFAULT_TIMEOUT: u64 = 60;
@@ -24,6 +25,7 @@ Examples:
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
   cargo run -- --image my-kernel.elf quiet     your own image, with `quiet` as its command line
   cargo run -- decode LOG --image FILE.elf     add names and lines to a log
+  cargo run -- serial /dev/ttyUSB0 --image F   the console of a board
 
 Exit status:
   0    the scenario ended as it should, or the image reported success
@@ -154,12 +156,17 @@ impl Gdb {
 /// What to do instead of booting.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    // What clap says of it is said at `Decode`.
+    // What clap says of each is said at its arguments.
     #[expect(
         missing_docs,
         reason = "a comment here would take the place of that one"
     )]
     Decode(Decode),
+    #[expect(
+        missing_docs,
+        reason = "a comment here would take the place of that one"
+    )]
+    Serial(Serial),
 }
 
 impl Cli {

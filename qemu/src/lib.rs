@@ -20,6 +20,7 @@ pub mod raspi;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod serial;
 pub mod setup;
 pub mod status;
 pub mod words;

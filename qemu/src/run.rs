@@ -13,6 +13,7 @@ use crate::judge;
 use crate::machine::{Arch, Board, Boot, Debugger, GdbStub};
 use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
+use crate::serial::serial;
 use crate::setup;
 use crate::status::{Failure, Status};
 use crate::words::say;
@@ -39,6 +40,7 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
     if let Some(command) = &cli.command {
         return match command {
             Command::Decode(arguments) => decode(arguments),
+            Command::Serial(arguments) => serial(arguments),
         };
     }
     match &cli.image {

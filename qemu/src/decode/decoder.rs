@@ -21,8 +21,10 @@ pub struct Decoder<'a, W> {
     out: W,
     /// The line that has not ended yet.
     line: Vec<u8>,
-    /// The begin of this line is out already, so the rest can only follow as it is.
-    shown: bool,
+    /// So many bytes of this line are out already, so the rest can only follow as it is.
+    shown: usize,
+    /// The begin of this line was too long to be kept.
+    cut: bool,
     /// Whether frames are those of another image, until a line says otherwise.
     foreign: bool,
     /// The last line was a frame that was decoded: what the device says is inlined is known.
@@ -51,7 +53,8 @@ impl<'a, W: Write> Decoder<'a, W> {
             style,
             out,
             line: Vec::new(),
-            shown: false,
+            shown: 0,
+            cut: false,
             foreign: false,
             after_frame: false,
             any_build: false,
@@ -80,24 +83,35 @@ impl<'a, W: Write> Decoder<'a, W> {
             if piece.ends_with(b"\n") {
                 self.end_line()?;
             } else if self.line.len() > LONGEST {
-                self.show()?;
+                if !self.is_json() {
+                    self.show_rest()?;
+                }
+                self.line.clear();
+                // What follows is not the begin of a line.
+                self.shown = 0;
+                self.cut = true;
             }
         }
         Ok(())
     }
 
     /// Shows what there is of a line although its end has not come: a prompt, for somebody who waits for it. What follows
-    /// on that line goes through as it is.
+    /// on that line goes through as it is. The begin of a frame waits all the same: it begins with a space.
     ///
     /// # Errors
     /// Those of the output.
     pub fn show(&mut self) -> io::Result<()> {
-        if !self.line.is_empty() && !self.is_json() {
-            self.shown = true;
-            self.out.write_all(&self.line)?;
-            self.line.clear();
+        if !self.is_json() && (self.shown > 0 || !self.line.starts_with(b" ")) {
+            self.show_rest()?;
         }
         self.out.flush()
+    }
+
+    fn show_rest(&mut self) -> io::Result<()> {
+        let rest = &self.line[self.shown..];
+        self.out.write_all(rest)?;
+        self.shown = self.line.len();
+        Ok(())
     }
 
     /// Takes the last line, which need not have an end, and says what was found.
@@ -118,17 +132,21 @@ impl<'a, W: Write> Decoder<'a, W> {
 
     fn end_line(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
+        let shown = std::mem::take(&mut self.shown);
+        let cut = std::mem::take(&mut self.cut);
         self.summary.lines += 1;
         let after_frame = std::mem::take(&mut self.after_frame);
-        if std::mem::take(&mut self.shown) {
-            return self.out.write_all(&line);
-        }
         // "\r\n" is what a terminal wants; some lines have even more of the one.
         let end = line.iter().rposition(|byte| !b"\r\n".contains(byte));
         let (text, end) = line.split_at(end.map_or(0, |at| at + 1));
         let text = String::from_utf8_lossy(text);
         let plain = strip_str(&text).to_string();
         let decoded = match Line::parse(&plain) {
+            Line::Build(build) if !cut => {
+                self.build(build);
+                None
+            }
+            _ if shown > 0 || cut => None,
             Line::Frame(frame) => self.frame(&frame)?,
             Line::Inlined if after_frame => {
                 self.after_frame = true;
@@ -136,15 +154,11 @@ impl<'a, W: Write> Decoder<'a, W> {
             }
             Line::Named(named) => self.named(&named)?,
             Line::Addresses { before, addresses } => self.addresses(before, &addresses)?,
-            Line::Build(build) => {
-                self.build(build);
-                None
-            }
-            Line::Inlined | Line::Other => None,
+            Line::Build(_) | Line::Inlined | Line::Other => None,
         };
         match decoded {
             _ if self.is_json() => Ok(()),
-            None => self.out.write_all(&line),
+            None => self.out.write_all(&line[shown..]),
             Some(None) => Ok(()),
             Some(Some(text)) => {
                 let end = if end.is_empty() { b"\n" } else { end };
@@ -272,5 +286,53 @@ impl<W: Write> Write for Decoder<'_, W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.show()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// This very program.
+    fn symbolizer() -> Symbolizer {
+        let program = std::env::current_exe().expect("this program has a path");
+        Symbolizer::open(&program).expect("it can be read")
+    }
+
+    #[test]
+    fn a_prompt_is_shown_and_a_frame_is_not_torn() {
+        let symbolizer = symbolizer();
+        let function = symbolizer
+            .find("rust_eh_personality", 0)
+            .expect("a function");
+        let frame = format!("   0: {:#018x} p", function.start);
+        let mut shown = Vec::new();
+        let mut decoder = Decoder::new(&symbolizer, Style::plain(), &mut shown);
+        for piece in ["> ", "bt\n", &frame[..9], &frame[9..], "\n> "] {
+            decoder.add(piece.as_bytes()).expect("memory takes it");
+            decoder.show().expect("memory takes it");
+        }
+        // In one piece, but shown in part: it stays as it is.
+        decoder.add(frame.as_bytes()).expect("memory takes it");
+        decoder.add(b"\n").expect("memory takes it");
+        let summary = decoder.finish().expect("memory takes it");
+        let shown = String::from_utf8(shown).expect("UTF-8");
+        let decoded = format!("> bt\n{frame} rust_eh_personality+0x0");
+        assert!(shown.starts_with(&decoded), "{shown}");
+        assert!(shown.ends_with(&format!("\n> {frame}\n")), "{shown}");
+        assert_eq!((summary.lines, summary.frames), (3, 1));
+    }
+
+    #[test]
+    fn a_line_without_an_end_goes_through() {
+        let symbolizer = symbolizer();
+        let mut shown = Vec::new();
+        let mut decoder = Decoder::new(&symbolizer, Style::plain(), &mut shown);
+        let long = vec![b'x'; 3 * LONGEST];
+        for piece in long.chunks(1000) {
+            decoder.add(piece).expect("memory takes it");
+        }
+        decoder.finish().expect("memory takes it");
+        assert_eq!(shown, long);
     }
 }

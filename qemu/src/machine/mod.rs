@@ -8,7 +8,7 @@ mod debugger;
 mod gdb;
 mod guest_time;
 mod serial;
-mod terminal;
+pub(crate) mod terminal;
 mod verdict;
 
 pub use arch::Arch;

@@ -26,11 +26,18 @@ pub struct Session {
 impl Session {
     /// Boots the image with this command line, and these arguments for the runner.
     pub fn start(image: &Path, command_line: &str, arguments: &[&str]) -> Self {
-        let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+        command
             .args(arguments)
             .args(["--interactive", "--timeout", "120", "--image"])
             .arg(image)
-            .arg(command_line)
+            .arg(command_line);
+        Self::of(&mut command)
+    }
+
+    /// A run of the runner, whatever shows a serial line.
+    pub fn of(command: &mut Command) -> Self {
+        let mut runner = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

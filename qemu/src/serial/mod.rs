@@ -1,0 +1,170 @@
+//! `cargo run -- serial`: the console of a board.
+
+mod port;
+
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write, stdin, stdout};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::decode::{Decoder, Style, Symbolizer};
+use crate::machine::terminal::{LEAVE, Terminal};
+use crate::status::{Failure, Status};
+use crate::words::say;
+
+/// Silence after which a line that has not ended is shown. Longer than a USB adapter holds bytes back (16 ms), and than a
+/// byte takes at any speed.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Connects this terminal with a board's serial line; Ctrl-] ends it
+///
+/// With --image, reports are decoded by the image's debug information as they come, and a report of another image is said
+/// to be one. Eight bits, no parity, no flow control. Without a terminal, standard input is sent, and the line is read on
+/// after its end. Exit status: 0 when somebody left, 1 when the line is gone.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Serial {
+    /// The line: /dev/ttyUSB0, /dev/ttyACM0, or a pseudo terminal of QEMU's
+    #[arg(value_name = "PORT")]
+    pub port: PathBuf,
+
+    /// Bits a second
+    #[arg(long, value_name = "SPEED", default_value_t = 115_200, value_parser = clap::value_parser!(u32).range(50..))]
+    pub baud: u32,
+
+    /// The ELF image that runs there, with debug information
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+
+    /// Decode reports that have the build id of another image, too
+    #[arg(long, requires = "image")]
+    pub any_build: bool,
+
+    /// Keep what the board writes in this file, byte for byte
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+}
+
+/// What happens.
+enum Event {
+    Written(Vec<u8>),
+    /// The line is gone, and why.
+    Gone(String),
+    Left,
+}
+
+/// Passes on what is typed and what comes, until either ends.
+///
+/// # Errors
+/// When the line or a file cannot be had.
+pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
+    let symbolizer = arguments.image.as_deref().map(Symbolizer::open);
+    let symbolizer = symbolizer.transpose().map_err(Failure::usage)?;
+    let port = port::open(&arguments.port, arguments.baud).map_err(Failure::usage)?;
+    let mut log = match &arguments.log {
+        Some(path) => Some(
+            File::create(path)
+                .with_context(|| format!("cannot make the log {}", path.display()))
+                .map_err(Failure::usage)?,
+        ),
+        None => None,
+    };
+    let shown = arguments.port.display();
+    if stdin().is_terminal() {
+        say(format_args!(
+            "{shown} at {} bits a second; Ctrl-] ends it",
+            arguments.baud
+        ));
+    }
+    let (sender, events) = mpsc::channel();
+    let input = port.try_clone().context("cannot share the line")?;
+    let typist = sender.clone();
+    std::thread::spawn(move || pass_on(input, &typist));
+    std::thread::spawn(move || read(port, &sender));
+
+    let terminal = Terminal::take();
+    let mut out: Box<dyn Write> = match &symbolizer {
+        Some(symbolizer) => Box::new(
+            Decoder::new(symbolizer, Style::for_stdout(), stdout().lock())
+                .any_build(arguments.any_build),
+        ),
+        None => Box::new(stdout().lock()),
+    };
+    let mut flushed = true;
+    let status = loop {
+        let event = match flushed {
+            true => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            false => events.recv_timeout(PAUSE),
+        };
+        match event {
+            Ok(Event::Written(bytes)) => {
+                if let Some(log) = &mut log {
+                    log.write_all(&bytes).context("cannot write the log")?;
+                }
+                out.write_all(&bytes).context("cannot pass on the line")?;
+                flushed = false;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                out.flush().context("cannot pass on the line")?;
+                flushed = true;
+            }
+            Ok(Event::Left) => break Status::Success,
+            Ok(Event::Gone(why)) => {
+                out.flush().context("cannot pass on the line")?;
+                say(format_args!("{shown} is gone: {why}"));
+                break Status::Failed;
+            }
+            Err(RecvTimeoutError::Disconnected) => break Status::Failed,
+        }
+    };
+    out.flush().context("cannot pass on the line")?;
+    if terminal.is_some() {
+        drop(terminal);
+        // What follows begins a line of the terminal's.
+        let _ = stdout().write_all(b"\n");
+    }
+    Ok(status)
+}
+
+/// Reads until the line is gone.
+fn read(mut port: File, sender: &Sender<Event>) {
+    let mut buffer = [0; 4096];
+    let why = loop {
+        match port.read(&mut buffer) {
+            Ok(0) => break "it was closed".to_owned(),
+            Ok(length) => {
+                if sender
+                    .send(Event::Written(buffer[..length].to_vec()))
+                    .is_err()
+                {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            // What a pseudo terminal says when its other end is closed, and a USB adapter that was pulled out.
+            Err(error) => break error.to_string(),
+        }
+    };
+    // Nobody waits for it when somebody has left.
+    let _ = sender.send(Event::Gone(why));
+}
+
+/// Passes on standard input until its end or the key to leave.
+fn pass_on(mut port: File, sender: &Sender<Event>) {
+    let mut buffer = [0; 256];
+    let mut input = stdin().lock();
+    while let Ok(length @ 1..) = input.read(&mut buffer) {
+        let typed = &buffer[..length];
+        let leave = typed.iter().position(|byte| *byte == LEAVE);
+        // A line that is gone is told of by whoever reads it.
+        if port.write_all(&typed[..leave.unwrap_or(length)]).is_err() {
+            return;
+        }
+        if leave.is_some() {
+            let _ = sender.send(Event::Left);
+            return;
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A serial port of the host.
+//!
+//! By `termios` (POSIX, chapter 11) and no crate for serial ports: what is needed is ten lines of the crate that the
+//! terminal is set up with too, and those for serial ports want `libudev` to list them.
+
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use rustix::fs::OFlags;
+use rustix::termios::{ControlModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+
+/// Opens a port, and sets its speed in bits a second: raw bytes of eight bits, no parity, one stop bit, no flow control.
+pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
+    let shown = path.display();
+    let port = OpenOptions::new()
+        .read(true)
+        .write(true)
+        // Not to be ended by what the board sends; and not to wait for a modem.
+        .custom_flags((OFlags::NOCTTY | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path);
+    let port = port.map_err(|error| {
+        let hint = match error.kind() {
+            ErrorKind::NotFound => found(),
+            ErrorKind::PermissionDenied => {
+                "; on Debian, members of the group dialout may open it".into()
+            }
+            _ => String::new(),
+        };
+        anyhow!("cannot open {shown}: {error}{hint}")
+    })?;
+    let mut modes = tcgetattr(&port).map_err(|_| anyhow!("{shown} is no serial line"))?;
+    modes.make_raw();
+    modes.control_modes -= ControlModes::CSTOPB | ControlModes::CRTSCTS;
+    modes.control_modes |= ControlModes::CREAD | ControlModes::CLOCAL;
+    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+    modes
+        .set_speed(speed)
+        .with_context(|| format!("{shown} cannot run at {speed} bits a second"))?;
+    tcsetattr(&port, OptionalActions::Now, &modes)
+        .with_context(|| format!("{shown} cannot run at {speed} bits a second"))?;
+    // From here on a read waits for a byte.
+    let flags = rustix::fs::fcntl_getfl(&port).context("cannot read the flags of the line")?;
+    rustix::fs::fcntl_setfl(&port, flags - OFlags::NONBLOCK)
+        .context("cannot set the flags of the line")?;
+    Ok(port)
+}
+
+/// The ports that USB adapters have on this machine.
+fn found() -> String {
+    let names = std::fs::read_dir("/dev").into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut ports: Vec<_> = names
+        .filter(|name| name.starts_with("ttyUSB") || name.starts_with("ttyACM"))
+        .map(|name| format!("/dev/{name}"))
+        .collect();
+    ports.sort();
+    match ports.is_empty() {
+        true => "; no USB adapter is connected".into(),
+        false => format!("; there are: {}", ports.join(", ")),
+    }
+}

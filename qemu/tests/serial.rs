@@ -1,0 +1,122 @@
+//! The console of a board: a machine of QEMU's with its serial line at a pseudo terminal, as a USB adapter's would be.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use support::built::{emulator, image};
+use support::runner::{Ran, run};
+use support::session::Session;
+
+const KERNEL: Kernel = Kernel {
+    arch: Arch::X86_64,
+    profile: Profile::Debug,
+};
+
+/// A running machine with a line that anybody can open.
+struct Board {
+    machine: Child,
+    line: PathBuf,
+}
+
+impl Board {
+    fn start(image: &Path) -> Self {
+        // It says on one of them where its line is, in newer versions on the other.
+        let (said, output) = std::io::pipe().expect("a pipe");
+        let machine = Command::new(emulator(KERNEL.arch))
+            .args(["-nodefaults", "-no-user-config", "-display", "none"])
+            .args(["-machine", "q35,accel=tcg", "-cpu", "max", "-m", "256M"])
+            .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"])
+            .args(["-no-reboot", "-serial", "pty", "-append", "monitor"])
+            .arg("-kernel")
+            .arg(image)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().expect("a pipe"))
+            .stderr(output)
+            .spawn()
+            .expect("QEMU starts");
+        let lines = BufReader::new(said).lines().map(|line| line.expect("text"));
+        let line = lines.filter_map(|line| {
+            let (_, line) = line.split_once("redirected to ")?;
+            Some(PathBuf::from(line.split(' ').next()?))
+        });
+        let line = { line }.next().expect("QEMU says where its line is");
+        Self { machine, line }
+    }
+
+    /// Has the monitor panic, and gives what somebody sees, who comes while it waits.
+    fn panic(&self, arguments: &[&Path]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+        command.arg("serial").arg(&self.line).args(arguments);
+        let mut session = Session::of(&mut command);
+        // What it wrote before is gone. An empty line makes a new prompt, as soon as it listens.
+        session.press("\r");
+        session.wait_for("> ");
+        session.press("help\r");
+        session.wait_for("who called");
+        session.wait_for("\n> ");
+        session.press("panic on a board\r");
+        session.end()
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // An error means that it has ended already.
+        let _ = self.machine.kill();
+        let _ = self.machine.wait();
+    }
+}
+
+#[test]
+fn a_report_is_decoded_as_it_comes() {
+    let image = image(KERNEL);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let log = folder.path().join("log");
+    let board = Board::start(&image);
+    let arguments = ["--image".as_ref(), &*image, "--log".as_ref(), &*log];
+    let ran = board.panic(&arguments).expect(1).expect_words("is gone: ");
+    let text = ran.text();
+    assert!(text.contains(": on a board"), "{text}");
+    assert!(
+        text.contains("inlined into __rustc::rust_begin_unwind at /"),
+        "{text}"
+    );
+
+    // The log is what the board wrote, and the session is what it says decoded.
+    let kept = std::fs::read_to_string(&log).expect("there is a log");
+    assert!(kept.contains("rust_begin_unwind+0x"), "{kept}");
+    assert!(!kept.contains("inlined into __rustc"), "{kept}");
+    let arguments = ["decode".as_ref(), &*log, "--image".as_ref(), &*image];
+    assert_eq!(run(arguments).expect(0).text(), text);
+}
+
+#[test]
+fn a_report_of_another_image_is_said_to_be_one() {
+    let board = Board::start(&image(KERNEL));
+    let other = image(Kernel {
+        profile: Profile::Release,
+        ..KERNEL
+    });
+    let ran = board.panic(&["--image".as_ref(), &*other]);
+    let ran = ran.expect_words("the report is of build ");
+    assert!(
+        !ran.text().contains("inlined into __rustc"),
+        "{}",
+        ran.text()
+    );
+}
+
+#[test]
+fn what_is_no_line_is_named() {
+    run(["serial", "/dev/ttyUSB-none"])
+        .expect(2)
+        .expect_words("cannot open /dev/ttyUSB-none: ");
+    run(["serial", "/dev/null"])
+        .expect(2)
+        .expect_words("/dev/null is no serial line");
+}
