@@ -46,12 +46,12 @@ pub fn lock() -> MutexGuard<'static, Console> {
     CONSOLE.lock()
 }
 
-/// The next byte from the serial line; waits until there is one, and lets other tasks run meanwhile.
+/// The next byte from the serial line. Until there is one, other tasks run, or the processor rests.
 pub fn read() -> u8 {
     loop {
         match board::read() {
             Some(byte) => return byte,
-            None => task::give_way(),
+            None => task::sleep(1),
         }
     }
 }

@@ -1,4 +1,8 @@
 //! A read that may fail: what a report reads may be what has broken.
+//!
+//! The exception's `iretq` lets NMIs come again (volume 3, 7.7.1 "Handling Multiple NMIs"), also where an NMI is being
+//! handled, whose frame the next one would overwrite. A report from there takes that risk, on a stack that is gone: a
+//! return without `iretq` would have to do without the trap code that all other exceptions share.
 
 use core::arch::global_asm;
 
