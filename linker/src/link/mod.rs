@@ -81,8 +81,9 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
         .collect();
     // What the file had room for when it was linked last is often what it needs now: then one link is enough.
     let is_stripped = unstripped.len() != line.linker.len();
-    let guess =
-        Room::of_file(output).filter(|(room, _)| room.is_for(&line.options) && !is_stripped);
+    let guess = Room::of_file(output)
+        .or_else(|| Room::of_file(&room::second_name(output)?))
+        .filter(|(room, _)| room.is_for(&line.options) && !is_stripped);
     let mut guessed = match guess {
         Some((room, architecture)) => {
             Some((link_with_room(line, linker, room, architecture)?, room))

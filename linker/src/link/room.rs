@@ -1,6 +1,6 @@
 //! The object file that makes room for the tables: sections of the right size, filled with zeros.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use object::write::Object;
@@ -23,6 +23,15 @@ pub(super) fn room(size: usize) -> usize {
         0..=SMALL => size,
         _ => size.next_multiple_of(1 << (size / 64).ilog2()),
     }
+}
+
+/// Where the last image may be, when it is not where the new one is to be: cargo, which removes that one before it builds,
+/// leaves a second name for it, `target/…/kernel` for `target/…/deps/kernel-0123456789abcdef`.
+pub(super) fn second_name(output: &Path) -> Option<PathBuf> {
+    let folder = output.parent()?;
+    let (name, hash) = output.file_name()?.to_str()?.rsplit_once('-')?;
+    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_hash && folder.ends_with("deps")).then(|| folder.with_file_name(name))
 }
 
 /// Sizes of the tables in bytes; `None` for one that is not made.
@@ -93,6 +102,16 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_second_name_is_cargos() {
+        let name = |path: &str| second_name(Path::new(path));
+        let hashed = "/x/debug/deps/my-kernel-8bcf190e4078a4ad";
+        assert_eq!(name(hashed), Some("/x/debug/my-kernel".into()));
+        assert_eq!(name("/x/debug/my-kernel-8bcf190e4078a4ad"), None);
+        assert_eq!(name("/x/debug/deps/my-kernel"), None);
+        assert_eq!(name("kernel"), None);
+    }
 
     #[test]
     fn room_is_little_more_than_the_size() {
