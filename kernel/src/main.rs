@@ -36,6 +36,7 @@ mod summary;
 mod task;
 mod timer;
 mod verdict;
+mod watchdog;
 
 use boot_memory::BootMemory;
 use console::println;

@@ -54,7 +54,7 @@ fn from_outside(frame: &mut TrapFrame) {
     // The console never fails, and what a broken `Display` has written is there.
     let _ = writeln!(console, "{cause}");
     let _ = report::write(&mut console, &cause);
-    let _ = report::write_others(&mut console);
+    let _ = report::write_others(&mut console, Some(&cause));
     REPORTS.fetch_add(1, Ordering::Release);
     stop::release();
 }

@@ -34,6 +34,11 @@ pub fn fault(frame: &TrapFrame) -> ! {
     die(&Cause::Fault(frame))
 }
 
+/// Reports that another processor hangs.
+pub fn hang(cpu: usize) -> ! {
+    die(&Cause::Hang(cpu, capture()))
+}
+
 /// Reports a breakpoint, and returns.
 pub fn breakpoint(frame: &TrapFrame) {
     let mut console = Console::for_report();
@@ -54,7 +59,7 @@ fn die(cause: &Cause<'_>) -> ! {
             let _ = write!(Kept(&mut console), "{cause}");
             let _ = console.write_str("\n");
             let _ = report::write(&mut console, cause);
-            let _ = report::write_others(&mut console);
+            let _ = report::write_others(&mut console, Some(cause));
             let _ = task::write_holders(&mut console);
             let _ = summary::repeat(&mut console);
         }

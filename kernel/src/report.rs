@@ -15,7 +15,7 @@ use crate::arch::trap::TrapFrame;
 use crate::console::Console;
 use crate::stack::Place;
 use crate::stop::{self, Other};
-use crate::{arch, code, cpus, image, stack, task};
+use crate::{arch, code, cpus, image, stack, task, watchdog};
 
 /// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
 const ENDS: (u32, u32) = (256, 32);
@@ -37,6 +37,8 @@ pub enum Cause<'a> {
     Breakpoint(&'a TrapFrame),
     /// Somebody outside asks.
     Nmi(&'a TrapFrame),
+    /// The processor with this number hangs, which another one has found, with these registers.
+    Hang(usize, Registers),
 }
 
 impl Cause<'_> {
@@ -45,6 +47,18 @@ impl Cause<'_> {
         match self {
             Self::Panic(..) => None,
             Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => Some(frame),
+            Self::Hang(cpu, _) => match stop::other(*cpu) {
+                Other::Interrupted(frame) => Some(frame),
+                Other::Failed(_) | Other::Silent => None,
+            },
+        }
+    }
+
+    /// The processor that it is about: this one, or the one that hangs, if it could be stopped.
+    fn cpu(&self) -> usize {
+        match (self, self.frame()) {
+            (Self::Hang(cpu, _), Some(_)) => *cpu,
+            _ => cpus::this(),
         }
     }
 
@@ -53,6 +67,7 @@ impl Cause<'_> {
         match self {
             Self::Panic(_, registers) => *registers,
             Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => frame.registers(),
+            Self::Hang(_, registers) => self.frame().map_or(*registers, TrapFrame::registers),
         }
     }
 }
@@ -81,6 +96,13 @@ impl fmt::Display for On<'_> {
             Cause::Fault(frame) => ("fault", frame),
             Cause::Breakpoint(frame) => ("breakpoint", frame),
             Cause::Nmi(frame) => ("interrupted", frame),
+            Cause::Hang(hangs, _) => {
+                let seconds = watchdog::SECONDS;
+                return write!(
+                    f,
+                    "hang on cpu {hangs}: its timer has not ticked for {seconds} s, cpu {cpu} says"
+                );
+            }
         };
         write!(f, "{what} on cpu {cpu} at {:#018x}: {frame}", frame.pc())
     }
@@ -88,7 +110,7 @@ impl fmt::Display for On<'_> {
 
 /// Writes all that follows the first line.
 pub fn write(console: &mut Console, cause: &Cause<'_>) -> fmt::Result {
-    let cpu = cpus::this();
+    let cpu = cause.cpu();
     let task = task::on(cpu).name();
     write!(console, "cpu {cpu}, task {task}, {}, build ", arch::NAME)?;
     write_bytes(console, image::build_id())?;
@@ -100,17 +122,32 @@ pub fn write(console: &mut Console, cause: &Cause<'_>) -> fmt::Result {
     callers(console, cpu, cause.registers())
 }
 
-/// Writes what the other processors were doing, which this one holds: whole traces one after another.
-pub fn write_others(console: &mut Console) -> fmt::Result {
-    for cpu in stop::others() {
+/// Writes what the processors were doing that [`write`] has not written about, which this one holds: whole traces one after
+/// another.
+pub fn write_others(console: &mut Console, cause: Option<&Cause<'_>>) -> fmt::Result {
+    let written = cause.map_or_else(cpus::this, Cause::cpu);
+    if let Some(Cause::Hang(_, registers)) = cause
+        && written != cpus::this()
+    {
+        let this = cpus::this();
+        writeln!(
+            console,
+            "cpu {this}, task {}, stopped at its tick{}",
+            task::on(this).name(),
+            Wish(this)
+        )?;
+        callers(console, this, *registers)?;
+    }
+    for cpu in stop::others().filter(|cpu| *cpu != written) {
         match stop::other(cpu) {
             Other::Interrupted(frame) => {
                 writeln!(
                     console,
-                    "cpu {cpu}, task {}, stopped at {:#018x}, {}",
+                    "cpu {cpu}, task {}, stopped at {:#018x}, {}{}",
                     task::on(cpu).name(),
                     frame.pc(),
-                    Place(frame.sp())
+                    Place(frame.sp()),
+                    Wish(cpu)
                 )?;
                 callers(console, cpu, frame.registers())?;
             }
@@ -127,6 +164,18 @@ pub fn write_others(console: &mut Console) -> fmt::Result {
         }
     }
     Ok(())
+}
+
+/// The lock that the task on this processor waits for; as text, an end for its line.
+struct Wish(usize);
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match task::on(self.0).wants() {
+            Some(lock) => write!(f, ", waits for {lock}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Writes the callers, from these registers of a processor outwards.

@@ -8,7 +8,7 @@ use crate::arch::timer;
 use crate::arch::trap::TrapFrame;
 use crate::cpus::{self, MOST};
 use crate::interrupt::{self, Masked};
-use crate::{arch, task};
+use crate::{arch, task, watchdog};
 
 /// Ticks in a second.
 pub const TICKS_PER_SECOND: u64 = 100;
@@ -46,6 +46,7 @@ fn tick(frame: &mut TrapFrame) {
     if cpus::this() == 0 {
         TICKS.fetch_add(1, Ordering::Relaxed);
     }
+    watchdog::tick();
     task::end_slice();
     if let Some(handler) = HANDLER.get() {
         handler(frame);

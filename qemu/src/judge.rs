@@ -4,8 +4,8 @@ use crate::machine::{Booted, Verdict};
 use crate::scenario::Outcome;
 use crate::status::Status;
 
-/// How the report of a panic begins, and that of an exception.
-const REPORT_BEGINS: [&str; 2] = ["panicked at ", "fault on cpu "];
+/// How the report of a panic begins, that of an exception, and that of a hang.
+const REPORT_BEGINS: [&str; 3] = ["panicked at ", "fault on cpu ", "hang on cpu "];
 /// How an error in a report is told.
 const REPORT_FAILS: &str = "during the report: ";
 /// How any report ends.

@@ -175,3 +175,28 @@ fn a_cpu_that_does_not_answer_is_named() {
         );
     }
 }
+
+#[test]
+fn a_hang_with_interrupts_masked_is_found_by_another_cpu() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, 3, "hang").expect(101);
+        let reports = reports(kernel, &ran, 3);
+        let text = ran.text();
+        let [hanging, finder, idle] = &*reports else {
+            panic!("{kernel:?}: three reports in:\n{text}");
+        };
+        assert!(hanging.panicked.starts_with("hang on cpu 1: "), "{text}");
+        assert_eq!(hanging.names()[0], "bad_loop", "{text}");
+        expect_name(hanging, "kernel::scenario::others::tight_loop");
+        // CPU 0 watches CPU 1; and says what its own task waits for, and who has that.
+        let words = "cpu 0, task main, stopped at its tick, waits for lock ledger, which task main1 holds since kernel/src/scenario/others.rs:";
+        assert!(finder.panicked.starts_with(words), "{text}");
+        expect_name(finder, "kernel::scenario::others::hang");
+        assert!(
+            idle.panicked.starts_with("cpu 2, task main2, stopped at "),
+            "{text}"
+        );
+        let holder = "\ntask main1: runs on cpu 1\n";
+        assert!(text.contains(holder), "{text}");
+    }
+}

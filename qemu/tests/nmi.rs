@@ -162,6 +162,7 @@ fn ask_gdb(image: &Path, stub: &GdbStub, count: u32, seed: u32) -> Vec<Vec<Seen>
     let Places {
         functions,
         done,
+        again,
         nmi_stack,
     } = Places::find(image);
     let script = qemu::workspace::root().join("qemu/tests/gdb/nmi.py");
@@ -178,6 +179,7 @@ fn ask_gdb(image: &Path, stub: &GdbStub, count: u32, seed: u32) -> Vec<Vec<Seen>
         .args(["-ex", &format!("target remote {stub}")])
         .args(["-ex", &format!("set $functions = \"{functions}\"")])
         .args(["-ex", &format!("set $nmi_stack = \"{nmi_stack}\"")])
+        .args(["-ex", &format!("set $again = \"{again:x}\"")])
         .args(["-ex", &format!("set $done = \"{done:x}\"")])
         .args(["-ex", &format!("set $count = {count}")])
         .args(["-ex", &format!("set $seed = {seed}")])
@@ -217,8 +219,10 @@ fn ask_gdb(image: &Path, stub: &GdbStub, count: u32, seed: u32) -> Vec<Vec<Seen>
 /// Where things are in an image, as the script takes them.
 #[derive(Debug, Default)]
 struct Places {
-    /// Functions to stop at, those that the scenario comes to again and again.
+    /// Functions to stop at, those of the scenario and what it calls.
     functions: String,
+    /// One that it calls again and again.
+    again: u64,
     /// The one that ends a report.
     done: u64,
     /// Begin and end of the stacks for NMIs, where they have their own.
@@ -249,6 +253,8 @@ impl Places {
             let address = symbol.address();
             if name.ends_with("::stacks::NMI") {
                 places.nmi_stack = format!("{address:x} {:x}", address + symbol.size());
+            } else if name == "kernel::scenario::busy::round" {
+                places.again = address;
             } else if name == "kernel::stop::release" {
                 places.done = address;
             } else if symbol.kind() == SymbolKind::Text && has(&BUSY) && !has(&NOT) {
@@ -256,7 +262,7 @@ impl Places {
             }
         }
         assert!(busy.len() > 6, "the scenario's functions are in the image");
-        assert_ne!(places.done, 0, "a function ends a report");
+        assert!(places.done != 0 && places.again != 0, "{places:?}");
         busy.sort();
         places.functions = busy.join(" ");
         places

@@ -228,7 +228,7 @@ fn others(_: &str) -> Result<(), Unusable<'_>> {
     let _ = writeln!(console, "cpu {} runs this monitor", cpus::this());
     if stop::hold() {
         stop::stop();
-        let _ = report::write_others(&mut console);
+        let _ = report::write_others(&mut console, None);
         stop::release();
     }
     Ok(())

@@ -271,6 +271,11 @@ pub const SCENARIOS: &[Scenario] = &[
         outcome: Outcome::Panics,
     },
     Scenario {
+        name: "hang",
+        about: "a CPU hangs with interrupts masked and a lock held, which another CPU's watchdog finds",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
         name: "tasks",
         about: "several tasks, each stopped somewhere else, one of them by the timer, and a report of all of them",
         outcome: Outcome::Succeeds,
@@ -327,4 +332,5 @@ pub const CPUS: &[(&str, u32)] = &[
     ("console-held", 2),
     ("two-panics", 2),
     ("silent-cpu", 2),
+    ("hang", 2),
 ];

@@ -81,6 +81,7 @@ const RUN: [fn(); SCENARIOS.len()] = [
     others::console_held,
     others::two_panics,
     others::silent_cpu,
+    others::hang,
     tasks::run,
     busy::run,
     timer::panic_in_handler,

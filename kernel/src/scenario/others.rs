@@ -6,7 +6,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::arch::{bad, cpu, interrupts};
 use crate::console::println;
-use crate::{cpus, nmi, stop};
+use crate::lock::Lock;
+use crate::{cpus, nmi, stop, watchdog};
 
 /// An NMI while two CPUs are in a tight loop, sent by one of them.
 #[inline(never)]
@@ -87,6 +88,30 @@ pub fn silent_cpu() {
     wait_for(1);
     panic!("with a CPU that does not answer");
 }
+
+/// A CPU hangs with interrupts masked, and holds a lock that another one waits for.
+#[inline(never)]
+pub fn hang() {
+    cpu::unmask_interrupts();
+    watchdog::start();
+    cpus::run_on(another(), || {
+        cpu::unmask_interrupts();
+        while !watchdog::watches_this() {
+            spin_loop();
+        }
+        let mut ledger = LEDGER.lock();
+        *ledger += 1;
+        cpu::mask_interrupts();
+        EVENT.store(1, Ordering::Release);
+        tight_loop();
+        *ledger += 1;
+    });
+    wait_for(1);
+    println!("the ledger has {} entries", *LEDGER.lock());
+}
+
+/// What two CPUs want.
+static LEDGER: Lock<u32> = Lock::new("ledger", 0);
 
 /// Another CPU.
 ///

@@ -1,5 +1,5 @@
 # Interrupts a busy machine from outside, $count times, at moments that $seed chooses: an instruction of the functions in
-# $functions ("ADDRESS,SIZE"), the first of several that any CPU comes to; on x86_64, where instructions begin anywhere, so
+# $functions ("ADDRESS,SIZE"), the first of several that any CPU comes to, or $again, which all do; on x86_64, where instructions begin anywhere, so
 # many steps after the function's first. There the machine stands still: prints CPUs' callers as gdb finds them, "cpu NUMBER" and
 # "frame ADDRESS" lines, "masked" when the CPU cannot be interrupted now: FIQ are masked, or it comes from the last NMI, on
 # their stack $nmi_stack. Then it has QEMU's monitor raise the interrupt, and lets the kernel report, up to $done.
@@ -15,6 +15,7 @@ def words(name):
 arm = "aarch64" in gdb.selected_inferior().architecture().name()
 functions = [[int(number, 16) for number in word.split(",")] for word in words("functions")]
 done = int(words("done")[0], 16)
+again = int(words("again")[0], 16)
 begin, end = [int(word, 16) for word in words("nmi_stack")] if not arm else (0, 0)
 chosen = random.Random(int(gdb.convenience_variable("seed")))
 
@@ -41,8 +42,13 @@ def raw_masked(cpu):
     return int.from_bytes(bytes.fromhex(value), "little") & 0x40 != 0
 
 
-def run_to(addresses):
+def run_to(addresses, otherwise=None):
     stops = [gdb.Breakpoint("*0x%x" % address, internal=True) for address in addresses]
+    if otherwise is not None:
+        # Some functions are never called.
+        last = gdb.Breakpoint("*0x%x" % otherwise, internal=True)
+        last.ignore_count = 20
+        stops.append(last)
     gdb.execute("continue", to_string=True)
     for stop in stops:
         stop.delete()
@@ -51,9 +57,9 @@ def run_to(addresses):
 def run_to_somewhere():
     places = chosen.sample(functions, 6)
     if arm:
-        run_to([address + 4 * chosen.randrange(size // 4) for address, size in places])
+        run_to([address + 4 * chosen.randrange(size // 4) for address, size in places], again)
         return
-    run_to([address for address, _ in places])
+    run_to([address for address, _ in places], again)
     steps = chosen.randrange(25)
     if steps:
         gdb.execute("stepi %d" % steps, to_string=True)

@@ -90,11 +90,14 @@ impl Report {
                 "fault on cpu ",
                 "breakpoint on cpu ",
                 "interrupted on cpu ",
+                "hang on cpu ",
             ]
             .iter()
             .any(|begin| line.starts_with(begin))
                 || line.starts_with("cpu ") && OF_OTHERS.iter().any(|word| line.contains(word))
-                || line.starts_with("task ") && !line.ends_with(": has ended")
+                || line.starts_with("task ")
+                    && !line.ends_with(": has ended")
+                    && !line.contains(": runs on cpu ")
         };
         let panicked = lines.find(begins)?.to_owned();
         let mut frames: Vec<Frame> = Vec::new();
