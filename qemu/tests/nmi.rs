@@ -21,7 +21,7 @@ use support::report::Report;
 const CPUS: u32 = 4;
 
 /// Moments of each kernel in an ordinary run. Two hundred take some minutes.
-const MOMENTS: u32 = 6;
+const MOMENTS: u32 = 15;
 
 #[test]
 fn every_cpu_is_traced_at_any_moment_x86_64() {
