@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use qemu::build::{Kernel, Profile};
 use qemu::decode::{Decoder, Style, Symbolizer};
 use qemu::machine::Arch;
-use qemu::setup;
 use serde_json::Value;
-use support::built::{image, target};
+use support::built::image;
+use support::llvm::symbolizer;
 use support::report::{Frame, Report, Source};
 use support::runner::{Ran, run};
 
@@ -72,13 +72,11 @@ fn bare(log: &str) -> String {
 
 /// What llvm-symbolizer says of the frames: functions innermost first.
 fn oracle(image: &Path, frames: &[Frame]) -> Vec<Vec<Source>> {
-    let program =
-        setup::program("llvm-symbolizer", "llvm", &target()).expect("llvm-symbolizer is to be had");
     let looked_up = |frame: &Frame| frame.address - u64::from(frame.letter != 'p');
     let addresses = frames
         .iter()
         .map(|frame| format!("{:#x}", looked_up(frame)));
-    let output = Command::new(program)
+    let output = Command::new(symbolizer())
         .args(["--output-style=JSON", "--no-demangle", "--obj"])
         .arg(image)
         .args(addresses)
@@ -238,6 +236,23 @@ fn a_log_of_a_ci_system_is_decoded() {
         .filter(|line| !line.starts_with("other: "))
         .collect();
     assert_eq!(decoded.replace("\r\n", "\n"), clean);
+
+    // What the device says of inlined functions is replaced, whatever is in between.
+    let told = boot(&image, "panic", &[]).text();
+    let told: String = told
+        .lines()
+        .map(|line| format!("{stamp}{line}\n{stamp}other: 100%\n"))
+        .collect();
+    let decoded = decode(&told, &image, &[]).expect(0).text();
+    let decoded: String = decoded
+        .split_inclusive('\n')
+        .map(|line| {
+            line.strip_prefix(stamp)
+                .unwrap_or_else(|| panic!("{line:?}"))
+        })
+        .filter(|line| !line.starts_with("other: "))
+        .collect();
+    assert_eq!(decoded, clean);
 
     // Line noise: a frame that is damaged stays as it is, and the others do not suffer.
     let mut damaged = log.clone().into_bytes();

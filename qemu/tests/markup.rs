@@ -5,28 +5,14 @@ mod support;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use object::{File, Object};
-use qemu::setup;
-use support::built::{every_kernel, image, target};
+use support::built::{every_kernel, image};
+use support::llvm::symbolizer;
 use support::report::Report;
 use support::runner::run;
-
-/// The oldest that knows markup is LLVM 16's, which no distribution calls by its plain name.
-const SYMBOLIZER: (&str, &str) = ("llvm-symbolizer-16", "llvm-16");
-
-/// A symbolizer that knows markup: the distribution's own where that is new enough.
-fn symbolizer() -> PathBuf {
-    let help = Command::new("llvm-symbolizer").arg("--help").output();
-    let knows =
-        help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--filter-markup"));
-    if knows {
-        return "llvm-symbolizer".into();
-    }
-    setup::program(SYMBOLIZER.0, SYMBOLIZER.1, &target()).expect("a symbolizer is to be had")
-}
 
 /// A folder in which a symbolizer finds an image by its build id.
 fn by_build_id(image: &Path, folder: &Path) {

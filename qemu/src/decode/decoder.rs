@@ -27,7 +27,7 @@ pub struct Decoder<'a, W> {
     cut: bool,
     /// Whether frames are those of another image, until a line says otherwise.
     foreign: bool,
-    /// The last line was a frame that was decoded: what the device says is inlined is known.
+    /// The last frame was decoded: what the device says is inlined is known.
     after_frame: bool,
     /// Whether frames of another image are decoded all the same.
     any_build: bool,
@@ -135,7 +135,6 @@ impl<'a, W: Write> Decoder<'a, W> {
         let shown = std::mem::take(&mut self.shown);
         let cut = std::mem::take(&mut self.cut);
         self.summary.lines += 1;
-        let after_frame = std::mem::take(&mut self.after_frame);
         // "\r\n" is what a terminal wants; some lines have even more of the one.
         let end = line.iter().rposition(|byte| !b"\r\n".contains(byte));
         let (text, end) = line.split_at(end.map_or(0, |at| at + 1));
@@ -148,10 +147,8 @@ impl<'a, W: Write> Decoder<'a, W> {
             }
             _ if shown > 0 || cut => None,
             Line::Frame(frame) => self.frame(&frame)?,
-            Line::Inlined if after_frame => {
-                self.after_frame = true;
-                Some(None)
-            }
+            // Lines of others may be between the frame and this one.
+            Line::Inlined if self.after_frame => Some(None),
             Line::Named(named) => self.named(&named)?,
             Line::Addresses { before, addresses } => self.addresses(before, &addresses)?,
             Line::Build(_) | Line::Inlined | Line::Other => None,
@@ -181,10 +178,11 @@ impl<'a, W: Write> Decoder<'a, W> {
             how: Some(frame.letter),
             ..self.at(frame.address)
         };
-        let Some(answer) = self.ask(found, exact)? else {
+        let answer = self.ask(found, exact)?;
+        self.after_frame = answer.is_some();
+        let Some(answer) = answer else {
             return Ok(None);
         };
-        self.after_frame = true;
         Ok(Some(Some(format!(
             "{}{}: {:#018x} {}{}{}",
             frame.before,

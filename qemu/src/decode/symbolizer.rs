@@ -79,7 +79,10 @@ impl Symbolizer {
             code: file
                 .sections()
                 .filter(|section| section.kind() == SectionKind::Text)
-                .map(|section| (section.address(), section.address() + section.size()))
+                .map(|section| {
+                    let start = section.address();
+                    (start, start.saturating_add(section.size()))
+                })
                 .collect(),
             build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
         })
