@@ -8,8 +8,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use object::{Object, ObjectSymbol};
 use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Boot, GdbStub, Verdict};
+use qemu::machine::{Arch, Boot, Booted, GdbStub, Verdict};
 use qemu::setup;
 use support::built;
 use support::report::{Frame, Report};
@@ -84,8 +85,71 @@ fn gdb_sees_the_same_callers_across_an_exception() {
     }
 }
 
+/// What every task that does not run has on its stack: gdb is told where each stopped.
+#[test]
+fn gdb_sees_the_same_callers_of_every_task() {
+    for kernel in built::every_kernel() {
+        // As many as the kernel has room for: `task/mod.rs`.
+        let count = 24;
+        let (tasks, bytes) = symbol(&built::image(kernel), "4task5TASKS");
+        let set = [("tasks", tasks), ("size", bytes / count), ("count", count)];
+        let (booted, said) = boot(
+            kernel,
+            "tasks",
+            "kernel::task::dump::dump",
+            &set,
+            "tasks.py",
+        );
+        assert_eq!(booted.verdict, Verdict::Success);
+        let reports = Report::find_all(&booted.serial);
+        let tasks = || said.split("\ntask ").skip(1);
+        // All but the one that runs.
+        assert_eq!(tasks().count() + 1, reports.len(), "gdb said:\n{said}");
+        let mut frames = 0;
+        for (report, task) in reports[1..].iter().zip(tasks()) {
+            report.expect_complete();
+            frames += report.frames.len();
+            compare_callers(report, &callers(task), 0);
+        }
+        assert!(frames > 30, "{kernel:?}: {frames} frames");
+    }
+}
+
 /// Boots once; gdb stops at the panic handler and lists the callers, then the kernel goes on and lists them itself.
 fn compare(kernel: Kernel, scenario: &str) {
+    let handler = qemu::image::panic_handler(&built::image(kernel)).expect("the image can be read");
+    let handler = handler.expect("the kernel has a panic handler");
+    let (booted, said) = boot(kernel, scenario, &handler, &[], "walk.py");
+    assert_eq!(booted.verdict, Verdict::Panicked);
+    let report = Report::find(&booted.serial);
+    report.expect_complete();
+    // gdb stopped somewhat before the kernel took its own registers, so the innermost address differs.
+    compare_callers(&report, &callers(&said), 1);
+}
+
+/// Both have the same functions, and the same addresses and lines but for the first ones.
+#[track_caller]
+fn compare_callers(report: &Report, callers: &[Caller], but: usize) {
+    let names: Vec<_> = callers.iter().map(|caller| caller.name.as_str()).collect();
+    assert_eq!(report.names(), names, "names, the report's left");
+    let left: Vec<_> = report.frames.iter().map(|frame| frame.address).collect();
+    let right: Vec<_> = callers.iter().map(|caller| caller.address).collect();
+    assert_eq!(left[but..], right[but..], "addresses, the report's left");
+    for (frame, caller) in report.frames.iter().zip(callers).skip(but) {
+        compare_sources(frame, caller);
+    }
+}
+
+/// Boots a scenario under gdb, which stops once at a function, runs a script of its own there
+/// with these variables set, and goes on. What came of the
+/// boot, and what gdb said.
+fn boot(
+    kernel: Kernel,
+    scenario: &str,
+    stop: &str,
+    set: &[(&str, u64)],
+    script: &str,
+) -> (Booted, String) {
     let image = built::image(kernel);
     let emulator = built::emulator(kernel.arch);
     let folder = tempfile::tempdir().expect("a folder can be made");
@@ -95,43 +159,22 @@ fn compare(kernel: Kernel, scenario: &str) {
         gdb: Some(stub.clone()),
         ..Boot::new(kernel.arch, &image, scenario)
     };
-    let (booted, callers) = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
-        let callers = ask_gdb(&image, &stub);
-        (
-            machine.join().expect("no panic here").expect("QEMU runs"),
-            callers,
-        )
-    });
-    assert_eq!(booted.verdict, Verdict::Panicked);
-    let report = Report::find(&booted.serial);
-    report.expect_complete();
+        let said = ask_gdb(&image, &stub, stop, set, script);
+        let booted = machine.join().expect("no panic here").expect("QEMU runs");
+        (booted, said)
+    })
+}
 
-    let names = |callers: &[Caller]| callers.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
-    assert_eq!(
-        report.names(),
-        names(&callers),
-        "{kernel:?} {scenario}: names, the report's left"
-    );
-    // gdb stopped somewhat before the kernel took its own registers, so the innermost address differs.
-    let left: Vec<_> = report
-        .frames
-        .iter()
-        .skip(1)
-        .map(|frame| frame.address)
-        .collect();
-    let right: Vec<_> = callers
-        .iter()
-        .skip(1)
-        .map(|caller| caller.address)
-        .collect();
-    assert_eq!(
-        left, right,
-        "{kernel:?} {scenario}: return addresses, the report's left"
-    );
-    for (frame, caller) in report.frames.iter().zip(&callers).skip(1) {
-        compare_sources(frame, caller);
-    }
+/// Address and bytes of the symbol whose mangled name ends so.
+fn symbol(image: &Path, name: &str) -> (u64, u64) {
+    let data = std::fs::read(image).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    let mut symbols = file.symbols();
+    let symbol = symbols.find(|symbol| symbol.name().is_ok_and(|it| it.ends_with(name)));
+    let symbol = symbol.unwrap_or_else(|| panic!("no {name}"));
+    (symbol.address(), symbol.size())
 }
 
 /// Both name the same functions, inlined ones among them, and the same places, as far as either knows them.
@@ -159,8 +202,8 @@ fn compare_sources(frame: &Frame, caller: &Caller) {
     }
 }
 
-/// The callers at the panic, innermost first.
-fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
+/// What gdb says when it has run a script at a function.
+fn ask_gdb(image: &Path, stub: &GdbStub, stop: &str, set: &[(&str, u64)], script: &str) -> String {
     let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
         .expect("gdb is to be had");
     let GdbStub::Socket(socket) = stub else {
@@ -172,9 +215,7 @@ fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
         assert!(looks < 1000, "QEMU opens no socket for gdb");
         std::thread::sleep(Duration::from_millis(20));
     }
-    let handler = qemu::image::panic_handler(image).expect("the image can be read");
-    let handler = handler.expect("the kernel has a panic handler");
-    let script = qemu::workspace::root().join("qemu/tests/gdb/walk.py");
+    let script = qemu::workspace::root().join("qemu/tests/gdb").join(script);
     let output = Command::new(gdb)
         // No configuration of the user's, no questions.
         .args(["-nx", "-batch"])
@@ -185,7 +226,12 @@ fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
             "set backtrace past-main on",
         ])
         .args(["-ex", &format!("target remote {stub}")])
-        .args(["-ex", &format!("break {handler}"), "-ex", "continue"])
+        .args(["-ex", &format!("break {stop}"), "-ex", "continue"])
+        .args(["-ex", "set language c"])
+        .args(
+            set.iter()
+                .flat_map(|(name, value)| ["-ex".to_owned(), format!("set ${name} = {value}UL")]),
+        )
         .args([
             "-ex",
             &format!("source {}", script.display()),
@@ -196,13 +242,12 @@ fn ask_gdb(image: &Path, stub: &GdbStub) -> Vec<Caller> {
         .output()
         .expect("gdb starts");
     let text = String::from_utf8_lossy(&output.stdout);
-    let callers = callers(&text);
     assert!(
-        !callers.is_empty(),
+        text.contains("frame 0x"),
         "gdb said:\n{text}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    callers
+    text.into_owned()
 }
 
 /// What `walk.py` wrote.

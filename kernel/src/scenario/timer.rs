@@ -3,7 +3,7 @@
 use core::fmt::Write;
 use core::hint::black_box;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::arch::trap::TrapFrame;
 use crate::arch::{bad, cpu, exit, registers};
@@ -44,10 +44,12 @@ fn work(words: &'static [AtomicU32; 2]) {
 #[inline(never)]
 pub fn interrupt_in_interrupt() {
     static BUSY_HANDLER: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+    static IS_HANDLING: AtomicBool = AtomicBool::new(false);
     timer::handle_with(|_| {
         if BUSY_HANDLER[0].load(Ordering::Acquire) != 0 {
             black_box(index(black_box(&[1, 2, 3]), black_box(3)));
-        } else if BUSY[0].load(Ordering::Acquire) != 0 {
+        } else if BUSY[0].load(Ordering::Acquire) != 0 && !IS_HANDLING.swap(true, Ordering::Relaxed)
+        {
             cpu::unmask_interrupts();
             work(&BUSY_HANDLER);
         }

@@ -32,13 +32,14 @@ pub const MOST: usize = cpus::MOST + STARTABLE;
 /// What a task does: a function, and what it is called with.
 pub type Entry = fn(usize);
 
-/// A thread of the kernel.
+/// A thread of the kernel. A debugger finds its first words without being told: what it does, and where it stopped.
+#[repr(C)]
 #[derive(Debug)]
 pub struct Task {
-    name: Name,
     state: AtomicState,
     /// Its stack pointer while it does not run, with a [`Context`] there; 0 while it runs.
     context: AtomicU64,
+    name: Name,
     /// The lock that it is waiting for.
     wants: AtomicLock,
 }

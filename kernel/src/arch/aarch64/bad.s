@@ -150,11 +150,14 @@ function bad_loop
     ret
 finish bad_loop
 
+// With a frame: gdb takes x30 for what was interrupted by an exception, and finds no leaf's caller.
 function bad_busy
-    mov w1, #1
+    push_frame
+1:  mov w1, #1
     str w1, [x0]
     ldr w1, [x0, #4]
-    cbz w1, bad_busy
+    cbz w1, 1b
+    pop_frame
     ret
 finish bad_busy
 
