@@ -19,6 +19,8 @@ fn main() {
         format!("-T{}", script.display()),
         // Where `INCLUDE tables.ld` is looked for.
         format!("-L{}", scripts.display()),
+        // Where `INCLUDE defmt.ld` is.
+        format!("-L{}/src", here),
         // Tells whether a report and an image belong together.
         "--build-id=sha1".into(),
     ] {

@@ -46,6 +46,20 @@ pub fn lock() -> MutexGuard<'static, Console> {
     CONSOLE.lock()
 }
 
+/// Holds the console until [`let_go`].
+pub fn hold() {
+    core::mem::forget(lock());
+}
+
+/// Ends [`hold`].
+///
+/// # Safety
+/// The caller has called that, and this not since.
+pub unsafe fn let_go() {
+    // SAFETY: the guard was forgotten.
+    unsafe { CONSOLE.force_unlock() };
+}
+
 /// The next byte from the serial line. Until there is one, other tasks run, or the processor rests.
 pub fn read() -> u8 {
     loop {

@@ -20,6 +20,7 @@ mod command_line;
 mod console;
 mod cpus;
 mod epitaph;
+mod frames;
 mod heap;
 mod image;
 mod interrupt;
@@ -56,6 +57,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     if has("markup") {
         report::show_markup();
     }
+    frames::use_frames(has("defmt"));
     early::run(scenario, Stage::Vectors);
     let cpus = cpus::List::read(&mut memory, argument);
     arch::mmu::protect(memory);
@@ -74,6 +76,13 @@ extern "C" fn kernel_main(argument: u64) -> ! {
         board::name(),
         arch::NAME
     );
+    if frames::are_used() {
+        defmt::info!(
+            "{=usize} of {=usize} cpus run",
+            cpus::online().count(),
+            cpus::started()
+        );
+    }
     let argument = command_line.as_ref().and_then(|line| line.argument());
     let verdict = scenario::run(scenario, argument);
     arch::exit::leave(verdict)

@@ -15,7 +15,7 @@ use crate::arch::trap::TrapFrame;
 use crate::console::Console;
 use crate::stack::Place;
 use crate::stop::{self, Other};
-use crate::{arch, code, cpus, image, stack, task, watchdog};
+use crate::{arch, code, cpus, frames, image, stack, task, watchdog};
 
 /// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
 const ENDS: (u32, u32) = (256, 32);
@@ -183,7 +183,7 @@ pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::
     let sframe = image::sframe();
     let text = [image::text()];
     let ranges = stack::ranges(cpu);
-    let frames = || {
+    let walk = || {
         Frames::new(
             Tables::new(sframe.bytes(), sframe.start()),
             registers,
@@ -192,7 +192,10 @@ pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::
         .text(&text)
         .trap_registers(&TrapFrame::SAVED)
     };
-    let mut backtrace = Backtrace::new(frames(), symbols(console)?)
+    if frames::are_used() {
+        return frames::send_trace(walk(), interrupted);
+    }
+    let mut backtrace = Backtrace::new(walk(), symbols(console)?)
         .trap_words(interrupted)
         .ends(ENDS.0, ENDS.1);
     if HAS_REGISTERS.load(Ordering::Relaxed) {
@@ -208,7 +211,7 @@ pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::
             file_address: image::text().start,
         };
         markup::write_context(console, "kernel", image::build_id(), &[text])?;
-        markup::write_frames(console, &mut frames())?;
+        markup::write_frames(console, &mut walk())?;
     }
     Ok(())
 }

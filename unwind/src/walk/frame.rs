@@ -32,7 +32,6 @@ pub enum How {
 
 /// A frame: one function activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Frame {
     /// The program counter, an address; of kind [`Self::kind`].
@@ -63,6 +62,21 @@ impl Frame {
             (How::FramePointer, _) => 'f',
             (_, FrameKind::Exact) => 'p',
             (_, FrameKind::ReturnAddress) => 'r',
+        }
+    }
+}
+
+/// The address and the letter, as a report has them: what a host needs to find the names, and no more, because the line may be
+/// slow. A word for each letter takes no more than one for all.
+#[cfg(feature = "defmt")]
+impl defmt::Format for Frame {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        match self.letter() {
+            'p' => defmt::write!(f, "{=u64:#018x} p", self.pc),
+            'r' => defmt::write!(f, "{=u64:#018x} r", self.pc),
+            'f' => defmt::write!(f, "{=u64:#018x} f", self.pc),
+            'l' => defmt::write!(f, "{=u64:#018x} l", self.pc),
+            _ => defmt::write!(f, "{=u64:#018x} ?", self.pc),
         }
     }
 }
