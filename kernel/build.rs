@@ -27,6 +27,7 @@ fn main() {
         println!("cargo::rustc-link-arg-bins={argument}");
     }
     println!("cargo::rerun-if-changed={}", script.display());
+    println!("cargo::rerun-if-changed={here}/src/defmt.ld");
     println!(
         "cargo::rerun-if-changed={}",
         scripts.join("tables.ld").display()

@@ -102,6 +102,11 @@ pub struct Cli {
     #[arg(long)]
     pub decode: bool,
 
+    /// Have traces sent as compact log frames, which standard output gets decoded; an image of your own needs the word `defmt`
+    /// on its command line, and `--decode`
+    #[arg(long, conflicts_with = "image")]
+    pub defmt: bool,
+
     /// Connect the machine's serial input with this terminal, and go on when the machine resets itself; scenario `monitor`
     /// does so by itself
     #[arg(short, long)]

@@ -13,6 +13,7 @@
 pub mod build;
 pub mod cli;
 pub mod decode;
+pub mod frames;
 pub mod image;
 pub mod judge;
 pub mod machine;

@@ -10,14 +10,14 @@ use crate::build::{Kernel, Profile};
 use crate::cli::{Cli, Command, Gdb};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::judge;
-use crate::machine::{Arch, Board, Boot, Debugger, GdbStub};
+use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub};
 use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
 use crate::serial::serial;
 use crate::setup;
 use crate::status::{Failure, Status};
 use crate::words::say;
-use crate::{image, workspace};
+use crate::{frames, image, workspace};
 
 /// The scenario when none is named.
 const DEFAULT_SCENARIO: &str = "panic";
@@ -99,7 +99,11 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         ));
         let interactive = cli.interactive || scenario.outcome == Outcome::Interactive;
         let mut command_line = name.to_owned();
-        for (wanted, word) in [(cli.registers, " registers"), (cli.markup, " markup")] {
+        for (wanted, word) in [
+            (cli.registers, " registers"),
+            (cli.markup, " markup"),
+            (cli.defmt, " defmt"),
+        ] {
             command_line += if wanted { word } else { "" };
         }
         let booted = boot(cli, board, &image, &command_line, &emulator, interactive)?;
@@ -108,7 +112,17 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
             arch,
             profile: Some(profile.name()),
         };
-        let judgement = judge::scenario(scenario.outcome, &booted);
+        let judgement = match cli.defmt {
+            true => {
+                let serial = frames::text(&booted.serial, &image)?;
+                let decoded = Booted {
+                    serial,
+                    ..booted.clone()
+                };
+                judge::scenario(scenario.outcome, &decoded)
+            }
+            false => judge::scenario(scenario.outcome, &booted),
+        };
         let status = results.add(subject, booted, judgement)?;
         if result == Status::Success {
             result = status;
@@ -198,12 +212,16 @@ fn boot(
         interactive,
         // Who types `reboot` wants to go on.
         reboots: interactive || scenario::resets(word),
-        pause: if cli.decode { PAUSE } else { Duration::ZERO },
+        pause: if cli.decode || cli.defmt {
+            PAUSE
+        } else {
+            Duration::ZERO
+        },
         board,
         ..Boot::new(board.arch(), image, command_line)
     };
     let mut out = std::io::stdout().lock();
-    if !cli.decode {
+    if !cli.decode && !cli.defmt {
         return boot.run(emulator, &mut out);
     }
     let symbolizer = Symbolizer::open(image)?;

@@ -8,6 +8,7 @@ use super::json::{self, Found};
 use super::line::{Frame, Line, Named};
 use super::style::Style;
 use super::symbolizer::{Answer, Symbolizer};
+use crate::frames::Frames;
 use crate::words::say;
 
 /// Bytes of a line that are kept until its end comes; what is longer goes through as it is.
@@ -31,6 +32,8 @@ pub struct Decoder<'a, W> {
     after_frame: bool,
     /// Whether frames of another image are decoded all the same.
     any_build: bool,
+    /// Log frames on their way.
+    frames: Frames,
     summary: Summary,
 }
 
@@ -47,7 +50,7 @@ pub struct Summary {
 
 impl<'a, W: Write> Decoder<'a, W> {
     /// A decoder that writes to `out`.
-    pub const fn new(symbolizer: &'a Symbolizer, style: Style, out: W) -> Self {
+    pub fn new(symbolizer: &'a Symbolizer, style: Style, out: W) -> Self {
         Self {
             symbolizer,
             style,
@@ -58,6 +61,7 @@ impl<'a, W: Write> Decoder<'a, W> {
             foreign: false,
             after_frame: false,
             any_build: false,
+            frames: Frames::default(),
             summary: Summary {
                 lines: 0,
                 frames: 0,
@@ -78,6 +82,16 @@ impl<'a, W: Write> Decoder<'a, W> {
     /// # Errors
     /// Those of the output.
     pub fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.symbolizer.words() {
+            Some(words) => {
+                let text = self.frames.add(words, bytes);
+                self.add_text(&text)
+            }
+            None => self.add_text(bytes),
+        }
+    }
+
+    fn add_text(&mut self, bytes: &[u8]) -> io::Result<()> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
@@ -119,6 +133,10 @@ impl<'a, W: Write> Decoder<'a, W> {
     /// # Errors
     /// Those of the output.
     pub fn finish(mut self) -> io::Result<Summary> {
+        if let Some(words) = self.symbolizer.words() {
+            let text = self.frames.finish(words);
+            self.add_text(&text)?;
+        }
         if !self.line.is_empty() {
             self.end_line()?;
         }

@@ -8,6 +8,8 @@ use addr2line::Loader;
 use anyhow::{Context, Result, anyhow};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
+use crate::frames::Words;
+
 /// Answers from an image.
 pub struct Symbolizer {
     lines: Loader,
@@ -18,6 +20,8 @@ pub struct Symbolizer {
     /// Addresses of code: first, and the first behind.
     code: Vec<(u64, u64)>,
     build_id: Option<String>,
+    /// The words of its log frames.
+    words: Option<Words>,
 }
 
 /// A function that has code of its own.
@@ -84,6 +88,7 @@ impl Symbolizer {
                     (start, start.saturating_add(section.size()))
                 })
                 .collect(),
+            words: Words::of(&data).with_context(|| format!("image {shown}"))?,
             build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
         })
     }
@@ -92,6 +97,12 @@ impl Symbolizer {
     #[must_use]
     pub fn build_id(&self) -> Option<&str> {
         self.build_id.as_deref()
+    }
+
+    /// The words of the image's log frames, if it has any.
+    #[must_use]
+    pub const fn words(&self) -> Option<&Words> {
+        self.words.as_ref()
     }
 
     /// Whether the image has code there. A return address may be that behind the last instruction.

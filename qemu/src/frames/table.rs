@@ -1,0 +1,79 @@
+//! The words of an image's log frames.
+
+use anyhow::{Context, Result};
+use defmt_decoder::Table;
+use object::elf::{self, FileHeader64, Sym64};
+use object::read::elf::{FileHeader, SectionHeader, Sym};
+use object::{Endianness, pod};
+
+/// What turns a frame into a line.
+#[derive(Debug)]
+pub struct Words(Table);
+
+impl Words {
+    /// Those of an ELF image, if it has any.
+    ///
+    /// # Errors
+    /// When the image is damaged, or its words are of another version of `defmt`.
+    pub fn of(image: &[u8]) -> Result<Option<Self>> {
+        let mut image = image.to_vec();
+        if number_words(&mut image).is_none() {
+            return Ok(None);
+        }
+        let table =
+            Table::parse(&image).context("the image's words for log frames are unusable")?;
+        Ok(table.map(Self))
+    }
+
+    /// The line that a frame is, without its end; none if it is damaged. `frame` is what is between the zero bytes.
+    #[must_use]
+    pub fn line(&self, frame: &[u8]) -> Option<String> {
+        let decoded = rzcobs::decode(frame).ok()?;
+        let (message, length) = self.0.decode(&decoded).ok()?;
+        // The encoding adds up to six zero bytes, and nothing else follows.
+        let rest = decoded.get(length..)?;
+        if rest.len() > 6 || rest.iter().any(|byte| *byte != 0) {
+            return None;
+        }
+        let level = message
+            .level()
+            .map(|level| format!("{level:?}: ").to_lowercase());
+        let text = message.display_message().to_string();
+        Some(level.unwrap_or_default() + &aligned(&text))
+    }
+}
+
+/// A frame of a trace as a report has it, the number right-aligned, which frames cannot say.
+fn aligned(text: &str) -> String {
+    match text.split_once(": 0x") {
+        Some((number, rest))
+            if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            format!("{number:>4}: 0x{rest}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Makes the symbols of section `.defmt` what is sent for them: their addresses' low 16 bits. `defmt-decoder` expects the
+/// section at address 0. None if there is no such section.
+fn number_words(image: &mut [u8]) -> Option<()> {
+    let header = FileHeader64::<Endianness>::parse(&*image).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, &*image).ok()?;
+    let (index, _) = sections.section_by_name(endian, b".defmt")?;
+    let (_, table) = sections
+        .enumerate()
+        .find(|(_, section)| section.sh_type(endian) == elf::SHT_SYMTAB)?;
+    let (offset, size) = table.file_range(endian)?;
+    let bytes = image.get_mut(offset as usize..)?.get_mut(..size as usize)?;
+    let count = bytes.len() / size_of::<Sym64<Endianness>>();
+    let (symbols, _) = pod::slice_from_bytes_mut::<Sym64<Endianness>>(bytes, count).ok()?;
+    for symbol in symbols {
+        if usize::from(symbol.st_shndx(endian).0) == index.0 {
+            let number = symbol.st_value(endian) & 0xffff;
+            symbol.st_value.set(endian, number);
+        }
+    }
+    Some(())
+}

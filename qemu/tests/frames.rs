@@ -1,0 +1,180 @@
+//! Traces as log frames: the same trace as in text, in fewer bytes, and damage that harms nothing but what it hits.
+
+mod support;
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use qemu::build::{Kernel, Profile};
+use qemu::decode::plain;
+use qemu::frames::{Frames, Words};
+use qemu::machine::Arch;
+use support::built::image;
+use support::report::Report;
+use support::runner::run;
+
+const fn kernel(arch: Arch) -> Kernel {
+    Kernel {
+        arch,
+        profile: Profile::Debug,
+    }
+}
+
+/// `cargo run -- --image IMAGE WORD…`: the bytes of the serial line.
+fn line(kernel: Kernel, words: &[&str]) -> Vec<u8> {
+    let image = image(kernel);
+    let mut arguments = vec!["--image".as_ref(), image.as_os_str()];
+    arguments.extend(
+        words
+            .iter()
+            .map(|word| AsRef::<std::ffi::OsStr>::as_ref(word)),
+    );
+    run(arguments).expect(101).serial
+}
+
+#[test]
+fn a_trace_is_the_same_by_frames_as_by_text() {
+    for arch in Arch::ALL {
+        for scenario in ["panic", "exception-in-handler", "damaged-return-address"] {
+            let kernel = kernel(arch);
+            let [text, frames] = [&[scenario][..], &[scenario, "defmt"]].map(|words| {
+                let line = line(kernel, words);
+                plain(&line, &image(kernel)).expect("the image can be read")
+            });
+            // Frames of `kernel_main` itself differ: it has logged on the way, at another place.
+            let (text, frames) = (
+                Report::find(text.as_bytes()),
+                Report::find(frames.as_bytes()),
+            );
+            assert_eq!(text.frames, frames.frames, "{kernel:?}");
+            assert_eq!(text.words, frames.words, "{kernel:?}");
+            assert_eq!(text.end, frames.end, "{kernel:?}");
+            assert_eq!(text.panicked, frames.panicked, "{kernel:?}");
+        }
+    }
+}
+
+#[test]
+fn the_runner_judges_frames() {
+    let ran = run(["--arch", "aarch64", "--defmt", "panic"]).expect(0);
+    assert!(
+        ran.text().contains("\ninfo: 1 of 1 cpus run\n"),
+        "{}",
+        ran.text()
+    );
+    Report::find(&ran.serial).expect_complete();
+}
+
+/// A terminal without a decoder shows the text, each line of it whole.
+#[test]
+fn the_text_between_frames_is_untouched() {
+    let line = line(kernel(Arch::X86_64), &["panic", "defmt"]);
+    let text = String::from_utf8_lossy(&line);
+    assert!(text.contains("\0panicked at kernel/src/scenario/panic.rs:"));
+    assert!(text.contains("\0first failure: panicked at kernel/src/scenario/panic.rs:"));
+    assert!(text.ends_with("the index is 7\n"));
+}
+
+/// What really went over the line once, and the words to decode it by.
+static CAPTURED: LazyLock<(Vec<u8>, Words)> = LazyLock::new(|| {
+    let kernel = kernel(Arch::Aarch64);
+    let line = line(kernel, &["exception-in-handler", "defmt"]);
+    let image = std::fs::read(image(kernel)).expect("the image is there");
+    let words = Words::of(&image).expect("a sound image");
+    (line, words.expect("words for frames"))
+});
+
+fn decode(words: &Words, bytes: &[u8]) -> String {
+    let mut frames = Frames::default();
+    let mut text = frames.add(words, bytes);
+    text.extend(frames.finish(words));
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The line's pieces: lines of text and frames, each with the zero bytes around it, and as it is decoded.
+fn pieces(words: &Words, bytes: &[u8]) -> Vec<(Range<usize>, String)> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for chunk in bytes.split_inclusive(|byte| *byte == 0) {
+        let end = start + chunk.len();
+        let mut at = start;
+        if chunk
+            .first()
+            .is_some_and(|byte| (0x80..0xc0).contains(byte))
+        {
+            let text = decode(words, &bytes[start - 1..end]);
+            pieces.push((start - 1..end, text));
+        } else {
+            for line in chunk.split_inclusive(|byte| *byte == b'\n') {
+                let text = String::from_utf8_lossy(line).replace('\0', "");
+                if !text.is_empty() {
+                    pieces.push((at..at + line.len(), text));
+                }
+                at += line.len();
+            }
+        }
+        start = end;
+    }
+    pieces
+}
+
+#[derive(Clone, Debug)]
+enum Damage {
+    /// Other bytes instead.
+    Noise(Vec<u8>),
+    /// Bytes are lost.
+    Cut(usize),
+    /// Bytes that nobody sent.
+    Added(Vec<u8>),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let bytes = || prop::collection::vec(any::<u8>(), 1..12);
+    prop_oneof![
+        bytes().prop_map(Damage::Noise),
+        (1..80usize).prop_map(Damage::Cut),
+        bytes().prop_map(Damage::Added),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damage_harms_what_it_hits_and_nothing_else(
+        place in any::<prop::sample::Index>(),
+        damage in damage(),
+    ) {
+        let (line, words) = &*CAPTURED;
+        let at = place.index(line.len());
+        let mut damaged = line.clone();
+        let hit = match &damage {
+            Damage::Noise(noise) => {
+                let end = (at + noise.len()).min(line.len());
+                damaged[at..end].copy_from_slice(&noise[..end - at]);
+                at..end
+            }
+            Damage::Cut(length) => {
+                let end = (at + length).min(line.len());
+                damaged.drain(at..end);
+                at..end
+            }
+            Damage::Added(noise) => {
+                damaged.splice(at..at, noise.iter().copied());
+                at..at
+            }
+        };
+        let text = decode(words, &damaged);
+        let mut rest = &text[..];
+        for (range, piece) in pieces(words, line) {
+            // A neighbour shares the byte between them.
+            if range.start <= hit.end && hit.start <= range.end {
+                continue;
+            }
+            let found = rest.find(&piece);
+            prop_assert!(found.is_some(), "{piece:?} is lost in:\n{text}");
+            rest = &rest[found.unwrap_or_default() + piece.len()..];
+        }
+    }
+}
