@@ -88,7 +88,10 @@ fn each_task_is_reported_with_its_state_and_all_its_callers() {
         let ran = boot(kernel, "tasks").expect(0);
         let mut reports = Report::find_all(&ran.serial).into_iter();
         let main = reports.next().expect("a report of main");
-        assert_eq!(main.panicked, "task main: runs on cpu 0", "{kernel:?}");
+        assert_eq!(
+            main.panicked, "task main: runs on cpu 0, this one",
+            "{kernel:?}"
+        );
         let trace = "p kernel::task::dump::dump
                      r kernel::scenario::tasks::run";
         trace::expect(kernel, &main, trace, "complete, ");

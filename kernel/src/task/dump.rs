@@ -18,10 +18,12 @@ pub fn dump(console: &mut Console) -> fmt::Result {
     let tasks = || (0..MOST).filter(|number| get(*number).state.load() != State::Free);
     writeln!(console, "{} tasks", tasks().count())?;
     for task in tasks() {
-        writeln!(console, "{}", get(task))?;
+        write!(console, "{}", get(task))?;
         if task == current() {
+            console.write_str(", this one\n")?;
             report::callers(console, cpus::this(), capture())?;
         } else {
+            console.write_str("\n")?;
             write_callers(console, task)?;
         }
     }

@@ -97,7 +97,7 @@ impl Report {
                 || line.starts_with("cpu ") && OF_OTHERS.iter().any(|word| line.contains(word))
                 || line.starts_with("task ")
                     && !line.ends_with(": has ended")
-                    && !line.contains(": runs on cpu ")
+                    && (!line.contains(": runs on cpu ") || line.ends_with(", this one"))
         };
         let panicked = lines.find(begins)?.to_owned();
         let mut frames: Vec<Frame> = Vec::new();
