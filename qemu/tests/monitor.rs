@@ -261,6 +261,38 @@ fn a_fault_is_reported_with_the_command_that_caused_it() {
     }
 }
 
+/// By another CPU, which says where.
+#[test]
+fn a_hang_is_found() {
+    for arch in Arch::ALL {
+        let kernel = Kernel {
+            arch,
+            profile: Profile::Debug,
+        };
+        let mut session = Session::start(&image(kernel), "monitor", &["--cpus", "2"]);
+        session.wait_for("\n> ");
+        session.press("hang\r");
+        let report = Report::find(&session.end().expect(101).serial);
+        assert!(
+            report.panicked.starts_with("hang on cpu 0: "),
+            "{}",
+            report.text
+        );
+        let functions = ["hang", "run"].map(|name| format!("kernel::monitor::commands::{name}"));
+        let names = report.names();
+        assert!(
+            functions.iter().all(|name| names.contains(&name.as_str())),
+            "{}",
+            report.text
+        );
+        assert!(
+            report.end.starts_with("end of backtrace: complete, "),
+            "{}",
+            report.text
+        );
+    }
+}
+
 #[test]
 fn an_overflow_is_reported() {
     for arch in Arch::ALL {

@@ -1,13 +1,14 @@
 //! What can be typed.
 
 use core::fmt::{self, Write};
+use core::hint::spin_loop;
 
 use super::look_up;
 use crate::arch::{bad, cpu, exit, registers};
 use crate::console::{self, println};
 use crate::scenario::overflow;
 use crate::verdict::Verdict;
-use crate::{breakpoint, cpus, epitaph, heap, report, stop, task};
+use crate::{breakpoint, cpus, epitaph, heap, report, stop, task, watchdog};
 
 /// A command.
 #[derive(Clone, Copy, Debug)]
@@ -118,13 +119,8 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "hang",
         arguments: "",
-        about: "does nothing for ever, with interrupts off",
-        run: |_| {
-            cpu::mask_interrupts();
-            loop {
-                core::hint::spin_loop();
-            }
-        },
+        about: "does nothing for ever, with interrupts off; another CPU finds out",
+        run: |_| hang(),
     },
     Command {
         name: "reboot",
@@ -232,6 +228,18 @@ fn others(_: &str) -> Result<(), Unusable<'_>> {
         stop::release();
     }
     Ok(())
+}
+
+#[inline(never)]
+fn hang() -> ! {
+    watchdog::start();
+    while !watchdog::watches_this() {
+        spin_loop();
+    }
+    cpu::mask_interrupts();
+    loop {
+        spin_loop();
+    }
 }
 
 #[inline(never)]
