@@ -1,8 +1,4 @@
 //! Interrupts: who handles which.
-#![allow(
-    dead_code,
-    reason = "timer and other processors use it, once they are there"
-)]
 
 use core::fmt;
 

@@ -5,12 +5,8 @@
 //! has for itself, which is so where no secure firmware runs below, as on QEMU's `virt`; elsewhere group 0 belongs to the
 //! firmware. (FEAT_NMI does the same with less, but is too new for QEMU 7.2 and most cores.)
 //!
-//! Of the crates, `arm-gic` was tried: for version 2 it has neither targets nor FIQ, setting a priority clears those of
+//! Of the crates, `arm-gic` does not do: for version 2 it has neither targets nor FIQ, setting a priority clears those of
 //! the three neighbours, and it may panic on the way of a report.
-#![allow(
-    dead_code,
-    reason = "timer and other processors use it, once they are there"
-)]
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,8 +23,6 @@ pub const NMI_REACHES_ALL: bool = false;
 const NMI: u32 = 0;
 /// The one that does nothing but end a wait.
 const WAKE: u32 = 15;
-/// Software-generated interrupts for everything else: those of group 1.
-pub const FIRST_SOFTWARE: u32 = 1;
 
 /// Interrupt IDs from here on say that there is none.
 const SPECIAL: u32 = 1020;
@@ -209,7 +203,7 @@ pub fn handle(frame: &mut TrapFrame) {
     }
 }
 
-/// Sends a software-generated interrupt, [`FIRST_SOFTWARE`] to 15, to the processor with this number in the GIC, 0 to 7.
+/// Sends a software-generated interrupt, 1 to 15, to the processor with this number in the GIC, 0 to 7.
 pub fn send(id: u32, cpu: u32) {
     // Bit 15, NSATT, counts only where there are two security states.
     command(id, cpu);

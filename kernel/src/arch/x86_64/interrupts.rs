@@ -1,12 +1,8 @@
 //! The local APIC: interrupts of this processor, and those that processors send each other. Manual: volume 3, chapter 12
 //! "Advanced Programmable Interrupt Controller (APIC)".
 //!
-//! Of the crates, `x2apic` was tried: it has no way to make LINT1 an NMI, and leaves LINT0 open with vector 0, where the
+//! Of the crates, `x2apic` does not do: it has no way to make LINT1 an NMI, and leaves LINT0 open with vector 0, where the
 //! interrupts of a PC's old controller come in.
-#![allow(
-    dead_code,
-    reason = "timer and other processors use it, once they are there"
-)]
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
