@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use support::built::{emulator, image};
+use support::report::Report;
 use support::runner::{Ran, run};
 use support::session::Session;
 
@@ -24,14 +25,14 @@ struct Board {
 }
 
 impl Board {
-    fn start(image: &Path) -> Self {
+    fn start(image: &Path, command_line: &str) -> Self {
         // It says on one of them where its line is, in newer versions on the other.
         let (said, output) = std::io::pipe().expect("a pipe");
         let machine = Command::new(emulator(KERNEL.arch))
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(["-machine", "q35,accel=tcg", "-cpu", "max", "-m", "256M"])
             .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"])
-            .args(["-no-reboot", "-serial", "pty", "-append", "monitor"])
+            .args(["-no-reboot", "-serial", "pty", "-append", command_line])
             .arg("-kernel")
             .arg(image)
             .stdin(Stdio::null())
@@ -77,7 +78,7 @@ fn a_report_is_decoded_as_it_comes() {
     let image = image(KERNEL);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let log = folder.path().join("log");
-    let board = Board::start(&image);
+    let board = Board::start(&image, "monitor");
     let arguments = ["--image".as_ref(), &*image, "--log".as_ref(), &*log];
     let ran = board.panic(&arguments).expect(1).expect_words("is gone: ");
     let text = ran.text();
@@ -95,9 +96,34 @@ fn a_report_is_decoded_as_it_comes() {
     assert_eq!(run(arguments).expect(0).text(), text);
 }
 
+/// Compact log frames between the text of the monitor.
+#[test]
+fn frames_are_decoded_as_they_come() {
+    let image = image(KERNEL);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let log = folder.path().join("log");
+    let board = Board::start(&image, "monitor defmt");
+    let arguments = ["--image".as_ref(), &*image, "--log".as_ref(), &*log];
+    let ran = board.panic(&arguments).expect(1).expect_words("is gone: ");
+    let text = ran.text();
+    let report = Report::find(&ran.serial);
+    assert!(report.panicked.ends_with(": on a board"), "{text}");
+    assert!(
+        report.end.starts_with("end of backtrace: complete, "),
+        "{text}"
+    );
+    assert!(report.names().contains(&"kernel::monitor::run"), "{text}");
+
+    let kept = std::fs::read(&log).expect("there is a log");
+    assert!(kept.contains(&0), "frames are between zero bytes");
+    assert!(!String::from_utf8_lossy(&kept).contains("kernel::monitor::run"));
+    let arguments = ["decode".as_ref(), &*log, "--image".as_ref(), &*image];
+    assert_eq!(run(arguments).expect(0).text(), text);
+}
+
 #[test]
 fn a_report_of_another_image_is_said_to_be_one() {
-    let board = Board::start(&image(KERNEL));
+    let board = Board::start(&image(KERNEL), "monitor");
     let other = image(Kernel {
         profile: Profile::Release,
         ..KERNEL

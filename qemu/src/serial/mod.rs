@@ -85,18 +85,21 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     std::thread::spawn(move || read(port, &sender));
 
     let terminal = Terminal::take();
-    let mut out: Box<dyn Write> = match &symbolizer {
-        Some(symbolizer) => Box::new(
-            Decoder::new(symbolizer, Style::for_stdout(), stdout().lock())
-                .any_build(arguments.any_build),
-        ),
-        None => Box::new(stdout().lock()),
-    };
+    let mut decoder = symbolizer.as_ref().map(|symbolizer| {
+        Decoder::new(symbolizer, Style::for_stdout(), stdout().lock())
+            .any_build(arguments.any_build)
+    });
+    let mut plain = stdout().lock();
+    let mut gone = None;
     let mut flushed = true;
     let status = loop {
         let event = match flushed {
             true => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
             false => events.recv_timeout(PAUSE),
+        };
+        let out: &mut dyn Write = match &mut decoder {
+            Some(decoder) => decoder,
+            None => &mut plain,
         };
         match event {
             Ok(Event::Written(bytes)) => {
@@ -112,14 +115,19 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
             }
             Ok(Event::Left) => break Status::Success,
             Ok(Event::Gone(why)) => {
-                out.flush().context("cannot pass on the line")?;
-                say(format_args!("{shown} is gone: {why}"));
+                gone = Some(why);
                 break Status::Failed;
             }
             Err(RecvTimeoutError::Disconnected) => break Status::Failed,
         }
     };
-    out.flush().context("cannot pass on the line")?;
+    if let Some(decoder) = decoder {
+        decoder.finish().context("cannot pass on the line")?;
+    }
+    plain.flush().context("cannot pass on the line")?;
+    if let Some(why) = gone {
+        say(format_args!("{shown} is gone: {why}"));
+    }
     if terminal.is_some() {
         drop(terminal);
         // What follows begins a line of the terminal's.
