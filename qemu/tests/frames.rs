@@ -25,11 +25,7 @@ const fn kernel(arch: Arch) -> Kernel {
 fn line(kernel: Kernel, words: &[&str]) -> Vec<u8> {
     let image = image(kernel);
     let mut arguments = vec!["--image".as_ref(), image.as_os_str()];
-    arguments.extend(
-        words
-            .iter()
-            .map(|word| AsRef::<std::ffi::OsStr>::as_ref(word)),
-    );
+    arguments.extend(words.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
     run(arguments).expect(101).serial
 }
 
