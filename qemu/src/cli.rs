@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::decode::Decode;
 use crate::machine::{Arch, Board};
+use crate::raspi::Card;
 use crate::serial::Serial;
 
 /// Seconds a boot may take unless `--timeout` says otherwise.
@@ -20,11 +21,13 @@ Examples:
   cargo run -- panic heap-panic ok             three boots, one after the other
   cargo run -- --list                          what there is to boot
   cargo run -- --junit boots.xml panic deep    results for a CI system
+  cargo run -- --defmt panic                   traces as compact log frames, decoded here
   cargo run -- --gdb panic                     wait for gdb before the first instruction
   cargo run -- --gdb=run panic                 start gdb too, here
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
   cargo run -- --image my-kernel.elf quiet     your own image, with `quiet` as its command line
   cargo run -- decode LOG --image FILE.elf     add names and lines to a log
+  cargo run -- image --board raspi4 -o CARD    what goes on a Raspberry Pi's SD card
   cargo run -- serial /dev/ttyUSB0 --image F   the console of a board
 
 Exit status:
@@ -172,6 +175,11 @@ pub enum Command {
         reason = "a comment here would take the place of that one"
     )]
     Serial(Serial),
+    #[expect(
+        missing_docs,
+        reason = "a comment here would take the place of that one"
+    )]
+    Image(Card),
 }
 
 impl Cli {

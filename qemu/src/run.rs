@@ -17,7 +17,7 @@ use crate::serial::serial;
 use crate::setup;
 use crate::status::{Failure, Status};
 use crate::words::say;
-use crate::{frames, image, workspace};
+use crate::{frames, image, raspi, workspace};
 
 /// The scenario when none is named.
 const DEFAULT_SCENARIO: &str = "panic";
@@ -41,6 +41,7 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
         return match command {
             Command::Decode(arguments) => decode(arguments),
             Command::Serial(arguments) => serial(arguments),
+            Command::Image(arguments) => raspi::card(arguments),
         };
     }
     match &cli.image {

@@ -89,6 +89,35 @@ fn the_mini_uart_is_used_where_it_is_on_the_pins() {
     expected::expect(KERNELS[0], &report, &expected::panic());
 }
 
+/// As the firmware would take it from the card, but without a device tree: the processor tells which board it is.
+#[test]
+fn the_image_for_a_card_boots_without_a_device_tree_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    run(["image", "--board", "raspi3", "-o"]
+        .map(Into::into)
+        .into_iter()
+        .chain([folder.path().join("card").into_os_string()]))
+    .expect(0);
+    let card = folder.path().join("card");
+    let config = std::fs::read_to_string(card.join("config.txt")).expect("a config.txt");
+    assert!(config.contains("\nkernel=kernel8.img\n"), "{config}");
+    let output = std::process::Command::new(emulator(Arch::Aarch64))
+        .args(["-M", "raspi3b", "-display", "none", "-semihosting"])
+        .args(["-serial", "file:/dev/stdout", "-monitor", "none", "-kernel"])
+        .arg(card.join("kernel8.img"))
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("QEMU starts");
+    assert_eq!(output.status.code(), Some(101));
+    let report = Report::find(&output.stdout);
+    expected::expect(KERNELS[0], &report, &expected::panic());
+    assert!(
+        report.text.contains("kernel on raspi3, "),
+        "{}",
+        report.text
+    );
+}
+
 #[test]
 fn a_board_of_another_architecture_is_refused() {
     run(["--arch", "x86_64", "--board", "raspi3b"])

@@ -1,0 +1,92 @@
+//! `cargo run -- image`: what goes on a Raspberry Pi's SD card, beside the firmware's own files.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::flat;
+use crate::build::{Kernel, Profile};
+use crate::machine::Arch;
+use crate::status::{Failure, Status};
+use crate::words::say;
+use crate::{scenario, setup, workspace};
+
+/// Tells the firmware what to do. The same for all models.
+const CONFIG: &str = "\
+# Start kernel8.img in 64-bit mode, where its header says: at a multiple of 2 MiB.
+arm_64bit=1
+kernel=kernel8.img
+kernel_address=0x200000
+# The serial line on the pins 14 (out) and 15 (in) is the PL011, not the mini UART: 115200 baud, whatever the core's clock.
+# Without the overlay's file the device tree says so, and the kernel takes the mini UART.
+enable_uart=1
+dtoverlay=disable-bt
+init_uart_clock=48000000
+";
+
+/// Writes what to put on the SD card of a Raspberry Pi 3 or 4: `kernel8.img`, `config.txt` and `cmdline.txt`
+///
+/// It goes beside the firmware's own files: `bootcode.bin`, `start.elf` and `fixup.dat` on a 3, `start4.elf` and `fixup4.dat`
+/// on a 4, the device tree of the model, and `overlays/disable-bt.dtbo`, all from
+/// <https://github.com/raspberrypi/firmware>.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Card {
+    /// The board
+    #[arg(long, value_enum)]
+    pub board: Model,
+
+    /// The folder to write to; it is made if it is not there
+    #[arg(short, value_name = "FOLDER")]
+    pub output: PathBuf,
+
+    /// Build the kernel with optimizations
+    #[arg(long)]
+    pub release: bool,
+
+    /// What the kernel does
+    #[arg(value_name = "SCENARIO", default_value = "panic")]
+    pub scenario: String,
+}
+
+/// The models that one image is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Model {
+    /// Raspberry Pi 3, all models
+    Raspi3,
+    /// Raspberry Pi 4, 400 and Compute Module 4
+    Raspi4,
+}
+
+/// Does what [`Card`] says.
+///
+/// # Errors
+/// When the kernel cannot be built, or a file not be written.
+pub fn card(arguments: &Card) -> Result<Status, Failure> {
+    let name = &arguments.scenario;
+    scenario::find(name)
+        .with_context(|| format!("there is no scenario {name:?}; --list shows what there is"))
+        .map_err(Failure::usage)?;
+    let target = workspace::target_folder()?;
+    let profile = match arguments.release {
+        true => Profile::Release,
+        false => Profile::Debug,
+    };
+    let arch = Arch::Aarch64;
+    let source = setup::rust_src(&target)?;
+    let image = Kernel { arch, profile }.build(&source, &target)?;
+    let folder = &arguments.output;
+    let shown = folder.display();
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make folder {shown}"))?;
+    write(&folder.join("kernel8.img"), &flat(&image)?)?;
+    write(&folder.join("config.txt"), CONFIG.as_bytes())?;
+    write(&folder.join("cmdline.txt"), format!("{name}\n").as_bytes())?;
+    say(format_args!(
+        "kernel8.img, config.txt and cmdline.txt are in {shown}; the image with debug information is {}",
+        image.display()
+    ));
+    Ok(Status::Success)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
