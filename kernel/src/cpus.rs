@@ -11,7 +11,7 @@ use crate::{arch, board, task};
 pub const MOST: usize = 8;
 
 /// Seconds before a processor that was started is taken not to come.
-const PATIENCE: u64 = 2;
+const PATIENCE: u64 = 10;
 
 /// What is known of a processor. Trap code reads the first words, at the address that a register of the processor holds.
 #[repr(C)]

@@ -13,7 +13,7 @@ use crate::report::Cause;
 
 /// Seconds before a processor is taken not to answer, while an answer takes a few instructions. Long, because processors
 /// may be emulated one after another.
-const PATIENCE: u64 = 2;
+const PATIENCE: u64 = 3;
 
 const NOBODY: usize = usize::MAX;
 
