@@ -47,6 +47,25 @@ fn a_panic_is_the_same_report_on_raspi3b_as_on_virt() {
     }
 }
 
+/// QEMU has this board from version 9.0 on, which not every distribution has.
+#[test]
+fn a_panic_is_the_same_report_on_raspi4b_where_qemu_has_it() {
+    let help = std::process::Command::new(emulator(Arch::Aarch64))
+        .args(["-machine", "help"])
+        .output()
+        .expect("QEMU starts");
+    if !String::from_utf8_lossy(&help.stdout).contains("raspi4b") {
+        println!("skipped: this QEMU has no raspi4b");
+        return;
+    }
+    for kernel in KERNELS {
+        let raspi = panic_on("raspi4b", kernel);
+        raspi.expect_complete();
+        expected::expect(kernel, &raspi, &expected::panic());
+        assert!(raspi.text.contains("kernel on raspi4, "), "{}", raspi.text);
+    }
+}
+
 /// `cargo run -- --board raspi3b SCENARIO…`, which judges each.
 #[test]
 fn what_a_kernel_dies_of_is_reported_on_raspi3b() {
