@@ -105,6 +105,10 @@ fn interrupt(kernel: Kernel) {
         for seen in seen.iter().filter(|seen| !seen.masked) {
             let report = of[seen.cpu].expect("looked at above");
             let found: Vec<u64> = report.frames.iter().map(|frame| frame.address).collect();
+            if found.first() != seen.frames.first() {
+                // It went on before it was interrupted: on a busy host its NMI can be late.
+                continue;
+            }
             // Where an exception came to a leaf, gdb takes the address of the exception for the leaf's return address too,
             // since DWARF on AArch64 has one number for both; it notices that it stands still, and stops.
             let same = match seen.frames.as_slice() {
