@@ -1,22 +1,41 @@
 //! LLVM's symbolizer, which reads debug information with none of our code.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use qemu::setup;
 
 use super::built::target;
 
-/// The oldest that knows markup is LLVM 16's, which no distribution calls by its plain name.
-const SYMBOLIZER: (&str, &str) = ("llvm-symbolizer-16", "llvm-16");
+/// A symbolizer that knows markup, as LLVM's from version 16 on do, under the names that distributions have for it; and what to
+/// install where there is none: Debian 12 calls its LLVM 14 plainly `llvm`, Debian 13 and Ubuntu a newer one.
+const NAMES: [&str; 5] = [
+    "llvm-symbolizer",
+    "llvm-symbolizer-16",
+    "llvm-symbolizer-18",
+    "llvm-symbolizer-19",
+    "llvm-symbolizer-20",
+];
+const PACKAGES: [(&str, &str); 2] = [
+    ("llvm-symbolizer-16", "llvm-16"),
+    ("llvm-symbolizer", "llvm"),
+];
 
-/// A symbolizer that knows markup: the distribution's own where that is new enough.
+/// A symbolizer that knows markup.
 pub fn symbolizer() -> PathBuf {
-    let help = Command::new("llvm-symbolizer").arg("--help").output();
-    let knows =
-        help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--filter-markup"));
-    if knows {
-        return "llvm-symbolizer".into();
+    let installed = NAMES.into_iter().map(PathBuf::from);
+    if let Some(found) = installed.into_iter().find(|name| knows_markup(name)) {
+        return found;
     }
-    setup::program(SYMBOLIZER.0, SYMBOLIZER.1, &target()).expect("a symbolizer is to be had")
+    let packages = PACKAGES.into_iter();
+    let mut installed =
+        packages.filter_map(|(name, package)| setup::program(name, package, &target()).ok());
+    installed
+        .find(|program| knows_markup(program))
+        .expect("llvm-symbolizer of LLVM 16 or later is to be had (package llvm)")
+}
+
+fn knows_markup(program: &Path) -> bool {
+    let help = Command::new(program).arg("--help").output();
+    help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--filter-markup"))
 }
