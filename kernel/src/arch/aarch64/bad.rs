@@ -41,8 +41,8 @@ unsafe extern "C" {
     pub fn bad_frame_pointer(by: u64);
     /// Takes the address for its stack pointer, and fails.
     pub fn bad_stack_pointer(by: u64);
-    /// Goes round and round until the word is not zero.
-    pub fn bad_loop(word: *const u32);
+    /// Goes round and round until `word` is not zero, and sets `runs` to 1.
+    pub fn bad_loop(word: *const u32, runs: *mut u32);
     /// Writes a one to the first word, again and again, as long as the second is zero.
     pub fn bad_busy(words: *mut [u32; 2]);
     /// Calls `callee`; rules for unwinders say how.

@@ -143,10 +143,12 @@ function bad_stack_pointer
     ret
 finish bad_stack_pointer
 
-// Goes round and round until the word is not zero.
+// Goes round and round until the first word is not zero, and sets the second one.
 function bad_loop
-    ldr w1, [x0]
-    cbz w1, bad_loop
+    mov w2, #1
+    str w2, [x1]
+    ldr w2, [x0]
+    cbz w2, bad_loop
     ret
 finish bad_loop
 

@@ -138,8 +138,9 @@ function bad_stack_pointer
     ret
 finish bad_stack_pointer
 
-# Goes round and round until the word is not zero.
+# Goes round and round until the first word is not zero, and sets the second one.
 function bad_loop
+    mov dword ptr [rsi], 1
     cmp dword ptr [rdi], 0
     je bad_loop
     ret
