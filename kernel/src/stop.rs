@@ -15,17 +15,28 @@ use crate::report::Cause;
 /// may be emulated one after another.
 const PATIENCE: u64 = 3;
 
-const NOBODY: usize = usize::MAX;
+/// The low bits of [`HELD`] when no processor holds the others.
+const NOBODY: usize = 0;
 
-/// The processor that holds the others.
-static HOLDER: AtomicUsize = AtomicUsize::new(NOBODY);
+/// Bits of [`HELD`] for a processor's number.
+const CPU_BITS: u32 = 8;
+
+/// Which processor holds the others, its number plus one, and above that how often any has. One who was held tells by it
+/// a new holder from the last one: it may not have seen that it was let go in between.
+static HELD: AtomicUsize = AtomicUsize::new(NOBODY);
+
+const fn holder(held: usize) -> usize {
+    held & ((1 << CPU_BITS) - 1)
+}
 
 /// A processor's side.
 struct Side {
     /// It was sent an NMI that it has not seen yet.
     is_asked: AtomicBool,
-    /// What the NMI interrupted, while it waits in the handler; otherwise null.
+    /// What the NMI interrupted, while it waits in the handler.
     frame: AtomicPtr<TrapFrame>,
+    /// The value of [`HELD`] for which it waits: for another one, what `frame` says is old.
+    waits_for: AtomicUsize,
     /// Why it would report itself, while it waits for that; otherwise null.
     cause: AtomicPtr<()>,
 }
@@ -34,6 +45,7 @@ static SIDES: [Side; MOST] = [const {
     Side {
         is_asked: AtomicBool::new(false),
         frame: AtomicPtr::new(null_mut()),
+        waits_for: AtomicUsize::new(NOBODY),
         cause: AtomicPtr::new(null_mut()),
     }
 }; MOST];
@@ -51,11 +63,19 @@ pub enum Other<'a> {
 
 /// Whether this processor holds the others, from now on if nobody did.
 pub fn hold() -> bool {
-    let this = cpus::this();
-    match HOLDER.compare_exchange(NOBODY, this, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => true,
-        Err(holder) => holder == this,
+    let this = cpus::this() + 1;
+    let held = HELD.load(Ordering::Acquire);
+    if holder(held) != NOBODY {
+        return holder(held) == this;
     }
+    let times = (held >> CPU_BITS).wrapping_add(1);
+    HELD.compare_exchange(
+        held,
+        times << CPU_BITS | this,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    )
+    .is_ok()
 }
 
 /// Waits until this processor holds the others, and meanwhile shows why it wants to. Does not return when another one
@@ -75,7 +95,8 @@ pub fn hold_for(cause: &Cause<'_>) {
 /// Lets the others go on. Not inlined, so that a debugger can stop when a report is done.
 #[inline(never)]
 pub fn release() {
-    HOLDER.store(NOBODY, Ordering::Release);
+    let held = HELD.load(Ordering::Relaxed);
+    HELD.store(held - holder(held), Ordering::Release);
 }
 
 /// All others, by number.
@@ -109,8 +130,13 @@ fn wait(ticks: u64) {
 }
 
 fn has_answered(cpu: usize) -> bool {
-    let Side { frame, cause, .. } = &SIDES[cpu];
-    !frame.load(Ordering::Acquire).is_null() || !cause.load(Ordering::Acquire).is_null()
+    let side = &SIDES[cpu];
+    waits(side) || !side.cause.load(Ordering::Acquire).is_null()
+}
+
+/// Whether it waits for who holds it now.
+fn waits(side: &Side) -> bool {
+    side.waits_for.load(Ordering::Acquire) == HELD.load(Ordering::Relaxed)
 }
 
 /// What another processor was doing. Called by who holds it, after [`stop`].
@@ -121,7 +147,10 @@ pub fn other(cpu: usize) -> Other<'static> {
     if let Some(cause) = unsafe { cause.as_ref() } {
         return Other::Failed(cause);
     }
-    // SAFETY: set by `answer` alone, which does not return while somebody holds.
+    if !waits(side) {
+        return Other::Silent;
+    }
+    // SAFETY: set by `answer` alone, which does not return as long as who it waits for holds: the caller.
     match unsafe { side.frame.load(Ordering::Acquire).as_ref() } {
         Some(frame) => Other::Interrupted(frame),
         None => Other::Silent,
@@ -135,16 +164,22 @@ pub fn was_asked() -> bool {
 
 /// Whether another processor holds this one.
 pub fn is_held() -> bool {
-    let holder = HOLDER.load(Ordering::Acquire);
-    holder != NOBODY && holder != cpus::this()
+    let holder = holder(HELD.load(Ordering::Acquire));
+    holder != NOBODY && holder != cpus::this() + 1
 }
 
-/// Shows what was interrupted, and waits as long as somebody holds this processor.
+/// Shows what was interrupted, and waits until whoever holds this processor now lets go. It does not wait for who comes
+/// after: that one sends an NMI of its own, or has one from outside sent, which would be left over then.
 pub fn answer(frame: &mut TrapFrame) {
-    let cell = &SIDES[cpus::this()].frame;
-    cell.store(frame, Ordering::Release);
-    while is_held() {
+    let held = HELD.load(Ordering::Acquire);
+    if holder(held) == NOBODY {
+        return;
+    }
+    let side = &SIDES[cpus::this()];
+    side.frame.store(frame, Ordering::Relaxed);
+    side.waits_for.store(held, Ordering::Release);
+    while HELD.load(Ordering::Acquire) == held {
         core::hint::spin_loop();
     }
-    cell.store(null_mut(), Ordering::Release);
+    side.waits_for.store(NOBODY, Ordering::Relaxed);
 }

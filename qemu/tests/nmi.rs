@@ -99,7 +99,8 @@ fn interrupt(kernel: Kernel) {
             of[number_after(&report.panicked, "cpu ")] = Some(report);
         }
         for (cpu, report) in of.iter().enumerate() {
-            let report = report.unwrap_or_else(|| panic!("{context}: nothing of CPU {cpu}"));
+            let report = report
+                .unwrap_or_else(|| panic!("{context}: nothing of CPU {cpu}\n{}", tail(&serial)));
             report.expect_complete();
         }
         for seen in seen.iter().filter(|seen| !seen.masked) {
@@ -126,10 +127,13 @@ fn interrupt(kernel: Kernel) {
             }
         }
     }
-    assert!(
-        reports.next().is_none(),
-        "{kernel:?}: more reports than interrupts"
-    );
+    if let Some(more) = reports.next() {
+        panic!(
+            "{kernel:?}: a report more than interrupts: {}\n{}",
+            more.panicked,
+            tail(&serial)
+        );
+    }
     // It may also have come round to the same instruction of its loop, by another way. That is rare.
     assert!(late.len() as u32 * 20 <= compared, "{}", late.join("\n"));
     let same = compared - late.len() as u32;
@@ -142,6 +146,13 @@ fn interrupt(kernel: Kernel) {
         compared * 3 >= expected,
         "{kernel:?}: only {compared} of {expected} could be compared"
     );
+}
+
+/// The last lines of the serial line, for people.
+fn tail(serial: &[u8]) -> String {
+    let text = String::from_utf8_lossy(serial);
+    let from = text.lines().count().saturating_sub(150);
+    text.lines().skip(from).collect::<Vec<_>>().join("\n")
 }
 
 fn number_after(line: &str, prefix: &str) -> usize {
