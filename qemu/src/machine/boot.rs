@@ -38,6 +38,8 @@ pub struct Boot<'a> {
     pub interactive: bool,
     /// Go on when the machine resets itself; otherwise that ends it.
     pub reboots: bool,
+    /// More arguments for QEMU, behind all others.
+    pub more: &'a [&'a str],
     /// How long the serial line must be silent before what is written there is flushed: a decoder wants whole lines.
     pub pause: Duration,
 }
@@ -69,6 +71,7 @@ impl<'a> Boot<'a> {
             debugger: None,
             interactive: false,
             reboots: false,
+            more: &[],
             pause: Duration::ZERO,
         }
     }

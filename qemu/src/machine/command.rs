@@ -57,6 +57,7 @@ impl Boot<'_> {
             // Not reached by Ctrl-C at the terminal, which is for gdb.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
+        command.args(self.more);
         end_with_parent(&mut command);
         Ok((command, line, guest_time.transpose()?))
     }
