@@ -3,17 +3,12 @@
 
 mod support;
 
-use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
-
 use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Boot, GdbStub, Verdict};
-use qemu::setup;
-use support::built::{self, every_kernel, image};
+use qemu::machine::{Arch, Boot, Verdict};
+use support::built::{every_kernel, image};
 use support::report::Report;
 use support::runner::{Ran, run};
-use support::{corrupt, trace};
+use support::{corrupt, gdb, trace};
 
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
     run([
@@ -296,27 +291,23 @@ fn a_reset_from_outside_is_told_too() {
             profile: Profile::Debug,
         };
         let image = image(kernel);
-        let folder = tempfile::tempdir().expect("a folder can be made");
-        let socket = folder.path().join("gdb");
-        let stub = GdbStub::Socket(socket.clone());
+        let data = std::fs::read(&image).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("the image is ELF");
+        // Stops the machine where it would end, resets it there, and lets it come to its end the second time.
+        let stop = format!("hbreak *{:#x}", support::symbol(&file, "4exit5leave"));
+        let commands = [
+            &*stop,
+            "continue",
+            "monitor system_reset",
+            "continue",
+            "delete",
+            "continue",
+        ];
         let boot = Boot {
-            limit: Some(Duration::from_secs(120)),
-            gdb: Some(stub.clone()),
             reboots: true,
             ..Boot::new(arch, &image, "ok")
         };
-        let emulator = built::emulator(arch);
-        let booted = std::thread::scope(|scope| {
-            let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
-            let mut looks = 0;
-            while !socket.exists() {
-                looks += 1;
-                assert!(looks < 1000, "QEMU opens no socket for gdb");
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            reset_before_the_end(&image, &stub);
-            machine.join().expect("no panic here").expect("QEMU runs")
-        });
+        let booted = gdb::session(boot, commands).booted;
         let text = String::from_utf8_lossy(&booted.serial);
         let (before, after) = text
             .split_once("epitaph: what was printed last before the reset:\n")
@@ -332,30 +323,4 @@ fn a_reset_from_outside_is_told_too() {
         );
         assert_eq!(booted.verdict, Verdict::Success, "{kernel:?}: {text}");
     }
-}
-
-/// Stops the machine where it would end, resets it there, and lets it come to its end the second time.
-fn reset_before_the_end(image: &Path, stub: &GdbStub) {
-    let data = std::fs::read(image).expect("the image can be read");
-    let file = object::File::parse(&*data).expect("the image is ELF");
-    let end = support::symbol(&file, "4exit5leave");
-    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target());
-    let mut command = Command::new(gdb.expect("gdb is to be had"));
-    command.args(["-nx", "-batch"]);
-    let stop = format!("hbreak *{end:#x}");
-    let connect = format!("target remote {stub}");
-    let steps = [
-        &*connect,
-        &*stop,
-        "continue",
-        "monitor system_reset",
-        "continue",
-        "delete",
-        "continue",
-    ];
-    for step in steps {
-        command.args(["-ex", step]);
-    }
-    // Its status is that of the last step, in which the machine goes. What it did is seen on the serial line.
-    command.arg(image).output().expect("gdb starts");
 }

@@ -6,14 +6,12 @@ mod support;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use object::{Object, ObjectSymbol};
 use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Boot, Booted, GdbStub, Verdict};
-use qemu::setup;
-use support::built;
+use qemu::machine::{Arch, Boot, Booted, Verdict};
 use support::report::{Frame, Report};
+use support::{built, gdb};
 
 /// What gdb says of a frame.
 #[derive(Debug, PartialEq, Eq)]
@@ -151,20 +149,20 @@ fn boot(
     script: &str,
 ) -> (Booted, String) {
     let image = built::image(kernel);
-    let emulator = built::emulator(kernel.arch);
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let stub = GdbStub::Socket(folder.path().join("gdb"));
-    let boot = Boot {
-        limit: Some(Duration::from_secs(120)),
-        gdb: Some(stub.clone()),
-        ..Boot::new(kernel.arch, &image, scenario)
-    };
-    std::thread::scope(|scope| {
-        let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
-        let said = ask_gdb(&image, &stub, stop, set, script);
-        let booted = machine.join().expect("no panic here").expect("QEMU runs");
-        (booted, said)
-    })
+    let commands = [
+        "set backtrace past-main on".to_owned(),
+        format!("break {stop}"),
+        "continue".to_owned(),
+        "set language c".to_owned(),
+    ];
+    let set = set.iter();
+    let set = set.map(|(name, value)| format!("set ${name} = {value}UL"));
+    let script = format!("source {}", gdb::script(script).display());
+    let commands = commands.into_iter().chain(set);
+    let commands = commands.chain([script, "continue".to_owned()]);
+    let session = gdb::session(Boot::new(kernel.arch, &image, scenario), commands);
+    assert!(session.said.contains("frame 0x"), "{session:?}");
+    (session.booted, session.said)
 }
 
 /// Address and bytes of the symbol whose mangled name ends so.
@@ -200,54 +198,6 @@ fn compare_sources(frame: &Frame, caller: &Caller) {
             "{found}, gdb has {file}: {frame:x?}"
         );
     }
-}
-
-/// What gdb says when it has run a script at a function.
-fn ask_gdb(image: &Path, stub: &GdbStub, stop: &str, set: &[(&str, u64)], script: &str) -> String {
-    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
-        .expect("gdb is to be had");
-    let GdbStub::Socket(socket) = stub else {
-        panic!("the stub is a socket here");
-    };
-    let mut looks = 0;
-    while !socket.exists() {
-        looks += 1;
-        assert!(looks < 1000, "QEMU opens no socket for gdb");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let script = qemu::workspace::root().join("qemu/tests/gdb").join(script);
-    let output = Command::new(gdb)
-        // No configuration of the user's, no questions.
-        .args(["-nx", "-batch"])
-        .args([
-            "-ex",
-            "set pagination off",
-            "-ex",
-            "set backtrace past-main on",
-        ])
-        .args(["-ex", &format!("target remote {stub}")])
-        .args(["-ex", &format!("break {stop}"), "-ex", "continue"])
-        .args(["-ex", "set language c"])
-        .args(
-            set.iter()
-                .flat_map(|(name, value)| ["-ex".to_owned(), format!("set ${name} = {value}UL")]),
-        )
-        .args([
-            "-ex",
-            &format!("source {}", script.display()),
-            "-ex",
-            "continue",
-        ])
-        .arg(image)
-        .output()
-        .expect("gdb starts");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        text.contains("frame 0x"),
-        "gdb said:\n{text}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    text.into_owned()
 }
 
 /// What `walk.py` wrote.

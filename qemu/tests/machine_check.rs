@@ -3,14 +3,10 @@
 
 mod support;
 
-use std::process::Command;
-use std::time::Duration;
-
 use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Boot, GdbStub, Verdict};
-use qemu::setup;
-use support::built;
+use qemu::machine::{Arch, Boot, Verdict};
 use support::report::Report;
+use support::{built, gdb};
 
 #[test]
 fn a_machine_check_is_reported_by_its_cpu_from_a_stack_of_its_own() {
@@ -25,7 +21,7 @@ fn a_machine_check_is_reported_by_its_cpu_from_a_stack_of_its_own() {
     };
     let serial = boot_with_gdb(
         boot,
-        &[
+        [
             // Where CPU 1 comes to it: as long as it is idle nobody asks what it does.
             "break kernel::scenario::busy::collatz thread 2",
             "continue",
@@ -128,8 +124,7 @@ fn an_serror_is_reported_where_it_came() {
             more: &["-machine", "virtualization=on"],
             ..Boot::new(kernel.arch, &image, "breakpoint")
         };
-        let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
-        let report = Report::find(&boot_with_gdb(boot, &commands));
+        let report = Report::find(&boot_with_gdb(boot, commands));
         assert!(
             report.panicked.starts_with("fault on cpu 0 at ")
                 && report.panicked.ends_with(": SError, syndrome 0xbe000000"),
@@ -147,45 +142,10 @@ fn an_serror_is_reported_where_it_came() {
     }
 }
 
-/// Boots, has gdb do something at the machine's reset, and returns what came over the serial line up to a report's end.
+/// Boots, has gdb do something, and returns what came over the serial line up to a report's end.
 #[track_caller]
-fn boot_with_gdb(boot: Boot<'_>, commands: &[&str]) -> Vec<u8> {
-    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
-        .expect("gdb is to be had");
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let socket = folder.path().join("gdb");
-    let stub = GdbStub::Socket(socket.clone());
-    let target = format!("target remote {stub}");
-    let boot = Boot {
-        limit: Some(Duration::from_secs(120)),
-        gdb: Some(stub),
-        ..boot
-    };
-    let emulator = built::emulator(boot.board.arch());
-    let (booted, output) = std::thread::scope(|scope| {
-        let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
-        let mut looks = 0;
-        while !socket.exists() {
-            looks += 1;
-            assert!(looks < 1000, "QEMU opens no socket for gdb");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let output = Command::new(gdb)
-            .args(["-nx", "-batch", "-ex", "set pagination off"])
-            .args(["-ex", &target])
-            .args(commands.iter().flat_map(|command| ["-ex", command]))
-            .arg(boot.image)
-            .output()
-            .expect("gdb starts");
-        let booted = machine.join().expect("no panic here").expect("QEMU runs");
-        (booted, output)
-    });
-    assert_eq!(
-        booted.verdict,
-        Verdict::Panicked,
-        "gdb said: {}\n{}",
-        String::from_utf8_lossy(&output.stderr),
-        String::from_utf8_lossy(&booted.serial)
-    );
-    booted.serial
+fn boot_with_gdb<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item = C>) -> Vec<u8> {
+    let session = gdb::session(boot, commands);
+    assert_eq!(session.booted.verdict, Verdict::Panicked, "{session:?}");
+    session.booted.serial
 }

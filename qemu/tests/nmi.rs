@@ -8,14 +8,13 @@
 mod support;
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Boot, GdbStub};
-use qemu::setup;
+use qemu::machine::{Arch, Boot};
 use support::built;
+use support::gdb::{self, Session};
 use support::report::Report;
 
 const CPUS: u32 = 4;
@@ -67,21 +66,27 @@ fn interrupt(kernel: Kernel) {
     let seed = number("NMI_SEED", 0);
 
     let image = built::image(kernel);
-    let emulator = built::emulator(kernel.arch);
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let stub = GdbStub::Socket(folder.path().join("gdb"));
     let boot = Boot {
         cpus: CPUS,
         limit: Some(Duration::from_secs(60 + 5 * u64::from(count))),
-        gdb: Some(stub.clone()),
         ..Boot::new(kernel.arch, &image, "busy 4000000000")
     };
-    let (serial, seen) = std::thread::scope(|scope| {
-        let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
-        let seen = ask_gdb(&image, &stub, count, seed);
-        let booted = machine.join().expect("no panic here").expect("QEMU runs");
-        (booted.serial, seen)
-    });
+    let places = Places::find(&image);
+    let session = gdb::session(
+        boot,
+        [
+            "set backtrace past-main on".to_owned(),
+            format!("set $functions = \"{}\"", places.functions),
+            format!("set $nmi_stack = \"{}\"", places.nmi_stack),
+            format!("set $again = \"{:x}\"", places.again),
+            format!("set $done = \"{:x}\"", places.done),
+            format!("set $count = {count}"),
+            format!("set $seed = {seed}"),
+            format!("source {}", gdb::script("nmi.py").display()),
+        ],
+    );
+    let seen = moments(&session, count);
+    let serial = session.booted.serial;
     assert_eq!(seen.len(), count as usize, "{kernel:?}: moments");
 
     let reports = Report::find_all(&serial);
@@ -166,47 +171,8 @@ fn number_after(line: &str, prefix: &str) -> usize {
 }
 
 /// What gdb saw, a list of CPUs for each moment.
-fn ask_gdb(image: &Path, stub: &GdbStub, count: u32, seed: u32) -> Vec<Vec<Seen>> {
-    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
-        .expect("gdb is to be had");
-    let GdbStub::Socket(socket) = stub else {
-        panic!("the stub is a socket here");
-    };
-    let mut looks = 0;
-    while !socket.exists() {
-        looks += 1;
-        assert!(looks < 1000, "QEMU opens no socket for gdb");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let Places {
-        functions,
-        done,
-        again,
-        nmi_stack,
-    } = Places::find(image);
-    let script = qemu::workspace::root().join("qemu/tests/gdb/nmi.py");
-    let output = Command::new(gdb)
-        // No configuration of the user's, no questions.
-        .args([
-            "-nx",
-            "-batch",
-            "-ex",
-            "set pagination off",
-            "-ex",
-            "set backtrace past-main on",
-        ])
-        .args(["-ex", &format!("target remote {stub}")])
-        .args(["-ex", &format!("set $functions = \"{functions}\"")])
-        .args(["-ex", &format!("set $nmi_stack = \"{nmi_stack}\"")])
-        .args(["-ex", &format!("set $again = \"{again:x}\"")])
-        .args(["-ex", &format!("set $done = \"{done:x}\"")])
-        .args(["-ex", &format!("set $count = {count}")])
-        .args(["-ex", &format!("set $seed = {seed}")])
-        .args(["-ex", &format!("source {}", script.display())])
-        .arg(image)
-        .output()
-        .expect("gdb starts");
-    let text = String::from_utf8_lossy(&output.stdout);
+fn moments(session: &Session, count: u32) -> Vec<Vec<Seen>> {
+    let text = &session.said;
     let mut moments: Vec<Vec<Seen>> = Vec::new();
     for line in text.lines() {
         if line.starts_with("moment ") {
@@ -230,7 +196,7 @@ fn ask_gdb(image: &Path, stub: &GdbStub, count: u32, seed: u32) -> Vec<Vec<Seen>
         text.lines().filter(|line| *line == "done").count(),
         count as usize,
         "gdb said:\n{text}\n{}",
-        String::from_utf8_lossy(&output.stderr)
+        session.complained
     );
     moments
 }

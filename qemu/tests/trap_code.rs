@@ -5,14 +5,11 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use qemu::build::Kernel;
-use qemu::machine::{Arch, Boot, GdbStub, Verdict};
-use qemu::setup;
-use support::built;
+use qemu::machine::{Arch, Boot, Verdict};
+use support::{built, gdb};
 use unwind::sframe::Tables;
 use unwind::{End, Frames, How, Range, Stacks};
 
@@ -154,55 +151,20 @@ fn every_instruction_leads_to_what_was_interrupted() {
 
 /// Boots scenario `breakpoint`, and lets gdb step through the trap code.
 fn step(kernel: Kernel, path: &Path, image: &Image) -> Vec<Step> {
-    let emulator = built::emulator(kernel.arch);
-    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
-        .expect("gdb is to be had");
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let socket = folder.path().join("gdb");
-    let stub = GdbStub::Socket(socket.clone());
-    let boot = Boot {
-        limit: Some(Duration::from_secs(120)),
-        gdb: Some(stub.clone()),
-        ..Boot::new(kernel.arch, path, "breakpoint")
-    };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gdb/step.py");
-    let mut command = Command::new(gdb);
-    command.args(["-nx", "-batch", "-ex", "set pagination off"]);
-    command.args(["-ex", &format!("target remote {stub}")]);
-    for (index, stack) in image.stacks.iter().enumerate() {
-        command.args(["-ex", &format!("set $stack_{index} = {}", stack.end)]);
-    }
-    for (name, address) in [("first", image.first), ("last", image.last)] {
-        command.args(["-ex", &format!("set ${name} = {address}")]);
-    }
-    command.args(["-ex", &format!("source {script}"), "-ex", "continue"]);
-    command.arg(path);
-    let (booted, output) = std::thread::scope(|scope| {
-        let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
-        let mut looks = 0;
-        while !socket.exists() {
-            looks += 1;
-            assert!(looks < 1000, "QEMU opens no socket for gdb");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let output = command.output().expect("gdb starts");
-        (machine.join().expect("no panic here"), output)
-    });
-    let text = String::from_utf8_lossy(&output.stdout);
+    let stacks = image.stacks.iter().enumerate();
+    let stacks = stacks.map(|(index, stack)| format!("set $stack_{index} = {}", stack.end));
+    let ends = [("first", image.first), ("last", image.last)];
+    let ends = ends.map(|(name, address)| format!("set ${name} = {address}"));
+    let script = format!("source {}", gdb::script("step.py").display());
+    let commands = stacks.chain(ends).chain([script, "continue".to_owned()]);
+    let session = gdb::session(Boot::new(kernel.arch, path, "breakpoint"), commands);
+    let text = &session.said;
     let said = || {
         let said = text.lines().filter(|line| !line.starts_with("words "));
         let said = said.collect::<Vec<_>>().join("\n");
-        format!(
-            "gdb said:\n{said}\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        )
+        format!("gdb said:\n{said}\n{}", session.complained)
     };
-    assert_eq!(
-        booted.expect("QEMU runs").verdict,
-        Verdict::Success,
-        "{}",
-        said()
-    );
+    assert_eq!(session.booted.verdict, Verdict::Success, "{}", said());
     let mut steps: Vec<Step> = Vec::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();

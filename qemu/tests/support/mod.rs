@@ -6,6 +6,7 @@
 pub mod built;
 pub mod corrupt;
 pub mod expected;
+pub mod gdb;
 pub mod llvm;
 pub mod report;
 pub mod runner;

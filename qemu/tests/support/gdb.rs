@@ -1,0 +1,69 @@
+//! A machine that gdb is connected to from its reset on.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use qemu::machine::{Boot, Booted, GdbStub};
+use qemu::setup;
+
+use super::built;
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Session {
+    pub booted: Booted,
+    /// gdb's standard output.
+    pub said: String,
+    /// gdb's standard error.
+    pub complained: String,
+}
+
+/// The path of a script beside these tests, for gdb's `source`.
+pub fn script(name: &str) -> PathBuf {
+    qemu::workspace::root().join("qemu/tests/gdb").join(name)
+}
+
+/// Boots, and has gdb run commands, from the first instruction on. When they are done, gdb goes, and the machine with it
+/// unless it has come to its end.
+///
+/// Without a limit of its own the boot has two minutes.
+#[track_caller]
+pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item = C>) -> Session {
+    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
+        .expect("gdb is to be had");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let socket = folder.path().join("gdb");
+    let stub = GdbStub::Socket(socket.clone());
+    let mut command = Command::new(gdb);
+    // No configuration of the user's, no questions.
+    command.args(["-nx", "-batch", "-ex", "set pagination off"]);
+    command.args(["-ex", &format!("target remote {stub}")]);
+    for one in commands {
+        command.args(["-ex", one.as_ref()]);
+    }
+    command.arg(boot.image);
+    let boot = Boot {
+        limit: boot.limit.or(Some(Duration::from_secs(120))),
+        gdb: Some(stub),
+        ..boot
+    };
+    let emulator = built::emulator(boot.board.arch());
+    let (booted, output) = std::thread::scope(|scope| {
+        let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
+        let mut looks = 0;
+        while !socket.exists() {
+            looks += 1;
+            assert!(looks < 1000, "QEMU opens no socket for gdb");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let output = command.output().expect("gdb starts");
+        let booted = machine.join().expect("no panic here").expect("QEMU runs");
+        (booted, output)
+    });
+    Session {
+        booted,
+        said: String::from_utf8_lossy(&output.stdout).into_owned(),
+        complained: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
