@@ -2,8 +2,17 @@
 
 mod support;
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
 use support::built::{every_kernel, image};
 use support::report::Report;
 use support::session::Session;
@@ -314,4 +323,45 @@ fn an_overflow_is_reported() {
             report.text
         );
     }
+}
+
+/// `kill` of the runner, from another terminal.
+#[test]
+fn the_terminal_is_what_it_was_when_the_runner_is_killed() {
+    let kernel = Kernel {
+        arch: Arch::X86_64,
+        profile: Profile::Debug,
+    };
+    let shows_keys = |terminal: &OwnedFd| {
+        let modes = tcgetattr(terminal).expect("a terminal").local_modes;
+        modes.contains(LocalModes::ECHO | LocalModes::ICANON)
+    };
+    let other_end = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
+    unlockpt(&other_end).expect("it is ours");
+    let name = ptsname(&other_end, Vec::new()).expect("it has a name");
+    let terminal: OwnedFd = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().expect("plain text"))
+        .expect("it can be opened")
+        .into();
+    assert!(shows_keys(&terminal));
+    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+        .args(["--interactive", "--timeout", "120", "--image"])
+        .arg(image(kernel))
+        .arg("monitor")
+        .stdin(terminal.try_clone().expect("one more"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the runner starts");
+    let output = BufReader::new(runner.stdout.take().expect("a pipe"));
+    let first = output.lines().next().expect("a line");
+    assert!(first.is_ok_and(|line| line.starts_with("kernel on ")));
+    assert!(!shows_keys(&terminal));
+    let pid = Pid::from_child(&runner);
+    kill_process(pid, Signal::TERM).expect("it runs");
+    let status = runner.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(Signal::TERM.as_raw()));
+    assert!(shows_keys(&terminal));
 }

@@ -5,12 +5,15 @@ use std::io::{IsTerminal, stdin};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
 /// The key that ends an interactive machine: Ctrl-], as in telnet. Ctrl-C is the kernel's.
 pub const LEAVE: u8 = 0x1d;
 
 /// A terminal that passes on every key as it is pressed, shows nothing by itself, and becomes what it was when this value
-/// goes. Output is left alone, so that a kernel's line feed begins a line.
+/// goes, or when this process is asked to end. Output is left alone, so that a kernel's line feed begins a line.
 #[derive(Debug)]
 pub struct Terminal(Termios);
 
@@ -29,6 +32,16 @@ impl Terminal {
         raw.input_modes -= InputModes::IXON | InputModes::ISTRIP;
         raw.special_codes[SpecialCodeIndex::VMIN] = 1;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
+        // Nothing runs destructors when a signal ends the process.
+        let mut signals = Signals::new([SIGTERM, SIGHUP]).ok()?;
+        let was = before.clone();
+        std::thread::spawn(move || {
+            for signal in &mut signals {
+                give_back(&was);
+                // It ends the process; if not, nobody could be told.
+                let _ = emulate_default_handler(signal);
+            }
+        });
         tcsetattr(stdin(), OptionalActions::Now, &raw).ok()?;
         Some(Self(before))
     }
@@ -36,7 +49,11 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A terminal that has gone needs no care.
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &self.0);
+        give_back(&self.0);
     }
+}
+
+fn give_back(was: &Termios) {
+    // A terminal that has gone needs no care.
+    let _ = tcsetattr(stdin(), OptionalActions::Now, was);
 }
