@@ -17,6 +17,10 @@
 //! - Frames already found are not lost. A frame that was not found by table is marked in its [`How`], and the end says
 //!   [`End::Complete`] only if every caller up to the base of the last stack was found by table.
 //!
+//! An address is a `u64`, and an offset never is (`u32`, `i32`, `i64`), so that none is taken for the other. Newtypes
+//! for both were rejected: every number that a kernel has, from a linker symbol, a register or a trap frame, would have to be
+//! wrapped where it comes in and unwrapped where it goes out.
+//!
 //! What it does not do: restore callee-saved registers (SFrame does not describe them), catch unwinding, read DWARF.
 //!
 //! ```

@@ -90,13 +90,13 @@ pub struct SavedRegister {
     /// The register's DWARF number.
     pub register: u32,
     /// Where it lies: bytes from the trap code's stack pointer while it calls the handler.
-    pub offset: u64,
+    pub offset: u32,
 }
 
 impl SavedRegister {
     /// A register by its DWARF number, and its place in bytes from the stack pointer.
     #[must_use]
-    pub const fn new(register: u32, offset: u64) -> Self {
+    pub const fn new(register: u32, offset: u32) -> Self {
         Self { register, offset }
     }
 }

@@ -330,7 +330,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         let trap_frame = (!callee.exact && callee.sp_known).then_some(sp);
         for saved in self.trap_registers {
             let value = trap_frame
-                .and_then(|frame| frame.checked_add(saved.offset))
+                .and_then(|frame| frame.checked_add(saved.offset.into()))
                 .and_then(|address| self.memory.read_u64(address));
             if let Some(value) = value {
                 registers.learn(saved.register, value);

@@ -58,8 +58,8 @@ impl TrapFrame {
     /// The link register, where a leaf's return address is, and the one that rows ask for while a prologue makes room for a
     /// big frame; by their DWARF numbers.
     pub const SAVED: [SavedRegister; 2] = [
-        SavedRegister::new(9, offset_of!(Self, x) as u64 + 9 * 8),
-        SavedRegister::new(30, offset_of!(Self, x) as u64 + 30 * 8),
+        SavedRegister::new(9, offset_of!(Self, x) as u32 + 9 * 8),
+        SavedRegister::new(30, offset_of!(Self, x) as u32 + 30 * 8),
     ];
 
     /// The frame at this address of a stack.

@@ -48,8 +48,8 @@ const WORDS: usize = size_of::<TrapFrame>() / 8;
 impl TrapFrame {
     /// Those that rows ask for in realigned frames and thunks, by their DWARF numbers.
     pub const SAVED: [SavedRegister; 2] = [
-        SavedRegister::new(10, offset_of!(Self, r10) as u64),
-        SavedRegister::new(11, offset_of!(Self, r11) as u64),
+        SavedRegister::new(10, offset_of!(Self, r10) as u32),
+        SavedRegister::new(11, offset_of!(Self, r11) as u32),
     ];
 
     /// The frame at this address of a stack.
