@@ -31,13 +31,14 @@ pub fn received(frame: &mut TrapFrame) {
     let was_asked = stop::was_asked();
     if stop::is_held() {
         stop::answer(frame);
-    } else if !was_asked {
+    } else if !was_asked && !stop::holds() {
         match HANDLER.get() {
             Some(handler) => handler(),
             None => from_outside(frame),
         }
     }
-    // Otherwise it came too late: who asked has gone on.
+    // Otherwise it came too late, and who asked has gone on; or this processor is writing a report, which is what somebody
+    // outside wants.
 }
 
 fn from_outside(frame: &mut TrapFrame) {

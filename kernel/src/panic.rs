@@ -39,13 +39,22 @@ pub fn hang(cpu: usize) -> ! {
     die(&Cause::Hang(cpu, capture()))
 }
 
-/// Reports a breakpoint, and returns.
+/// Reports a breakpoint, and returns. The other processors stand still meanwhile, so that none writes in between.
 pub fn breakpoint(frame: &TrapFrame) {
-    let mut console = Console::for_report();
     let cause = Cause::Breakpoint(frame);
+    // It may be in code that a report calls.
+    let is_nested = stop::holds();
+    if !is_nested {
+        stop::hold_for(&cause);
+        stop::stop();
+    }
+    let mut console = Console::for_report();
     // The console never fails, and what a broken `Display` has written is there.
     let _ = writeln!(console, "{cause}");
     let _ = report::write(&mut console, &cause);
+    if !is_nested {
+        stop::release();
+    }
 }
 
 fn die(cause: &Cause<'_>) -> ! {

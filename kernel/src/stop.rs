@@ -162,6 +162,11 @@ pub fn was_asked() -> bool {
     SIDES[cpus::this()].is_asked.swap(false, Ordering::AcqRel)
 }
 
+/// Whether this processor holds the others: it reports.
+pub fn holds() -> bool {
+    holder(HELD.load(Ordering::Acquire)) == cpus::this() + 1
+}
+
 /// Whether another processor holds this one.
 pub fn is_held() -> bool {
     let holder = holder(HELD.load(Ordering::Acquire));

@@ -145,14 +145,39 @@ fn two_panics_at_once_are_two_whole_reports() {
             other.contains(", stopped at ") || other.contains(", failed too: panicked at "),
             "{other}"
         );
-        expect_name(&reports[0], "kernel::scenario::others::two_panics::meet");
-        expect_name(&reports[1], "kernel::scenario::others::two_panics::meet");
+        expect_name(
+            &reports[0],
+            "kernel::scenario::others::two_panics::meet_and_panic",
+        );
+        expect_name(
+            &reports[1],
+            "kernel::scenario::others::two_panics::meet_and_panic",
+        );
         assert_eq!(
             ran.text().matches("first failure: panicked at ").count(),
             1,
             "{}",
             ran.text()
         );
+    }
+}
+
+#[test]
+fn two_breakpoints_at_once_are_two_whole_reports() {
+    for kernel in every_kernel() {
+        let ran = boot(kernel, 2, "two-breakpoints").expect(0);
+        let reports = reports(kernel, &ran, 2);
+        let mut cpus: Vec<_> = reports
+            .iter()
+            .filter_map(|report| report.panicked.strip_prefix("breakpoint on cpu ")?.get(..1))
+            .collect();
+        cpus.sort_unstable();
+        assert_eq!(cpus, ["0", "1"], "{}", ran.text());
+        for report in &reports {
+            let name = "kernel::scenario::others::two_breakpoints::meet_and_stop";
+            assert_eq!(report.names()[0], name, "{}", ran.text());
+        }
+        assert!(ran.text().ends_with("\nboth went on\n"), "{}", ran.text());
     }
 }
 

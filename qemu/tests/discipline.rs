@@ -324,3 +324,36 @@ fn a_reset_from_outside_is_told_too() {
         assert_eq!(booted.verdict, Verdict::Success, "{kernel:?}: {text}");
     }
 }
+
+/// Somebody presses the button of a kernel that seems to hang, while it is still writing.
+#[test]
+fn an_nmi_in_the_middle_of_a_report_does_not_break_it() {
+    for (arch, cpus, press) in [
+        (Arch::X86_64, 2, "monitor nmi"),
+        (Arch::Aarch64, 1, "monitor system_powerdown"),
+    ] {
+        let kernel = Kernel {
+            arch,
+            profile: Profile::Debug,
+        };
+        let image = image(kernel);
+        let data = std::fs::read(&image).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("the image is ELF");
+        // Where the panicking CPU's own trace is written, but for its last line.
+        let stop = format!("hbreak *{:#x}", support::symbol(&file, "6report9write_end"));
+        let boot = Boot {
+            cpus,
+            ..Boot::new(arch, &image, "panic")
+        };
+        let booted = gdb::session(boot, [&*stop, "continue", "delete", press, "continue"]).booted;
+        assert_eq!(booted.verdict, Verdict::Panicked, "{kernel:?}");
+        let reports = Report::find_all(&booted.serial);
+        let (first, others) = reports.split_first().expect("a report");
+        assert!(first.panicked.starts_with("panicked at "), "{}", first.text);
+        assert_eq!(others.len() as u32, cpus - 1, "{}", first.text);
+        for report in &reports {
+            report.expect_complete();
+        }
+        assert!(!first.text.contains("interrupted on cpu"), "{}", first.text);
+    }
+}

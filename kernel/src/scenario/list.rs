@@ -266,6 +266,11 @@ pub const SCENARIOS: &[Scenario] = &[
         outcome: Outcome::Panics,
     },
     Scenario {
+        name: "two-breakpoints",
+        about: "a breakpoint on two CPUs at the same time, which both go on",
+        outcome: Outcome::Succeeds,
+    },
+    Scenario {
         name: "silent-cpu",
         about: "a panic while another CPU does not answer",
         outcome: Outcome::Panics,
@@ -331,6 +336,7 @@ pub const CPUS: &[(&str, u32)] = &[
     ("nmi", 2),
     ("console-held", 2),
     ("two-panics", 2),
+    ("two-breakpoints", 2),
     ("silent-cpu", 2),
     ("hang", 2),
 ];

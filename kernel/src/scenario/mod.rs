@@ -80,6 +80,7 @@ const RUN: [fn(); SCENARIOS.len()] = [
     others::nmi,
     others::console_held,
     others::two_panics,
+    others::two_breakpoints,
     others::silent_cpu,
     others::hang,
     tasks::run,

@@ -60,20 +60,40 @@ impl fmt::Display for Endless {
     }
 }
 
+/// Returns when two CPUs have called it.
+fn meet() {
+    static READY: AtomicUsize = AtomicUsize::new(0);
+    READY.fetch_add(1, Ordering::AcqRel);
+    while READY.load(Ordering::Acquire) < 2 {
+        spin_loop();
+    }
+}
+
 /// Panics on two CPUs at the same time.
 #[inline(never)]
 pub fn two_panics() {
-    static READY: AtomicUsize = AtomicUsize::new(0);
     #[inline(never)]
-    fn meet() {
-        READY.fetch_add(1, Ordering::AcqRel);
-        while READY.load(Ordering::Acquire) < 2 {
-            spin_loop();
-        }
+    fn meet_and_panic() {
+        meet();
         panic!("one of two");
     }
-    cpus::run_on(another(), meet);
-    meet();
+    cpus::run_on(another(), meet_and_panic);
+    meet_and_panic();
+}
+
+/// Breakpoints on two CPUs at the same time.
+#[inline(never)]
+pub fn two_breakpoints() {
+    #[inline(never)]
+    fn meet_and_stop() {
+        meet();
+        bad::breakpoint();
+        EVENT.fetch_add(1, Ordering::Release);
+    }
+    cpus::run_on(another(), meet_and_stop);
+    meet_and_stop();
+    wait_for(2);
+    println!("both went on");
 }
 
 /// A panic while another CPU does not answer, because it is in the handler of an NMI that does not come to an end.
