@@ -64,6 +64,20 @@ fn functions_aliases_and_labels() {
          nop
         label: nop
          nop
+
+        // One inside of another, and a label behind it, which names nothing.
+        .type outer, %function
+        .type inner, %function
+        outer: nop
+        inner: nop
+        .size inner, 1
+        behind: nop
+        .size outer, . - outer
+
+        // More than there is.
+        .type endless, %function
+        endless: nop
+        .size endless, -1
         .data
         .type data, %object
         data: .quad 0
@@ -77,6 +91,9 @@ fn functions_aliases_and_labels() {
             ("strong", 3, 2),
             ("unsized", 5, 3),
             ("label", 8, 2),
+            ("outer", 10, 3),
+            ("inner", 11, 1),
+            ("endless", 13, 1),
         ],
     );
 }

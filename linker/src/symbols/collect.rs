@@ -127,22 +127,23 @@ fn with_sizes(
     code: &HashMap<SectionIndex, (u64, u64)>,
 ) -> Vec<Symbol> {
     let mut symbols: Vec<Symbol> = Vec::with_capacity(best.len());
+    // Where the function ends that reaches farthest; another one may lie inside of it.
+    let mut reach = 0;
     let mut entries = best.iter().peekable();
     while let Some((&start, ((label, Reverse(size), _, _, name), section))) = entries.next() {
-        let covered = symbols
-            .last()
-            .is_some_and(|last| start - last.start < last.size);
-        if covered && (*label || *size == 0) {
+        if start < reach && (*label || *size == 0) {
             continue;
         }
+        let end = code.get(section).map_or(start, |&(_, end)| end);
         let size = match *size {
             0 => {
-                let end = code.get(section).map_or(start, |&(_, end)| end);
                 let next = entries.peek().map_or(end, |&(&next, _)| next);
                 next.min(end) - start
             }
-            size => size,
+            // What assembly says of itself may be wrong.
+            size => size.min(end - start),
         };
+        reach = reach.max(start + size);
         symbols.push(Symbol {
             start,
             size,
