@@ -102,7 +102,7 @@ impl Layout {
         let header_size = u64::from(elf.elf_header().e_shentsize(endian));
         for (index, &address) in &self.addresses {
             // `sh_addr` follows name, type and flags.
-            let at = headers + index.0 as u64 * header_size + 8 + word;
+            let at = headers.saturating_add(index.0 as u64 * header_size + 8 + word);
             self.write(&mut out, at, word, address)?;
         }
         let table = file.sections().find(|section| {
@@ -113,7 +113,8 @@ impl Layout {
                 let section = symbol.section_index();
                 if let Some(address) = section.and_then(|index| self.addresses.get(&index)) {
                     // `st_value` follows the name, in 64 bits also info, other and section.
-                    let at = offset + symbol.index().0 as u64 * (8 + 2 * word) + word;
+                    let in_table = symbol.index().0 as u64 * (8 + 2 * word) + word;
+                    let at = offset.saturating_add(in_table);
                     self.write(&mut out, at, word, address.wrapping_add(symbol.address()))?;
                 }
             }
@@ -161,7 +162,7 @@ impl Layout {
             if offset.checked_add(bytes).is_none_or(|end| end > size) {
                 bail!("a relocation at offset {offset:#x} is outside of its {size} bytes");
             }
-            let at = in_file + offset;
+            let at = in_file.saturating_add(offset);
             let mut value = target.wrapping_add_signed(relocation.addend());
             if relocation.has_implicit_addend() {
                 value = value.wrapping_add(self.read(out, at, bytes)?);

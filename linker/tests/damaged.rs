@@ -148,6 +148,8 @@ fn a_cut_or_changed_image_never_panics() {
             let mut out = Vec::new();
             linker::inspect::dump(&subject, &mut out).unwrap();
             linker::inspect::json(&subject, &mut out).unwrap();
+            linker::inspect::lookup(&subject, 0xffff_ffff_8010_0000, &mut out).unwrap();
+            let _ = linker::inspect::stats(data, &subject, &mut out);
         }
     };
     for_each_damage(&data, try_all);
@@ -177,12 +179,25 @@ fn for_each_damage(data: &[u8], mut each: impl FnMut(&[u8])) {
         each(&data[..length]);
     }
     let mut changed = data.to_vec();
-    let places: Vec<usize> = (0..data.len()).filter(|at| data[*at] != 0).collect();
-    for at in places {
+    // Long runs of zeros are padding; what is behind a word is perhaps its upper half.
+    let is_used = |at: usize| {
+        data[at.saturating_sub(8)..=at]
+            .iter()
+            .any(|byte| *byte != 0)
+    };
+    for at in (0..data.len()).filter(|at| is_used(*at)) {
         for value in [0, 1, 0x7f, 0xff] {
             changed[at] = value;
             each(&changed);
         }
         changed[at] = data[at];
+    }
+    // A whole word, which is a size or an address somewhere.
+    for at in (0..data.len().saturating_sub(8)).step_by(8) {
+        for value in [u64::MAX, i64::MAX as u64, 1 << 32] {
+            changed[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            each(&changed);
+        }
+        changed[at..at + 8].copy_from_slice(&data[at..at + 8]);
     }
 }

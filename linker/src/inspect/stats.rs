@@ -34,8 +34,9 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
                 if sh_flags.contains(elf::SHF_EXECINSTR))
         })
         .map(|section| section.size())
-        .sum();
-    let unwinding = size(".eh_frame") + size(".eh_frame_hdr");
+        // What a damaged file says of itself may be too much.
+        .fold(0, u64::saturating_add);
+    let unwinding = size(".eh_frame").saturating_add(size(".eh_frame_hdr"));
     let sframe = subject.section.data.len() as u64;
     let percent = |part: u64, whole: u64| match whole {
         0 => String::new(),
@@ -48,7 +49,10 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
         (".eh_frame_hdr", size(".eh_frame_hdr")),
         (crate::sframe::SECTION, sframe),
         (symbols::SECTION, size(symbols::SECTION)),
-        (".symtab and .strtab", size(".symtab") + size(".strtab")),
+        (
+            ".symtab and .strtab",
+            size(".symtab").saturating_add(size(".strtab")),
+        ),
     ] {
         if bytes > 0 {
             writeln!(out, "{what:24}{bytes:>12}{:>12}", percent(bytes, code))?;
