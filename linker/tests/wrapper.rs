@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use common::{SCRIPT, folder, image, scripts, sframe, stderr, stdout, succeed};
 use linker::image::Image;
@@ -222,6 +222,56 @@ fn a_damaged_section_is_noticed_by_check() {
     let output = damaged(0, 0);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("bad magic"), "{}", stderr(&output));
+    // Its rows lie outside: a table from which nothing can be kept.
+    let made = damaged_and_made(&folder, &data, at + 28 + 12, 0xff);
+    assert!(
+        made.contains("the rows of function 0 lie outside"),
+        "{made}"
+    );
+    let made = damaged_and_made(&folder, &data, at + 2, 9);
+    assert!(made.contains("unknown version 9"), "{made}");
+
+    // A name: the blob's checksum is wrong.
+    let symbols = Image::parse(&data)
+        .unwrap()
+        .section(".symbols")
+        .unwrap()
+        .unwrap();
+    let byte = symbols.offset as usize + 60;
+    let mut changed = data.clone();
+    changed[byte] ^= 1;
+    let path = folder.join("damaged");
+    fs::write(&path, changed).unwrap();
+    let expected = format!("section .symbols at offset {}: ", symbols.offset);
+    let output = sframe(&["check"], &path);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
+    // What it says of an address comes from elsewhere, and that is said.
+    let start = "0xffffffff80100000";
+    let output = Command::new(env!("CARGO_BIN_EXE_sframe"))
+        .args(["lookup".as_ref(), path.as_os_str(), start.as_ref()])
+        .output()
+        .unwrap();
+    assert!(
+        stdout(&output).contains("_start+0x0"),
+        "{}",
+        stdout(&output)
+    );
+    assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
+}
+
+/// What `sframe make` says of a file with this byte in it.
+fn damaged_and_made(folder: &Path, data: &[u8], at: usize, value: u8) -> String {
+    let mut data = data.to_vec();
+    data[at..at + 4].fill(value);
+    let path = folder.join("damaged");
+    fs::write(&path, data).unwrap();
+    let output = sframe(
+        &["make", "-o", folder.join("made").to_str().unwrap()],
+        &path,
+    );
+    assert_eq!(output.status.code(), Some(1));
+    stderr(&output)
 }
 
 /// Assembly that carries no other table than `.sframe`: its rows are taken from there, whether the object file is on the
@@ -242,7 +292,7 @@ fn tables_of_inputs_are_merged() {
             + &function("local", " ret")),
     );
     let one = format!(
-        "{only}.globl one\n{}{}{}",
+        "{only}.globl one\n{}{}{}.text\n.Lnameless:\n.cfi_startproc\n nop\n.cfi_endproc\n",
         function(
             "one",
             " push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset rbp, -16\n call local\n pop %rbp\n ret"
@@ -281,11 +331,19 @@ fn tables_of_inputs_are_merged() {
     let output = link(&folder, &script, &inputs);
     let errors = stderr(&output);
     assert!(output.status.success(), "{errors}");
-    let expected = format!(
-        "sframe-link: warning: left out of .sframe: local of {}: several functions have that name\n",
-        one.display()
-    );
-    assert!(errors.starts_with(&expected), "{errors}");
+    for expected in [
+        format!(
+            "local of {}: several functions have that name",
+            one.display()
+        ),
+        format!(
+            "code without a name in {}, 1 bytes: it is not known where the linker put it",
+            one.display()
+        ),
+    ] {
+        let expected = format!("sframe-link: warning: left out of .sframe: {expected}\n");
+        assert!(errors.contains(&expected), "{errors}");
+    }
     let image = folder.join("image");
     let names = |file: &Path| -> Vec<String> {
         let dump = stdout(&sframe(&["dump"], file));

@@ -178,7 +178,14 @@ fn with_subject(
     act: impl FnOnce(&[u8], &Subject<'_>) -> Result<bool>,
 ) -> Result<bool> {
     with_laid_out(file, |data, starts| {
-        act(data, &Subject::parse_with(data, starts)?)
+        let subject = Subject::parse_with(data, starts)?;
+        if let Some((offset, error)) = subject.symbols_error {
+            eprintln!(
+                "sframe: warning: {}: section .symbols at offset {offset}: {error}; names are those of the symbol table",
+                file.display()
+            );
+        }
+        act(data, &subject)
     })
 }
 

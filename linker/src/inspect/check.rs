@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use object::Object;
 use unwind::sframe::StartRule;
 
@@ -22,8 +22,8 @@ pub struct Check {
     pub uncompared: usize,
     /// The comparison of `.symbols`, if there is one that can be read.
     pub symbols: Option<symbols::Comparison>,
-    /// Lines could not be compared, as there is no debug information.
-    pub without_lines: bool,
+    /// Why `.symbols` is there and could not be compared.
+    pub symbols_uncompared: Option<&'static str>,
     /// Functions that `.sframe` cannot describe, and need not.
     pub left_out: Vec<LeftOut>,
 }
@@ -36,15 +36,21 @@ pub struct Check {
 pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let image = Image::parse(data)?;
     let subject = Subject::parse_with(data, starts)?;
+    if let Some((offset, error)) = subject.symbols_error {
+        return Err(error).with_context(|| format!("section .symbols at offset {offset}"));
+    }
     let mut frames = Frames::of(&image)?;
     // What the format cannot hold is not missing.
     let version = subject.tables.first().map_or(3, |table| table.version());
     let version = Version::of(version);
     let _ = Table::of_version(version, image.architecture, &mut frames);
-    let mut without_lines = false;
+    let mut symbols_uncompared = None;
     let symbols = match subject.symbols() {
-        // A stripped image has nothing to compare with.
-        Some(table) if image.file.symbols().next().is_some() => {
+        Some(_) if image.file.symbols().next().is_none() => {
+            symbols_uncompared = Some("no symbol table");
+            None
+        }
+        Some(table) => {
             let names = if table.has_full_names() {
                 Names::Full
             } else {
@@ -52,10 +58,14 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
             };
             let with_lines = table.level() != unwind::symbols::format::LEVEL_NAMES;
             let code = Code::of(&image.file, &Symbols::of(&image.file), names, with_lines)?;
-            without_lines = with_lines && !code.has_lines;
-            (!without_lines).then(|| symbols::compare(table, &code))
+            if with_lines && !code.has_lines {
+                symbols_uncompared = Some("no debug information");
+            }
+            symbols_uncompared
+                .is_none()
+                .then(|| symbols::compare(table, &code))
         }
-        _ => None,
+        None => None,
     };
     let mut comparison = compare(&subject.tables, &frames.functions);
     // Input tables are all that is known about some code; there is nothing to compare them with.
@@ -67,7 +77,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         uncompared: differences - comparison.differences.len(),
         comparison,
         symbols,
-        without_lines,
+        symbols_uncompared,
         left_out: frames.left_out,
     })
 }
@@ -112,8 +122,8 @@ impl Check {
                 self.uncompared
             )?;
         }
-        if self.without_lines {
-            writeln!(out, ".symbols not compared: no debug information")?;
+        if let Some(why) = self.symbols_uncompared {
+            writeln!(out, ".symbols not compared: {why}")?;
         }
         let Some(symbols) = &self.symbols else {
             return Ok(());

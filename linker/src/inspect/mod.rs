@@ -12,7 +12,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use unwind::sframe::{StartRule, Tables};
-use unwind::symbols::SymbolTable;
+use unwind::symbols::{SymbolTable, SymbolsError};
 
 pub use check::check;
 pub use dump::dump;
@@ -32,6 +32,8 @@ pub struct Subject<'data> {
     /// The tables in it.
     pub tables: Tables<'data>,
     names: NameSource<'data>,
+    /// Why section `.symbols`, at this offset, is not where names come from.
+    pub symbols_error: Option<(u64, SymbolsError)>,
 }
 
 /// Where names come from: what the image itself carries, otherwise its symbol table.
@@ -62,14 +64,23 @@ impl<'data> Subject<'data> {
             table.with_context(|| format!("section .sframe at offset {}", section.offset))?;
         }
         let blob = image::section(&file, symbols::SECTION)?
-            .and_then(|section| SymbolTable::parse(section.data, section.address).ok());
+            .filter(|section| !section.data.is_empty())
+            .map(|section| {
+                SymbolTable::parse(section.data, section.address)
+                    .map_err(|error| (section.offset, error))
+            });
+        let (names, symbols_error) = match blob {
+            Some(Ok(table)) => (NameSource::Blob(Box::new(table)), None),
+            none => (
+                NameSource::Symbols(Symbols::for_readers(&file)),
+                none.and_then(Result::err),
+            ),
+        };
         Ok(Self {
             section,
             tables,
-            names: blob.map_or_else(
-                || NameSource::Symbols(Symbols::for_readers(&file)),
-                |table| NameSource::Blob(Box::new(table)),
-            ),
+            names,
+            symbols_error,
         })
     }
 

@@ -43,10 +43,14 @@ pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> 
             let places = places.get_or_insert_with(|| Places::of(image));
             // A table that cannot be read is none, and no reason for a link to fail.
             if let Err(error) = inputs.add(object, places, path) {
-                inputs.lost.push(format!(
+                let line = format!(
                     "left out of .sframe: what only .sframe of {} describes: {error:#}",
                     path.display()
-                ));
+                );
+                // The same of every member of an archive.
+                if !inputs.lost.contains(&line) {
+                    inputs.lost.push(line);
+                }
             }
         }
     }
@@ -126,18 +130,26 @@ impl Inputs {
         };
         let tables = Tables::with(section.data, section.address, StartRule::Field);
         // What its other sections describe is in the image's.
-        let (_, alone) = Frames::with(&image, sframe::functions(&tables))?;
-        let (mut found, names) = (sframe::functions(&tables), names(&image));
+        let (_, alone) = Frames::with(&image, sframe::functions(&tables)?)?;
+        let (mut found, names) = (sframe::functions(&tables)?, names(&image));
         found
             .functions
             .retain(|function| alone.contains(&function.start));
         for mut function in found.functions {
-            match places.of_one(names.get(&function.start)) {
+            let of_this = names.get(&function.start);
+            if of_this.is_none() {
+                self.lost.push(format!(
+                    "left out of .sframe: code without a name in {}, {} bytes: it is not known where the linker put it",
+                    path.display(),
+                    function.size
+                ));
+            }
+            match places.of_one(of_this) {
                 Ok(Some(address)) => {
                     function.start = address;
                     self.frames.functions.push(function);
                 }
-                // The linker removed it.
+                // The linker removed it, or it has no name.
                 Ok(None) => {}
                 Err(name) => self.lost.push(format!(
                     "left out of .sframe: {name} of {}: several functions have that name",

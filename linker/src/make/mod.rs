@@ -4,7 +4,7 @@ mod append;
 
 pub use append::{Appended, NewSection};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use object::{Object, elf};
 
 use crate::cfi::Frames;
@@ -32,7 +32,14 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     let image = Image::parse(data)?;
     let others = match image.section(sframe::SECTION)? {
         Some(section) => {
-            sframe::functions(&unwind::sframe::Tables::new(section.data, section.address))
+            let tables = unwind::sframe::Tables::new(section.data, section.address);
+            sframe::functions(&tables).with_context(|| {
+                format!(
+                    "section .sframe at offset {}, which is to be replaced (without it, after \
+                     objcopy --remove-section=.sframe, nothing of it is kept)",
+                    section.offset
+                )
+            })?
         }
         None => Frames::default(),
     };

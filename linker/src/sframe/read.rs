@@ -1,16 +1,26 @@
 //! The functions of tables that others wrote.
 
+use anyhow::{Context, Result};
 use unwind::sframe::{Function as Entry, Row, Tables};
 
 use crate::cfi::Frames;
 use crate::function::{Construct, Function, LeftOut, says_the_same};
 
 /// The functions in `tables`, as if they came from call frame information.
-#[must_use]
-pub fn functions(tables: &Tables<'_>) -> Frames {
+///
+/// # Errors
+/// They are damaged, so that it is not known which functions there are.
+pub fn functions(tables: &Tables<'_>) -> Result<Frames> {
     let mut frames = Frames::default();
-    for section in tables.sections().flatten() {
-        for entry in section.functions().filter(|entry| entry.size() > 0) {
+    for section in tables.sections() {
+        let section = section?;
+        for index in 0..section.function_count() {
+            let entry = section
+                .function(index)
+                .with_context(|| format!("the rows of function {index} lie outside"))?;
+            if entry.size() == 0 {
+                continue;
+            }
             match rows(&entry) {
                 Some(rows) => frames.functions.push(Function {
                     start: entry.start(),
@@ -29,7 +39,7 @@ pub fn functions(tables: &Tables<'_>) -> Frames {
         }
     }
     frames.sort();
-    frames
+    Ok(frames)
 }
 
 /// Blocks are of at most 255 bytes.
