@@ -91,7 +91,7 @@ impl<F: Fn(u64) -> Option<u64>> Memory for F {
 }
 
 /// Bounded stacks: ranges declared up front. A word is read only if it lies wholly inside one of them, each range is
-/// entered at most once, and inside a range the walk only goes up.
+/// entered at most once, and inside a range the walk only goes up, by a word at least.
 ///
 /// That is the proof of termination: a walk takes at most as many steps as the ranges have words. The rule is that of
 /// Linux on arm64 ("consume once"). An order in which stacks may follow each other was rejected: it has to be kept
@@ -166,8 +166,9 @@ impl<R: Fn(u64) -> Option<u64>> Memory for Stacks<'_, R> {
     fn advance(&mut self, from: u64, to: u64) -> bool {
         match self.current {
             Some((rest, bit)) if rest.holds_stack_pointer(to) => {
-                // Standing still would be a step without progress.
-                let up = from < to;
+                // Standing still would be a step without progress; and where code was called or interrupted there lies
+                // a word at least.
+                let up = to.wrapping_sub(from) >= 8 && from < to;
                 if up {
                     self.current = Some((Range::new(to, rest.end), bit));
                 }
@@ -216,6 +217,7 @@ mod tests {
         assert_eq!(memory.read_u64(0x57f8), None, "below the stack pointer");
         assert!(memory.advance(0x5800, 0x5900));
         assert!(!memory.advance(0x5900, 0x5900), "standing still");
+        assert!(!memory.advance(0x5900, 0x5907), "less than a word");
         assert!(!memory.advance(0x5900, 0x5800), "back");
         assert!(memory.advance(0x5900, 0x1800), "the other stack");
         assert!(!memory.advance(0x1800, 0x5a00), "left for good");
