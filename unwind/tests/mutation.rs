@@ -8,7 +8,7 @@ mod exercise;
 mod golden;
 mod say;
 
-use std::cell::Cell;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::thread;
@@ -19,7 +19,7 @@ use linker::cfi::Frames;
 use linker::function::Function;
 use linker::sframe::Table;
 use say::say;
-use unwind::sframe::{Abi, Section, Sections, Tables};
+use unwind::sframe::{Abi, Base, Row, Rule, Section, Sections, Tables};
 use unwind::{End, Range};
 
 /// Damaged sections, over all of the real ones.
@@ -209,11 +209,9 @@ fn damaged_sections() {
 
 #[test]
 fn sound_sections_over_damaged_stacks() {
-    // Here the ends are counted: a run in which no walk ever completed, or none failed, would prove nothing.
     let sections = sections();
     let address = 0x4_0000;
-    let complete = Cell::new(0_u32);
-    let ended = Cell::new(0_u32);
+    let (mut complete, mut ended) = (0_u32, 0_u32);
     for (name, bytes) in &sections {
         let tables = Tables::new(bytes, address);
         assert!(tables.first().is_ok(), "{name}");
@@ -225,18 +223,153 @@ fn sound_sections_over_damaged_stacks() {
         for seed in 1..200 {
             let mut random = Random(seed);
             match walk(bytes, address, &functions, &mut random) {
-                Some(End::Complete) => complete.set(complete.get() + 1),
-                Some(_) => ended.set(ended.get() + 1),
+                Some(End::Complete) => complete += 1,
+                Some(_) => ended += 1,
                 None => panic!("{name}, seed {seed}: no end"),
             }
         }
     }
     say(format_args!(
-        "{} walks ended early, {} complete",
-        ended.get(),
-        complete.get()
+        "{ended} walks ended early, {complete} complete"
     ));
-    assert!(ended.get() > 0);
+    assert!(ended > 0);
+}
+
+/// A stack as code would leave it: chosen rows of a section, one called by the next, up to a function that nobody calls.
+struct Chain {
+    /// The innermost program counter.
+    pc: u64,
+    /// Return addresses, by where they lie.
+    words: HashMap<u64, u64>,
+    /// The stack, from the innermost stack pointer to its begin.
+    stack: Range,
+}
+
+impl Chain {
+    /// One of `length` calls; none if the section has no function that nobody calls, or none that calls.
+    fn new(section: &Section<'_>, length: usize, random: &mut Random) -> Option<Self> {
+        let alignment = match section.abi() {
+            Abi::Amd64 => 8,
+            Abi::AArch64Little | Abi::AArch64Big => 16,
+            _ => return None,
+        };
+        let rows = section
+            .functions()
+            .filter(|function| !function.is_signal_frame() && !function.is_pc_mask())
+            .flat_map(|function| {
+                function.rows().filter_map(move |row| {
+                    let pc = function.start().wrapping_add(row.offset.into());
+                    // Some tables have rows behind a function's end, and some that the next one replaces.
+                    (section.lookup(pc).ok()?.1 == row).then_some((pc, row))
+                })
+            });
+        let (last, rows): (Vec<_>, Vec<_>) = rows.partition(|(_, row)| row.is_outermost());
+        // Bytes from the stack pointer to the CFA and to the return address, if all that is read lies between.
+        let frame = |row: &Row| match (row.cfa, row.return_address, row.frame_pointer) {
+            (
+                Rule::Value {
+                    base: Base::StackPointer,
+                    offset: cfa,
+                },
+                Rule::Saved {
+                    base: Base::Cfa,
+                    offset: return_address,
+                },
+                Rule::Same
+                | Rule::Saved {
+                    base: Base::Cfa, ..
+                },
+            ) => {
+                let inside = |offset: i64| (0..cfa).contains(&(cfa + offset));
+                let saved = match row.frame_pointer {
+                    Rule::Saved { offset, .. } => inside(offset),
+                    _ => true,
+                };
+                (cfa % alignment == 0 && inside(return_address) && saved)
+                    .then_some((cfa.cast_unsigned(), (cfa + return_address).cast_unsigned()))
+            }
+            _ => None,
+        };
+        let calling: Vec<_> = rows
+            .iter()
+            .filter_map(|(pc, row)| Some((*pc, frame(row)?)))
+            .collect();
+        let start = 0x10_0000;
+        let (mut pc, mut sp, mut words) = (None, start, HashMap::new());
+        let mut slot = None;
+        // The return address is behind the call, and looked up one byte before.
+        let mut enter = |at: u64, slot: Option<u64>| match slot {
+            Some(slot) => _ = words.insert(slot, at.wrapping_add(1)),
+            None => pc = Some(at),
+        };
+        for _ in 0..length {
+            let (at, (size, return_address)) = *calling.get(random.below(calling.len()))?;
+            enter(at, slot);
+            slot = Some(sp + return_address);
+            sp += size;
+        }
+        enter(last.get(random.below(last.len()))?.0, slot);
+        Some(Self {
+            pc: pc?,
+            words,
+            stack: Range::new(start, sp),
+        })
+    }
+
+    fn walk(&self, bytes: &[u8], address: u64, stack: Range) -> Option<End> {
+        let word = |address: u64| self.words.get(&address).copied().unwrap_or(0);
+        let start = Start {
+            registers: [self.pc, self.stack.start, 0, 0],
+            ranges: &[stack],
+            text: &[],
+            word: &word,
+        };
+        exercise::walk(bytes, address, &start)
+    }
+}
+
+/// Complete is what ends in a function that nobody calls, at the begin of a stack; and not if the stack is said to begin
+/// elsewhere, or a return address is another one.
+#[test]
+fn sound_chains_are_complete() {
+    let address = 0x4_0000;
+    let (mut complete, mut cut) = (0_u32, 0_u32);
+    for (name, bytes) in &sections() {
+        let sections = Sections::new(bytes, address);
+        for (section, seed) in sections
+            .flatten()
+            .flat_map(|one| (1..50).map(move |seed| (one, seed)))
+        {
+            let mut random = Random(seed);
+            let length = random.below(20);
+            let Some(chain) = Chain::new(&section, length, &mut random) else {
+                continue;
+            };
+            let end = chain.walk(bytes, address, chain.stack);
+            assert_eq!(end, Some(End::Complete), "{name}, seed {seed}");
+            complete += 1;
+
+            let longer = Range::new(chain.stack.start, chain.stack.end + 16);
+            let end = chain.walk(bytes, address, longer);
+            assert_ne!(
+                end,
+                Some(End::Complete),
+                "{name}, seed {seed}: a longer stack"
+            );
+            let Some(slot) = chain.words.keys().copied().min() else {
+                continue;
+            };
+            let mut damaged = chain;
+            damaged.words.insert(slot, 1);
+            let end = damaged.walk(bytes, address, damaged.stack);
+            assert_ne!(end, Some(End::Complete), "{name}, seed {seed}: {slot:#x}");
+            cut += 1;
+        }
+    }
+    say(format_args!(
+        "{complete} sound walks complete, {cut} with one word changed not"
+    ));
+    assert!(complete > 0 && cut > 0);
 }
 
 #[test]

@@ -167,6 +167,8 @@ fn walk_from<R: Registers>(tables: Tables<'_>, registers: R, start: &Start<'_>) 
     );
     let end = frames.end()?;
     complete_is_complete(end, frames.doubt(), &found, start);
+    let sp = frames.registers().sp();
+    assert!(end != End::Complete || start.ranges.iter().any(|range| range.end == sp));
 
     let mut text = String::new();
     write!(text, "{report}").expect("a String takes everything");
