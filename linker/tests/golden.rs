@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use linker::symbols::{Blob, Code, Frame, Function, Level, Names, Piece, Traced, compare};
+use linker::symbols::{Asked, Blob, Code, Frame, Function, Level, Names, Piece, Traced, compare};
 use unwind::symbols::SymbolTable;
 
 /// Pseudo-random numbers (xorshift64*), the same in every run.
@@ -233,7 +233,7 @@ fn stored_tables_are_what_is_written() {
         let blob = Blob::new(&code, level);
         let bytes = blob.to_bytes(0, b"a build id of twenty");
         let table = SymbolTable::parse(&bytes, 0).unwrap();
-        let comparison = compare(&table, &code);
+        let comparison = compare(&table, &code, Asked::Every);
         assert_eq!(comparison.differences, [], "{name}");
         let answers = answers(&table, &code);
         let file = |extension: &str| folder.join(name).with_extension(extension);
@@ -250,5 +250,35 @@ fn stored_tables_are_what_is_written() {
             fs::read(file("symbols")).unwrap() == bytes,
             "{name}: the same answers, other bytes"
         );
+    }
+}
+
+#[test]
+fn a_wrong_answer_is_found_by_asking_everywhere_and_at_ends_only() {
+    let mut code = code(1);
+    let places: Vec<(usize, usize)> = (0..code.pieces.len())
+        .flat_map(|piece| (0..code.pieces[piece].instructions.len()).map(move |at| (piece, at)))
+        .collect();
+    for level in [Level::Lines, Level::CallSites, Level::Calls, Level::All] {
+        let bytes = Blob::new(&code, level).to_bytes(0, &[]);
+        let table = SymbolTable::parse(&bytes, 0).unwrap();
+        let found = |code: &Code, asked| -> Vec<u64> {
+            let comparison = compare(&table, code, asked);
+            let differences = comparison.differences.iter();
+            differences.map(|difference| difference.address).collect()
+        };
+        assert_eq!(found(&code, Asked::Ends), []);
+        let mut wrong = 0;
+        for &(piece, at) in places.iter().step_by(5) {
+            let stack = code.pieces[piece].instructions[at].stack;
+            // As if the table said of this instruction alone what it should not.
+            code.pieces[piece].instructions[at].stack = (stack + 7) % code.stacks.len() as u32;
+            let (every, ends) = (found(&code, Asked::Every), found(&code, Asked::Ends));
+            assert_eq!(ends, every, "{level}: {piece}, {at}");
+            wrong += usize::from(!ends.is_empty());
+            code.pieces[piece].instructions[at].stack = stack;
+        }
+        // At some instructions a level has nothing to say, and two stacks may have the same outermost line.
+        assert!(wrong > places.len() / 5 / 4, "{level}: {wrong}");
     }
 }

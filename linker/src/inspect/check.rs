@@ -11,7 +11,7 @@ use crate::cfi::Frames;
 use crate::function::LeftOut;
 use crate::image::Image;
 use crate::sframe::{Comparison, Table, Version, What, compare};
-use crate::symbols::{self, Code, Names, Symbols};
+use crate::symbols::{self, Asked, Code, Names, Symbols};
 
 /// What a check found.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
             }
             symbols_uncompared
                 .is_none()
-                .then(|| symbols::compare(table, &code))
+                .then(|| symbols::compare(table, &code, Asked::Every))
         }
         None => None,
     };

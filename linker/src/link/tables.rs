@@ -17,7 +17,7 @@ use crate::gsym::gsym;
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
 use crate::sframe::{Table, compare};
-use crate::symbols::{self, Blob, Code, Level, Names, Symbols};
+use crate::symbols::{self, Asked, Blob, Code, Level, Names, Symbols};
 
 /// What was found in an image, and the tables that say it.
 #[derive(Debug)]
@@ -200,7 +200,7 @@ impl Tables {
         let section = section.context("no .symbols in the image that was written")?;
         let table = SymbolTable::parse(section.data, section.address)
             .context("the .symbols that was written")?;
-        let comparison = symbols::compare(&table, &self.code);
+        let comparison = symbols::compare(&table, &self.code, Asked::Ends);
         if let Some(first) = comparison.differences.first() {
             bail!(
                 "the .symbols that was written differs from debug information at {} addresses, first {first}; \

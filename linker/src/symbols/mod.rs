@@ -29,7 +29,7 @@ mod short;
 pub use blob::Blob;
 pub use code::{Code, Function, Piece, Traced};
 pub use collect::{Symbol, Symbols};
-pub use compare::{Comparison, Difference, compare};
+pub use compare::{Asked, Comparison, Difference, compare};
 pub use instructions::{Coding, Decoded};
 pub use level::Level;
 pub use lines::{Frame, Texts};

@@ -156,6 +156,13 @@ impl<'a> Text<'a> {
         Self { grammar, codes }
     }
 
+    /// What the table holds of it. The same bytes, at the same place in memory, are the same text: who compares many
+    /// texts need not expand each of them anew.
+    #[must_use]
+    pub const fn compressed(&self) -> &'a [u8] {
+        self.codes
+    }
+
     const fn bytes(&self) -> Expansion<'a> {
         self.grammar.expand(self.codes, TEXT_STEPS)
     }
