@@ -9,7 +9,7 @@
 //! | as few rows as a level needs | `rows` |
 //! | functions of the source, and what is inlined where | `records` |
 //! | rows as bytes, in chunks | `chunks` |
-//! | a grammar for rows, and one for names | `repair` |
+//! | a grammar for rows, and one for names | `repair`, `pairs` |
 //! | all of it behind a header | `blob` |
 
 mod blob;
@@ -20,6 +20,7 @@ mod compare;
 mod instructions;
 mod level;
 mod lines;
+mod pairs;
 mod path;
 mod records;
 mod repair;

@@ -4,15 +4,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashMap;
 use unwind::symbols::format::{FIRST_RULE, MAX_RULE_DEPTH};
 
+use super::pairs::Text;
+
 /// A pair less frequent than this costs more as a rule, 4 bytes, than it saves.
-const LEAST: u32 = 4;
+pub(super) const LEAST: u32 = 4;
 /// Symbols with one-byte codes, when there are many symbols.
 const SHORT_CODES: usize = 200;
 /// Symbols that two-byte codes can tell apart while a good part of the codes stays one byte long.
-const MOST_SYMBOLS: usize = 20_000;
+pub(super) const MOST_SYMBOLS: usize = 20_000;
 
 /// A grammar's part of a blob, and the codes of each sequence.
 #[derive(Clone, Debug, Default)]
@@ -21,181 +22,52 @@ pub(super) struct Compressed {
     pub(super) codes: Vec<Vec<u8>>,
 }
 
-const NONE: u32 = u32::MAX;
-
 /// Symbols below this are bytes, the others rules.
-const BYTES: u32 = FIRST_RULE as u32;
-
-/// Text with parts cut out: the sequences, one behind the other, a separator behind each.
-struct Text {
-    symbols: Vec<u32>,
-    next: Vec<u32>,
-    previous: Vec<u32>,
-}
-
-/// Where a pair of symbols is, or was: places are checked when they are used.
-#[derive(Default)]
-struct Pair {
-    count: u32,
-    places: Vec<u32>,
-}
-
-#[derive(Default)]
-struct Pairs(FxHashMap<(u32, u32), Pair>);
-
-impl Text {
-    fn new(sequences: &[Vec<u8>]) -> Self {
-        let length = sequences.iter().map(|sequence| sequence.len() + 1).sum();
-        let mut symbols = Vec::with_capacity(length);
-        for sequence in sequences {
-            symbols.extend(sequence.iter().map(|&byte| u32::from(byte)));
-            symbols.push(NONE);
-        }
-        let count = u32::try_from(symbols.len()).expect("less than 4 GiB of text");
-        Self {
-            symbols,
-            next: (1..=count).collect(),
-            previous: (0..count).map(|at| at.wrapping_sub(1)).collect(),
-        }
-    }
-
-    /// The pair that starts at a place, unless one of the two is a separator.
-    fn pair(&self, at: u32) -> Option<(u32, u32)> {
-        let first = *self.symbols.get(at as usize)?;
-        let second = *self.symbols.get(self.next[at as usize] as usize)?;
-        (first != NONE && second != NONE).then_some((first, second))
-    }
-}
-
-impl Pairs {
-    fn add(&mut self, pair: (u32, u32), at: u32) {
-        let entry = self.0.entry(pair).or_default();
-        entry.count += 1;
-        entry.places.push(at);
-    }
-
-    fn remove(&mut self, pair: (u32, u32)) {
-        if let Some(entry) = self.0.get_mut(&pair) {
-            entry.count = entry.count.saturating_sub(1);
-        }
-    }
-}
+pub(super) const BYTES: u32 = FIRST_RULE as u32;
 
 /// Compresses sequences together.
 pub(super) fn compress(sequences: &[Vec<u8>]) -> Compressed {
     let mut text = Text::new(sequences);
     let rules = find_rules(&mut text);
-    let mut sequences: Vec<Vec<u32>> = Vec::with_capacity(sequences.len());
-    let mut current = Vec::new();
-    let mut at = 0;
-    while let Some(&symbol) = text.symbols.get(at as usize) {
-        if symbol == NONE {
-            sequences.push(std::mem::take(&mut current));
-        } else {
-            current.push(symbol);
-        }
-        at = text.next[at as usize];
-    }
+    let mut sequences = text.sequences();
     drop_useless(&mut sequences, &rules);
     write(&sequences, &rules)
 }
 
 /// Replaces pairs by rules as long as that is worth it.
 fn find_rules(text: &mut Text) -> Vec<(u32, u32)> {
-    let mut pairs = Pairs::default();
-    for at in 0..text.symbols.len() as u32 {
-        if let Some(pair) = text.pair(at) {
-            pairs.add(pair, at);
-        }
-    }
-    let mut queue: BinaryHeap<(u32, Reverse<(u32, u32)>)> = pairs
-        .0
-        .iter()
-        .filter(|(_, entry)| entry.count >= LEAST)
-        .map(|(pair, entry)| (entry.count, Reverse(*pair)))
-        .collect();
+    // The most frequent pair comes first, of equally frequent ones the least.
+    let entry = |text: &Text, id: u32| {
+        let count = text.count(id);
+        (count >= LEAST).then(|| (count, Reverse(text.pair(id)), id))
+    };
+    let all = 0..text.pair_count();
+    let mut queue: BinaryHeap<_> = all.filter_map(|id| entry(text, id)).collect();
     let mut rules: Vec<(u32, u32)> = Vec::new();
     let mut depths: Vec<u8> = Vec::new();
     let depth = |symbol: u32, depths: &[u8]| match symbol.checked_sub(BYTES) {
         Some(rule) => depths[rule as usize],
         None => 0,
     };
-    let mut changed: Vec<(u32, u32)> = Vec::new();
-    while let Some((count, Reverse(pair))) = queue.pop() {
-        let now = pairs.0.get(&pair).map_or(0, |entry| entry.count);
-        if now != count {
-            if now >= LEAST && now < count {
-                queue.push((now, Reverse(pair)));
-            }
+    while let Some((count, Reverse(pair), id)) = queue.pop() {
+        if text.count(id) != count {
+            queue.extend(entry(text, id));
             continue;
         }
         let nested = depth(pair.0, &depths).max(depth(pair.1, &depths)) + 1;
         if usize::from(nested) > MAX_RULE_DEPTH {
             continue;
         }
-        let symbol = BYTES + rules.len() as u32;
-        let mut places = pairs.0.remove(&pair).unwrap_or_default().places;
-        places.sort_unstable();
-        changed.clear();
-        for at in places {
-            if text.pair(at) != Some(pair) {
-                continue;
-            }
-            replace(text, &mut pairs, at, symbol, &mut changed);
-        }
+        let first_new = text.pair_count();
+        text.replace_all(id, BYTES + rules.len() as u32);
         rules.push(pair);
         depths.push(nested);
         if rules.len() + BYTES as usize >= MOST_SYMBOLS {
             break;
         }
-        changed.sort_unstable();
-        changed.dedup();
-        for pair in &changed {
-            let count = pairs.0.get(pair).map_or(0, |entry| entry.count);
-            if count >= LEAST {
-                queue.push((count, Reverse(*pair)));
-            }
-        }
+        queue.extend((first_new..text.pair_count()).filter_map(|id| entry(text, id)));
     }
     rules
-}
-
-/// Puts a symbol in the place of the pair at `at`.
-fn replace(
-    text: &mut Text,
-    pairs: &mut Pairs,
-    at: u32,
-    symbol: u32,
-    changed: &mut Vec<(u32, u32)>,
-) {
-    let second = text.next[at as usize];
-    let after = text.next[second as usize];
-    let before = text.previous[at as usize];
-    if before != NONE
-        && let Some(pair) = text.pair(before)
-    {
-        pairs.remove(pair);
-    }
-    if let Some(pair) = text.pair(second) {
-        pairs.remove(pair);
-    }
-    text.symbols[at as usize] = symbol;
-    // What is cut out must not be taken for a pair any more.
-    text.symbols[second as usize] = NONE;
-    text.next[at as usize] = after;
-    if let Some(previous) = text.previous.get_mut(after as usize) {
-        *previous = at;
-    }
-    if before != NONE
-        && let Some(pair) = text.pair(before)
-    {
-        pairs.add(pair, before);
-        changed.push(pair);
-    }
-    if let Some(pair) = text.pair(at) {
-        pairs.add(pair, at);
-        changed.push(pair);
-    }
 }
 
 /// Puts rules that the text hardly uses, and other rules do not, back into the text as what they stand for.
@@ -293,18 +165,21 @@ fn write(sequences: &[Vec<u32>], rules: &[(u32, u32)]) -> Compressed {
     for (code, symbol) in order.iter().enumerate() {
         codes[*symbol as usize] = Some(code as u8);
     }
-    let code = |symbol: &u32| match codes[*symbol as usize] {
-        Some(short) => vec![short],
-        None => {
-            let number = numbers[*symbol as usize];
-            vec![short as u8 + (number >> 8) as u8, number as u8]
+    let coded = |sequence: &Vec<u32>| {
+        let mut out = Vec::with_capacity(sequence.len() * 2);
+        for symbol in sequence {
+            match codes[*symbol as usize] {
+                Some(short) => out.push(short),
+                None => {
+                    let number = numbers[*symbol as usize];
+                    out.extend([short as u8 + (number >> 8) as u8, number as u8]);
+                }
+            }
         }
+        out
     };
     Compressed {
         grammar,
-        codes: sequences
-            .iter()
-            .map(|sequence| sequence.iter().flat_map(code).collect())
-            .collect(),
+        codes: sequences.iter().map(coded).collect(),
     }
 }
