@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::monitor::Watched;
 use super::serial::Event;
 use super::terminal::Terminal;
 use super::{Arch, Board, Debugger, GdbStub, Verdict};
@@ -85,7 +86,7 @@ impl<'a> Boot<'a> {
         // The files stay as long as the machine.
         let files = self.board.is_raspberry_pi().then(|| self.firmware_files());
         let files = files.transpose()?;
-        let (mut command, line, guest_time) = self.command(emulator, files.as_ref())?;
+        let (mut command, line, monitor) = self.command(emulator, files.as_ref())?;
         let child = command
             .spawn()
             .with_context(|| format!("cannot start {}", emulator.display()))?;
@@ -93,9 +94,7 @@ impl<'a> Boot<'a> {
         drop(command);
         let mut machine = Machine(child);
         let (sender, events) = mpsc::channel();
-        if let Some(guest_time) = guest_time {
-            guest_time.watch(sender.clone());
-        }
+        let watched = monitor.map(|monitor| monitor.watch(sender.clone()));
         if let Some(debugger) = &self.debugger {
             debugger.start(sender.clone())?;
         }
@@ -128,7 +127,8 @@ impl<'a> Boot<'a> {
                 Err(RecvTimeoutError::Timeout) => break Verdict::TimedOut,
                 Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
                     let status = machine.0.wait().context("cannot wait for QEMU")?;
-                    break Verdict::of(self.board.arch(), status);
+                    let was_reset = watched.is_some_and(Watched::was_reset);
+                    break Verdict::of(self.board.arch(), status, was_reset);
                 }
             }
         };

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 
 use super::Boot;
-use super::guest_time::GuestTime;
+use super::monitor::Monitor;
 use super::serial::Line;
 use crate::raspi::{self, Console};
 
@@ -15,12 +15,12 @@ const FLAT: &str = "kernel8.img";
 const TREE: &str = "dtb";
 
 impl Boot<'_> {
-    /// The command that boots, its serial line, and the limit to its own time.
+    /// The command that boots, its serial line, and its monitor, which only a serial line without input leaves room for.
     pub(super) fn command(
         &self,
         emulator: &std::path::Path,
         files: Option<&TempDir>,
-    ) -> Result<(Command, Line, Option<GuestTime>)> {
+    ) -> Result<(Command, Line, Option<Monitor>)> {
         let mut command = Command::new(emulator);
         command
             // No devices but those named here, and nobody's configuration file.
@@ -44,9 +44,7 @@ impl Boot<'_> {
             command.arg("-no-reboot");
         }
         let line = Line::connect(&mut command, self.interactive)?;
-        let guest_time = self
-            .guest_limit
-            .map(|limit| GuestTime::limit(&mut command, limit));
+        let monitor = (!self.interactive).then(|| Monitor::connect(&mut command, self.guest_limit));
         if !self.command_line.is_empty() {
             command.args(["-append", self.command_line]);
         }
@@ -59,7 +57,7 @@ impl Boot<'_> {
         }
         command.args(self.more);
         end_with_parent(&mut command);
-        Ok((command, line, guest_time.transpose()?))
+        Ok((command, line, monitor.transpose()?))
     }
 
     /// A flat image and a device tree, in a folder that goes with the value.

@@ -6,7 +6,7 @@ mod boot;
 mod command;
 mod debugger;
 mod gdb;
-mod guest_time;
+mod monitor;
 mod serial;
 pub(crate) mod terminal;
 mod verdict;

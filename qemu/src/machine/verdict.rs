@@ -28,13 +28,16 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict in QEMU's exit status.
+    /// The verdict in QEMU's exit status; `was_reset`: the machine is known to have reset itself.
     #[must_use]
-    pub fn of(arch: Arch, status: ExitStatus) -> Self {
+    pub fn of(arch: Arch, status: ExitStatus, was_reset: bool) -> Self {
         if let Some(signal) = status.signal() {
             return Self::Failed(format!("QEMU was ended by signal {signal}"));
         }
         match (arch, status.code()) {
+            (Arch::Aarch64, Some(0)) if was_reset => {
+                Self::Failed("the machine reset itself without a verdict".into())
+            }
             (_, Some(SUCCESS)) => Self::Success,
             (_, Some(PANICKED)) => Self::Panicked,
             // PSCI's SYSTEM_OFF, the only way out for an image that knows no semihosting.
@@ -67,15 +70,20 @@ mod tests {
     #[test]
     fn both_architectures_report_by_33_and_101() {
         for arch in Arch::ALL {
-            assert_eq!(Verdict::of(arch, exited(33)), Verdict::Success);
-            assert_eq!(Verdict::of(arch, exited(101)), Verdict::Panicked);
+            assert_eq!(Verdict::of(arch, exited(33), false), Verdict::Success);
+            assert_eq!(Verdict::of(arch, exited(101), false), Verdict::Panicked);
         }
     }
 
     #[test]
     fn switching_off_is_success_only_where_it_is_the_way_out() {
-        assert_eq!(Verdict::of(Arch::Aarch64, exited(0)), Verdict::Success);
-        let Verdict::Failed(words) = Verdict::of(Arch::X86_64, exited(0)) else {
+        assert_eq!(
+            Verdict::of(Arch::Aarch64, exited(0), false),
+            Verdict::Success
+        );
+        let reset = Verdict::of(Arch::Aarch64, exited(0), true);
+        assert!(matches!(reset, Verdict::Failed(_)), "{reset:?}");
+        let Verdict::Failed(words) = Verdict::of(Arch::X86_64, exited(0), false) else {
             panic!("status 0 is no verdict on x86_64");
         };
         assert!(words.contains("triple fault"), "{words}");
@@ -86,13 +94,13 @@ mod tests {
         for arch in Arch::ALL {
             for code in [1, 2, 35, 100, 102, 255] {
                 assert!(matches!(
-                    Verdict::of(arch, exited(code)),
+                    Verdict::of(arch, exited(code), false),
                     Verdict::Failed(_)
                 ));
             }
             let killed = ExitStatus::from_raw(9);
             assert_eq!(
-                Verdict::of(arch, killed),
+                Verdict::of(arch, killed, false),
                 Verdict::Failed("QEMU was ended by signal 9".into())
             );
         }
