@@ -26,7 +26,7 @@ bitflags! {
 }
 
 /// Names of the exception classes, bits 31 to 26.
-const CLASSES: [(u64, &str); 43] = [
+const CLASSES: [(u64, &str); 48] = [
     (0x00, "undefined instruction"),
     (0x01, "trapped WFI or WFE"),
     (0x03, "trapped MCR or MRC of coprocessor 15"),
@@ -43,6 +43,7 @@ const CLASSES: [(u64, &str); 43] = [
     (0x11, "SVC from AArch32"),
     (0x12, "HVC from AArch32"),
     (0x13, "SMC from AArch32"),
+    (0x14, "trapped MSRR, MRRS or 128-bit system instruction"),
     (0x15, "SVC"),
     (0x16, "HVC"),
     (0x17, "SMC"),
@@ -66,10 +67,14 @@ const CLASSES: [(u64, &str); 43] = [
     (0x2f, "SError"),
     (0x30, "hardware breakpoint from EL0"),
     (0x31, "hardware breakpoint"),
+    (0x32, "software step from EL0"),
     (0x33, "software step"),
+    (0x34, "watchpoint from EL0"),
     (0x35, "watchpoint"),
     (0x38, "BKPT"),
+    (0x3a, "vector catch from AArch32"),
     (BRK, "breakpoint"),
+    (0x3d, "profiling exception"),
 ];
 
 const DATA_ABORT: u64 = 0x25;
