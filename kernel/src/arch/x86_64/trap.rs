@@ -13,11 +13,13 @@ use crate::{breakpoint, nmi, panic};
 const NMI: u64 = 2;
 const BREAKPOINT: u64 = 3;
 const DOUBLE_FAULT: u64 = 8;
+const INVALID_TSS: u64 = 10;
 const STACK_SEGMENT_FAULT: u64 = 12;
 const GENERAL_PROTECTION: u64 = 13;
 const PAGE_FAULT: u64 = 14;
 const ALIGNMENT_CHECK: u64 = 17;
 const MACHINE_CHECK: u64 = 18;
+const CONTROL_PROTECTION: u64 = 21;
 
 /// The exceptions' names, by vector: table 7-1 "Protected-Mode Exceptions and Interrupts", and AMD's from 28 on.
 const NAMES: [&str; 32] = [
@@ -101,22 +103,42 @@ impl fmt::Display for TrapFrame {
                 Guarded(self.cr2)
             ),
             _ if self.error_code == 0 => Ok(()),
-            _ => match SelectorErrorCode::new(self.error_code) {
-                Some(selector) => write!(
-                    f,
-                    ": {:?} entry {}{}",
-                    selector.descriptor_table(),
-                    selector.index(),
-                    if selector.external() {
-                        ", external"
-                    } else {
-                        ""
-                    }
-                ),
-                None => write!(f, ", error code {:#x}", self.error_code),
-            },
+            CONTROL_PROTECTION => control_protection(f, self.error_code),
+            INVALID_TSS..=GENERAL_PROTECTION => selector(f, self.error_code),
+            _ => write!(f, ", error code {:#x}", self.error_code),
         }
     }
+}
+
+/// Figure 7-6 "Error Code".
+fn selector(f: &mut fmt::Formatter<'_>, code: u64) -> fmt::Result {
+    match SelectorErrorCode::new(code) {
+        Some(selector) => write!(
+            f,
+            ": {:?} entry {}{}",
+            selector.descriptor_table(),
+            selector.index(),
+            if selector.external() {
+                ", external"
+            } else {
+                ""
+            }
+        ),
+        None => write!(f, ", error code {code:#x}"),
+    }
+}
+
+/// Volume 3, 7.15, "Interrupt 21": what the shadow stack or an indirect branch did not fit.
+fn control_protection(f: &mut fmt::Formatter<'_>, code: u64) -> fmt::Result {
+    let what = match code & 0x7fff {
+        1 => "near return",
+        2 => "far return or interrupt return",
+        3 => "missing ENDBRANCH",
+        4 => "restore of a shadow stack",
+        5 => "busy bit of a shadow stack",
+        _ => return write!(f, ", error code {code:#x}"),
+    };
+    write!(f, ": {what}")
 }
 
 fn page_fault(f: &mut fmt::Formatter<'_>, frame: &TrapFrame) -> fmt::Result {

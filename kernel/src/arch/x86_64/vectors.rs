@@ -7,7 +7,7 @@ use x86_64::VirtAddr;
 use x86_64::instructions::segmentation::{CS, Segment};
 use x86_64::instructions::tables::load_tss;
 use x86_64::structures::gdt::{Descriptor, GlobalDescriptorTable};
-use x86_64::structures::idt::InterruptDescriptorTable;
+use x86_64::structures::idt::{Entry, HandlerFunc, InterruptDescriptorTable};
 use x86_64::structures::tss::TaskStateSegment;
 
 use super::{interrupts, stacks};
@@ -74,6 +74,14 @@ fn descriptors() -> InterruptDescriptorTable {
         28 => hv_injection_exception,
         29 => vmm_communication_exception,
         30 => security_exception,
+    }
+    // Those that are reserved, as nothing sends them but an instruction with their number.
+    for vector in [9, 15, 22, 23, 24, 25, 26, 27, 31] {
+        let all = (&raw mut table).cast::<Entry<HandlerFunc>>();
+        // SAFETY: the table is 256 entries of one size, and the vector is less; the entry is for it.
+        unsafe {
+            (*all.add(vector)).set_handler_addr(VirtAddr::new(entries[vector]));
+        }
     }
     // SAFETY: as above, and the task state has a stack at each index.
     unsafe {
