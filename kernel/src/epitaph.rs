@@ -5,6 +5,8 @@
 //! clears it. Text is appended to one of two parts; when that is full, the other one is begun anew. Each part has a
 //! checksum that is right after every byte: text first, then length and checksum in one store. A checksum over all that
 //! is computed at the end was rejected: a kernel that hangs, or is reset by a watchdog, has no end.
+//!
+//! Traces that are sent as frames (`frames.rs`) are not kept: they are no text.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -44,6 +46,10 @@ static KEPT: Kept = Kept {
         }
     }; 2],
 };
+
+/// Somebody keeps text at the moment; perhaps a processor that was stopped in the middle of it, for a report. What that
+/// report says is not kept then, since who was stopped goes on where it was.
+static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
 /// The old text is being shown, which is not to be kept again.
 static IS_PAUSED: AtomicBool = AtomicBool::new(false);
@@ -129,7 +135,7 @@ fn current() -> (&'static Part, State) {
 
 /// Keeps what is printed.
 pub fn keep(text: &[u8]) {
-    if IS_PAUSED.load(Ordering::Relaxed) {
+    if IS_PAUSED.load(Ordering::Relaxed) || IS_BUSY.swap(true, Ordering::Acquire) {
         return;
     }
     for byte in text {
@@ -148,6 +154,12 @@ pub fn keep(text: &[u8]) {
             part.set(state.with(*byte));
         }
     }
+    IS_BUSY.store(false, Ordering::Release);
+}
+
+/// Has everything kept from now on, whoever was stopped while it kept something: nobody goes on any more.
+pub fn take_over() {
+    IS_BUSY.store(false, Ordering::Relaxed);
 }
 
 /// Forgets what was printed: the next boot shows nothing, since nothing went wrong.

@@ -11,6 +11,7 @@ use crate::arch::exit::{leave, reset};
 use crate::arch::registers::capture;
 use crate::arch::trap::TrapFrame;
 use crate::console::Console;
+use crate::epitaph;
 use crate::report::{self, Cause};
 use crate::stop;
 use crate::summary::{self, Kept};
@@ -64,6 +65,7 @@ fn die(cause: &Cause<'_>) -> ! {
     match BEGUN.fetch_add(1, Ordering::Relaxed) {
         0 => {
             stop::stop();
+            epitaph::take_over();
             let mut console = Console::for_report();
             let _ = write!(Kept(&mut console), "{cause}");
             let _ = console.write_str("\n");
@@ -74,6 +76,7 @@ fn die(cause: &Cause<'_>) -> ! {
         }
         // Something in the report met an error as well: no second report.
         1 => {
+            epitaph::take_over();
             let mut console = Console::for_report();
             let _ = writeln!(console, "during the report: {cause}");
             let _ = summary::repeat(&mut console);
