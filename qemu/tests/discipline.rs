@@ -357,3 +357,99 @@ fn an_nmi_in_the_middle_of_a_report_does_not_break_it() {
         assert!(!first.text.contains("interrupted on cpu"), "{}", first.text);
     }
 }
+
+/// The last moment before an interrupted task gives way: its frame has been moved, and it has not been left.
+#[test]
+fn an_nmi_while_a_task_is_preempted_is_traced() {
+    let kernel = Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Debug,
+    };
+    let image = image(kernel);
+    let commands = [
+        "break kernel::arch::aarch64::frame::TrapFrame::move_to_task",
+        "continue",
+        "delete",
+        "finish",
+        "monitor system_powerdown",
+        "continue",
+    ];
+    let booted = gdb::session(Boot::new(kernel.arch, &image, "tasks"), commands).booted;
+    let reports = Report::find_all(&booted.serial);
+    let nmi = reports
+        .iter()
+        .find(|report| report.panicked.starts_with("interrupted on cpu 0 at "));
+    let nmi = nmi.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&booted.serial)));
+    nmi.expect_complete();
+    assert!(nmi.names().contains(&"trap_preempted"), "{}", nmi.text);
+}
+
+/// An interrupt, or memory that cannot be read, must not make the overflow stack begin anew below a report that runs on it.
+#[test]
+fn nothing_breaks_a_report_on_the_overflow_stack() {
+    let kernel = Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Debug,
+    };
+    let image = image(kernel);
+    let commands = [
+        "break kernel::report::symbols",
+        "continue",
+        "delete",
+        "monitor system_powerdown",
+        "continue",
+    ];
+    let booted = gdb::session(Boot::new(kernel.arch, &image, "double-fault"), commands).booted;
+    assert_eq!(booted.verdict, Verdict::Panicked);
+    let report = Report::find(&booted.serial);
+    assert!(
+        report
+            .panicked
+            .contains("no room on the stack of exceptions"),
+        "{}",
+        report.text
+    );
+    assert!(report.end.contains(": complete, "), "{}", report.text);
+    assert!(
+        !report.text.contains("during the report"),
+        "{}",
+        report.text
+    );
+}
+
+/// Vectors that nothing sends but an instruction which names them.
+#[test]
+fn reserved_vectors_are_reported_too() {
+    let kernel = Kernel {
+        arch: Arch::X86_64,
+        profile: Profile::Debug,
+    };
+    let image = image(kernel);
+    for (vector, name) in [
+        (9, "coprocessor segment overrun"),
+        (15, "reserved exception 15"),
+        (22, "reserved exception 22"),
+        (27, "reserved exception 27"),
+        (31, "reserved exception 31"),
+    ] {
+        // `int` instead of `ud2`: two bytes as well.
+        let change = format!("set *(unsigned short*)$_ = {:#x}", vector << 8 | 0xcd);
+        let commands = [
+            "set language c",
+            "break kernel::arch::x86_64::bad::undefined",
+            "continue",
+            "delete",
+            "find /b $pc, +64, 0x0f, 0x0b",
+            &change,
+            "continue",
+        ];
+        let booted = gdb::session(Boot::new(kernel.arch, &image, "undefined"), commands).booted;
+        let report = Report::find(&booted.serial);
+        assert!(
+            report.panicked.ends_with(&format!(": {name}")),
+            "{}",
+            report.text
+        );
+        report.expect_complete();
+    }
+}

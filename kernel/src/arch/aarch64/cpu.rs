@@ -38,10 +38,10 @@ pub fn unmask_urgent() {
     unsafe { asm!("msr daifclr, #13", options(nostack, preserves_flags)) };
 }
 
-/// The opposite.
-pub fn mask_urgent() {
+/// Keeps everything away that can be.
+pub fn mask_all() {
     // SAFETY: changes nothing else.
-    unsafe { asm!("msr daifset, #13", options(nostack, preserves_flags)) };
+    unsafe { asm!("msr daifset, #15", options(nostack, preserves_flags)) };
 }
 
 /// Waits for an interrupt, and lets it come. Called with interrupts masked.

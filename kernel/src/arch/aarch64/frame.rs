@@ -106,6 +106,9 @@ impl TrapFrame {
         // SAFETY: in a stack, below the stack pointer of who runs there, so nobody uses it.
         unsafe { (place as *mut Self).write(*self) };
         SP_EL0.set(place);
+        // What interrupts this before it is left goes by the rules of where it goes on, and they count from there. The way
+        // back does not read it.
+        self.sp = place;
         self.elr = &raw const trap_preempted as u64;
         self.spsr = state.union(State::IRQ_MASKED).bits();
     }

@@ -17,11 +17,12 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         // The verdict is already known; this is `hlt` where nobody listens for semihosting.
         exit::leave(Verdict::Panicked);
     }
-    if probe::recover(frame) {
+    if frame.can_return() && probe::recover(frame) {
         return;
     }
     let kind = frame.kind();
-    if kind != Kind::Fiq {
+    // On the overflow stack nothing else may come: from there it could not return.
+    if kind != Kind::Fiq && !frame.is_on_overflow_stack() {
         // What would have been overwritten is saved.
         cpu::unmask_urgent();
     }
@@ -41,7 +42,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         _ => panic::fault(frame),
     }
     // So that nothing overwrites the registers that the way back needs.
-    cpu::mask_urgent();
+    cpu::mask_all();
 }
 
 /// Called by vectors.s, on the stack of a task that was interrupted.
@@ -68,6 +69,16 @@ impl TrapFrame {
         }
     }
 
+    fn is_on_overflow_stack(&self) -> bool {
+        self.vector & 16 != 0
+    }
+
+    /// Whether there is a way back: the interrupted stack pointer is SP_EL0, or it is above this frame.
+    fn can_return(&self) -> bool {
+        let end = core::ptr::from_ref(self).wrapping_add(1) as u64;
+        !self.is_on_overflow_stack() || self.sp() == end
+    }
+
     /// Whether memory could not be used.
     pub fn is_bad_access(&self) -> bool {
         self.kind() == Kind::Synchronous && self.syndrome().is_data_abort()
@@ -81,7 +92,7 @@ impl TrapFrame {
 /// What happened, in words.
 impl fmt::Display for TrapFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.vector & 16 != 0 {
+        if self.is_on_overflow_stack() {
             f.write_str("no room on the stack of exceptions: ")?;
         }
         match self.kind() {

@@ -35,17 +35,6 @@ exception_\number:
     stp x0, x1, [sp]
     mov x0, #\number
     b trap_entry
-    .if (\number & 12) == 4
-exception_overflow_\number:
-    // There is none, or the stack pointer is anywhere: so neither this program counter nor the other is lost by a store.
-    mrs x0, tpidr_el1                   // this processor's Cpu: cpus.rs
-    ldr x0, [x0, #8]
-    sub sp, x0, #304
-    mrs x0, tpidrro_el0
-    stp x0, x1, [sp]
-    mov x0, #\number + 16
-    b trap_entry
-    .endif
     .cfi_endproc
 .size exception_\number, . - exception_\number
 .endm
@@ -56,6 +45,38 @@ exception_overflow_\number:
 exception_vectors:
 .irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     vector \number
+.endr
+
+// There is no room, or the stack pointer is anywhere: so neither this program counter nor the other is lost by a store. An
+// exception that was interrupted on the overflow stack itself keeps what is there: its room is as large as theirs.
+.macro overflow number:req
+.type exception_overflow_\number, %function
+exception_overflow_\number:
+    .cfi_startproc simple
+    .cfi_signal_frame
+    mrs x0, tpidr_el1                   // this processor's Cpu: cpus.rs
+    ldr x0, [x0, #8]
+    mov sp, x0
+    mrs x0, tpidr_el0
+    sub x0, sp, x0
+    lsr x0, x0, #15
+    cbz x0, 1f
+    mrs x0, tpidr_el1
+    ldr x0, [x0, #8]
+    sub x0, x0, #304
+    b 2f
+1:  mrs x0, tpidr_el0
+2:  mov sp, x0
+    mrs x0, tpidrro_el0
+    stp x0, x1, [sp]
+    mov x0, #\number + 16
+    b trap_entry
+    .cfi_endproc
+.size exception_overflow_\number, . - exception_overflow_\number
+.endm
+
+.irp number, 4, 5, 6, 7
+    overflow \number
 .endr
 
 // All that was interrupted, but sp, from the frame at sp.
@@ -131,8 +152,8 @@ trap_entry:
     stp x26, x27, [sp, #208]
     mov x0, sp
     bl {handler}
-    // The interrupted stack pointer is where it was: SP_EL0 untouched, SP_EL1 above this frame. Nothing returns from the
-    // overflow stack.
+    // The interrupted stack pointer is where it was: SP_EL0 untouched, SP_EL1 above this frame. That is not so of what comes
+    // to the overflow stack from another one, so nothing returns there: trap.rs.
     restore_interrupted
     b trap_leave
     .cfi_endproc
