@@ -140,7 +140,8 @@ pub fn write_others(console: &mut Console, cause: Option<&Cause<'_>>) -> fmt::Re
     }
     for cpu in stop::others().filter(|cpu| *cpu != written) {
         match stop::other(cpu) {
-            Other::Interrupted(frame) => {
+            // One with a breakpoint to report goes on afterwards, and does so then.
+            Other::Interrupted(frame) | Other::Failed(&Cause::Breakpoint(frame)) => {
                 writeln!(
                     console,
                     "cpu {cpu}, task {}, stopped at {:#018x}, {}{}",

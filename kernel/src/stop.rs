@@ -1,7 +1,8 @@
 //! Stopping the other processors for a report, and what each of them leaves for it.
 //!
 //! One processor at a time holds the others. It sends each an NMI; each answers by showing where it was interrupted, and
-//! waits. The report then walks their stacks, which stand still. No lock is taken, and every wait has a bound.
+//! waits. The report then walks their stacks, which stand still. No lock is taken, and who holds waits for nobody without a
+//! bound.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -108,7 +109,7 @@ pub fn others() -> impl Iterator<Item = usize> {
 /// Waits for the others to answer an NMI that reached them all, without asking them: a second NMI, kept back while the
 /// first is being handled, would hide the next one from outside.
 pub fn expect() {
-    wait(PATIENCE * cpu::ticks_per_second() / 2);
+    wait(PATIENCE * cpu::ticks_per_second());
 }
 
 /// Has the others stop, and waits until they have, or will not. Called by who holds them.

@@ -6,7 +6,7 @@ mod keys;
 mod line;
 mod look_up;
 
-use crate::console;
+use crate::{console, cpus, watchdog};
 use keys::Keys;
 use line::{Editor, Input};
 
@@ -15,6 +15,9 @@ const PROMPT: &str = "> ";
 
 /// Reads and runs commands until there are no more.
 pub fn run() {
+    if cpus::online().count() > 1 {
+        watchdog::start();
+    }
     console::print(format_args!("monitor: `help` says what there is\n{PROMPT}"));
     let mut keys = Keys::new();
     let mut editor = Editor::new();
