@@ -81,7 +81,7 @@ pub struct Cli {
     pub timeout: Option<u64>,
 
     /// Seconds a boot may take by the machine's own clock, which then counts instructions, 62.5 million a second: the same
-    /// on every host, however busy
+    /// on every host, however busy. A machine that sleeps with no timer set counts none: --timeout is for that
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["gdb", "interactive"])]
     pub guest_timeout: Option<u64>,
 

@@ -67,7 +67,7 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     let name = image.file_stem().unwrap_or_default().to_string_lossy();
     let subject = Subject {
         name: name.into_owned(),
-        arch,
+        board,
         profile: None,
     };
     let judgement = judge::image(&booted);
@@ -110,7 +110,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         let booted = boot(cli, board, &image, &command_line, &emulator, interactive)?;
         let subject = Subject {
             name: name.to_owned(),
-            arch,
+            board,
             profile: Some(profile.name()),
         };
         let judgement = match cli.defmt {

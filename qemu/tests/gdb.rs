@@ -50,6 +50,31 @@ fn the_runner_starts_gdb_with_the_symbols() {
     }
 }
 
+/// Whoever debugs has the terminal until gdb ends, also when the machine has ended before.
+#[test]
+fn the_runner_ends_after_gdb() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let mark = folder.path().join("gdb was here");
+    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+        .args(["--gdb=run", "panic"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the runner starts");
+    let mark_it = format!("shell sleep 1; touch '{}'", mark.display());
+    let typed = format!("delete\ncontinue\n{mark_it}\nquit\n");
+    let mut input = runner.stdin.take().expect("it has an input");
+    input.write_all(typed.as_bytes()).expect("gdb listens");
+    drop(input);
+    let status = runner.wait().expect("the runner ends");
+    assert!(mark.exists(), "gdb had more to do");
+    assert_eq!(
+        status.code(),
+        Some(0),
+        "the scenario panicked, as it should"
+    );
+}
+
 #[test]
 fn gdb_sees_the_same_two_hundred_callers() {
     for arch in Arch::ALL {

@@ -139,8 +139,12 @@ fn interrupt(kernel: Kernel) {
             tail(&serial)
         );
     }
-    // It may also have come round to the same instruction of its loop, by another way. That is rare.
-    assert!(late.len() as u32 * 20 <= compared, "{}", late.join("\n"));
+    // It may also have come round to the same instruction of its loop, by another way: of 1,930 traces that was one.
+    assert!(
+        late.len() as u32 <= 1 + compared / 200,
+        "{}",
+        late.join("\n")
+    );
     let same = compared - late.len() as u32;
     eprintln!("{kernel:?}: {count} moments, {same} of {compared} traces as gdb's");
     let expected = match kernel.arch {

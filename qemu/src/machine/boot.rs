@@ -127,6 +127,12 @@ impl<'a> Boot<'a> {
                 Err(RecvTimeoutError::Timeout) => break Verdict::TimedOut,
                 Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
                     let status = machine.0.wait().context("cannot wait for QEMU")?;
+                    // Who debugs may want to look back, and has the terminal as long as that takes.
+                    while self.debugger.is_some()
+                        && events
+                            .recv()
+                            .is_ok_and(|event| !matches!(event, Event::Left))
+                    {}
                     let was_reset = watched.is_some_and(Watched::was_reset);
                     break Verdict::of(self.board.arch(), status, was_reset);
                 }

@@ -10,6 +10,7 @@ use super::Ran;
 struct Line<'a> {
     scenario: &'a str,
     arch: &'a str,
+    board: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<&'a str>,
     /// What the runner would have ended with, had this been all.
@@ -26,7 +27,8 @@ pub(super) fn lines(ran: &[Ran]) -> Result<String> {
     for ran in ran {
         let line = Line {
             scenario: &ran.subject.name,
-            arch: ran.subject.arch.name(),
+            arch: ran.subject.board.arch().name(),
+            board: ran.subject.board.name(),
             profile: ran.subject.profile,
             status: ran.judgement.status as u8,
             words: &ran.judgement.words,

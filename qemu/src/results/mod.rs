@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use crate::cli::Cli;
 use crate::decode;
 use crate::judge::Judgement;
-use crate::machine::{Arch, Booted};
+use crate::machine::{Board, Booted};
 use crate::status::Status;
 use crate::words::say;
 
@@ -26,18 +26,23 @@ const LAST_LINES: usize = 60;
 pub struct Subject {
     /// The scenario, or the image's file name.
     pub name: String,
-    /// The machine's architecture.
-    pub arch: Arch,
+    /// The machine's board.
+    pub board: Board,
     /// How the kernel was built; none for somebody's own image.
     pub profile: Option<&'static str>,
 }
 
 impl Subject {
-    /// Where it ran: `x86_64-debug`.
+    /// Where it ran: `x86_64-debug`, and on a board that is not the architecture's first, `raspi3b-debug`.
     fn place(&self) -> String {
+        let arch = self.board.arch();
+        let place = match Board::of(arch) == self.board {
+            true => arch.name(),
+            false => self.board.name(),
+        };
         match self.profile {
-            Some(profile) => format!("{}-{profile}", self.arch),
-            None => self.arch.to_string(),
+            Some(profile) => format!("{place}-{profile}"),
+            None => place.to_owned(),
         }
     }
 }
