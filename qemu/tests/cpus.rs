@@ -4,9 +4,11 @@
 mod support;
 
 use qemu::build::Kernel;
+use qemu::machine::Arch;
 use support::built::{every_kernel, image};
 use support::report::Report;
 use support::runner::{Ran, run};
+use support::trace;
 
 fn boot(kernel: Kernel, cpus: u32, scenario: &str) -> Ran {
     let image = image(kernel);
@@ -42,6 +44,41 @@ fn reports(kernel: Kernel, ran: &Ran, count: usize) -> Vec<Report> {
     }
     reports
 }
+
+/// Fails unless the report is exactly this trace: of CPU 0, from the kernel's entry on; of another one, of what it was
+/// given to do by the closure, or else the function, that has this name.
+#[track_caller]
+fn expect_trace(kernel: Kernel, report: &Report, trace: &str, job: Option<&str>) {
+    let Some(job) = job else {
+        trace::expect(kernel, report, trace, "complete, ");
+        return;
+    };
+    let closure = match job.contains("{closure") {
+        true => format!("r~ {job}\nr~ <{job} as core::ops::function::FnOnce>::call_once"),
+        false => format!("r {job}"),
+    };
+    let start = start(kernel.arch);
+    let whole = format!("{trace}\n{closure}\nr kernel::cpus::main\nr {start}");
+    trace::expect_whole(kernel, report, &whole, "complete, ");
+}
+
+/// Where a CPU begins that is not the first.
+fn start(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "start_entry",
+        Arch::Aarch64 => "start_high",
+    }
+}
+
+const PANIC: &str = "
+    p __rustc::rust_begin_unwind
+    r core::panicking::panic_fmt
+";
+
+const LOOP: &str = "
+    p bad_loop
+    r kernel::scenario::others::tight_loop
+";
 
 #[track_caller]
 fn expect_name(report: &Report, name: &str) {
@@ -95,8 +132,8 @@ fn an_nmi_in_a_tight_loop_is_reported_for_all_and_returns() {
             "{}",
             ran.text()
         );
-        assert_eq!(reports[0].names()[0], "bad_loop", "{}", ran.text());
-        assert_eq!(reports[0].frames[0].letter, 'p', "{}", ran.text());
+        let job = "kernel::scenario::others::nmi::{closure#0}";
+        expect_trace(kernel, &reports[0], LOOP, Some(job));
         expect_name(&reports[1], "kernel::scenario::others::nmi");
         assert!(
             ran.text().ends_with("went on after the NMI\n"),
@@ -125,6 +162,8 @@ fn a_panic_is_reported_while_another_cpu_holds_the_console() {
                 .starts_with("cpu 0, task main, stopped at "),
             "{text}"
         );
+        let job = "<kernel::scenario::others::Endless as core::fmt::Display>::fmt::{closure#0}";
+        expect_trace(kernel, &reports[0], PANIC, Some(job));
         expect_name(&reports[1], "kernel::scenario::others::console_held");
     }
 }
@@ -145,14 +184,14 @@ fn two_panics_at_once_are_two_whole_reports() {
             other.contains(", stopped at ") || other.contains(", failed too: panicked at "),
             "{other}"
         );
-        expect_name(
-            &reports[0],
-            "kernel::scenario::others::two_panics::meet_and_panic",
-        );
-        expect_name(
-            &reports[1],
-            "kernel::scenario::others::two_panics::meet_and_panic",
-        );
+        let job = "kernel::scenario::others::two_panics::meet_and_panic";
+        if other.starts_with("cpu 1, ") {
+            let trace = format!("{PANIC}\nr {job}\nr kernel::scenario::others::two_panics");
+            expect_trace(kernel, &reports[0], &trace, None);
+        } else {
+            expect_trace(kernel, &reports[0], PANIC, Some(job));
+        }
+        expect_name(&reports[1], job);
         assert_eq!(
             ran.text().matches("first failure: panicked at ").count(),
             1,
@@ -174,8 +213,14 @@ fn two_breakpoints_at_once_are_two_whole_reports() {
         cpus.sort_unstable();
         assert_eq!(cpus, ["0", "1"], "{}", ran.text());
         for report in &reports {
-            let name = "kernel::scenario::others::two_breakpoints::meet_and_stop";
-            assert_eq!(report.names()[0], name, "{}", ran.text());
+            let job = "p kernel::scenario::others::two_breakpoints::meet_and_stop";
+            if report.panicked.starts_with("breakpoint on cpu 0 ") {
+                let trace = format!("{job}\nr kernel::scenario::others::two_breakpoints");
+                expect_trace(kernel, report, &trace, None);
+            } else {
+                let whole = format!("{job}\nr kernel::cpus::main\nr {}", start(kernel.arch));
+                trace::expect_whole(kernel, report, &whole, "complete, ");
+            }
         }
         assert!(ran.text().ends_with("\nboth went on\n"), "{}", ran.text());
     }
@@ -186,6 +231,8 @@ fn a_cpu_that_does_not_answer_is_named() {
     for kernel in every_kernel() {
         let ran = boot(kernel, 3, "silent-cpu").expect(101);
         let reports = reports(kernel, &ran, 2);
+        let trace = format!("{PANIC}\nr kernel::scenario::others::silent_cpu");
+        expect_trace(kernel, &reports[0], &trace, None);
         assert!(
             reports[1]
                 .panicked
@@ -211,8 +258,8 @@ fn a_hang_with_interrupts_masked_is_found_by_another_cpu() {
             panic!("{kernel:?}: three reports in:\n{text}");
         };
         assert!(hanging.panicked.starts_with("hang on cpu 1: "), "{text}");
-        assert_eq!(hanging.names()[0], "bad_loop", "{text}");
-        expect_name(hanging, "kernel::scenario::others::tight_loop");
+        let job = "kernel::scenario::others::hang::{closure#0}";
+        expect_trace(kernel, hanging, LOOP, Some(job));
         // CPU 0 watches CPU 1; and says what its own task waits for, and who has that.
         let words = "cpu 0, task main, stopped at its tick, waits for lock ledger, which task main1 holds since kernel/src/scenario/others.rs:";
         assert!(finder.panicked.starts_with(words), "{text}");
