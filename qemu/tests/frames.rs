@@ -3,15 +3,17 @@
 mod support;
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::LazyLock;
 
+use object::{Object, ObjectSegment};
 use proptest::prelude::*;
 use qemu::build::{Kernel, Profile};
 use qemu::decode::plain;
 use qemu::frames::{Frames, Words};
 use qemu::machine::Arch;
-use support::built::image;
-use support::report::Report;
+use support::built::{self, image};
+use support::report::{Frame, Report};
 use support::runner::run;
 
 const fn kernel(arch: Arch) -> Kernel {
@@ -23,7 +25,10 @@ const fn kernel(arch: Arch) -> Kernel {
 
 /// `cargo run -- --image IMAGE WORD…`: the bytes of the serial line.
 fn line(kernel: Kernel, words: &[&str]) -> Vec<u8> {
-    let image = image(kernel);
+    line_of(&image(kernel), words)
+}
+
+fn line_of(image: &Path, words: &[&str]) -> Vec<u8> {
     let mut arguments = vec!["--image".as_ref(), image.as_os_str()];
     arguments.extend(words.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
     run(arguments).expect(101).serial
@@ -49,6 +54,40 @@ fn a_trace_is_the_same_by_frames_as_by_text() {
             assert_eq!(text.panicked, frames.panicked, "{kernel:?}");
         }
     }
+}
+
+/// A host with the image needs no names from the kernel; and numbers take less of the line.
+#[test]
+fn a_kernel_without_names_gives_the_same_decoded_report() {
+    let kernel = kernel(Arch::Aarch64);
+    let (with, without) = (image(kernel), built::image_without_names(kernel));
+    let words = ["deep", "14", "defmt"];
+    let [whole, small] = [&with, &without].map(|image| {
+        let line = line_of(image, &words);
+        let text = plain(&line, image).expect("the image can be read");
+        (line, Report::find(text.as_bytes()))
+    });
+    assert!(small.1.frames.len() >= 20, "{}", small.1.text);
+    assert_eq!(small.1.end, whole.1.end);
+    let same = |frame: &Frame| (frame.letter, frame.name.clone(), frame.sources.clone());
+    let frames = |report: &Report| report.frames.iter().map(same).collect::<Vec<_>>();
+    assert_eq!(frames(&small.1), frames(&whole.1));
+    assert!(frames(&small.1).iter().all(|(_, name, _)| name.is_some()));
+
+    let text = line_of(&with, &words[..2]);
+    let loaded = |image: &Path| -> u64 {
+        let data = std::fs::read(image).expect("the image is there");
+        let file = object::File::parse(&*data).expect("the image is ELF");
+        file.segments().map(|segment| segment.size()).sum()
+    };
+    let (with, without) = (loaded(&with), loaded(&without));
+    println!(
+        "{} frames: {} bytes of text, {} of log frames; {with} bytes of memory with names, {without} without",
+        small.1.frames.len(),
+        text.len(),
+        small.0.len(),
+    );
+    assert!(small.0.len() * 2 < text.len() && without < with);
 }
 
 #[test]

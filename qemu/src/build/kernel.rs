@@ -1,9 +1,11 @@
 //! Builds the kernel.
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::bare_metal::bare_metal;
 use super::cargo::run;
@@ -64,6 +66,28 @@ impl Kernel {
             source,
             &target.join("kernel-without-tables"),
         )
+    }
+
+    /// Builds the kernel with `.sframe` but without `.symbols`, for a host that finds the names in the image. In a target
+    /// folder of its own too.
+    ///
+    /// # Errors
+    /// When cargo fails.
+    pub fn build_without_names(self, source: &RustSrc, target: &Path) -> Result<PathBuf> {
+        let folder = target.join("kernel-without-names");
+        let linker = linker::build(target)?;
+        let with_switch = folder.join("sframe-link-without-names");
+        let script = format!(
+            "#!/bin/sh\nexec '{}' --symbols=none \"$@\"\n",
+            linker.display()
+        );
+        let write = || {
+            std::fs::create_dir_all(&folder)?;
+            std::fs::write(&with_switch, script)?;
+            std::fs::set_permissions(&with_switch, Permissions::from_mode(0o755))
+        };
+        write().with_context(|| format!("cannot write {}", with_switch.display()))?;
+        self.build_with(with_switch.as_os_str(), source, &folder)
     }
 
     fn build_with(self, linker: &OsStr, source: &RustSrc, folder: &Path) -> Result<PathBuf> {

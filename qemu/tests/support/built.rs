@@ -34,6 +34,17 @@ pub fn image_without_tables(kernel: Kernel) -> PathBuf {
     })
 }
 
+/// The image of this kernel without `.symbols`.
+pub fn image_without_names(kernel: Kernel) -> PathBuf {
+    static BUILT: Mutex<Option<HashMap<Kernel, PathBuf>>> = Mutex::new(None);
+    once(&BUILT, kernel, |target| {
+        let source = setup::rust_src(target).expect("the source of core is to be had");
+        kernel
+            .build_without_names(&source, target)
+            .expect("the kernel is built")
+    })
+}
+
 /// The emulator of this architecture.
 pub fn emulator(arch: Arch) -> PathBuf {
     setup::program(arch.emulator(), arch.emulator_package(), &target()).expect("QEMU is to be had")
