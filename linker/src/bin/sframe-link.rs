@@ -31,6 +31,7 @@ Every argument goes to the linker (--help and --version too), except
                                      names  names of functions
                                      lines  and, for any address, the line of the outermost frame
                                      calls  and, for return addresses, all inlined functions with their lines
+                                     call-sites  names, and that; no lines elsewhere: two thirds of the size
                                      all    names, and all inlined functions with their lines for any address
                                      none   no .symbols
     --symbol-names=short|full      without or with generic arguments; short unless said otherwise

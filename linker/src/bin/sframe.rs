@@ -52,7 +52,7 @@ enum Command {
         /// Add a block index to .sframe (v3): a twentieth larger, and quicker to search from some ten thousand functions on.
         #[arg(long)]
         sframe_blocks: bool,
-        /// What .symbols is to say: names, lines, calls, all or none.
+        /// What .symbols is to say: names, lines, call-sites, calls, all or none.
         #[arg(long, value_name = "LEVEL", default_value = "calls")]
         symbols: String,
         /// Names of functions: short or full.

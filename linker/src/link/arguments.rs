@@ -160,9 +160,12 @@ impl Options {
             ("--symbols", "none") => self.symbols = None,
             ("--symbols", "names") => self.symbols = Some(Level::Names),
             ("--symbols", "lines") => self.symbols = Some(Level::Lines),
+            ("--symbols", "call-sites") => self.symbols = Some(Level::CallSites),
             ("--symbols", "calls") => self.symbols = Some(Level::Calls),
             ("--symbols", "all") => self.symbols = Some(Level::All),
-            ("--symbols", _) => bail!("--symbols={value}: names, lines, calls, all or none"),
+            ("--symbols", _) => {
+                bail!("--symbols={value}: names, lines, call-sites, calls, all or none")
+            }
             ("--symbol-names", "short") => self.names = Names::Short,
             ("--symbol-names", "full") => self.names = Names::Full,
             ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
@@ -255,7 +258,7 @@ mod tests {
             ("--sframe=v4", "--sframe=v4: v3, v2 or none"),
             (
                 "--symbols=call",
-                "--symbols=call: names, lines, calls, all or none",
+                "--symbols=call: names, lines, call-sites, calls, all or none",
             ),
             ("--symbol-names=long", "--symbol-names=long: short or full"),
             (
