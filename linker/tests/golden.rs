@@ -262,18 +262,14 @@ fn a_wrong_answer_is_found_by_asking_everywhere_and_at_ends_only() {
     for level in [Level::Lines, Level::CallSites, Level::Calls, Level::All] {
         let bytes = Blob::new(&code, level).to_bytes(0, &[]);
         let table = SymbolTable::parse(&bytes, 0).unwrap();
-        let found = |code: &Code, asked| -> Vec<u64> {
-            let comparison = compare(&table, code, asked);
-            let differences = comparison.differences.iter();
-            differences.map(|difference| difference.address).collect()
-        };
-        assert_eq!(found(&code, Asked::Ends), []);
+        assert_eq!(differences(&table, &code, Asked::Ends), []);
         let mut wrong = 0;
         for &(piece, at) in places.iter().step_by(5) {
             let stack = code.pieces[piece].instructions[at].stack;
             // As if the table said of this instruction alone what it should not.
             code.pieces[piece].instructions[at].stack = (stack + 7) % code.stacks.len() as u32;
-            let (every, ends) = (found(&code, Asked::Every), found(&code, Asked::Ends));
+            let every = differences(&table, &code, Asked::Every);
+            let ends = differences(&table, &code, Asked::Ends);
             assert_eq!(ends, every, "{level}: {piece}, {at}");
             wrong += usize::from(!ends.is_empty());
             code.pieces[piece].instructions[at].stack = stack;
@@ -281,4 +277,40 @@ fn a_wrong_answer_is_found_by_asking_everywhere_and_at_ends_only() {
         // At some instructions a level has nothing to say, and two stacks may have the same outermost line.
         assert!(wrong > places.len() / 5 / 4, "{level}: {wrong}");
     }
+}
+
+#[test]
+fn a_row_that_ends_too_early_or_too_late_is_found() {
+    let right = code(1);
+    for level in [Level::Lines, Level::CallSites, Level::Calls, Level::All] {
+        let mut wrong = 0;
+        for piece in (0..right.pieces.len()).step_by(5) {
+            let stacks = right.pieces[piece].instructions.windows(2);
+            let stacks = stacks.map(|two| (two[0].stack, two[1].stack));
+            for (at, (before, after)) in stacks.enumerate().filter(|(_, (a, b))| a != b) {
+                for (moved, stack) in [(at, after), (at + 1, before)] {
+                    let mut code = code(1);
+                    code.pieces[piece].instructions[moved].stack = stack;
+                    let bytes = Blob::new(&code, level).to_bytes(0, &[]);
+                    let table = SymbolTable::parse(&bytes, 0).unwrap();
+                    let every = differences(&table, &right, Asked::Every);
+                    let ends = differences(&table, &right, Asked::Ends);
+                    assert_eq!(
+                        ends.is_empty(),
+                        every.is_empty(),
+                        "{level}: {piece}, {moved}"
+                    );
+                    assert!(ends.iter().all(|address| every.contains(address)));
+                    wrong += usize::from(!ends.is_empty());
+                }
+            }
+        }
+        assert!(wrong > 20, "{level}: {wrong}");
+    }
+}
+
+fn differences(table: &SymbolTable<'_>, code: &Code, asked: Asked) -> Vec<u64> {
+    let comparison = compare(table, code, asked);
+    let differences = comparison.differences.iter();
+    differences.map(|difference| difference.address).collect()
 }

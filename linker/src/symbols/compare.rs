@@ -55,8 +55,8 @@ pub struct Comparison {
 pub enum Asked {
     /// Every instruction.
     Every,
-    /// Of instructions that follow each other and should have the same answer, the first and the last one; and every
-    /// call.
+    /// Of instructions that follow each other and should have the same answer, the first and the last one; where a call
+    /// ends them, its last byte.
     ///
     /// A reader says the same from one row to the next, so this finds whatever is wrong with a row that should be there,
     /// its ends included. What it does not find is a row too many in the midst of others that should be one. A link,
@@ -160,11 +160,8 @@ fn compare_pieces(
                 same = Some(at_start);
             }
             if instruction.is_call {
-                if let Some((address, frames)) = last.take() {
-                    ask(address, frames);
-                }
-                // The row of a call ends with it.
-                same = None;
+                // The row of a call ends with it; that it goes back to where the answer was another is known by now.
+                (last, same) = (None, None);
                 ask(
                     instruction.start + u64::from(instruction.length) - 1,
                     at_calls,
