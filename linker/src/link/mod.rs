@@ -29,6 +29,7 @@ pub use tables::Tables;
 
 use crate::architecture::Architecture;
 use crate::image::{Image, Mapped};
+use crate::parallel::both;
 use linker::Outcome;
 use room::Room;
 use temporary::Temporary;
@@ -115,18 +116,26 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     }
     let room = tables.room();
     if guess == Some(room) {
-        return finish(line, &tables, &image);
+        let (checked, filled) = both(|| tables.check_symbols(), || fill(line, &tables, &image));
+        return checked.and(filled).and_then(|()| finish(line, &tables));
     }
 
-    let second = link_with_room(line, linker, room, image.architecture)?;
+    // What the table says does not depend on where it will lie, and a linker leaves time to see to it.
+    let (checked, second) = both(
+        || tables.check_symbols(),
+        || link_with_room(line, linker, room, image.architecture),
+    );
+    let second = second?;
     second.show(Some(&first));
     if !second.status.success() {
         return Ok(exit_code(second.status));
     }
+    checked?;
     let data = Mapped::open(output)?;
     let image = Image::parse(&data)?;
     tables.check_unmoved(&image)?;
-    finish(line, &tables, &image)
+    fill(line, &tables, &image)?;
+    finish(line, &tables)
 }
 
 fn link_with_room(
@@ -143,9 +152,12 @@ fn link_with_room(
 }
 
 /// Writes the tables into the image that has room for them.
-fn finish(line: &CommandLine, tables: &Tables, image: &Image<'_>) -> Result<ExitCode> {
+fn fill(line: &CommandLine, tables: &Tables, image: &Image<'_>) -> Result<()> {
     tables.write(&line.output, image)?;
-    tables.write_gsym(image, &line.options)?;
+    tables.write_gsym(image, &line.options)
+}
+
+fn finish(line: &CommandLine, tables: &Tables) -> Result<ExitCode> {
     tell(tables, line.options.stats.as_ref())?;
     Ok(ExitCode::SUCCESS)
 }

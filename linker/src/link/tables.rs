@@ -95,33 +95,44 @@ impl Tables {
 
     /// Checks that the second link put everything where the first one had it.
     pub(super) fn check_unmoved(&self, image: &Image<'_>) -> Result<()> {
-        if let Some(table) = &self.table {
-            let mut frames = Frames::of(image)?;
-            let _ = Table::of_version(table.version(), image.architecture, &mut frames);
-            let own = self.frames.functions.iter();
-            let before = own.filter(|function| !self.merged.contains(&function.start));
-            let moved = before
-                .clone()
-                .zip(&frames.functions)
-                .find(|(before, after)| before != after);
-            if let Some((before, after)) = moved {
-                let name = self.name_of(before.start);
-                let (from, to) = (before.start, after.start);
-                ensure!(
-                    from == to,
-                    "{name} is at {from:#x} without tables and at {to:#x} with them: {MOVED}",
-                );
-                bail!(
-                    "the unwind information of {name} at {from:#x} differs between the two links"
-                );
-            }
-            let before = before.count();
+        let (frames, symbols) = both(
+            || self.check_unmoved_frames(image),
+            || self.check_unmoved_symbols(image),
+        );
+        frames.and(symbols)
+    }
+
+    fn check_unmoved_frames(&self, image: &Image<'_>) -> Result<()> {
+        let Some(table) = &self.table else {
+            return Ok(());
+        };
+        let mut frames = Frames::of(image)?;
+        let _ = Table::of_version(table.version(), image.architecture, &mut frames);
+        let own = self.frames.functions.iter();
+        let before = own.filter(|function| !self.merged.contains(&function.start));
+        let moved = before
+            .clone()
+            .zip(&frames.functions)
+            .find(|(before, after)| before != after);
+        if let Some((before, after)) = moved {
+            let name = self.name_of(before.start);
+            let (from, to) = (before.start, after.start);
             ensure!(
-                before == frames.functions.len(),
-                "the second link has {} functions, the first had {before}",
-                frames.functions.len(),
+                from == to,
+                "{name} is at {from:#x} without tables and at {to:#x} with them: {MOVED}",
             );
+            bail!("the unwind information of {name} at {from:#x} differs between the two links");
         }
+        let before = before.count();
+        ensure!(
+            before == frames.functions.len(),
+            "the second link has {} functions, the first had {before}",
+            frames.functions.len(),
+        );
+        Ok(())
+    }
+
+    fn check_unmoved_symbols(&self, image: &Image<'_>) -> Result<()> {
         // A stripped image has no symbols left to compare.
         let symbols = Symbols::of(&image.file);
         let moved = self
@@ -169,7 +180,10 @@ impl Tables {
     /// Compares what was meant with what a reader on the target will see.
     pub(crate) fn check_written(&self, data: &[u8]) -> Result<()> {
         let image = Image::parse(data)?;
-        let (sframe, symbols) = both(|| self.check_sframe(&image), || self.check_symbols(&image));
+        let (sframe, symbols) = both(
+            || self.check_sframe(&image),
+            || self.check_symbols_written(&image),
+        );
         sframe.and(symbols)
     }
 
@@ -192,18 +206,40 @@ impl Tables {
         Ok(())
     }
 
-    fn check_symbols(&self, image: &Image<'_>) -> Result<()> {
-        if self.blob.is_none() {
+    /// Compares what was meant with what a reader on the target will see in `.symbols`, before that has a place. Where it
+    /// will lie changes only what its ranges count from: [`Self::check_written`] sees to those.
+    ///
+    /// # Errors
+    /// It is not what was meant.
+    pub(crate) fn check_symbols(&self) -> Result<()> {
+        let Some(blob) = &self.blob else {
             return Ok(());
-        }
+        };
+        self.compare_symbols(&blob.to_bytes(0, &[]), 0, Asked::Ends)
+    }
+
+    fn check_symbols_written(&self, image: &Image<'_>) -> Result<()> {
+        let Some(blob) = &self.blob else {
+            return Ok(());
+        };
         let section = image.section(crate::symbols::SECTION)?;
         let section = section.context("no .symbols in the image that was written")?;
-        let table = SymbolTable::parse(section.data, section.address)
-            .context("the .symbols that was written")?;
-        let comparison = symbols::compare(&table, &self.code, Asked::Ends);
+        let build_id = image.file.build_id()?.unwrap_or_default();
+        ensure!(
+            section
+                .data
+                .starts_with(&blob.to_bytes(section.address, build_id)),
+            "the .symbols that was written reads back as something else"
+        );
+        self.compare_symbols(section.data, section.address, Asked::Sample)
+    }
+
+    fn compare_symbols(&self, data: &[u8], address: u64, asked: Asked) -> Result<()> {
+        let table = SymbolTable::parse(data, address).context("the .symbols that was made")?;
+        let comparison = symbols::compare(&table, &self.code, asked);
         if let Some(first) = comparison.differences.first() {
             bail!(
-                "the .symbols that was written differs from debug information at {} addresses, first {first}; \
+                "the .symbols that was made differs from debug information at {} addresses, first {first}; \
                  please report this",
                 comparison.differences.len(),
             );

@@ -83,6 +83,7 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     let reaches = |table: &Table| table.reaches(appended.address(0));
     ensure!(tables.table.as_ref().is_none_or(reaches), TOO_FAR);
     let bytes = appended.to_bytes(&contents);
+    tables.check_symbols()?;
     tables.check_written(&bytes)?;
     tables.write_gsym(&image, options)?;
     Ok(Made { bytes, tables })

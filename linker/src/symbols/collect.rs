@@ -26,7 +26,7 @@ pub struct Symbols(pub Vec<Symbol>);
 /// What decides between several names of one address, best first: a function before a label, a size before none, the
 /// larger size, a global name before a weak before a local one, and then the shorter and the lesser name, so that the
 /// choice is the same in every build.
-type Rank = (bool, Reverse<u64>, u8, usize, String);
+type Rank<'data> = (bool, Reverse<u64>, u8, usize, &'data str);
 
 impl Symbols {
     /// Collects the symbols that lie in executable sections.
@@ -62,7 +62,7 @@ impl Symbols {
                 )
             })
             .collect();
-        let mut best: BTreeMap<u64, (Rank, SectionIndex)> = BTreeMap::new();
+        let mut best: BTreeMap<u64, (Rank<'data>, SectionIndex)> = BTreeMap::new();
         for symbol in symbols {
             let Some((rank, section)) = candidate(&symbol, &code) else {
                 continue;
@@ -71,7 +71,7 @@ impl Symbols {
             entry
                 .and_modify(|known| {
                     if rank < known.0 {
-                        *known = (rank.clone(), section);
+                        *known = (rank, section);
                     }
                 })
                 .or_insert((rank, section));
@@ -89,10 +89,10 @@ impl Symbols {
 }
 
 /// Whether a symbol may be the name of code, and how good a name it is.
-fn candidate(
-    symbol: &ObjectFileSymbol<'_, '_>,
+fn candidate<'data>(
+    symbol: &ObjectFileSymbol<'data, '_>,
     code: &HashMap<SectionIndex, (u64, u64)>,
-) -> Option<(Rank, SectionIndex)> {
+) -> Option<(Rank<'data>, SectionIndex)> {
     let section = symbol.section_index()?;
     let &(start, end) = code.get(&section)?;
     let name = symbol.name().ok().filter(|name| !name.is_empty())?;
@@ -111,19 +111,13 @@ fn candidate(
         (true, true) => 1,
         (false, _) => 2,
     };
-    let rank = (
-        label,
-        Reverse(symbol.size()),
-        binding,
-        name.len(),
-        name.to_owned(),
-    );
+    let rank = (label, Reverse(symbol.size()), binding, name.len(), name);
     Some((rank, section))
 }
 
 /// Gives a size to what has none, and leaves out labels inside of functions.
 fn with_sizes(
-    best: &BTreeMap<u64, (Rank, SectionIndex)>,
+    best: &BTreeMap<u64, (Rank<'_>, SectionIndex)>,
     code: &HashMap<SectionIndex, (u64, u64)>,
 ) -> Vec<Symbol> {
     let mut symbols: Vec<Symbol> = Vec::with_capacity(best.len());
@@ -147,7 +141,7 @@ fn with_sizes(
         symbols.push(Symbol {
             start,
             size,
-            name: name.clone(),
+            name: (*name).to_owned(),
         });
     }
     symbols
