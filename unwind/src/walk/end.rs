@@ -19,7 +19,7 @@ pub enum End {
     NotAtBase(u64),
     /// There are no tables that can be used.
     NoTables(ParseError),
-    /// The table has no usable row for this address.
+    /// The table has no usable row for the frame with this address.
     NoRow(u64, LookupError),
     /// The table is for another architecture than the registers.
     WrongAbi(Abi),

@@ -246,10 +246,15 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             return Err(End::WrongAbi(abi));
         }
         let found = self.tables.read_row(pc, &mut self.row);
+        // The reason names the address that the frame has, which is not the one looked up.
+        let of_frame = self.callee.registers.pc();
         found.map_err(|error| match error {
             LookupError::NoRows { signal: true } => End::TrapFrame(self.callee.registers.sp()),
-            LookupError::NoFunction if !self.is_code(pc) => End::BadPc(pc),
-            error => End::NoRow(pc, error),
+            LookupError::NoFunction if !self.is_code(pc) => match self.callee.exact {
+                true => End::BadPc(of_frame),
+                false => End::BadReturnAddress(of_frame),
+            },
+            error => End::NoRow(of_frame, error),
         })
     }
 

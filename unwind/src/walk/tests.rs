@@ -390,7 +390,7 @@ fn without_a_row_the_frame_pointer_leads_on_and_is_marked() {
     );
     assert_eq!(end, End::Outermost);
     let doubt = doubt.expect("the guess is on record");
-    assert_eq!(doubt.reason, End::NoRow(0x400f, LookupError::NoFunction));
+    assert_eq!(doubt.reason, End::NoRow(0x4010, LookupError::NoFunction));
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn a_scan_lists_candidates_and_the_reason_stays() {
         frames[2..],
         [(0x2050, ReturnAddress, Scan), (0x1005, ReturnAddress, Scan)]
     );
-    assert_eq!(end, End::NoRow(0x400f, LookupError::NoFunction));
+    assert_eq!(end, End::NoRow(0x4010, LookupError::NoFunction));
     assert_eq!(doubt.map(|doubt| doubt.frame), Some(2));
 }
 
