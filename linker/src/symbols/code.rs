@@ -221,18 +221,16 @@ impl Traces {
             };
             let name = code.names.text(code.functions[piece.function].name);
             let name = self.names.number(name);
-            for decoded in coding.decode(bytes, piece.start) {
+            let decoded = coding.decode(bytes, piece.start);
+            piece.instructions.reserve_exact(decoded.len());
+            for decoded in decoded {
                 let Decoded {
                     offset,
                     length,
                     is_call,
                 } = decoded;
                 let start = piece.start + u64::from(offset);
-                lines.at(start, &mut self.names, &mut self.files, &mut frames);
-                // The symbol table has the last word on what a function of its own is called.
-                if let Some(outermost) = frames.first_mut() {
-                    outermost.name = name;
-                }
+                lines.at(start, name, &mut self.names, &mut self.files, &mut frames);
                 // Most instructions have the frames of the one before.
                 if self.stacks[last as usize] != frames {
                     last = match numbers.get(&frames) {

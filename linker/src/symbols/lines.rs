@@ -125,6 +125,8 @@ pub struct Lines<'a> {
     names: Names,
     /// Names and paths seen, by where they lie in memory: of that, addr2line has each once.
     seen: FxHashMap<(usize, usize), u32>,
+    /// By depth, from the innermost one on.
+    last: Vec<Last>,
 }
 
 impl std::fmt::Debug for Lines<'_> {
@@ -147,13 +149,16 @@ impl<'a> Lines<'a> {
             paths,
             names,
             seen: FxHashMap::default(),
+            last: Vec::new(),
         })
     }
 
-    /// The frames at an address, outermost first; their texts are entered into `names` and `files`, where 0 is no file.
+    /// The frames at an address in the function with the name `own`, outermost first; their texts are entered into `names`
+    /// and `files`, where 0 is no file. The symbol table has the last word on what a function of its own is called.
     pub fn at(
         &mut self,
         address: u64,
+        own: u32,
         names: &mut Texts,
         files: &mut Texts,
         found: &mut Vec<Frame>,
@@ -162,32 +167,70 @@ impl<'a> Lines<'a> {
         let Ok(mut frames) = self.addresses.find_frames(address).skip_all_loads() else {
             return;
         };
-        while let Ok(Some(frame)) = frames.next() {
-            // Lines without a function are of assembly; the symbol table names it.
-            let name = frame.function.as_ref().map_or(0, |function| {
-                let bytes = function.name.slice();
-                let key = (bytes.as_ptr() as usize, bytes.len());
-                *self.seen.entry(key).or_insert_with(|| {
-                    let raw = String::from_utf8_lossy(bytes);
-                    let rust = function.language == Some(gimli::DW_LANG_Rust);
-                    names.number(&name(&raw, rust, self.names))
-                })
-            });
+        let mut next = frames.next().ok().flatten();
+        while let Some(frame) = next {
+            next = frames.next().ok().flatten();
+            let depth = found.len();
+            if depth == self.last.len() {
+                self.last.push(Last::default());
+            }
+            let last = &mut self.last[depth];
+            let name = match frame.function {
+                _ if next.is_none() => own,
+                // Lines without a function are of assembly.
+                None => 0,
+                Some(function) => {
+                    let bytes = function.name.slice();
+                    last.name.number(bytes, &mut self.seen, || {
+                        let raw = String::from_utf8_lossy(bytes);
+                        let rust = function.language == Some(gimli::DW_LANG_Rust);
+                        names.number(&name(&raw, rust, self.names))
+                    })
+                }
+            };
             let place = frame.location.and_then(|location| {
                 let line = location.line.filter(|line| *line != 0)?;
                 let path = location.file?;
-                let key = (path.as_ptr() as usize, path.len());
-                let paths = self.paths;
-                let file = *self
-                    .seen
-                    .entry(key)
-                    .or_insert_with(|| files.number(&paths.shown(path)));
+                let shown = || files.number(&self.paths.shown(path));
+                let file = last.file.number(path.as_bytes(), &mut self.seen, shown);
                 Some((file, line))
             });
             let (file, line) = place.unwrap_or((0, 0));
             found.push(Frame { name, file, line });
         }
         found.reverse();
+    }
+}
+
+/// A text of the frame before, by where it lies in memory, and its number.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    place: (usize, usize),
+    number: u32,
+}
+
+/// The texts of the frame that was last found so deep.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    name: Known,
+    file: Known,
+}
+
+impl Known {
+    /// The number of a text. Most instructions have the texts of the one before; those that have not ask for texts that
+    /// were seen.
+    fn number(
+        &mut self,
+        text: &[u8],
+        seen: &mut FxHashMap<(usize, usize), u32>,
+        new: impl FnOnce() -> u32,
+    ) -> u32 {
+        let place = (text.as_ptr().addr(), text.len());
+        if self.place != place {
+            let number = *seen.entry(place).or_insert_with(new);
+            *self = Self { place, number };
+        }
+        self.number
     }
 }
 
