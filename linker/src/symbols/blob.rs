@@ -4,13 +4,13 @@ use rustc_hash::FxHashMap;
 use unwind::symbols::format;
 
 use super::chunks::{self, Chunks, Header, Row, Writer, number};
-use super::code::Code;
+use super::code::{Code, Piece};
 use super::lines::Frame;
 use super::records::{Path, Records, own_key};
 use super::repair::{Compressed, compress};
 use super::rows::{Rows, What, rows};
 use super::{Level, Names};
-use crate::parallel::both;
+use crate::parallel::{both, in_parts};
 
 /// A blob whose content is known but for addresses and build id. Its size depends on neither, so room for it can be
 /// laid out first.
@@ -43,11 +43,18 @@ impl Blob {
     #[must_use]
     pub fn new(code: &Code, level: Level) -> Self {
         let level = attainable(code, level);
-        let rows: Vec<Rows> = code
-            .pieces
-            .iter()
-            .map(|piece| rows(code, piece, level))
-            .collect();
+        let mut pieces: Vec<&Piece> = code.pieces.iter().collect();
+        let rows: Vec<Vec<Rows>> = in_parts(
+            &mut pieces,
+            |piece| piece.end - piece.start,
+            |pieces| {
+                pieces
+                    .iter()
+                    .map(|piece| rows(code, piece, level))
+                    .collect()
+            },
+        );
+        let rows: Vec<Rows> = rows.into_iter().flatten().collect();
         let mut records = Records::new(code);
         let own = own_records(code, &rows, &mut records);
         let paths = Paths::new(code, &rows, &own, &mut records);
@@ -201,6 +208,10 @@ pub(super) fn unit(code: &Code) -> u8 {
         bits |= function.start | function.size;
     }
     for piece in &code.pieces {
+        // Where instructions have any number of bytes, this is known soon.
+        if bits & 1 != 0 {
+            break;
+        }
         bits |= piece.start | piece.end;
         for instruction in &piece.instructions {
             bits |= instruction.start | u64::from(instruction.length);

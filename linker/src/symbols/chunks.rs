@@ -77,7 +77,7 @@ impl<'a> Writer<'a> {
     /// Starts a chunk.
     pub(super) fn start_chunk(&mut self, start: u32) {
         self.chunks.starts.push(start);
-        self.chunks.rows.push(Vec::new());
+        self.chunks.rows.push(Vec::with_capacity(self.size));
         self.expected = 0;
         self.limit = start;
         self.is_new = true;
@@ -101,16 +101,18 @@ impl<'a> Writer<'a> {
         self.put_header(header, &head);
         let mut stack: &[(usize, super::records::Edge)] = &[];
         let mut at = header.start;
+        // One for all rows: there are many.
+        let mut bytes = Vec::new();
         for row in rows {
-            let mut bytes = self.row(row, row.end - at, stack);
+            self.row(row, row.end - at, stack, &mut bytes);
             if self.is_full(bytes.len()) {
                 self.start_chunk(at);
                 let head = self.header(header, at);
                 self.put_header(header, &head);
                 stack = &[];
-                bytes = self.row(row, row.end - at, stack);
+                self.row(row, row.end - at, stack, &mut bytes);
             }
-            self.out().extend(bytes);
+            self.out().extend_from_slice(&bytes);
             if let What::Full(path) = row.what {
                 stack = &path.edges;
             }
@@ -145,15 +147,21 @@ impl<'a> Writer<'a> {
         self.limit = header.function + header.size;
     }
 
-    /// A row after one with the edges `before`.
-    fn row(&self, row: &Row<'_>, length: u32, before: &[(usize, super::records::Edge)]) -> Vec<u8> {
-        let mut bytes = Vec::new();
+    /// A row after one with the edges `before`, in place of what `bytes` holds.
+    fn row(
+        &self,
+        row: &Row<'_>,
+        length: u32,
+        before: &[(usize, super::records::Edge)],
+        bytes: &mut Vec<u8>,
+    ) {
+        bytes.clear();
         let (path, new) = match row.what {
             What::Unknown => {
                 bytes.push(format::OP_OUTER);
-                number(&mut bytes, length);
+                number(bytes, length);
                 bytes.push(0);
-                return bytes;
+                return;
             }
             What::Outer(path) => {
                 bytes.push(match path.edges.len() {
@@ -161,7 +169,7 @@ impl<'a> Writer<'a> {
                     1 => format::OP_OUTER_ELSEWHERE,
                     _ => unreachable!("one frame takes one edge at most"),
                 });
-                number(&mut bytes, length);
+                number(bytes, length);
                 (path, &path.edges[..])
             }
             What::Full(path) => {
@@ -174,25 +182,24 @@ impl<'a> Writer<'a> {
                     (pops.min(most) * 6 * 7 + pushes.min(most) * 7) as u8 + small_length as u8 - 1,
                 );
                 if small_length == format::SMALL_LENGTH.into() {
-                    number(&mut bytes, length - small_length);
+                    number(bytes, length - small_length);
                 }
                 for count in [pops, pushes] {
                     if let Some(more) = count.checked_sub(most) {
-                        number(&mut bytes, more as u32);
+                        number(bytes, more as u32);
                     }
                 }
                 (path, &path.edges[kept..])
             }
         };
         for edge in new {
-            number(&mut bytes, self.records.edge_number(edge));
+            number(bytes, self.records.edge_number(edge));
         }
         let line = match path.line {
             0 => 0,
             line => line - self.records.records[path.innermost].first_line + 1,
         };
-        number(&mut bytes, line);
-        bytes
+        number(bytes, line);
     }
 }
 

@@ -140,7 +140,7 @@ impl Code {
         );
         // Part for part, and in each in the order in which they were found: so numbers do not depend on the parts.
         let mut stacks: FxHashMap<Vec<Frame>, u32> = FxHashMap::from_iter([(Vec::new(), 0)]);
-        let mut pieces_left = pieces.as_mut_slice();
+        let mut of_parts = Vec::with_capacity(parts.len());
         for part in parts {
             let part = part?;
             let names: Vec<u32> = part
@@ -166,12 +166,23 @@ impl Code {
                 });
                 numbers.push(number);
             }
-            let (of_part, rest) = pieces_left.split_at_mut(part.pieces);
-            for instruction in of_part.iter_mut().flat_map(|piece| &mut piece.instructions) {
-                instruction.stack = numbers[instruction.stack as usize];
-            }
-            pieces_left = rest;
+            of_parts.push((part.pieces, numbers));
         }
+        let numbers = of_parts
+            .iter()
+            .flat_map(|(pieces, numbers)| std::iter::repeat_n(numbers, *pieces));
+        let mut renumbered: Vec<(&mut Piece, &Vec<u32>)> = pieces.iter_mut().zip(numbers).collect();
+        in_parts(
+            &mut renumbered,
+            |(piece, _)| piece.end - piece.start,
+            |pieces| {
+                for (piece, numbers) in pieces {
+                    for instruction in &mut piece.instructions {
+                        instruction.stack = numbers[instruction.stack as usize];
+                    }
+                }
+            },
+        );
         self.pieces = pieces;
         Ok(())
     }
