@@ -44,7 +44,9 @@ impl Boot<'_> {
             command.arg("-no-reboot");
         }
         let line = Line::connect(&mut command, self.interactive)?;
-        let monitor = (!self.interactive).then(|| Monitor::connect(&mut command, self.guest_limit));
+        let waits_for_gdb = self.gdb.is_some();
+        let monitor = (!self.interactive)
+            .then(|| Monitor::connect(&mut command, self.guest_limit, waits_for_gdb));
         if !self.command_line.is_empty() {
             command.args(["-append", self.command_line]);
         }

@@ -25,6 +25,8 @@ const EVERY: Duration = Duration::from_millis(50);
 pub(super) struct Monitor {
     stream: UnixStream,
     limit: Option<Duration>,
+    /// The machine stands still until it is told to go.
+    is_stopped: bool,
 }
 
 /// The events that were seen until the machine ended.
@@ -33,18 +35,30 @@ pub(super) struct Watched(JoinHandle<bool>);
 
 impl Monitor {
     /// Has QEMU answer questions at its standard input, which is no serial line then; and count instructions, if its own
-    /// time is limited.
-    pub(super) fn connect(command: &mut Command, limit: Option<Duration>) -> Result<Self> {
+    /// time is limited. The machine waits for this connection, as an event that comes before it is lost; unless it
+    /// `waits_for_gdb` anyway.
+    pub(super) fn connect(
+        command: &mut Command,
+        limit: Option<Duration>,
+        waits_for_gdb: bool,
+    ) -> Result<Self> {
         let (stream, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
         if limit.is_some() {
             // `sleep=off`: a machine that waits for its timer does not wait, its time goes on at once.
             command.args(["-icount", &format!("shift={SHIFT},sleep=off")]);
         }
+        if !waits_for_gdb {
+            command.arg("-S");
+        }
         command
             .args(["-chardev", "socket,id=monitor,fd=0"])
             .args(["-mon", "chardev=monitor,mode=control"])
             .stdin(OwnedFd::from(theirs));
-        Ok(Self { stream, limit })
+        Ok(Self {
+            stream,
+            limit,
+            is_stopped: !waits_for_gdb,
+        })
     }
 
     /// Tells when the machine's own time is over, and keeps what the machine ended for.
@@ -65,6 +79,9 @@ impl Monitor {
     /// Whether the time is over. Without a limit there is nothing to wait for.
     fn wait(&self, answers: &mut Answers<'_>, was_reset: &mut bool) -> Result<bool> {
         self.ask("qmp_capabilities")?;
+        if self.is_stopped {
+            self.ask("cont")?;
+        }
         let Some(limit) = self.limit else {
             return Ok(false);
         };
