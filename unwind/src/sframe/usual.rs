@@ -21,27 +21,27 @@ impl<'a> Section<'a> {
             .functions
             .data
             .as_chunks::<{ format::FUNCTION_SIZE_V3 }>();
-        let base = self.address.wrapping_add(self.functions_offset as u64);
-        let start = |index: usize, field: &[u8; 8]| {
-            let at = index.wrapping_mul(format::FUNCTION_SIZE_V3) as u64;
-            base.wrapping_add(at)
-                .wrapping_add(u64::from_le_bytes(*field))
-        };
         let begin = self.blocks.begin(pc);
         let (from, window) = match &begin {
             Some(begin) => (begin.function, entries.get(begin.function..=begin.last)?),
             None => (0, entries),
         };
+        // The place of an entry is reckoned in the window, as it is for reading the entry: one product for both.
+        let at = |index: usize| index.wrapping_mul(format::FUNCTION_SIZE_V3) as u64;
+        let base = self.address.wrapping_add(self.functions_offset as u64);
+        let base = base.wrapping_add(at(from));
+        let start = |index: usize, field: &[u8; 8]| {
+            let field = u64::from_le_bytes(*field);
+            field.wrapping_add(at(index)).wrapping_add(base)
+        };
         let index = last_at_most(window.len(), pc, |index| {
-            let field = window.get(index)?.first_chunk()?;
-            Some(start(from.wrapping_add(index), field))
+            Some(start(index, window.get(index)?.first_chunk()?))
         })?;
         let passed = match begin {
             Some(begin) if index == 0 => begin.passed,
             _ => Passed::default(),
         };
-        let index = from.wrapping_add(index);
-        let (field, rest) = entries.get(index)?.split_first_chunk()?;
+        let (field, rest) = window.get(index)?.split_first_chunk()?;
         let (size, rest) = rest.split_first_chunk()?;
         let (start, size) = (start(index, field), u32::from_le_bytes(*size));
         if pc.wrapping_sub(start) >= u64::from(size) {
