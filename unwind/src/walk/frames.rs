@@ -30,6 +30,8 @@ pub struct Frames<'a, R, M> {
     /// The row of the frame that was yielded last; its function is a trap frame.
     row: Row,
     trap: Result<bool, End>,
+    /// Its canonical frame address.
+    cfa: Result<u64, End>,
     /// The current frame was interrupted, and this is where the trap code's frame lies.
     trap_frame: Option<u64>,
     pub(super) count: u32,
@@ -75,6 +77,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             how: How::Given,
             row: Row::EMPTY,
             trap: Err(End::Limit),
+            cfa: Err(End::Limit),
             trap_frame: None,
             count: 0,
             doubt: None,
@@ -228,13 +231,13 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         self.state = State::Stepping;
         let (pc, kind) = (self.callee.registers.pc(), self.kind());
         self.trap = self.read_row(lookup_pc(pc, kind));
-        let cfa = match self.trap {
-            Ok(trap) => self.callee.cfa(&self.row, trap, &self.memory).ok(),
-            Err(_) => None,
+        self.cfa = match self.trap {
+            Ok(trap) => self.callee.cfa(&self.row, trap, &self.memory),
+            Err(end) => Err(end),
         };
         Some(Frame {
             pc,
-            cfa,
+            cfa: self.cfa.ok(),
             kind,
             how: self.how,
         })
@@ -297,7 +300,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         if !self.on_stack {
             return Err(End::NoStack(sp));
         }
-        let caller = match self.callee.caller(&self.row, trap, &self.memory) {
+        let caller = match self.callee.caller(&self.row, self.cfa, &self.memory) {
             Err(End::Outermost) if self.callee.sp_known && !self.memory.is_base(sp) => {
                 return Err(End::NotAtBase(sp));
             }

@@ -33,13 +33,18 @@ impl<R: Registers> Callee<R> {
         }
     }
 
-    /// The caller's registers by `row`. Their program counter is not checked yet.
-    pub(crate) fn caller(&self, row: &Row, trap: bool, memory: &impl Memory) -> Result<R, End> {
+    /// The caller's registers by `row` and its [`Self::cfa`]. Their program counter is not checked yet.
+    pub(crate) fn caller(
+        &self,
+        row: &Row,
+        cfa: Result<u64, End>,
+        memory: &impl Memory,
+    ) -> Result<R, End> {
         if row.is_outermost() {
             return Err(End::Outermost);
         }
         let registers = &self.registers;
-        let cfa = self.cfa(row, trap, memory)?;
+        let cfa = cfa?;
         let return_address = match row.return_address {
             Rule::Undefined => return Err(End::Outermost),
             Rule::Same => registers.link().ok_or(End::LinkRegisterLost)?,
