@@ -161,6 +161,8 @@ impl<'a> Sections<'a> {
 impl<'a> Iterator for Sections<'a> {
     type Item = Result<Section<'a>, ParseError>;
 
+    // Not inlined: what parsing needs of the stack is then free again when the section is searched.
+    #[inline(never)]
     fn next(&mut self) -> Option<Self::Item> {
         // Padding: zeros up to the next header. The magic number has no zero byte in either order.
         let padding = self.bytes.iter().position(|&byte| byte != 0)?;
