@@ -232,11 +232,10 @@ fn registers_of_what_was_interrupted_are_shown_when_asked_for() {
         );
         let last = lines.next_back().unwrap_or_default();
         assert!(last.starts_with("end of backtrace: complete, "), "{others}");
-        // It goes on.
-        assert_eq!(
-            session.command("cpus").lines().count(),
-            others.lines().count()
-        );
+        // It goes on, and is stopped again: perhaps elsewhere, as its timer ticks for the watchdog.
+        let again = session.command("cpus");
+        let last = again.lines().next_back().unwrap_or_default();
+        assert!(last.starts_with("end of backtrace: complete, "), "{again}");
 
         session.press("exit\r");
         session.end().expect(0);
