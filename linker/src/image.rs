@@ -190,7 +190,7 @@ impl Mapped {
         let map = || {
             let file = File::open(path)?;
             // SAFETY: nobody writes to the file while this lives: it is an input of a link, or the output of a linker that
-            // has ended, and linkers write a new file, as does `link`, which maps it again after it has written to it.
+            // has ended, and linkers write a new file. `link` lets it go before it has the linker run again, or writes to the file itself.
             unsafe { Mmap::map(&file) }
         };
         map()

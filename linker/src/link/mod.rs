@@ -116,14 +116,23 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     }
     let room = tables.room();
     if guess == Some(room) {
-        let (checked, filled) = both(|| tables.check_symbols(), || fill(line, &tables, &image));
+        let patches = tables.patches(&image)?;
+        tables.write_gsym(&image, &line.options)?;
+        // Nobody reads the file while it is written to.
+        drop(data);
+        let (checked, filled) = both(
+            || tables.check_symbols(),
+            || tables.write(&line.output, &patches),
+        );
         return checked.and(filled).and_then(|()| finish(line, &tables));
     }
+    let architecture = image.architecture;
+    drop(data);
 
     // What the table says does not depend on where it will lie, and a linker leaves time to see to it.
     let (checked, second) = both(
         || tables.check_symbols(),
-        || link_with_room(line, linker, room, image.architecture),
+        || link_with_room(line, linker, room, architecture),
     );
     let second = second?;
     second.show(Some(&first));
@@ -134,7 +143,10 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     let data = Mapped::open(output)?;
     let image = Image::parse(&data)?;
     tables.check_unmoved(&image)?;
-    fill(line, &tables, &image)?;
+    let patches = tables.patches(&image)?;
+    tables.write_gsym(&image, &line.options)?;
+    drop(data);
+    tables.write(&line.output, &patches)?;
     finish(line, &tables)
 }
 
@@ -149,12 +161,6 @@ fn link_with_room(
     let mut arguments = line.linker.clone();
     arguments.push(object.path().into());
     linker.run(&arguments, line.long, &line.output)
-}
-
-/// Writes the tables into the image that has room for them.
-fn fill(line: &CommandLine, tables: &Tables, image: &Image<'_>) -> Result<()> {
-    tables.write(&line.output, image)?;
-    tables.write_gsym(image, &line.options)
 }
 
 fn finish(line: &CommandLine, tables: &Tables) -> Result<ExitCode> {

@@ -1,14 +1,12 @@
 //! Where in an image the tables go.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-
 use anyhow::{Context, Result, bail, ensure};
 use object::elf::{self, SectionHeader64};
 use object::pod::bytes_of;
 use object::read::elf::FileHeader;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
+use super::tables::Patch;
 use crate::image::{Image, Section};
 use crate::{sframe, symbols};
 
@@ -85,11 +83,11 @@ pub(super) fn find<'data>(
     Ok(section)
 }
 
-/// Makes the section that was filled what other programs know as `.sframe`, by type and name.
-pub(super) fn make_sframe(file: &File, image: &Image<'_>, section: Section<'_>) -> Result<()> {
+/// The header that makes the section to be filled what other programs know as `.sframe`, by type and name.
+pub(super) fn sframe_header(image: &Image<'_>, section: Section<'_>) -> Result<Option<Patch>> {
     let object::File::Elf64(elf) = &image.file else {
         // Architectures that tables are made for have no other files.
-        return Ok(());
+        return Ok(None);
     };
     let endian = elf.endian();
     let headers = elf.elf_header().e_shoff(endian);
@@ -103,8 +101,10 @@ pub(super) fn make_sframe(file: &File, image: &Image<'_>, section: Section<'_>) 
         let name = header.sh_name.get(endian);
         header.sh_name.set(endian, name + more as u32);
     }
-    file.write_all_at(bytes_of(&header), at)?;
-    Ok(())
+    Ok(Some(Patch {
+        offset: at,
+        bytes: bytes_of(&header).to_vec(),
+    }))
 }
 
 fn address_of(image: &Image<'_>, name: &str) -> Option<u64> {

@@ -153,16 +153,18 @@ impl Tables {
         Ok(())
     }
 
-    /// Writes the tables into the file of the second link, and reads them back from it.
-    pub(super) fn write(&self, path: &Path, image: &Image<'_>) -> Result<()> {
-        let file = OpenOptions::new().write(true).open(path)?;
+    /// What is to be written into the image that has room for the tables.
+    pub(super) fn patches(&self, image: &Image<'_>) -> Result<Vec<Patch>> {
+        let mut patches = Vec::new();
         if let Some(table) = &self.table {
             let size = room(table.size());
             let place = super::place::find(image, &super::place::SFRAME, size)?;
             ensure!(table.reaches(place.address), TOO_FAR);
-            let bytes = table.to_bytes_of(place.address, size);
-            file.write_all_at(&bytes, place.offset)?;
-            super::place::make_sframe(&file, image, place)?;
+            patches.push(Patch {
+                offset: place.offset,
+                bytes: table.to_bytes_of(place.address, size),
+            });
+            patches.extend(super::place::sframe_header(image, place)?);
         }
         if let Some(blob) = &self.blob {
             let size = room(blob.size());
@@ -171,7 +173,19 @@ impl Tables {
             let mut bytes = blob.to_bytes(place.address, build_id);
             // A reader goes by the length in the header.
             bytes.resize(size, 0);
-            file.write_all_at(&bytes, place.offset)?;
+            patches.push(Patch {
+                offset: place.offset,
+                bytes,
+            });
+        }
+        Ok(patches)
+    }
+
+    /// Writes the tables into the finished image, and checks what a reader will find there.
+    pub(super) fn write(&self, path: &Path, patches: &[Patch]) -> Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        for patch in patches {
+            file.write_all_at(&patch.bytes, patch.offset)?;
         }
         drop(file);
         self.check_written(&Mapped::open(path)?)
@@ -268,6 +282,13 @@ impl Tables {
             |symbol| self.names.name(&symbol.name),
         )
     }
+}
+
+/// Bytes for a place in a file.
+#[derive(Debug)]
+pub(super) struct Patch {
+    pub(super) offset: u64,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// What to do about code that version 2 cannot reach.
