@@ -536,7 +536,7 @@ fn an_exception_with_no_room_for_it() {
         check_ends(&report);
         let handler = "kernel::scenario::nested::no_stack_for_handler";
         let trace = format!(
-            "r+ kernel::scenario::nested::descend
+            "r+ kernel::scenario::overflow::descend
              r~ {handler}::{{closure#0}}
              r~ <{handler}::{{closure#0}} as core::ops::function::FnOnce>::call_once
              r~ kernel::breakpoint::hit

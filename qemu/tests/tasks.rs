@@ -230,14 +230,14 @@ fn a_task_fills_its_stack() {
             format!("end of backtrace: complete, {all} frames")
         );
         // Where it fails is by chance: in the function itself, or in one that it calls.
-        let descend = Some("kernel::scenario::deadlock::descend".to_owned());
+        let descend = Some("kernel::scenario::overflow::descend".to_owned());
         let innermost = report.frames.iter().position(|frame| frame.name == descend);
         let innermost = innermost.expect("a recursion");
         assert!(innermost < 3, "in:\n{}", report.text);
         report.frames.drain(..innermost);
         report.frames[0].letter = 'r';
         report.words[0].0 -= innermost;
-        let trace = "r+ kernel::scenario::deadlock::descend
+        let trace = "r+ kernel::scenario::overflow::descend
                      r~ kernel::scenario::deadlock::fill";
         trace::expect_of_task(kernel, &report, trace);
     }

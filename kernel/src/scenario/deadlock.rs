@@ -2,6 +2,7 @@
 
 use core::hint::black_box;
 
+use super::overflow::descend;
 use crate::lock::Lock;
 use crate::task::{self, give_way, spawn};
 
@@ -76,13 +77,4 @@ pub fn overflow() {
 
 fn fill(_: usize) {
     black_box(descend(black_box(0)));
-}
-
-/// Never reaches its end, which a compiler does not know.
-#[inline(never)]
-fn descend(depth: u64) -> u64 {
-    if black_box(depth) == u64::MAX {
-        return 0;
-    }
-    black_box(descend(depth + 1)) + 1
 }

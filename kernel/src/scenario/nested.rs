@@ -2,6 +2,7 @@
 
 use core::hint::black_box;
 
+use super::overflow::descend;
 use crate::arch::bad;
 use crate::breakpoint;
 
@@ -60,13 +61,4 @@ pub fn no_stack_for_handler() {
     });
     bad::breakpoint();
     black_box(());
-}
-
-/// Never reaches its end, which a compiler does not know.
-#[inline(never)]
-fn descend(depth: u64) -> u64 {
-    if black_box(depth) == u64::MAX {
-        return 0;
-    }
-    black_box(descend(depth + 1)) + 1
 }
