@@ -26,6 +26,7 @@ pub mod link;
 pub mod make;
 mod parallel;
 mod progress;
+pub mod prove;
 pub mod relocatable;
 pub mod sframe;
 pub mod symbols;

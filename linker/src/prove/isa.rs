@@ -1,0 +1,56 @@
+//! What an instruction does, for every architecture alike.
+
+use super::machine::{Condition, Machine};
+use super::table::Tables;
+use super::value::{Register, Value};
+
+/// Where an instruction leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// To the next one.
+    Next,
+    /// To an address if a condition holds, otherwise to the next one.
+    Branch(u64, Condition),
+    /// To a value.
+    Jump(Value),
+    /// To a value, and then to the next one, if the callee returns.
+    Call(Value),
+    /// To a value that is a return address. The stack pointer is the caller's already.
+    Return(Value),
+    /// Back to what was interrupted. The stack pointer is where the processor finds that.
+    InterruptReturn,
+    /// Nowhere.
+    Stop,
+    /// Nowhere, or to the next one: a trap, after which its handler may go on.
+    Trap,
+}
+
+/// An instruction that ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// Bytes.
+    pub length: u8,
+    /// Where it leads.
+    pub flow: Flow,
+}
+
+/// An instruction set and its calling convention.
+pub trait Isa: Sync {
+    /// DWARF's number of the stack pointer.
+    const STACK_POINTER: Register;
+    /// DWARF's number of the frame pointer.
+    const FRAME_POINTER: Register;
+    /// The number under which a return address is known that a call has left behind.
+    const RETURN_ADDRESS: Register;
+    /// A bit for each register, by number, that a callee leaves as it was.
+    const KEPT_BY_CALLS: u64;
+    /// Registers from which a row may count beside stack and frame pointer, as [`unwind`] knows them in an interrupted
+    /// frame.
+    const OTHER_BASES: &'static [Register];
+
+    /// Executes the first instruction in `code`, which lies at the machine's address. `None`: it is none.
+    fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed>;
+
+    /// Bytes of the instruction at the start of `code` if it only fills room.
+    fn padding(&self, code: &[u8]) -> Option<u8>;
+}

@@ -1,0 +1,102 @@
+//! Jump tables: where they lie, how they are indexed, and what their entries become.
+
+use super::value::Value;
+
+/// A jump table, as the code that reads it has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Address of its first entry.
+    pub address: u64,
+    /// Bytes of an entry.
+    pub size: u8,
+    /// The entries are signed.
+    pub signed: bool,
+    /// How many entries there are, if the code says so.
+    pub count: Option<u64>,
+    /// What an entry is multiplied by: 2 to the power of this.
+    pub shift: u8,
+    /// What is added then.
+    pub base: u64,
+}
+
+/// More entries than this are not read: the bound is one by chance.
+const MOST_ENTRIES: u64 = 1 << 14;
+
+/// The tables that a function reads, by number.
+#[derive(Clone, Debug, Default)]
+pub struct Tables(Vec<Table>);
+
+impl Tables {
+    /// A table's number.
+    pub fn number(&mut self, table: Table) -> u32 {
+        let number = self.0.iter().position(|known| *known == table);
+        let number = number.unwrap_or_else(|| {
+            self.0.push(table);
+            self.0.len() - 1
+        });
+        number as u32
+    }
+
+    /// A table by its number.
+    #[must_use]
+    pub fn get(&self, number: u32) -> Table {
+        self.0[number as usize]
+    }
+
+    /// An entry of a table that was read, so many bytes each, `most` being the largest index.
+    pub fn read(&mut self, address: u64, size: u8, signed: bool, most: Option<u64>) -> Value {
+        let count = most
+            .and_then(|most| most.checked_add(1))
+            .filter(|count| *count <= MOST_ENTRIES);
+        Value::Table(self.number(Table {
+            address,
+            size,
+            signed,
+            count,
+            shift: 0,
+            base: 0,
+        }))
+    }
+
+    /// The sum of two values, one of which may be made from a table's entry; it is shifted to the left first.
+    pub fn sum(&mut self, one: Value, other: Value, shift: u8) -> Value {
+        match (one, other) {
+            (Value::Constant(base), Value::Table(number)) => {
+                let table = self.get(number);
+                Value::Table(self.number(Table {
+                    shift: table.shift + shift,
+                    base: (table.base << shift).wrapping_add(base),
+                    ..table
+                }))
+            }
+            (Value::Table(_), Value::Constant(_)) if shift == 0 => self.sum(other, one, 0),
+            (_, Value::Constant(value)) => one.plus(Value::Constant(value << shift)),
+            _ if shift == 0 => one.plus(other),
+            _ => Value::Unknown,
+        }
+    }
+}
+
+impl Table {
+    /// The addresses that its entries stand for; `None` when not all of them can be read, or how many there are is not
+    /// known. `read` gives so many bytes at an address, if nothing can write there.
+    pub fn targets(&self, read: impl Fn(u64, u8) -> Option<u64>) -> Option<Vec<u64>> {
+        (0..self.count?)
+            .map(|index| self.target(index, &read))
+            .collect()
+    }
+
+    fn target(&self, index: u64, read: impl Fn(u64, u8) -> Option<u64>) -> Option<u64> {
+        let offset = index.checked_mul(self.size.into())?;
+        let entry = read(self.address.checked_add(offset)?, self.size)?;
+        let unused = 64 - 8 * u32::from(self.size);
+        let entry = match self.signed {
+            true => (entry << unused)
+                .cast_signed()
+                .wrapping_shr(unused)
+                .cast_unsigned(),
+            false => entry,
+        };
+        Some((entry << self.shift).wrapping_add(self.base))
+    }
+}
