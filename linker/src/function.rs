@@ -4,6 +4,8 @@ use std::fmt;
 
 use unwind::sframe::Row;
 
+use crate::prove::reason::Reason;
+
 /// Code with one list of rows: a function, or a part of one. The rows are those of the reader in `unwind`, so that what was meant and what is read
 /// back are compared as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +72,8 @@ pub enum Construct {
     Damaged,
     /// The instructions cannot be interpreted.
     Malformed(gimli::Error),
+    /// There is no call frame information, and the code does not tell either.
+    Unproven(Reason),
 }
 
 /// Whether a row only repeats what the one before it said.
@@ -94,6 +98,7 @@ impl fmt::Display for Construct {
             Self::Overlaps(start) => write!(f, "overlaps the function at {start:#x}"),
             Self::Damaged => f.write_str("damaged in the .sframe that was there"),
             Self::Malformed(error) => write!(f, "malformed instructions: {error}"),
+            Self::Unproven(reason) => write!(f, "no call frame information, and {reason}"),
         }
     }
 }

@@ -51,6 +51,12 @@ pub trait Isa: Sync {
     /// Executes the first instruction in `code`, which lies at the machine's address. `None`: it is none.
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed>;
 
+    /// Whether code begins as handlers of interrupts do, and as nothing else does.
+    fn is_interrupt_handler(&self, code: &[u8]) -> bool {
+        let _ = code;
+        false
+    }
+
     /// Bytes of the instruction at the start of `code` if it only fills room.
     fn padding(&self, code: &[u8]) -> Option<u8>;
 }

@@ -366,6 +366,27 @@ impl Machine {
         self.flags = Flags::Compared(left, right);
     }
 
+    /// Whether a condition can hold that is asked of the flags. Two numbers answer it; the way that they close may be the only
+    /// one on which they are known.
+    #[must_use]
+    pub fn may(&self, condition: Condition) -> bool {
+        let Flags::Compared(left, right) = self.flags else {
+            return true;
+        };
+        let (Value::Constant(left), Value::Constant(right)) = (left.value, right.value) else {
+            return true;
+        };
+        match condition {
+            Condition::Equal => left == right,
+            Condition::NotEqual => left != right,
+            Condition::Above => left > right,
+            Condition::AboveOrEqual => left >= right,
+            Condition::Below => left < right,
+            Condition::BelowOrEqual => left <= right,
+            Condition::Other => true,
+        }
+    }
+
     /// What follows when a condition holds that was asked of the flags.
     pub fn assume(&mut self, condition: Condition) {
         let Flags::Compared(left, right) = self.flags else {

@@ -3,10 +3,209 @@
 //!
 //! Compilers describe that in call frame information, and are wrong in places. What is found here is proven, under the
 //! assumptions that `PROOF.md` lists; where it cannot be found, the reason is kept, and nothing is said.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`value`], [`machine`], [`table`] | what is known of registers and stack before an instruction |
+//! | [`isa`], [`x86_64`] | what an instruction makes of that |
+//! | [`follow`] | one function, through all its branches |
+//! | [`rounds`], [`world`], [`entries`] | all functions, and what they have to know of each other |
+//! | [`judge`], [`unit`] | rows against what is known |
+//! | [`repair`], [`tally`] | rows as the code has them, and how much of it is proven |
 
+pub mod entries;
+pub mod follow;
 pub mod isa;
+pub mod judge;
 pub mod machine;
 pub mod reason;
+pub mod repair;
+pub mod rounds;
 pub mod table;
+pub mod tally;
+pub mod text;
+pub mod unit;
 pub mod value;
+pub mod world;
 pub mod x86_64;
+
+use std::collections::BTreeSet;
+
+use crate::architecture::{Architecture, X86_64};
+use crate::cfi::Frames;
+use crate::image::Image;
+use crate::symbols::Symbols;
+use entries::Entries;
+use follow::Entry;
+use isa::Isa;
+use reason::Reason;
+use repair::Made;
+use rounds::Units;
+use tally::Tally;
+use text::Text;
+use unit::{Found, Span};
+use world::World;
+use x86_64::X86;
+
+/// What was proven of an image.
+#[derive(Debug)]
+pub struct Proof {
+    /// What was found out about each instruction: ascending, none twice.
+    pub spans: Vec<Span>,
+    /// How much that is.
+    pub tally: Tally,
+    /// Functions that are entered by interruptions, though nothing says so.
+    pub handlers: BTreeSet<u64>,
+    entries: BTreeSet<u64>,
+}
+
+impl Proof {
+    /// Compares an image's rows with its code, and looks for rows for what has none. `None`: its instructions are not known
+    /// here.
+    #[must_use]
+    pub fn of(image: &Image<'_>, frames: &Frames, symbols: &Symbols) -> Option<Self> {
+        let architecture = image.architecture;
+        let text = Text::of(&image.file);
+        let mut world = World {
+            rows: frames.functions.clone(),
+            ..World::default()
+        };
+        let entries = entries::find(architecture, &text, symbols, &mut world);
+        if architecture == &X86_64 {
+            return Some(Self::prove(
+                &X86,
+                architecture,
+                &text,
+                entries,
+                &mut world,
+                symbols,
+            ));
+        }
+        None
+    }
+
+    fn prove<I: Isa>(
+        isa: &I,
+        architecture: &'static Architecture,
+        text: &Text<'_>,
+        entries: Entries,
+        world: &mut World,
+        symbols: &Symbols,
+    ) -> Self {
+        let mut units = rounds::follow(isa, architecture, text, entries, world);
+        leave_out_uncalled(&mut units, world, symbols);
+        let spans = merge(&units);
+        let tally = Tally::of(isa, text, world, &spans);
+        let handlers = units
+            .iter()
+            .filter(|(_, unit)| matches!(unit.entry, Entry::Interrupt(_)))
+            .map(|(start, _)| *start)
+            .collect();
+        Self {
+            spans,
+            tally,
+            handlers,
+            entries: units.into_keys().collect(),
+        }
+    }
+
+    /// Makes the rows what the code says they are.
+    pub fn mend(&self, image: &Image<'_>, frames: &mut Frames) -> Made {
+        let text = Text::of(&image.file);
+        let is_handler = |start| self.handlers.contains(&start);
+        frames.functions = repair::mend(
+            std::mem::take(&mut frames.functions),
+            &self.spans,
+            is_handler,
+        );
+        let is_start = |start| self.entries.contains(&start);
+        repair::make(frames, &self.spans, is_start, is_handler, |from, to| {
+            tally::is_filling(&X86, &text, from, to)
+        })
+    }
+}
+
+/// Code without call frame information that nobody calls may be entered in any way, unless it returns as a function does.
+fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
+    let called: BTreeSet<u64> = units
+        .values()
+        .flat_map(|unit| {
+            unit.outcome
+                .calls
+                .iter()
+                .chain(&unit.outcome.tail_calls)
+                .copied()
+        })
+        .collect();
+    for (start, unit) in units.iter_mut() {
+        let is_described = world.function_at(*start).is_some();
+        let is_compiled = symbols
+            .at(*start)
+            .is_some_and(|symbol| symbol.name.starts_with("_R") || symbol.name.starts_with("_ZN"));
+        let is_known = is_described
+            || called.contains(start)
+            || unit.outcome.returns
+            || is_compiled
+            || unit.entry != Entry::Call;
+        if is_known {
+            continue;
+        }
+        for span in &mut unit.spans {
+            span.found = Found::Missing(Reason::NotCalled);
+        }
+    }
+}
+
+/// The instructions of all units, each once.
+fn merge(units: &Units) -> Vec<Span> {
+    let mut all: Vec<Span> = units
+        .values()
+        .flat_map(|unit| unit.spans.iter().cloned())
+        .collect();
+    all.sort_by_key(|span| span.start);
+    let mut merged: Vec<Span> = Vec::with_capacity(all.len());
+    // What reaches further than the next one starts waits here.
+    let mut waiting = std::collections::VecDeque::from(all);
+    while let Some(span) = waiting.pop_front() {
+        let Some(last) = merged.last_mut() else {
+            merged.push(span);
+            continue;
+        };
+        if span.start >= last.end {
+            merged.push(span);
+            continue;
+        }
+        // They share the code from the start of this one to where one of them ends.
+        let (start, end) = (span.start, last.end.min(span.end));
+        let both = last.found.clone().and(span.found.clone());
+        let mut rest = Vec::new();
+        if last.end > end {
+            rest.push(Span {
+                start: end,
+                end: last.end,
+                found: last.found.clone(),
+            });
+        }
+        if span.end > end {
+            rest.push(Span {
+                start: end,
+                end: span.end,
+                found: span.found,
+            });
+        }
+        last.end = start;
+        if last.start == last.end {
+            merged.pop();
+        }
+        merged.push(Span {
+            start,
+            end,
+            found: both,
+        });
+        for piece in rest.into_iter().rev() {
+            let at = waiting.partition_point(|other| other.start < piece.start);
+            waiting.insert(at, piece);
+        }
+    }
+    merged
+}

@@ -78,12 +78,29 @@ impl Tables {
 }
 
 impl Table {
-    /// The addresses that its entries stand for; `None` when not all of them can be read, or how many there are is not
-    /// known. `read` gives so many bytes at an address, if nothing can write there.
-    pub fn targets(&self, read: impl Fn(u64, u8) -> Option<u64>) -> Option<Vec<u64>> {
-        (0..self.count?)
-            .map(|index| self.target(index, &read))
-            .collect()
+    /// The addresses that its entries stand for; `None` when they cannot be told. `read` gives so many bytes at an address, if
+    /// nothing can write there; `is_target` says whether the jump may lead to an address.
+    ///
+    /// Where the code does not compare the index with anything, because the type of a value bounds it, the table is taken to
+    /// end where an entry leads out of the function. Entries too many do no harm: what holds on more ways than there are
+    /// holds on those that there are.
+    pub fn targets(
+        &self,
+        read: impl Fn(u64, u8) -> Option<u64>,
+        is_target: impl Fn(u64) -> bool,
+    ) -> Option<Vec<u64>> {
+        let most = self.count.unwrap_or(MOST_ENTRIES);
+        // The values of a byte, or of two: that is no bound of a table's.
+        let is_bound = self.count.is_some_and(|count| count != 1 << 8);
+        let mut targets = Vec::new();
+        for index in 0..most {
+            match self.target(index, &read).filter(|to| is_target(*to)) {
+                Some(to) => targets.push(to),
+                None if is_bound => return None,
+                None => break,
+            }
+        }
+        (!targets.is_empty()).then_some(targets)
     }
 
     fn target(&self, index: u64, read: impl Fn(u64, u8) -> Option<u64>) -> Option<u64> {

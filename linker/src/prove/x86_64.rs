@@ -53,6 +53,17 @@ impl Isa for X86 {
         })
     }
 
+    /// Compilers clear the direction flag before such a handler calls anything: nobody knows how it was. Elsewhere the ABI
+    /// says that it is clear.
+    fn is_interrupt_handler(&self, code: &[u8]) -> bool {
+        let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
+        decoder
+            .iter()
+            .take_while(|instruction| instruction.flow_control() == FlowControl::Next)
+            .take(64)
+            .any(|instruction| instruction.mnemonic() == Mnemonic::Cld)
+    }
+
     fn padding(&self, code: &[u8]) -> Option<u8> {
         let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
         let instruction = decoder.decode();
@@ -313,6 +324,17 @@ impl Run<'_> {
         }
         let index = self.value_of(index);
         match (base, index) {
+            (Value::Constant(table), Value::Constant(index))
+                if scale == u32::from(size) && size > 1 =>
+            {
+                let entry = table
+                    .wrapping_add_signed(offset)
+                    .wrapping_add(index.wrapping_mul(scale.into()));
+                match self.tables.read(entry, size, signed, Some(0)) {
+                    Value::Table(number) => Address::Table(number),
+                    _ => Address::Unknown,
+                }
+            }
             (_, Value::Constant(index)) => {
                 let more = index.wrapping_mul(scale.into()).cast_signed();
                 Address::of(base, offset.wrapping_add(more))

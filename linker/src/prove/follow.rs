@@ -1,0 +1,455 @@
+//! One function, from its entry through all its branches, to a fixed point.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use unwind::sframe::Row;
+
+use super::isa::{Executed, Flow, Isa};
+use super::judge::{Caller, Judge, Judgement};
+use super::machine::Machine;
+use super::reason::Reason;
+use super::table::Tables;
+use super::text::Text;
+use super::value::{Address, Base, Value};
+use super::world::{Effect, Returns, World};
+use crate::architecture::Architecture;
+
+/// How code is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// By a call.
+    Call,
+    /// By the processor, which has pushed so many bytes of error code above where it keeps what was interrupted (x86-64).
+    Interrupt(u8),
+    /// In a way that only its first row tells.
+    Declared(Row),
+}
+
+/// An instruction that ways lead to, and what is known there.
+#[derive(Clone, Debug)]
+pub struct Point<'m> {
+    /// Its address.
+    pub at: u64,
+    /// Its length, in bytes.
+    pub length: u8,
+    /// What is known before it.
+    pub machine: &'m Machine,
+}
+
+/// What was found out about a function by following it, beside its rows.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Functions that it calls directly.
+    pub calls: BTreeSet<u64>,
+    /// Those of them behind whose call the code goes on.
+    pub relies_on: BTreeSet<u64>,
+    /// Functions that it jumps to with the stack as at its own entry.
+    pub tail_calls: BTreeSet<u64>,
+    /// Functions that it jumps to with another stack.
+    pub intrudes: BTreeSet<u64>,
+    /// A way leads back to the caller.
+    pub returns: bool,
+    /// What the caller finds changed, when that is more than the calling convention allows.
+    pub effect: Option<Effect>,
+    /// Bytes from the entry's stack pointer to where an interrupt return takes what was interrupted.
+    pub interrupt_return: Option<i64>,
+    /// Bytes from the entry's stack pointer to where something is called first.
+    pub first_call: Option<i64>,
+    /// Why nothing that was found holds.
+    pub problem: Option<Reason>,
+}
+
+/// A run of instructions that is entered at its start only.
+#[derive(Debug)]
+struct Block {
+    machine: Machine,
+    end: u64,
+}
+
+/// Follows one function.
+#[derive(Debug)]
+pub struct Follow<'a, I> {
+    judge: Judge<'a, I>,
+    text: &'a Text<'a>,
+    world: &'a World,
+    start: u64,
+    /// What it knows of its caller.
+    pub caller: Caller,
+    blocks: BTreeMap<u64, Block>,
+    work: BTreeSet<u64>,
+    tables: Tables,
+    exit: Option<Machine>,
+    /// What was found out.
+    pub outcome: Outcome,
+    steps: usize,
+}
+
+/// Instructions that are followed, at most, for each block that there is: enough for nested loops.
+const MOST_STEPS: usize = 4_000_000;
+
+impl<'a, I: Isa> Follow<'a, I> {
+    /// Follows the function at an address. `None`: it is entered in a way that its first row does not tell.
+    pub fn function(
+        isa: &'a I,
+        architecture: &'static Architecture,
+        text: &'a Text<'a>,
+        world: &'a World,
+        start: u64,
+        entry: Entry,
+    ) -> Option<Self> {
+        let judge = Judge { isa, architecture };
+        let mut machine = Machine::at_entry(I::STACK_POINTER);
+        let caller = enter(&judge, &mut machine, entry)?;
+        let mut follow = Self {
+            judge,
+            text,
+            world,
+            start,
+            caller,
+            blocks: BTreeMap::new(),
+            work: BTreeSet::new(),
+            tables: Tables::default(),
+            exit: None,
+            outcome: Outcome::default(),
+            steps: 0,
+        };
+        follow.edge(start, machine);
+        while let Some(start) = follow.work.pop_first() {
+            follow.run(start);
+            if follow.steps > MOST_STEPS {
+                follow.problem(Reason::TooMuch);
+                break;
+            }
+        }
+        Some(follow)
+    }
+
+    /// Shows every instruction that ways lead to, in ascending order, with what is known there, and finds out what the
+    /// function does as a whole. Not before: what is known on the first way to an instruction is more than is true.
+    pub fn visit(&mut self, mut see: impl FnMut(&Point<'_>)) {
+        let starts: Vec<(u64, u64)> = self
+            .blocks
+            .iter()
+            .map(|(start, block)| (*start, block.end))
+            .collect();
+        self.outcome = Outcome {
+            problem: self
+                .outcome
+                .problem
+                .filter(|problem| *problem == Reason::TooMuch),
+            ..Outcome::default()
+        };
+        self.exit = None;
+        for (start, end) in starts {
+            let Some(block) = self.blocks.get(&start) else {
+                continue;
+            };
+            let mut machine = block.machine.clone();
+            let mut at = start;
+            while at < end {
+                machine.at = at;
+                let before = machine.clone();
+                let Some(executed) = self.execute(&mut machine) else {
+                    self.problem(Reason::NotCode(at));
+                    break;
+                };
+                see(&Point {
+                    at,
+                    length: executed.length,
+                    machine: &before,
+                });
+                let next = at.wrapping_add(executed.length.into());
+                let goes_on = self.go(executed.flow, at, next, &mut machine);
+                if goes_on && next >= end && next != self.start && self.world.is_entry(next) {
+                    self.jump(at, next, &machine);
+                }
+                at = next;
+            }
+        }
+        self.outcome.effect = self.exit.as_ref().and_then(|exit| {
+            let own = match self.caller.stack_pointer {
+                Value::Stack(_, offset) => offset,
+                _ => 0,
+            };
+            Effect::of(exit, I::KEPT_BY_CALLS, own)
+        });
+    }
+
+    fn execute(&mut self, machine: &mut Machine) -> Option<Executed> {
+        let code = self.text.code_at(machine.at)?;
+        self.judge.isa.execute(code, machine, &mut self.tables)
+    }
+
+    fn problem(&mut self, reason: Reason) {
+        self.outcome.problem = self.outcome.problem.or(Some(reason));
+    }
+
+    /// Runs a block, up to where it ends or another one starts.
+    fn run(&mut self, start: u64) {
+        let Some(block) = self.blocks.get(&start) else {
+            return;
+        };
+        let mut machine = block.machine.clone();
+        let mut at = start;
+        loop {
+            machine.at = at;
+            let executed = self.execute(&mut machine);
+            let Some(executed) = executed else {
+                self.problem(Reason::NotCode(at));
+                break;
+            };
+            self.steps += 1;
+            let next = at.wrapping_add(executed.length.into());
+            let goes_on = self.go(executed.flow, at, next, &mut machine);
+            at = next;
+            if !goes_on {
+                break;
+            }
+            if self.blocks.contains_key(&next) {
+                self.edge(next, machine);
+                break;
+            }
+            if next != self.start && self.world.is_entry(next) {
+                self.jump(at, next, &machine);
+                break;
+            }
+        }
+        if let Some(block) = self.blocks.get_mut(&start) {
+            block.end = at;
+        }
+    }
+
+    /// Whether the next instruction runs as well.
+    fn go(&mut self, flow: Flow, at: u64, next: u64, machine: &mut Machine) -> bool {
+        match flow {
+            Flow::Next => true,
+            Flow::Stop => false,
+            Flow::Branch(to, condition) => {
+                if machine.may(condition) {
+                    let mut taken = machine.clone();
+                    taken.assume(condition);
+                    self.jump(at, to, &taken);
+                }
+                let otherwise = condition.negated();
+                let goes_on = machine.may(otherwise);
+                machine.assume(otherwise);
+                goes_on
+            }
+            Flow::Jump(to) => {
+                self.jump_to(at, to, machine);
+                false
+            }
+            Flow::Call(to) => self.call(to, at, next, machine),
+            Flow::Trap => self.world.is_same_function(at, next) && self.goes_on(next, machine),
+            Flow::Return(to) => {
+                self.leave(at, to, machine);
+                false
+            }
+            Flow::InterruptReturn => {
+                self.interrupt_return(at, machine);
+                false
+            }
+        }
+    }
+
+    /// A jump to a value.
+    fn jump_to(&mut self, at: u64, to: Value, machine: &Machine) {
+        match to {
+            Value::Constant(to) => self.jump(at, to, machine),
+            Value::Table(number) => {
+                let table = self.tables.get(number);
+                let (text, world) = (self.text, self.world);
+                let targets = table.targets(
+                    |address, size| text.read(address, size),
+                    |to| text.code_at(to).is_some() && world.is_same_function(at, to),
+                );
+                match targets {
+                    Some(targets) => {
+                        for to in BTreeSet::from_iter(targets) {
+                            self.jump(at, to, machine);
+                        }
+                    }
+                    None => self.problem(Reason::IndirectJump(at)),
+                }
+            }
+            // With the stack as at the entry, it is a call in the last place.
+            _ if self.is_as_at_entry(machine) => self.outcome.returns = true,
+            // Behind a change of stacks nothing is claimed.
+            _ if machine.lost.is_some() => {}
+            _ => self.problem(Reason::IndirectJump(at)),
+        }
+    }
+
+    /// A jump to an address.
+    fn jump(&mut self, at: u64, to: u64, machine: &Machine) {
+        if to != self.start && self.world.is_entry(to) {
+            if self.is_as_at_entry(machine) {
+                self.outcome.tail_calls.insert(to);
+                self.outcome.returns |= self.world.returns(to) != Returns::No;
+            } else if machine.lost.is_none() {
+                self.outcome.intrudes.insert(to);
+            }
+            return;
+        }
+        if self.text.code_at(to).is_none() {
+            return self.problem(Reason::NotCode(at));
+        }
+        self.edge(to, machine.clone());
+    }
+
+    /// A way leads to an address.
+    fn edge(&mut self, to: u64, machine: Machine) {
+        if let Some(block) = self.blocks.get_mut(&to) {
+            if block.machine.join(&machine, to) {
+                self.work.insert(to);
+            }
+            return;
+        }
+        // The block that ran through it has to stop there.
+        if let Some((start, block)) = self.blocks.range(..to).next_back()
+            && to < block.end
+        {
+            self.work.insert(*start);
+        }
+        self.blocks.insert(to, Block { machine, end: to });
+        self.work.insert(to);
+    }
+
+    fn call(&mut self, to: Value, at: u64, next: u64, machine: &mut Machine) -> bool {
+        if self.outcome.first_call.is_none()
+            && let Value::Stack(Base::ENTRY, offset) = machine.sp()
+        {
+            self.outcome.first_call = Some(offset);
+        }
+        let landing_pad = self.world.landing_pad(at);
+        let target = match to {
+            Value::Constant(to) => {
+                self.outcome.calls.insert(to);
+                Some(to)
+            }
+            _ => None,
+        };
+        let returns = target.map_or(Returns::Perhaps, |to| self.world.returns(to));
+        self.returned(to, machine);
+        if let Some(pad) = landing_pad {
+            self.edge(pad, machine.clone());
+        }
+        if returns == Returns::No {
+            return false;
+        }
+        if !self.world.is_same_function(at, next) {
+            return false;
+        }
+        if let Some(to) = target {
+            self.outcome.relies_on.insert(to);
+        }
+        returns == Returns::Yes || self.goes_on(next, machine)
+    }
+
+    /// Whether the code goes on behind something that need not come back. Where call frame information says that the stack
+    /// is another one there, either it is wrong or nothing comes back, and nobody can tell which.
+    fn goes_on(&self, next: u64, machine: &Machine) -> bool {
+        self.world.row_at(next).is_none_or(|row| {
+            self.judge.judge(&row, machine, &self.caller) != Judgement::Contradicts
+        })
+    }
+
+    /// What is known when a call has returned.
+    fn returned(&self, to: Value, machine: &mut Machine) {
+        let before = machine.clone();
+        machine.call(I::KEPT_BY_CALLS);
+        if let Value::Constant(to) = to
+            && let Some(effect) = self.world.effect(to)
+        {
+            let pushed = self.judge.architecture.fixed_return_address.unwrap_or(0);
+            effect.apply(&before, machine, pushed.into());
+        }
+    }
+
+    /// Whether a function could be entered now: the stack and what was saved are the caller's.
+    fn is_as_at_entry(&self, machine: &Machine) -> bool {
+        let frame_pointer = machine.get(I::FRAME_POINTER) == Value::entry(I::FRAME_POINTER);
+        let is_there = match self.judge.architecture.fixed_return_address {
+            Some(_) => machine.peek(Base::ENTRY, 0, 8) == self.caller.return_address,
+            None => machine.get(I::RETURN_ADDRESS) == self.caller.return_address,
+        };
+        machine.sp() == Value::Stack(Base::ENTRY, 0) && frame_pointer && is_there
+    }
+
+    fn leave(&mut self, at: u64, to: Value, machine: &Machine) {
+        if to == self.caller.return_address && machine.sp() == self.caller.stack_pointer {
+            self.outcome.returns = true;
+            match &mut self.exit {
+                Some(exit) => {
+                    exit.join(machine, at);
+                }
+                None => self.exit = Some(machine.clone()),
+            }
+            return;
+        }
+        match (to, machine.sp()) {
+            (Value::Constant(to), _) => self.jump(at, to, machine),
+            (Value::Table(_), _) => self.jump_to(at, to, machine),
+            // On another stack, or with arguments taken off it.
+            (_, Value::Stack(base, _)) if base != Base::ENTRY => self.outcome.returns = true,
+            (to, Value::Stack(..)) if to != self.caller.return_address => {
+                self.outcome.returns = true;
+                self.problem(Reason::Unbalanced(at));
+            }
+            _ => {
+                self.outcome.returns = true;
+                if machine.lost.is_none() {
+                    self.problem(Reason::Unbalanced(at));
+                }
+            }
+        }
+    }
+
+    fn interrupt_return(&mut self, at: u64, machine: &Machine) {
+        match (self.caller.is_interrupted, machine.sp()) {
+            (false, Value::Stack(Base::ENTRY, offset)) => {
+                let known = *self.outcome.interrupt_return.get_or_insert(offset);
+                if known != offset {
+                    self.problem(Reason::Unbalanced(at));
+                }
+            }
+            (false, _) => self.problem(Reason::Unbalanced(at)),
+            _ => {}
+        }
+    }
+}
+
+/// Makes a machine one at the entry, and says what the function knows of its caller.
+fn enter<I: Isa>(judge: &Judge<'_, I>, machine: &mut Machine, entry: Entry) -> Option<Caller> {
+    let return_address = Value::entry(I::RETURN_ADDRESS);
+    let word = |offset| Address::Stack(Base::ENTRY, offset);
+    match entry {
+        Entry::Call => {
+            let pushed = judge
+                .architecture
+                .fixed_return_address
+                .map_or(0, |offset| -i64::from(offset));
+            if pushed > 0 {
+                machine.store(word(0), 8, return_address);
+            }
+            Some(Caller {
+                return_address,
+                stack_pointer: Value::Stack(Base::ENTRY, pushed),
+                is_interrupted: false,
+            })
+        }
+        // rip, cs, rflags, rsp, ss: volume 3, figure 7-9 "IA-32e Mode Stack Usage After Privilege Level Change".
+        Entry::Interrupt(code) => {
+            let code = i64::from(code);
+            let stack_pointer = Value::entry(I::STACK_POINTER);
+            machine.store(word(code), 8, return_address);
+            machine.store(word(code + 24), 8, stack_pointer);
+            Some(Caller {
+                return_address,
+                stack_pointer,
+                is_interrupted: true,
+            })
+        }
+        Entry::Declared(row) => judge.enter(&row, machine),
+    }
+}

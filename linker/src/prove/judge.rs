@@ -1,0 +1,374 @@
+//! A row against what is known of the machine, and the row that says what is known.
+
+use unwind::sframe::{Base as RowBase, Row, Rule};
+
+use super::isa::Isa;
+use super::machine::Machine;
+use super::reason::Reason;
+use super::value::{Base, Origin, Register, Value};
+use crate::architecture::Architecture;
+
+/// How a function is entered, so what it knows of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// What the return address is called at the entry.
+    pub return_address: Value,
+    /// The caller's stack pointer.
+    pub stack_pointer: Value,
+    /// The function is entered by an interruption.
+    pub is_interrupted: bool,
+}
+
+/// What a row is worth at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// It leads where the code leads.
+    Agrees,
+    /// It leads elsewhere.
+    Contradicts,
+    /// That is not known.
+    Undecided(Reason),
+}
+
+/// Compares rows with machines, for one architecture.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge<'a, I> {
+    pub(super) isa: &'a I,
+    pub(super) architecture: &'static Architecture,
+}
+
+/// What one rule of a row is worth.
+enum Part {
+    Right,
+    Wrong,
+    Unknown,
+}
+
+impl<I: Isa> Judge<'_, I> {
+    /// Judges a row at the instruction that the machine is at.
+    #[must_use]
+    pub fn judge(&self, row: &Row, machine: &Machine, caller: &Caller) -> Judgement {
+        // That nobody called is the word of whoever wrote it.
+        if row.is_outermost() {
+            return Judgement::Agrees;
+        }
+        let cfa = self.value(row.cfa, machine, Value::Unknown);
+        match self.compare(cfa, caller.stack_pointer, || {
+            self.cfa(machine, caller).is_some()
+        }) {
+            Part::Right => {}
+            Part::Wrong => return Judgement::Contradicts,
+            // Where the frame is unknown, it may be that of another function, on another stack.
+            Part::Unknown => {
+                let lost = machine.lost.unwrap_or(Reason::StackPointer(machine.at));
+                return Judgement::Undecided(lost);
+            }
+        }
+        let parts = [
+            (
+                self.return_address_part(row, machine, caller, cfa),
+                Reason::ReturnAddress,
+            ),
+            (
+                self.frame_pointer_part(row, machine, cfa),
+                Reason::FramePointer,
+            ),
+        ];
+        if parts.iter().any(|(part, _)| matches!(part, Part::Wrong)) {
+            return Judgement::Contradicts;
+        }
+        let unknown = parts.iter().find(|(part, _)| matches!(part, Part::Unknown));
+        unknown.map_or(Judgement::Agrees, |(_, reason)| {
+            Judgement::Undecided(*reason)
+        })
+    }
+
+    fn compare(&self, found: Value, meant: Value, is_known: impl Fn() -> bool) -> Part {
+        if found == meant {
+            return Part::Right;
+        }
+        match (found, meant) {
+            // Two places of one frame.
+            (Value::Stack(one, _), Value::Stack(other, _)) if one == other => Part::Wrong,
+            _ if is_known() => Part::Wrong,
+            _ => Part::Unknown,
+        }
+    }
+
+    fn return_address_part(
+        &self,
+        row: &Row,
+        machine: &Machine,
+        caller: &Caller,
+        cfa: Value,
+    ) -> Part {
+        let found = match row.return_address {
+            Rule::Same => machine.get(I::RETURN_ADDRESS),
+            rule => self.value(rule, machine, cfa),
+        };
+        // Below the stack pointer an interrupt overwrites it.
+        let found = match self.is_overwritten(row.return_address, machine, cfa) {
+            true => Value::Unknown,
+            false => found,
+        };
+        if let (Value::Signed(of), Value::Same(Origin::Entry(entry))) =
+            (found, caller.return_address)
+            && of == entry
+        {
+            return if row.signed { Part::Right } else { Part::Wrong };
+        }
+        self.compare(found, caller.return_address, || {
+            self.place_of(caller.return_address, machine, caller)
+                .is_some()
+        })
+    }
+
+    fn frame_pointer_part(&self, row: &Row, machine: &Machine, cfa: Value) -> Part {
+        let meant = Value::entry(I::FRAME_POINTER);
+        let found = match row.frame_pointer {
+            Rule::Same | Rule::Undefined => machine.get(I::FRAME_POINTER),
+            // A walk takes the register's value when the slot lies below the stack pointer.
+            rule if self.is_overwritten(rule, machine, cfa) => machine.get(I::FRAME_POINTER),
+            rule => self.value(rule, machine, cfa),
+        };
+        match self.compare(found, meant, || false) {
+            Part::Right => Part::Right,
+            // It may be there too, unless it is known to be elsewhere.
+            _ if self.frame_pointer_place(machine).is_some() => Part::Wrong,
+            _ => Part::Unknown,
+        }
+    }
+
+    fn frame_pointer_place(&self, machine: &Machine) -> Option<Value> {
+        let meant = Value::entry(I::FRAME_POINTER);
+        let in_register = machine.get(I::FRAME_POINTER) == meant;
+        let in_slot = machine.slots.iter().any(|slot| {
+            slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
+        });
+        (in_register || in_slot).then_some(meant)
+    }
+
+    /// Whether a rule takes its value from below the stack pointer.
+    fn is_overwritten(&self, rule: Rule, machine: &Machine, cfa: Value) -> bool {
+        let Rule::Saved { base, offset } = rule else {
+            return false;
+        };
+        match self.base(base, machine, cfa).plus(constant(offset)) {
+            Value::Stack(base, offset) => is_below(machine, base, offset),
+            _ => false,
+        }
+    }
+
+    /// What a rule yields.
+    fn value(&self, rule: Rule, machine: &Machine, cfa: Value) -> Value {
+        match rule {
+            Rule::Value { base, offset } => self.base(base, machine, cfa).plus(constant(offset)),
+            Rule::Saved { base, offset } => {
+                match self.base(base, machine, cfa).plus(constant(offset)) {
+                    Value::Stack(base, offset) => machine.peek(base, offset, 8),
+                    _ => Value::Unknown,
+                }
+            }
+            Rule::Same | Rule::Undefined => Value::Unknown,
+        }
+    }
+
+    fn base(&self, base: RowBase, machine: &Machine, cfa: Value) -> Value {
+        match self.architecture.register(base) {
+            None => cfa,
+            Some(number) => match Register::try_from(number) {
+                Ok(number) if usize::from(number) < super::value::REGISTERS => machine.get(number),
+                _ => Value::Unknown,
+            },
+        }
+    }
+
+    /// Makes a machine one in which a row holds: at the entry of code that says itself how it is entered.
+    pub fn enter(&self, row: &Row, machine: &mut Machine) -> Option<Caller> {
+        let at_sp = |rule: Rule, value: Value, machine: &mut Machine| {
+            let (Rule::Saved { base, offset } | Rule::Value { base, offset }) = rule else {
+                return None;
+            };
+            let from = self
+                .base(base, machine, Value::Unknown)
+                .plus(constant(offset));
+            match (rule, from) {
+                (Rule::Saved { .. }, Value::Stack(base, offset)) => {
+                    let address = super::value::Address::Stack(base, offset);
+                    machine.store(address, 8, value);
+                    Some(value)
+                }
+                (Rule::Value { .. }, Value::Stack(..)) => Some(from),
+                // In a register that holds nothing else.
+                (Rule::Value { .. }, Value::Same(Origin::Entry(_))) if offset == 0 => Some(from),
+                _ => None,
+            }
+        };
+        let stack_pointer = at_sp(row.cfa, Value::entry(I::STACK_POINTER), machine)?;
+        let return_address = match row.return_address {
+            Rule::Same => machine.get(I::RETURN_ADDRESS),
+            Rule::Saved {
+                base: RowBase::Cfa,
+                offset,
+            } => {
+                let Value::Stack(base, from) = stack_pointer else {
+                    return None;
+                };
+                let value = Value::entry(I::RETURN_ADDRESS);
+                machine.store(super::value::Address::Stack(base, from + offset), 8, value);
+                value
+            }
+            rule => at_sp(rule, Value::entry(I::RETURN_ADDRESS), machine)?,
+        };
+        if row.frame_pointer != Rule::Same {
+            return None;
+        }
+        Some(Caller {
+            return_address,
+            stack_pointer,
+            is_interrupted: true,
+        })
+    }
+
+    /// The row that says what is known, without its offset.
+    ///
+    /// # Errors
+    /// What a row would have to say is not known.
+    pub fn row(&self, machine: &Machine, caller: &Caller) -> Result<Row, Reason> {
+        let lost = machine.lost.unwrap_or(Reason::StackPointer(machine.at));
+        let cfa = self.cfa(machine, caller).ok_or(lost)?;
+        let found = self.place_of(caller.return_address, machine, caller);
+        let return_address = found.ok_or(Reason::ReturnAddress)?;
+        let is_link = return_address
+            == Rule::Value {
+                base: self
+                    .architecture
+                    .base(gimli::Register(I::RETURN_ADDRESS.into())),
+                offset: 0,
+            };
+        let frame_pointer = match machine.get(I::FRAME_POINTER) == Value::entry(I::FRAME_POINTER) {
+            true => Rule::Same,
+            false => self
+                .place_of(Value::entry(I::FRAME_POINTER), machine, caller)
+                .unwrap_or(Rule::Undefined),
+        };
+        let signed = self.is_signed(return_address, machine, caller);
+        Ok(Row {
+            offset: 0,
+            cfa,
+            return_address: if is_link { Rule::Same } else { return_address },
+            frame_pointer,
+            signed,
+        })
+    }
+
+    fn is_signed(&self, rule: Rule, machine: &Machine, caller: &Caller) -> bool {
+        self.value(rule, machine, caller.stack_pointer) == Value::Signed(I::RETURN_ADDRESS)
+    }
+
+    /// The rule for the caller's stack pointer.
+    fn cfa(&self, machine: &Machine, caller: &Caller) -> Option<Rule> {
+        let meant = caller.stack_pointer;
+        let bases = self.bases();
+        if let Value::Stack(base, offset) = meant {
+            for register in bases.clone() {
+                if let Value::Stack(of, from) = machine.get(register)
+                    && of == base
+                {
+                    return Some(Rule::Value {
+                        base: self.rule_base(register),
+                        offset: offset.wrapping_sub(from),
+                    });
+                }
+            }
+        }
+        let in_register = self.in_register(meant, machine, caller.is_interrupted);
+        in_register.or_else(|| self.in_slot(meant, machine, None))
+    }
+
+    /// A register that holds a value, as a walk knows them.
+    fn in_register(&self, meant: Value, machine: &Machine, all: bool) -> Option<Rule> {
+        let known = |register: &Register| machine.get(*register) == meant;
+        let found = self.bases().find(known).or_else(|| {
+            // System registers, where an exception has left them.
+            let system = 33..super::value::REGISTERS as Register;
+            system.into_iter().find(|register| all && known(register))
+        })?;
+        Some(Rule::Value {
+            base: self.rule_base(found),
+            offset: 0,
+        })
+    }
+
+    /// Where a value is: in a register or on the stack.
+    fn place_of(&self, meant: Value, machine: &Machine, caller: &Caller) -> Option<Rule> {
+        let Value::Same(Origin::Entry(register)) = meant else {
+            return None;
+        };
+        let signed = Value::Signed(register);
+        let link = [meant, signed].contains(&machine.get(I::RETURN_ADDRESS));
+        if link && register == I::RETURN_ADDRESS && self.architecture.fixed_return_address.is_none()
+        {
+            return Some(Rule::Value {
+                base: self.rule_base(I::RETURN_ADDRESS),
+                offset: 0,
+            });
+        }
+        let cfa = match caller.stack_pointer {
+            Value::Stack(base, offset) => Some((base, offset)),
+            _ => None,
+        };
+        self.in_slot(meant, machine, cfa)
+            .or_else(|| self.in_slot(signed, machine, cfa))
+            .or_else(|| self.in_register(meant, machine, caller.is_interrupted))
+    }
+
+    /// A place on the stack that holds a value.
+    fn in_slot(&self, meant: Value, machine: &Machine, cfa: Option<(Base, i64)>) -> Option<Rule> {
+        let mut holding = machine.slots.iter().filter(|slot| {
+            slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
+        });
+        holding.find_map(|slot| {
+            if let Some((base, offset)) = cfa
+                && base == slot.base
+            {
+                return Some(Rule::Saved {
+                    base: RowBase::Cfa,
+                    offset: slot.offset.wrapping_sub(offset),
+                });
+            }
+            self.bases()
+                .find_map(|register| match machine.get(register) {
+                    Value::Stack(base, offset) if base == slot.base => Some(Rule::Saved {
+                        base: self.rule_base(register),
+                        offset: slot.offset.wrapping_sub(offset),
+                    }),
+                    _ => None,
+                })
+        })
+    }
+
+    fn bases(&self) -> impl Iterator<Item = Register> + Clone {
+        [I::STACK_POINTER, I::FRAME_POINTER]
+            .into_iter()
+            .chain(I::OTHER_BASES.iter().copied())
+    }
+
+    fn rule_base(&self, register: Register) -> RowBase {
+        self.architecture.base(gimli::Register(register.into()))
+    }
+}
+
+const fn constant(offset: i64) -> Value {
+    Value::Constant(offset.cast_unsigned())
+}
+
+/// Whether a place on the stack lies below the stack pointer.
+fn is_below(machine: &Machine, base: Base, offset: i64) -> bool {
+    match machine.sp() {
+        Value::Stack(of, sp) if of == base => offset < sp,
+        // What counts from another base than the entry's lies below everything of the entry's.
+        Value::Stack(Base::ENTRY, _) => true,
+        _ => false,
+    }
+}

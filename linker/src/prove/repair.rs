@@ -1,0 +1,185 @@
+//! Rows of functions as the code has them: right ones kept, wrong ones replaced or taken out, missing ones made.
+
+use unwind::sframe::Row;
+
+use super::unit::{Found, Span};
+use crate::cfi::Frames;
+use crate::function::{Construct, Function, LeftOut, says_the_same};
+
+/// A part of a function with a row, or without one. Addresses.
+struct Part {
+    start: u64,
+    end: u64,
+    row: Option<Row>,
+}
+
+/// What call frame information says, mended by what was found out; `spans` are ascending. `is_filling` tells that an address range
+/// holds nothing that runs.
+#[must_use]
+pub fn mend(
+    functions: Vec<Function>,
+    spans: &[Span],
+    interrupted: impl Fn(u64) -> bool,
+) -> Vec<Function> {
+    let mut mended = Vec::with_capacity(functions.len());
+    for function in functions {
+        let first = spans.partition_point(|span| span.end <= function.start);
+        let behind = spans.partition_point(|span| span.start < function.end());
+        let own = spans.get(first..behind).unwrap_or(&[]);
+        let is_right = |span: &Span| !matches!(span.found, Found::Mended(_) | Found::Withdrawn(_));
+        if function.block.is_some() || own.iter().all(is_right) {
+            mended.push(function);
+            continue;
+        }
+        let signal = function.signal || interrupted(function.start);
+        for piece in pieces(&parts(&function, own)) {
+            mended.push(Function {
+                signal,
+                key_b: function.key_b,
+                ..piece
+            });
+        }
+    }
+    mended
+}
+
+/// A function's code in parts with one row each.
+fn parts(function: &Function, spans: &[Span]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut at = function.start;
+    for span in spans {
+        let (start, end) = (span.start.max(function.start), span.end.min(function.end()));
+        let row = match &span.found {
+            Found::Mended(row) => Some(**row),
+            Found::Withdrawn(_) => None,
+            _ => continue,
+        };
+        unchanged(function, at, start, &mut parts);
+        parts.push(Part { start, end, row });
+        at = end;
+    }
+    unchanged(function, at, function.end(), &mut parts);
+    parts
+}
+
+/// The rows that a function has between two addresses.
+fn unchanged(function: &Function, start: u64, end: u64, parts: &mut Vec<Part>) {
+    for (index, row) in function.rows.iter().enumerate() {
+        let from = function.start + u64::from(row.offset);
+        let to = function.rows.get(index + 1).map_or(function.end(), |next| {
+            function.start + u64::from(next.offset)
+        });
+        let (from, to) = (from.max(start), to.min(end));
+        if from < to {
+            parts.push(Part {
+                start: from,
+                end: to,
+                row: Some(*row),
+            });
+        }
+    }
+}
+
+/// Functions of parts that follow each other; those without a row are functions without rows.
+fn pieces(parts: &[Part]) -> Vec<Function> {
+    let mut pieces: Vec<Function> = Vec::new();
+    for part in parts {
+        let size = (part.end - part.start) as u32;
+        let continues = pieces.last_mut().filter(|piece| {
+            piece.end() == part.start && piece.rows.is_empty() == part.row.is_none()
+        });
+        let Some(piece) = continues else {
+            pieces.push(Function {
+                start: part.start,
+                size,
+                rows: part
+                    .row
+                    .map(|row| Row { offset: 0, ..row })
+                    .into_iter()
+                    .collect(),
+                signal: false,
+                key_b: false,
+                block: None,
+            });
+            continue;
+        };
+        let offset = piece.size;
+        piece.size += size;
+        if let (Some(row), Some(last)) = (part.row, piece.rows.last())
+            && !says_the_same(last, &row)
+        {
+            piece.rows.push(Row { offset, ..row });
+        }
+    }
+    pieces
+}
+
+/// Functions of code that has no call frame information, and what of it has none now either. `filling` tells how many bytes
+/// at an address, up to another one, hold nothing that runs.
+pub fn make(
+    frames: &mut Frames,
+    spans: &[Span],
+    starts: impl Fn(u64) -> bool,
+    interrupted: impl Fn(u64) -> bool,
+    is_filling: impl Fn(u64, u64) -> bool,
+) -> Made {
+    let mut made = Made::default();
+    let mut parts: Vec<Part> = Vec::new();
+    let mut flush = |parts: &mut Vec<Part>, frames: &mut Frames| {
+        for piece in pieces(&std::mem::take(parts)) {
+            made.functions += 1;
+            made.rows += piece.rows.len();
+            let signal = interrupted(piece.start);
+            frames.functions.push(Function { signal, ..piece });
+        }
+    };
+    let mut left_out: Vec<LeftOut> = Vec::new();
+    for span in spans {
+        match &span.found {
+            Found::Made(row) => {
+                if let Some(last) = parts.last_mut() {
+                    if starts(span.start) || !is_filling(last.end, span.start) {
+                        flush(&mut parts, frames);
+                    } else {
+                        // What lies between belongs to the one before, as compilers have it.
+                        last.end = span.start;
+                    }
+                }
+                parts.push(Part {
+                    start: span.start,
+                    end: span.end,
+                    row: Some(**row),
+                });
+            }
+            Found::Missing(reason) => {
+                flush(&mut parts, frames);
+                let why = Construct::Unproven(*reason);
+                match left_out.last_mut() {
+                    Some(last) if last.start + last.size == span.start && last.why == why => {
+                        last.size += span.end - span.start;
+                    }
+                    _ => left_out.push(LeftOut {
+                        start: span.start,
+                        size: span.end - span.start,
+                        why,
+                    }),
+                }
+            }
+            _ => flush(&mut parts, frames),
+        }
+    }
+    flush(&mut parts, frames);
+    frames.left_out.extend(left_out);
+    frames.functions.sort_by_key(|function| function.start);
+    frames.left_out.sort_by_key(|left| left.start);
+    made
+}
+
+/// How much was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Functions that had no rows.
+    pub functions: usize,
+    /// Their rows.
+    pub rows: usize,
+}

@@ -1,0 +1,154 @@
+//! All functions of an image, again and again, until what is known of them does not change what is found.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::entries::Entries;
+use super::follow::Entry;
+use super::isa::Isa;
+use super::text::Text;
+use super::unit::Unit;
+use super::world::World;
+use crate::architecture::Architecture;
+use crate::parallel::in_parts;
+use crate::progress::Step;
+
+/// Each round follows only what the one before has changed the ground for. Most images need three.
+const MOST_ROUNDS: usize = 12;
+
+/// Every function that was followed, by its start.
+pub type Units = BTreeMap<u64, Unit>;
+
+/// Follows all functions.
+pub fn follow<I: Isa>(
+    isa: &I,
+    architecture: &'static Architecture,
+    text: &Text<'_>,
+    entries: Entries,
+    world: &mut World,
+) -> Units {
+    let mut units = Units::new();
+    let mut jobs: Vec<(u64, Entry)> = entries.into_iter().collect();
+    for _ in 0..MOST_ROUNDS {
+        if jobs.is_empty() {
+            break;
+        }
+        let step = Step::new("following the code", jobs.len());
+        let weight = |job: &(u64, Entry)| {
+            world
+                .function_at(job.0)
+                .map_or(64, |function| u64::from(function.size))
+        };
+        let ground = &*world;
+        let done = in_parts(&mut jobs, weight, |jobs| {
+            let follow = |(start, entry): &(u64, Entry)| {
+                step.one_more();
+                (
+                    *start,
+                    Unit::follow(isa, architecture, text, ground, *start, *entry),
+                )
+            };
+            jobs.iter().map(follow).collect::<Vec<_>>()
+        });
+        let mut changed: BTreeSet<u64> = BTreeSet::new();
+        for (start, unit) in done.into_iter().flatten() {
+            let returns = unit.outcome.returns || unit.outcome.problem.is_some();
+            if world.returning.insert(start, returns) != Some(returns) && !returns {
+                changed.insert(start);
+            }
+            if world.effects.get(&start) != unit.outcome.effect.as_ref() {
+                changed.insert(start);
+                match &unit.outcome.effect {
+                    Some(effect) => world.effects.insert(start, effect.clone()),
+                    None => world.effects.remove(&start),
+                };
+            }
+            units.insert(start, unit);
+        }
+        jobs = next(isa, text, world, &mut units, &changed);
+    }
+    units
+}
+
+/// What is to be followed again, or for the first time.
+fn next<I: Isa>(
+    isa: &I,
+    text: &Text<'_>,
+    world: &mut World,
+    units: &mut Units,
+    changed: &BTreeSet<u64>,
+) -> Vec<(u64, Entry)> {
+    let mut jobs: HashMap<u64, Entry> = HashMap::new();
+    let called: BTreeSet<u64> = units
+        .values()
+        .flat_map(|unit| unit.outcome.calls.iter().copied())
+        .collect();
+    // What is called and was not known to be a function.
+    for address in &called {
+        let known = units.contains_key(address) || text.code_at(*address).is_none();
+        let is_linkage = world
+            .function_at(*address)
+            .is_some_and(|function| function.block.is_some());
+        if !known && !is_linkage && world.entries.insert(*address) {
+            jobs.insert(*address, Entry::Call);
+            // Whoever ran through it stops there now.
+            world.starts.insert(*address);
+        }
+    }
+    // What is never called, but jumped to from the middle of others, is a piece of those.
+    let intruded: BTreeSet<u64> = units
+        .values()
+        .flat_map(|unit| unit.outcome.intrudes.iter().copied())
+        .collect();
+    let mut pieces = BTreeSet::new();
+    for address in intruded {
+        let is_declared = matches!(
+            units.get(&address).map(|unit| unit.entry),
+            Some(Entry::Declared(_))
+        );
+        if !called.contains(&address) && !is_declared && world.entries.remove(&address) {
+            units.remove(&address);
+            pieces.insert(address);
+        }
+    }
+    for (start, unit) in units.iter() {
+        let outcome = &unit.outcome;
+        let again = outcome.relies_on.iter().any(|to| changed.contains(to))
+            || outcome
+                .calls
+                .iter()
+                .any(|to| changed.contains(to) && world.effects.contains_key(to))
+            || outcome
+                .tail_calls
+                .iter()
+                .chain(&outcome.intrudes)
+                .any(|to| pieces.contains(to) || changed.contains(to));
+        let entry = match (unit.entry, outcome.interrupt_return) {
+            (Entry::Call, Some(code @ (0 | 8))) if !called.contains(start) => {
+                Entry::Interrupt(code as u8)
+            }
+            (Entry::Call, None)
+                if !outcome.returns && !called.contains(start) && is_handler(isa, text, *start) =>
+            {
+                // The processor aligns the stack to 16 bytes before it pushes five words and perhaps an error code; a
+                // call wants it aligned so.
+                match outcome.first_call.map(|depth| depth.rem_euclid(16)) {
+                    Some(0) => Entry::Interrupt(8),
+                    Some(8) => Entry::Interrupt(0),
+                    _ => unit.entry,
+                }
+            }
+            (entry, _) => entry,
+        };
+        if again || entry != unit.entry {
+            jobs.insert(*start, entry);
+        }
+    }
+    let mut jobs: Vec<_> = jobs.into_iter().collect();
+    jobs.sort_unstable_by_key(|(start, _)| *start);
+    jobs
+}
+
+fn is_handler<I: Isa>(isa: &I, text: &Text<'_>, start: u64) -> bool {
+    text.code_at(start)
+        .is_some_and(|code| isa.is_interrupt_handler(code))
+}

@@ -1,0 +1,85 @@
+//! The bytes of an image that a proof reads: code, and data that nothing writes to.
+
+use object::SegmentFlags;
+use object::{Object, ObjectSection, ObjectSegment, SectionFlags, elf};
+
+/// Where an image's code and constants lie.
+#[derive(Debug, Default)]
+pub struct Text<'data> {
+    /// Executable sections: address and bytes, ascending.
+    code: Vec<(u64, &'data [u8])>,
+    /// Sections that are not written to.
+    constants: Vec<(u64, &'data [u8])>,
+    big_endian: bool,
+}
+
+impl<'data> Text<'data> {
+    /// Those of an image.
+    #[must_use]
+    pub fn of(file: &object::File<'data>) -> Self {
+        // What can be written to is up to the segment; linker scripts put sections that are marked so into others.
+        let writable: Vec<_> = file
+            .segments()
+            .filter(|segment| matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(elf::PF_W)))
+            .map(|segment| segment.address()..segment.address().saturating_add(segment.size()))
+            .collect();
+        let has_segments = file.segments().next().is_some();
+        let mut text = Self {
+            big_endian: !file.is_little_endian(),
+            ..Self::default()
+        };
+        for section in file.sections() {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+                continue;
+            };
+            let Ok(data) = section.data() else { continue };
+            let at = section.address();
+            if data.is_empty() || !sh_flags.contains(elf::SHF_ALLOC) {
+                continue;
+            }
+            if sh_flags.contains(elf::SHF_EXECINSTR) {
+                text.code.push((at, data));
+            }
+            let is_written = match has_segments {
+                true => writable.iter().any(|range| range.contains(&at)),
+                false => sh_flags.contains(elf::SHF_WRITE),
+            };
+            if !is_written {
+                text.constants.push((at, data));
+            }
+        }
+        text.code.sort_by_key(|(at, _)| *at);
+        text
+    }
+
+    /// The code from an address to the end of its section.
+    #[must_use]
+    pub fn code_at(&self, address: u64) -> Option<&'data [u8]> {
+        let after = self.code.partition_point(|(start, _)| *start <= address);
+        let (start, data) = self.code.get(after.checked_sub(1)?)?;
+        data.get(usize::try_from(address - start).ok()?..)
+            .filter(|rest| !rest.is_empty())
+    }
+
+    /// Executable sections: address and bytes, ascending.
+    #[must_use]
+    pub fn code(&self) -> &[(u64, &'data [u8])] {
+        &self.code
+    }
+
+    /// A number of so many bytes, at most 8, that nothing writes to.
+    #[must_use]
+    pub fn read(&self, address: u64, size: u8) -> Option<u64> {
+        let bytes = self.constants.iter().find_map(|(start, data)| {
+            let from = usize::try_from(address.checked_sub(*start)?).ok()?;
+            data.get(from..from.checked_add(size.into())?)
+        })?;
+        let number = |bytes: &mut dyn Iterator<Item = &u8>| {
+            bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
+        };
+        Some(match self.big_endian {
+            true => number(&mut bytes.iter()),
+            false => number(&mut bytes.iter().rev()),
+        })
+    }
+}

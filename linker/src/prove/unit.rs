@@ -1,0 +1,180 @@
+//! What following one function says about each of its instructions.
+
+use unwind::sframe::Row;
+
+use super::follow::{Entry, Follow, Outcome, Point};
+use super::isa::Isa;
+use super::judge::{Judge, Judgement};
+use super::reason::Reason;
+use super::text::Text;
+use super::world::{World, row_of};
+use crate::architecture::Architecture;
+use crate::function::Function;
+
+/// What was found out about some instructions, one after another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Address of the first one.
+    pub start: u64,
+    /// Address after the last one.
+    pub end: u64,
+    /// What was found out.
+    pub found: Found,
+}
+
+/// What was found out about an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Its row is right.
+    Agrees,
+    /// Its row is wrong, and this one is right; their offsets are 0.
+    Mended(Box<Row>),
+    /// Its row is wrong, and which one is right is not known.
+    Withdrawn(Reason),
+    /// Whether its row is right is not known.
+    Undecided(Reason),
+    /// It has no row, and this one is right; its offset is 0.
+    Made(Box<Row>),
+    /// It has no row, and which one is right is not known.
+    Missing(Reason),
+}
+
+impl Found {
+    /// What is true of an instruction that belongs to several functions.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (one, other) if one == other => one,
+            // Nothing leads there from the one; the other says more.
+            (Self::Undecided(Reason::Unreached), known)
+            | (known, Self::Undecided(Reason::Unreached)) => known,
+            (undecided @ (Self::Undecided(_) | Self::Missing(_)), _)
+            | (_, undecided @ (Self::Undecided(_) | Self::Missing(_))) => undecided,
+            (Self::Made(_), _) | (_, Self::Made(_)) => Self::Missing(Reason::Entered),
+            (Self::Withdrawn(reason), _) | (_, Self::Withdrawn(reason)) => Self::Withdrawn(reason),
+            _ => Self::Undecided(Reason::Entered),
+        }
+    }
+}
+
+/// A function that was followed.
+#[derive(Debug)]
+pub struct Unit {
+    /// How it was entered.
+    pub entry: Entry,
+    /// Its instructions: ascending, of itself and of the pieces that only it jumps to.
+    pub spans: Vec<Span>,
+    /// What else was found out.
+    pub outcome: Outcome,
+}
+
+impl Unit {
+    /// Follows the function at an address.
+    pub fn follow<I: Isa>(
+        isa: &I,
+        architecture: &'static Architecture,
+        text: &Text<'_>,
+        world: &World,
+        start: u64,
+        entry: Entry,
+    ) -> Self {
+        let follow = Follow::function(isa, architecture, text, world, start, entry);
+        let Some(mut follow) = follow else {
+            let outcome = Outcome {
+                problem: Some(Reason::Entered),
+                ..Outcome::default()
+            };
+            return Self {
+                entry,
+                spans: Vec::new(),
+                outcome,
+            };
+        };
+        let caller = follow.caller;
+        let mut spans = Spans {
+            judge: Judge { isa, architecture },
+            world,
+            function: None,
+            last: None,
+            spans: Vec::new(),
+        };
+        follow.visit(|point| {
+            let found = spans.find(point, &caller);
+            spans.add(point, found);
+        });
+        let mut spans = spans.spans;
+        if let Some(problem) = follow.outcome.problem {
+            for span in &mut spans {
+                span.found = match span.found {
+                    Found::Made(_) | Found::Missing(_) => Found::Missing(problem),
+                    _ => Found::Undecided(problem),
+                };
+            }
+        }
+        Self {
+            entry,
+            spans,
+            outcome: follow.outcome,
+        }
+    }
+}
+
+struct Spans<'a, I> {
+    judge: Judge<'a, I>,
+    world: &'a World,
+    /// The function that was asked for last.
+    function: Option<&'a Function>,
+    /// The row that was found last, where there is none or a wrong one: as long as it holds there is no other.
+    last: Option<Row>,
+    spans: Vec<Span>,
+}
+
+impl<I: Isa> Spans<'_, I> {
+    fn find(&mut self, point: &Point<'_>, caller: &super::judge::Caller) -> Found {
+        let is_in = |function: &Function| (function.start..function.end()).contains(&point.at);
+        if !self.function.is_some_and(is_in) {
+            self.function = self.world.function_at(point.at);
+        }
+        let row = self
+            .function
+            .and_then(|function| row_of(function, point.at));
+        let Some(row) = row else {
+            return match self.known(point, caller) {
+                Ok(row) => Found::Made(Box::new(row)),
+                Err(reason) => Found::Missing(reason),
+            };
+        };
+        match self.judge.judge(&row, point.machine, caller) {
+            Judgement::Agrees => Found::Agrees,
+            Judgement::Undecided(reason) => Found::Undecided(reason),
+            Judgement::Contradicts => match self.known(point, caller) {
+                Ok(row) => Found::Mended(Box::new(row)),
+                Err(reason) => Found::Withdrawn(reason),
+            },
+        }
+    }
+
+    /// The row that is right at a point: the last one, as long as it is.
+    fn known(&mut self, point: &Point<'_>, caller: &super::judge::Caller) -> Result<Row, Reason> {
+        if let Some(last) = self.last
+            && self.judge.judge(&last, point.machine, caller) == Judgement::Agrees
+        {
+            return Ok(last);
+        }
+        let row = self.judge.row(point.machine, caller)?;
+        self.last = Some(row);
+        Ok(row)
+    }
+
+    fn add(&mut self, point: &Point<'_>, found: Found) {
+        let end = point.at + u64::from(point.length);
+        match self.spans.last_mut() {
+            Some(last) if last.end == point.at && last.found == found => last.end = end,
+            _ => self.spans.push(Span {
+                start: point.at,
+                end,
+                found,
+            }),
+        }
+    }
+}

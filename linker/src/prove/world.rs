@@ -1,0 +1,158 @@
+//! What following one function has to know about the others.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use unwind::sframe::Row;
+
+use super::machine::Machine;
+use super::value::{Address, Base, Origin, REGISTERS, Register, Value};
+use crate::function::Function;
+
+/// Whether a function returns to its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// A way leads from its entry to a return.
+    Yes,
+    /// No way does.
+    No,
+    /// It was not followed.
+    Perhaps,
+}
+
+/// What a caller finds changed that the calling convention says is kept: by pieces of functions that compilers have moved
+/// out and call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effect {
+    registers: Vec<(Register, Value)>,
+    /// Words in the caller's frame: bytes from the stack pointer at the entry.
+    words: Vec<(i64, Value)>,
+}
+
+impl Effect {
+    /// What is changed at the exit; `kept` are the registers that should not be, `end` is where the function's own frame ends:
+    /// bytes from the stack pointer at the entry.
+    pub(super) fn of(exit: &Machine, kept: u64, end: i64) -> Option<Self> {
+        let registers = (0..REGISTERS as Register)
+            .filter(|register| kept & 1 << register != 0 && *register != exit.stack_pointer)
+            .map(|register| (register, exit.get(register)))
+            .filter(|(register, value)| *value != Value::entry(*register))
+            .collect::<Vec<_>>();
+        let is_saved = |value| matches!(value, Value::Same(Origin::Entry(_)) | Value::Stack(..));
+        let words = exit
+            .slots
+            .iter()
+            .filter(|slot| slot.base == Base::ENTRY && slot.offset >= end && slot.size == 8)
+            .filter(|slot| is_saved(slot.value))
+            .map(|slot| (slot.offset, slot.value))
+            .collect::<Vec<_>>();
+        let changed = !registers.is_empty() || !words.is_empty();
+        changed.then_some(Self { registers, words })
+    }
+
+    /// Applies it to the caller: `before` is what that knew at the call, `pushed` what a call adds to the stack pointer.
+    pub(super) fn apply(&self, before: &Machine, after: &mut Machine, pushed: i64) {
+        let sp = before.sp().plus(Value::Constant(pushed.cast_unsigned()));
+        let meant = |value: Value| match value {
+            Value::Same(Origin::Entry(register)) => before.get(register),
+            Value::Stack(Base::ENTRY, offset) => sp.plus(Value::Constant(offset.cast_unsigned())),
+            Value::Constant(value) => Value::Constant(value),
+            _ => Value::Unknown,
+        };
+        for (register, value) in &self.registers {
+            after.set(*register, meant(*value));
+        }
+        for (offset, value) in &self.words {
+            after.store(Address::of(sp, *offset), 8, meant(*value));
+        }
+    }
+}
+
+/// What is known of the whole image.
+#[derive(Debug, Default)]
+pub struct World {
+    /// Where functions are entered.
+    pub entries: HashSet<u64>,
+    /// Where a function or a piece of one starts.
+    pub starts: BTreeSet<u64>,
+    /// Whether functions return that were followed.
+    pub returning: HashMap<u64, bool>,
+    /// Functions that do not return, by their names.
+    pub never_returning: HashSet<u64>,
+    /// What functions change that they should not.
+    pub effects: HashMap<u64, Effect>,
+    /// Where calls go on when an exception comes out of them: by the address of the call.
+    pub landing_pads: HashMap<u64, u64>,
+    /// What call frame information says: ascending by start.
+    pub rows: Vec<Function>,
+}
+
+impl World {
+    /// Whether a function is entered there.
+    #[must_use]
+    pub fn is_entry(&self, address: u64) -> bool {
+        self.entries.contains(&address)
+    }
+
+    /// Whether a jump from one address to the other stays in a function, or leads to a piece that is not entered otherwise.
+    #[must_use]
+    pub fn is_same_function(&self, from: u64, to: u64) -> bool {
+        let described = (self.function_at(from), self.function_at(to));
+        let start = |address| self.starts.range(..=address).next_back();
+        match described {
+            (Some(one), Some(other)) if one.start == other.start => true,
+            (_, Some(piece)) => !self.entries.contains(&piece.start),
+            (Some(_), None) => false,
+            (None, None) => start(from) == start(to),
+        }
+    }
+
+    /// Whether the function at an address returns.
+    #[must_use]
+    pub fn returns(&self, address: u64) -> Returns {
+        if self.never_returning.contains(&address) {
+            return Returns::No;
+        }
+        match self.returning.get(&address) {
+            Some(true) => Returns::Yes,
+            Some(false) => Returns::No,
+            None => Returns::Perhaps,
+        }
+    }
+
+    /// What the function at an address changes that it should not.
+    #[must_use]
+    pub fn effect(&self, address: u64) -> Option<&Effect> {
+        self.effects.get(&address)
+    }
+
+    /// Where a call goes on when an exception comes out of it.
+    #[must_use]
+    pub fn landing_pad(&self, call: u64) -> Option<u64> {
+        self.landing_pads.get(&call).copied()
+    }
+
+    /// The function that call frame information has for an address.
+    #[must_use]
+    pub fn function_at(&self, address: u64) -> Option<&Function> {
+        let after = self.rows.partition_point(|one| one.start <= address);
+        let function = self.rows.get(after.checked_sub(1)?)?;
+        (address < function.end()).then_some(function)
+    }
+
+    /// The row that call frame information has for an address.
+    #[must_use]
+    pub fn row_at(&self, address: u64) -> Option<Row> {
+        row_of(self.function_at(address)?, address)
+    }
+}
+
+/// A function's row for an address inside it.
+#[must_use]
+pub fn row_of(function: &Function, address: u64) -> Option<Row> {
+    let mut offset = (address - function.start) as u32;
+    if let Some(block) = function.block {
+        offset %= u32::from(block).max(1);
+    }
+    let after = function.rows.partition_point(|row| row.offset <= offset);
+    function.rows.get(after.checked_sub(1)?).copied()
+}
