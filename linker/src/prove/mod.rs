@@ -4,6 +4,7 @@
 //! Compilers describe that in call frame information, and are wrong in places. What is found here is proven, under the
 //! assumptions that `PROOF.md` lists; where it cannot be found, the reason is kept, and nothing is said.
 
+pub mod aarch64;
 pub mod isa;
 pub mod machine;
 pub mod reason;
