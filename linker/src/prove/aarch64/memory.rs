@@ -59,14 +59,9 @@ impl Run<'_> {
                     simd,
                     size: 1 << size,
                     signed: opc >= 2,
-                    bits: if opc == 3 || size == 3 { 32 } else { 64 },
+                    bits: if opc == 2 || size == 3 { 64 } else { 32 },
                 };
-                let bits = match (opc, size) {
-                    (3, _) => 32,
-                    (2, _) | (_, 3) => 64,
-                    _ => 32,
-                };
-                (size, Access { bits, ..access })
+                (size, access)
             }
         };
         let indexing = match (self.bit(24), self.bit(21), self.bits(10, 2)) {
@@ -97,7 +92,7 @@ impl Run<'_> {
     }
 
     /// The value of the base register. It gets no name here: what is loaded needs the one that the instruction can give.
-    fn base(&mut self) -> Value {
+    pub(super) fn base(&mut self) -> Value {
         self.read_or_sp(self.number(5), 64)
     }
 
@@ -160,11 +155,6 @@ impl Run<'_> {
                 self.machine.store(address, size, value);
             }
         }
-    }
-
-    /// Whether an instruction for two registers is not one of the memory tagging extension.
-    pub(super) fn is_plain_pair(&self) -> bool {
-        self.bit(26) || (self.bits(30, 2), self.bit(22)) != (1, false)
     }
 
     pub(super) fn pair(&mut self) -> Flow {

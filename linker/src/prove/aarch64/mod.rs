@@ -9,6 +9,7 @@ mod arithmetic;
 mod branch;
 mod memory;
 mod system;
+mod tags;
 mod unlisted;
 
 use disarm64::{InsnOpcode, decoder::Opcode};
@@ -108,13 +109,15 @@ impl Run<'_> {
             | InsnClass::LDST_REGOFF
             | InsnClass::LDST_UNSCALED
             | InsnClass::LDST_IMM9
-            | InsnClass::LDST_UNPRIV
-                if !self.is_tag_access() =>
-            {
-                self.single()
+            | InsnClass::LDST_UNPRIV => match self.is_tag_access() {
+                true => self.tags(),
+                false => self.single(),
+            },
+            InsnClass::LDSTPAIR_OFF | InsnClass::LDSTPAIR_INDEXED if mnemonic == "stgp" => {
+                self.tagged_pair()
             }
             InsnClass::LDSTPAIR_OFF | InsnClass::LDSTPAIR_INDEXED | InsnClass::LDSTNAPAIR_OFFS
-                if self.is_plain_pair() =>
+                if self.bits(27, 3) == 0b101 && self.bits(30, 2) != 3 =>
             {
                 self.pair()
             }

@@ -14,6 +14,9 @@ impl Run<'_> {
         let definition = self.opcode.definition();
         self.forget_memory();
         for operand in definition.operands {
+            if !self.may_write(operand.kind) {
+                continue;
+            }
             let low = operand.bit_fields.first().map_or(0, |field| field.lsb);
             let register = self.number(low.into());
             match operand.kind {
@@ -31,9 +34,11 @@ impl Run<'_> {
                 InsnOperandKind::Rd_SP => self.write_address(register),
                 // The second register of a pair: the first one has an even number.
                 InsnOperandKind::PAIRREG | InsnOperandKind::PAIRREG_OR_XZR => {
-                    for first in [self.number(0), self.number(16)] {
-                        self.write(first | 1, 64, Value::Unknown);
-                    }
+                    let first = match definition.class {
+                        InsnClass::IC_SYSTEM => self.number(0),
+                        _ => self.number(16),
+                    };
+                    self.write(first | 1, 64, Value::Unknown);
                 }
                 InsnOperandKind::Rt_LS64 => {
                     let first = self.number(0);
@@ -59,6 +64,23 @@ impl Run<'_> {
             self.machine.forget_flags();
         }
         Flow::Next
+    }
+
+    /// Whether an operand that instructions write is one that this one writes.
+    fn may_write(&self, operand: InsnOperandKind) -> bool {
+        let definition = self.opcode.definition();
+        let mnemonic = definition.mnemonic;
+        let compares = mnemonic.contains("cas");
+        match (definition.class, operand) {
+            (InsnClass::LSE_ATOMIC | InsnClass::THE, InsnOperandKind::Rs) => {
+                compares || mnemonic.starts_with("st64bv")
+            }
+            (InsnClass::LSE_ATOMIC | InsnClass::THE, InsnOperandKind::Rt) => !compares,
+            (InsnClass::IC_SYSTEM, _) => {
+                !matches!(mnemonic, "msrr" | "sysp" | "wfet" | "wfit" | "rmif")
+            }
+            _ => true,
+        }
     }
 
     /// Gives a register, which may be the stack pointer, an address that is not known. One that was on the stack still is.
