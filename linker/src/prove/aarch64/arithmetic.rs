@@ -111,7 +111,7 @@ impl Run<'_> {
     }
 
     pub(super) fn logical_immediate(&mut self) -> Flow {
-        let mask = self.mask();
+        let mask = self.mask().unwrap_or(u64::MAX);
         let (to, from, width) = (self.number(0), self.number(5), self.width());
         let left = self.read(from, width);
         let value = match (self.bits(29, 2), left) {
@@ -133,12 +133,14 @@ impl Run<'_> {
         }
     }
 
-    /// The number in a logical instruction. Manual: `DecodeBitMasks` in J1.1.
-    pub(super) fn mask(&self) -> u64 {
+    /// The number in a logical instruction, if there is one. Manual: `DecodeBitMasks` in J1.1.
+    pub(super) fn mask(&self) -> Option<u64> {
         let (n, rotation, ones) = (self.bits(22, 1), self.bits(16, 6), self.bits(10, 6));
-        let length = (n << 6 | (!ones & 0x3f)).checked_ilog2().unwrap_or(0);
-        let size = 1_u32 << length;
+        let size = 1_u32 << (n << 6 | (!ones & 0x3f)).checked_ilog2()?;
         let (ones, rotation) = (ones & (size - 1), rotation & (size - 1));
+        if ones == size - 1 || self.width() < 64 && size == 64 {
+            return None;
+        }
         let element = u64::MAX >> (63 - ones);
         let all = u64::MAX >> (64 - size);
         let rotated = match rotation {
@@ -151,10 +153,10 @@ impl Run<'_> {
             mask |= mask << filled;
             filled *= 2;
         }
-        match self.width() {
+        Some(match self.width() {
             64 => mask,
             _ => mask & u64::from(u32::MAX),
-        }
+        })
     }
 
     pub(super) fn logical_shifted(&mut self) -> Flow {

@@ -53,16 +53,18 @@ impl Isa for A64 {
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed> {
         let word = u32::from_le_bytes(*code.first_chunk()?);
         let opcode = disarm64::decoder::decode(word)?;
-        let flow = Run {
+        let mut run = Run {
             word,
             opcode,
             machine,
             tables,
+        };
+        if run.is_reserved() {
+            return None;
         }
-        .execute();
         Some(Executed {
             length: LENGTH,
-            flow,
+            flow: run.execute(),
         })
     }
 
@@ -88,7 +90,8 @@ impl Run<'_> {
         let definition = self.opcode.definition();
         let mnemonic = definition.mnemonic;
         match definition.class {
-            InsnClass::ADDSUB_IMM if !matches!(mnemonic, "addg" | "subg") => self.add_immediate(),
+            // Those with bit 23 are addg and subg, which the decoder takes for add and sub.
+            InsnClass::ADDSUB_IMM if !self.bit(23) => self.add_immediate(),
             InsnClass::ADDSUB_SHIFT => self.add_shifted(),
             InsnClass::ADDSUB_EXT => self.add_extended(),
             InsnClass::LOG_IMM => self.logical_immediate(),
@@ -128,6 +131,34 @@ impl Run<'_> {
             | InsnClass::ASISDLSO
             | InsnClass::ASISDLSOP => self.structures(),
             _ => self.unlisted(),
+        }
+    }
+
+    /// Whether the fields hold what no instruction of the class has: the decoder does not look at the ones meant here.
+    fn is_reserved(&self) -> bool {
+        let is_narrow = !self.bit(31);
+        match self.opcode.definition().class {
+            InsnClass::BITFIELD | InsnClass::EXTRACT => {
+                self.bit(22) == is_narrow || is_narrow && (self.bit(21) || self.bit(15))
+            }
+            InsnClass::MOVEWIDE => is_narrow && self.bit(22),
+            InsnClass::ADDSUB_SHIFT => self.bits(22, 2) == 3 || is_narrow && self.bit(15),
+            InsnClass::ADDSUB_EXT => self.bits(10, 3) > 4,
+            InsnClass::ADDSUB_IMM => self.bit(23) && self.bit(29),
+            InsnClass::LDST_POS
+            | InsnClass::LDST_UNSCALED
+            | InsnClass::LDST_IMM9
+            | InsnClass::LDST_REGOFF => {
+                let is_long = self.bit(26) && self.bit(23) && self.bits(30, 2) != 0;
+                let is_register = self.opcode.definition().class == InsnClass::LDST_REGOFF;
+                is_long || is_register && !self.bit(14)
+            }
+            InsnClass::LDSTPAIR_OFF | InsnClass::LDSTPAIR_INDEXED | InsnClass::LOADLIT => {
+                self.bit(26) && self.bits(30, 2) == 3
+            }
+            InsnClass::LOG_SHIFT => is_narrow && self.bit(15),
+            InsnClass::LOG_IMM => self.mask().is_none(),
+            _ => false,
         }
     }
 

@@ -102,10 +102,9 @@ impl Run<'_> {
             .operands
             .iter()
             .any(|operand| match operand.kind {
-                InsnOperandKind::ADDR_SIMM7 | InsnOperandKind::ADDR_SIMM11 => self.bit(23),
-                InsnOperandKind::ADDR_SIMM9
-                | InsnOperandKind::ADDR_SIMM10
-                | InsnOperandKind::ADDR_SIMM13 => self.bit(10),
+                InsnOperandKind::ADDR_SIMM7 => self.bit(23),
+                InsnOperandKind::ADDR_SIMM9 => self.bit(10),
+                InsnOperandKind::ADDR_SIMM10 => self.bit(11),
                 InsnOperandKind::SIMD_ADDR_POST
                 | InsnOperandKind::RCPC3_ADDR_OPT_POSTIND
                 | InsnOperandKind::RCPC3_ADDR_OPT_PREIND_WB
@@ -119,18 +118,15 @@ impl Run<'_> {
     fn forget_memory(&mut self) {
         let definition = self.opcode.definition();
         let mnemonic = definition.mnemonic;
-        let accesses = definition
-            .operands
-            .iter()
+        let mut operands = definition.operands.iter();
+        let register = if operands.any(|operand| operand.kind == InsnOperandKind::MOPS_ADDR_Rd) {
+            self.number(0)
+        } else if (definition.operands.iter())
             .any(|operand| operand.class == InsnOperandClass::ADDRESS)
-            || mnemonic.starts_with("cpy")
-            || mnemonic.starts_with("set");
-        if !accesses {
+        {
+            self.number(5)
+        } else {
             return;
-        }
-        let register = match mnemonic.starts_with("cpy") || mnemonic.starts_with("set") {
-            true => self.number(0),
-            false => self.number(5),
         };
         let address = Address::of(self.read_or_sp(register, 64), 0);
         match definition.class {
@@ -144,8 +140,8 @@ impl Run<'_> {
                 };
                 self.machine.store(address, size, Value::Unknown);
             }
-            // Loads of scalable vectors and prefetches.
-            _ if mnemonic.starts_with("ld") || mnemonic.starts_with("prf") => {}
+            // Loads of scalable vectors, prefetches, and what computes addresses.
+            _ if mnemonic.starts_with("ld") || mnemonic.contains("prf") || mnemonic == "adr" => {}
             // How much is written, and how far from the address, only the running processor knows.
             _ => {
                 if let Address::Stack(base, _) = address {
