@@ -44,8 +44,23 @@ fn main() {
         for f in &frames.functions {
             let mut at = f.start;
             let first = proof.spans.partition_point(|s| s.end <= f.start);
-            for s in proof.spans[first..].iter().take_while(|s| s.start < f.end()).chain([&linker::prove::unit::Span { start: f.end(), end: f.end(), found: Found::Agrees }]) {
-                if s.start > at { println!("unreached {at:#x}..{:#x} {} of {}", s.start, s.start - at, symbols.at(at).map_or("", |s| &s.name)); }
+            for s in proof.spans[first..]
+                .iter()
+                .take_while(|s| s.start < f.end())
+                .chain([&linker::prove::unit::Span {
+                    start: f.end(),
+                    end: f.end(),
+                    found: Found::Agrees,
+                }])
+            {
+                if s.start > at {
+                    println!(
+                        "unreached {at:#x}..{:#x} {} of {}",
+                        s.start,
+                        s.start - at,
+                        symbols.at(at).map_or("", |s| &s.name)
+                    );
+                }
                 at = s.end;
             }
         }

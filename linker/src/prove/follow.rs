@@ -240,7 +240,11 @@ impl<'a, I: Isa> Follow<'a, I> {
                 false
             }
             Flow::Call(to) => self.call(to, at, next, machine),
-            Flow::Trap => self.world.is_same_function(at, next) && self.goes_on(next, machine),
+            // What compilers put where nothing can come; in assembly, a breakpoint whose handler returns.
+            Flow::Trap => {
+                self.world.is_same_function(at, next)
+                    && self.row_agrees(next, machine) == Some(true)
+            }
             Flow::Return(to) => {
                 self.leave(at, to, machine);
                 false
@@ -349,9 +353,19 @@ impl<'a, I: Isa> Follow<'a, I> {
     /// Whether the code goes on behind something that need not come back. Where call frame information says that the stack
     /// is another one there, either it is wrong or nothing comes back, and nobody can tell which.
     fn goes_on(&self, next: u64, machine: &Machine) -> bool {
-        self.world.row_at(next).is_none_or(|row| {
-            self.judge.judge(&row, machine, &self.caller) != Judgement::Contradicts
-        })
+        self.row_agrees(next, machine) != Some(false)
+    }
+
+    /// Whether call frame information says of an address what is known. `None`: it says nothing, or that is not known.
+    fn row_agrees(&self, at: u64, machine: &Machine) -> Option<bool> {
+        match self
+            .judge
+            .judge(&self.world.row_at(at)?, machine, &self.caller)
+        {
+            Judgement::Agrees => Some(true),
+            Judgement::Contradicts => Some(false),
+            Judgement::Undecided(_) => None,
+        }
     }
 
     /// What is known when a call has returned.

@@ -21,7 +21,7 @@ pub enum Flow {
     InterruptReturn,
     /// Nowhere.
     Stop,
-    /// Nowhere, or to the next one: a trap, after which its handler may go on.
+    /// Nowhere, unless a handler goes on behind it.
     Trap,
 }
 
@@ -47,6 +47,9 @@ pub trait Isa: Sync {
     /// Registers from which a row may count beside stack and frame pointer, as [`unwind`] knows them in an interrupted
     /// frame.
     const OTHER_BASES: &'static [Register];
+
+    /// An interruption leaves what it interrupted on the stack.
+    const KEEPS_INTERRUPTED_ON_STACK: bool;
 
     /// Executes the first instruction in `code`, which lies at the machine's address. `None`: it is none.
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed>;

@@ -5,7 +5,7 @@ use unwind::sframe::{Base as RowBase, Row, Rule};
 use super::isa::Isa;
 use super::machine::Machine;
 use super::reason::Reason;
-use super::value::{Base, Origin, Register, Value};
+use super::value::{Address, Base, Origin, Register, Value};
 use crate::architecture::Architecture;
 
 /// How a function is entered, so what it knows of its caller.
@@ -48,6 +48,16 @@ impl<I: Isa> Judge<'_, I> {
     /// Judges a row at the instruction that the machine is at.
     #[must_use]
     pub fn judge(&self, row: &Row, machine: &Machine, caller: &Caller) -> Judgement {
+        match (self.compare_row(row, machine, caller), machine.lost) {
+            // On another stack there may be another caller: nothing can be held against what the row says.
+            (Judgement::Contradicts, Some(lost @ Reason::StackPointer(_))) => {
+                Judgement::Undecided(lost)
+            }
+            (judgement, _) => judgement,
+        }
+    }
+
+    fn compare_row(&self, row: &Row, machine: &Machine, caller: &Caller) -> Judgement {
         // That nobody called is the word of whoever wrote it.
         if row.is_outermost() {
             return Judgement::Agrees;
@@ -60,8 +70,7 @@ impl<I: Isa> Judge<'_, I> {
             Part::Wrong => return Judgement::Contradicts,
             // Where the frame is unknown, it may be that of another function, on another stack.
             Part::Unknown => {
-                let lost = machine.lost.unwrap_or(Reason::StackPointer(machine.at));
-                return Judgement::Undecided(lost);
+                return Judgement::Undecided(why_lost(machine));
             }
         }
         let parts = [
@@ -95,6 +104,18 @@ impl<I: Isa> Judge<'_, I> {
         }
     }
 
+    /// [`Self::compare`], for what was in a register at the entry and is somewhere now.
+    fn compare_saved(&self, found: Value, meant: Value, is_known: impl Fn() -> bool) -> Part {
+        match (self.compare(found, meant, is_known), found) {
+            (Part::Unknown, Value::Unknown | Value::Same(Origin::Named(_)) | Value::Low(..)) => {
+                Part::Unknown
+            }
+            // Something else is there, wherever the right one may be.
+            (Part::Unknown, _) => Part::Wrong,
+            (part, _) => part,
+        }
+    }
+
     fn return_address_part(
         &self,
         row: &Row,
@@ -117,7 +138,7 @@ impl<I: Isa> Judge<'_, I> {
         {
             return if row.signed { Part::Right } else { Part::Wrong };
         }
-        self.compare(found, caller.return_address, || {
+        self.compare_saved(found, caller.return_address, || {
             self.place_of(caller.return_address, machine, caller)
                 .is_some()
         })
@@ -131,21 +152,15 @@ impl<I: Isa> Judge<'_, I> {
             rule if self.is_overwritten(rule, machine, cfa) => machine.get(I::FRAME_POINTER),
             rule => self.value(rule, machine, cfa),
         };
-        match self.compare(found, meant, || false) {
-            Part::Right => Part::Right,
-            // It may be there too, unless it is known to be elsewhere.
-            _ if self.frame_pointer_place(machine).is_some() => Part::Wrong,
-            _ => Part::Unknown,
-        }
+        self.compare_saved(found, meant, || self.is_frame_pointer_known(machine))
     }
 
-    fn frame_pointer_place(&self, machine: &Machine) -> Option<Value> {
+    fn is_frame_pointer_known(&self, machine: &Machine) -> bool {
         let meant = Value::entry(I::FRAME_POINTER);
-        let in_register = machine.get(I::FRAME_POINTER) == meant;
         let in_slot = machine.slots.iter().any(|slot| {
             slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
         });
-        (in_register || in_slot).then_some(meant)
+        in_slot || machine.get(I::FRAME_POINTER) == meant
     }
 
     /// Whether a rule takes its value from below the stack pointer.
@@ -194,7 +209,7 @@ impl<I: Isa> Judge<'_, I> {
                 .plus(constant(offset));
             match (rule, from) {
                 (Rule::Saved { .. }, Value::Stack(base, offset)) => {
-                    let address = super::value::Address::Stack(base, offset);
+                    let address = Address::Stack(base, offset);
                     machine.store(address, 8, value);
                     Some(value)
                 }
@@ -215,13 +230,28 @@ impl<I: Isa> Judge<'_, I> {
                     return None;
                 };
                 let value = Value::entry(I::RETURN_ADDRESS);
-                machine.store(super::value::Address::Stack(base, from + offset), 8, value);
+                machine.store(Address::Stack(base, from + offset), 8, value);
                 value
             }
             rule => at_sp(rule, Value::entry(I::RETURN_ADDRESS), machine)?,
         };
         if row.frame_pointer != Rule::Same {
-            return None;
+            machine.set(I::FRAME_POINTER, Value::Unknown);
+            let frame_pointer = Value::entry(I::FRAME_POINTER);
+            match (row.frame_pointer, stack_pointer) {
+                (
+                    Rule::Saved {
+                        base: RowBase::Cfa,
+                        offset,
+                    },
+                    Value::Stack(base, from),
+                ) => {
+                    machine.store(Address::Stack(base, from + offset), 8, frame_pointer);
+                }
+                (rule, _) => {
+                    at_sp(rule, frame_pointer, machine)?;
+                }
+            }
         }
         Some(Caller {
             return_address,
@@ -235,8 +265,10 @@ impl<I: Isa> Judge<'_, I> {
     /// # Errors
     /// What a row would have to say is not known.
     pub fn row(&self, machine: &Machine, caller: &Caller) -> Result<Row, Reason> {
-        let lost = machine.lost.unwrap_or(Reason::StackPointer(machine.at));
-        let cfa = self.cfa(machine, caller).ok_or(lost)?;
+        if let Some(lost @ Reason::StackPointer(_)) = machine.lost {
+            return Err(lost);
+        }
+        let cfa = self.cfa(machine, caller).ok_or(why_lost(machine))?;
         let found = self.place_of(caller.return_address, machine, caller);
         let return_address = found.ok_or(Reason::ReturnAddress)?;
         let is_link = return_address
@@ -361,6 +393,16 @@ impl<I: Isa> Judge<'_, I> {
 
 const fn constant(offset: i64) -> Value {
     Value::Constant(offset.cast_unsigned())
+}
+
+/// Why the caller's stack pointer is not known.
+fn why_lost(machine: &Machine) -> Reason {
+    match (machine.lost, machine.sp()) {
+        (Some(lost), _) => lost,
+        // The instruction that moved it by an amount that is not known.
+        (None, Value::Stack(base, _)) if base != Base::ENTRY => Reason::StackPointer(base.0),
+        _ => Reason::StackPointer(machine.at),
+    }
 }
 
 /// Whether a place on the stack lies below the stack pointer.

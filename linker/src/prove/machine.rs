@@ -113,6 +113,14 @@ pub struct Machine {
     pub(super) lost: Option<Reason>,
 }
 
+/// Whether a value on the stack is what a register held at the entry, or leads to where such values are.
+const fn is_saved(value: Value) -> bool {
+    matches!(
+        value,
+        Value::Same(Origin::Entry(_)) | Value::Signed(_) | Value::Stack(..)
+    )
+}
+
 /// The bit that stands for a name or a base.
 const fn bit(name: u64) -> u64 {
     1 << (name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
@@ -307,22 +315,22 @@ impl Machine {
                     self.remember(base, offset, size, value);
                 }
             }
-            _ => self.facts.clear(),
+            _ => self.forget_variables(),
         }
     }
 
+    /// Somebody may have written to variables, those on the stack among them; but not to where registers are saved.
+    fn forget_variables(&mut self) {
+        self.facts.clear();
+        self.slots.retain(|slot| is_saved(slot.value));
+    }
+
     fn remember(&mut self, base: Base, offset: i64, size: u8, value: Value) {
-        let is_needed = |value: Value| {
-            matches!(
-                value,
-                Value::Same(Origin::Entry(_)) | Value::Signed(_) | Value::Stack(..)
-            )
-        };
         if self.slots.len() >= MOST_SLOTS {
-            if !is_needed(value) {
+            if !is_saved(value) {
                 return;
             }
-            if let Some(other) = self.slots.iter().position(|slot| !is_needed(slot.value)) {
+            if let Some(other) = self.slots.iter().position(|slot| !is_saved(slot.value)) {
                 self.slots.swap_remove(other);
             }
         }
@@ -348,7 +356,7 @@ impl Machine {
                 *value = Value::Unknown;
             }
         }
-        self.facts.clear();
+        self.forget_variables();
         self.flags = Flags::Unknown;
         if let Value::Stack(base, sp) = self.sp() {
             self.slots

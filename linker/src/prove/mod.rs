@@ -7,12 +7,13 @@
 //! | module | does |
 //! |---|---|
 //! | [`value`], [`machine`], [`table`] | what is known of registers and stack before an instruction |
-//! | [`isa`], [`x86_64`] | what an instruction makes of that |
+//! | [`isa`], [`x86_64`], [`aarch64`] | what an instruction makes of that |
 //! | [`follow`] | one function, through all its branches |
 //! | [`rounds`], [`world`], [`entries`] | all functions, and what they have to know of each other |
 //! | [`judge`], [`unit`] | rows against what is known |
 //! | [`repair`], [`tally`] | rows as the code has them, and how much of it is proven |
 
+pub mod aarch64;
 pub mod entries;
 pub mod follow;
 pub mod isa;
@@ -31,10 +32,13 @@ pub mod x86_64;
 
 use std::collections::BTreeSet;
 
-use crate::architecture::{Architecture, X86_64};
+use unwind::sframe::Abi;
+
+use crate::architecture::Architecture;
 use crate::cfi::Frames;
 use crate::image::Image;
 use crate::symbols::Symbols;
+use aarch64::A64;
 use entries::Entries;
 use follow::Entry;
 use isa::Isa;
@@ -71,17 +75,26 @@ impl Proof {
             ..World::default()
         };
         let entries = entries::find(architecture, &text, symbols, &mut world);
-        if architecture == &X86_64 {
-            return Some(Self::prove(
+        let world = &mut world;
+        match architecture.abi {
+            Abi::Amd64 => Some(Self::prove(
                 &X86,
                 architecture,
                 &text,
                 entries,
-                &mut world,
+                world,
                 symbols,
-            ));
+            )),
+            Abi::AArch64Little | Abi::AArch64Big => Some(Self::prove(
+                &A64,
+                architecture,
+                &text,
+                entries,
+                world,
+                symbols,
+            )),
+            Abi::S390x => None,
         }
-        None
     }
 
     fn prove<I: Isa>(
@@ -119,9 +132,16 @@ impl Proof {
             is_handler,
         );
         let is_start = |start| self.entries.contains(&start);
-        repair::make(frames, &self.spans, is_start, is_handler, |from, to| {
-            tally::is_filling(&X86, &text, from, to)
-        })
+        repair::make(
+            frames,
+            &self.spans,
+            is_start,
+            is_handler,
+            |from, to| match image.architecture.abi {
+                Abi::Amd64 => tally::is_filling(&X86, &text, from, to),
+                _ => tally::is_filling(&A64, &text, from, to),
+            },
+        )
     }
 }
 

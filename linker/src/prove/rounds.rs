@@ -123,7 +123,10 @@ fn next<I: Isa>(
                 .chain(&outcome.intrudes)
                 .any(|to| pieces.contains(to) || changed.contains(to));
         let entry = match (unit.entry, outcome.interrupt_return) {
-            (Entry::Call, Some(code @ (0 | 8))) if !called.contains(start) => {
+            // What pushes a return address pushes what was interrupted, too.
+            (Entry::Call, Some(code @ (0 | 8)))
+                if !called.contains(start) && I::KEEPS_INTERRUPTED_ON_STACK =>
+            {
                 Entry::Interrupt(code as u8)
             }
             (Entry::Call, None)

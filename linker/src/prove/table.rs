@@ -58,10 +58,29 @@ impl Tables {
         }))
     }
 
+    /// The lowest bits of a value, so many, which the sign or zeros extend; `None` when that is not known. An entry's sign
+    /// is often only told by the instruction that adds it.
+    pub fn extended(&mut self, number: u32, bits: u8, signed: bool) -> Option<Value> {
+        let table = self.get(number);
+        let is_entry = (table.shift, table.base) == (0, 0);
+        let entry = 8 * table.size;
+        match table.signed {
+            _ if bits >= 64 => Some(Value::Table(number)),
+            _ if is_entry && bits == entry => {
+                Some(Value::Table(self.number(Table { signed, ..table })))
+            }
+            false if is_entry && bits > entry => Some(Value::Table(number)),
+            true if is_entry && bits > entry && signed => Some(Value::Table(number)),
+            _ => None,
+        }
+    }
+
     /// The sum of two values, one of which may be made from a table's entry; it is shifted to the left first.
     pub fn sum(&mut self, one: Value, other: Value, shift: u8) -> Value {
         match (one, other) {
-            (Value::Constant(base), Value::Table(number)) => {
+            (Value::Constant(base), Value::Table(number))
+                if self.get(number).shift + shift < 64 =>
+            {
                 let table = self.get(number);
                 Value::Table(self.number(Table {
                     shift: table.shift + shift,

@@ -34,6 +34,7 @@ impl Isa for X86 {
     // rbx, rbp, rsp, r12 to r15.
     const KEPT_BY_CALLS: u64 = 1 << 3 | 1 << 6 | 1 << 7 | 0xf << 12;
     const OTHER_BASES: &'static [Register] = &[10, 11];
+    const KEEPS_INTERRUPTED_ON_STACK: bool = true;
 
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed> {
         let mut decoder = Decoder::with_ip(64, code, machine.at, DecoderOptions::NONE);
@@ -191,11 +192,8 @@ impl Run<'_> {
                 Flow::Return(value)
             }
             Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Flow::InterruptReturn,
-            Mnemonic::Ud0
-            | Mnemonic::Ud1
-            | Mnemonic::Ud2
-            | Mnemonic::Sysret
-            | Mnemonic::Sysretq => Flow::Stop,
+            Mnemonic::Sysret | Mnemonic::Sysretq => Flow::Stop,
+            Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => Flow::Trap,
             Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Vmcall => {
                 // rax has the answer; syscall changes rcx and r11 too.
                 for register in [RAX, 2, 11] {
