@@ -17,6 +17,8 @@ pub struct Architecture {
     pub return_address: Register,
     /// Offset from the CFA, in bytes, at which a call leaves the return address; `None` when it leaves it in a register.
     pub fixed_return_address: Option<i8>,
+    /// A column whose value no walk ever has: what a row takes the frame pointer from where nothing keeps the caller's.
+    pub lost: Register,
     /// Column that tells whether the return address carries a pointer authentication code: constant 1 means it does.
     pub sign_state: Option<Register>,
     /// Offset from the CFA, in bytes, of the caller's stack pointer.
@@ -36,6 +38,8 @@ pub static X86_64: Architecture = Architecture {
     abi: Abi::Amd64,
     return_address: Register(16),
     fixed_return_address: Some(format::AMD64_RETURN_ADDRESS_OFFSET),
+    // The return address's column.
+    lost: Register(16),
     sign_state: None,
     stack_pointer_offset: 0,
     cfa_scale: 1,
@@ -50,6 +54,8 @@ pub static AARCH64: Architecture = Architecture {
     abi: Abi::AArch64Little,
     return_address: Register(30),
     fixed_return_address: None,
+    // The program counter's.
+    lost: Register(32),
     sign_state: Some(Register(34)),
     stack_pointer_offset: 0,
     cfa_scale: 1,
@@ -64,6 +70,8 @@ pub static AARCH64_BE: Architecture = Architecture {
     abi: Abi::AArch64Big,
     return_address: Register(30),
     fixed_return_address: None,
+    // The program counter's.
+    lost: Register(32),
     sign_state: Some(Register(34)),
     stack_pointer_offset: 0,
     cfa_scale: 1,
@@ -79,6 +87,8 @@ pub static S390X: Architecture = Architecture {
     abi: Abi::S390x,
     return_address: Register(14),
     fixed_return_address: None,
+    // The program status word's address.
+    lost: Register(65),
     sign_state: None,
     stack_pointer_offset: -format::S390X_CFA_ADJUSTMENT,
     cfa_scale: format::S390X_CFA_SCALE,
@@ -111,6 +121,15 @@ impl Architecture {
     #[must_use]
     pub fn frame_pointer(&self) -> Register {
         register(self.abi.frame_pointer())
+    }
+
+    /// The rule for a frame pointer that nothing keeps.
+    #[must_use]
+    pub fn lost_frame_pointer(&self) -> Rule {
+        Rule::Value {
+            base: self.base(self.lost),
+            offset: 0,
+        }
     }
 
     /// What a DWARF register stands for in a rule.

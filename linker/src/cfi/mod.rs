@@ -10,7 +10,7 @@ mod function;
 mod rules;
 mod section;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use gimli::{BaseAddresses, DebugFrame, EhFrame, EndianSlice, RunTimeEndian};
 use object::Object;
 
@@ -53,7 +53,7 @@ impl Frames {
     /// have only the latter.
     ///
     /// # Errors
-    /// There is neither, or their entries cannot be told apart.
+    /// Their entries cannot be told apart.
     pub fn of(image: &Image<'_>) -> Result<Self> {
         Ok(Self::with(image, Self::default())?.0)
     }
@@ -62,28 +62,18 @@ impl Frames {
     /// there.
     ///
     /// # Errors
-    /// There is nothing at all, or it cannot be read.
+    /// It cannot be read.
     pub fn with(image: &Image<'_>, others: Self) -> Result<(Self, Vec<u64>)> {
-        let own = Self::find(image)?;
-        if own.is_none() && others == Self::default() {
-            bail!(
-                "no .eh_frame to make tables from: compile with -C force-unwind-tables=yes, and keep the section in \
-                 the linker script"
-            );
-        }
-        let mut frames = own.unwrap_or_default();
+        let mut frames = Self::find(image)?;
         let added = frames.add(others);
         Ok((frames, added))
     }
 
-    /// What is in the image's own sections, if it has any.
-    fn find(image: &Image<'_>) -> Result<Option<Self>> {
+    /// What is in the image's own sections: nothing, if it has none.
+    fn find(image: &Image<'_>) -> Result<Self> {
         let eh_frame = image.section(".eh_frame")?;
         let eh_frame = eh_frame.filter(|section| !section.data.is_empty());
         let debug_frame = image.uncompressed(".debug_frame")?;
-        if eh_frame.is_none() && debug_frame.is_none() {
-            return Ok(None);
-        }
         let architecture = image.architecture;
         let endian = if image.file.is_little_endian() {
             RunTimeEndian::Little
@@ -109,7 +99,7 @@ impl Frames {
                 .with_context(|| format!("section .debug_frame at offset {offset}"))?;
             frames.add(more);
         }
-        Ok(Some(frames))
+        Ok(frames)
     }
 
     /// Reads the bytes of an `.eh_frame`.

@@ -1,4 +1,4 @@
-//! `sframe check`: `.sframe` against `.eh_frame`, `.symbols` against debug information.
+//! `sframe check`: `.sframe` against `.eh_frame` and the code, `.symbols` against debug information.
 
 use std::io::{self, Write};
 
@@ -7,9 +7,11 @@ use object::Object;
 use unwind::sframe::StartRule;
 
 use super::Subject;
+use super::proof::Proven;
 use crate::cfi::Frames;
 use crate::function::LeftOut;
 use crate::image::Image;
+use crate::prove::Rows;
 use crate::sframe::{Comparison, Table, Version, What, compare};
 use crate::symbols::{self, Asked, Code, Names, Symbols};
 
@@ -20,6 +22,8 @@ pub struct Check {
     pub comparison: Comparison,
     /// Functions in `.sframe` that nothing else describes.
     pub uncompared: usize,
+    /// What the code says of the rows, where it can be followed.
+    pub proven: Option<Proven>,
     /// The comparison of `.symbols`, if there is one that can be read.
     pub symbols: Option<symbols::Comparison>,
     /// Why `.symbols` is there and could not be compared.
@@ -39,7 +43,20 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     if let Some((offset, error)) = subject.symbols_error {
         return Err(error).with_context(|| format!("section .symbols at offset {offset}"));
     }
-    let mut frames = Frames::of(&image)?;
+    let functions = Symbols::of(&image.file);
+    let others = Frames::default();
+    let rows = Rows::of(&image, true, others, &functions)?;
+    let proven = Proven::of(&image, &rows, &subject.tables, functions)?;
+    // A table that nobody mended says what call frame information says, and then that is what it is compared with.
+    let as_described = compare(&subject.tables, &rows.described);
+    let is_mended = compare(&subject.tables, &rows.frames.functions)
+        .differences
+        .len()
+        <= as_described.differences.len();
+    let mut frames = match is_mended {
+        true => rows.frames,
+        false => Frames::of(&image)?,
+    };
     // What the format cannot hold is not missing.
     let version = subject.tables.first().map_or(3, |table| table.version());
     let version = Version::of(version);
@@ -74,6 +91,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         .differences
         .retain(|one| one.what != What::Unexpected || frames.covers(one.address));
     Ok(Check {
+        proven,
         uncompared: differences - comparison.differences.len(),
         comparison,
         symbols,
@@ -88,6 +106,10 @@ impl Check {
     pub fn is_ok(&self) -> bool {
         let symbols = self.symbols.as_ref();
         self.comparison.differences.is_empty()
+            && self
+                .proven
+                .as_ref()
+                .is_none_or(|proven| proven.wrong.is_empty())
             && symbols.is_none_or(|symbols| symbols.differences.is_empty())
     }
 
@@ -97,6 +119,13 @@ impl Check {
     /// Those of the output.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let comparison = &self.comparison;
+        match &self.proven {
+            Some(proven) => proven.write(out)?,
+            None => writeln!(
+                out,
+                "not compared with the code: its instructions are not known here"
+            )?,
+        }
         for difference in &comparison.differences {
             writeln!(out, "{difference}")?;
         }

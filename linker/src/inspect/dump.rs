@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use unwind::sframe::{Abi, Function, Section};
 
 use super::Subject;
-use super::rule::texts;
+use crate::sframe::rule::texts;
 
 /// Writes all functions and rows, laid out as `objdump --sframe` does, with names.
 ///

@@ -6,7 +6,7 @@ use unwind::sframe::{Function, Section};
 
 use super::Subject;
 use super::dump::abi;
-use super::rule::texts;
+use crate::sframe::rule::texts;
 
 /// Writes a header line for each section, and a line for each function. No text in them needs escapes.
 ///

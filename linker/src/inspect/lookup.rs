@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use unwind::symbols::SourceFrame;
 
 use super::Subject;
-use super::rule::texts;
+use crate::sframe::rule::texts;
 
 /// Writes a line for an address: its function, as far as it is known file and line, and the rules for it; then a line
 /// for each function that it is inlined into. Whether there was a function to name.

@@ -5,7 +5,8 @@ mod dump;
 mod json;
 mod lookup;
 mod parts;
-mod rule;
+mod proof;
+
 mod stats;
 
 use std::path::Path;

@@ -17,6 +17,8 @@ pub struct Options {
     pub sframe: Option<Version>,
     /// `--sframe-blocks`: `.sframe` with a block index.
     pub blocks: bool,
+    /// `--sframe-repair`: rows are compared with the code, wrong ones mended, and missing ones made.
+    pub repair: bool,
     /// `--symbols=names`, `lines`, `calls` or `all`; `None` for `none`.
     pub symbols: Option<Level>,
     /// `--symbol-names=short` or `full`.
@@ -32,6 +34,7 @@ impl Default for Options {
         Self {
             sframe: Some(Version::V3),
             blocks: false,
+            repair: true,
             symbols: Some(Level::default()),
             names: Names::Short,
             gsym: None,
@@ -146,7 +149,7 @@ impl Options {
         let Some((switch, value)) = text.split_once('=') else {
             if matches!(
                 text,
-                "--sframe" | "--symbols" | "--symbol-names" | "--sframe-linker"
+                "--sframe" | "--sframe-repair" | "--symbols" | "--symbol-names" | "--sframe-linker"
             ) {
                 bail!("{text} wants a value: see sframe-link --sframe-help");
             }
@@ -157,6 +160,9 @@ impl Options {
             ("--sframe", "v2") => self.sframe = Some(Version::V2),
             ("--sframe", "none") => self.sframe = None,
             ("--sframe", _) => bail!("--sframe={value}: v3, v2 or none"),
+            ("--sframe-repair", "yes") => self.repair = true,
+            ("--sframe-repair", "no") => self.repair = false,
+            ("--sframe-repair", _) => bail!("--sframe-repair={value}: yes or no"),
             ("--symbols", "none") => self.symbols = None,
             ("--symbols", "names") => self.symbols = Some(Level::Names),
             ("--symbols", "lines") => self.symbols = Some(Level::Lines),
@@ -212,6 +218,7 @@ mod tests {
         assert_eq!(
             line.options,
             Options {
+                repair: true,
                 sframe: None,
                 blocks: true,
                 symbols: Some(Level::All),

@@ -77,6 +77,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
             ));
         }
     }
+    lines.extend(proof(tables));
     if let Some(blob) = &tables.blob {
         lines.push(format!(
             ".symbols: {}, {} functions, {} rows, {} bytes",
@@ -87,6 +88,21 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// What the code says of the rows.
+fn proof(tables: &Tables) -> Option<String> {
+    let proof = tables.proof.as_ref()?;
+    let tally = &proof.tally;
+    Some(format!(
+        "rows against the code: {} of {} bytes decided, {} mended, {} withdrawn; {} functions without description \
+         have rows now",
+        tally.decided(),
+        tally.code(),
+        tally.mended,
+        tally.withdrawn,
+        proof.made.functions,
+    ))
 }
 
 /// What `--sframe-stats` writes.

@@ -13,9 +13,11 @@ use unwind::symbols::SymbolTable;
 use super::arguments::Options;
 use super::room::{Room, room};
 use crate::cfi::Frames;
+use crate::function::Function;
 use crate::gsym::gsym;
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
+use crate::prove::{Proof, Rows};
 use crate::sframe::{Table, compare};
 use crate::symbols::{self, Asked, Blob, Code, Level, Names, Symbols};
 
@@ -24,6 +26,10 @@ use crate::symbols::{self, Asked, Blob, Code, Level, Names, Symbols};
 pub struct Tables {
     /// What `.sframe` has to say.
     pub frames: Frames,
+    /// What call frame information says, before anything was mended.
+    pub described: Vec<Function>,
+    /// What the code says of its rows, if it was asked.
+    pub proof: Option<Proof>,
     /// The starts of functions that only the input's own `.sframe` describes.
     pub merged: HashSet<u64>,
     /// What `.symbols` has to say.
@@ -46,20 +52,22 @@ impl Tables {
     /// # Errors
     /// The image does not have what they are made from.
     pub fn of(image: &Image<'_>, options: &Options, others: Frames) -> Result<Self> {
+        let functions = Symbols::of(&image.file);
         let sframe = || {
             let Some(version) = options.sframe else {
                 return Ok(None);
             };
-            let (mut frames, merged) = Frames::with(image, others)?;
+            let rows = Rows::of(image, options.repair, others, &functions)?;
+            let mut frames = rows.frames.clone();
             let table = Table::of_version(version, image.architecture, &mut frames);
             let table = match options.blocks {
                 true => table.with_blocks(),
                 false => table,
             };
-            Ok::<_, Error>(Some((frames, merged, table)))
+            Ok::<_, Error>(Some((frames, rows, table)))
         };
         let symbols = || {
-            let symbols = Symbols::of(&image.file);
+            let symbols = functions.clone();
             if options.symbols.is_none() && options.gsym.is_none() {
                 return Ok((symbols, Code::default(), None));
             }
@@ -70,13 +78,15 @@ impl Tables {
         };
         let (sframe, symbols) = both(sframe, symbols);
         let (symbols, code, blob) = symbols?;
-        let (frames, merged, table) = match sframe? {
-            Some((frames, merged, table)) => (frames, HashSet::from_iter(merged), Some(table)),
-            None => (Frames::default(), HashSet::new(), None),
+        let (frames, rows, table) = match sframe? {
+            Some((frames, rows, table)) => (frames, rows, Some(table)),
+            None => (Frames::default(), Rows::default(), None),
         };
         Ok(Self {
             frames,
-            merged,
+            described: rows.described,
+            proof: rows.proof,
+            merged: rows.merged,
             symbols,
             table,
             code,
@@ -103,12 +113,11 @@ impl Tables {
     }
 
     fn check_unmoved_frames(&self, image: &Image<'_>) -> Result<()> {
-        let Some(table) = &self.table else {
+        if self.table.is_none() {
             return Ok(());
-        };
-        let mut frames = Frames::of(image)?;
-        let _ = Table::of_version(table.version(), image.architecture, &mut frames);
-        let own = self.frames.functions.iter();
+        }
+        let frames = Frames::of(image)?;
+        let own = self.described.iter();
         let before = own.filter(|function| !self.merged.contains(&function.start));
         let moved = before
             .clone()

@@ -60,6 +60,9 @@ pub trait Isa: Sync {
         false
     }
 
+    /// The first instruction in `code`, which lies at an address, as assemblers write it.
+    fn text(&self, code: &[u8], at: u64) -> String;
+
     /// Bytes of the instruction at the start of `code` if it only fills room.
     fn padding(&self, code: &[u8]) -> Option<u8>;
 }

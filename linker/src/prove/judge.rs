@@ -145,6 +145,10 @@ impl<I: Isa> Judge<'_, I> {
     }
 
     fn frame_pointer_part(&self, row: &Row, machine: &Machine, cfa: Value) -> Part {
+        if row.frame_pointer == self.architecture.lost_frame_pointer() {
+            // It claims nothing.
+            return Part::Right;
+        }
         let meant = Value::entry(I::FRAME_POINTER);
         let found = match row.frame_pointer {
             Rule::Same | Rule::Undefined => machine.get(I::FRAME_POINTER),
@@ -282,7 +286,7 @@ impl<I: Isa> Judge<'_, I> {
             true => Rule::Same,
             false => self
                 .place_of(Value::entry(I::FRAME_POINTER), machine, caller)
-                .unwrap_or(Rule::Undefined),
+                .unwrap_or_else(|| self.architecture.lost_frame_pointer()),
         };
         let signed = self.is_signed(return_address, machine, caller);
         Ok(Row {

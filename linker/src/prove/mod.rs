@@ -14,6 +14,7 @@
 //! | [`repair`], [`tally`] | rows as the code has them, and how much of it is proven |
 
 pub mod aarch64;
+pub mod contradiction;
 pub mod entries;
 pub mod follow;
 pub mod isa;
@@ -30,20 +31,24 @@ pub mod value;
 pub mod world;
 pub mod x86_64;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+
+use anyhow::{Result, ensure};
 
 use unwind::sframe::Abi;
 
 use crate::architecture::Architecture;
 use crate::cfi::Frames;
+use crate::function::Function;
 use crate::image::Image;
 use crate::symbols::Symbols;
 use aarch64::A64;
+use contradiction::Contradiction;
 use entries::Entries;
 use follow::Entry;
 use isa::Isa;
 use reason::Reason;
-use repair::Made;
+pub use repair::Made;
 use rounds::Units;
 use tally::Tally;
 use text::Text;
@@ -60,6 +65,8 @@ pub struct Proof {
     pub tally: Tally,
     /// Functions that are entered by interruptions, though nothing says so.
     pub handlers: BTreeSet<u64>,
+    /// What was made for code that had no rows.
+    pub made: Made,
     entries: BTreeSet<u64>,
 }
 
@@ -107,7 +114,8 @@ impl Proof {
     ) -> Self {
         let mut units = rounds::follow(isa, architecture, text, entries, world);
         leave_out_uncalled(&mut units, world, symbols);
-        let spans = merge(&units);
+        let mut spans = merge(&units);
+        withdraw(&mut spans, &world.rows);
         let tally = Tally::of(isa, text, world, &spans);
         let handlers = units
             .iter()
@@ -118,8 +126,16 @@ impl Proof {
             spans,
             tally,
             handlers,
+            made: Made::default(),
             entries: units.into_keys().collect(),
         }
+    }
+
+    /// Where `described`, of which this is the proof, is wrong.
+    #[must_use]
+    pub fn contradictions(&self, image: &Image<'_>, described: &[Function]) -> Vec<Contradiction> {
+        let text = Text::of(&image.file);
+        contradiction::contradictions(image.architecture, &text, &self.spans, described)
     }
 
     /// Makes the rows what the code says they are.
@@ -142,6 +158,50 @@ impl Proof {
                 _ => tally::is_filling(&A64, &text, from, to),
             },
         )
+    }
+}
+
+/// The rows of an image: what call frame information says, and what became of it.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// What call frame information says.
+    pub described: Vec<Function>,
+    /// What holds.
+    pub frames: Frames,
+    /// The starts of functions that only the input's own `.sframe` describes.
+    pub merged: HashSet<u64>,
+    /// What the code says, if it was asked and can be followed.
+    pub proof: Option<Proof>,
+}
+
+impl Rows {
+    /// Reads an image's call frame information, and mends it by what the code says if that is wanted. `others` say something
+    /// about code that the image has no call frame information for.
+    ///
+    /// # Errors
+    /// It cannot be read, or there is nothing to make rows from.
+    pub fn of(image: &Image<'_>, repair: bool, others: Frames, symbols: &Symbols) -> Result<Self> {
+        let (mut frames, merged) = Frames::with(image, others)?;
+        let described = frames.functions.clone();
+        let proof = match repair {
+            true => Proof::of(image, &frames, symbols),
+            false => None,
+        };
+        let proof = proof.map(|mut proof| {
+            proof.made = proof.mend(image, &mut frames);
+            proof
+        });
+        ensure!(
+            !(frames.functions.is_empty() && frames.left_out.is_empty()),
+            "no .eh_frame to make tables from, and no code that tells: compile with -C force-unwind-tables=yes, and \
+             keep the section in the linker script"
+        );
+        Ok(Self {
+            described,
+            frames,
+            merged: merged.into_iter().collect(),
+            proof,
+        })
     }
 }
 
@@ -172,6 +232,29 @@ fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
         }
         for span in &mut unit.spans {
             span.found = Found::Missing(Reason::NotCalled);
+        }
+    }
+}
+
+/// Where a function's rows are wrong in one place, they are not believed where the code does not tell.
+fn withdraw(spans: &mut [Span], functions: &[Function]) {
+    for function in functions {
+        let first = spans.partition_point(|span| span.end <= function.start);
+        let behind = spans.partition_point(|span| span.start < function.end());
+        let Some(own) = spans.get_mut(first..behind) else {
+            continue;
+        };
+        let is_wrong = |span: &Span| matches!(span.found, Found::Mended(_) | Found::Withdrawn(_));
+        if !own.iter().any(is_wrong) {
+            continue;
+        }
+        for span in own {
+            if let Found::Undecided(
+                reason @ (Reason::StackPointer(_) | Reason::Depths(_) | Reason::ReturnAddress),
+            ) = span.found
+            {
+                span.found = Found::Withdrawn(reason);
+            }
         }
     }
 }

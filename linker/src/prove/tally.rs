@@ -1,6 +1,7 @@
 //! How much of an image's code is proven, and why the rest is not.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use super::isa::Isa;
 use super::reason::Reason;
@@ -79,6 +80,32 @@ impl Tally {
             *kind.entry(Reason::Unreached.words()).or_default() += end - at;
             break;
         }
+    }
+
+    /// Writes the share that is decided, and the reasons why the rest is not.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let share = match self.code() {
+            0 => 100.0,
+            code => 100.0 * self.decided() as f64 / code as f64,
+        };
+        writeln!(
+            out,
+            "{share:.2} % of {} bytes of code decided: {} as described, {} mended, {} withdrawn, {} without description",
+            self.code(),
+            self.agrees,
+            self.mended,
+            self.withdrawn,
+            self.made,
+        )?;
+        for (kind, reasons) in [("undecided", &self.undecided), ("no row", &self.missing)] {
+            for (reason, bytes) in reasons {
+                writeln!(out, "    {kind}, {bytes} bytes: {reason}")?;
+            }
+        }
+        Ok(())
     }
 
     /// Bytes of instructions.

@@ -5,8 +5,8 @@
 use std::cell::RefCell;
 
 use iced_x86::{
-    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory,
-    Mnemonic, OpAccess, OpKind, Register as Iced,
+    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Formatter, Instruction,
+    InstructionInfoFactory, IntelFormatter, Mnemonic, OpAccess, OpKind, Register as Iced,
 };
 
 use super::isa::{Executed, Flow, Isa};
@@ -25,6 +25,15 @@ const RSP: Register = 7;
 thread_local! {
     /// Lists what an instruction reads and writes. Reused for its memory.
     static INFO: RefCell<InstructionInfoFactory> = RefCell::new(InstructionInfoFactory::new());
+}
+
+impl X86 {
+    /// Bytes of the first instruction in `code`.
+    #[must_use]
+    pub fn length(&self, code: &[u8]) -> Option<u8> {
+        let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
+        (!instruction.is_invalid()).then_some(instruction.len() as u8)
+    }
 }
 
 impl Isa for X86 {
@@ -63,6 +72,13 @@ impl Isa for X86 {
             .take_while(|instruction| instruction.flow_control() == FlowControl::Next)
             .take(64)
             .any(|instruction| instruction.mnemonic() == Mnemonic::Cld)
+    }
+
+    fn text(&self, code: &[u8], at: u64) -> String {
+        let mut decoder = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
+        let mut text = String::new();
+        IntelFormatter::new().format(&decoder.decode(), &mut text);
+        text
     }
 
     fn padding(&self, code: &[u8]) -> Option<u8> {

@@ -6,6 +6,7 @@ mod function;
 mod out;
 mod read;
 mod row;
+pub(crate) mod rule;
 mod table;
 mod version;
 

@@ -12,6 +12,7 @@ mod system;
 mod tags;
 mod unlisted;
 
+use disarm64::format_insn::format_insn_pc;
 use disarm64::{InsnOpcode, decoder::Opcode};
 use disarm64_defn::InsnClass;
 
@@ -67,6 +68,20 @@ impl Isa for A64 {
             length: LENGTH,
             flow: run.execute(),
         })
+    }
+
+    fn text(&self, code: &[u8], at: u64) -> String {
+        let word = code.first_chunk().map(|word| u32::from_le_bytes(*word));
+        match word.and_then(disarm64::decoder::decode) {
+            Some(opcode) => {
+                let mut text = String::new();
+                match format_insn_pc(at, &mut text, &opcode) {
+                    Ok(()) => text,
+                    Err(_) => "?".to_owned(),
+                }
+            }
+            None => "no instruction".to_owned(),
+        }
     }
 
     fn padding(&self, code: &[u8]) -> Option<u8> {

@@ -4,15 +4,15 @@ use unwind::sframe::{Base, Row, Rule, Section};
 
 /// The texts of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Texts {
-    pub(super) cfa: String,
-    pub(super) frame_pointer: String,
-    pub(super) return_address: String,
+pub(crate) struct Texts {
+    pub(crate) cfa: String,
+    pub(crate) frame_pointer: String,
+    pub(crate) return_address: String,
 }
 
 /// The texts of a row: `sp+16`, `c-8`, `(r10+0)` for a word loaded from a register's address, `u` for unchanged, `f`
 /// for fixed by the header, `undefined`.
-pub(super) fn texts(row: &Row, section: &Section<'_>) -> Texts {
+pub(crate) fn texts(row: &Row, section: &Section<'_>) -> Texts {
     let fixed = match section.fixed_return_address_offset() {
         0 => None,
         offset => Some(Rule::Saved {
@@ -29,6 +29,17 @@ pub(super) fn texts(row: &Row, section: &Section<'_>) -> Texts {
             text(row.return_address)
         },
     }
+}
+
+/// A row's rules as one text, whatever the header fixes.
+pub(crate) fn line(row: &Row) -> String {
+    if row.is_outermost() {
+        return "no caller".to_owned();
+    }
+    let signed = if row.signed { "[s]" } else { "" };
+    let [cfa, return_address, frame_pointer] =
+        [row.cfa, row.return_address, row.frame_pointer].map(text);
+    format!("cfa {cfa}, ra {return_address}{signed}, fp {frame_pointer}")
 }
 
 fn text(rule: Rule) -> String {

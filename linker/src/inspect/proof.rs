@@ -1,0 +1,108 @@
+//! What `sframe check` says of the rows and the code: how much is proven, where call frame information is wrong, and
+//! whether the table still is.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use unwind::sframe::Tables;
+
+use crate::cfi::Frames;
+use crate::image::Image;
+use crate::prove::contradiction::Contradiction;
+use crate::prove::tally::Tally;
+use crate::prove::{Made, Proof, Rows};
+use crate::sframe::{self, rule};
+use crate::symbols::{Names, Symbols};
+
+/// What was found out about an image's rows.
+#[derive(Debug)]
+pub struct Proven {
+    /// Where call frame information contradicts the code.
+    pub mended: Vec<Contradiction>,
+    /// Where the table does.
+    pub wrong: Vec<Contradiction>,
+    /// How much of the code the table's rows are proven for, and why not more.
+    pub tally: Tally,
+    /// What the code said of functions without call frame information.
+    pub made: Made,
+    symbols: Symbols,
+}
+
+impl Proven {
+    /// Judges the rows that a link would make, and those that the image has. `None`: its instructions cannot be followed.
+    ///
+    /// # Errors
+    /// The table is damaged.
+    pub fn of(
+        image: &Image<'_>,
+        rows: &Rows,
+        tables: &Tables<'_>,
+        symbols: Symbols,
+    ) -> Result<Option<Self>> {
+        let Some(proof) = &rows.proof else {
+            return Ok(None);
+        };
+        let own = sframe::functions(tables)?;
+        let mended = proof.contradictions(image, &rows.described);
+        let judged = Proof::of(image, &own, &symbols);
+        let Some(judged) = judged else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            mended,
+            wrong: judged.contradictions(image, &own.functions),
+            tally: judged.tally,
+            made: proof.made,
+            symbols,
+        }))
+    }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        for one in &self.mended {
+            self.line("call frame information is wrong", one, out)?;
+        }
+        for one in &self.wrong {
+            self.line("the table is wrong", one, out)?;
+        }
+        let bytes =
+            |list: &[Contradiction]| list.iter().map(|one| one.end - one.start).sum::<u64>();
+        writeln!(
+            out,
+            "call frame information contradicts the code in {} places, {} bytes; the table in {}",
+            self.mended.len(),
+            bytes(&self.mended),
+            self.wrong.len(),
+        )?;
+        self.tally.write(out)
+    }
+
+    fn line(&self, what: &str, one: &Contradiction, out: &mut dyn Write) -> io::Result<()> {
+        let name = match self.symbols.at(one.start) {
+            Some(symbol) => format!(
+                "{}+{:#x}",
+                Names::Short.name(&symbol.name),
+                one.start - symbol.start
+            ),
+            None => "code without a name".to_owned(),
+        };
+        writeln!(
+            out,
+            "{:#x}, {} bytes, {name}: {what}",
+            one.start,
+            one.end - one.start
+        )?;
+        if let Some(before) = &one.before {
+            writeln!(out, "    after {before}")?;
+        }
+        writeln!(out, "    at    {}", one.instruction)?;
+        writeln!(out, "    says  {}", rule::line(&one.said))?;
+        match &one.found {
+            Ok(row) => writeln!(out, "    is    {}", rule::line(row)),
+            Err(reason) => writeln!(out, "    is    not known: {reason}"),
+        }
+    }
+}

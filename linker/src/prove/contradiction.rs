@@ -1,0 +1,87 @@
+//! Where call frame information says one thing and the code another.
+
+use unwind::sframe::{Abi, Row};
+
+use super::aarch64::A64;
+use super::isa::Isa;
+use super::reason::Reason;
+use super::text::Text;
+use super::unit::{Found, Span};
+use super::world::row_of;
+use super::x86_64::X86;
+use crate::architecture::Architecture;
+use crate::function::Function;
+
+/// Instructions, one after another, whose row is wrong in the same way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// Address of the first one.
+    pub start: u64,
+    /// Address after the last one.
+    pub end: u64,
+    /// What the row says.
+    pub said: Row,
+    /// What the code says.
+    pub found: Result<Row, Reason>,
+    /// The first instruction, as assemblers write it.
+    pub instruction: String,
+    /// The one before it, which did what the row does not know of.
+    pub before: Option<String>,
+}
+
+/// Those among `spans`; `described` is what they contradict.
+#[must_use]
+pub fn contradictions(
+    architecture: &Architecture,
+    text: &Text<'_>,
+    spans: &[Span],
+    described: &[Function],
+) -> Vec<Contradiction> {
+    let instruction = |at: u64| {
+        let code = text.code_at(at)?;
+        Some(match architecture.abi {
+            Abi::Amd64 => X86.text(code, at),
+            _ => A64.text(code, at),
+        })
+    };
+    let mut found = Vec::new();
+    for (index, span) in spans.iter().enumerate() {
+        let right = match &span.found {
+            Found::Mended(row) => Ok(**row),
+            Found::Withdrawn(reason) => Err(*reason),
+            _ => continue,
+        };
+        let after = described.partition_point(|one| one.start <= span.start);
+        let function = after.checked_sub(1).map(|index| &described[index]);
+        let Some(said) = function.and_then(|function| row_of(function, span.start)) else {
+            continue;
+        };
+        let is_next = |before: &&Span| before.end == span.start;
+        let before = index.checked_sub(1).map(|index| &spans[index]);
+        found.push(Contradiction {
+            start: span.start,
+            end: span.end,
+            said,
+            found: right,
+            instruction: instruction(span.start).unwrap_or_default(),
+            before: before
+                .filter(is_next)
+                .and_then(|before| last_instruction(architecture, text, before))
+                .and_then(instruction),
+        });
+    }
+    found
+}
+
+/// Address of the last instruction of a span.
+fn last_instruction(architecture: &Architecture, text: &Text<'_>, span: &Span) -> Option<u64> {
+    if architecture.abi != Abi::Amd64 {
+        return span.end.checked_sub(4);
+    }
+    let (mut at, mut last) = (span.start, None);
+    while at < span.end {
+        last = Some(at);
+        at += u64::from(X86.length(text.code_at(at)?)?);
+    }
+    last
+}
