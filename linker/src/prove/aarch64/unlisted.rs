@@ -76,6 +76,7 @@ impl Run<'_> {
                 compares || mnemonic.starts_with("st64bv")
             }
             (InsnClass::LSE_ATOMIC | InsnClass::THE, InsnOperandKind::Rt) => !compares,
+            (InsnClass::LDSTEXCL, _) => !matches!(mnemonic, "stgm" | "stzgm"),
             (InsnClass::IC_SYSTEM, _) => {
                 !matches!(mnemonic, "msrr" | "sysp" | "wfet" | "wfit" | "rmif")
             }
@@ -135,7 +136,7 @@ impl Run<'_> {
                     "ld64b" => return,
                     "st64b" | "st64bv" | "st64bv0" => 64,
                     _ if definition.class != InsnClass::LSE_ATOMIC => 16,
-                    _ if mnemonic.starts_with("casp") => 16,
+                    _ if mnemonic.starts_with("casp") => 8 << self.bits(30, 1),
                     _ => 1 << self.bits(30, 2),
                 };
                 self.machine.store(address, size, Value::Unknown);
