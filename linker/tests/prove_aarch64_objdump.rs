@@ -153,10 +153,20 @@ impl<'a> Text<'a> {
         {
             &[]
         } else if starts(&["swpp", "ldclrp", "ldsetp", "casp"])
-            || is(&["ldp", "ldnp", "ldpsw", "ldxp", "ldaxp", "ldiapp"])
+            || is(&[
+                "ldp", "ldnp", "ldpsw", "ldxp", "ldaxp", "ldiapp", "ldtp", "ldtnp", "mrrs",
+            ])
+            || name.starts_with("rcw")
+                && ["casp", "clrp", "setp", "swpp"]
+                    .iter()
+                    .any(|of| name.contains(of))
         {
             &[0, 1]
-        } else if starts(&["swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsm", "ldum"]) {
+        } else if starts(&["rcwcas", "rcwscas"]) {
+            &[0]
+        } else if starts(&[
+            "rcw", "swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsm", "ldum",
+        ]) {
             &[1]
         } else {
             &[0]
@@ -181,7 +191,7 @@ impl<'a> Text<'a> {
         if let Some(index) = self.memory()
             && (self.operands[index].ends_with('!') || self.operands.len() > index + 1)
             // A move by nothing; authentication changes the register none the less.
-            && (name.starts_with("ldra") || !self.operands.last().unwrap().trim_end_matches("]!").ends_with("#0"))
+            && (name.starts_with("ldra") || !self.operands.last().unwrap().trim_end_matches("]!").ends_with("#0") && !self.operands.last().unwrap().trim_end_matches("]!").ends_with("#0x0"))
         {
             written.insert(self.base().unwrap());
         }
@@ -199,11 +209,12 @@ impl<'a> Text<'a> {
         text.register(0)
     }
 
-    /// Whether how much the instruction stores depends on the processor.
+    /// Whether how much the instruction stores depends on the processor, or is not looked at: all is forgotten then.
     fn stores_anywhere(&self) -> bool {
         let first = self.operands[0].trim_start_matches(['{', ' ']);
         let is_scalable = first.starts_with(['z', 'p']);
-        let is_block = ["stgm", "stzgm"].contains(&self.mnemonic);
+        let is_block = ["stgm", "stzgm", "stilp", "stl1", "sttp", "sttnp"].contains(&self.mnemonic);
+        let is_block = is_block || self.mnemonic == "stlr" && self.operands[1].ends_with('!');
         self.mnemonic.starts_with("st") && self.memory().is_some() && (is_scalable || is_block)
     }
 
@@ -220,6 +231,10 @@ impl<'a> Text<'a> {
                 Some(if is_wide { value } else { value.low(32) })
             }
             "adrp" => Some(Value::Constant(operand(1)?.cast_unsigned())),
+            // Some versions print an offset, others where it leads.
+            "adr" if !self.operands[1].starts_with('#') => {
+                Some(Value::Constant(operand(1)?.cast_unsigned()))
+            }
             "adr" => Some(Value::Constant(at.wrapping_add_signed(operand(1)?))),
             "add" | "sub" => {
                 let Value::Stack(base, offset) = before.get(self.register(1)?) else {
@@ -261,7 +276,7 @@ impl<'a> Text<'a> {
         let name = self.mnemonic;
         let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
         let atomic = starts(&[
-            "swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsm", "ldum", "cas",
+            "rcw", "swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsm", "ldum", "cas",
         ]);
         if !(atomic || name.starts_with("st")) {
             return None;
@@ -272,6 +287,15 @@ impl<'a> Text<'a> {
             "stg" | "st2g" => return None,
             "stzg" | "stgp" => 16,
             "stz2g" => 32,
+            _ if starts(&["swpp", "ldclrp", "ldsetp"]) => 16,
+            _ if starts(&["rcw"]) => {
+                let pairs = ["casp", "clrp", "setp", "swpp"];
+                if pairs.iter().any(|of| name.contains(of)) {
+                    16
+                } else {
+                    8
+                }
+            }
             "st64b" | "st64bv" | "st64bv0" => 64,
             // Those of one register: its elements, and how many of them.
             _ if last.starts_with('{') || last.contains('[') && last.contains('.') => {
@@ -347,6 +371,9 @@ fn changes_are_those_of_the_operands() {
     let words = words();
     let texts = disassembled(&words);
     let (mut compared, mut values, mut stores, mut branches, mut unknown) = (0, 0, 0, 0, 0);
+    // What the decoder does not know: pointer authentication with the program counter (Armv9.5), and system registers
+    // of 128 bits that do not exist.
+    let mut left_out = 0;
     let mut wrong = Vec::new();
     for (index, (word, text)) in words.iter().zip(&texts).enumerate() {
         let before = machine((word >> 5 & 31) as Register);
@@ -366,6 +393,12 @@ fn changes_are_those_of_the_operands() {
             .base()
             .filter(|_| moves && parsed.mnemonic.starts_with("ld"));
         if base.is_some() && [0, 1].iter().any(|of| parsed.register(*of) == base) {
+            continue;
+        }
+        let is_newer = parsed.mnemonic.contains("sppc") || parsed.mnemonic.contains("171615");
+        let is_unnamed = text.contains("S0_") || text.contains("S1_");
+        if executed.is_none() && (is_newer || is_unnamed && parsed.mnemonic.contains("rr")) {
+            left_out += 1;
             continue;
         }
         let Some(executed) = executed else {
@@ -430,13 +463,13 @@ fn changes_are_those_of_the_operands() {
         }
     }
     say(format_args!(
-        "{compared} instructions compared, {values} values, {stores} stores, {branches} branches; llvm-objdump does not know {unknown}"
+        "{compared} instructions compared, {values} values, {stores} stores, {branches} branches; llvm-objdump does not know {unknown}, the decoder {left_out}"
     ));
     assert!(
         wrong.is_empty(),
         "{} wrong:\n{}",
         wrong.len(),
-        wrong[..wrong.len().min(60)].join("\n")
+        wrong[..wrong.len().min(30)].join("\n")
     );
     assert!(compared > WORDS / 4 && values > 500 && stores > 1000 && branches > 1000);
 }
