@@ -296,6 +296,7 @@ impl<'a> Text<'a> {
                     8
                 }
             }
+            "gcsstr" | "gcssttr" => 8,
             "st64b" | "st64bv" | "st64bv0" => 64,
             // Those of one register: its elements, and how many of them.
             _ if last.starts_with('{') || last.contains('[') && last.contains('.') => {

@@ -76,6 +76,7 @@ impl Run<'_> {
                 compares || mnemonic.starts_with("st64bv") || self.is_pair_of_the()
             }
             (InsnClass::LSE_ATOMIC | InsnClass::THE, InsnOperandKind::Rt) => !compares,
+            (InsnClass::LSE_ATOMIC, InsnOperandKind::Rt_LS64) => mnemonic == "ld64b",
             (InsnClass::RCPC3, _) => !mnemonic.starts_with("st"),
             (InsnClass::LDSTEXCL, _) => !matches!(mnemonic, "stgm" | "stzgm"),
             (InsnClass::IC_SYSTEM, _) => {
@@ -157,6 +158,7 @@ impl Run<'_> {
                 };
                 self.machine.store(address, size, Value::Unknown);
             }
+            InsnClass::GCS => self.machine.store(address, 8, Value::Unknown),
             // Loads of scalable vectors, prefetches, and what computes addresses.
             _ if mnemonic.starts_with("ld") || mnemonic.contains("prf") || mnemonic == "adr" => {}
             // How much is written, and how far from the address, only the running processor knows.
