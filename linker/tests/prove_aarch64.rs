@@ -430,3 +430,18 @@ fn what_is_written_is_forgotten() {
         assert_eq!((ran.sp(), ran.saved(-32)), (-32, None), "{text}");
     }
 }
+
+#[test]
+fn a_bound_of_what_was_subtracted_from_is_none_of_the_result() {
+    let text = "add w8, w0, w1\n blr x2\n subs w8, w8, #3\n b.ls .";
+    let ran = run_assuming("a64_subs", text, &[(3, Condition::BelowOrEqual)]);
+    let most = ran.machine.most(ran.machine.get(8));
+    assert_eq!(most, Some(u32::MAX.into()));
+    // As a call leaves it: without a name.
+    let ran = run_assuming(
+        "a64_subs_unknown",
+        "svc #0\n subs w8, w8, #3",
+        &[(2, Condition::BelowOrEqual)],
+    );
+    assert_eq!(ran.machine.most(ran.machine.get(8)), Some(u32::MAX.into()));
+}

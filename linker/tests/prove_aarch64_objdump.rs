@@ -153,10 +153,20 @@ impl<'a> Text<'a> {
         {
             &[]
         } else if starts(&["swpp", "ldclrp", "ldsetp", "casp"])
-            || is(&["ldp", "ldnp", "ldpsw", "ldxp", "ldaxp", "ldiapp"])
+            || is(&[
+                "ldp", "ldnp", "ldpsw", "ldxp", "ldaxp", "ldiapp", "ldtp", "ldtnp", "mrrs",
+            ])
+            || name.starts_with("rcw")
+                && ["casp", "clrp", "setp", "swpp"]
+                    .iter()
+                    .any(|of| name.contains(of))
         {
             &[0, 1]
-        } else if starts(&["swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsm", "ldum"]) {
+        } else if starts(&["rcwcas", "rcwscas"]) {
+            &[0]
+        } else if starts(&[
+            "rcw", "swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsm", "ldum",
+        ]) {
             &[1]
         } else {
             &[0]
@@ -180,8 +190,8 @@ impl<'a> Text<'a> {
         }
         if let Some(index) = self.memory()
             && (self.operands[index].ends_with('!') || self.operands.len() > index + 1)
-            // A move by nothing.
-            && !self.operands.last().unwrap().trim_end_matches("]!").ends_with("#0")
+            // A move by nothing; authentication changes the register none the less.
+            && (name.starts_with("ldra") || !self.operands.last().unwrap().trim_end_matches("]!").ends_with("#0") && !self.operands.last().unwrap().trim_end_matches("]!").ends_with("#0x0"))
         {
             written.insert(self.base().unwrap());
         }
@@ -199,11 +209,66 @@ impl<'a> Text<'a> {
         text.register(0)
     }
 
-    /// Whether how much the instruction stores depends on the length of vectors.
+    /// Whether how much the instruction stores depends on the processor, or is not looked at: all is forgotten then.
     fn stores_anywhere(&self) -> bool {
         let first = self.operands[0].trim_start_matches(['{', ' ']);
         let is_scalable = first.starts_with(['z', 'p']);
-        is_scalable && self.mnemonic.starts_with("st") && self.memory().is_some()
+        let is_block = ["stgm", "stzgm", "stilp", "stl1", "sttp", "sttnp"].contains(&self.mnemonic);
+        let is_block = is_block || self.mnemonic == "stlr" && self.operands[1].ends_with('!');
+        self.mnemonic.starts_with("st") && self.memory().is_some() && (is_scalable || is_block)
+    }
+
+    /// What the first register holds afterwards, if the text says it: numbers, and what lies at and on the stack.
+    fn result(&self, at: u64, before: &Machine) -> Option<Value> {
+        let is_wide = self.operands[0] == "sp" || self.operands[0].starts_with('x');
+        let operand = |index: usize| number(self.operands.get(index)?);
+        let target = self
+            .register(0)
+            .filter(|_| is_wide || self.mnemonic == "mov")?;
+        match self.mnemonic {
+            "mov" => {
+                let value = Value::Constant(operand(1)?.cast_unsigned());
+                Some(if is_wide { value } else { value.low(32) })
+            }
+            "adrp" => Some(Value::Constant(operand(1)?.cast_unsigned())),
+            // Some versions print an offset, others where it leads.
+            "adr" if !self.operands[1].starts_with('#') => {
+                Some(Value::Constant(operand(1)?.cast_unsigned()))
+            }
+            "adr" => Some(Value::Constant(at.wrapping_add_signed(operand(1)?))),
+            "add" | "sub" => {
+                let Value::Stack(base, offset) = before.get(self.register(1)?) else {
+                    return None;
+                };
+                let shift = match self.operands.get(3) {
+                    None => 0,
+                    Some(shift) => number(shift.strip_prefix("lsl ")?)?,
+                };
+                let by = operand(2)? << shift;
+                let by = if self.mnemonic == "add" { by } else { -by };
+                Some(Value::Stack(base, offset + by))
+            }
+            "ldr" | "ldur" | "ldp" | "ldnp" => match before.peek(Base::ENTRY, self.offset()?, 8) {
+                Value::Unknown => None,
+                value => Some(value)
+                    .filter(|_| Some(target) != self.base() && Some(target) != self.register(1)),
+            },
+            _ => None,
+        }
+    }
+
+    /// How far from the base register memory is accessed, if no register says it: bytes.
+    fn offset(&self) -> Option<i64> {
+        let index = self.memory()?;
+        let inside = self.operands[index].trim_end_matches('!');
+        let inside = inside.strip_prefix('[')?.strip_suffix(']')?;
+        let is_post = self.operands.len() > index + 1;
+        match inside.split_once(',') {
+            _ if is_post => Some(0),
+            None => Some(0),
+            Some((_, index)) if index.contains("zr") => Some(0),
+            Some((_, offset)) => number(offset.trim()),
+        }
     }
 
     /// Where the instruction stores, bytes from the base register, and how many; `None`: nowhere, or anywhere.
@@ -211,24 +276,27 @@ impl<'a> Text<'a> {
         let name = self.mnemonic;
         let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
         let atomic = starts(&[
-            "swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsm", "ldum", "cas",
+            "rcw", "swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsm", "ldum", "cas",
         ]);
         if !(atomic || name.starts_with("st")) {
             return None;
         }
-        let index = self.memory()?;
-        let inside = self.operands[index].trim_end_matches('!');
-        let inside = inside.strip_prefix('[')?.strip_suffix(']')?;
-        let offset = match inside.split_once(',') {
-            None => 0,
-            Some((_, index)) if index.contains("zr") => 0,
-            Some((_, offset)) => number(offset.trim())?,
-        };
+        let (index, offset) = (self.memory()?, self.offset()?);
         let last = self.operands[index - 1];
         let stores = match name {
             "stg" | "st2g" => return None,
             "stzg" | "stgp" => 16,
             "stz2g" => 32,
+            _ if starts(&["swpp", "ldclrp", "ldsetp"]) => 16,
+            _ if starts(&["rcw"]) => {
+                let pairs = ["casp", "clrp", "setp", "swpp"];
+                if pairs.iter().any(|of| name.contains(of)) {
+                    16
+                } else {
+                    8
+                }
+            }
+            "gcsstr" | "gcssttr" => 8,
             "st64b" | "st64bv" | "st64bv0" => 64,
             // Those of one register: its elements, and how many of them.
             _ if last.starts_with('{') || last.contains('[') && last.contains('.') => {
@@ -264,8 +332,7 @@ impl<'a> Text<'a> {
                 if pair { 2 * whole } else { whole }
             }
         };
-        let is_post = self.operands.len() > index + 1;
-        Some((if is_post { 0 } else { offset }, stores))
+        Some((offset, stores))
     }
 }
 
@@ -304,7 +371,10 @@ fn machine(base: Register) -> Machine {
 fn changes_are_those_of_the_operands() {
     let words = words();
     let texts = disassembled(&words);
-    let (mut compared, mut stores, mut branches, mut unknown) = (0, 0, 0, 0);
+    let (mut compared, mut values, mut stores, mut branches, mut unknown) = (0, 0, 0, 0, 0);
+    // What the decoder does not know: pointer authentication with the program counter (Armv9.5), and system registers
+    // of 128 bits that do not exist.
+    let mut left_out = 0;
     let mut wrong = Vec::new();
     for (index, (word, text)) in words.iter().zip(&texts).enumerate() {
         let before = machine((word >> 5 & 31) as Register);
@@ -326,6 +396,12 @@ fn changes_are_those_of_the_operands() {
         if base.is_some() && [0, 1].iter().any(|of| parsed.register(*of) == base) {
             continue;
         }
+        let is_newer = parsed.mnemonic.contains("sppc") || parsed.mnemonic.contains("171615");
+        let is_unnamed = text.contains("S0_") || text.contains("S1_");
+        if executed.is_none() && (is_newer || is_unnamed && parsed.mnemonic.contains("rr")) {
+            left_out += 1;
+            continue;
+        }
         let Some(executed) = executed else {
             wrong.push(format!("{word:08x} {text}: not decoded"));
             continue;
@@ -335,13 +411,19 @@ fn changes_are_those_of_the_operands() {
             .filter(|of| before.get(*of) != after.get(*of))
             .collect();
         let written = parsed.written();
-        // A copy of a register to itself writes it and changes nothing.
-        let copies = changed.is_subset(&written)
-            && written.len() == 1
-            && (parsed.register(0) == parsed.register(1)
-                || parsed.register(0) == parsed.register(2));
+        // A register that is given what it holds is written, and does not change; the base holds the stack pointer.
+        let gives_same = parsed.register(0) == Some(SP)
+            || (1..=2).any(|of| parsed.register(0) == parsed.register(of));
+        let copies = gives_same && written.len() == 1 && changed.is_empty();
         if changed != written && !copies {
             wrong.push(format!("{word:08x} {text}: changes {changed:?}"));
+        }
+        if let Some(value) = parsed.result(after.at, &before) {
+            values += 1;
+            let is = after.get(parsed.register(0).unwrap());
+            if is != value {
+                wrong.push(format!("{word:08x} {text}: gives {is:?}, not {value:?}"));
+            }
         }
         let target = match executed.flow {
             Flow::Branch(target, _) => Some(target),
@@ -382,13 +464,38 @@ fn changes_are_those_of_the_operands() {
         }
     }
     say(format_args!(
-        "{compared} instructions compared, {stores} of them stores, {branches} branches; llvm-objdump does not know {unknown}"
+        "{compared} instructions compared, {values} values, {stores} stores, {branches} branches; llvm-objdump does not know {unknown}, the decoder {left_out}"
     ));
     assert!(
         wrong.is_empty(),
         "{} wrong:\n{}",
         wrong.len(),
-        wrong[..wrong.len().min(60)].join("\n")
+        wrong[..wrong.len().min(30)].join("\n")
     );
-    assert!(compared > WORDS / 4 && stores > 1000 && branches > 1000);
+    assert!(compared > WORDS / 4 && values > 500 && stores > 1000 && branches > 1000);
+}
+
+/// Whatever has run before: no instruction makes the arithmetic on what is known overflow.
+#[test]
+fn any_instruction_follows_any_other() {
+    let words = words();
+    let mut executed = 0;
+    for run in words.chunks(50) {
+        let mut machine = Machine::at_entry(SP);
+        let mut tables = Tables::default();
+        // Numbers to compute with.
+        for register in 0..8 {
+            let value = u64::from(run[usize::from(register)]) << (register * 4);
+            machine.set(register, Value::Constant(value));
+        }
+        for (index, word) in run.iter().enumerate() {
+            machine.at = (u64::MAX - 99).wrapping_add(4 * index as u64);
+            // Most read registers that hold numbers or the stack pointer.
+            let word =
+                word & !(0x18 << 5 | 0x18 << 16) | if word & 1 << 31 == 0 { 0x1f << 5 } else { 0 };
+            let done = A64.execute(&word.to_le_bytes(), &mut machine, &mut tables);
+            executed += usize::from(done.is_some());
+        }
+    }
+    assert!(executed > WORDS / 4);
 }

@@ -285,12 +285,15 @@ impl Machine {
                     Some(fact) if fact.size >= size => fact.value.low(size * 8),
                     _ => {
                         let value = self.name();
-                        self.facts.push(Fact {
-                            origin,
-                            offset,
-                            size,
-                            value,
-                        });
+                        // In a list that is walked, the address has had the name that the value has now.
+                        if origin != Origin::Named(self.at) {
+                            self.facts.push(Fact {
+                                origin,
+                                offset,
+                                size,
+                                value,
+                            });
+                        }
                         value
                     }
                 }

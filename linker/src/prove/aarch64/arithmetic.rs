@@ -95,6 +95,13 @@ impl Run<'_> {
             let right_register = self.number(16);
             let is_register =
                 is_register && self.machine.get(right_register) == right && right != Value::Unknown;
+            // The result may have taken the name that a source had.
+            let at = self.machine.at;
+            let known = |value: Value| match value.is_named(at) && !goes_nowhere {
+                true => Value::Unknown,
+                false => value,
+            };
+            let (left, shifted) = (known(left), known(shifted));
             self.machine.compare(
                 operand(from, is_sp || from != SP, left),
                 operand(right_register, is_register, shifted),

@@ -38,7 +38,6 @@ impl Run<'_> {
     /// One register, with an offset of any kind.
     pub(super) fn single(&mut self) -> Flow {
         let (size, opc, simd) = (self.bits(30, 2), self.bits(22, 2), self.bit(26));
-        // ldapur and stlur have other bits at 24 and 25, and are alike in what is looked at here.
         let (scale, access) = match simd {
             true => {
                 let scale = (opc >> 1) << 2 | size;
@@ -65,8 +64,8 @@ impl Run<'_> {
             }
         };
         let indexing = match (self.bit(24), self.bit(21), self.bits(10, 2)) {
-            // Unscaled with acquire and release, which have bit 24 set, too.
-            _ if self.bits(24, 6) == 0b01_1001 => Indexing::Offset,
+            // ldapur and stlur, which acquire and release.
+            _ if self.bits(27, 3) == 0b011 => Indexing::Offset,
             (true, ..) => {
                 let offset = i64::from(self.bits(10, 12)) << scale;
                 return self.access(Indexing::Offset, offset, access);

@@ -140,6 +140,9 @@ impl Run<'_> {
             {
                 self.pair()
             }
+            InsnClass::RCPC3 if self.bits(24, 6) == 0b01_1101 && self.bits(10, 2) == 2 => {
+                self.single()
+            }
             InsnClass::LOADLIT => self.literal(),
             InsnClass::LDSTEXCL if self.bits(24, 6) == 0b00_1000 => self.exclusive(),
             InsnClass::ASISDLSE

@@ -29,7 +29,8 @@ impl Run<'_> {
             "msr" => {
                 // SPSel, from a register or from a number: another stack pointer than before.
                 let is_number = !self.bit(20);
-                let selects = is_number && (self.bits(16, 3), self.bits(5, 3)) == (0, 5);
+                let field = (self.bits(16, 3), self.bits(12, 4), self.bits(5, 3));
+                let selects = is_number && field == (0, 4, 5);
                 if selects || self.system_register() == SPSEL {
                     self.machine.set(SP, Value::Unknown);
                 } else if let Some(register) = self.followed() {

@@ -73,14 +73,25 @@ impl Run<'_> {
         let compares = mnemonic.contains("cas");
         match (definition.class, operand) {
             (InsnClass::LSE_ATOMIC | InsnClass::THE, InsnOperandKind::Rs) => {
-                compares || mnemonic.starts_with("st64bv")
+                compares || mnemonic.starts_with("st64bv") || self.is_pair_of_the()
             }
             (InsnClass::LSE_ATOMIC | InsnClass::THE, InsnOperandKind::Rt) => !compares,
+            (InsnClass::LSE_ATOMIC, InsnOperandKind::Rt_LS64) => mnemonic == "ld64b",
+            (InsnClass::RCPC3, _) => !mnemonic.starts_with("st"),
+            (InsnClass::LDSTEXCL, _) => !matches!(mnemonic, "stgm" | "stzgm"),
             (InsnClass::IC_SYSTEM, _) => {
                 !matches!(mnemonic, "msrr" | "sysp" | "wfet" | "wfit" | "rmif")
             }
             _ => true,
         }
+    }
+
+    /// Whether the instruction is one of the translation hardening extension (FEAT_THE) for two double words.
+    fn is_pair_of_the(&self) -> bool {
+        let definition = self.opcode.definition();
+        let pairs = ["casp", "clrp", "setp", "swpp"];
+        definition.class == InsnClass::THE
+            && pairs.iter().any(|of| definition.mnemonic.contains(of))
     }
 
     /// Gives a register, which may be the stack pointer, an address that is not known. One that was on the stack still is.
@@ -105,9 +116,9 @@ impl Run<'_> {
                 InsnOperandKind::ADDR_SIMM7 => self.bit(23),
                 InsnOperandKind::ADDR_SIMM9 => self.bit(10),
                 InsnOperandKind::ADDR_SIMM10 => self.bit(11),
+                InsnOperandKind::RCPC3_ADDR_OPT_POSTIND
+                | InsnOperandKind::RCPC3_ADDR_OPT_PREIND_WB => !self.bit(12),
                 InsnOperandKind::SIMD_ADDR_POST
-                | InsnOperandKind::RCPC3_ADDR_OPT_POSTIND
-                | InsnOperandKind::RCPC3_ADDR_OPT_PREIND_WB
                 | InsnOperandKind::RCPC3_ADDR_POSTIND
                 | InsnOperandKind::RCPC3_ADDR_PREIND_WB => true,
                 _ => false,
@@ -134,12 +145,20 @@ impl Run<'_> {
                 let size = match mnemonic {
                     "ld64b" => return,
                     "st64b" | "st64bv" | "st64bv0" => 64,
-                    _ if definition.class != InsnClass::LSE_ATOMIC => 16,
-                    _ if mnemonic.starts_with("casp") => 16,
+                    _ if definition.class == InsnClass::LSE128_ATOMIC => 16,
+                    _ if definition.class == InsnClass::THE => {
+                        if self.is_pair_of_the() {
+                            16
+                        } else {
+                            8
+                        }
+                    }
+                    _ if mnemonic.starts_with("casp") => 8 << self.bits(30, 1),
                     _ => 1 << self.bits(30, 2),
                 };
                 self.machine.store(address, size, Value::Unknown);
             }
+            InsnClass::GCS => self.machine.store(address, 8, Value::Unknown),
             // Loads of scalable vectors, prefetches, and what computes addresses.
             _ if mnemonic.starts_with("ld") || mnemonic.contains("prf") || mnemonic == "adr" => {}
             // How much is written, and how far from the address, only the running processor knows.
