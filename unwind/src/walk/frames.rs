@@ -4,7 +4,7 @@ use core::iter::FusedIterator;
 
 use crate::memory::{Memory, Range};
 use crate::registers::Registers;
-use crate::sframe::{LookupError, Row, Tables};
+use crate::sframe::{Base, LookupError, Row, Rule, Tables};
 use crate::walk::frame::lookup_pc;
 use crate::walk::step::Callee;
 use crate::walk::{Doubt, End, Fallbacks, Frame, FrameKind, How, SavedRegister};
@@ -95,6 +95,11 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
 
     /// Says where trap code keeps registers of what it interrupted. Without this, a leaf that was interrupted on AArch64
     /// has no known caller.
+    ///
+    /// A walk can start in the trap code itself, before it has saved these registers or after it has restored them. Rows tell
+    /// it where they are: where the interrupted program counter is in a register (`ELR_EL1` on AArch64), these are in theirs;
+    /// where it is in memory, they are in the trap frame, if above the stack pointer. Trap code has to keep to that. In the
+    /// second case the stack pointer must be one of `registers`: its place in the frame and its row lead to the frame.
     #[must_use]
     pub const fn trap_registers(mut self, registers: &'a [SavedRegister]) -> Self {
         self.trap_registers = registers;
@@ -297,7 +302,9 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     fn step_by_row(&mut self) -> Result<(), End> {
         let sp = self.callee.registers.sp();
         let trap = self.trap?;
-        if !self.on_stack {
+        // Before trap code has tested its stack pointer it may be anywhere, and is not needed for a row without memory.
+        let needs_stack = !(trap && self.how == How::Given && self.pc_is_in_register());
+        if !self.on_stack && needs_stack {
             return Err(End::NoStack(sp));
         }
         let caller = match self.callee.caller(&self.row, self.cfa, &self.memory) {
@@ -328,6 +335,33 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         Ok(())
     }
 
+    /// Whether the current row, of trap code, says that the interrupted program counter is still or again in a register.
+    const fn pc_is_in_register(&self) -> bool {
+        matches!(
+            self.row.return_address,
+            Rule::Value {
+                base: Base::Register(_),
+                ..
+            }
+        )
+    }
+
+    /// The frame of trap code that runs itself, if all is saved there: its row tells where the interrupted stack pointer is.
+    fn saved_at(&self) -> Option<u64> {
+        let offset = match self.row.cfa {
+            Rule::Saved {
+                base: Base::StackPointer,
+                offset,
+            } if !self.pc_is_in_register() => offset,
+            _ => return None,
+        };
+        let number = self.tables.abi().ok()?.stack_pointer();
+        let mut saved = self.trap_registers.iter();
+        let saved = saved.find(|saved| saved.register == number)?;
+        let slot = self.callee.registers.sp().checked_add_signed(offset)?;
+        slot.checked_sub(saved.offset.into())
+    }
+
     /// What trap code interrupted is the next frame, whatever its program counter and stack pointer: they may be why there
     /// was a trap. But the walk leads no further from a stack pointer where it must not go; without this rule a damaged
     /// table could make a trap frame its own caller for ever.
@@ -336,10 +370,18 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         let sp = callee.registers.sp();
         // While the trap code itself runs, its stack pointer is anywhere, and more registers are where they were.
         let trap_frame = (!callee.exact && callee.sp_known).then_some(sp);
+        let saved_at = match callee.exact {
+            true => self.saved_at(),
+            false => trap_frame,
+        };
         for saved in self.trap_registers {
-            let value = trap_frame
-                .and_then(|frame| frame.checked_add(saved.offset.into()))
-                .and_then(|address| self.memory.read_u64(address));
+            let slot = saved_at.and_then(|frame| frame.checked_add(saved.offset.into()));
+            let is_saved = |slot: &u64| !callee.exact || *slot >= sp;
+            let value = match slot {
+                Some(slot) if is_saved(&slot) => self.memory.read_u64(slot),
+                None if !self.pc_is_in_register() => None,
+                _ => callee.registers.other(saved.register),
+            };
             if let Some(value) = value {
                 registers.learn(saved.register, value);
             }
