@@ -11,6 +11,7 @@ pub mod llvm;
 pub mod report;
 pub mod runner;
 pub mod session;
+pub mod steps;
 pub mod tiny;
 pub mod trace;
 

@@ -303,7 +303,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         let sp = self.callee.registers.sp();
         let trap = self.trap?;
         // Before trap code has tested its stack pointer it may be anywhere, and is not needed for a row without memory.
-        let needs_stack = !(trap && self.how == How::Given && self.pc_is_in_register());
+        let needs_stack = !(trap && self.begins_at_edge());
         if !self.on_stack && needs_stack {
             return Err(End::NoStack(sp));
         }
@@ -333,6 +333,12 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         }
         self.find(caller, false, How::SFrame);
         Ok(())
+    }
+
+    /// Whether the current row, of trap code, is the first one of the walk, and trap code has not begun to save, or has done
+    /// with restoring.
+    fn begins_at_edge(&self) -> bool {
+        self.how == How::Given && self.pc_is_in_register()
     }
 
     /// Whether the current row, of trap code, says that the interrupted program counter is still or again in a register.
@@ -386,7 +392,9 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
                 registers.learn(saved.register, value);
             }
         }
-        self.on_stack = self.advance(registers.sp());
+        // At the edge of trap code both can have one stack pointer. Only the first frame can be there, so the walk still ends.
+        let same = self.on_stack && registers.sp() == sp && self.begins_at_edge();
+        self.on_stack = same || self.advance(registers.sp());
         self.find(registers, true, How::TrapFrame);
         self.trap_frame = trap_frame;
     }
