@@ -27,10 +27,12 @@ pub struct Registers {
     pub lr: Option<u64>,
     /// `x9`: the frame's base in prologues that probe a big frame, page by page. Known in interrupted frames at most.
     pub x9: Option<u64>,
-    /// `ELR_EL1`, an address. Only who looks at a processor from outside (a debugger, a monitor) knows it, and only of the
-    /// innermost frame: an exception that interrupts trap code overwrites it. Trap code needs it until it has saved it.
+    /// `ELR_EL1`, an address: what trap code has interrupted, until it has saved it and after it has restored it. Only who
+    /// looks at a processor from outside, as a debugger does, knows it, and of the innermost frame only: when trap code is
+    /// interrupted itself, the exception overwrites it.
     pub elr: Option<u64>,
-    /// `SP_EL0`, an address; the same is true of it.
+    /// `SP_EL0`, an address: the stack pointer of what was interrupted, while exceptions run on `SP_EL1`. Known as
+    /// [`Self::elr`] is.
     pub sp_el0: Option<u64>,
     /// The bits of an address that pointer authentication uses, the same for all frames; 0: none.
     pub authentication_bits: u64,

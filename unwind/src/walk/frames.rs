@@ -96,10 +96,11 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     /// Says where trap code keeps registers of what it interrupted. Without this, a leaf that was interrupted on AArch64
     /// has no known caller.
     ///
-    /// A walk can start in the trap code itself, before it has saved these registers or after it has restored them. Rows tell
-    /// it where they are: where the interrupted program counter is in a register (`ELR_EL1` on AArch64), these are in theirs;
-    /// where it is in memory, they are in the trap frame, if above the stack pointer. Trap code has to keep to that. In the
-    /// second case the stack pointer must be one of `registers`: its place in the frame and its row lead to the frame.
+    /// When trap code itself was interrupted, or a walk starts in it, it may not have saved these registers yet, or have
+    /// restored them. The row tells where they are, and trap code has to keep to that: in themselves where the interrupted
+    /// program counter is in a register (`ELR_EL1` on AArch64), and where that is in memory, in the trap frame, or below the
+    /// stack pointer, which means in themselves too. For the latter the stack pointer must be one of `registers`: from its place
+    /// in the frame and the one that the row gives follows where the frame is. Otherwise they are lost.
     #[must_use]
     pub const fn trap_registers(mut self, registers: &'a [SavedRegister]) -> Self {
         self.trap_registers = registers;
@@ -374,7 +375,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     fn interrupted(&mut self, mut registers: R) {
         let callee = self.callee;
         let sp = callee.registers.sp();
-        // While the trap code itself runs, its stack pointer is anywhere, and more registers are where they were.
+        // While the trap code itself runs, its stack pointer is anywhere, and registers are still or again where they were.
         let trap_frame = (!callee.exact && callee.sp_known).then_some(sp);
         let saved_at = match callee.exact {
             true => self.saved_at(),
@@ -382,9 +383,8 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         };
         for saved in self.trap_registers {
             let slot = saved_at.and_then(|frame| frame.checked_add(saved.offset.into()));
-            let is_saved = |slot: &u64| !callee.exact || *slot >= sp;
             let value = match slot {
-                Some(slot) if is_saved(&slot) => self.memory.read_u64(slot),
+                Some(slot) if !callee.exact || slot >= sp => self.memory.read_u64(slot),
                 None if !self.pc_is_in_register() => None,
                 _ => callee.registers.other(saved.register),
             };
