@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Verdict};
-use support::built;
+use qemu::machine::{Arch, Boot, Verdict};
+use support::report::Report;
 use support::steps::{self, Found, Image, Kept, Step, Steps};
+use support::{built, gdb};
 use unwind::{End, How};
 
 const KIB: u64 = 1024;
@@ -151,6 +152,71 @@ fn every_instruction_leads_to_what_was_interrupted_aarch64() {
                 "trap_return_above",
             ],
         );
+    }
+}
+
+/// No function of the kernels is left out of their tables, or has a place there without rows.
+#[test]
+fn no_function_is_without_rows() {
+    for kernel in built::every_kernel() {
+        let image = Image::read(&built::image(kernel));
+        let section = image.tables().first().expect("a table");
+        for index in 0..section.function_count() {
+            let function = section.function(index).expect("it lies in the table");
+            assert_ne!(
+                function.row_count(),
+                0,
+                "{kernel:?}: {:#x}",
+                function.start()
+            );
+        }
+        for (name, start, end) in &image.trap {
+            for pc in *start..*end {
+                let found = image.tables().lookup(pc);
+                let (function, _) = found.unwrap_or_else(|why| panic!("{kernel:?}, {name}: {why}"));
+                assert!(function.is_signal_frame(), "{kernel:?}, {name}");
+            }
+        }
+    }
+}
+
+/// A vector fails: the exception that this is overwrites ELR_EL1, by which alone it is known what the vector interrupted. The
+/// stack pointer is one that the second vector takes to the overflow stack.
+#[test]
+fn what_trap_code_interrupted_is_not_made_up_when_it_fails() {
+    for profile in Profile::ALL {
+        let kernel = Kernel {
+            arch: Arch::Aarch64,
+            profile,
+        };
+        let image = built::image(kernel);
+        let commands = [
+            "set language c",
+            "maintenance set dwarf unwinders off",
+            "break *&exception_0",
+            "continue",
+            "set $sp = 0x4343c340",
+            "delete",
+            "continue",
+        ];
+        let booted = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands).booted;
+        assert_eq!(booted.verdict, Verdict::Panicked);
+        let report = Report::find(&booted.serial);
+        let words = "no room on the stack of exceptions: data abort: write to ";
+        assert!(report.panicked.contains(words), "{}", report.text);
+        let [frame] = &report.frames[..] else {
+            panic!("{}", report.text);
+        };
+        let name = frame.name.as_deref();
+        assert_eq!(
+            (frame.letter, name),
+            ('p', Some("exception_0")),
+            "{}",
+            report.text
+        );
+        let end =
+            "end of backtrace: incomplete: a rule needs register SP_EL0, which is not known here";
+        assert!(report.end.starts_with(end), "{}", report.text);
     }
 }
 

@@ -112,6 +112,10 @@ impl Image {
         image
     }
 
+    pub fn tables(&self) -> Tables<'_> {
+        Tables::new(&self.table, self.table_address)
+    }
+
     fn symbol(&self, end: &str) -> u64 {
         let mut symbols = self.symbols.iter();
         let found = symbols.find(|(name, _)| name.ends_with(end));
@@ -259,7 +263,7 @@ impl Machine<'_> {
     }
 
     fn walk(&self, registers: &[u64]) -> (Found, Option<How>) {
-        let tables = Tables::new(&self.image.table, self.image.table_address);
+        let tables = self.image.tables();
         let stacks = Stacks::new(&self.ranges, |address| self.words.get(&address).copied());
         match (self.arch, registers) {
             (Arch::X86_64, &[pc, sp, fp, r10, r11]) => {
