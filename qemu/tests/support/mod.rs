@@ -11,7 +11,6 @@ pub mod llvm;
 pub mod report;
 pub mod runner;
 pub mod session;
-pub mod steps;
 pub mod tiny;
 pub mod trace;
 
