@@ -9,7 +9,8 @@ pub const ELR: u32 = 33;
 
 /// The number of `SP_EL0` in rules, the interrupted stack pointer while exceptions run on `SP_EL1`. The ABI has none for it,
 /// so it is the register's encoding in `mrs` (Arm Architecture Reference Manual, C6.2 "MRS": o0, op1, CRn, CRm, op2, which are
-/// 1, 0, 4, 1, 0). The ABI's numbers end at 127, and no encoding is that small.
+/// 1, 0, 4, 1, 0). The ABI's numbers end at 127, and no encoding is that small. Assemblers take it as a number:
+/// `.cfi_register sp, 0x4208`.
 pub const SP_EL0: u32 = 0x4208;
 
 /// The registers of a frame.
