@@ -42,8 +42,8 @@ exception_\number:
     .cfi_signal_frame
     .if (\number & 12) == 4
     // An exception interrupted another one. Is there room on a stack of exceptions? Bit 15 of the stack pointer is set in
-    // their words and clear in their guard pages, and all of them are one array. What sp is tested with is kept where threads
-    // would have theirs: there are none at EL0.
+    // their words and clear in their guard pages, and all of them are one array. Until it is known that memory can be written,
+    // x0 and x1 are kept in the two registers for pointers of threads at EL0: there are none.
     interrupted_is_in_sp
     sub sp, sp, #304
     .cfi_def_cfa_offset 304
