@@ -1,197 +1,268 @@
-//! The trap code, instruction by instruction: from each one the walk must lead to what was interrupted, by the image's own
-//! table. gdb steps, and tells the registers and the words of the stacks; `unwind` walks here.
+//! The trap code, instruction by instruction: from each one the walk must lead to what was interrupted, as it does from what the
+//! processor keeps of it when the exception comes, and from where the processor goes on when it returns.
 
+#[path = "trap_code/image.rs"]
+mod image;
+#[path = "trap_code/passages.rs"]
+mod passages;
+#[path = "trap_code/steps.rs"]
+mod steps;
 mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use object::{Object, ObjectSection, ObjectSymbol};
-use qemu::build::Kernel;
+use image::Image;
+use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
+use steps::{Kept, Steps};
+use support::report::Report;
 use support::{built, gdb};
-use unwind::sframe::Tables;
-use unwind::{End, Frames, How, Range, Stacks};
 
-/// Bytes of guard pages below each stack, and of the words of the boot stack and of one for exceptions: `stack.rs` and
-/// `arch/*/stacks.rs` of the kernel.
-const GUARD: u64 = 32 * 1024;
-const BOOT: u64 = 128 * 1024;
-const EXCEPTION: u64 = 32 * 1024;
+const KIB: u64 = 1024;
 
-/// What of an image is needed here.
-struct Image {
-    table: Vec<u8>,
-    table_address: u64,
-    /// The first and the last instruction with rules, from the vector of a breakpoint on.
-    first: u64,
-    last: u64,
-    /// Of the boot stack and, on AArch64, of that of exceptions.
-    stacks: Vec<Range>,
-}
+/// The stacks of the kernel: `stack.rs`, `arch/*/stacks.rs`, `task/mod.rs`.
+const BOOT: Kept = Kept {
+    name: "5stack4BOOT",
+    words: 128 * KIB,
+    count: 1,
+    bytes: 16 * KIB,
+};
+const EXCEPTION: Kept = Kept {
+    name: "6stacks9EXCEPTION",
+    words: 32 * KIB,
+    count: 1,
+    bytes: 32 * KIB,
+};
+const OVERFLOW: Kept = Kept {
+    name: "6stacks8OVERFLOW",
+    ..EXCEPTION
+};
+const INTERRUPT: Kept = Kept {
+    name: "6stacks9INTERRUPT",
+    ..EXCEPTION
+};
+const TASKS: Kept = Kept {
+    name: "4task6STACKS",
+    words: 32 * KIB,
+    count: 16,
+    bytes: 4 * KIB,
+};
 
-impl Image {
-    fn read(path: &Path, arch: Arch) -> Self {
-        let data = std::fs::read(path).expect("the image can be read");
-        let file = object::File::parse(&*data).expect("the image is ELF");
-        let section = file.section_by_name(".sframe").expect("a table");
-        // By the end of their mangled names.
-        let stack = |name: &str, size: u64| {
-            let mut symbols = file.symbols();
-            let symbol = symbols.find(|symbol| symbol.name().is_ok_and(|it| it.ends_with(name)));
-            let start = symbol.unwrap_or_else(|| panic!("no {name}")).address() + GUARD;
-            Range::new(start, start + size)
-        };
-        let mut stacks = vec![stack("5stack4BOOT", BOOT)];
-        if arch == Arch::Aarch64 {
-            stacks.push(stack("6stacks9EXCEPTION", EXCEPTION));
-        }
-        let symbol = |name: &str| {
-            let mut symbols = file.symbols();
-            let symbol = symbols.find(|symbol| symbol.name() == Ok(name));
-            symbol.unwrap_or_else(|| panic!("no {name}"))
-        };
-        let common = symbol("trap_entry");
-        let table = section.data().expect("its bytes").to_vec();
-        let end = common.address() + common.size();
-        let (first, last) = match arch {
-            // To the `iretq`.
-            Arch::X86_64 => (symbol("exception_3").address(), end - 2),
-            // From where the interrupted stack pointer and program counter are saved.
-            Arch::Aarch64 => {
-                let tables = Tables::new(&table, section.address());
-                let function = tables.function_at(end - 4).expect("rules of trap code");
-                (function.start(), end - 4)
-            }
-        };
-        Self {
-            first,
-            last,
-            table,
-            table_address: section.address(),
-            stacks,
-        }
+/// An exception that returns, and in its handler another one, once.
+fn breakpoint(arch: Arch) -> Steps {
+    Steps {
+        scenario: "breakpoint",
+        count: 6,
+        depth: 1,
+        stacks: of(arch, []),
+        in_doubt: false,
+        last: "continue",
     }
 }
 
-/// The machine before an instruction.
-struct Step {
-    pc: u64,
-    sp: u64,
-    fp: u64,
-    lr: u64,
-    /// Words from an address on.
-    words: Vec<(u64, Vec<u8>)>,
-}
-
-impl Step {
-    fn read_u64(&self, address: u64) -> Option<u64> {
-        self.words.iter().find_map(|(start, bytes)| {
-            let at = usize::try_from(address.checked_sub(*start)?).ok()?;
-            let word = bytes.get(at..at.checked_add(8)?)?;
-            Some(u64::from_le_bytes(word.try_into().ok()?))
-        })
-    }
-
-    /// The addresses of the frames, how the second was found, and the end.
-    fn walk(&self, arch: Arch, image: &Image) -> (Vec<u64>, Option<How>, End) {
-        let tables = Tables::new(&image.table, image.table_address);
-        let stacks = Stacks::new(&image.stacks, |address| self.read_u64(address));
-        match arch {
-            Arch::X86_64 => {
-                let registers = unwind::x86_64::Registers::new(self.pc, self.sp, self.fp);
-                collect(Frames::new(tables, registers, stacks))
-            }
-            Arch::Aarch64 => {
-                let registers = unwind::aarch64::Registers::new(self.pc, self.sp, self.fp, self.lr);
-                collect(Frames::new(tables, registers, stacks))
-            }
-        }
+/// Interrupts of leaves, of prologues, of epilogues.
+fn places(arch: Arch) -> Steps {
+    Steps {
+        scenario: "interrupted-places",
+        count: 60,
+        depth: 0,
+        stacks: of(arch, []),
+        // One place is in a function without rules.
+        in_doubt: true,
+        last: "kill",
     }
 }
 
-fn collect<R: unwind::Registers, M: unwind::Memory>(
-    mut frames: Frames<'_, R, M>,
-) -> (Vec<u64>, Option<How>, End) {
-    let found: Vec<_> = frames.by_ref().collect();
-    (
-        found.iter().map(|frame| frame.pc).collect(),
-        found.get(1).map(|frame| frame.how),
-        frames.end().expect("an ended walk has a reason"),
-    )
+/// A task that is interrupted goes on much later, after others.
+fn tasks(arch: Arch) -> Steps {
+    Steps {
+        scenario: "tasks",
+        count: 30,
+        depth: 0,
+        stacks: of(arch, [TASKS]),
+        in_doubt: false,
+        last: "kill",
+    }
+}
+
+/// No room on the stack of exceptions; and in the handler another exception, which stays on the overflow stack, and returns.
+fn no_room(arch: Arch) -> Steps {
+    Steps {
+        scenario: "double-fault",
+        count: 4,
+        depth: 2,
+        stacks: of(arch, [OVERFLOW]),
+        in_doubt: false,
+        last: "kill",
+    }
+}
+
+/// The stack pointer of a handler is in no stack.
+fn stray(arch: Arch) -> Steps {
+    Steps {
+        scenario: "stray-in-handler",
+        in_doubt: true,
+        ..no_room(arch)
+    }
+}
+
+fn of<const COUNT: usize>(arch: Arch, more: [Kept; COUNT]) -> Vec<Kept> {
+    let exceptions = match arch {
+        Arch::X86_64 => INTERRUPT,
+        Arch::Aarch64 => EXCEPTION,
+    };
+    [BOOT, exceptions].into_iter().chain(more).collect()
 }
 
 #[test]
-fn every_instruction_leads_to_what_was_interrupted() {
-    for kernel in built::every_kernel() {
-        let path = built::image(kernel);
-        let image = Image::read(&path, kernel.arch);
-        let steps = step(kernel, &path, &image);
-        assert!(steps.len() > 30, "{kernel:?}: {} instructions", steps.len());
-        let mut interrupted = BTreeSet::new();
-        let mut outer = BTreeSet::new();
-        for step in &steps {
-            let (found, how, end) = step.walk(kernel.arch, &image);
-            let at = format!("{kernel:?} at {:#x}: {found:x?}", step.pc);
-            assert_eq!((how, end), (Some(How::TrapFrame), End::Complete), "{at}");
-            interrupted.insert(found[1]);
-            outer.insert(found[2..].to_vec());
-        }
-        // The same before and after the handler ran, but that it stepped over AArch64's brk.
-        let first = *interrupted.first().expect("something was interrupted");
-        let expected = match kernel.arch {
-            Arch::X86_64 => vec![first],
-            Arch::Aarch64 => vec![first, first + 4],
+fn every_instruction_leads_to_what_was_interrupted_x86_64() {
+    for profile in Profile::ALL {
+        let kernel = Kernel {
+            arch: Arch::X86_64,
+            profile,
         };
-        assert_eq!(Vec::from_iter(interrupted), expected, "{kernel:?}");
-        assert_eq!(outer.len(), 1, "{kernel:?}: {outer:x?}");
-        assert!(outer.first().is_some_and(|outer| !outer.is_empty()));
+        let path = built::image(kernel);
+        let image = Image::read(&path);
+        let mut seen = Seen::default();
+        for what in [breakpoint, places] {
+            seen.run(kernel, &path, &image, &what(kernel.arch));
+        }
+        seen.expect_all_of(&image, &["exception_3", "exception_14", "trap_entry"]);
     }
 }
 
-/// Boots scenario `breakpoint`, and lets gdb step through the trap code.
-fn step(kernel: Kernel, path: &Path, image: &Image) -> Vec<Step> {
-    let stacks = image.stacks.iter().enumerate();
-    let stacks = stacks.map(|(index, stack)| format!("set $stack_{index} = {}", stack.end));
-    let ends = [("first", image.first), ("last", image.last)];
-    let ends = ends.map(|(name, address)| format!("set ${name} = {address}"));
-    let script = format!("source {}", gdb::script("step.py").display());
-    let commands = stacks.chain(ends).chain([script, "continue".to_owned()]);
-    let session = gdb::session(Boot::new(kernel.arch, path, "breakpoint"), commands);
-    let text = &session.said;
-    let said = || {
-        let said = text.lines().filter(|line| !line.starts_with("words "));
-        let said = said.collect::<Vec<_>>().join("\n");
-        format!("gdb said:\n{said}\n{}", session.complained)
-    };
-    assert_eq!(session.booted.verdict, Verdict::Success, "{}", said());
-    let mut steps: Vec<Step> = Vec::new();
-    for line in text.lines() {
-        let words: Vec<&str> = line.split(' ').collect();
-        match *words {
-            ["at", pc, sp, fp, lr] => steps.push(Step {
-                pc: hex(pc),
-                sp: hex(sp),
-                fp: hex(fp),
-                lr: hex(lr),
-                words: Vec::new(),
-            }),
-            ["words", address, bytes] => {
-                let step = steps.last_mut().expect("words of a step");
-                step.words.push((hex(address), unhex(bytes)));
+#[test]
+fn every_instruction_leads_to_what_was_interrupted_aarch64() {
+    for profile in Profile::ALL {
+        let kernel = Kernel {
+            arch: Arch::Aarch64,
+            profile,
+        };
+        let path = built::image(kernel);
+        let image = Image::read(&path);
+        let mut seen = Seen::default();
+        for what in [breakpoint, places, tasks, no_room, stray] {
+            seen.run(kernel, &path, &image, &what(kernel.arch));
+        }
+        // Of the vectors, which are all alike, one of those that come from a thread, an interrupt's, and one of the others.
+        seen.expect_all_of(
+            &image,
+            &[
+                "exception_0",
+                "exception_1",
+                "exception_4",
+                "exception_overflow_4",
+                "trap_entry",
+                "trap_preempted",
+                "trap_return_above",
+            ],
+        );
+    }
+}
+
+/// No function of the kernels is left out of their tables, or has a place there without rows.
+#[test]
+fn no_function_is_without_rows() {
+    for kernel in built::every_kernel() {
+        let image = Image::read(&built::image(kernel));
+        let section = image.tables().first().expect("a table");
+        for index in 0..section.function_count() {
+            let function = section.function(index).expect("it lies in the table");
+            assert_ne!(
+                function.row_count(),
+                0,
+                "{kernel:?}: {:#x}",
+                function.start()
+            );
+        }
+        for (name, start, end) in &image.trap {
+            for pc in *start..*end {
+                let found = image.tables().lookup(pc);
+                let (function, _) = found.unwrap_or_else(|why| panic!("{kernel:?}, {name}: {why}"));
+                assert!(function.is_signal_frame(), "{kernel:?}, {name}");
             }
-            _ => {}
         }
     }
-    steps
 }
 
-fn hex(text: &str) -> u64 {
-    let digits = text.strip_prefix("0x").expect("a hexadecimal number");
-    u64::from_str_radix(digits, 16).expect("a hexadecimal number")
+/// A vector fails: the exception that this is overwrites ELR_EL1, by which alone it is known what the vector interrupted. The
+/// stack pointer is one that the second vector takes to the overflow stack.
+#[test]
+fn what_trap_code_interrupted_is_not_made_up_when_it_fails() {
+    for profile in Profile::ALL {
+        let kernel = Kernel {
+            arch: Arch::Aarch64,
+            profile,
+        };
+        let image = built::image(kernel);
+        let commands = [
+            "set language c",
+            "maintenance set dwarf unwinders off",
+            "break *&exception_0",
+            "continue",
+            "set $sp = 0x4343c340",
+            "delete",
+            "continue",
+        ];
+        let booted = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands).booted;
+        assert_eq!(booted.verdict, Verdict::Panicked);
+        let report = Report::find(&booted.serial);
+        let words = "no room on the stack of exceptions: data abort: write to ";
+        assert!(report.panicked.contains(words), "{}", report.text);
+        let [frame] = &report.frames[..] else {
+            panic!("{}", report.text);
+        };
+        let name = frame.name.as_deref();
+        assert_eq!(
+            (frame.letter, name),
+            ('p', Some("exception_0")),
+            "{}",
+            report.text
+        );
+        let end =
+            "end of backtrace: incomplete: a rule needs register SP_EL0, which is not known here";
+        assert!(report.end.starts_with(end), "{}", report.text);
+    }
 }
 
-fn unhex(text: &str) -> Vec<u8> {
-    let digit = |index: usize| u8::from_str_radix(&text[index..index + 2], 16).expect("digits");
-    (0..text.len()).step_by(2).map(digit).collect()
+/// The instructions that gdb has stepped over.
+#[derive(Default)]
+struct Seen(BTreeSet<u64>);
+
+impl Seen {
+    fn run(&mut self, kernel: Kernel, path: &Path, image: &Image, what: &Steps) {
+        let (steps, session) = steps::run(kernel, path, image, what);
+        let context = format!("{kernel:?}, {}", what.scenario);
+        let said = || {
+            let said = session.said.lines();
+            let said = said.filter(|line| !line.starts_with("words "));
+            let said = said.collect::<Vec<_>>().join("\n");
+            format!("{context}: gdb said:\n{said}\n{}", session.complained)
+        };
+        if what.last == "continue" {
+            assert_eq!(session.booted.verdict, Verdict::Success, "{}", said());
+        }
+        let [passages, complete] = passages::check(image, &steps, &context);
+        assert!(passages > 2, "{passages} passages, {}", said());
+        assert!(
+            complete == passages || what.in_doubt,
+            "{complete} of {passages} complete, {}",
+            said()
+        );
+        self.0.extend(steps.iter().map(|step| step.pc));
+    }
+
+    /// Fails unless gdb was at every instruction of these functions.
+    #[track_caller]
+    fn expect_all_of(&self, image: &Image, functions: &[&str]) {
+        for name in functions {
+            let function = image.trap.iter().find(|(known, ..)| known == name);
+            let (_, start, end) = function.unwrap_or_else(|| panic!("no {name}"));
+            // Those of x86-64 begin anywhere; gdb leaves none out between the first one and where it is elsewhere.
+            let step = if image.is_arm { 4 } else { usize::MAX };
+            let missing = (*start..*end).step_by(step).find(|pc| !self.0.contains(pc));
+            assert_eq!(missing, None, "{name}");
+        }
+    }
 }

@@ -3,6 +3,16 @@
 use crate::registers::{self, sealed::Sealed};
 use crate::sframe::Abi;
 
+/// The number of `ELR_EL1` in rules, where an exception leaves the interrupted program counter: "DWARF for the Arm 64-bit
+/// Architecture", section "DWARF register names", calls it `ELR_mode`.
+pub const ELR: u32 = 33;
+
+/// The number of `SP_EL0` in rules, the interrupted stack pointer while exceptions run on `SP_EL1`. The ABI has none for it,
+/// so it is the register's encoding in `mrs` (Arm Architecture Reference Manual, C6.2 "MRS": o0, op1, CRn, CRm, op2, which are
+/// 1, 0, 4, 1, 0). The ABI's numbers end at 127, and no encoding is that small. Assemblers take it as a number:
+/// `.cfi_register sp, 0x4208`.
+pub const SP_EL0: u32 = 0x4208;
+
 /// The registers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -18,6 +28,13 @@ pub struct Registers {
     pub lr: Option<u64>,
     /// `x9`: the frame's base in prologues that probe a big frame, page by page. Known in interrupted frames at most.
     pub x9: Option<u64>,
+    /// `ELR_EL1`, an address: what trap code has interrupted, until it has saved it and after it has restored it. Only who
+    /// looks at a processor from outside, as a debugger does, knows it, and of the innermost frame only: when trap code is
+    /// interrupted itself, the exception overwrites it.
+    pub elr: Option<u64>,
+    /// `SP_EL0`, an address: the stack pointer of what was interrupted, while exceptions run on `SP_EL1`. Known as
+    /// [`Self::elr`] is.
+    pub sp_el0: Option<u64>,
     /// The bits of an address that pointer authentication uses, the same for all frames; 0: none.
     pub authentication_bits: u64,
 }
@@ -36,6 +53,8 @@ impl Registers {
             fp,
             lr: Some(lr),
             x9: None,
+            elr: None,
+            sp_el0: None,
             authentication_bits: 0,
         }
     }
@@ -76,6 +95,8 @@ impl registers::Registers for Registers {
         match register {
             9 => self.x9,
             30 => self.lr,
+            ELR => self.elr,
+            SP_EL0 => self.sp_el0,
             _ => None,
         }
     }
@@ -112,6 +133,8 @@ impl registers::Registers for Registers {
             fp,
             lr: None,
             x9: None,
+            elr: None,
+            sp_el0: None,
             authentication_bits: self.authentication_bits,
         }
     }

@@ -33,7 +33,8 @@ def callers():
 
 
 def raw_masked(cpu):
-    # PSTATE.F, register 33, without gdb looking at the frame: it fails in trap code that has no rules, where F is set.
+    # PSTATE.F, register 33, without gdb looking at the frame: it fails in trap code, where F is set,
+    # because it knows no DWARF number for ELR_EL1.
     thread = gdb.selected_thread().num
     gdb.execute("maintenance packet Hgp1.%x" % (cpu + 1), to_string=True)
     answer = gdb.execute("maintenance packet p21", to_string=True)

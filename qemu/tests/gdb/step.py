@@ -1,42 +1,96 @@
-# Runs to a breakpoint's exception and steps through the trap code, in and out. Before each instruction prints the
-# registers of a walk, "at PC SP FP LR", and the stacks' ends, "words ADDRESS HEX". Begins at $first and ends at $last:
-# where the trap code of AArch64 has no rules, gdb itself fails, with "Recursive internal problem".
+# Steps through trap code, in and out, for $count passages: from a vector in $vectors, or from where a handler returns to, up to the
+# first instruction behind. Before each instruction, and before that one, prints what a walk needs: "words ADDRESS HEX" for what
+# has changed in $stacks ("START,END"), then "at" and the registers. The first time that a handler begins $depth exceptions deep,
+# the function at $probe runs in its place, which reads from where nothing is mapped: an exception that returns.
 import gdb
 
 # Not that of the code at hand, which changes on the way.
 gdb.execute("set language c")
+# It knows no DWARF number for ELR_EL1, and would not step where the rules name it.
+gdb.execute("maintenance set dwarf unwinders off")
+MASK = 2**64 - 1
+BLOCK = 64
 
-arm = "aarch64" in gdb.selected_inferior().architecture().name()
-fp = "x29" if arm else "rbp"
+
+def pairs(name):
+    text = gdb.convenience_variable(name).string()
+    return [tuple(int(number, 16) for number in word.split(",")) for word in text.split()]
 
 
 def number(expression):
-    return int(gdb.parse_and_eval("(unsigned long)" + expression)) & (2**64 - 1)
+    return int(gdb.parse_and_eval("(unsigned long)" + expression)) & MASK
+
+
+def word(address, size):
+    return int.from_bytes(gdb.selected_inferior().read_memory(address, size).tobytes(), "little")
+
+
+arm = "aarch64" in gdb.selected_inferior().architecture().name()
+STACKS, TRAP, VECTORS = pairs("stacks"), pairs("trap"), pairs("vectors")
+NAMES = ["x29", "x30", "x9", "ELR_EL1", "SP_EL0"] if arm else ["rbp", "r10", "r11"]
+RETURN = 0xD69F03E0 if arm else 0xCF48
+known = {}
 
 
 def state():
-    link = number("$x30") if arm else 0
-    print("at 0x%x 0x%x 0x%x 0x%x" % (number("$pc"), number("$sp"), number("$" + fp), link))
-    for end, size in ENDS:
-        words = gdb.selected_inferior().read_memory(end - size, size)
-        print("words 0x%x %s" % (end - size, words.tobytes().hex()))
+    for start, end in STACKS:
+        now = gdb.selected_inferior().read_memory(start, end - start).tobytes()
+        for at in range(0, end - start, BLOCK):
+            block = now[at : at + BLOCK]
+            if known.get(start + at) != block:
+                known[start + at] = block
+                print("words 0x%x %s" % (start + at, block.hex()))
+    values = [number("$" + name) for name in ["pc", "sp"] + NAMES]
+    if arm and not number("$cpsr") & 1:
+        # SP_EL0 is the one in use, and QEMU's copy of it old.
+        values[-1] = values[1]
+    print("at", " ".join("0x%x" % value for value in values))
+    return values[0]
 
 
-ENDS = [(number("$stack_%d" % index), 0x2000) for index in range(2 if arm else 1)]
-last = number("$last")
-gdb.Breakpoint("*0x%x" % number("$first"))
-gdb.execute("continue", to_string=True)
-pc = 0
-while pc != last:
-    pc = number("$pc")
-    name = gdb.execute("info symbol 0x%x" % pc, to_string=True)
-    if name.startswith(("exception_", "trap_")):
-        state()
-        if pc != last:
-            gdb.execute("stepi", to_string=True)
-    else:
-        # The handler's first instruction: go on where it returns to.
-        caller = number("$x30") if arm else number("*(unsigned long *)$rsp")
-        gdb.Breakpoint("*0x%x" % caller, temporary=True)
+def is_trap(pc):
+    return any(start <= pc < end for start, end in TRAP)
+
+
+def passage():
+    """Whether it ends in a handler, and not where something was interrupted."""
+    pc = state()
+    while is_trap(pc):
+        last = pc
+        gdb.execute("stepi", to_string=True)
+        pc = state()
+    return word(last, 4 if arm else 2) != RETURN
+
+
+vectors = {vector for (vector,) in VECTORS}
+stops = {}
+
+
+def stop_at(address):
+    if address not in stops:
+        stops[address] = gdb.Breakpoint("*0x%x" % address, internal=True)
+
+
+for vector in vectors:
+    stop_at(vector)
+depth, probe = number("$depth"), number("$probe")
+open_exceptions = 0
+try:
+    for _ in range(number("$count")):
         gdb.execute("continue", to_string=True)
-gdb.execute("delete")
+        if not is_trap(number("$pc")):
+            break
+        is_entry = number("$pc") in vectors
+        open_exceptions += is_entry
+        if not passage():
+            continue
+        stop_at(number("$x30") if arm else word(number("$sp"), 8))
+        if is_entry and open_exceptions == depth:
+            depth = 0
+            gdb.execute("set $%s = 8" % ("x0" if arm else "rdi"))
+            gdb.execute("set $pc = $probe")
+except gdb.error as error:
+    # The machine has come to its end.
+    print("ended: %s" % error)
+for stop in stops.values():
+    stop.delete()

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::sframe::{Abi, LookupError, ParseError};
-use crate::text;
+use crate::{aarch64, text};
 
 /// Why there is no further frame. Only [`Self::Complete`] vouches for the whole list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,11 @@ impl End {
             Self::Misaligned(cfa) => at("the frame address ", cfa, " is misaligned"),
             Self::RegisterLost(number) => {
                 f.write_str("a rule needs register ")?;
-                text::decimal(f, u64::from(number))?;
+                match number {
+                    // A number of this crate's own, which would tell a reader nothing.
+                    aarch64::SP_EL0 => f.write_str("SP_EL0")?,
+                    number => text::decimal(f, u64::from(number))?,
+                }
                 f.write_str(", which is not known here")
             }
             Self::StackPointerLost => {

@@ -4,7 +4,7 @@ use core::iter::FusedIterator;
 
 use crate::memory::{Memory, Range};
 use crate::registers::Registers;
-use crate::sframe::{LookupError, Row, Tables};
+use crate::sframe::{Base, LookupError, Row, Rule, Tables};
 use crate::walk::frame::lookup_pc;
 use crate::walk::step::Callee;
 use crate::walk::{Doubt, End, Fallbacks, Frame, FrameKind, How, SavedRegister};
@@ -95,6 +95,12 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
 
     /// Says where trap code keeps registers of what it interrupted. Without this, a leaf that was interrupted on AArch64
     /// has no known caller.
+    ///
+    /// When trap code itself was interrupted, or a walk starts in it, it may not have saved these registers yet, or have
+    /// restored them. The row tells where they are, and trap code has to keep to that: in themselves where the interrupted
+    /// program counter is in a register (`ELR_EL1` on AArch64), and where that is in memory, in the trap frame, or below the
+    /// stack pointer, which means in themselves too. For the latter the stack pointer must be one of `registers`: from its place
+    /// in the frame and the one that the row gives follows where the frame is. Otherwise they are lost.
     #[must_use]
     pub const fn trap_registers(mut self, registers: &'a [SavedRegister]) -> Self {
         self.trap_registers = registers;
@@ -297,7 +303,9 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     fn step_by_row(&mut self) -> Result<(), End> {
         let sp = self.callee.registers.sp();
         let trap = self.trap?;
-        if !self.on_stack {
+        // Before trap code has tested its stack pointer it may be anywhere, and is not needed for a row without memory.
+        let needs_stack = !(trap && self.begins_at_edge());
+        if !self.on_stack && needs_stack {
             return Err(End::NoStack(sp));
         }
         let caller = match self.callee.caller(&self.row, self.cfa, &self.memory) {
@@ -328,23 +336,65 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         Ok(())
     }
 
+    /// Whether the current row, of trap code, is the first one of the walk, and trap code has not begun to save, or has done
+    /// with restoring.
+    fn begins_at_edge(&self) -> bool {
+        self.how == How::Given && self.pc_is_in_register()
+    }
+
+    /// Whether the current row, of trap code, says that the interrupted program counter is still or again in a register.
+    const fn pc_is_in_register(&self) -> bool {
+        matches!(
+            self.row.return_address,
+            Rule::Value {
+                base: Base::Register(_),
+                ..
+            }
+        )
+    }
+
+    /// The frame of trap code that runs itself, if all is saved there: its row tells where the interrupted stack pointer is.
+    fn saved_at(&self) -> Option<u64> {
+        let offset = match self.row.cfa {
+            Rule::Saved {
+                base: Base::StackPointer,
+                offset,
+            } if !self.pc_is_in_register() => offset,
+            _ => return None,
+        };
+        let number = self.tables.abi().ok()?.stack_pointer();
+        let mut saved = self.trap_registers.iter();
+        let saved = saved.find(|saved| saved.register == number)?;
+        let slot = self.callee.registers.sp().checked_add_signed(offset)?;
+        slot.checked_sub(saved.offset.into())
+    }
+
     /// What trap code interrupted is the next frame, whatever its program counter and stack pointer: they may be why there
     /// was a trap. But the walk leads no further from a stack pointer where it must not go; without this rule a damaged
     /// table could make a trap frame its own caller for ever.
     fn interrupted(&mut self, mut registers: R) {
         let callee = self.callee;
         let sp = callee.registers.sp();
-        // While the trap code itself runs, its stack pointer is anywhere, and more registers are where they were.
+        // While the trap code itself runs, its stack pointer is anywhere, and registers are still or again where they were.
         let trap_frame = (!callee.exact && callee.sp_known).then_some(sp);
+        let saved_at = match callee.exact {
+            true => self.saved_at(),
+            false => trap_frame,
+        };
         for saved in self.trap_registers {
-            let value = trap_frame
-                .and_then(|frame| frame.checked_add(saved.offset.into()))
-                .and_then(|address| self.memory.read_u64(address));
+            let slot = saved_at.and_then(|frame| frame.checked_add(saved.offset.into()));
+            let value = match slot {
+                Some(slot) if !callee.exact || slot >= sp => self.memory.read_u64(slot),
+                None if !self.pc_is_in_register() => None,
+                _ => callee.registers.other(saved.register),
+            };
             if let Some(value) = value {
                 registers.learn(saved.register, value);
             }
         }
-        self.on_stack = self.advance(registers.sp());
+        // At the edge of trap code both can have one stack pointer. Only the first frame can be there, so the walk still ends.
+        let same = self.on_stack && registers.sp() == sp && self.begins_at_edge();
+        self.on_stack = same || self.advance(registers.sp());
         self.find(registers, true, How::TrapFrame);
         self.trap_frame = trap_frame;
     }

@@ -3,6 +3,8 @@
 
 extern crate std;
 
+mod trap_code;
+
 use std::collections::BTreeMap;
 use std::vec::Vec;
 

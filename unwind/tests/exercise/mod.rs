@@ -124,7 +124,9 @@ pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
             walk_from(tables, registers, start)
         }
         Abi::AArch64Little | Abi::AArch64Big => {
-            let registers = aarch64::Registers::new(pc, sp, fp, other);
+            let mut registers = aarch64::Registers::new(pc, sp, fp, other);
+            registers.elr = Some(other);
+            registers.sp_el0 = Some(other);
             walk_from(
                 tables,
                 registers.with_authentication_bits(0xff7f << 48),

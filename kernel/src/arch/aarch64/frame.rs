@@ -56,10 +56,12 @@ bitflags! {
 
 impl TrapFrame {
     /// The link register, where a leaf's return address is, and the one that rows ask for while a prologue makes room for a
-    /// big frame; by their DWARF numbers.
-    pub const SAVED: [SavedRegister; 2] = [
+    /// big frame; and the stack pointer, from whose place walks that start in trap code know the others'. By their DWARF
+    /// numbers.
+    pub const SAVED: [SavedRegister; 3] = [
         SavedRegister::new(9, offset_of!(Self, x) as u32 + 9 * 8),
         SavedRegister::new(30, offset_of!(Self, x) as u32 + 30 * 8),
+        SavedRegister::new(31, offset_of!(Self, sp) as u32),
     ];
 
     /// The frame at this address of a stack.

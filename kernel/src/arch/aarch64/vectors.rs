@@ -10,6 +10,8 @@ global_asm!(
     handler = sym super::trap::exception,
     preempted = sym super::trap::preempted,
     stacks = sym super::stacks::EXCEPTION,
+    elr = const unwind::aarch64::ELR,
+    sp_el0 = const unwind::aarch64::SP_EL0,
     stacks_shift = const size_of_val(&super::stacks::EXCEPTION).ilog2(),
 );
 

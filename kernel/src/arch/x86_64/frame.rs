@@ -46,10 +46,12 @@ pub struct TrapFrame {
 const WORDS: usize = size_of::<TrapFrame>() / 8;
 
 impl TrapFrame {
-    /// Those that rows ask for in realigned frames and thunks, by their DWARF numbers.
-    pub const SAVED: [SavedRegister; 2] = [
+    /// Those that rows ask for in realigned frames and thunks; and the stack pointer, from whose place walks that start in trap
+    /// code know the others'. By their DWARF numbers.
+    pub const SAVED: [SavedRegister; 3] = [
         SavedRegister::new(10, offset_of!(Self, r10) as u32),
         SavedRegister::new(11, offset_of!(Self, r11) as u32),
+        SavedRegister::new(7, offset_of!(Self, rsp) as u32),
     ];
 
     /// The frame at this address of a stack.

@@ -164,7 +164,9 @@ pub extern "C" fn everything(input: &Input) {
     x86.r10 = Some(other);
     walk(input, tables, x86, stacks);
     walk(input, tables, x86, read);
-    let arm = aarch64::Registers::new(pc, sp, fp, other).with_authentication_bits(other);
+    let mut arm = aarch64::Registers::new(pc, sp, fp, other).with_authentication_bits(other);
+    arm.elr = Some(other);
+    arm.sp_el0 = Some(other);
     walk(input, tables, arm, stacks);
     walk(
         input,
