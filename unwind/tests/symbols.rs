@@ -54,7 +54,7 @@ fn every_level_is_stored() {
         .collect();
     levels.sort_unstable();
     levels.dedup();
-    assert_eq!(levels, [0, 1, 2, 3, 4]);
+    assert_eq!(levels, [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]

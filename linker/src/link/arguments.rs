@@ -17,7 +17,7 @@ pub struct Options {
     pub sframe: Option<Version>,
     /// `--sframe-blocks`: `.sframe` with a block index.
     pub blocks: bool,
-    /// `--symbols=names`, `lines`, `calls` or `all`; `None` for `none`.
+    /// `--symbols=names`, `lines`, `call-sites`, `calls`, `faults` or `all`; `None` for `none`.
     pub symbols: Option<Level>,
     /// `--symbol-names=short` or `full`.
     pub names: Names,
@@ -162,9 +162,10 @@ impl Options {
             ("--symbols", "lines") => self.symbols = Some(Level::Lines),
             ("--symbols", "call-sites") => self.symbols = Some(Level::CallSites),
             ("--symbols", "calls") => self.symbols = Some(Level::Calls),
+            ("--symbols", "faults") => self.symbols = Some(Level::Faults),
             ("--symbols", "all") => self.symbols = Some(Level::All),
             ("--symbols", _) => {
-                bail!("--symbols={value}: names, lines, call-sites, calls, all or none")
+                bail!("--symbols={value}: names, lines, call-sites, calls, faults, all or none")
             }
             ("--symbol-names", "short") => self.names = Names::Short,
             ("--symbol-names", "full") => self.names = Names::Full,
@@ -258,7 +259,7 @@ mod tests {
             ("--sframe=v4", "--sframe=v4: v3, v2 or none"),
             (
                 "--symbols=call",
-                "--symbols=call: names, lines, call-sites, calls, all or none",
+                "--symbols=call: names, lines, call-sites, calls, faults, all or none",
             ),
             ("--symbol-names=long", "--symbol-names=long: short or full"),
             (

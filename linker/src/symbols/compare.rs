@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use unwind::symbols::{Precision, SymbolTable, Text, format};
 
 use super::blob::unit;
-use super::code::{Code, Function, Piece};
+use super::code::{Code, Function, Piece, Traced};
 use super::lines::Frame;
 use crate::parallel::in_parts;
 use crate::progress::Step;
@@ -129,8 +129,8 @@ fn compare_pieces(
         // The last instruction of those that should have the same answer, when that was not asked for.
         let mut last: Option<(u64, Expected<'_>)> = None;
         let mut same: Option<Expected<'_>> = None;
-        for instruction in &piece.instructions {
-            let frames = &code.stacks[instruction.stack as usize];
+        for run in piece.runs() {
+            let frames = &code.stacks[run[0].stack as usize];
             let outer = match frames.first() {
                 Some(frame) if frame.line != 0 => Expected::Outer(frame),
                 _ => Expected::Name,
@@ -152,29 +152,32 @@ fn compare_pieces(
                     },
                 ),
                 format::LEVEL_CALLS => (outer, all),
+                format::LEVEL_FAULTS if !run.iter().any(Traced::is_in_traces) => (outer, outer),
                 _ => (all, all),
             };
-            // A call of one unit has one answer, for its first byte as for its last.
-            let at_start = match instruction.is_call && instruction.length == unit {
-                true => at_calls,
-                false => anywhere,
-            };
-            if asked != Asked::Every && same == Some(at_start) {
-                last = Some((instruction.start, at_start));
-            } else {
-                if let Some((address, frames)) = last.take() {
-                    ask(address, frames);
+            for instruction in run {
+                // A call of one unit has one answer, for its first byte as for its last.
+                let at_start = match instruction.is_call && instruction.length == unit {
+                    true => at_calls,
+                    false => anywhere,
+                };
+                if asked != Asked::Every && same == Some(at_start) {
+                    last = Some((instruction.start, at_start));
+                } else {
+                    if let Some((address, frames)) = last.take() {
+                        ask(address, frames);
+                    }
+                    ask(instruction.start, at_start);
+                    same = Some(at_start);
                 }
-                ask(instruction.start, at_start);
-                same = Some(at_start);
-            }
-            if instruction.is_call {
-                // The row of a call ends with it; that it goes back to where the answer was another is known by now.
-                (last, same) = (None, None);
-                ask(
-                    instruction.start + u64::from(instruction.length) - 1,
-                    at_calls,
-                );
+                if instruction.is_call {
+                    // The row of a call ends with it; that it goes back to where the answer was another is known by now.
+                    (last, same) = (None, None);
+                    ask(
+                        instruction.start + u64::from(instruction.length) - 1,
+                        at_calls,
+                    );
+                }
             }
         }
         if let Some((address, frames)) = last {

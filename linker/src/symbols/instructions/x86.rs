@@ -1,0 +1,116 @@
+//! x86-64.
+
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+
+use super::Decoded;
+
+/// The instructions in `code`, which lies at `address`. They cover all of it.
+pub(super) fn decode(code: &[u8], address: u64) -> Vec<Decoded> {
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
+    let mut found = Vec::with_capacity(code.len() / 4);
+    while decoder.can_decode() {
+        let offset = decoder.position() as u32;
+        decoder.decode_out(&mut instruction);
+        found.push(Decoded {
+            offset,
+            length: decoder.position() as u32 - offset,
+            is_call: instruction.mnemonic() == Mnemonic::Call,
+            can_fault: can_fault(&instruction),
+        });
+    }
+    found
+}
+
+/// An exception may be raised at it. Those of floating point are not counted, which kernels have masked or not at all.
+fn can_fault(instruction: &Instruction) -> bool {
+    instruction.is_invalid()
+        || raises(instruction.mnemonic())
+        || moves_checked(instruction.code())
+        || is_access(instruction)
+}
+
+/// Raises an exception on purpose, by what is in its registers, or where it is not allowed.
+const fn raises(mnemonic: Mnemonic) -> bool {
+    matches!(
+        mnemonic,
+        Mnemonic::Ud0
+            | Mnemonic::Ud1
+            | Mnemonic::Ud2
+            | Mnemonic::Int
+            | Mnemonic::Int1
+            | Mnemonic::Int3
+            | Mnemonic::Div
+            | Mnemonic::Idiv
+            | Mnemonic::Rdmsr
+            | Mnemonic::Wrmsr
+            | Mnemonic::Xsetbv
+            | Mnemonic::Ltr
+            | Mnemonic::Lldt
+            | Mnemonic::Iretq
+    )
+}
+
+/// MOV to a control, debug or segment register: the processor checks the value.
+const fn moves_checked(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Mov_cr_r64
+            | Code::Mov_dr_r64
+            | Code::Mov_Sreg_rm16
+            | Code::Mov_Sreg_r32m16
+            | Code::Mov_Sreg_r64m16
+    )
+}
+
+/// Accesses memory, except by the stack pointer. An operand of these kinds says so, unless the instruction only calculates
+/// its address or gives a hint. PUSH, CALL and the like have no such operand for what they access on the stack.
+fn is_access(instruction: &Instruction) -> bool {
+    let has_operand = instruction.op_kinds().any(|kind| match kind {
+        OpKind::Memory => instruction.memory_base() != Register::RSP,
+        OpKind::MemorySegSI
+        | OpKind::MemorySegESI
+        | OpKind::MemorySegRSI
+        | OpKind::MemorySegDI
+        | OpKind::MemorySegEDI
+        | OpKind::MemorySegRDI
+        | OpKind::MemoryESDI
+        | OpKind::MemoryESEDI
+        | OpKind::MemoryESRDI => true,
+        _ => false,
+    });
+    has_operand
+        && !matches!(
+            instruction.mnemonic(),
+            Mnemonic::Lea
+                | Mnemonic::Nop
+                | Mnemonic::Reservednop
+                | Mnemonic::Cldemote
+                | Mnemonic::Prefetch
+                | Mnemonic::Prefetchit0
+                | Mnemonic::Prefetchit1
+                | Mnemonic::Prefetchnta
+                | Mnemonic::Prefetcht0
+                | Mnemonic::Prefetcht1
+                | Mnemonic::Prefetcht2
+                | Mnemonic::Prefetchw
+                | Mnemonic::Prefetchwt1
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls() {
+        // nop; call rel32; call rax; call [rip+0]; jmp rax; ret
+        let code = [
+            0x90, 0xe8, 0, 0, 0, 0, 0xff, 0xd0, 0xff, 0x15, 0, 0, 0, 0, 0xff, 0xe0, 0xc3,
+        ];
+        let decoded = decode(&code, 0x1000);
+        let calls = decoded.iter().filter(|decoded| decoded.is_call);
+        let calls: Vec<_> = calls.map(|call| (call.offset, call.length)).collect();
+        assert_eq!(calls, [(1, 5), (6, 2), (8, 6)]);
+    }
+}
