@@ -45,6 +45,10 @@ pub struct Comparison {
     pub exact: u64,
     /// Of them, those that give the outermost line.
     pub outer: u64,
+    /// Instructions that can fault, of what was compared.
+    pub faults: u64,
+    /// Of them, those that have all frames.
+    pub exact_faults: u64,
     /// Answers that are wrong.
     pub differences: Vec<Difference>,
 }
@@ -88,6 +92,8 @@ pub fn compare(table: &SymbolTable<'_>, code: &Code, asked: Asked) -> Comparison
         comparison.answers += part.answers;
         comparison.exact += part.exact;
         comparison.outer += part.outer;
+        comparison.faults += part.faults;
+        comparison.exact_faults += part.exact_faults;
         comparison.differences.extend(part.differences);
     }
     comparison
@@ -104,6 +110,7 @@ fn compare_pieces(
     let level = table.level();
     let unit = 1 << unit(code);
     let mut known = Known::default();
+    let (mut faults, mut exact_faults) = (0, 0);
     for piece in pieces {
         step.one_more();
         let function = &code.functions[piece.function];
@@ -161,6 +168,10 @@ fn compare_pieces(
                     true => at_calls,
                     false => anywhere,
                 };
+                if instruction.can_fault {
+                    faults += 1;
+                    exact_faults += u64::from(matches!(at_start, Expected::Exact(_)));
+                }
                 if asked != Asked::Every && same == Some(at_start) {
                     last = Some((instruction.start, at_start));
                 } else {
@@ -184,6 +195,8 @@ fn compare_pieces(
             ask(address, frames);
         }
     }
+    comparison.faults = faults;
+    comparison.exact_faults = exact_faults;
     comparison
 }
 

@@ -36,9 +36,11 @@ const fn is_trap(word: u32) -> bool {
 }
 
 /// SYS and SYSL for caches and address translation (DC, IC, AT: CRn is 7), which take an address, and MSR and MRS of a
-/// register ("System register move"), which may not be there or not be allowed.
+/// register ("System register move"), which may not be there. DAIF and NZCV always are, and are asked for at every lock.
 const fn is_system(word: u32) -> bool {
-    word & 0xffd8_f000 == 0xd508_7000 || word & 0xffd0_0000 == 0xd510_0000
+    let is_move = word & 0xffd0_0000 == 0xd510_0000;
+    let is_of_state = word & 0xffdf_ff00 == 0xd51b_4200;
+    word & 0xffd8_f000 == 0xd508_7000 || is_move && !is_of_state
 }
 
 #[cfg(test)]
@@ -60,6 +62,62 @@ mod tests {
         ];
         for (word, expected) in words {
             assert_eq!(is_call(word), expected, "{word:#x}");
+        }
+    }
+
+    /// Words by `llvm-mc --show-encoding`.
+    #[test]
+    fn faults() {
+        let can = [
+            ("ldr x0, [x1]", 0xf940_0020),
+            ("str x0, [x1, #8]!", 0xf800_8c20),
+            ("ldp x0, x1, [x2], #16", 0xa8c1_0440),
+            ("ldrb w0, [x1, x2]", 0x3862_6820),
+            ("ldr x0, .", 0x5800_0000),
+            ("ldr xzr, .", 0x5800_001f),
+            ("ldr d0, [x1]", 0xfd40_0020),
+            ("ld1 { v0.16b }, [x0]", 0x4c40_7000),
+            ("ldaxr x0, [x1]", 0xc85f_fc20),
+            ("cas x0, x1, [x2]", 0xc8a0_7c41),
+            ("ldadd x0, x1, [x2]", 0xf820_0041),
+            ("stg x0, [x1]", 0xd920_0820),
+            ("ldraa x0, [x1]", 0xf820_0420),
+            ("dc zva, x0", 0xd50b_7420),
+            ("at s1e1r, x0", 0xd508_7800),
+            ("brk #1", 0xd420_0020),
+            ("svc #0", 0xd400_0001),
+            ("hlt #0", 0xd440_0000),
+            ("udf #0", 0x0000_0000),
+            ("msr VBAR_EL1, x0", 0xd518_c000),
+            ("mrs x0, MIDR_EL1", 0xd538_0000),
+        ];
+        let cannot = [
+            ("ldr x0, [sp, #8]", 0xf940_07e0),
+            ("stp x29, x30, [sp, #-16]!", 0xa9bf_7bfd),
+            ("str x0, [sp], #16", 0xf801_07e0),
+            ("ldaxr x0, [sp]", 0xc85f_ffe0),
+            ("prfm pldl1keep, [x0]", 0xf980_0000),
+            ("prfm pldl1keep, [x0, x1]", 0xf8a1_6800),
+            ("prfum pldl1keep, [x0, #1]", 0xf880_1000),
+            ("prfm pldl1keep, .", 0xd800_0000),
+            ("udiv x0, x1, x2", 0x9ac2_0820),
+            ("add x0, x1, x2", 0x8b02_0020),
+            ("movi v0.16b, #0", 0x4f00_e400),
+            ("adrp x0, .", 0x9000_0000),
+            ("b .", 0x1400_0000),
+            ("bl .", 0x9400_0000),
+            ("ret", 0xd65f_03c0),
+            ("isb", 0xd503_3fdf),
+            ("wfi", 0xd503_207f),
+            ("msr DAIFSet, #2", 0xd503_42df),
+            ("mrs x0, DAIF", 0xd53b_4220),
+            ("msr DAIF, x0", 0xd51b_4220),
+        ];
+        for (text, word) in can {
+            assert!(can_fault(word), "{text}");
+        }
+        for (text, word) in cannot {
+            assert!(!can_fault(word), "{text}");
         }
     }
 }
