@@ -60,7 +60,7 @@ pub enum Asked {
     /// Every instruction.
     Every,
     /// Of instructions that follow each other and should have the same answer, the first and the last one; where a call
-    /// ends them, its last byte.
+    /// ends them, its last byte. At level `faults`, every instruction that can fault besides.
     ///
     /// A reader says the same from one row to the next, so this finds whatever is wrong with a row that should be there,
     /// its ends included. What it does not find is a row too many in the midst of others that should be one. A link,
@@ -172,10 +172,14 @@ fn compare_pieces(
                     faults += 1;
                     exact_faults += u64::from(matches!(at_start, Expected::Exact(_)));
                 }
-                if asked != Asked::Every && same == Some(at_start) {
+                let must =
+                    asked == Asked::Every || instruction.can_fault && level == format::LEVEL_FAULTS;
+                let is_same = same == Some(at_start);
+                if is_same && !must {
                     last = Some((instruction.start, at_start));
                 } else {
-                    if let Some((address, frames)) = last.take() {
+                    // One that lies between two others with the same answer need not be asked about.
+                    if let Some((address, frames)) = last.take().filter(|_| !is_same) {
                         ask(address, frames);
                     }
                     ask(instruction.start, at_start);
