@@ -328,6 +328,40 @@ fn a_row_that_ends_too_early_or_too_late_is_found() {
     }
 }
 
+#[test]
+fn at_ends_every_instruction_that_can_fault_is_asked_about() {
+    // Every piece has the same frames everywhere, so only its ends must be asked about otherwise.
+    let one_run = || {
+        let mut code = code(1);
+        for piece in &mut code.pieces {
+            let stack = piece.instructions.first().map_or(0, |first| first.stack);
+            for instruction in &mut piece.instructions {
+                instruction.stack = stack;
+                instruction.is_call = false;
+            }
+        }
+        code
+    };
+    let right = one_run();
+    let mut found = 0;
+    for (piece, instructions) in right.pieces.iter().map(|one| &one.instructions).enumerate() {
+        let inside = 1..instructions.len().saturating_sub(1);
+        let Some(at) = inside.into_iter().find(|at| instructions[*at].can_fault) else {
+            continue;
+        };
+        let mut code = one_run();
+        let stack = (instructions[at].stack + 7) % right.stacks.len() as u32;
+        code.pieces[piece].instructions[at].stack = stack;
+        let bytes = Blob::new(&code, Level::Faults).to_bytes(0, &[]);
+        let table = SymbolTable::parse(&bytes, 0).unwrap();
+        let wrong = instructions[at].start;
+        assert!(differences(&table, &right, Asked::Every).contains(&wrong));
+        assert!(differences(&table, &right, Asked::Ends).contains(&wrong));
+        found += 1;
+    }
+    assert!(found > 20, "{found}");
+}
+
 fn differences(table: &SymbolTable<'_>, code: &Code, asked: Asked) -> Vec<u64> {
     let comparison = compare(table, code, asked);
     let differences = comparison.differences.iter();
