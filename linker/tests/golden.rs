@@ -114,7 +114,7 @@ fn code(unit: u64) -> Code {
                 length: length as u32,
                 is_call: (length > unit || unit > 1) && random.below(3) == 0,
                 // Not by chance, which what follows would depend on.
-                can_fault: at / unit % 3 == 0,
+                can_fault: (at / unit).is_multiple_of(3),
                 stack: stack as u32,
             });
             at += length;
