@@ -27,7 +27,7 @@ fn code(unit: u64) -> Code {
     let mut code = Code {
         style: Names::Short,
         has_lines: true,
-        knows_calls: true,
+        knows_instructions: true,
         ..Code::default()
     };
     code.files.number("");
@@ -113,6 +113,8 @@ fn code(unit: u64) -> Code {
                 start: at,
                 length: length as u32,
                 is_call: (length > unit || unit > 1) && random.below(3) == 0,
+                // Not by chance, which what follows would depend on.
+                can_fault: (at / unit).is_multiple_of(3),
                 stack: stack as u32,
             });
             at += length;
@@ -226,8 +228,10 @@ fn stored_tables_are_what_is_written() {
         ("lines", 1, Level::Lines),
         ("call-sites", 1, Level::CallSites),
         ("calls", 1, Level::Calls),
+        ("faults", 1, Level::Faults),
         ("all", 1, Level::All),
         ("calls-of-words", 4, Level::Calls),
+        ("faults-of-words", 4, Level::Faults),
     ] {
         let code = code(unit);
         let blob = Blob::new(&code, level);
@@ -253,13 +257,22 @@ fn stored_tables_are_what_is_written() {
     }
 }
 
+/// Those that say more than names.
+const LEVELS: [Level; 5] = [
+    Level::Lines,
+    Level::CallSites,
+    Level::Calls,
+    Level::Faults,
+    Level::All,
+];
+
 #[test]
 fn a_wrong_answer_is_found_by_asking_everywhere_and_at_ends_only() {
     let mut code = code(1);
     let places: Vec<(usize, usize)> = (0..code.pieces.len())
         .flat_map(|piece| (0..code.pieces[piece].instructions.len()).map(move |at| (piece, at)))
         .collect();
-    for level in [Level::Lines, Level::CallSites, Level::Calls, Level::All] {
+    for level in LEVELS {
         let bytes = Blob::new(&code, level).to_bytes(0, &[]);
         let table = SymbolTable::parse(&bytes, 0).unwrap();
         assert_eq!(differences(&table, &code, Asked::Ends), []);
@@ -270,7 +283,13 @@ fn a_wrong_answer_is_found_by_asking_everywhere_and_at_ends_only() {
             code.pieces[piece].instructions[at].stack = (stack + 7) % code.stacks.len() as u32;
             let every = differences(&table, &code, Asked::Every);
             let ends = differences(&table, &code, Asked::Ends);
-            assert_eq!(ends, every, "{level}: {piece}, {at}");
+            if level == Level::Faults {
+                // Those around it that had the same frames should have fewer now, all of them.
+                assert_eq!(ends.is_empty(), every.is_empty(), "{piece}, {at}");
+                assert!(ends.iter().all(|address| every.contains(address)));
+            } else {
+                assert_eq!(ends, every, "{level}: {piece}, {at}");
+            }
             wrong += usize::from(!ends.is_empty());
             code.pieces[piece].instructions[at].stack = stack;
         }
@@ -282,7 +301,7 @@ fn a_wrong_answer_is_found_by_asking_everywhere_and_at_ends_only() {
 #[test]
 fn a_row_that_ends_too_early_or_too_late_is_found() {
     let right = code(1);
-    for level in [Level::Lines, Level::CallSites, Level::Calls, Level::All] {
+    for level in LEVELS {
         let mut wrong = 0;
         for piece in (0..right.pieces.len()).step_by(5) {
             let stacks = right.pieces[piece].instructions.windows(2);
@@ -307,6 +326,40 @@ fn a_row_that_ends_too_early_or_too_late_is_found() {
         }
         assert!(wrong > 20, "{level}: {wrong}");
     }
+}
+
+#[test]
+fn at_ends_every_instruction_that_can_fault_is_asked_about() {
+    // Every piece has the same frames everywhere, so only its ends must be asked about otherwise.
+    let one_run = || {
+        let mut code = code(1);
+        for piece in &mut code.pieces {
+            let stack = piece.instructions.first().map_or(0, |first| first.stack);
+            for instruction in &mut piece.instructions {
+                instruction.stack = stack;
+                instruction.is_call = false;
+            }
+        }
+        code
+    };
+    let right = one_run();
+    let mut found = 0;
+    for (piece, instructions) in right.pieces.iter().map(|one| &one.instructions).enumerate() {
+        let inside = 1..instructions.len().saturating_sub(1);
+        let Some(at) = inside.into_iter().find(|at| instructions[*at].can_fault) else {
+            continue;
+        };
+        let mut code = one_run();
+        let stack = (instructions[at].stack + 7) % right.stacks.len() as u32;
+        code.pieces[piece].instructions[at].stack = stack;
+        let bytes = Blob::new(&code, Level::Faults).to_bytes(0, &[]);
+        let table = SymbolTable::parse(&bytes, 0).unwrap();
+        let wrong = instructions[at].start;
+        assert!(differences(&table, &right, Asked::Every).contains(&wrong));
+        assert!(differences(&table, &right, Asked::Ends).contains(&wrong));
+        found += 1;
+    }
+    assert!(found > 20, "{found}");
 }
 
 fn differences(table: &SymbolTable<'_>, code: &Code, asked: Asked) -> Vec<u64> {

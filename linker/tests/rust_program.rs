@@ -189,6 +189,7 @@ fn levels_say_more_and_more() {
         ("names", false, false),
         ("lines", false, true),
         ("calls", true, true),
+        ("faults", true, true),
         ("all", true, false),
     ] {
         program(&folder, &[&format!("-Clink-arg=--symbols={level}")]);

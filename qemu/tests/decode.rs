@@ -134,6 +134,49 @@ fn decoded_is_what_llvm_says() {
     }
 }
 
+/// What the device says of the instruction that failed, inlined functions included, is what is decoded for it.
+#[test]
+fn the_device_knows_what_is_inlined_where_it_failed() {
+    for arch in Arch::ALL {
+        let kernel = Kernel {
+            arch,
+            profile: Profile::Release,
+        };
+        let image = image(kernel);
+        for (scenario, function) in [
+            ("null-read", "read"),
+            ("write-to-code", "write"),
+            ("misaligned", "aligned"),
+            ("undefined", "undefined"),
+            ("divide", "divide"),
+        ] {
+            // AArch64 has no exception for a division.
+            if scenario == "divide" && arch == Arch::Aarch64 {
+                continue;
+            }
+            let log = boot(&image, scenario, &[]).text();
+            let told = Report::find(log.as_bytes()).frames.swap_remove(0);
+            let decoded = decode(&bare(&log), &image, &[]).expect(0);
+            let decoded = Report::find(&decoded.serial).frames.swap_remove(0);
+            assert_eq!(told.address, decoded.address);
+            assert_eq!(told.letter, 'p', "{log}");
+            let innermost = &told.sources[0].name;
+            let expected = format!("::bad::{function}");
+            assert!(innermost.ends_with(&expected), "{innermost} in:\n{log}");
+            assert!(told.sources.len() > 1, "nothing is inlined in:\n{log}");
+            assert_eq!(told.sources.len(), decoded.sources.len(), "{log}");
+            for (told, decoded) in told.sources.iter().zip(&decoded.sources) {
+                assert_eq!(told.name, decoded.name, "{log}");
+                let (file, line) = told.place.as_ref().expect("a place");
+                let (path, expected) = decoded.place.as_ref().expect("a place");
+                assert_eq!(line, expected, "{log}");
+                // The device knows paths relative to the workspace.
+                assert!(path.ends_with(&format!("/{file}")), "{path}, not {file}");
+            }
+        }
+    }
+}
+
 /// Frames in other shapes than a report's.
 fn formats(kernel: Kernel, image: &Path) {
     let log = boot(image, "panic", &[]).text();

@@ -203,9 +203,10 @@ fn symbol(image: &Path, name: &str) -> (u64, u64) {
 /// Both name the same functions, inlined ones among them, and the same places, as far as either knows them.
 #[track_caller]
 fn compare_sources(frame: &Frame, caller: &Caller) {
-    // The kernel carries symbols of level `calls`: where code was interrupted, they say the outermost line.
-    let sources = match frame.letter {
-        'p' => caller.sources.last().map_or(&[][..], std::slice::from_ref),
+    // The kernel carries symbols of level `faults`: where code was interrupted at an instruction that cannot fault, as
+    // behind a breakpoint of x86_64, they may say the outermost line only.
+    let sources = match (frame.letter, &frame.sources[..]) {
+        ('p', [_]) => caller.sources.last().map_or(&[][..], std::slice::from_ref),
         _ => &caller.sources,
     };
     let names = |of: &[(String, u32, String)]| of.iter().map(|(name, ..)| name.clone()).collect();

@@ -29,7 +29,7 @@ fn main() -> Result<()> {
         "{:12}{:>12}{:>8}{:>8}{:>8}",
         "level", "bytes", "median", "99 %", "most"
     );
-    for level in ["names", "lines", "call-sites", "calls", "all"] {
+    for level in ["names", "lines", "call-sites", "calls", "faults", "all"] {
         let mut options = Options::default();
         options.take(format!("--symbols={level}").as_ref())?;
         let made = linker::make::make(&data, &options)?;

@@ -54,7 +54,7 @@ fn every_level_is_stored() {
         .collect();
     levels.sort_unstable();
     levels.dedup();
-    assert_eq!(levels, [0, 1, 2, 3, 4]);
+    assert_eq!(levels, [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]
@@ -66,6 +66,11 @@ fn what_is_no_table_is_refused() {
     let mut bytes = stored.bytes.clone();
     bytes[8] = 9;
     assert_eq!(error(&bytes), SymbolsError::UnknownVersion(9));
+    let mut bytes = stored.bytes.clone();
+    bytes[24] = format::LEVEL_MAX + 1;
+    let crc = crc32fast::hash(&bytes[format::CRC_FROM..]);
+    bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+    assert_eq!(error(&bytes), SymbolsError::UnknownLevel(6));
     let length = stored.bytes.len();
     for cut in [format::MAGIC.len(), 13, 20, length - 1] {
         let error = error(&stored.bytes[..cut]);

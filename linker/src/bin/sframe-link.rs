@@ -27,11 +27,12 @@ Every argument goes to the linker (--help and --version too), except
                                    functions and no signal frames
     --sframe-blocks                add a block index to .sframe (v3): a twentieth larger, and quicker to search from some
                                    ten thousand functions on
-    --symbols=LEVEL                make .symbols; calls unless said otherwise:
+    --symbols=LEVEL                make .symbols; faults unless said otherwise:
                                      names  names of functions
                                      lines  and, for any address, the line of the outermost frame
                                      calls  and, for return addresses, all inlined functions with their lines
-                                     call-sites  names, and that; no lines elsewhere: two thirds of the size
+                                     faults and, for instructions that can fault, the same
+                                     call-sites  as calls, without lines elsewhere: two thirds of its size
                                      all    names, and all inlined functions with their lines for any address
                                      none   no .symbols
     --symbol-names=short|full      without or with generic arguments; short unless said otherwise

@@ -52,8 +52,8 @@ enum Command {
         /// Add a block index to .sframe (v3): a twentieth larger, and quicker to search from some ten thousand functions on.
         #[arg(long)]
         sframe_blocks: bool,
-        /// What .symbols is to say: names, lines, call-sites, calls, all or none.
-        #[arg(long, value_name = "LEVEL", default_value = "calls")]
+        /// What .symbols is to say: names, lines, call-sites, calls, faults, all or none.
+        #[arg(long, value_name = "LEVEL", default_value = "faults")]
         symbols: String,
         /// Names of functions: short or full.
         #[arg(long, value_name = "NAMES", default_value = "short")]

@@ -167,6 +167,11 @@ impl Check {
             symbols.exact,
             symbols.outer,
             symbols.differences.len(),
+        )?;
+        let (exact, faults) = (symbols.exact_faults, symbols.faults);
+        writeln!(
+            out,
+            "{exact} of {faults} instructions that can fault have all frames"
         )
     }
 }

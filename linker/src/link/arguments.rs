@@ -19,7 +19,7 @@ pub struct Options {
     pub blocks: bool,
     /// `--sframe-repair`: rows are compared with the code, wrong ones mended, and missing ones made.
     pub repair: bool,
-    /// `--symbols=names`, `lines`, `calls` or `all`; `None` for `none`.
+    /// `--symbols=names`, `lines`, `call-sites`, `calls`, `faults` or `all`; `None` for `none`.
     pub symbols: Option<Level>,
     /// `--symbol-names=short` or `full`.
     pub names: Names,
@@ -168,9 +168,10 @@ impl Options {
             ("--symbols", "lines") => self.symbols = Some(Level::Lines),
             ("--symbols", "call-sites") => self.symbols = Some(Level::CallSites),
             ("--symbols", "calls") => self.symbols = Some(Level::Calls),
+            ("--symbols", "faults") => self.symbols = Some(Level::Faults),
             ("--symbols", "all") => self.symbols = Some(Level::All),
             ("--symbols", _) => {
-                bail!("--symbols={value}: names, lines, call-sites, calls, all or none")
+                bail!("--symbols={value}: names, lines, call-sites, calls, faults, all or none")
             }
             ("--symbol-names", "short") => self.names = Names::Short,
             ("--symbol-names", "full") => self.names = Names::Full,
@@ -265,7 +266,7 @@ mod tests {
             ("--sframe=v4", "--sframe=v4: v3, v2 or none"),
             (
                 "--symbols=call",
-                "--symbols=call: names, lines, call-sites, calls, all or none",
+                "--symbols=call: names, lines, call-sites, calls, faults, all or none",
             ),
             ("--symbol-names=long", "--symbol-names=long: short or full"),
             (

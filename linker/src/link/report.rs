@@ -19,7 +19,7 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
         return None;
     }
     let why = if tables.code.has_lines {
-        "which instructions are calls is not known for this architecture"
+        "which instructions are calls, or can fault, is not known for this architecture"
     } else {
         "there is no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
     };

@@ -51,6 +51,9 @@ pub trait Isa: Sync {
     /// An interruption leaves what it interrupted on the stack.
     const KEEPS_INTERRUPTED_ON_STACK: bool;
 
+    /// DWARF's numbers of registers that are too large to be used here, with the numbers used instead.
+    const RENUMBERED: &'static [(u32, Register)] = &[];
+
     /// Executes the first instruction in `code`, which lies at the machine's address. `None`: it is none.
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed>;
 

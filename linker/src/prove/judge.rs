@@ -5,7 +5,7 @@ use unwind::sframe::{Base as RowBase, Row, Rule};
 use super::isa::Isa;
 use super::machine::Machine;
 use super::reason::Reason;
-use super::value::{Address, Base, Origin, Register, Value};
+use super::value::{Address, Base, Origin, REGISTERS, Register, Value};
 use crate::architecture::Architecture;
 
 /// How a function is entered, so what it knows of its caller.
@@ -195,10 +195,14 @@ impl<I: Isa> Judge<'_, I> {
     fn base(&self, base: RowBase, machine: &Machine, cfa: Value) -> Value {
         match self.architecture.register(base) {
             None => cfa,
-            Some(number) => match Register::try_from(number) {
-                Ok(number) if usize::from(number) < super::value::REGISTERS => machine.get(number),
-                _ => Value::Unknown,
-            },
+            Some(number) => {
+                let renumbered = I::RENUMBERED.iter().find(|(dwarf, _)| *dwarf == number);
+                let number = renumbered.map_or(number, |(_, register)| (*register).into());
+                match Register::try_from(number) {
+                    Ok(number) if usize::from(number) < REGISTERS => machine.get(number),
+                    _ => Value::Unknown,
+                }
+            }
         }
     }
 
@@ -327,7 +331,7 @@ impl<I: Isa> Judge<'_, I> {
         let known = |register: &Register| machine.get(*register) == meant;
         let found = self.bases().find(known).or_else(|| {
             // System registers, where an exception has left them.
-            let system = 33..super::value::REGISTERS as Register;
+            let system = 33..REGISTERS as Register;
             system.into_iter().find(|register| all && known(register))
         })?;
         Some(Rule::Value {
@@ -391,6 +395,10 @@ impl<I: Isa> Judge<'_, I> {
     }
 
     fn rule_base(&self, register: Register) -> RowBase {
+        let renumbered = I::RENUMBERED.iter().find(|(_, number)| *number == register);
+        if let Some((dwarf, _)) = renumbered {
+            return RowBase::Register(*dwarf);
+        }
         self.architecture.base(gimli::Register(register.into()))
     }
 }

@@ -465,8 +465,10 @@ impl Run<'_> {
             known => known,
         };
         self.write(0, value);
+        let at = self.machine.at;
         match mnemonic {
-            Mnemonic::Sub => {
+            // What had no name before has that of the result by now.
+            Mnemonic::Sub if !left.is_named(at) && !right.is_named(at) => {
                 let operand = |value| Operand {
                     register: None,
                     value,

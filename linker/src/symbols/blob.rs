@@ -196,7 +196,7 @@ fn attainable(code: &Code, level: Level) -> Level {
     match level {
         Level::Names => Level::Names,
         _ if !code.has_lines => Level::Names,
-        Level::CallSites | Level::Calls if !code.knows_calls => Level::All,
+        level if level.wants_instructions() && !code.knows_instructions => Level::All,
         level => level,
     }
 }

@@ -32,8 +32,26 @@ pub struct Traced {
     pub length: u32,
     /// It leaves a return address behind.
     pub is_call: bool,
+    /// An exception may be raised at it: see [`Decoded::can_fault`](super::Decoded::can_fault).
+    pub can_fault: bool,
     /// Index of its frames in [`Code::stacks`].
     pub stack: u32,
+}
+
+impl Piece {
+    /// The instructions, split where frames change.
+    pub fn runs(&self) -> impl Iterator<Item = &[Traced]> {
+        self.instructions
+            .chunk_by(|before, after| before.stack == after.stack)
+    }
+}
+
+impl Traced {
+    /// The trace of a crash can ask for it: by a return address, or as what failed.
+    #[must_use]
+    pub const fn is_in_traces(&self) -> bool {
+        self.is_call || self.can_fault
+    }
 }
 
 /// A function by the symbol table.
@@ -64,8 +82,8 @@ pub struct Code {
     pub style: Names,
     /// There was debug information.
     pub has_lines: bool,
-    /// Calls are known.
-    pub knows_calls: bool,
+    /// Which instructions are calls, and which can fault, is known.
+    pub knows_instructions: bool,
 }
 
 impl Code {
@@ -97,7 +115,7 @@ impl Code {
         }
         code.pieces = pieces(&code.functions);
         let coding = Coding::of(file);
-        code.knows_calls = coding.knows_calls();
+        code.knows_instructions = coding.is_known();
         let sections = if with_lines {
             Sections::of(file)?
         } else {
@@ -239,6 +257,7 @@ impl Traces {
                     offset,
                     length,
                     is_call,
+                    can_fault,
                 } = decoded;
                 let start = piece.start + u64::from(offset);
                 lines.at(start, name, &mut self.names, &mut self.files, &mut frames);
@@ -259,6 +278,7 @@ impl Traces {
                     start,
                     length,
                     is_call,
+                    can_fault,
                     stack: last,
                 });
             }

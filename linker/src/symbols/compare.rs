@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use unwind::symbols::{Precision, SymbolTable, Text, format};
 
 use super::blob::unit;
-use super::code::{Code, Function, Piece};
+use super::code::{Code, Function, Piece, Traced};
 use super::lines::Frame;
 use crate::parallel::in_parts;
 use crate::progress::Step;
@@ -45,6 +45,10 @@ pub struct Comparison {
     pub exact: u64,
     /// Of them, those that give the outermost line.
     pub outer: u64,
+    /// Instructions that can fault, of what was compared.
+    pub faults: u64,
+    /// Of them, those that have all frames.
+    pub exact_faults: u64,
     /// Answers that are wrong.
     pub differences: Vec<Difference>,
 }
@@ -56,7 +60,7 @@ pub enum Asked {
     /// Every instruction.
     Every,
     /// Of instructions that follow each other and should have the same answer, the first and the last one; where a call
-    /// ends them, its last byte.
+    /// ends them, its last byte. At level `faults`, every instruction that can fault besides.
     ///
     /// A reader says the same from one row to the next, so this finds whatever is wrong with a row that should be there,
     /// its ends included. What it does not find is a row too many in the midst of others that should be one. A link,
@@ -88,6 +92,8 @@ pub fn compare(table: &SymbolTable<'_>, code: &Code, asked: Asked) -> Comparison
         comparison.answers += part.answers;
         comparison.exact += part.exact;
         comparison.outer += part.outer;
+        comparison.faults += part.faults;
+        comparison.exact_faults += part.exact_faults;
         comparison.differences.extend(part.differences);
     }
     comparison
@@ -104,6 +110,7 @@ fn compare_pieces(
     let level = table.level();
     let unit = 1 << unit(code);
     let mut known = Known::default();
+    let (mut faults, mut exact_faults) = (0, 0);
     for piece in pieces {
         step.one_more();
         let function = &code.functions[piece.function];
@@ -129,8 +136,8 @@ fn compare_pieces(
         // The last instruction of those that should have the same answer, when that was not asked for.
         let mut last: Option<(u64, Expected<'_>)> = None;
         let mut same: Option<Expected<'_>> = None;
-        for instruction in &piece.instructions {
-            let frames = &code.stacks[instruction.stack as usize];
+        for run in piece.runs() {
+            let frames = &code.stacks[run[0].stack as usize];
             let outer = match frames.first() {
                 Some(frame) if frame.line != 0 => Expected::Outer(frame),
                 _ => Expected::Name,
@@ -152,35 +159,48 @@ fn compare_pieces(
                     },
                 ),
                 format::LEVEL_CALLS => (outer, all),
+                format::LEVEL_FAULTS if !run.iter().any(Traced::is_in_traces) => (outer, outer),
                 _ => (all, all),
             };
-            // A call of one unit has one answer, for its first byte as for its last.
-            let at_start = match instruction.is_call && instruction.length == unit {
-                true => at_calls,
-                false => anywhere,
-            };
-            if asked != Asked::Every && same == Some(at_start) {
-                last = Some((instruction.start, at_start));
-            } else {
-                if let Some((address, frames)) = last.take() {
-                    ask(address, frames);
+            for instruction in run {
+                // A call of one unit has one answer, for its first byte as for its last.
+                let at_start = match instruction.is_call && instruction.length == unit {
+                    true => at_calls,
+                    false => anywhere,
+                };
+                if instruction.can_fault {
+                    faults += 1;
+                    exact_faults += u64::from(matches!(at_start, Expected::Exact(_)));
                 }
-                ask(instruction.start, at_start);
-                same = Some(at_start);
-            }
-            if instruction.is_call {
-                // The row of a call ends with it; that it goes back to where the answer was another is known by now.
-                (last, same) = (None, None);
-                ask(
-                    instruction.start + u64::from(instruction.length) - 1,
-                    at_calls,
-                );
+                let must =
+                    asked == Asked::Every || instruction.can_fault && level == format::LEVEL_FAULTS;
+                let is_same = same == Some(at_start);
+                if is_same && !must {
+                    last = Some((instruction.start, at_start));
+                } else {
+                    // One that lies between two others with the same answer need not be asked about.
+                    if let Some((address, frames)) = last.take().filter(|_| !is_same) {
+                        ask(address, frames);
+                    }
+                    ask(instruction.start, at_start);
+                    same = Some(at_start);
+                }
+                if instruction.is_call {
+                    // The row of a call ends with it; that it goes back to where the answer was another is known by now.
+                    (last, same) = (None, None);
+                    ask(
+                        instruction.start + u64::from(instruction.length) - 1,
+                        at_calls,
+                    );
+                }
             }
         }
         if let Some((address, frames)) = last {
             ask(address, frames);
         }
     }
+    comparison.faults = faults;
+    comparison.exact_faults = exact_faults;
     comparison
 }
 

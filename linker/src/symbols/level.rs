@@ -14,8 +14,10 @@ pub enum Level {
     /// Names, and all frames at call sites, which is what return addresses ask for.
     CallSites,
     /// [`Lines`](Self::Lines) and [`CallSites`](Self::CallSites).
-    #[default]
     Calls,
+    /// [`Calls`](Self::Calls), and all frames at instructions that can fault: whatever a trace of a crash asks for.
+    #[default]
+    Faults,
     /// All frames, for any address.
     All,
 }
@@ -29,6 +31,7 @@ impl Level {
             Self::Lines => format::LEVEL_LINES,
             Self::CallSites => format::LEVEL_CALL_SITES,
             Self::Calls => format::LEVEL_CALLS,
+            Self::Faults => format::LEVEL_FAULTS,
             Self::All => format::LEVEL_ALL,
         }
     }
@@ -38,15 +41,15 @@ impl Level {
     pub(super) const fn chunk_size(self) -> usize {
         match self {
             Self::Names | Self::Lines | Self::CallSites => 128,
-            Self::Calls => 96,
+            Self::Calls | Self::Faults => 96,
             Self::All => 256,
         }
     }
 
-    /// Whether it takes knowing which instructions are calls.
+    /// Whether it takes knowing which instructions are calls, or can fault.
     #[must_use]
-    pub const fn wants_calls(self) -> bool {
-        matches!(self, Self::CallSites | Self::Calls)
+    pub const fn wants_instructions(self) -> bool {
+        matches!(self, Self::CallSites | Self::Calls | Self::Faults)
     }
 }
 
@@ -57,6 +60,7 @@ impl fmt::Display for Level {
             Self::Lines => "lines",
             Self::CallSites => "call-sites",
             Self::Calls => "calls",
+            Self::Faults => "faults",
             Self::All => "all",
         })
     }

@@ -1,7 +1,9 @@
 //! From instructions to rows: as few as say what a level promises.
 
+use unwind::symbols::format::MAX_EDGES;
+
 use super::Level;
-use super::code::{Code, Piece};
+use super::code::{Code, Piece, Traced};
 use super::lines::Frame;
 
 /// A row.
@@ -28,41 +30,38 @@ pub(super) fn rows(code: &Code, piece: &Piece, level: Level) -> Rows {
     // The row that is open, and where it starts.
     let mut open = What::Unknown;
     let mut from = piece.start;
-    for instruction in &piece.instructions {
+    for run in piece.runs() {
+        let (start, stack) = (run[0].start, run[0].stack);
+        let all = match code.stacks[stack as usize].len() {
+            0 => What::Unknown,
+            // A reader has no room for more.
+            1..=MAX_EDGES => What::Full(stack),
+            _ => outer(stack),
+        };
         let what = match level {
             Level::Names | Level::CallSites => What::Unknown,
-            Level::Lines | Level::Calls => outer(instruction.stack),
-            Level::All if is_too_deep(code, instruction.stack) => outer(instruction.stack),
-            Level::All if code.stacks[instruction.stack as usize].is_empty() => What::Unknown,
-            Level::All => What::Full(instruction.stack),
+            Level::Lines | Level::Calls => outer(stack),
+            Level::Faults if run.iter().any(Traced::is_in_traces) => all,
+            Level::Faults => outer(stack),
+            Level::All => all,
         };
         if what != open {
-            if instruction.start > from {
-                rows.push((instruction.start, open));
-                from = instruction.start;
+            if start > from {
+                rows.push((start, open));
+                from = start;
             }
             open = what;
         }
-        let known = !code.stacks[instruction.stack as usize].is_empty();
-        if level.wants_calls()
-            && instruction.is_call
-            && known
-            && !is_too_deep(code, instruction.stack)
-        {
-            // A row of a call says the outermost line of all that comes before the call as well.
-            let end = instruction.start + u64::from(instruction.length);
-            let what = What::Full(instruction.stack);
-            rows.push((end, what));
-            from = end;
+        if matches!(level, Level::CallSites | Level::Calls) && all == What::Full(stack) {
+            for call in run.iter().filter(|instruction| instruction.is_call) {
+                // A row of a call says the outermost line of all that comes before the call as well.
+                from = call.start + u64::from(call.length);
+                rows.push((from, all));
+            }
         }
     }
     if open != What::Unknown && from < piece.end {
         rows.push((piece.end, open));
     }
     rows
-}
-
-/// Stacks that a reader has no room for.
-fn is_too_deep(code: &Code, stack: u32) -> bool {
-    code.stacks[stack as usize].len() > unwind::symbols::format::MAX_EDGES
 }

@@ -15,6 +15,8 @@ pub enum SymbolsError {
     BadMagic,
     /// A version that this reader does not know.
     UnknownVersion(u16),
+    /// A level that this reader does not know: what its rows say is anybody's guess.
+    UnknownLevel(u8),
     /// A part, or the blob itself, does not fit into the bytes; the offset of the field that says so.
     DoesNotFit(usize),
     /// The checksum is another than that of the bytes.
@@ -42,6 +44,11 @@ impl SymbolsError {
                 f.write_str("unknown version ")?;
                 text::decimal(f, u64::from(version))?;
                 f.write_str(" at offset 8")
+            }
+            Self::UnknownLevel(level) => {
+                f.write_str("unknown level ")?;
+                text::decimal(f, u64::from(level))?;
+                f.write_str(" at offset 24")
             }
             Self::DoesNotFit(offset) => {
                 f.write_str("does not fit, says the field at offset ")?;

@@ -58,6 +58,10 @@ pub const LEVEL_CALL_SITES: u8 = 2;
 pub const LEVEL_CALLS: u8 = 3;
 /// Level: all frames anywhere.
 pub const LEVEL_ALL: u8 = 4;
+/// Level: all frames at call sites and at instructions that can fault, the line of the outermost frame elsewhere.
+pub const LEVEL_FAULTS: u8 = 5;
+/// The greatest level that there is; a reader refuses others.
+pub const LEVEL_MAX: u8 = LEVEL_FAULTS;
 
 /// Symbols below this are bytes, the others rules.
 pub const FIRST_RULE: u16 = 256;

@@ -75,6 +75,10 @@ impl<'a> SymbolTable<'a> {
                 .checked_add(format::ENTRY_SIZE)
                 .ok_or(SymbolsError::DoesNotFit(at))?;
         }
+        let level = u8_at(24)?;
+        if level > format::LEVEL_MAX {
+            return Err(SymbolsError::UnknownLevel(level));
+        }
         let build_id_length = usize::from(u8_at(26)?).min(format::BUILD_ID_MAX);
         let build_id = bytes.get(28..28_usize.wrapping_add(build_id_length));
         let [
@@ -91,7 +95,7 @@ impl<'a> SymbolTable<'a> {
         Ok(Self {
             build_id: build_id.ok_or(SymbolsError::DoesNotFit(26))?,
             address,
-            level: u8_at(24)?,
+            level,
             flags: u8_at(27)?,
             unit: u8_at(25)?.min(3),
             ranges: Bytes::new(ranges, ByteOrder::Little),
@@ -167,7 +171,9 @@ impl<'a> SymbolTable<'a> {
         }
         match (place.row, self.level) {
             (Row::None, _) => {}
-            (Row::Full { .. }, format::LEVEL_ALL) => answer.precision = Precision::Exact,
+            (Row::Full { .. }, format::LEVEL_FAULTS | format::LEVEL_ALL) => {
+                answer.precision = Precision::Exact;
+            }
             (Row::Full { last: true }, format::LEVEL_CALLS | format::LEVEL_CALL_SITES) => {
                 answer.precision = Precision::Exact;
             }

@@ -51,6 +51,7 @@ impl Isa for A64 {
     const KEPT_BY_CALLS: u64 = 0x7ff << 19 | 1 << SP;
     const OTHER_BASES: &'static [Register] = &[9];
     const KEEPS_INTERRUPTED_ON_STACK: bool = false;
+    const RENUMBERED: &'static [(u32, Register)] = &[(unwind::aarch64::SP_EL0, SP_EL0)];
 
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed> {
         let word = u32::from_le_bytes(*code.first_chunk()?);
