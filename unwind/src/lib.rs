@@ -65,6 +65,7 @@
 
 pub mod aarch64;
 mod bytes;
+mod crc32;
 pub mod markup;
 mod memory;
 mod registers;
