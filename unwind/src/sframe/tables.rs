@@ -7,9 +7,6 @@ use crate::sframe::row::Row;
 use crate::sframe::section::{Section, StartRule};
 use crate::sframe::verify::{Damage, Verified};
 
-/// Input sections are aligned to this many bytes, so that is where the next header stands.
-const ALIGNMENT: usize = 8;
-
 /// The bytes between two linker symbols: a section, or several, or none.
 ///
 /// GNU ld and `sframe-link` merge all into one; lld, gold and mold put them back to back, with zeros between and
@@ -197,13 +194,7 @@ impl<'a> Iterator for Sections<'a> {
         let padding = self.bytes.iter().position(|&byte| byte != 0)?;
         self.skip(padding);
         let section = Section::parse_with(self.bytes, self.address, self.starts);
-        let length = section.map_or(usize::MAX, |section| {
-            // A row may end in zeros, so the padding after it is cut off by count, not by looking.
-            let end = self.address.wrapping_add(section.length() as u64);
-            let padding = end.wrapping_neg() as usize % ALIGNMENT;
-            section.length().saturating_add(padding)
-        });
-        self.skip(length);
+        self.skip(section.map_or(usize::MAX, |section| section.length()));
         Some(section)
     }
 }

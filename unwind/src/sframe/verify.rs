@@ -44,7 +44,7 @@ pub enum Damage {
         /// The second of the two.
         function: u32,
     },
-    /// The function starts inside the one before it, or ends behind the last address.
+    /// The function starts inside the one before it, or does not end before the last address.
     Overlap {
         /// The second of the two.
         function: u32,
@@ -61,8 +61,7 @@ pub enum Damage {
         /// The row's number in the function.
         row: u32,
     },
-    /// The row starts before the one before it, or behind the function's end; or it is the first one and does not start
-    /// with the function.
+    /// The row starts before the one before it, or behind the function's end.
     RowOrder {
         /// The function's number.
         function: u32,
@@ -123,9 +122,11 @@ impl core::error::Error for Damage {}
 
 impl Tables<'_> {
     /// Checks all of it: every checksum that there is; that functions ascend and do not overlap; that each one's rows lie
-    /// inside, start with the function, ascend, and can be read; that there are as many rows as the header says. Two rows
-    /// may have one start, where the last one holds, and a row may start right at the function's end, where it holds for
-    /// nothing: assemblers write both.
+    /// inside, ascend, and can be read; that there are as many rows as the header says.
+    ///
+    /// Not refused is what assemblers write and what misleads no walk: a first row that starts behind the function's start
+    /// (before it there is none), two rows with one start (the last one holds), and a row right at the function's end (it
+    /// holds for nothing).
     ///
     /// Takes time in proportion to the size of the tables: a kernel calls it once, when it boots, and hands the result to
     /// [`Self::verified`] in every walk.
@@ -167,26 +168,26 @@ struct Before {
     count: u32,
     /// The start of the last one.
     start: u64,
-    /// The last address that belongs to one of them.
-    last: Option<u64>,
+    /// The first address behind all of them.
+    end: u64,
 }
 
 impl Before {
-    /// Goes on to a function, which must lie behind all others. One without bytes lies nowhere; its start only has to
-    /// be in order.
+    /// Goes on to a function, which must lie behind all others. One without bytes may also start where the one before it
+    /// does: a search goes on from there, but from nowhere else.
     fn add(&mut self, function: &Function<'_>) -> Result<(), Damage> {
         let number = self.count;
         if function.start < self.start {
             return Err(Damage::Unsorted { function: number });
         }
-        self.start = function.start;
-        if let Some(length) = function.size.checked_sub(1) {
-            let last = function.start.checked_add(length.into());
-            if last.is_none() || self.last.is_some_and(|last| function.start <= last) {
-                return Err(Damage::Overlap { function: number });
-            }
-            self.last = last;
+        let overlap = Damage::Overlap { function: number };
+        let again = number > 0 && function.size == 0 && function.start == self.start;
+        if function.start < self.end && !again {
+            return Err(overlap);
         }
+        let end = function.start.checked_add(function.size.into());
+        self.end = self.end.max(end.ok_or(overlap)?);
+        self.start = function.start;
         self.count = number.saturating_add(1);
         Ok(())
     }
@@ -253,7 +254,7 @@ fn verify_rows<'a>(
         return Err(Damage::Function { function: number });
     }
     let mut rest = function.rows;
-    let mut last = None;
+    let mut last = 0;
     for index in 0..function.row_count {
         *left = left.checked_sub(1).ok_or(Damage::TooManyRows)?;
         let bad = Damage::Row {
@@ -263,17 +264,13 @@ fn verify_rows<'a>(
         let (raw, behind) = function.format.first(rest).ok_or(bad)?;
         let mut row = Row::EMPTY;
         function.format.decode(raw, &mut row).ok_or(bad)?;
-        let ascends = match last {
-            None => row.offset == 0,
-            Some(last) => last <= row.offset,
-        };
-        if !ascends || row.offset > size {
+        if row.offset < last || row.offset > size {
             return Err(Damage::RowOrder {
                 function: number,
                 row: index,
             });
         }
-        (rest, last) = (behind, Some(row.offset));
+        (rest, last) = (behind, row.offset);
     }
     Ok(rest)
 }
