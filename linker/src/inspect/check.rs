@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use object::Object;
 use unwind::sframe::StartRule;
 
-use super::Subject;
+use super::{Strict, Subject};
 use crate::cfi::Frames;
 use crate::function::LeftOut;
 use crate::image::Image;
@@ -18,6 +18,8 @@ use crate::symbols::{self, Asked, Code, Names, Symbols};
 pub struct Check {
     /// The comparison of `.sframe`.
     pub comparison: Comparison,
+    /// What is not strict about `.sframe`.
+    pub strict: Strict,
     /// Functions in `.sframe` that nothing else describes.
     pub uncompared: usize,
     /// The comparison of `.symbols`, if there is one that can be read.
@@ -74,6 +76,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         .differences
         .retain(|one| one.what != What::Unexpected || frames.covers(one.address));
     Ok(Check {
+        strict: Strict::of(&subject.tables, &subject.section, image.architecture),
         uncompared: differences - comparison.differences.len(),
         comparison,
         symbols,
@@ -87,7 +90,8 @@ impl Check {
     #[must_use]
     pub fn is_ok(&self) -> bool {
         let symbols = self.symbols.as_ref();
-        self.comparison.differences.is_empty()
+        !self.strict.has_error()
+            && self.comparison.differences.is_empty()
             && symbols.is_none_or(|symbols| symbols.differences.is_empty())
     }
 
@@ -115,6 +119,7 @@ impl Check {
             comparison.addresses,
             comparison.differences.len(),
         )?;
+        self.strict.write(out)?;
         if self.uncompared > 0 {
             writeln!(
                 out,

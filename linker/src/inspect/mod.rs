@@ -7,6 +7,7 @@ mod lookup;
 mod parts;
 mod rule;
 mod stats;
+mod strict;
 
 use std::path::Path;
 
@@ -19,6 +20,7 @@ pub use dump::dump;
 pub use json::json;
 pub use lookup::lookup;
 pub use stats::stats;
+pub use strict::Strict;
 
 use crate::image::{self, Section};
 use crate::symbols::{Names, Symbols};
