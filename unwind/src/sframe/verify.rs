@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use crate::bytes::ByteOrder;
 use crate::crc32::crc32;
 use crate::sframe::error::ParseError;
 use crate::sframe::format;
@@ -231,10 +230,14 @@ fn has_checksum(table: &[u8]) -> Result<bool, Damage> {
     else {
         return Ok(false);
     };
-    let wrong = ByteOrder::Little.number(magic) ^ format::CHECKSUM_MAGIC;
-    match wrong.count_ones() {
+    let expected = format::CHECKSUM_MAGIC.to_le_bytes();
+    let wrong = magic
+        .iter()
+        .zip(expected)
+        .filter(|(is, to_be)| *is != to_be);
+    match wrong.count() {
         0 if crc32(checked) == u32::from_le_bytes([a, b, c, d]) => Ok(true),
-        // One bit wrong is damage to the magic: if that were no checksum, it would be the one damage not noticed.
+        // One byte wrong is damage to the magic: if that were no checksum, it would be the one damage not noticed.
         0 | 1 => Err(Damage::Checksum),
         _ => Ok(false),
     }

@@ -79,22 +79,22 @@ fn tables() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_wrong_bit_is_noticed() {
+fn every_wrong_bit_and_byte_is_noticed() {
     let mut wrong = 0;
     for bytes in tables() {
         assert_eq!(verify(&bytes), Ok(Verified { checksum: true }));
-        for bit in 0..8 * bytes.len() {
-            let mut bytes = bytes.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            let outcome = verify(&bytes);
-            // Which bytes are looked at is up to the header.
-            assert!(
-                outcome == Err(Damage::Checksum) || (bit / 8 < 28 && outcome.is_err()),
-                "byte {}, bit {}: {outcome:?}",
-                bit / 8,
-                bit % 8
-            );
-            wrong += 1;
+        for at in 0..bytes.len() {
+            for mask in (0..8).map(|bit| 1 << bit).chain([0xff, bytes[at].max(1)]) {
+                let mut bytes = bytes.clone();
+                bytes[at] ^= mask;
+                let outcome = verify(&bytes);
+                // Which bytes are looked at is up to the header.
+                assert!(
+                    outcome == Err(Damage::Checksum) || (at < 28 && outcome.is_err()),
+                    "byte {at} with {mask:#x}: {outcome:?}"
+                );
+                wrong += 1;
+            }
         }
     }
     assert!(wrong > 10_000, "{wrong}");
