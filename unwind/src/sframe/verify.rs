@@ -127,6 +127,8 @@ impl Tables<'_> {
     /// (before it there is none), two rows with one start (the last one holds), and a row right at the function's end (it
     /// holds for nothing).
     ///
+    /// A block index is not looked at: its checksum vouches for it.
+    ///
     /// Takes time in proportion to the size of the tables: a kernel calls it once, when it boots, and hands the result to
     /// [`Self::verified`] in every walk.
     ///

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use unwind::sframe::format::Flags;
-use unwind::sframe::{Damage, ParseError, StartRule, Tables, Verified};
+use unwind::sframe::{Damage, ParseError, Tables, Verified};
 use unwind::{End, Frames, How, Range, Stacks, report, x86_64};
 
 use crate::hand::{ADDRESS, AUXILIARY, FLAGS, V1, V2, V2_BIG, V3, with};
@@ -35,11 +35,22 @@ fn a_sound_table_without_a_checksum() {
     for section in [&V1[..], &V2, &V3, &V2_BIG] {
         assert_eq!(verify(section), SOUND);
     }
-    // One behind the other, as lld leaves them: the second one lies where the first one would be otherwise.
-    assert_eq!(
-        Tables::with(&V2, 0x1_0000, StartRule::Section).verify(),
-        SOUND
-    );
+}
+
+/// One behind the other, as lld leaves them: their functions are counted, and compared, through all of them.
+#[test]
+fn several_sections() {
+    // The second one's functions lie as far behind those of the first as it does.
+    assert_eq!(verify(&[V3, V3].concat()), SOUND);
+    for (lower, damage) in [
+        (0x40, Damage::Overlap { function: 2 }),
+        (0x50, Damage::Unsorted { function: 2 }),
+    ] {
+        let mut second = V3;
+        second[28] -= lower;
+        second[44] -= lower;
+        assert_eq!(verify(&[V3, second].concat()), Err(damage));
+    }
 }
 
 #[test]
@@ -70,11 +81,9 @@ fn functions_in_disorder() {
 #[test]
 fn a_function_behind_the_last_address() {
     for (address, expected) in [
-        (0_u64.wrapping_sub(0x31).wrapping_add(0x1000), SOUND),
-        (
-            0_u64.wrapping_sub(0x30).wrapping_add(0x1000),
-            Err(Damage::Overlap { function: 1 }),
-        ),
+        // The functions lie 0x1000 bytes before the table, and have 0x30 bytes.
+        (0x1000 - 0x31, SOUND),
+        (0x1000 - 0x30, Err(Damage::Overlap { function: 1 })),
     ] {
         assert_eq!(Tables::new(&V3, address).verify(), expected);
     }
