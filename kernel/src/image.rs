@@ -1,6 +1,10 @@
 //! What the kernel's own image consists of, by the linker script's symbols.
 
+use core::fmt;
 use core::ops::Range;
+
+use spin::Once;
+use unwind::sframe::{Damage, ParseError, Tables, Verified};
 
 /// What lies between two symbols of the linker script.
 ///
@@ -56,9 +60,42 @@ pub fn text() -> unwind::Range {
     unwind::Range::new(code().start(), code().end())
 }
 
-/// The unwind tables; empty in an image that was linked without `sframe-link`.
-pub fn sframe() -> Span {
-    span!(__sframe_start, __sframe_end)
+/// What was found when the unwind tables were verified. Reading it takes no lock: it is there, or not yet.
+static FOUND: Once<Result<Verified, Damage>> = Once::new();
+
+/// Verifies the unwind tables, for all reports from now on. That takes time in proportion to their size, so it is done once,
+/// when the kernel boots. What damaged them later would not be noticed, but they are read-only soon.
+pub fn verify_tables() {
+    FOUND.call_once(|| sframe().verify());
+}
+
+/// The unwind tables, with what is known of them; empty in an image that was linked without `sframe-link`.
+pub fn tables() -> Tables<'static> {
+    match FOUND.get() {
+        Some(found) => sframe().verified(*found),
+        None => sframe(),
+    }
+}
+
+fn sframe() -> Tables<'static> {
+    let span = span!(__sframe_start, __sframe_end);
+    Tables::new(span.bytes(), span.start())
+}
+
+/// What is known of the unwind tables, in words.
+#[derive(Debug)]
+pub struct StateOfTables;
+
+impl fmt::Display for StateOfTables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match FOUND.get() {
+            None => f.write_str("tables not verified"),
+            Some(Ok(Verified { checksum: true })) => f.write_str("tables verified"),
+            Some(Ok(Verified { checksum: false })) => f.write_str("tables without checksum"),
+            Some(Err(Damage::Section(ParseError::Empty))) => f.write_str("no tables"),
+            Some(Err(damage)) => write!(f, "tables damaged: {damage}"),
+        }
+    }
 }
 
 /// The names of functions; empty in an image that was linked without `sframe-link`.

@@ -48,6 +48,7 @@ use scenario::early::{self, Stage};
 extern "C" fn kernel_main(argument: u64) -> ! {
     cpus::introduce(0);
     arch::init();
+    image::verify_tables();
     // SAFETY: this is the first that runs after the boot tables were put in force, and `protect` below takes the value.
     let mut memory = unsafe { BootMemory::new() };
     let command_line = board::command_line(&memory, argument);

@@ -6,7 +6,6 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use unwind::markup::{self, Segment};
 use unwind::report::{Backtrace, write_bytes};
-use unwind::sframe::Tables;
 use unwind::symbols::SymbolTable;
 use unwind::{Frames, Stacks};
 
@@ -114,7 +113,7 @@ pub fn write(console: &mut Console, cause: &Cause<'_>) -> fmt::Result {
     let task = task::on(cpu).name();
     write!(console, "cpu {cpu}, task {task}, {}, build ", arch::NAME)?;
     write_bytes(console, image::build_id())?;
-    console.write_str("\n")?;
+    writeln!(console, ", {}", image::StateOfTables)?;
     if let Some(frame) = cause.frame() {
         frame.write(console)?;
         code::write(console, frame.pc())?;
@@ -181,12 +180,11 @@ impl fmt::Display for Wish {
 
 /// Writes the callers, from these registers of a processor outwards.
 pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::Result {
-    let sframe = image::sframe();
     let text = [image::text()];
     let ranges = stack::ranges(cpu);
     let walk = || {
         Frames::new(
-            Tables::new(sframe.bytes(), sframe.start()),
+            image::tables(),
             registers,
             Stacks::new(&ranges, stack::read_u64),
         )

@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 
 use common::{SCRIPT, folder, image, scripts, sframe, stderr, stdout, succeed};
 use linker::image::Image;
+use unwind::sframe::format::CHECKSUM_SIZE;
 
 /// Links an assembled program by hand.
 fn link(folder: &Path, script: &str, arguments: &[&str]) -> Output {
@@ -204,8 +205,9 @@ fn a_damaged_section_is_noticed_by_check() {
         fs::write(&path, data).unwrap();
         sframe(&["check"], &path)
     };
-    // The CFA's offset of the only row: the last byte. Then the first function's size, and the magic number.
-    let output = damaged(section.data.len() - 1, 16);
+    // The CFA's offset of the only row: the last byte before the checksum. Then the first function's size, and the magic
+    // number.
+    let output = damaged(section.data.len() - CHECKSUM_SIZE - 1, 16);
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stdout(&output).contains("4 addresses compared: 4 differences"),

@@ -84,12 +84,75 @@ fn a_damaged_sframe_magic_is_named() {
         let image = built::image(kernel);
         let report = report_with(&image, ".sframe", |bytes| bytes[0] ^= 0xff);
         expect_only_the_first_is_sure(&image, &report, "bad magic");
+        let words = of_tables(&report);
+        assert!(words.starts_with("tables damaged: bad magic"), "{words}");
         // What scanning finds is not proven, but there: the names come from another section.
         let names = report.names();
         let mut names = names.iter();
         for function in expected::PANIC_SCENARIO {
             let found = names.any(|name| *name == function);
             assert!(found, "{function} was not found in:\n{}", report.text);
+        }
+    }
+}
+
+/// What the line about the image says of its tables.
+#[track_caller]
+fn of_tables(report: &Report) -> &str {
+    let mut lines = report.text.lines();
+    let line = lines.find(|line| line.starts_with("cpu 0, task main, "));
+    let line = line.unwrap_or_else(|| panic!("no image in:\n{}", report.text));
+    let (_, rest) = line.split_once(", build ").expect("a build id");
+    let (id, words) = rest.split_once(", ").expect("words about tables");
+    assert_eq!(
+        id.trim_matches(|c: char| c.is_ascii_hexdigit()),
+        "",
+        "{line}"
+    );
+    words
+}
+
+/// One wrong bit, in a field of the header that no look-up reads, in the entry of a function, in rows, in the checksum: the
+/// callers are there, and not said to be complete.
+#[test]
+fn a_wrong_bit_in_sframe_is_noticed() {
+    for kernel in kernels() {
+        let image = built::image(kernel);
+        let whole = report(&image);
+        assert_eq!(of_tables(&whole), "tables verified");
+        whole.expect_complete();
+        for (place, bit) in [("rows", 0), ("header", 3), ("entry", 5), ("checksum", 7)] {
+            let report = report_with(&image, ".sframe", |bytes| {
+                let word = |at: usize| {
+                    let word = bytes[at..].first_chunk().expect("a header");
+                    u32::from_le_bytes(*word) as usize
+                };
+                let at = match place {
+                    "header" => 12,
+                    "entry" => 28 + word(8) / 2 * 16 + 8,
+                    "rows" => 28 + word(24) + word(16) / 2,
+                    // Behind that is its magic.
+                    _ => bytes.len() - 5,
+                };
+                bytes[at] ^= 1 << bit;
+            });
+            assert_eq!(
+                of_tables(&report),
+                "tables damaged: wrong checksum",
+                "{place}"
+            );
+            let doubt = ", from frame 0 on by table (the tables are damaged: wrong checksum), ";
+            assert!(report.end.contains(doubt), "{place}: {}", report.end);
+            assert!(
+                !report.end.contains(": complete"),
+                "{place}: {}",
+                report.end
+            );
+            if ["header", "checksum"].contains(&place) {
+                assert_eq!(report.frames, whole.frames, "{}", report.text);
+                let end = "end of backtrace: outermost function reached, from frame 0 on ";
+                assert!(report.end.starts_with(end), "{}", report.end);
+            }
         }
     }
 }
@@ -165,6 +228,7 @@ fn an_image_linked_without_the_wrapper_says_so() {
             "{}",
             report.text
         );
+        assert_eq!(of_tables(&report), "no tables");
         expect_only_the_first_is_sure(&image, &report, "empty");
         assert!(
             report.frames.iter().all(|frame| frame.name.is_none()),

@@ -15,7 +15,8 @@
 //! - No allocation, no `unsafe`, no lock, no mutable static, no panic: every function is total on any input.
 //! - No read outside the memory you gave it, and an end after finitely many steps ([`Stacks`] is the proof).
 //! - Frames already found are not lost. A frame that was not found by table is marked in its [`How`], and the end says
-//!   [`End::Complete`] only if every caller up to the base of the last stack was found by table.
+//!   [`End::Complete`] only if every caller up to the base of the last stack was found by table, and never by tables that
+//!   were verified ([`sframe::Tables::verify`]) and are damaged.
 //!
 //! An address is a `u64`, and an offset never is (`u32`, `i32`, `i64`), so that none is taken for the other. Newtypes
 //! for both were rejected: every number that a kernel has, from a linker symbol, a register or a trap frame, would have to be
@@ -65,6 +66,7 @@
 
 pub mod aarch64;
 mod bytes;
+mod crc32;
 pub mod markup;
 mod memory;
 mod registers;

@@ -19,7 +19,7 @@
 //! left    = "   ----- " count " frames left out -----", where they would be
 //! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames"
 //! verdict = "complete" | "outermost function reached" | "incomplete: " reason
-//! doubt   = ", from frame " number " on " ( "by frame pointer" | "by link register" | "by scanning" )
+//! doubt   = ", from frame " number " on " ( "by frame pointer" | "by link register" | "by scanning" | "by table" )
 //!           " (" reason ")"
 //! ```
 
@@ -207,6 +207,7 @@ pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32
         out.write_str(match doubt.how {
             How::FramePointer => " on by frame pointer",
             How::LinkRegister => " on by link register",
+            How::SFrame => " on by table",
             _ => " on by scanning",
         })?;
         if doubt.reason != end {

@@ -34,7 +34,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Compare .sframe with .eh_frame, row by row; status 1 and a list when they differ.
+    /// Compare .sframe with .eh_frame, row by row, and with the rules of the format; status 1 and a list when they differ.
     Check {
         /// A linked ELF file, or an object file, with both.
         file: PathBuf,

@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use object::Object;
 use unwind::sframe::StartRule;
 
-use super::Subject;
 use super::proof::Proven;
+use super::{Strict, Subject};
 use crate::cfi::Frames;
 use crate::function::LeftOut;
 use crate::image::Image;
@@ -20,6 +20,8 @@ use crate::symbols::{self, Asked, Code, Names, Symbols};
 pub struct Check {
     /// The comparison of `.sframe`.
     pub comparison: Comparison,
+    /// What is not strict about `.sframe`.
+    pub strict: Strict,
     /// Functions in `.sframe` that nothing else describes.
     pub uncompared: usize,
     /// What the code says of the rows, where it can be followed.
@@ -92,6 +94,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         .retain(|one| one.what != What::Unexpected || frames.covers(one.address));
     Ok(Check {
         proven,
+        strict: Strict::of(&subject.tables, &subject.section, image.architecture),
         uncompared: differences - comparison.differences.len(),
         comparison,
         symbols,
@@ -105,7 +108,8 @@ impl Check {
     #[must_use]
     pub fn is_ok(&self) -> bool {
         let symbols = self.symbols.as_ref();
-        self.comparison.differences.is_empty()
+        !self.strict.has_error()
+            && self.comparison.differences.is_empty()
             && self
                 .proven
                 .as_ref()
@@ -144,6 +148,7 @@ impl Check {
             comparison.addresses,
             comparison.differences.len(),
         )?;
+        self.strict.write(out)?;
         if self.uncompared > 0 {
             writeln!(
                 out,

@@ -8,6 +8,7 @@ mod parts;
 mod proof;
 
 mod stats;
+mod strict;
 
 use std::path::Path;
 
@@ -20,6 +21,7 @@ pub use dump::dump;
 pub use json::json;
 pub use lookup::lookup;
 pub use stats::stats;
+pub use strict::Strict;
 
 use crate::image::{self, Section};
 use crate::symbols::{Names, Symbols};

@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use anyhow::Result;
 use unwind::sframe::Tables;
 
-use crate::cfi::Frames;
 use crate::image::Image;
 use crate::prove::contradiction::Contradiction;
 use crate::prove::tally::Tally;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use object::{Object, ObjectSection, SectionFlags, elf};
 
-use unwind::sframe::format;
+use unwind::sframe::{Verified, format};
 
 use super::Subject;
 use crate::cfi::Frames;
@@ -78,6 +78,8 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
 fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (mut header, mut index, mut all) = (0, 0, 0);
     let (mut stored, mut used) = (0, 0);
+    let has_checksums = subject.tables.verify() == Ok(Verified { checksum: true });
+    let mut checksums = 0;
     for section in subject.tables.sections().flatten() {
         header += format::HEADER_SIZE;
         let size = match section.version() {
@@ -87,15 +89,24 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         };
         index += size * section.function_count() as usize;
         all += section.length();
+        checksums += if has_checksums {
+            format::CHECKSUM_SIZE
+        } else {
+            0
+        };
         stored += u64::from(section.row_count());
         let functions = section.functions();
         used += functions.map(|one| u64::from(one.row_count())).sum::<u64>();
     }
-    let rows = all.saturating_sub(header + index);
-    writeln!(
+    let rows = all.saturating_sub(header + index + checksums);
+    write!(
         out,
         ".sframe: header {header} bytes, functions {index}, rows {rows} ({stored} stored for {used})"
-    )
+    )?;
+    match checksums {
+        0 => writeln!(out, ", no checksum"),
+        bytes => writeln!(out, ", checksum {bytes}"),
+    }
 }
 
 /// What call frame information describes and `.sframe` does not, by reason. Nothing, where there is no such information.

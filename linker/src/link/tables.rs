@@ -217,7 +217,9 @@ impl Tables {
         let section = image.section(crate::sframe::SECTION)?;
         let section = section.context("no .sframe in the image that was written")?;
         let tables = sframe::Tables::new(section.data, section.address);
-        tables.first().context("the .sframe that was written")?;
+        tables
+            .verify()
+            .context("the .sframe that was written; please report this")?;
         let comparison = compare(&tables, &self.frames.functions);
         if let Some(first) = comparison.differences.first() {
             bail!(

@@ -1,4 +1,4 @@
-//! A whole section: header, index of functions, rows.
+//! A whole section: header, index of functions, rows, checksum.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -167,11 +167,20 @@ impl Table {
         self.row_count
     }
 
+    /// Bytes of the checksum. Big-endian tables have none: see [`format::CHECKSUM_MAGIC`].
+    fn checksum_size(&self) -> usize {
+        match self.architecture.is_big_endian() {
+            true => 0,
+            false => format::CHECKSUM_SIZE,
+        }
+    }
+
     /// Size of the section, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let index = self.index.len() * self.version.function_size();
-        format::HEADER_SIZE + self.blocks_size() + index + self.rows.len()
+        let rows = self.rows.len() + self.checksum_size();
+        format::HEADER_SIZE + self.blocks_size() + index + rows
     }
 
     /// Whether the starts of functions can be written when the section lies at an address: those of version 2 have 32
@@ -194,7 +203,8 @@ impl Table {
         self.to_bytes_of(address, self.size())
     }
 
-    /// [`Self::to_bytes`], so many of them: what is more than the table's size belongs to the rows, behind the last one.
+    /// [`Self::to_bytes`], so many of them: what is more than the table's size belongs to the rows, behind the last one
+    /// and before the checksum. It lies behind a table without one.
     #[must_use]
     pub fn to_bytes_of(&self, address: u64, size: usize) -> Vec<u8> {
         let mut out = Out {
@@ -214,7 +224,11 @@ impl Table {
         out.u8(0);
         out.size(self.index.len());
         out.size(self.row_count);
-        out.size(self.rows.len() + size.saturating_sub(self.size()));
+        let room = size.saturating_sub(self.size());
+        out.size(match self.checksum_size() {
+            0 => self.rows.len(),
+            checksum => self.rows.len() + room + checksum,
+        });
         // The index and the rows, from the end of the header.
         out.size(0);
         out.size(index_size + self.blocks_size());
@@ -242,7 +256,12 @@ impl Table {
             blocks.write(&mut out.bytes, at);
         }
         out.bytes.extend_from_slice(&self.rows);
-        out.bytes.resize(size.max(out.bytes.len()), 0);
+        out.bytes.resize(out.bytes.len() + room, 0);
+        if self.checksum_size() > 0 {
+            let checksum = crc32fast::hash(&out.bytes);
+            out.u32(checksum);
+            out.u32(format::CHECKSUM_MAGIC);
+        }
         out.bytes
     }
 }

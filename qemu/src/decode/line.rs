@@ -72,7 +72,7 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
 });
 static INLINED: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|\s) {7}inlined into \S"));
 static BUILD: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"cpu [0-9]+, .*, build (?<id>[0-9a-f]{8,})$"));
+    LazyLock::new(|| pattern(r"cpu [0-9]+, .*, build (?<id>[0-9a-f]{8,})(?:$|, )"));
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         // `RIP: 0010:name`: the code segment.
@@ -220,6 +220,9 @@ mod tests {
         let inlined = "        inlined into core::ptr::read at core/src/ptr/mod.rs:1";
         assert_eq!(Line::parse(inlined), Line::Inlined);
         let build = "12:00 cpu 0, task main, x86_64, build 5c868ddb7b67";
+        assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
+        // What a later grammar adds is passed over.
+        let build = "cpu 0, task main, x86_64, build 5c868ddb7b67, tables damaged: wrong checksum";
         assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
         for line in [
             "end of backtrace: complete, 13 frames",

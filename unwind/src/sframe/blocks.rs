@@ -57,6 +57,11 @@ impl<'a> Blocks<'a> {
         })
     }
 
+    /// Whether there is none.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Where to begin the search for `pc`.
     #[inline(always)]
     pub(super) fn begin(&self, pc: u64) -> Option<Begin> {

@@ -36,6 +36,20 @@ pub const BLOCKS_HEADER_SIZE: usize = 20;
 /// Bytes of an entry of a block index.
 pub const BLOCK_ENTRY_SIZE: usize = 8;
 
+/// Last four bytes of a table with a checksum: `SFCK`.
+///
+/// A checksum is an extension of this project: the last 8 bytes of the rows of a little-endian machine's table, which
+/// belong to no function, so that readers that do not know it never look at them. First the CRC-32 (polynomial 0xedb88320,
+/// as in zlib) of all bytes of the table before it, from the header on, then this magic, both little-endian. The magic
+/// stands behind, so that a table whose length was damaged leaves bytes over that are not zero.
+///
+/// The other places were rejected: readers that are proposed for Linux refuse a table with an auxiliary header, and glibc
+/// takes the rows to follow the functions directly. A table of a big-endian machine has none: the objdump of a
+/// little-endian one refuses it when bytes among its rows belong to no function.
+pub const CHECKSUM_MAGIC: u32 = 0x4b43_4653;
+/// Bytes of a checksum and its magic.
+pub const CHECKSUM_SIZE: usize = 8;
+
 /// The CFA of s390x is stored less this many bytes ...
 pub const S390X_CFA_ADJUSTMENT: i64 = 160;
 /// ... and divided by this.

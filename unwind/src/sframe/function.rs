@@ -141,7 +141,8 @@ impl<'a> Function<'a> {
         self.format.find(rows, count, offset, row)
     }
 
-    const fn is_unknown_kind(&self) -> bool {
+    /// Whether the rows are of a kind that the version does not define.
+    pub(super) const fn is_unknown_kind(&self) -> bool {
         self.info & format::INFO_START_WIDTH > 2
             || (self.format.version >= 3 && self.info2 & format::INFO2_KIND > format::KIND_FLEXIBLE)
     }

@@ -14,6 +14,7 @@ mod search;
 mod section;
 mod tables;
 mod usual;
+mod verify;
 
 pub use abi::Abi;
 pub use error::{LookupError, ParseError};
@@ -22,3 +23,4 @@ pub use function::{Function, Rows};
 pub use row::{Base, Row, Rule};
 pub use section::{Section, StartRule};
 pub use tables::{Sections, Tables};
+pub use verify::{Damage, Verified};

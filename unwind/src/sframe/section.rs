@@ -34,7 +34,8 @@ pub struct Section<'a> {
     pub(super) blocks: Blocks<'a>,
     pub(super) count: u32,
     row_count: u32,
-    length: usize,
+    /// All of it, from the header to the end of the last part.
+    pub(super) data: &'a [u8],
     pub(super) version: u8,
     pub(super) flags: Flags,
     pub(super) field_relative: bool,
@@ -107,6 +108,9 @@ impl<'a> Section<'a> {
         let functions_end = functions_offset.saturating_add(functions.len());
         let (rows_offset, rows) = part(data, base, rows_at, u64::from(rows_length))
             .map_err(|end| ParseError::Rows { end })?;
+        let length = base
+            .max(functions_end)
+            .max(rows_offset.saturating_add(rows.len()));
         let field_relative = match starts {
             StartRule::FromFlags => {
                 flags.contains(Flags::START_PC_RELATIVE) || !flags.contains(Flags::SORTED)
@@ -125,9 +129,7 @@ impl<'a> Section<'a> {
                 .unwrap_or(Blocks::NONE),
             count,
             row_count,
-            length: base
-                .max(functions_end)
-                .max(rows_offset.saturating_add(rows.len())),
+            data: data.get(..length).unwrap_or(data),
             version,
             flags,
             field_relative,
@@ -183,7 +185,8 @@ impl<'a> Section<'a> {
         self.count
     }
 
-    /// How many rows the header says there are, over all functions. For information: nothing relies on it.
+    /// How many rows the header says there are. For information: no look-up relies on it. Where functions share rows,
+    /// `linker` counts these once.
     #[must_use]
     pub const fn row_count(&self) -> u32 {
         self.row_count
@@ -192,7 +195,7 @@ impl<'a> Section<'a> {
     /// Bytes from the header to the end of the last part: where a section that was appended may start.
     #[must_use]
     pub const fn length(&self) -> usize {
-        self.length
+        self.data.len()
     }
 
     /// The address of the section's first byte.

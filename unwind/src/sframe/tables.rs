@@ -5,9 +5,7 @@ use crate::sframe::error::{LookupError, ParseError};
 use crate::sframe::function::Function;
 use crate::sframe::row::Row;
 use crate::sframe::section::{Section, StartRule};
-
-/// Input sections are aligned to this many bytes, so that is where the next header stands.
-const ALIGNMENT: usize = 8;
+use crate::sframe::verify::{Damage, Verified};
 
 /// The bytes between two linker symbols: a section, or several, or none.
 ///
@@ -18,6 +16,8 @@ pub struct Tables<'a> {
     /// Parsed once: the common case is one section.
     first: Result<Section<'a>, ParseError>,
     rest: Sections<'a>,
+    /// What was found when all of it was verified, if it was.
+    damage: Option<Damage>,
 }
 
 impl<'a> Tables<'a> {
@@ -32,7 +32,11 @@ impl<'a> Tables<'a> {
     pub fn with(bytes: &'a [u8], address: u64, starts: StartRule) -> Self {
         let mut rest = Sections::with(bytes, address, starts);
         let first = rest.next().unwrap_or(Err(ParseError::Empty));
-        Self { first, rest }
+        Self {
+            first,
+            rest,
+            damage: None,
+        }
     }
 
     /// The tables of an image that has none.
@@ -41,6 +45,28 @@ impl<'a> Tables<'a> {
         Self {
             first: Err(ParseError::Empty),
             rest: Sections::new(&[], 0),
+            damage: None,
+        }
+    }
+
+    /// Tells what [`Self::verify`] has found in these bytes, earlier. Damaged tables are used as far as they lead, but a
+    /// walk by them never ends [`Complete`](crate::End::Complete): where damage was found, there may be more, and a row
+    /// with a wrong bit leads to a wrong caller. Without this, nothing is known of them but what each look-up sees.
+    #[must_use]
+    pub const fn verified(mut self, outcome: Result<Verified, Damage>) -> Self {
+        self.damage = match outcome {
+            Ok(_) => None,
+            Err(damage) => Some(damage),
+        };
+        self
+    }
+
+    /// Why no walk by these tables is complete, if something is known to be wrong with them. Those that cannot be used
+    /// at all have nothing to doubt.
+    pub(crate) const fn damage(&self) -> Option<Damage> {
+        match self.first {
+            Ok(_) => self.damage,
+            Err(_) => None,
         }
     }
 
@@ -168,13 +194,7 @@ impl<'a> Iterator for Sections<'a> {
         let padding = self.bytes.iter().position(|&byte| byte != 0)?;
         self.skip(padding);
         let section = Section::parse_with(self.bytes, self.address, self.starts);
-        let length = section.map_or(usize::MAX, |section| {
-            // A row may end in zeros, so the padding after it is cut off by count, not by looking.
-            let end = self.address.wrapping_add(section.length() as u64);
-            let padding = end.wrapping_neg() as usize % ALIGNMENT;
-            section.length().saturating_add(padding)
-        });
-        self.skip(length);
+        self.skip(section.map_or(usize::MAX, |section| section.length()));
         Some(section)
     }
 }

@@ -1,7 +1,6 @@
 //! The symbol table: from an address to names, files and lines.
 
 mod answer;
-mod crc32;
 mod error;
 pub mod format;
 mod grammar;

@@ -1,8 +1,8 @@
 //! The symbol table, read in place.
 
 use crate::bytes::{ByteOrder, Bytes};
+use crate::crc32::crc32;
 use crate::symbols::answer::{Answer, Precision, Text};
-use crate::symbols::crc32::crc32;
 use crate::symbols::error::SymbolsError;
 use crate::symbols::format;
 use crate::symbols::grammar::Grammar;

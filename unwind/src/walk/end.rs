@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::sframe::{Abi, LookupError, ParseError};
+use crate::sframe::{Abi, Damage, LookupError, ParseError};
 use crate::{aarch64, text};
 
 /// Why there is no further frame. Only [`Self::Complete`] vouches for the whole list.
@@ -10,10 +10,11 @@ use crate::{aarch64, text};
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum End {
-    /// The outermost function was reached, its frame lies at the base of its stack, and every step was by table.
+    /// The outermost function was reached, its frame lies at the base of its stack, and every step was by table:
+    /// one that is not known to be damaged.
     Complete,
-    /// The outermost function was reached at the base of its stack, but not every step was by table:
-    /// [`Frames::doubt`](super::Frames::doubt).
+    /// The outermost function was reached at the base of its stack, but not every step was by table, or
+    /// the table is damaged: [`Frames::doubt`](super::Frames::doubt).
     Outermost,
     /// The outermost function was reached with its stack pointer at this address, where no declared stack begins.
     NotAtBase(u64),
@@ -48,6 +49,9 @@ pub enum End {
     TrapFrame(u64),
     /// As many frames as were asked for.
     Limit,
+    /// The tables were verified and are damaged. No walk ends with this; it is the reason of a
+    /// [`Doubt`](super::Doubt).
+    DamagedTables(Damage),
 }
 
 impl End {
@@ -115,6 +119,10 @@ impl End {
             }
             Self::TrapFrame(sp) => at("a trap frame of unknown layout at ", sp, ""),
             Self::Limit => f.write_str("as many frames as asked for"),
+            Self::DamagedTables(damage) => {
+                f.write_str("the tables are damaged: ")?;
+                damage.write(f)
+            }
         }
     }
 }

@@ -36,7 +36,8 @@ impl defmt::Format for Fallbacks {
 const SCAN_FRAMES: u32 = 32;
 const SCAN_WORDS: u32 = 4096;
 
-/// Where the first frame that was not found by table came from.
+/// Where the first frame that was not found by table came from; or, where [`How::SFrame`] is how, the first frame that was
+/// found by a table in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -45,7 +46,7 @@ pub struct Doubt {
     pub frame: u32,
     /// How it was found.
     pub how: How,
-    /// Why not by table.
+    /// Why not by table, or what is wrong with it.
     pub reason: End,
 }
 

@@ -80,7 +80,11 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             cfa: Err(End::Limit),
             trap_frame: None,
             count: 0,
-            doubt: None,
+            doubt: tables.damage().map(|damage| Doubt {
+                frame: 0,
+                how: How::SFrame,
+                reason: End::DamagedTables(damage),
+            }),
             state: State::Found,
         }
     }
@@ -170,7 +174,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         self.count
     }
 
-    /// The first frame that was not found by table, and why.
+    /// The first frame that was not found by table, and why; or that the tables are damaged.
     pub const fn doubt(&self) -> Option<Doubt> {
         self.doubt
     }

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::fmt::Write;
 
 use unwind::report::Backtrace;
-use unwind::sframe::{Abi, Rule, Section, Sections, StartRule, Tables};
+use unwind::sframe::{Abi, LookupError, Rule, Section, Sections, StartRule, Tables};
 use unwind::symbols::{Precision, SymbolTable, format};
 use unwind::{
     Doubt, End, Frame, FrameKind, Frames, How, Range, Registers, Stacks, aarch64, s390x, x86_64,
@@ -32,11 +32,39 @@ pub fn words<const N: usize>(data: &[u8]) -> Option<([u64; N], &[u8])> {
 
 /// Parses sections and asks them everything.
 pub fn sections(bytes: &[u8], address: u64, pc: u64) {
+    verify(bytes, address);
     for rule in [StartRule::FromFlags, StartRule::Section, StartRule::Field] {
         for found in Sections::with(bytes, address, rule).take(FUNCTIONS) {
             match found {
                 Ok(found) => section(&found, pc),
                 Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+}
+
+/// Verifies tables. In sound ones every row can be read, and every function is found by each of its addresses.
+fn verify(bytes: &[u8], address: u64) {
+    let tables = Tables::new(bytes, address);
+    if let Err(damage) = tables.verify() {
+        assert!(!damage.to_string().is_empty());
+        return;
+    }
+    for section in tables.sections() {
+        let section = section.expect("each was parsed when they were verified");
+        for index in 0..section.function_count().min(FUNCTIONS as u32) {
+            let function = section.function(index).expect("each was looked at");
+            assert_eq!(function.rows().count(), function.row_count() as usize);
+            for offset in [0, function.size() / 2, function.size().wrapping_sub(1)] {
+                let pc = function.start().wrapping_add(offset.into());
+                if offset < function.size() {
+                    let found = tables.lookup(pc);
+                    let found = found.map_or_else(
+                        |error| matches!(error, LookupError::NoRow | LookupError::NoRows { .. }),
+                        |(found, _)| found.start() == function.start(),
+                    );
+                    assert!(found, "{pc:#x}: {:?}", tables.lookup(pc));
+                }
             }
         }
     }

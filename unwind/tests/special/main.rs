@@ -1,5 +1,6 @@
 //! What no tool writes, or only a broken one: sections assembled by hand.
 
+mod checksum;
 mod damage;
 mod extent;
 mod hand;
@@ -7,3 +8,4 @@ mod order;
 mod refused;
 mod rows;
 mod starts;
+mod verify;

@@ -151,6 +151,12 @@ pub extern "C" fn everything(input: &Input) {
             Err(error) => drop(write!(Out, "{error}")),
         }
     }
+    let outcome = tables.verify();
+    let tables = tables.verified(black_box(outcome));
+    match outcome {
+        Ok(verified) => drop(black_box(verified.checksum)),
+        Err(damage) => drop(write!(Out, "{damage}")),
+    }
     match tables.lookup(pc) {
         Ok((function, row)) => drop(black_box((function.start(), row))),
         Err(error) => drop(write!(Out, "{error}")),

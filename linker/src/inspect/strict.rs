@@ -1,0 +1,276 @@
+//! What is not strict about tables, whoever made them: what the format forbids, and what it leaves to readers.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use unwind::ByteOrder;
+use unwind::sframe::format::{self, Flags};
+use unwind::sframe::{Abi, Damage, Function, Section, Tables};
+
+use crate::architecture::Architecture;
+use crate::image;
+
+/// Everything that is not strict.
+///
+/// An error is what [`Tables::verify`] refuses, and a table for another machine than the file's: a reader would answer
+/// wrongly, or two readers differently. All else is a note: a reader may pass over it.
+#[derive(Debug, Default)]
+pub struct Strict {
+    findings: Vec<Finding>,
+}
+
+/// What was found in one or more places.
+#[derive(Debug, PartialEq, Eq)]
+struct Finding {
+    is_error: bool,
+    what: String,
+    /// The address of the first function that it was found in, if it is about functions.
+    first: Option<u64>,
+    count: usize,
+}
+
+const ERROR: bool = true;
+const NOTE: bool = false;
+
+impl Strict {
+    /// Looks at all of a file's tables, which lie in `section`.
+    #[must_use]
+    pub fn of(
+        tables: &Tables<'_>,
+        section: &image::Section<'_>,
+        architecture: &Architecture,
+    ) -> Self {
+        let mut found = Self::default();
+        let sections: Vec<_> = tables.sections().flatten().collect();
+        for one in &sections {
+            found.header(one, architecture);
+            let at = one.address().wrapping_sub(section.address);
+            let bytes = usize::try_from(at)
+                .ok()
+                .and_then(|at| section.data.get(at..));
+            found.functions(one, bytes.unwrap_or_default());
+        }
+        found.overlap(&sections);
+        match tables.verify() {
+            // Not sorted is no error where nobody says that it is.
+            Ok(_) | Err(Damage::Unsorted { .. }) => {}
+            Err(_) if found.has_error() => {}
+            Err(damage) => found.add(ERROR, &damage.to_string(), None),
+        }
+        found
+    }
+
+    /// Whether something is wrong, and not only unusual.
+    #[must_use]
+    pub fn has_error(&self) -> bool {
+        self.findings.iter().any(|finding| finding.is_error)
+    }
+
+    /// Writes a line for each kind of finding.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        for finding in &self.findings {
+            let severity = if finding.is_error { "error" } else { "note" };
+            write!(out, "{severity}: .sframe: {}", finding.what)?;
+            match finding.first {
+                Some(first) => writeln!(out, ": {}, first at {first:#x}", finding.count)?,
+                None => writeln!(out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, is_error: bool, what: &str, at: Option<u64>) {
+        match self.findings.iter_mut().find(|known| known.what == what) {
+            Some(known) => known.count += 1,
+            None => self.findings.push(Finding {
+                is_error,
+                what: what.to_owned(),
+                first: at,
+                count: 1,
+            }),
+        }
+    }
+
+    fn header(&mut self, section: &Section<'_>, architecture: &Architecture) {
+        let (found, expected) = (section.abi(), architecture.abi);
+        if found != expected {
+            let what = format!("for {found:?}, the file is for {expected:?}");
+            self.add(ERROR, &what, None);
+        }
+        if section.byte_order() != found.byte_order() {
+            let what = format!("{found:?} in the other byte order");
+            self.add(ERROR, &what, None);
+        }
+        if found == Abi::Amd64
+            && section.fixed_return_address_offset() != format::AMD64_RETURN_ADDRESS_OFFSET
+        {
+            let offset = section.fixed_return_address_offset();
+            let what = format!("the fixed offset of the return address is {offset}, not -8");
+            self.add(ERROR, &what, None);
+        }
+    }
+
+    /// `bytes` begin with the section.
+    fn functions(&mut self, section: &Section<'_>, bytes: &[u8]) {
+        let is_sorted = section.flags().contains(Flags::SORTED);
+        let (mut before, mut places) = (0, HashSet::new());
+        let (mut all, mut stored) = (0_u64, 0_u64);
+        for index in 0..section.function_count() {
+            let raw = Raw::of(section, bytes, index);
+            let Some(function) = section.function(index) else {
+                let what = format!("rows outside of the table, of function {index}");
+                self.add(ERROR, &what, None);
+                continue;
+            };
+            let start = Some(function.start());
+            if function.start() < before {
+                match is_sorted {
+                    true => self.add(
+                        ERROR,
+                        "functions out of order, in a table said to be sorted",
+                        start,
+                    ),
+                    false => self.add(NOTE, "functions out of order", start),
+                }
+            }
+            before = function.start();
+            if raw.has_reserved_bits(section) {
+                self.add(NOTE, "functions with reserved bits set", start);
+            }
+            let count = u64::from(function.row_count());
+            all += count;
+            if places.insert(raw.rows) {
+                stored += count;
+            }
+            self.rows(section, &function);
+        }
+        let header = u64::from(section.row_count());
+        if ![all, stored].contains(&header) {
+            let what = format!("the header counts {header} rows, the functions have {all}");
+            self.add(ERROR, &what, None);
+        }
+    }
+
+    fn rows(&mut self, section: &Section<'_>, function: &Function<'_>) {
+        let start = Some(function.start());
+        let is_arm = matches!(section.abi(), Abi::AArch64Little | Abi::AArch64Big);
+        let size = match function.is_pc_mask() {
+            true => function.block_size(),
+            false => function.size(),
+        };
+        let (mut count, mut before) = (0, None);
+        for row in function.rows() {
+            match before {
+                None if row.offset > 0 => {
+                    self.add(NOTE, "functions without a row for their start", start);
+                }
+                Some(before) if row.offset < before => {
+                    self.add(ERROR, "rows out of order", start);
+                }
+                Some(before) if row.offset == before => {
+                    self.add(NOTE, "rows that start where the one before does", start);
+                }
+                _ => {}
+            }
+            if row.offset > size {
+                self.add(ERROR, "rows behind their function's end", start);
+            } else if row.offset == size && size > 0 {
+                self.add(NOTE, "rows that start at their function's end", start);
+            }
+            if row.signed && !is_arm {
+                self.add(NOTE, "rows with reserved bits set", start);
+            }
+            (count, before) = (count + 1, Some(row.offset));
+        }
+        if count < function.row_count() {
+            self.add(ERROR, "rows that cannot be read", start);
+        }
+    }
+
+    /// Addresses that belong to several functions, of all sections: what a reader says of them is up to it.
+    fn overlap(&mut self, sections: &[Section<'_>]) {
+        let functions = sections.iter().flat_map(Section::functions);
+        let mut ranges: Vec<(u64, u64)> = functions
+            .filter(|function| function.size() > 0)
+            .map(|function| (function.start(), u64::from(function.size()) - 1))
+            .map(|(start, length)| (start, start.saturating_add(length)))
+            .collect();
+        ranges.sort_unstable();
+        let mut reached = None;
+        for (start, last) in ranges {
+            if reached.is_some_and(|reached| start <= reached) {
+                self.add(ERROR, "functions that overlap one before", Some(start));
+            }
+            reached = reached.max(Some(last));
+        }
+    }
+}
+
+/// Bytes of a function that a reader does not give out.
+#[derive(Default)]
+struct Raw {
+    /// Where its rows begin.
+    rows: u32,
+    info: u8,
+    info2: u8,
+    /// Version 2: two bytes that fill the entry up.
+    padding: u16,
+}
+
+impl Raw {
+    /// Those of the function at a position of the section that `bytes` begin with. Zeros where there are none.
+    fn of(section: &Section<'_>, bytes: &[u8], index: u32) -> Self {
+        let read = || {
+            let word = |at: usize| {
+                let word = *bytes.get(at..)?.first_chunk()?;
+                Some(match section.byte_order() {
+                    ByteOrder::Little => u32::from_le_bytes(word),
+                    ByteOrder::Big => u32::from_be_bytes(word),
+                })
+            };
+            let byte = |at: usize| bytes.get(at).copied();
+            let base = format::HEADER_SIZE + usize::from(byte(7)?);
+            let functions = base + word(20)? as usize;
+            let index = index as usize;
+            if section.version() >= 3 {
+                let rows = word(functions + index * format::FUNCTION_SIZE_V3 + 12)?;
+                let attributes = base + word(24)? as usize + rows as usize;
+                return Some(Self {
+                    rows,
+                    info: byte(attributes + 2)?,
+                    info2: byte(attributes + 3)?,
+                    padding: 0,
+                });
+            }
+            let (size, has_padding) = match section.version() {
+                1 => (format::FUNCTION_SIZE_V1, false),
+                _ => (format::FUNCTION_SIZE_V2, true),
+            };
+            let at = functions + index * size;
+            Some(Self {
+                rows: word(at + 8)?,
+                info: byte(at + 16)?,
+                info2: 0,
+                padding: match has_padding {
+                    true => u16::from_le_bytes([byte(at + 18)?, byte(at + 19)?]),
+                    false => 0,
+                },
+            })
+        };
+        read().unwrap_or_default()
+    }
+
+    fn has_reserved_bits(&self, section: &Section<'_>) -> bool {
+        let mut known = format::INFO_START_WIDTH | format::INFO_PC_MASK;
+        if matches!(section.abi(), Abi::AArch64Little | Abi::AArch64Big) {
+            known |= format::INFO_PAUTH_KEY_B;
+        }
+        if section.version() >= 3 {
+            known |= format::INFO_SIGNAL;
+        }
+        self.info & !known != 0 || self.info2 & !format::INFO2_KIND != 0 || self.padding != 0
+    }
+}

@@ -1,0 +1,281 @@
+//! Whether tables are sound as a whole, not only where a look-up happens to read. Asked once, in one pass over the bytes.
+
+use core::fmt;
+
+use crate::crc32::crc32;
+use crate::sframe::error::ParseError;
+use crate::sframe::format;
+use crate::sframe::function::Function;
+use crate::sframe::row::Row;
+use crate::sframe::section::Section;
+use crate::sframe::tables::Tables;
+use crate::text;
+
+/// Most rows that are read, for each byte of a section. Functions may share rows, and a damaged table may let all of them
+/// share all of its rows. Tables of real programs need less than one row a byte.
+const ROWS_PER_BYTE: usize = 8;
+
+/// What [`Tables::verify`] found: functions that ascend and do not overlap, and rows that can all be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Verified {
+    /// Every section has a checksum, and it is right: not a bit differs from what `linker` wrote. Tables of other tools
+    /// have none, so what they say may have been changed, as long as it makes sense.
+    pub checksum: bool,
+}
+
+/// Why [`Tables::verify`] refuses tables: the first thing found wrong.
+///
+/// Functions and rows are counted from 0, in the order of the table; functions through all sections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Damage {
+    /// There is no section, or the next one cannot be parsed.
+    Section(ParseError),
+    /// The checksum is wrong.
+    Checksum,
+    /// There is a block index, which only `linker` writes, but no checksum, which it writes too.
+    NoChecksum,
+    /// The function starts before the one before it. This is no damage in a table whose header does not say that it is
+    /// sorted; but such a table cannot be verified in one pass.
+    Unsorted {
+        /// The second of the two.
+        function: u32,
+    },
+    /// The function starts inside the one before it, or does not end before the last address.
+    Overlap {
+        /// The second of the two.
+        function: u32,
+    },
+    /// The function's rows lie outside, or it is of a kind that the format does not define.
+    Function {
+        /// Its number.
+        function: u32,
+    },
+    /// The row does not lie inside, or its words break the rules of the format.
+    Row {
+        /// The function's number.
+        function: u32,
+        /// The row's number in the function.
+        row: u32,
+    },
+    /// The row starts before the one before it, or behind the function's end.
+    RowOrder {
+        /// The function's number.
+        function: u32,
+        /// The row's number in the function.
+        row: u32,
+    },
+    /// The functions of a section have another number of rows than its header says.
+    RowCount {
+        /// What the header says.
+        header: u32,
+    },
+    /// The functions share rows so often that reading all takes too long.
+    TooManyRows,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
+    }
+}
+
+impl Damage {
+    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
+    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
+        let number = |f: &mut dyn fmt::Write, before: &str, number: u32, after: &str| {
+            f.write_str(before)?;
+            text::decimal(f, number.into())?;
+            f.write_str(after)
+        };
+        match *self {
+            Self::Section(error) => error.write(f),
+            Self::Checksum => f.write_str("wrong checksum"),
+            Self::NoChecksum => f.write_str("a block index without a checksum"),
+            Self::Unsorted { function } => {
+                number(f, "function ", function, " starts before the one before it")
+            }
+            Self::Overlap { function } => {
+                number(f, "function ", function, " overlaps the one before it")
+            }
+            Self::Function { function } => number(f, "the entry of function ", function, " is bad"),
+            Self::Row { function, row } => {
+                number(f, "row ", row, "")?;
+                number(f, " of function ", function, " cannot be read")
+            }
+            Self::RowOrder { function, row } => {
+                number(f, "row ", row, "")?;
+                number(f, " of function ", function, " starts in the wrong place")
+            }
+            Self::RowCount { header } => {
+                number(f, "not the ", header, " rows that the header counts")
+            }
+            Self::TooManyRows => f.write_str("rows are shared too often"),
+        }
+    }
+}
+
+impl core::error::Error for Damage {}
+
+impl Tables<'_> {
+    /// Checks all of it: every checksum that there is; that functions ascend and do not overlap; that each one's rows lie
+    /// inside, ascend, and can be read; that there are as many rows as the header says.
+    ///
+    /// Not refused is what assemblers write and what misleads no walk: a first row that starts behind the function's start
+    /// (before it there is none), two rows with one start (the last one holds), and a row right at the function's end (it
+    /// holds for nothing).
+    ///
+    /// A block index is not looked at: its checksum vouches for it.
+    ///
+    /// Takes time in proportion to the size of the tables: a kernel calls it once, when it boots, and hands the result to
+    /// [`Self::verified`] in every walk.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    ///
+    /// ```
+    /// use unwind::sframe::{Damage, Tables, Verified};
+    ///
+    /// # let mut table: [u8; 79] = [
+    /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
+    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
+    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
+    /// #     1, 0, 0, 0, 0,  0, 0,
+    /// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
+    /// # ];
+    /// // `table` describes a function of 16 bytes at 0x1000 and another one right behind it.
+    /// assert_eq!(Tables::new(&table, 0x2000).verify(), Ok(Verified { checksum: false }));
+    /// // The first one's size, with a wrong bit.
+    /// table[36] ^= 1 << 5;
+    /// assert_eq!(Tables::new(&table, 0x2000).verify(), Err(Damage::Overlap { function: 1 }));
+    /// ```
+    #[inline(never)]
+    pub fn verify(&self) -> Result<Verified, Damage> {
+        let mut before = Before::default();
+        let mut checksum = true;
+        for section in self.sections() {
+            checksum &= verify(&section.map_err(Damage::Section)?, &mut before)?;
+        }
+        Ok(Verified { checksum })
+    }
+}
+
+/// The functions that were looked at.
+#[derive(Default)]
+struct Before {
+    /// How many.
+    count: u32,
+    /// The start of the last one.
+    start: u64,
+    /// The first address behind all of them.
+    end: u64,
+}
+
+impl Before {
+    /// Goes on to a function, which must lie behind all others. One without bytes may also start where the one before it
+    /// does: a search goes on from there, but from nowhere else.
+    fn add(&mut self, function: &Function<'_>) -> Result<(), Damage> {
+        let number = self.count;
+        if function.start < self.start {
+            return Err(Damage::Unsorted { function: number });
+        }
+        let overlap = Damage::Overlap { function: number };
+        let again = number > 0 && function.size == 0 && function.start == self.start;
+        if function.start < self.end && !again {
+            return Err(overlap);
+        }
+        let end = function.start.checked_add(function.size.into());
+        self.end = self.end.max(end.ok_or(overlap)?);
+        self.start = function.start;
+        self.count = number.saturating_add(1);
+        Ok(())
+    }
+}
+
+/// Checks a section; whether it has a checksum.
+fn verify(section: &Section<'_>, before: &mut Before) -> Result<bool, Damage> {
+    let checksum = has_checksum(section.data)?;
+    if !checksum && !section.blocks.is_empty() {
+        return Err(Damage::NoChecksum);
+    }
+    let mut left = section.data.len().saturating_mul(ROWS_PER_BYTE);
+    // Rows of all functions; those that lie behind the rows of all functions before, and where these end.
+    let (mut all, mut stored, mut end) = (0_u64, 0_u64, 0);
+    let size = section.rows.data.len();
+    for index in 0..section.function_count() {
+        let number = before.count;
+        let function = section.function(index);
+        let function = function.ok_or(Damage::Function { function: number })?;
+        before.add(&function)?;
+        let rest = verify_rows(&function, number, &mut left)?;
+        let count = u64::from(function.row_count);
+        all = all.saturating_add(count);
+        if size.saturating_sub(function.rows.len()) >= end {
+            stored = stored.saturating_add(count);
+            end = size.saturating_sub(rest.len());
+        }
+    }
+    // Rows that functions share are counted once by who shares them, which is `linker`: it appends rows as it needs them.
+    let header = section.row_count();
+    if ![all, stored].contains(&header.into()) {
+        return Err(Damage::RowCount { header });
+    }
+    Ok(checksum)
+}
+
+/// Whether a table ends with a checksum, which must be right.
+fn has_checksum(table: &[u8]) -> Result<bool, Damage> {
+    let Some((checked, &[a, b, c, d, magic @ ..])) =
+        table.split_last_chunk::<{ format::CHECKSUM_SIZE }>()
+    else {
+        return Ok(false);
+    };
+    let expected = format::CHECKSUM_MAGIC.to_le_bytes();
+    let wrong = magic
+        .iter()
+        .zip(expected)
+        .filter(|(is, to_be)| *is != to_be);
+    match wrong.count() {
+        0 if crc32(checked) == u32::from_le_bytes([a, b, c, d]) => Ok(true),
+        // One byte wrong is damage to the magic: if that were no checksum, it would be the one damage not noticed.
+        0 | 1 => Err(Damage::Checksum),
+        _ => Ok(false),
+    }
+}
+
+/// Checks a function's rows; the bytes behind them. `left` rows may be read.
+fn verify_rows<'a>(
+    function: &Function<'a>,
+    number: u32,
+    left: &mut usize,
+) -> Result<&'a [u8], Damage> {
+    let size = match function.is_pc_mask() {
+        true => function.block_size(),
+        false => function.size,
+    };
+    if function.is_unknown_kind() || (function.is_pc_mask() && size == 0) {
+        return Err(Damage::Function { function: number });
+    }
+    let mut rest = function.rows;
+    let mut last = 0;
+    for index in 0..function.row_count {
+        *left = left.checked_sub(1).ok_or(Damage::TooManyRows)?;
+        let bad = Damage::Row {
+            function: number,
+            row: index,
+        };
+        let (raw, behind) = function.format.first(rest).ok_or(bad)?;
+        let mut row = Row::EMPTY;
+        function.format.decode(raw, &mut row).ok_or(bad)?;
+        if row.offset < last || row.offset > size {
+            return Err(Damage::RowOrder {
+                function: number,
+                row: index,
+            });
+        }
+        (rest, last) = (behind, row.offset);
+    }
+    Ok(rest)
+}
