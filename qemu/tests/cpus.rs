@@ -5,7 +5,7 @@ mod support;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::{every_kernel, image};
+use support::built::{every_kernel_and_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
@@ -91,7 +91,7 @@ fn expect_name(report: &Report, name: &str) {
 
 #[test]
 fn every_cpu_is_started() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         for cpus in [1, 8] {
             let ran = boot(kernel, cpus, "cpus").expect(0);
             let text = ran.text();
@@ -117,7 +117,7 @@ fn every_cpu_is_started() {
 
 #[test]
 fn an_nmi_in_a_tight_loop_is_reported_for_all_and_returns() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, 2, "nmi").expect(0);
         let reports = reports(kernel, &ran, 2);
         assert!(
@@ -145,7 +145,7 @@ fn an_nmi_in_a_tight_loop_is_reported_for_all_and_returns() {
 
 #[test]
 fn a_panic_is_reported_while_another_cpu_holds_the_console() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, 2, "console-held").expect(101);
         let reports = reports(kernel, &ran, 2);
         let text = ran.text();
@@ -170,7 +170,7 @@ fn a_panic_is_reported_while_another_cpu_holds_the_console() {
 
 #[test]
 fn two_panics_at_once_are_two_whole_reports() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, 2, "two-panics").expect(101);
         let reports = reports(kernel, &ran, 2);
         assert!(
@@ -203,7 +203,7 @@ fn two_panics_at_once_are_two_whole_reports() {
 
 #[test]
 fn two_breakpoints_at_once_are_two_whole_reports() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, 2, "two-breakpoints").expect(0);
         let reports = reports(kernel, &ran, 2);
         let mut cpus: Vec<_> = reports
@@ -228,7 +228,7 @@ fn two_breakpoints_at_once_are_two_whole_reports() {
 
 #[test]
 fn a_cpu_that_does_not_answer_is_named() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, 3, "silent-cpu").expect(101);
         let reports = reports(kernel, &ran, 2);
         let trace = format!("{PANIC}\nr kernel::scenario::others::silent_cpu");
@@ -250,7 +250,7 @@ fn a_cpu_that_does_not_answer_is_named() {
 
 #[test]
 fn a_hang_with_interrupts_masked_is_found_by_another_cpu() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, 3, "hang").expect(101);
         let reports = reports(kernel, &ran, 3);
         let text = ran.text();

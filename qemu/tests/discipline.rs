@@ -5,7 +5,7 @@ mod support;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
-use support::built::{every_kernel, image};
+use support::built::{every_kernel_and_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::{corrupt, gdb, trace};
@@ -26,7 +26,7 @@ fn lines(ran: &Ran) -> Vec<String> {
 
 #[test]
 fn a_panic_while_a_panic_is_printed_is_one_line() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let lines = lines(&boot(kernel, "panic-in-panic").expect(101));
         let [first, second, last] = &lines[..] else {
             panic!("{kernel:?}: not three lines: {lines:#?}");
@@ -49,7 +49,7 @@ fn a_panic_while_a_panic_is_printed_is_one_line() {
 
 #[test]
 fn an_exception_while_a_panic_is_printed_is_one_line() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let lines = lines(&boot(kernel, "fault-in-panic").expect(101));
         let [first, second, last] = &lines[..] else {
             panic!("{kernel:?}: not three lines: {lines:#?}");
@@ -71,7 +71,7 @@ fn an_exception_while_a_panic_is_printed_is_one_line() {
 /// The report takes no lock, and ends the line that was begun.
 #[test]
 fn a_panic_with_the_console_locked_is_reported() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "panic-in-print").expect(101);
         assert_eq!(lines(&ran)[0], "this comes first, and then ", "{kernel:?}");
         let report = Report::find(&ran.serial);
@@ -107,7 +107,7 @@ fn early(kernel: Kernel, report: &Report, callers: &str) {
 
 #[test]
 fn a_panic_before_anything_is_set_up_is_reported() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "early-panic").expect(101);
         let report = Report::find(&ran.serial);
         assert!(
@@ -129,7 +129,7 @@ fn a_panic_before_anything_is_set_up_is_reported() {
 
 #[test]
 fn an_exception_before_anything_is_set_up_is_reported() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "early-exception").expect(101);
         let report = Report::find(&ran.serial);
         assert!(
@@ -143,7 +143,7 @@ fn an_exception_before_anything_is_set_up_is_reported() {
 
 #[test]
 fn an_allocation_before_there_is_a_heap_is_reported() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let report = Report::find(&boot(kernel, "no-heap").expect(101).serial);
         let words = ": memory allocation of 100 bytes failed";
         assert!(report.panicked.ends_with(words), "{}", report.panicked);
@@ -163,7 +163,7 @@ fn an_allocation_before_there_is_a_heap_is_reported() {
 /// kernel what to do so early.
 #[test]
 fn a_panic_instead_of_the_first_instruction_is_reported() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let image = corrupt::with_jump(
             &image(kernel),
@@ -184,7 +184,7 @@ fn a_panic_instead_of_the_first_instruction_is_reported() {
 /// The walk's own reads raise exceptions, and become the reason of its end.
 #[test]
 fn a_stack_that_cannot_be_read_ends_the_walk() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "unreadable-stack").expect(101);
         let report = Report::find(&ran.serial);
         assert!(
@@ -208,7 +208,7 @@ fn a_stack_that_cannot_be_read_ends_the_walk() {
 /// The next boot shows the last lines of the one before, as many as there is room for, and no line of another.
 #[test]
 fn an_epitaph_tells_of_the_boot_before() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let text = boot(kernel, "epitaph").expect(0).text();
         let (before, after) = text
             .split_once("epitaph: what was printed last before the reset:\n")
@@ -244,7 +244,7 @@ fn an_epitaph_tells_of_the_boot_before() {
 
 #[test]
 fn a_damaged_epitaph_is_not_shown() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let text = boot(kernel, "epitaph-damaged").expect(0).text();
         let boots = ["boot 1 since", "nobody will read", "boot 2 since"];
         assert!(

@@ -4,7 +4,7 @@ mod support;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use support::built::{every_kernel, image};
+use support::built::{every_kernel, every_kernel_and_plain, image, plain};
 use support::expected;
 use support::report::Report;
 use support::runner::{Ran, run};
@@ -55,6 +55,15 @@ fn panic_names_every_caller() {
     }
 }
 
+#[test]
+fn panic_names_every_caller_without_unwind_tables_of_the_compiler() {
+    for arch in Arch::ALL {
+        let report = Report::find(&boot(plain(arch), "panic").expect(101).serial);
+        report.expect_complete();
+        expected::expect(plain(arch), &report, &expected::panic());
+    }
+}
+
 /// The functions of the scenario are called from their own file, the innermost one where the first line says, and those
 /// of `core` are in its files.
 #[track_caller]
@@ -82,7 +91,7 @@ fn expect_places(report: &Report) {
 
 #[test]
 fn an_exhausted_heap_is_reported() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let report = Report::find(&boot(kernel, "heap-panic").expect(101).serial);
         assert!(
             report.panicked.contains("memory allocation of"),
@@ -96,7 +105,7 @@ fn an_exhausted_heap_is_reported() {
 
 #[test]
 fn two_hundred_frames_are_all_listed() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let report = Report::find(&boot(kernel, "deep").expect(101).serial);
         report.expect_complete();
         expected::expect(kernel, &report, &expected::deep());
@@ -105,7 +114,7 @@ fn two_hundred_frames_are_all_listed() {
 
 #[test]
 fn success_is_no_report() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "ok").expect(0);
         assert!(
             ran.text().contains("the sum of ten squares is 385"),
@@ -140,7 +149,7 @@ fn several_scenarios_run_one_after_the_other() {
 /// The panic of an image is its verdict, and not what somebody expected of it.
 #[test]
 fn a_panicking_image_is_101() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         boot(kernel, "panic").expect(101).expect_words("panicked");
     }
 }

@@ -4,7 +4,7 @@ mod support;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::{every_kernel, image};
+use support::built::{every_kernel_and_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
@@ -84,7 +84,7 @@ fn expected(arch: Arch) -> [(&'static str, &'static str, String); 6] {
 
 #[test]
 fn each_task_is_reported_with_its_state_and_all_its_callers() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "tasks").expect(0);
         let mut reports = Report::find_all(&ran.serial).into_iter();
         let main = reports.next().expect("a report of main");
@@ -148,7 +148,7 @@ const DEADLOCK: &str = "
 
 #[test]
 fn a_deadlock_is_reported_with_the_holders_and_their_callers() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "deadlock").expect(101);
         let reports = Report::find_all(&ran.serial);
         let [second, first] = &reports[..] else {
@@ -184,7 +184,7 @@ fn a_deadlock_is_reported_with_the_holders_and_their_callers() {
 
 #[test]
 fn a_lock_taken_twice_is_a_deadlock() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "lock-twice").expect(101);
         let report = Report::find(&ran.serial);
         let words = "deadlock: task main waits for lock left, which task main holds since \
@@ -198,7 +198,7 @@ fn a_lock_taken_twice_is_a_deadlock() {
 
 #[test]
 fn a_panic_in_a_task_names_the_task() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "panic-in-task").expect(101);
         assert!(
             ran.text().contains("\ncpu 0, task unlucky, "),
@@ -213,7 +213,7 @@ fn a_panic_in_a_task_names_the_task() {
 /// The two ends of the recursion, from the stack's guard pages to the task's begin.
 #[test]
 fn a_task_fills_its_stack() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "task-overflow").expect(101);
         let mut report = Report::find(&ran.serial);
         let place = ", guard page of stack task endless";

@@ -4,7 +4,7 @@ mod support;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::{every_kernel, image};
+use support::built::{every_kernel_and_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
@@ -68,7 +68,7 @@ const BUSY: &str = "
 
 #[test]
 fn a_panic_in_the_handler() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "panic-in-timer").expect(101);
         let trace = [
             panics_in("panic_in_handler"),
@@ -83,7 +83,7 @@ fn a_panic_in_the_handler() {
 
 #[test]
 fn an_interrupt_in_the_handler_of_another() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "interrupt-in-interrupt").expect(101);
         let stack = match kernel.arch {
             Arch::X86_64 => "irq",
@@ -130,7 +130,7 @@ const PLACES: [(&str, &str); 10] = [
 
 #[test]
 fn an_interrupt_at_each_hard_place() {
-    for kernel in every_kernel() {
+    for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "interrupted-places").expect(0);
         let reports = Report::find_all(&ran.serial);
         assert_eq!(
@@ -150,31 +150,14 @@ fn an_interrupt_at_each_hard_place() {
             assert_eq!(report.panicked, first, "{kernel:?}");
             let interrupted = interrupted(kernel.arch, "boot");
             let handler = "p kernel::scenario::timer::report_place\n";
-            let (letter, end) = doubt(kernel.arch, place);
             // That one has a frame of its own in the place itself.
             let caller = match place {
                 "realigned_frame" => String::new(),
-                _ => format!("{letter} kernel::scenario::timer::{place}\n"),
+                _ => format!("r kernel::scenario::timer::{place}\n"),
             };
-            let rest = match end.starts_with("incomplete") {
-                true => "...",
-                false => "r kernel::scenario::timer::places",
-            };
+            let rest = "r kernel::scenario::timer::places";
             let trace = format!("{handler}{interrupted}{at}\n{caller}{rest}");
-            trace::expect(kernel, report, &trace, end);
+            trace::expect(kernel, report, &trace, "complete, ");
         }
-    }
-}
-
-/// How a place's caller is found, and the end of the trace. What has no rules, has a frame record: on AArch64 it tells the
-/// caller, but not its stack pointer, which the caller's rules count from.
-fn doubt(arch: Arch, place: &str) -> (char, &'static str) {
-    match (place, arch) {
-        ("asm_without_rules", Arch::X86_64) => ('f', "outermost function reached, from frame "),
-        ("asm_without_rules", Arch::Aarch64) => (
-            'f',
-            "incomplete: a rule needs the stack pointer, which is not known here, from frame ",
-        ),
-        _ => ('r', "complete, "),
     }
 }

@@ -153,7 +153,22 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "asm-without-rules",
         about: "an exception below assembly without rules",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "asm-beyond-proof",
+        about: "an exception below assembly without rules that takes its stack pointer from memory",
         outcome: Outcome::PanicsInDoubt,
+    },
+    Scenario {
+        name: "late-save",
+        about: "a read from where nothing is, before the return address is saved where the compiler says it is",
+        outcome: Outcome::Panics,
+    },
+    Scenario {
+        name: "lies",
+        about: "breakpoints where the rules for unwinders contradict the code, each of which is reported",
+        outcome: Outcome::Succeeds,
     },
     Scenario {
         name: "damaged-return-address",

@@ -10,6 +10,8 @@ pub mod early;
 mod epitaph;
 mod heap_panic;
 mod instructions;
+mod late_save;
+mod lies;
 mod list;
 mod nested;
 mod ok;
@@ -58,6 +60,9 @@ const RUN: [fn(); SCENARIOS.len()] = [
     places::realigned_frame,
     places::asm_with_rules,
     places::asm_without_rules,
+    places::asm_beyond_proof,
+    late_save::run,
+    lies::run,
     places::damaged_return_address,
     places::damaged_frame_pointer,
     places::stray_stack_pointer,

@@ -57,6 +57,16 @@ pub fn realigned_frame() {
     black_box(&mut variable.0);
 }
 
+/// Below assembly without rules whose code alone does not tell where its frame is.
+#[inline(never)]
+pub fn asm_beyond_proof() {
+    let mut stack = 0;
+    let stack = black_box(&raw mut stack);
+    // SAFETY: the word is nobody else's.
+    unsafe { bad::stack_from_memory(fail, stack, stack) };
+    black_box(());
+}
+
 /// Called by assembly.
 extern "C" fn fail() {
     bad::undefined();

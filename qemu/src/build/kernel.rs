@@ -20,10 +20,13 @@ pub enum Profile {
     Debug,
     /// As for use.
     Release,
+    /// The same code, without what compilers write for unwinders and debuggers: no unwind tables and no debug information,
+    /// in `core` and `alloc` neither. Stable Rust with its prebuilt `core` comes near it.
+    Plain,
 }
 
 impl Profile {
-    /// Both.
+    /// Those that `cargo run` offers.
     pub const ALL: [Self; 2] = [Self::Debug, Self::Release];
 
     /// The name of its folder, and for people.
@@ -31,8 +34,14 @@ impl Profile {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Debug => "debug",
-            Self::Release => "release",
+            Self::Release | Self::Plain => "release",
         }
+    }
+
+    /// Whether functions may be inlined.
+    #[must_use]
+    pub const fn is_optimized(self) -> bool {
+        matches!(self, Self::Release | Self::Plain)
     }
 }
 
@@ -92,12 +101,22 @@ impl Kernel {
 
     fn build_with(self, linker: &OsStr, source: &RustSrc, folder: &Path) -> Result<PathBuf> {
         let mut command = bare_metal("build", self.arch, linker, source);
-        command
-            .args(["--package", "kernel", "--target-dir"])
-            .arg(folder);
-        if self.profile == Profile::Release {
+        let mut folder = folder.to_owned();
+        if self.profile.is_optimized() {
             command.arg("--release");
         }
+        if self.profile == Profile::Plain {
+            folder.push("plain");
+            // Cargo puts these flags behind those of `.cargo/config.toml`, and the last one holds. Debug information would
+            // bring `.debug_frame`, which says the same as `.eh_frame`.
+            let flags = "rustflags=[\"-Cforce-unwind-tables=no\"]";
+            let flags = format!("target.{}.{flags}", self.arch.triple());
+            command.args(["--config", &flags]);
+            command.args(["--config", "profile.release.debug=0"]);
+        }
+        command
+            .args(["--package", "kernel", "--target-dir"])
+            .arg(&folder);
         run(command, "the kernel")?;
         Ok(folder
             .join(self.arch.triple())

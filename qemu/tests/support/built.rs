@@ -8,10 +8,21 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::{setup, workspace};
 
-/// Every kernel there is to build: both architectures, debug and release.
+/// Every kernel that `cargo run` builds: both architectures, debug and release.
 pub fn every_kernel() -> impl Iterator<Item = Kernel> {
     let of = |arch| Profile::ALL.map(|profile| Kernel { arch, profile });
     Arch::ALL.into_iter().flat_map(of)
+}
+
+/// These, and those whose compiler said nothing of unwinding: reports have the same functions. They have no lines.
+pub fn every_kernel_and_plain() -> impl Iterator<Item = Kernel> {
+    every_kernel().chain(Arch::ALL.map(plain))
+}
+
+/// The kernel whose compiler said nothing of unwinding.
+pub fn plain(arch: Arch) -> Kernel {
+    let profile = Profile::Plain;
+    Kernel { arch, profile }
 }
 
 /// The image of this kernel, as `cargo run` builds it.

@@ -1,6 +1,6 @@
 //! Which functions a report of each scenario must name.
 
-use qemu::build::{Kernel, Profile};
+use qemu::build::Kernel;
 
 /// A function that must be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub fn expect(kernel: Kernel, report: &super::report::Report, callees: &[Callee]
     let mut left = named.iter().copied().peekable();
     for callee in callees {
         let (Always(name) | UnlessInlined(name)) = *callee;
-        let may_be_missing = kernel.profile == Profile::Release && *callee == UnlessInlined(name);
+        let may_be_missing = kernel.profile.is_optimized() && *callee == UnlessInlined(name);
         if left.next_if_eq(&name).is_none() && !may_be_missing {
             panic!(
                 "{kernel:?}: {name} is not where it should be in:\n{}",

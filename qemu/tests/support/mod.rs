@@ -8,6 +8,7 @@ pub mod corrupt;
 pub mod expected;
 pub mod gdb;
 pub mod llvm;
+pub mod outside;
 pub mod report;
 pub mod runner;
 pub mod session;

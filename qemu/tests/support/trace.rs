@@ -118,7 +118,7 @@ fn compare(profile: Profile, report: &Report, trace: &str) -> Result<(), String>
         {
             found += 1;
         }
-        if found == 0 && !(count == Some('~') && profile == Profile::Release) {
+        if found == 0 && !(count == Some('~') && profile.is_optimized()) {
             return Err(format!(
                 "{line:?} is not where it should be, but {:x?}",
                 frames.peek()

@@ -2,7 +2,7 @@
 
 use core::arch::{asm, global_asm};
 
-global_asm!(include_str!("bad.s"));
+global_asm!(include_str!("bad.s"), include_str!("lies.s"));
 
 unsafe extern "C" {
     /// Jumps to the address.
@@ -49,7 +49,38 @@ unsafe extern "C" {
     pub fn with_rules(callee: extern "C" fn());
     /// Calls `callee`; keeps a frame pointer, but no rules say so.
     pub fn without_rules(callee: extern "C" fn());
+    /// Calls `callee` with a stack pointer and a frame pointer that it has stored at the first address and loaded from the
+    /// second: both are the same word, which its code does not tell. No rules say so either.
+    pub fn stack_from_memory(callee: extern "C" fn(), store: *mut u64, load: *const u64);
 }
+
+// Of `lies.s`.
+unsafe extern "C" {
+    fn lie_early_save();
+    fn lie_early_frame();
+    fn lie_push();
+    fn lie_push_constant();
+    fn lie_call();
+    fn lie_epilogue();
+    fn lie_far_return();
+    fn lie_late_prologue();
+    fn lie_beyond_proof();
+    fn lie_register();
+}
+
+/// Functions whose directives lie to unwinders, each with a breakpoint where they do. They change nothing.
+pub const LIES: &[unsafe extern "C" fn()] = &[
+    lie_early_save,
+    lie_early_frame,
+    lie_push,
+    lie_push_constant,
+    lie_call,
+    lie_epilogue,
+    lie_far_return,
+    lie_late_prologue,
+    lie_beyond_proof,
+    lie_register,
+];
 
 /// Reads a word. The compiler knows nothing of the access, so that it comes whatever the address.
 ///

@@ -172,3 +172,17 @@ without_rules:
     pop rbp
     ret
 .size without_rules, . - without_rules
+
+# Only who calls it knows that rsi and rdx are the same address.
+.section .text.stack_from_memory, "ax", @progbits
+.global stack_from_memory
+.type stack_from_memory, @function
+stack_from_memory:
+    push rbp
+    mov [rsi], rsp
+    mov rsp, [rdx]
+    mov rbp, [rdx]
+    call rdi
+    pop rbp
+    ret
+.size stack_from_memory, . - stack_from_memory

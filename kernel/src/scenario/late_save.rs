@@ -1,0 +1,43 @@
+//! A read from where nothing is, in a function that saves its return address later than its `.eh_frame` says.
+//!
+//! On AArch64, LLVM merges the store of x30 in [`culprit`] into a later one, behind the read, and leaves the rule where
+//! the store was. The word that the rule names still has the return address of an earlier call, into [`innocent`].
+
+use core::hint::black_box;
+
+/// Nothing is mapped there. Not zero, which Rust looks for itself in a debug build.
+const NOTHING: *const u64 = core::ptr::without_provenance(0x1000);
+
+/// Reads well first, by one function, and then badly, by another.
+#[inline(never)]
+pub fn run() {
+    let good = 5;
+    black_box(black_box(innocent as fn(*const u64) -> u64)(black_box(
+        &raw const good,
+    )));
+    black_box(black_box(guilty as fn(*const u64) -> u64)(black_box(
+        NOTHING,
+    )));
+}
+
+#[inline(never)]
+fn innocent(place: *const u64) -> u64 {
+    black_box(culprit as fn(*const u64) -> u64)(place) + 1
+}
+
+#[inline(never)]
+fn guilty(place: *const u64) -> u64 {
+    black_box(culprit as fn(*const u64) -> u64)(place) + 2
+}
+
+#[inline(never)]
+fn culprit(place: *const u64) -> u64 {
+    // SAFETY: it can be read, or nothing is there, which is reported.
+    let value = unsafe { *place };
+    black_box(consume as fn(&u64) -> u64)(&value) + 1
+}
+
+#[inline(never)]
+fn consume(value: &u64) -> u64 {
+    black_box(*value)
+}

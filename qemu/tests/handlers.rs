@@ -1,0 +1,69 @@
+//! Handlers of the calling convention `x86-interrupt`, which compilers describe as if they were called: a trace crosses
+//! them to what was interrupted, without a changed line in the kernel.
+
+mod support;
+
+use std::fs;
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use qemu::workspace;
+use support::outside::Outside;
+use support::report::Report;
+use support::runner::run;
+use support::trace;
+
+/// Where all begins.
+const BEGIN: &str = "
+    r main
+    r long_mode
+";
+
+/// What each report of a boot has, in order.
+const TRACES: [&str; 4] = [
+    // A handler that returns, without an error code
+    "p handlers::interrupts::breakpoint
+     -- interrupted
+     p handlers::stop",
+    // and in the handler of another exception, which has one.
+    "p handlers::interrupts::breakpoint
+     -- interrupted
+     p handlers::interrupts::look_closer
+     r handlers::interrupts::page_fault
+     -- interrupted
+     p handlers::read",
+    "p handlers::interrupts::page_fault
+     -- interrupted
+     p handlers::read",
+    // One that does not return, on a stack of its own
+    "p __rustc::rust_begin_unwind
+     r core::panicking::panic_fmt
+     r handlers::interrupts::double_fault
+     -- interrupted
+     p handlers::fail_twice",
+];
+
+#[test]
+fn a_trace_crosses_handlers_that_the_compiler_makes() {
+    let kernel = Outside::copy("qemu/tests/handlers/kernel");
+    kernel.name_repository("Cargo.toml");
+    let root = workspace::root();
+    let serial = root.join("qemu/tests/guide/kernel/src/serial.rs");
+    fs::copy(serial, kernel.folder().join("src/serial.rs")).expect("a file can be copied");
+    for profile in Profile::ALL {
+        let image = kernel.build("handlers", profile, "handlers");
+        let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
+        let text = ran.text();
+        // The handlers return to where they were called from, so the callers are those that are expected.
+        for line in ["went on, with 45", "went on, with 0x7000000000"] {
+            assert!(text.contains(line), "no {line:?} in:\n{text}");
+        }
+        let reports = Report::find_all(&ran.serial);
+        assert_eq!(reports.len(), TRACES.len(), "{profile:?}: in:\n{text}");
+        for (report, expected) in reports.iter().zip(TRACES) {
+            let arch = Arch::X86_64;
+            let expected = format!("{expected}{BEGIN}");
+            trace::expect_whole(Kernel { arch, profile }, report, &expected, "complete, ");
+        }
+    }
+}

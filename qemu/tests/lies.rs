@@ -1,0 +1,202 @@
+//! Rules that contradict the code, as compilers emit them: the link mends them, or leaves them out where it cannot.
+
+mod support;
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use qemu::build::Kernel;
+use qemu::machine::Arch;
+use support::built::{every_kernel_and_plain, image};
+use support::report::Report;
+use support::runner::{Ran, run};
+use support::trace;
+
+fn boot(kernel: Kernel, scenario: &str) -> Ran {
+    run([
+        "--image".as_ref(),
+        image(kernel).as_os_str(),
+        scenario.as_ref(),
+    ])
+}
+
+/// On AArch64 the rule of the return address held too early, and led to the caller of an earlier call, `innocent`.
+#[test]
+fn a_save_later_than_its_rule_is_no_other_caller() {
+    for kernel in every_kernel_and_plain() {
+        let ran = boot(kernel, "late-save").expect(101);
+        let report = Report::find(&ran.serial);
+        let words = match kernel.arch {
+            Arch::X86_64 => "page fault: read of 0x0000000000001000, not mapped",
+            Arch::Aarch64 => "data abort: read of 0x0000000000001000, translation fault level 0",
+        };
+        assert!(report.panicked.ends_with(words), "{}", report.panicked);
+        let trace = "p kernel::scenario::late_save::culprit
+                     r kernel::scenario::late_save::guilty
+                     r kernel::scenario::late_save::run";
+        trace::expect(kernel, &report, trace, "complete, ");
+    }
+}
+
+/// Below every function of `lies.s`.
+const CALLERS: &str = "
+    r kernel::scenario::lies::call
+    r kernel::scenario::lies::run
+";
+
+/// The functions of `lies.s` in the order they are called in.
+fn lies(arch: Arch) -> Vec<&'static str> {
+    let mut lies = vec![
+        "early_save",
+        "early_frame",
+        "push",
+        "push_constant",
+        "call",
+        "epilogue",
+        "late_prologue",
+        "beyond_proof",
+        "register",
+    ];
+    if arch == Arch::X86_64 {
+        lies.insert(6, "far_return");
+    }
+    lies
+}
+
+/// The report of the breakpoint in one of them. One boot of a kernel has all.
+#[track_caller]
+fn report(kernel: Kernel, lie: &str) -> Report {
+    static BOOTED: Mutex<Option<HashMap<Kernel, Vec<u8>>>> = Mutex::new(None);
+    let mut booted = BOOTED.lock().unwrap_or_else(|broken| broken.into_inner());
+    let serial = booted
+        .get_or_insert_default()
+        .entry(kernel)
+        .or_insert_with(|| boot(kernel, "lies").expect(0).serial);
+    let lies = lies(kernel.arch);
+    let mut reports = Report::find_all(serial);
+    let last = String::from_utf8_lossy(serial);
+    let last = last.lines().last().unwrap_or_default();
+    // The code is right, so the callers are those that are expected.
+    assert_eq!(last, format!("all {} returned", lies.len()));
+    assert_eq!(reports.len(), lies.len(), "{kernel:?}: reports");
+    let index = lies.iter().position(|other| *other == lie);
+    let report = reports.swap_remove(index.expect("a function of this architecture"));
+    let begin = "breakpoint on cpu 0 at ";
+    assert!(report.panicked.starts_with(begin), "{}", report.panicked);
+    report
+}
+
+/// The part of a serial line that is about one report, for people.
+fn only(report: &Report) -> String {
+    let frames = report.frames.iter();
+    let frames =
+        frames.map(|frame| format!("{:#x?} {} {:?}\n", frame.address, frame.letter, frame.name));
+    format!("{}{}", frames.collect::<String>(), report.end)
+}
+
+/// All callers are there, and sure. `inner`: those that `lies.s` has itself.
+#[track_caller]
+fn mended_on(kernels: impl Iterator<Item = Kernel>, lie: &str, inner: &str) {
+    for kernel in kernels {
+        let mut report = report(kernel, lie);
+        report.text = only(&report);
+        let trace = format!("{inner}{CALLERS}");
+        trace::expect(kernel, &report, &trace, "complete, ");
+    }
+}
+
+#[track_caller]
+fn mended(lie: &str) {
+    mended_on(every_kernel_and_plain(), lie, &format!("p lie_{lie}"));
+}
+
+#[test]
+fn a_rule_before_its_save() {
+    mended("early_save");
+}
+
+#[test]
+fn a_rule_before_its_frame() {
+    mended("early_frame");
+}
+
+#[test]
+fn a_push_without_a_rule() {
+    mended("push");
+}
+
+#[test]
+fn a_push_of_a_constant_without_a_rule() {
+    mended("push_constant");
+}
+
+/// On AArch64, the call of an outlined piece of code.
+#[test]
+fn a_call_without_a_rule() {
+    mended_on(every_kernel_and_plain(), "call", "p lie_callee\nr lie_call");
+}
+
+#[test]
+fn an_epilogue_without_rules() {
+    mended("epilogue");
+}
+
+/// It sets `cs`, which AArch64 does not have.
+#[test]
+fn a_far_return_without_rules() {
+    let kernels = every_kernel_and_plain().filter(|kernel| kernel.arch == Arch::X86_64);
+    mended_on(kernels, "far_return", "p lie_far_return");
+}
+
+#[test]
+fn a_prologue_with_rules_one_instruction_late() {
+    mended("late_prologue");
+}
+
+/// What contradicts the code once is not believed where the code decides nothing: the caller is a marked guess, or none.
+#[test]
+fn a_contradicted_rule_that_cannot_be_mended_is_left_out() {
+    for kernel in every_kernel_and_plain() {
+        let report = report(kernel, "beyond_proof");
+        expect_doubt(kernel, &report);
+    }
+}
+
+/// SFrame has words for a return address in a register, but a walk knows few registers.
+#[test]
+fn a_return_address_in_a_register_is_found_or_in_doubt() {
+    for kernel in every_kernel_and_plain() {
+        let mut report = report(kernel, "register");
+        let mut inner = "p lie_register";
+        if kernel.arch == Arch::Aarch64 {
+            // This one returns to where x30 says.
+            inner = "p lie_callee\nr lie_register";
+        }
+        if report.end.starts_with("end of backtrace: complete") {
+            report.text = only(&report);
+            let trace = format!("{inner}{CALLERS}");
+            trace::expect(kernel, &report, &trace, "complete, ");
+            continue;
+        }
+        if kernel.arch == Arch::Aarch64 {
+            let callee = report.frames.remove(0);
+            assert_eq!(callee.name.as_deref(), Some("lie_callee"), "{kernel:?}");
+        }
+        expect_doubt(kernel, &report);
+    }
+}
+
+/// The first frame is sure, the next one is not, and the end says so.
+#[track_caller]
+fn expect_doubt(kernel: Kernel, report: &Report) {
+    let text = only(report);
+    let [first, rest @ ..] = &*report.frames else {
+        panic!("{kernel:?}: no frame in:\n{text}");
+    };
+    assert!("pr".contains(first.letter), "{kernel:?}: in:\n{text}");
+    if let [second, ..] = rest {
+        assert!("fl?".contains(second.letter), "{kernel:?}: in:\n{text}");
+    }
+    let is_complete = report.end.starts_with("end of backtrace: complete");
+    assert!(!is_complete, "{kernel:?}: in:\n{text}");
+}

@@ -1,0 +1,98 @@
+//! A kernel outside of this workspace, whose settings are none of its own: as somebody else would have it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use qemu::build::{self, Profile};
+use qemu::setup::{self, RustSrc};
+use qemu::workspace;
+use tempfile::TempDir;
+
+use super::built::target;
+
+/// A copy of its folder, with `tables.ld` in it.
+pub struct Outside {
+    folder: TempDir,
+    linker: PathBuf,
+}
+
+impl Outside {
+    /// Copies a folder of this repository.
+    pub fn copy(from: &str) -> Self {
+        let root = workspace::root();
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        copy(&root.join(from), folder.path());
+        // So that nothing has to be asked for again.
+        fs::copy(root.join("Cargo.lock"), folder.path().join("Cargo.lock"))
+            .expect("a file can be copied");
+        let linker = build::linker::build(&target()).expect("sframe-link is built");
+        let script = Command::new(&linker).arg("--sframe-script").output();
+        let script = script.expect("sframe-link starts").stdout;
+        fs::write(folder.path().join("tables.ld"), script).expect("the file can be written");
+        Self { folder, linker }
+    }
+
+    /// Where the copy is.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Puts the path of this repository where a file says `SFRAME`.
+    pub fn name_repository(&self, file: &str) {
+        let path = self.folder().join(file);
+        let text = fs::read_to_string(&path).expect("the file is there");
+        let root = workspace::root();
+        let root = root.to_str().expect("a path of text");
+        fs::write(path, text.replace("SFRAME", root)).expect("the file can be written");
+    }
+
+    /// `cargo build` as its owner would say it, who has a nightly compiler, its source and `sframe-link`. `place`: a folder
+    /// below the target folder.
+    pub fn build(&self, place: &str, profile: Profile, name: &str) -> PathBuf {
+        let target = target().join(place);
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_") && text != "CARGO_HOME" || text.contains("RUSTFLAGS") {
+                command.env_remove(&name);
+            }
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let programs = self.linker.parent().expect("a program lies in a folder");
+        let paths = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
+        command
+            .current_dir(self.folder())
+            .args(["build", "--quiet", "--target-dir"])
+            .arg(&target)
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env(
+                "PATH",
+                std::env::join_paths(paths).expect("a path without a colon"),
+            );
+        if profile.is_optimized() {
+            command.arg("--release");
+        }
+        let source = setup::rust_src(&self::target()).expect("the source of core is to be had");
+        if let RustSrc::At(library) = source {
+            command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
+        }
+        let status = command.status().expect("cargo starts");
+        assert!(status.success(), "the kernel is built");
+        let folder = target.join("x86_64-unknown-none").join(profile.name());
+        folder.join(name)
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder can be made");
+    for entry in fs::read_dir(from).expect("a folder can be read") {
+        let entry = entry.expect("a folder can be read");
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).expect("a file can be copied");
+        }
+    }
+}
