@@ -51,7 +51,7 @@ impl Proven {
             mended,
             wrong: judged.contradictions(image, &own.functions),
             tally: judged.tally,
-            made: proof.made,
+            made: proof.made.clone(),
             symbols,
         }))
     }

@@ -31,6 +31,12 @@ pub fn entry_row(architecture: &Architecture) -> Row {
     }
 }
 
+/// Whether a symbol says that a function starts at an address, and not the part of one that GCC or LLVM have moved away.
+fn is_function(symbols: &Symbols, start: u64) -> bool {
+    let symbol = symbols.at(start).filter(|symbol| symbol.start == start);
+    symbol.is_some_and(|symbol| !symbol.name.contains(".cold"))
+}
+
 /// Where call frame information and symbols say that functions are entered. Code whose first row is another than that of
 /// a call is a piece of a function, and entered by the jumps that lead to it, unless it is trap code.
 pub fn find(
@@ -52,6 +58,11 @@ pub fn find(
             row if *row == called => Entry::Call,
             // Nobody called it; what it calls and what it keeps is like in any other function.
             row if row.is_outermost() => Entry::Call,
+            // Its first row may be wrong, too. Whether it is a function shows when it is followed.
+            _ if is_function(symbols, function.start) => {
+                world.assumed.insert(function.start);
+                Entry::Call
+            }
             _ => continue,
         };
         entries.insert(function.start, entry);
@@ -59,6 +70,7 @@ pub fn find(
     for symbol in &symbols.0 {
         let is_described = world.function_at(symbol.start).is_some();
         if !is_described && text.code_at(symbol.start).is_some() {
+            world.assumed.insert(symbol.start);
             world.starts.insert(symbol.start);
             entries.insert(symbol.start, Entry::Call);
         }

@@ -34,6 +34,8 @@ pub struct Point<'m> {
     pub length: u8,
     /// What is known before it.
     pub machine: &'m Machine,
+    /// If it is a call, what is known when the callee has returned.
+    pub during_call: Option<Machine>,
 }
 
 /// What was found out about a function by following it, beside its rows.
@@ -153,10 +155,19 @@ impl<'a, I: Isa> Follow<'a, I> {
                     self.problem(Reason::NotCode(at));
                     break;
                 };
+                let during_call = match executed.flow {
+                    Flow::Call(to) => {
+                        let mut after = machine.clone();
+                        self.returned(to, &mut after);
+                        Some(after)
+                    }
+                    _ => None,
+                };
                 see(&Point {
                     at,
                     length: executed.length,
                     machine: &before,
+                    during_call,
                 });
                 let next = at.wrapping_add(executed.length.into());
                 let goes_on = self.go(executed.flow, at, next, &mut machine);

@@ -205,7 +205,8 @@ impl Rows {
     }
 }
 
-/// Code without call frame information that nobody calls may be entered in any way, unless it returns as a function does.
+/// Code that only a symbol says is a function, and that nobody calls, may be entered in any way, unless it returns as a
+/// function does.
 fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
     let called: BTreeSet<u64> = units
         .values()
@@ -217,6 +218,11 @@ fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
                 .copied()
         })
         .collect();
+    units.retain(|start, unit| {
+        let is_described = world.function_at(*start).is_some();
+        let returns = unit.outcome.returns && unit.outcome.problem.is_none();
+        !is_described || !world.assumed.contains(start) || called.contains(start) || returns
+    });
     for (start, unit) in units.iter_mut() {
         let is_described = world.function_at(*start).is_some();
         let is_compiled = symbols

@@ -21,6 +21,8 @@ pub enum Reason {
     NotCode(u64),
     /// It is entered by jumps from elsewhere too, with another stack.
     Entered,
+    /// Call frame information says that no rule leads to the caller.
+    NoRule,
     /// Where the return address is kept is not known.
     ReturnAddress,
     /// Where the caller's frame pointer is kept is not known.
@@ -44,6 +46,7 @@ impl Reason {
             Self::Unbalanced(_) => "a way out with another stack than at the entry",
             Self::NotCode(_) => "bytes that are no instruction",
             Self::Entered => "entered by jumps with another stack",
+            Self::NoRule => "call frame information has no rule for it",
             Self::ReturnAddress => "return address not followed",
             Self::FramePointer => "frame pointer not followed",
             Self::NotCalled => "nobody calls it and it never returns",

@@ -1,5 +1,7 @@
 //! Rows of functions as the code has them: right ones kept, wrong ones replaced or taken out, missing ones made.
 
+use std::collections::BTreeSet;
+
 use unwind::sframe::Row;
 
 use super::unit::{Found, Span};
@@ -129,6 +131,7 @@ pub fn make(
         for piece in pieces(&std::mem::take(parts)) {
             made.functions += 1;
             made.rows += piece.rows.len();
+            made.starts.insert(piece.start);
             let signal = interrupted(piece.start);
             frames.functions.push(Function { signal, ..piece });
         }
@@ -169,6 +172,9 @@ pub fn make(
         }
     }
     flush(&mut parts, frames);
+    frames
+        .left_out
+        .retain(|left| !made.starts.contains(&left.start));
     frames.left_out.extend(left_out);
     frames.functions.sort_by_key(|function| function.start);
     frames.left_out.sort_by_key(|left| left.start);
@@ -176,8 +182,10 @@ pub fn make(
 }
 
 /// How much was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
+    /// Where they start.
+    pub starts: BTreeSet<u64>,
     /// Functions that had no rows.
     pub functions: usize,
     /// Their rows.

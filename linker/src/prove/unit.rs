@@ -4,7 +4,7 @@ use unwind::sframe::Row;
 
 use super::follow::{Entry, Follow, Outcome, Point};
 use super::isa::Isa;
-use super::judge::{Judge, Judgement};
+use super::judge::{Caller, Judge, Judgement};
 use super::reason::Reason;
 use super::text::Text;
 use super::world::{World, row_of};
@@ -130,10 +130,16 @@ struct Spans<'a, I> {
 }
 
 impl<I: Isa> Spans<'_, I> {
-    fn find(&mut self, point: &Point<'_>, caller: &super::judge::Caller) -> Found {
+    fn find(&mut self, point: &Point<'_>, caller: &Caller) -> Found {
         let is_in = |function: &Function| (function.start..function.end()).contains(&point.at);
         if !self.function.is_some_and(is_in) {
             self.function = self.world.function_at(point.at);
+        }
+        if self
+            .function
+            .is_some_and(|function| function.rows.is_empty())
+        {
+            return Found::Missing(Reason::NoRule);
         }
         let row = self
             .function
@@ -144,7 +150,7 @@ impl<I: Isa> Spans<'_, I> {
                 Err(reason) => Found::Missing(reason),
             };
         };
-        match self.judge.judge(&row, point.machine, caller) {
+        match self.judge_at(&row, point, caller) {
             Judgement::Agrees => Found::Agrees,
             Judgement::Undecided(reason) => Found::Undecided(reason),
             Judgement::Contradicts => match self.known(point, caller) {
@@ -155,15 +161,35 @@ impl<I: Isa> Spans<'_, I> {
     }
 
     /// The row that is right at a point: the last one, as long as it is.
-    fn known(&mut self, point: &Point<'_>, caller: &super::judge::Caller) -> Result<Row, Reason> {
+    fn known(&mut self, point: &Point<'_>, caller: &Caller) -> Result<Row, Reason> {
         if let Some(last) = self.last
-            && self.judge.judge(&last, point.machine, caller) == Judgement::Agrees
+            && self.judge_at(&last, point, caller) == Judgement::Agrees
         {
             return Ok(last);
         }
-        let row = self.judge.row(point.machine, caller)?;
+        let during_call = point.during_call.as_ref();
+        let row = during_call.and_then(|machine| self.judge.row(machine, caller).ok());
+        let row = match row {
+            Some(row) => row,
+            None => self.judge.row(point.machine, caller)?,
+        };
         self.last = Some(row);
         Ok(row)
+    }
+
+    /// Judges a row at a point. That of a call is asked for while the callee runs as well, which has changed what it may; if
+    /// anything leads to the caller then.
+    fn judge_at(&self, row: &Row, point: &Point<'_>, caller: &Caller) -> Judgement {
+        let before = self.judge.judge(row, point.machine, caller);
+        let during_call = point
+            .during_call
+            .as_ref()
+            .filter(|machine| self.judge.row(machine, caller).is_ok());
+        match during_call.map(|machine| self.judge.judge(row, machine, caller)) {
+            Some(Judgement::Contradicts) => Judgement::Contradicts,
+            Some(undecided @ Judgement::Undecided(_)) if before == Judgement::Agrees => undecided,
+            _ => before,
+        }
     }
 
     fn add(&mut self, point: &Point<'_>, found: Found) {

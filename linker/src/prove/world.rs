@@ -72,6 +72,8 @@ impl Effect {
 pub struct World {
     /// Where functions are entered.
     pub entries: HashSet<u64>,
+    /// Those of them of which it is only assumed.
+    pub assumed: HashSet<u64>,
     /// Where a function or a piece of one starts.
     pub starts: BTreeSet<u64>,
     /// Whether functions return that were followed.

@@ -9,7 +9,7 @@ function lie_early_save
     adr x9, 1f
     str x9, [sp, #16]
     .cfi_offset x30, -16
-    brk #1
+    brk #2
     stp x9, x30, [sp, #8]
     mov x30, xzr
     ldr x30, [sp, #16]
@@ -30,7 +30,7 @@ finish lie_other_caller
 function lie_early_frame
     .cfi_def_cfa_offset 16
     .cfi_offset x30, -16
-    brk #1
+    brk #2
     stp x30, x8, [sp, #-16]!
     mov x30, xzr
     ldr x30, [sp], #16
@@ -42,7 +42,7 @@ finish lie_early_frame
 // sp moves without a directive, as in synchronous tables, which are for return addresses only.
 function lie_push
     sub sp, sp, #32
-    brk #1
+    brk #2
     add sp, sp, #32
     ret
 finish lie_push
@@ -50,7 +50,7 @@ finish lie_push
 // The same by a store.
 function lie_push_constant
     str x0, [sp, #-16]!
-    brk #1
+    brk #2
     ldr x0, [sp], #16
     ret
 finish lie_push_constant
@@ -64,7 +64,7 @@ function lie_call
 finish lie_call
 
 function lie_callee
-    brk #1
+    brk #2
     ret
 finish lie_callee
 
@@ -73,14 +73,14 @@ function lie_epilogue
     push_frame
     mov x29, sp
     ldp x29, x30, [sp], #16
-    brk #1
+    brk #2
     ret
 finish lie_epilogue
 
 // The first directives come one instruction late.
 function lie_late_prologue
     stp x29, x30, [sp, #-16]!
-    brk #1
+    brk #2
     .cfi_def_cfa_offset 16
     .cfi_offset x29, -16
     .cfi_offset x30, -8
@@ -97,7 +97,7 @@ function lie_beyond_proof
     ldr x9, [x9, :lo12:lie_size]
     sub sp, sp, x9
     .cfi_def_cfa_offset 16
-    brk #1
+    brk #2
     add sp, sp, x9
     add sp, sp, #16
     .cfi_def_cfa_offset 0
