@@ -8,7 +8,7 @@ use unwind::markup::{self, Segment};
 use unwind::report::{Backtrace, write_bytes};
 use unwind::sframe::Tables;
 use unwind::symbols::SymbolTable;
-use unwind::{Frames, Stacks};
+use unwind::{Code, Frames, Stacks};
 
 use crate::arch::registers::Registers;
 use crate::arch::trap::TrapFrame;
@@ -182,7 +182,8 @@ impl fmt::Display for Wish {
 /// Writes the callers, from these registers of a processor outwards.
 pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::Result {
     let sframe = image::sframe();
-    let text = [image::text()];
+    let code = image::code();
+    let code = [Code::new(code.bytes(), code.start())];
     let ranges = stack::ranges(cpu);
     let walk = || {
         Frames::new(
@@ -190,7 +191,7 @@ pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::
             registers,
             Stacks::new(&ranges, stack::read_u64),
         )
-        .text(&text)
+        .code(&code)
         .trap_registers(&TrapFrame::SAVED)
     };
     if frames::are_used() {

@@ -131,6 +131,12 @@ impl<'a> SymbolTable<'a> {
         Some(answer)
     }
 
+    /// The name of the function that the code at the address `pc` is part of.
+    #[inline(never)]
+    pub(crate) fn function(&self, pc: u64) -> Option<Text<'a>> {
+        self.resolve(pc)?.frames().last().map(|frame| frame.name)
+    }
+
     /// [`Self::resolve`], into `answer`.
     #[inline(never)]
     pub(crate) fn resolve_into(&self, pc: u64, answer: &mut Answer<'_, 'a>) -> Option<()> {

@@ -20,7 +20,7 @@ bitflags! {
         const LINK_REGISTER = 1;
         /// The frame record at the frame pointer.
         const FRAME_POINTER = 2;
-        /// Last: every word of the stack that could be a return address.
+        /// Last: every word of the stack that could be a return address, because a call stands before it.
         const SCAN = 4;
     }
 }
@@ -36,7 +36,7 @@ impl defmt::Format for Fallbacks {
 const SCAN_FRAMES: u32 = 32;
 const SCAN_WORDS: u32 = 4096;
 
-/// Where the first frame that was not found by table came from.
+/// Where the first frame came from that was not found by table, or not by a call that leads to its callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -45,7 +45,7 @@ pub struct Doubt {
     pub frame: u32,
     /// How it was found.
     pub how: How,
-    /// Why not by table.
+    /// Why not by table; or, if it was, what is in doubt.
     pub reason: End,
 }
 
@@ -159,14 +159,15 @@ impl<R: Registers, M: Memory> Frames<'_, R, M> {
                     cfa: None,
                     kind: FrameKind::ReturnAddress,
                     how: How::Scan,
+                    tail_call: None,
                 });
             }
         }
         self.stop(reason)
     }
 
-    /// Keeps the first departure from the table.
-    fn note(&mut self, how: How, reason: End) {
+    /// Keeps the first doubt about a frame, the next one to be handed out.
+    pub(super) fn note(&mut self, how: How, reason: End) {
         self.doubt = self.doubt.or(Some(Doubt {
             frame: self.count,
             how,

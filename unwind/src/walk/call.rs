@@ -1,0 +1,161 @@
+//! Whether a call led to a frame: the test that makes a return address believed.
+
+use crate::code::{Calls, Code, Jump};
+use crate::memory::{Memory, Range};
+use crate::registers::Registers;
+use crate::walk::frame::lookup_pc;
+use crate::walk::{End, FrameKind, Frames};
+
+/// Most pieces of code that are searched for a way from a call's target to a function. A chain of tail calls is seldom
+/// longer than two, and a function seldom in more pieces than three; what jumps to many others is a dispatcher.
+const PIECES: usize = 8;
+
+/// Most bytes of code that are searched: 16 times what the greatest functions of this repository's kernel have.
+const BYTES: u32 = 1 << 17;
+
+/// Most bytes searched from an address on for which the table has no function: an entry of a procedure linkage table or a
+/// linker's veneer has 12 to 20, and assembly without rules is short.
+const UNDESCRIBED: u64 = 256;
+
+/// A direct call that leads elsewhere than to the function that it was found for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elsewhere {
+    target: u64,
+    /// The bytes can be read as an indirect call, too.
+    indirect: bool,
+}
+
+impl Elsewhere {
+    /// What is left to ask when one of `calls` led to code in `function`; nothing if that is where a direct call leads, or if
+    /// there are indirect calls only.
+    #[inline(always)]
+    pub(super) fn of(calls: Calls, function: Range) -> Option<Self> {
+        let target = calls.direct.filter(|target| !function.holds(*target, 1))?;
+        Some(Self {
+            target,
+            indirect: calls.indirect,
+        })
+    }
+}
+
+impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
+    /// The code that holds `address`.
+    fn code_at(&self, address: u64) -> Option<&'a Code<'a>> {
+        self.code.iter().find(|code| code.holds(address))
+    }
+
+    /// What may be the call before a return address; `None` where the bytes are not known.
+    #[inline(always)]
+    pub(super) fn calls_before(&self, return_address: u64) -> Option<Calls> {
+        let call = lookup_pc(return_address, FrameKind::ReturnAddress);
+        let bytes = self.code_at(call)?.before(return_address)?;
+        Some(R::calls_before(bytes, return_address))
+    }
+
+    /// After a step to a caller, by a call that leads elsewhere than to the callee, which was in [`Self::function`]: there was a
+    /// tail call, or the frame is in doubt.
+    #[inline(never)]
+    pub(super) fn explain(&mut self, call: Elsewhere) {
+        if self.leads_on(call.target) {
+            self.tail_call = Some(call.target);
+        } else if !call.indirect {
+            let reason = End::CalledElsewhere(self.callee.registers.pc(), call.target);
+            self.note(crate::How::SFrame, reason);
+        }
+    }
+
+    /// Whether code from `target` on can get to the callee's function without a call: by jumps, also of functions in between,
+    /// and by running on where a piece of a function has no end. An indirect jump can get anywhere.
+    ///
+    /// A list of pieces instead of a function that calls itself keeps the need of stack fixed. Where the bounds end the
+    /// search the answer is no: what is not shown is not claimed.
+    fn leads_on(&self, target: u64) -> bool {
+        let goal = self.function;
+        let mut left = BYTES;
+        let mut pieces = Pieces::new();
+        pieces.add(self.piece(target));
+        let mut index = 0_usize;
+        while let Some(piece) = pieces.get(index) {
+            index = index.wrapping_add(1);
+            let size = piece.end.wrapping_sub(piece.start);
+            let known = self
+                .code_at(piece.start)
+                .and_then(|code| code.from(piece.start, size));
+            let Some(code) = known else {
+                continue;
+            };
+            let mut rest = code;
+            let mut at = piece.start;
+            while !rest.is_empty() {
+                let Some(fewer) = left.checked_sub(1) else {
+                    return false;
+                };
+                left = fewer;
+                let mut length = R::ALIGNMENT;
+                match R::jump(rest, at) {
+                    Some((Jump::Anywhere, _)) => return true,
+                    Some((Jump::To(to), _)) if goal.holds(to, 1) => return true,
+                    // Bytes that lead out of all code are none of an instruction.
+                    Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump)) if self.is_code(to) => {
+                        length = of_jump;
+                        if matches!(jump, Jump::To(_)) && !piece.holds(to, 1) {
+                            pieces.add(self.piece(to));
+                        }
+                    }
+                    _ => {}
+                }
+                at = at.wrapping_add(length as u64);
+                rest = rest.get(length..).unwrap_or(&[]);
+            }
+            if !R::ends(code) {
+                if goal.holds(piece.end, 1) {
+                    return true;
+                }
+                pieces.add(self.piece(piece.end));
+            }
+        }
+        false
+    }
+
+    /// The piece of code that `address` is in: the table's function, or some bytes, up to the callee's function at most.
+    fn piece(&self, address: u64) -> Range {
+        if let Some(function) = self.tables.function_at(address) {
+            return function.range();
+        }
+        let end = address.saturating_add(UNDESCRIBED);
+        let goal = self.function.start;
+        let cut = address < goal && goal < end;
+        Range::new(address, if cut { goal } else { end })
+    }
+}
+
+/// The pieces of code to search, each of them once.
+struct Pieces {
+    ranges: [Range; PIECES],
+    count: usize,
+}
+
+impl Pieces {
+    const fn new() -> Self {
+        Self {
+            ranges: [Range::new(0, 0); PIECES],
+            count: 0,
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<Range> {
+        self.ranges.get(..self.count)?.get(index).copied()
+    }
+
+    /// Adds one, if it is new and there is room.
+    fn add(&mut self, piece: Range) {
+        let known = self.ranges.get(..self.count).unwrap_or(&[]);
+        if known.contains(&piece) {
+            return;
+        }
+        if let Some(free) = self.ranges.get_mut(self.count) {
+            *free = piece;
+            self.count = self.count.wrapping_add(1);
+        }
+    }
+}
