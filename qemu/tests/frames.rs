@@ -37,7 +37,12 @@ fn line_of(image: &Path, words: &[&str]) -> Vec<u8> {
 #[test]
 fn a_trace_is_the_same_by_frames_as_by_text() {
     for arch in Arch::ALL {
-        for scenario in ["panic", "exception-in-handler", "damaged-return-address"] {
+        for scenario in [
+            "panic",
+            "exception-in-handler",
+            "damaged-return-address",
+            "tail-call",
+        ] {
             let kernel = kernel(arch);
             let [text, frames] = [&[scenario][..], &[scenario, "defmt"]].map(|words| {
                 let line = line(kernel, words);

@@ -11,7 +11,7 @@ use qemu::build::Kernel;
 use qemu::machine::{Arch, Boot, Verdict};
 use support::{built, gdb};
 use unwind::sframe::Tables;
-use unwind::{End, Frames, How, Range, Stacks};
+use unwind::{Code, End, Frames, How, Range, Stacks};
 
 /// Bytes of guard pages below each stack, and of the words of the boot stack and of one for exceptions: `stack.rs` and
 /// `arch/*/stacks.rs` of the kernel.
@@ -23,6 +23,8 @@ const EXCEPTION: u64 = 32 * 1024;
 struct Image {
     table: Vec<u8>,
     table_address: u64,
+    text: Vec<u8>,
+    text_address: u64,
     /// The first and the last instruction with rules, from the vector of a breakpoint on.
     first: u64,
     last: u64,
@@ -35,6 +37,7 @@ impl Image {
         let data = std::fs::read(path).expect("the image can be read");
         let file = object::File::parse(&*data).expect("the image is ELF");
         let section = file.section_by_name(".sframe").expect("a table");
+        let text = file.section_by_name(".text").expect("code");
         // By the end of their mangled names.
         let stack = |name: &str, size: u64| {
             let mut symbols = file.symbols();
@@ -69,6 +72,8 @@ impl Image {
             last,
             table,
             table_address: section.address(),
+            text: text.data().expect("its bytes").to_vec(),
+            text_address: text.address(),
             stacks,
         }
     }
@@ -97,14 +102,15 @@ impl Step {
     fn walk(&self, arch: Arch, image: &Image) -> (Vec<u64>, Option<How>, End) {
         let tables = Tables::new(&image.table, image.table_address);
         let stacks = Stacks::new(&image.stacks, |address| self.read_u64(address));
+        let code = [Code::new(&image.text, image.text_address)];
         match arch {
             Arch::X86_64 => {
                 let registers = unwind::x86_64::Registers::new(self.pc, self.sp, self.fp);
-                collect(Frames::new(tables, registers, stacks))
+                collect(Frames::new(tables, registers, stacks).code(&code))
             }
             Arch::Aarch64 => {
                 let registers = unwind::aarch64::Registers::new(self.pc, self.sp, self.fp, self.lr);
-                collect(Frames::new(tables, registers, stacks))
+                collect(Frames::new(tables, registers, stacks).code(&code))
             }
         }
     }

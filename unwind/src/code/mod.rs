@@ -98,7 +98,8 @@ pub trait Instructions {
     /// The calls that may end with the last of `bytes`, right before the address `to`.
     fn calls_before(bytes: &[u8], to: u64) -> Calls;
 
-    /// The jump that `bytes` may begin with, which lie at the address `at`, and its length in bytes.
+    /// The jump that `bytes` may begin with, which lie at the address `at`, and how many bytes further to look for the next:
+    /// its length or, where any bytes may look like it by chance, no more than [`Self::ALIGNMENT`].
     fn jump(bytes: &[u8], at: u64) -> Option<(Jump, usize)>;
 
     /// Whether the code in `bytes` surely does not run on behind its last instruction. A call counts as an end: one that is

@@ -144,15 +144,15 @@ fn x86_jumps() {
         jump(&[0xe9, 0xfb, 0xff, 0xff, 0xff]),
         Some((Jump::To(0x1000), 5))
     );
-    assert_eq!(jump(&[0xeb, 0xfe, 0x90]), Some((Jump::To(0x1000), 2)));
-    assert_eq!(jump(&[0x74, 0x10]), Some((Jump::To(0x1012), 2)));
+    assert_eq!(jump(&[0xeb, 0xfe, 0x90]), Some((Jump::To(0x1000), 1)));
+    assert_eq!(jump(&[0x74, 0x10]), Some((Jump::To(0x1012), 1)));
     assert_eq!(
         jump(&[0x0f, 0x8f, 0, 0x10, 0, 0]),
         Some((Jump::To(0x2006), 6))
     );
     assert_eq!(jump(&[0xe8, 0, 0, 0, 0]), Some((Jump::Call(0x1005), 5)));
     for anywhere in [[0xff, 0xe0], [0xff, 0x25], [0xff, 0x24], [0xff, 0x6b]] {
-        assert_eq!(jump(&anywhere), Some((Jump::Anywhere, 2)));
+        assert_eq!(jump(&anywhere), Some((Jump::Anywhere, 1)));
     }
     for other in [
         &[][..],

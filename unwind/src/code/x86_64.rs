@@ -30,11 +30,13 @@ impl Instructions for Registers {
             [0x0f, 0x80..=0x8f, a, b, c, d, ..] => (Jump::To(far(after(6), &[a, b, c, d])), 6),
             [0xeb | 0x70..=0x7f, distance, ..] => {
                 let distance = i64::from(distance.cast_signed());
-                (Jump::To(after(2).wrapping_add_signed(distance)), 2)
+                // Any two bytes can be a short jump: `add rsp, 0x78` and the opcode of the `jmp` behind it. So the second is
+                // looked at again. Four bytes of distance that lead to code are no chance.
+                (Jump::To(after(2).wrapping_add_signed(distance)), 1)
             }
             // FF /4 near, and /5 far, which has no form with a register.
             [0xff, modrm, ..] if modrm & 0x38 == 0x20 || modrm & 0x38 == 0x28 && modrm < 0xc0 => {
-                (Jump::Anywhere, 2)
+                (Jump::Anywhere, 1)
             }
             _ => return None,
         })

@@ -214,10 +214,15 @@ fn tail_calls_lead_on() {
     let call = x86_branch(0xe8, 0x1000, 0x2200);
     let to = |opcode, from, to| (from, x86_branch(opcode, from, to));
     // One, by a jump that is taken at times; two; one through a pointer; one by running on; and one from where no table is.
-    let cases: [&[(u64, Vec<u8>)]; 5] = [
+    let cases: [&[(u64, Vec<u8>)]; 6] = [
         &[to(0x84, 0x2210, 0x2100)],
         &[to(0xe9, 0x2210, 0x2320), to(0xe9, 0x2301, 0x2100)],
         &[(0x2230, vec![0xff, 0xe0])],
+        // Behind `add rsp, 0x78`.
+        &[
+            to(0xe9, 0x2210, 0x2100),
+            (0x220c, vec![0x48, 0x83, 0xc4, 0x78]),
+        ],
         &[to(0xe9, 0x2210, 0x2140), (0x20c0, vec![0xc3])],
         &[to(0xe9, 0x2210, 0x20f8), (0x20f8, vec![0x90; 8])],
     ];
@@ -227,7 +232,7 @@ fn tail_calls_lead_on() {
         let text = text(&all);
         let code = [Code::new(&text, 0x1000)];
         let walked = one_call(&code, 0x2110, 0x1005);
-        if number == 3 {
+        if number == 4 {
             // What lies behind the function's end is none of it.
             is_in_doubt(
                 &walked,
