@@ -2,7 +2,7 @@
 //! Exception Generating and System instructions". Instructions are little-endian, whatever the order of data.
 
 use crate::aarch64::Registers;
-use crate::code::{Calls, Instructions, Jump};
+use crate::code::{Instructions, Jump};
 
 /// BR and BLR, also those that authenticate (BRAA, BLRAA and so on), differ in bit 21 only; bits 24 and 11 to 0 tell the
 /// kind of authentication and the registers.
@@ -13,13 +13,14 @@ const BLR: u32 = 0xd63f_0000;
 impl Instructions for Registers {
     const ALIGNMENT: usize = 4;
 
-    fn calls_before(bytes: &[u8], to: u64) -> Calls {
-        let word = bytes.last_chunk().copied().map_or(0, u32::from_le_bytes);
-        let aligned = to & 3 == 0;
-        Calls {
-            direct: (aligned && is_bl(word)).then(|| target(to.wrapping_sub(4), word, 0, 26)),
-            indirect: aligned && word & REGISTER_MASK == BLR,
-        }
+    fn direct_call(bytes: &[u8], end: u64) -> Option<u64> {
+        let word = last(bytes, end)?;
+        let is_bl = word & 0xfc00_0000 == 0x9400_0000;
+        is_bl.then(|| target(end.wrapping_sub(4), word, 0, 26))
+    }
+
+    fn is_indirect_call(bytes: &[u8], end: u64) -> bool {
+        last(bytes, end).is_some_and(|word| word & REGISTER_MASK == BLR)
     }
 
     fn jump(bytes: &[u8], at: u64) -> Option<(Jump, usize)> {
@@ -54,8 +55,10 @@ impl Instructions for Registers {
     }
 }
 
-fn is_bl(word: u32) -> bool {
-    word & 0xfc00_0000 == 0x9400_0000
+/// The instruction before `end`, which must be aligned as instructions are.
+fn last(bytes: &[u8], end: u64) -> Option<u32> {
+    let word = bytes.last_chunk().copied().map(u32::from_le_bytes);
+    word.filter(|_| end & 3 == 0)
 }
 
 /// Where an instruction at `at` leads, whose distance in instructions is `bits` bits long and begins at bit `lowest`.

@@ -62,23 +62,6 @@ impl<'a> Code<'a> {
     }
 }
 
-/// The calls that the bytes before a return address can be. Where instructions differ in length, one may be read in several
-/// ways from its end, and any of them may be what was run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Calls {
-    /// A call of this address.
-    pub direct: Option<u64>,
-    /// A call through a register or a word of memory.
-    pub indirect: bool,
-}
-
-impl Calls {
-    /// Whether there can be a call at all.
-    pub(crate) const fn are_any(self) -> bool {
-        self.indirect || self.direct.is_some()
-    }
-}
-
 /// How code goes on elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
@@ -95,8 +78,12 @@ pub trait Instructions {
     /// Every instruction starts at a multiple of this many bytes.
     const ALIGNMENT: usize;
 
-    /// The calls that may end with the last of `bytes`, right before the address `to`.
-    fn calls_before(bytes: &[u8], to: u64) -> Calls;
+    /// The address that is called, if a direct call may end with the last of `bytes`, right before the address `end`. Where
+    /// instructions differ in length the same bytes may be read as an indirect call, too, and either may be what was run.
+    fn direct_call(bytes: &[u8], end: u64) -> Option<u64>;
+
+    /// Whether a call through a register or a word of memory may end there.
+    fn is_indirect_call(bytes: &[u8], end: u64) -> bool;
 
     /// The jump that `bytes` may begin with, which lie at the address `at`, and how many bytes further to look for the next:
     /// its length or, where any bytes may look like it by chance, no more than [`Self::ALIGNMENT`].

@@ -1,35 +1,33 @@
 //! s390x. Source: "z/Architecture Principles of Operation", chapter 7, BRANCH AND SAVE, BRANCH RELATIVE AND SAVE (LONG),
 //! BRANCH ON CONDITION, BRANCH RELATIVE ON CONDITION (LONG). Big-endian; distances count halfwords.
 
-use crate::code::{Calls, Instructions, Jump};
+use crate::code::{Instructions, Jump};
 use crate::s390x::Registers;
 
 impl Instructions for Registers {
     const ALIGNMENT: usize = 2;
 
-    fn calls_before(bytes: &[u8], to: u64) -> Calls {
-        let long = match bytes.last_chunk::<6>() {
-            // brasl
-            Some([0xc0, how, distance @ ..]) if how & 15 == 5 => {
-                Some(target(to.wrapping_sub(6), i32::from_be_bytes(*distance)))
-            }
-            _ => None,
-        };
-        let short = match bytes.last_chunk::<4>() {
-            // bras
+    fn direct_call(bytes: &[u8], end: u64) -> Option<u64> {
+        // brasl
+        if let Some([0xc0, how, distance @ ..]) = bytes.last_chunk::<6>()
+            && how & 15 == 5
+        {
+            return Some(target(end.wrapping_sub(6), i32::from_be_bytes(*distance)));
+        }
+        // bras
+        match bytes.last_chunk::<4>() {
             Some([0xa7, how, distance @ ..]) if how & 15 == 5 => {
                 let distance = i16::from_be_bytes(*distance);
-                Some(target(to.wrapping_sub(4), distance.into()))
+                Some(target(end.wrapping_sub(4), distance.into()))
             }
             _ => None,
-        };
-        Calls {
-            // A distance that looks like a `bras` would be one of gigabytes.
-            direct: long.or(short),
-            // basr, which calls nothing when its second register is 0; bas
-            indirect: matches!(bytes, [.., 0x0d, registers] if registers & 15 != 0)
-                || matches!(bytes, [.., 0x4d, _, _, _]),
         }
+    }
+
+    fn is_indirect_call(bytes: &[u8], _: u64) -> bool {
+        // basr, which calls nothing when its second register is 0; bas
+        matches!(bytes, [.., 0x0d, registers] if registers & 15 != 0)
+            || matches!(bytes, [.., 0x4d, _, _, _])
     }
 
     fn jump(bytes: &[u8], at: u64) -> Option<(Jump, usize)> {

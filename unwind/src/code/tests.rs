@@ -11,6 +11,13 @@ use object::{Object, ObjectSection};
 use super::*;
 use crate::{aarch64, s390x, x86_64};
 
+/// How the end of some bytes can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Calls {
+    direct: Option<u64>,
+    indirect: bool,
+}
+
 const NONE: Calls = Calls {
     direct: None,
     indirect: false,
@@ -27,12 +34,19 @@ fn direct(target: u64) -> Calls {
     }
 }
 
+fn read<I: Instructions>(bytes: &[u8], end: u64) -> Calls {
+    Calls {
+        direct: I::direct_call(bytes, end),
+        indirect: I::is_indirect_call(bytes, end),
+    }
+}
+
 fn x86(bytes: &[u8]) -> Calls {
-    x86_64::Registers::calls_before(bytes, 0x1000)
+    read::<x86_64::Registers>(bytes, 0x1000)
 }
 
 fn a64(word: u32) -> Calls {
-    aarch64::Registers::calls_before(&word.to_le_bytes(), 0x1000)
+    read::<aarch64::Registers>(&word.to_le_bytes(), 0x1000)
 }
 
 #[test]
@@ -118,7 +132,7 @@ fn x86_calls_of_a_program_are_found() {
     let (mut calls, mut others, mut alike) = (0_u32, 0_u32, 0_u32);
     for instruction in Decoder::with_ip(64, bytes, address, DecoderOptions::NONE) {
         let next = instruction.next_ip();
-        let found = x86_64::Registers::calls_before(&bytes[..(next - address) as usize], next);
+        let found = read::<x86_64::Registers>(&bytes[..(next - address) as usize], next);
         let what = format!("{:#x}", instruction.ip());
         if instruction.mnemonic() == Mnemonic::Call {
             calls += 1;
@@ -130,7 +144,7 @@ fn x86_calls_of_a_program_are_found() {
             }
         } else {
             others += 1;
-            alike += u32::from(found.are_any());
+            alike += u32::from(found != NONE);
         }
     }
     println!("{calls} calls; of {others} other instructions {alike} end like one");
@@ -180,7 +194,7 @@ fn a64_calls_and_jumps() {
     for word in blr {
         assert_eq!(a64(word), INDIRECT, "{word:#x}");
         assert_eq!(
-            aarch64::Registers::calls_before(&u32::to_le_bytes(word), 0x1002),
+            read::<aarch64::Registers>(&u32::to_le_bytes(word), 0x1002),
             NONE
         );
     }
@@ -223,7 +237,7 @@ fn a64_calls_and_jumps() {
 
 #[test]
 fn s390x_calls_and_jumps() {
-    let calls = |bytes: &[u8]| s390x::Registers::calls_before(bytes, 0x1000);
+    let calls = |bytes: &[u8]| read::<s390x::Registers>(bytes, 0x1000);
     assert_eq!(
         calls(&[0xc0, 0xe5, 0, 0, 0, 8]),
         direct(0xffa + 16),

@@ -1,25 +1,26 @@
 //! x86-64. Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, CALL, JMP, Jcc, and tables
 //! 2-2 and 2-3 of the addressing forms.
 
-use crate::code::{Calls, Instructions, Jump};
+use crate::code::{Instructions, Jump};
 use crate::x86_64::Registers;
 
 impl Instructions for Registers {
     const ALIGNMENT: usize = 1;
 
-    fn calls_before(bytes: &[u8], to: u64) -> Calls {
-        Calls {
-            direct: match bytes.last_chunk::<5>() {
-                Some([0xe8, distance @ ..]) => Some(far(to, distance)),
-                _ => None,
-            },
-            // Prefixes stand before the opcode, and change nothing behind it.
-            indirect: (2..=7).any(|length: usize| {
-                let start = bytes.len().checked_sub(length);
-                let call = start.and_then(|start| bytes.get(start..));
-                call.is_some_and(|call| indirect_call(call) == Some(length))
-            }),
+    fn direct_call(bytes: &[u8], end: u64) -> Option<u64> {
+        match bytes.last_chunk::<5>() {
+            Some([0xe8, distance @ ..]) => Some(far(end, distance)),
+            _ => None,
         }
+    }
+
+    fn is_indirect_call(bytes: &[u8], _: u64) -> bool {
+        // Prefixes stand before the opcode, and change nothing behind it.
+        (2..=7).any(|length: usize| {
+            let start = bytes.len().checked_sub(length);
+            let call = start.and_then(|start| bytes.get(start..));
+            call.is_some_and(|call| indirect_call(call) == Some(length))
+        })
     }
 
     fn jump(bytes: &[u8], at: u64) -> Option<(Jump, usize)> {

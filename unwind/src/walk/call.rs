@@ -1,41 +1,34 @@
 //! Whether a call led to a frame: the test that makes a return address believed.
 
-use crate::code::{Calls, Code, Jump};
+use crate::code::{Code, Jump};
 use crate::memory::{Memory, Range};
 use crate::registers::Registers;
 use crate::walk::frame::lookup_pc;
-use crate::walk::{End, FrameKind, Frames};
+use crate::walk::{End, FrameKind, Frames, How};
 
 /// Most pieces of code that are searched for a way from a call's target to a function. A chain of tail calls is seldom
 /// longer than two, and a function seldom in more pieces than three; what jumps to many others is a dispatcher.
 const PIECES: usize = 8;
 
-/// Most bytes of code that are searched: 16 times what the greatest functions of this repository's kernel have.
-const BYTES: u32 = 1 << 17;
+/// Most bytes of code that are searched: three times what the greatest function of this repository's kernel has. Searching
+/// them takes a slow processor some milliseconds, which a report can wait for.
+const BYTES: u32 = 1 << 16;
 
 /// Most bytes searched from an address on for which the table has no function: an entry of a procedure linkage table or a
 /// linker's veneer has 12 to 20, and assembly without rules is short.
 const UNDESCRIBED: u64 = 256;
 
-/// A direct call that leads elsewhere than to the function that it was found for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Elsewhere {
-    target: u64,
-    /// The bytes can be read as an indirect call, too.
-    indirect: bool,
-}
-
-impl Elsewhere {
-    /// What is left to ask when one of `calls` led to code in `function`; nothing if that is where a direct call leads, or if
-    /// there are indirect calls only.
-    #[inline(always)]
-    pub(super) fn of(calls: Calls, function: Range) -> Option<Self> {
-        let target = calls.direct.filter(|target| !function.holds(*target, 1))?;
-        Some(Self {
-            target,
-            indirect: calls.indirect,
-        })
-    }
+/// What code says of a return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// Its bytes are not known.
+    Unknown,
+    /// No call stands before it.
+    None,
+    /// An indirect call, or one of the current frame's function.
+    Fits,
+    /// A call of this address, which is not in the current frame's function.
+    Elsewhere(u64),
 }
 
 impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
@@ -44,23 +37,39 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         self.code.iter().find(|code| code.holds(address))
     }
 
-    /// What may be the call before a return address; `None` where the bytes are not known.
+    /// The bytes of code before a return address.
     #[inline(always)]
-    pub(super) fn calls_before(&self, return_address: u64) -> Option<Calls> {
+    fn code_before(&self, return_address: u64) -> Option<&'a [u8]> {
         let call = lookup_pc(return_address, FrameKind::ReturnAddress);
-        let bytes = self.code_at(call)?.before(return_address)?;
-        Some(R::calls_before(bytes, return_address))
+        self.code_at(call)?.before(return_address)
     }
 
-    /// After a step to a caller, by a call that leads elsewhere than to the callee, which was in [`Self::function`]: there was a
-    /// tail call, or the frame is in doubt.
+    /// The call before a return address, which is to be one of [`Self::function`].
+    pub(super) fn call_before(&self, return_address: u64) -> Call {
+        let Some(bytes) = self.code_before(return_address) else {
+            return Call::Unknown;
+        };
+        match R::direct_call(bytes, return_address) {
+            Some(target) if self.function.holds(target, 1) => Call::Fits,
+            Some(target) => Call::Elsewhere(target),
+            None if R::is_indirect_call(bytes, return_address) => Call::Fits,
+            None => Call::None,
+        }
+    }
+
+    /// After a step to a caller, by a call of `target`, which is not in the callee's function ([`Self::function`]): there was
+    /// a tail call, or the frame is in doubt.
     #[inline(never)]
-    pub(super) fn explain(&mut self, call: Elsewhere) {
-        if self.leads_on(call.target) {
-            self.tail_call = Some(call.target);
-        } else if !call.indirect {
-            let reason = End::CalledElsewhere(self.callee.registers.pc(), call.target);
-            self.note(crate::How::SFrame, reason);
+    pub(super) fn explain(&mut self, target: u64) {
+        let return_address = self.callee.registers.pc();
+        if self.leads_on(target) {
+            self.tail_call = Some(target);
+            return;
+        }
+        // The same bytes can be an indirect call.
+        let bytes = self.code_before(return_address).unwrap_or(&[]);
+        if !R::is_indirect_call(bytes, return_address) {
+            self.note(How::SFrame, End::CalledElsewhere(return_address, target));
         }
     }
 

@@ -2,11 +2,11 @@
 
 use core::iter::FusedIterator;
 
-use crate::code::{Calls, Code};
+use crate::code::Code;
 use crate::memory::{Memory, Range};
 use crate::registers::Registers;
 use crate::sframe::{LookupError, Row, Tables};
-use crate::walk::call::Elsewhere;
+use crate::walk::call::Call;
 use crate::walk::frame::lookup_pc;
 use crate::walk::step::Callee;
 use crate::walk::{Doubt, End, Fallbacks, Frame, FrameKind, How, SavedRegister};
@@ -293,9 +293,9 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
 
     /// Whether `address` can be a return address: a call stands before it or, where the bytes are not known, code.
     pub(super) fn is_return_address(&self, address: u64) -> bool {
-        match self.calls_before(address) {
-            Some(calls) => calls.are_any(),
-            None => self.is_code(lookup_pc(address, FrameKind::ReturnAddress)),
+        match self.call_before(address) {
+            Call::Unknown => self.is_code(lookup_pc(address, FrameKind::ReturnAddress)),
+            call => call != Call::None,
         }
     }
 
@@ -308,8 +308,8 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     fn step(&mut self) {
         self.state = match self.step_by_row() {
             Ok(call) => {
-                if let Some(call) = call {
-                    self.explain(call);
+                if let Call::Elsewhere(target) = call {
+                    self.explain(target);
                 }
                 State::Found
             }
@@ -330,9 +330,9 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         };
     }
 
-    /// The caller by the current frame's row, and its call if that leads elsewhere than to the current frame's function.
+    /// The caller by the current frame's row, and what code says of its call.
     #[inline(never)]
-    fn step_by_row(&mut self) -> Result<Option<Elsewhere>, End> {
+    fn step_by_row(&mut self) -> Result<Call, End> {
         let sp = self.callee.registers.sp();
         let trap = self.trap?;
         if !self.on_stack {
@@ -346,21 +346,21 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         };
         if trap {
             self.interrupted(caller);
-            return Ok(None);
+            // There was none.
+            return Ok(Call::Fits);
         }
         // What lies outside the declared code is not followed; without declared code the next look-up will tell.
         let pc = caller.pc();
-        let calls = self.calls_before(pc);
-        let fits = match calls {
-            Some(_) => true,
-            None if self.code.is_empty() => pc != 0,
-            None => self.is_code(lookup_pc(pc, FrameKind::ReturnAddress)),
+        let call = self.call_before(pc);
+        let fits = match call {
+            Call::Unknown if self.code.is_empty() => pc != 0,
+            Call::Unknown => self.is_code(lookup_pc(pc, FrameKind::ReturnAddress)),
+            _ => true,
         };
         if !fits {
             return Err(End::BadReturnAddress(pc));
         }
-        let called = calls.is_none_or(Calls::are_any);
-        if !called && !self.has_no_caller(pc) {
+        if call == Call::None && !self.has_no_caller(pc) {
             return Err(End::NoCall(pc));
         }
         // Only a leaf's caller can have the same stack pointer.
@@ -369,12 +369,12 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             return Err(End::NotAdvancing(caller.sp()));
         }
         self.find(caller, false, How::SFrame);
-        if !called {
-            self.note(How::SFrame, End::NoCall(pc));
-        } else if calls.is_none() {
-            self.unchecked = self.unchecked.or(Some(self.count));
+        match call {
+            Call::None => self.note(How::SFrame, End::NoCall(pc)),
+            Call::Unknown => self.unchecked = self.unchecked.or(Some(self.count)),
+            Call::Fits | Call::Elsewhere(_) => {}
         }
-        Ok(calls.and_then(|calls| Elsewhere::of(calls, self.function)))
+        Ok(call)
     }
 
     /// Whether a return address is in a function that nobody calls: kernels make frames for new tasks, with the address of

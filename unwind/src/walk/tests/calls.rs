@@ -276,7 +276,7 @@ fn an_arm_leaf_is_reached_by_tail_calls_too() {
     let bl = a64_branch(0x9400_0000, 0x1004, 0x2200);
     let b = a64_branch(0x1400_0000, 0x2208, 0x2300);
     let conditional =
-        (0x5400_0000_u32 | ((0x2100_i32 - 0x2310) / 4 << 5) as u32 & 0x00ff_ffe0).to_le_bytes();
+        (0x5400_0000_u32 | (((0x2100_i32 - 0x2310) / 4) << 5) as u32 & 0x00ff_ffe0).to_le_bytes();
     let ret = 0xd65f_03c0_u32.to_le_bytes();
     let whole: [(u64, &[u8]); 5] = [
         (0x1004, &bl),
