@@ -1,8 +1,8 @@
 //! The bytes of code, and the little that a walk reads out of them: whether a call stands before a return address, where it
 //! leads, and where a function jumps to.
 //!
-//! No disassembler: SFrame tells everything else, and a table of instruction lengths for x86-64 alone is as big as the rest
-//! of the walk.
+//! No disassembler: a walk asks these questions only, and a few bytes answer each of them. What x86-64 code can be misread as,
+//! without the lengths of its instructions, makes a walk believe a little more, never less.
 
 mod aarch64;
 mod s390x;

@@ -124,7 +124,7 @@ fn x86_calls_of_a_program_are_found() {
     let data = std::fs::read(program).expect("it can be read");
     let file = object::File::parse(&*data).expect("it is an object file");
     if file.architecture() != object::Architecture::X86_64 {
-        println!("this machine is no x86-64: nothing to compare");
+        println!("this machine is no x86-64: there is nothing to compare");
         return;
     }
     let text = file.section_by_name(".text").expect("there is code");

@@ -10,8 +10,8 @@ use crate::walk::{End, FrameKind, Frames, How};
 /// longer than two, and a function seldom in more pieces than three; what jumps to many others is a dispatcher.
 const PIECES: usize = 8;
 
-/// Most bytes of code that are searched: three times what the greatest function of this repository's kernel has. Searching
-/// them takes a slow processor some milliseconds, which a report can wait for.
+/// Most bytes of code that are searched: three times what the greatest function of this repository's kernel has. It bounds
+/// the time that a damaged stack can cost.
 const BYTES: u32 = 1 << 16;
 
 /// Most bytes searched from an address on for which the table has no function: an entry of a procedure linkage table or a
