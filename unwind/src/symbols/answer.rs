@@ -194,6 +194,7 @@ impl<'a> Text<'a> {
 impl Text<'_> {
     /// Whether these are names of pieces of one function: equal, or but for what compilers add to the name of a part that they
     /// have put elsewhere, which begins with a dot (`.cold`).
+    #[inline(never)]
     pub(crate) fn is_piece_of(&self, other: &Self) -> bool {
         let (mut ours, mut theirs) = (self.bytes(), other.bytes());
         loop {

@@ -134,7 +134,9 @@ impl<'a> SymbolTable<'a> {
     /// The name of the function that the code at the address `pc` is part of.
     #[inline(never)]
     pub(crate) fn function(&self, pc: u64) -> Option<Text<'a>> {
-        self.resolve(pc)?.frames().last().map(|frame| frame.name)
+        let mut answer = Answer::empty(self);
+        self.resolve_into(pc, &mut answer)?;
+        answer.frames().next_back().map(|frame| frame.name)
     }
 
     /// [`Self::resolve`], into `answer`.

@@ -78,14 +78,15 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     ///
     /// A list of pieces instead of a function that calls itself keeps the need of stack fixed. Where the bounds end the
     /// search the answer is no: what is not shown is not claimed.
-    fn leads_on(&self, target: u64) -> bool {
+    fn leads_on(&mut self, target: u64) -> bool {
         let goal = self.function;
         let mut left = BYTES;
         let mut pieces = Pieces::new();
         pieces.add(self.piece(target));
         let mut index = 0_usize;
-        while let Some(piece) = pieces.get(index) {
+        while let Some(start) = pieces.get(index) {
             index = index.wrapping_add(1);
+            let piece = self.piece(start);
             let size = piece.end.wrapping_sub(piece.start);
             let known = self
                 .code_at(piece.start)
@@ -127,9 +128,11 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     }
 
     /// The piece of code that `address` is in: the table's function, or some bytes, up to the callee's function at most.
-    fn piece(&self, address: u64) -> Range {
-        if let Some(function) = self.tables.function_at(address) {
-            return function.range();
+    #[inline(never)]
+    fn piece(&mut self, address: u64) -> Range {
+        // The row is of no further use: the next frame has another.
+        if let Ok((function, _)) = self.tables.read_row(address, &mut self.row) {
+            return function;
         }
         let end = address.saturating_add(UNDESCRIBED);
         let goal = self.function.start;
@@ -138,32 +141,32 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     }
 }
 
-/// The pieces of code to search, each of them once.
+/// Where the pieces of code to search start, each of them once.
 struct Pieces {
-    ranges: [Range; PIECES],
+    starts: [u64; PIECES],
     count: usize,
 }
 
 impl Pieces {
     const fn new() -> Self {
         Self {
-            ranges: [Range::new(0, 0); PIECES],
+            starts: [0; PIECES],
             count: 0,
         }
     }
 
-    fn get(&self, index: usize) -> Option<Range> {
-        self.ranges.get(..self.count)?.get(index).copied()
+    fn get(&self, index: usize) -> Option<u64> {
+        self.starts.get(..self.count)?.get(index).copied()
     }
 
     /// Adds one, if it is new and there is room.
     fn add(&mut self, piece: Range) {
-        let known = self.ranges.get(..self.count).unwrap_or(&[]);
-        if known.contains(&piece) {
+        let known = self.starts.get(..self.count).unwrap_or(&[]);
+        if known.contains(&piece.start) {
             return;
         }
-        if let Some(free) = self.ranges.get_mut(self.count) {
-            *free = piece;
+        if let Some(free) = self.starts.get_mut(self.count) {
+            *free = piece.start;
             self.count = self.count.wrapping_add(1);
         }
     }

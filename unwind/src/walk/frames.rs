@@ -30,7 +30,7 @@ pub struct Frames<'a, R, M> {
     pub(super) callee: Callee<R>,
     how: How,
     /// The row of the frame that was yielded last; its function is a trap frame.
-    row: Row,
+    pub(super) row: Row,
     /// Where that function lies.
     pub(super) function: Range,
     trap: Result<bool, End>,
