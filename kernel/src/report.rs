@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use unwind::markup::{self, Segment};
 use unwind::report::{Backtrace, write_bytes};
 use unwind::symbols::SymbolTable;
-use unwind::{Frames, Stacks};
+use unwind::{Code, Frames, Stacks};
 
 use crate::arch::registers::Registers;
 use crate::arch::trap::TrapFrame;
@@ -180,7 +180,8 @@ impl fmt::Display for Wish {
 
 /// Writes the callers, from these registers of a processor outwards.
 pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::Result {
-    let text = [image::text()];
+    let code = image::code();
+    let code = [Code::new(code.bytes(), code.start())];
     let ranges = stack::ranges(cpu);
     let walk = || {
         Frames::new(
@@ -188,7 +189,7 @@ pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::
             registers,
             Stacks::new(&ranges, stack::read_u64),
         )
-        .text(&text)
+        .code(&code)
         .trap_registers(&TrapFrame::SAVED)
     };
     if frames::are_used() {

@@ -141,7 +141,7 @@ fn a_wrong_bit_in_sframe_is_noticed() {
                 "tables damaged: wrong checksum",
                 "{place}"
             );
-            let doubt = ", from frame 0 on by table (the tables are damaged: wrong checksum), ";
+            let doubt = ", from frame 0 on in doubt (the tables are damaged: wrong checksum), ";
             assert!(report.end.contains(doubt), "{place}: {}", report.end);
             assert!(
                 !report.end.contains(": complete"),

@@ -3,9 +3,9 @@
 
 mod support;
 
-use qemu::build::Kernel;
+use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use support::built::{every_kernel_and_plain, image};
+use support::built::{every_kernel, every_kernel_and_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
@@ -223,7 +223,7 @@ fn in_an_epilogue() {
     );
 }
 
-/// The function that ended with a jump has no frame any more.
+/// The function that ended with a jump has no frame any more, and is named all the same: by the call.
 #[test]
 fn after_a_tail_call() {
     complete(
@@ -232,6 +232,25 @@ fn after_a_tail_call() {
         "p bad_first
          r kernel::scenario::places::tail_call",
     );
+    for kernel in every_kernel() {
+        let ran = boot(kernel, "tail-call").expect(101);
+        let report = Report::find(&ran.serial);
+        let said: Vec<_> = report
+            .frames
+            .iter()
+            .map(|frame| frame.tail_called_by.as_deref())
+            .collect();
+        assert_eq!(
+            said[0],
+            Some("bad_tail_call"),
+            "{kernel:?}: {}",
+            report.text
+        );
+        // A compiler may have made others, of functions that it did not make part of their callers.
+        if kernel.profile == Profile::Debug {
+            assert!(said[1..].iter().all(Option::is_none), "{}", report.text);
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]);
 //! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`s390x::Registers`]);
 //! - a way to read the stack ([`Memory`]; on a live machine [`Stacks`], which never reads outside the ranges you name);
-//! - if you have them, the ranges of code ([`Frames::text`]) and a `.symbols` blob ([`symbols::SymbolTable`]).
+//! - the code ([`Frames::code`]), by which each return address is checked: without it a walk works, and is never complete;
+//! - if you have one, a `.symbols` blob ([`symbols::SymbolTable`]).
 //!
 //! What you get: [`Frames`], an iterator, and its [`End`]; or all of it as text, written line by line as the walk goes
 //! ([`report::Backtrace`]).
@@ -15,8 +16,9 @@
 //! - No allocation, no `unsafe`, no lock, no mutable static, no panic: every function is total on any input.
 //! - No read outside the memory you gave it, and an end after finitely many steps ([`Stacks`] is the proof).
 //! - Frames already found are not lost. A frame that was not found by table is marked in its [`How`], and the end says
-//!   [`End::Complete`] only if every caller up to the base of the last stack was found by table, and never by tables that
-//!   were verified ([`sframe::Tables::verify`]) and are damaged.
+//!   [`End::Complete`] only if every caller up to the base of the last stack was found by table, and a call stands before each
+//!   return address that leads to the function of the frame before it, directly or by tail calls; and never by tables that were
+//!   verified ([`sframe::Tables::verify`]) and are damaged.
 //!
 //! An address is a `u64`, and an offset never is (`u32`, `i32`, `i64`), so that none is taken for the other. Newtypes
 //! for both were rejected: every number that a kernel has, from a linker symbol, a register or a trap frame, would have to be
@@ -25,7 +27,7 @@
 //! What it does not do: restore callee-saved registers (SFrame does not describe them), catch unwinding, read DWARF.
 //!
 //! ```
-//! use unwind::{End, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
+//! use unwind::{Code, End, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
 //!
 //! # let table: [u8; 79] = [
 //! #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
@@ -36,12 +38,14 @@
 //! # ];
 //! // `table` describes an entry function at 0x1000 and a function at 0x1010 that pushes its frame pointer.
 //! let tables = Tables::new(&table, 0x2000);
+//! // The code of the entry function: `call 0x1010`.
+//! let code = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];
 //! // The stack of that function, called from 0x1005: the saved frame pointer and the return address.
 //! let words = [0, 0x1005];
 //! let stack = Range::new(0x8000, 0x8010);
 //! let read = |address| words.get((address as usize - 0x8000) / 8).copied();
 //! let ranges = [stack];
-//! let mut frames = Frames::new(tables, Registers::new(0x1018, 0x8000, 0), Stacks::new(&ranges, read));
+//! let mut frames = Frames::new(tables, Registers::new(0x1018, 0x8000, 0), Stacks::new(&ranges, read)).code(&code);
 //!
 //! let pcs: Vec<u64> = frames.by_ref().map(|frame| frame.pc).collect();
 //! assert_eq!(pcs, [0x1018, 0x1005]);
@@ -66,6 +70,7 @@
 
 pub mod aarch64;
 mod bytes;
+mod code;
 mod crc32;
 pub mod markup;
 mod memory;
@@ -79,6 +84,7 @@ mod walk;
 pub mod x86_64;
 
 pub use bytes::ByteOrder;
+pub use code::Code;
 pub use memory::{MAX_STACKS, Memory, Range, Stacks};
 pub use registers::Registers;
 pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How, SavedRegister};

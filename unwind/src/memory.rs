@@ -37,10 +37,11 @@ impl Range {
 ///
 /// Implemented for `Fn(u64) -> Option<u64>` closures, which suits tests and dumps. On a live machine use [`Stacks`].
 ///
-/// A closure reads a core dump, or another address space, wherever its words come from:
+/// A closure reads a core dump, or another address space, wherever its words come from. A walk over a closure alone is never
+/// [`End::Complete`](crate::End); one over `Stacks` that read by it can be:
 ///
 /// ```
-/// use unwind::{End, Frames, sframe::Tables, x86_64::Registers};
+/// use unwind::{Code, End, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
 ///
 /// # let table: [u8; 79] = [
 /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
@@ -51,13 +52,21 @@ impl Range {
 /// # ];
 /// // The dump holds a piece of the stack: where it lay, and its bytes.
 /// let dump: (u64, Vec<u8>) = (0x8000, [0_u64, 0x1005].iter().flat_map(|word| word.to_le_bytes()).collect());
+/// // And the code of the outermost function: `call 0x1010`.
+/// let code = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];
 /// let read = |address: u64| {
 ///     let at = usize::try_from(address.checked_sub(dump.0)?).ok()?;
 ///     Some(u64::from_le_bytes(*dump.1.get(at..)?.first_chunk()?))
 /// };
-/// let mut frames = Frames::new(Tables::new(&table, 0x2000), Registers::new(0x1018, 0x8000, 0), read);
+/// let registers = Registers::new(0x1018, 0x8000, 0);
+/// let mut frames = Frames::new(Tables::new(&table, 0x2000), registers, read).code(&code);
 /// assert_eq!(frames.by_ref().count(), 2);
-/// // A closure does not know where stacks begin, so that the end is believed; `Stacks` would have checked it.
+/// // Nobody has said where a stack begins, so that the frame of the outermost function may lie anywhere.
+/// assert_eq!(frames.end(), Some(End::NotAtBase(0x8010)));
+///
+/// let ranges = [Range::new(0x8000, 0x8010)];
+/// let mut frames = Frames::new(Tables::new(&table, 0x2000), registers, Stacks::new(&ranges, read)).code(&code);
+/// assert_eq!(frames.by_ref().count(), 2);
 /// assert_eq!(frames.end(), Some(End::Complete));
 /// ```
 pub trait Memory {
@@ -77,10 +86,11 @@ pub trait Memory {
         true
     }
 
-    /// Whether `sp` is where a stack begins, so that the outermost function's frame may lie there.
+    /// Whether `sp` is where a stack begins, so that the outermost function's frame may lie there. As written here: nobody
+    /// knows, and so it is not, and a walk ends with [`End::NotAtBase`](crate::End) at best.
     fn is_base(&self, sp: u64) -> bool {
         let _ = sp;
-        true
+        false
     }
 }
 

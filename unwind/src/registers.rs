@@ -55,5 +55,5 @@ pub(crate) fn base_value<R: Registers>(registers: &R, base: Base) -> Option<u64>
 }
 
 pub(crate) mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed: crate::code::Instructions {}
 }

@@ -2,8 +2,11 @@
 //! only grows at the end of a line.
 //!
 //! ```text
-//! frame   = number ": " address " " letter [ " " name "+" offset "/" size [ place ] { newline inlined } ]
+//! frame   = number ": " address " " letter [ " " name "+" offset "/" size [ place ] { newline inlined } ] [ newline tail ]
 //! inlined = "        inlined into " name [ place ]
+//! tail    = "        reached by a tail call from " ( name | address ): a function that was called, went on to this frame's by a
+//!           jump, directly or through others, and so has no frame; its address where it has no name. What the next
+//!           frame's call tells, so that this line is not there before that frame is found
 //! place   = " at " file ":" line
 //! number  = at least four characters, right-aligned, decimal, from 0
 //! address = "0x" 16 hexadecimal digits
@@ -19,8 +22,9 @@
 //! left    = "   ----- " count " frames left out -----", where they would be
 //! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames"
 //! verdict = "complete" | "outermost function reached" | "incomplete: " reason
-//! doubt   = ", from frame " number " on " ( "by frame pointer" | "by link register" | "by scanning" | "by table" )
-//!           " (" reason ")"
+//! doubt   = ", from frame " number " on " ( "by frame pointer" | "by link register" | "by scanning" | "in doubt" )
+//!           " (" reason ")"; the last is of frames found by table, but by a damaged one, or not by a call that leads to the frame
+//!           before
 //! ```
 
 use core::fmt::{self, Display, Write};
@@ -91,7 +95,12 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
         // Those from `number` on, up to this one, are left out.
         let mut resume = None;
         let mut left_out: u32 = 0;
+        // Where to look up the frame that was written last.
+        let mut written = None;
         while let Some(frame) = self.frames.next() {
+            if let (Some(pc), Some(target)) = (written.take(), frame.tail_call) {
+                write_tail_call(out, pc, target, self.symbols.as_ref())?;
+            }
             if let Some((first, last)) = self.ends
                 && number == begin.saturating_add(first)
             {
@@ -111,6 +120,7 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
             }
             write_frame(out, number, &frame, self.symbols.as_ref())?;
             out.write_str("\n")?;
+            written = Some(frame.lookup_pc());
             number = number.wrapping_add(1);
         }
         write_left_out(out, left_out)?;
@@ -186,6 +196,30 @@ pub fn write_frame(
     Ok(())
 }
 
+/// Writes that the frame which is to be looked up at `pc` was reached by a tail call, with the line's end: the function at
+/// `target` was called, which is another one. Writes nothing when both are pieces of one function.
+#[inline(never)]
+fn write_tail_call(
+    out: &mut dyn Write,
+    pc: u64,
+    target: u64,
+    symbols: Option<&SymbolTable<'_>>,
+) -> fmt::Result {
+    let function = |address| symbols.and_then(|symbols| symbols.function(address));
+    let called = function(target);
+    if let (Some(called), Some(found)) = (called, function(pc))
+        && called.is_piece_of(&found)
+    {
+        return Ok(());
+    }
+    out.write_str("        reached by a tail call from ")?;
+    match called {
+        Some(name) => name.write(out)?,
+        None => text::hex(out, target, 16)?,
+    }
+    out.write_str("\n")
+}
+
 /// Writes the line that ends a report, with the line's end.
 ///
 /// # Errors
@@ -207,8 +241,8 @@ pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32
         out.write_str(match doubt.how {
             How::FramePointer => " on by frame pointer",
             How::LinkRegister => " on by link register",
-            How::SFrame => " on by table",
-            _ => " on by scanning",
+            How::Scan => " on by scanning",
+            _ => " on in doubt",
         })?;
         if doubt.reason != end {
             out.write_str(" (")?;

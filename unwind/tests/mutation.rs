@@ -11,6 +11,7 @@ mod say;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::thread;
 
 use exercise::Start;
@@ -20,7 +21,7 @@ use linker::function::Function;
 use linker::sframe::Table;
 use say::say;
 use unwind::sframe::{Abi, Base, Row, Rule, Section, Sections, Tables};
-use unwind::{End, Range};
+use unwind::{Code, End, Range};
 
 /// Damaged sections, over all of the real ones.
 const MUTATIONS: u64 = 1_000_000;
@@ -135,6 +136,16 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
+/// Code: any bytes, with many that begin or end calls and jumps.
+static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut random = Random(1);
+    let mut byte = || match random.below(4) {
+        0 => [0xe8, 0xff, 0xd0, 0xe9, 0x94, 0x14, 0x0d, 0xc0][random.below(8)],
+        _ => random.next() as u8,
+    };
+    (0..0x4000).map(|_| byte()).collect()
+});
+
 /// Walks over a stack whose words are addresses in functions of the table, in the stacks, or nothing sensible.
 fn walk(bytes: &[u8], address: u64, functions: &[(u64, u32)], random: &mut Random) -> Option<End> {
     let code = |random: &mut Random| match functions.get(random.below(functions.len())) {
@@ -154,11 +165,14 @@ fn walk(bytes: &[u8], address: u64, functions: &[(u64, u32)], random: &mut Rando
         })
         .collect();
     let word = |address: u64| words[(address >> 3) as usize % words.len()];
-    let text = [Range::new(address, address.wrapping_add(1 << 30))];
+    let texts = [
+        Code::new(&TEXT, address),
+        Code::without_bytes(Range::new(address, address.wrapping_add(1 << 30))),
+    ];
     let start = Start {
         registers: [code(random), stack(random), stack(random), code(random)],
         ranges: &ranges,
-        text: if random.next() & 1 == 0 { &[] } else { &text },
+        code: &texts[..random.below(3)],
         word: &word,
     };
     exercise::walk(bytes, address, &start)
@@ -241,6 +255,9 @@ struct Chain {
     pc: u64,
     /// Return addresses, by where they lie.
     words: HashMap<u64, u64>,
+    /// The same addresses, and the instruction that ends there.
+    calls: Vec<u64>,
+    call: &'static [u8],
     /// The stack, from the innermost stack pointer to its begin.
     stack: Range,
 }
@@ -248,9 +265,10 @@ struct Chain {
 impl Chain {
     /// One of `length` calls; none if the section has no function that nobody calls, or none that calls.
     fn new(section: &Section<'_>, length: usize, random: &mut Random) -> Option<Self> {
-        let alignment = match section.abi() {
-            Abi::Amd64 => 8,
-            Abi::AArch64Little | Abi::AArch64Big => 16,
+        // `call rax`; `blr x0`. What is looked up is the last byte of the one, and the first instruction of the other.
+        let (alignment, call, after): (_, &[u8], _) = match section.abi() {
+            Abi::Amd64 => (8, &[0xff, 0xd0], 1),
+            Abi::AArch64Little | Abi::AArch64Big => (16, &[0, 0, 0x3f, 0xd6], 4),
             _ => return None,
         };
         let rows = section
@@ -260,7 +278,8 @@ impl Chain {
                 function.rows().filter_map(move |row| {
                     let pc = function.start().wrapping_add(row.offset.into());
                     // Some tables have rows behind a function's end, and some that the next one replaces.
-                    (section.lookup(pc).ok()?.1 == row).then_some((pc, row))
+                    // At even addresses only, so that no call lies over another.
+                    (pc % 2 == 0 && section.lookup(pc).ok()?.1 == row).then_some((pc, row))
                 })
             });
         let (last, rows): (Vec<_>, Vec<_>) = rows.partition(|(_, row)| row.is_outermost());
@@ -297,9 +316,9 @@ impl Chain {
         let start = 0x10_0000;
         let (mut pc, mut sp, mut words) = (None, start, HashMap::new());
         let mut slot = None;
-        // The return address is behind the call, and looked up one byte before.
+        // The return address is behind the call.
         let mut enter = |at: u64, slot: Option<u64>| match slot {
-            Some(slot) => _ = words.insert(slot, at.wrapping_add(1)),
+            Some(slot) => _ = words.insert(slot, at.wrapping_add(after)),
             None => pc = Some(at),
         };
         for _ in 0..length {
@@ -311,17 +330,22 @@ impl Chain {
         enter(last.get(random.below(last.len()))?.0, slot);
         Some(Self {
             pc: pc?,
+            calls: words.values().copied().collect(),
             words,
+            call,
             stack: Range::new(start, sp),
         })
     }
 
     fn walk(&self, bytes: &[u8], address: u64, stack: Range) -> Option<End> {
         let word = |address: u64| self.words.get(&address).copied().unwrap_or(0);
+        let length = self.call.len() as u64;
+        let call = |end: &u64| Code::new(self.call, end.wrapping_sub(length));
+        let code: Vec<_> = self.calls.iter().map(call).collect();
         let start = Start {
             registers: [self.pc, self.stack.start, 0, 0],
             ranges: &[stack],
-            text: &[],
+            code: &code,
             word: &word,
         };
         exercise::walk(bytes, address, &start)

@@ -30,6 +30,8 @@ pub struct Decoder<'a, W> {
     foreign: bool,
     /// The last frame was decoded: what the device says is inlined is known.
     after_frame: bool,
+    /// The name of that frame's function, the one that has code of its own.
+    function: String,
     /// Whether frames of another image are decoded all the same.
     any_build: bool,
     /// Log frames on their way.
@@ -60,6 +62,7 @@ impl<'a, W: Write> Decoder<'a, W> {
             cut: false,
             foreign: false,
             after_frame: false,
+            function: String::new(),
             any_build: false,
             frames: Frames::default(),
             summary: Summary {
@@ -167,9 +170,12 @@ impl<'a, W: Write> Decoder<'a, W> {
             Line::Frame(frame) => self.frame(&frame)?,
             // Lines of others may be between the frame and this one.
             Line::Inlined if self.after_frame => Some(None),
+            Line::TailCall { before, address } if self.after_frame => {
+                self.tail_call(before, address)
+            }
             Line::Named(named) => self.named(&named)?,
             Line::Addresses { before, addresses } => self.addresses(before, &addresses)?,
-            Line::Build(_) | Line::Inlined | Line::Other => None,
+            Line::Build(_) | Line::Inlined | Line::TailCall { .. } | Line::Other => None,
         };
         match decoded {
             _ if self.is_json() => Ok(()),
@@ -201,6 +207,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         let Some(answer) = answer else {
             return Ok(None);
         };
+        self.function = answer.outermost().to_owned();
         Ok(Some(Some(format!(
             "{}{}: {:#018x} {}{}{}",
             frame.before,
@@ -210,6 +217,23 @@ impl<'a, W: Write> Decoder<'a, W> {
             self.style.answer(&answer, frame.address, frame.before),
             frame.after,
         ))))
+    }
+
+    /// Where a tail call came from, by name; nothing if it is a piece of the frame's own function, which the device cannot know
+    /// without names. `None` when the line stays as it is.
+    fn tail_call(&self, before: &str, address: u64) -> Option<Option<String>> {
+        let answer = self.symbolizer.answer(address);
+        let name = answer.outermost();
+        if name.is_empty() {
+            return None;
+        }
+        // A compiler adds `.cold` and the like to the name of a piece that it puts elsewhere.
+        let piece = |whole: &str, part: &str| {
+            let rest = part.strip_prefix(whole);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let same = piece(name, &self.function) || piece(&self.function, name);
+        Some((!same).then(|| format!("{before}{name}")))
     }
 
     fn named(&mut self, named: &Named<'_>) -> io::Result<Option<Option<String>>> {

@@ -11,6 +11,13 @@ pub enum Line<'l> {
     Frame(Frame<'l>),
     /// A function that a frame's code is inlined into.
     Inlined,
+    /// Where a tail call came from to a frame, by its address.
+    TailCall {
+        /// What is before the address.
+        before: &'l str,
+        /// The address.
+        address: u64,
+    },
     /// The build id of the image that a report is of, as hexadecimal digits.
     Build(&'l str),
     /// A place in Linux's way: name, offset and size.
@@ -71,6 +78,9 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 static INLINED: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|\s) {7}inlined into \S"));
+static TAIL_CALL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^(?<before>.*? {8}reached by a tail call from )0x(?<address>[0-9a-f]{16})$")
+});
 static BUILD: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"cpu [0-9]+, .*, build (?<id>[0-9a-f]{8,})(?:$|, )"));
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
@@ -103,6 +113,14 @@ impl<'l> Line<'l> {
         }
         if INLINED.is_match(line) {
             return Self::Inlined;
+        }
+        if let Some(found) = TAIL_CALL.captures(line) {
+            let part = |name| found.name(name).map_or("", |part| part.as_str());
+            return Self::TailCall {
+                before: part("before"),
+                // Sixteen digits always fit.
+                address: u64::from_str_radix(part("address"), 16).unwrap_or(0),
+            };
         }
         if let Some(found) = BUILD.captures(line) {
             return Self::Build(found.name("id").map_or("", |id| id.as_str()));
@@ -219,6 +237,15 @@ mod tests {
     fn other_lines_of_a_report_are_known() {
         let inlined = "        inlined into core::ptr::read at core/src/ptr/mod.rs:1";
         assert_eq!(Line::parse(inlined), Line::Inlined);
+        let nameless = "12:00         reached by a tail call from 0xffffffff8012bd1f";
+        let address = 0xffff_ffff_8012_bd1f;
+        assert_eq!(
+            Line::parse(nameless),
+            Line::TailCall {
+                before: &nameless[..nameless.len() - 18],
+                address
+            }
+        );
         let build = "12:00 cpu 0, task main, x86_64, build 5c868ddb7b67";
         assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
         // What a later grammar adds is passed over.
@@ -228,6 +255,7 @@ mod tests {
             "end of backtrace: complete, 13 frames",
             "",
             "   ----- interrupted -----",
+            "        reached by a tail call from <a::B as c::D>::run",
         ] {
             assert_eq!(Line::parse(line), Line::Other, "{line}");
         }

@@ -53,6 +53,14 @@ pub struct Answer {
     pub sources: Vec<Source>,
 }
 
+impl Answer {
+    /// The name of the function that has code of its own; empty when nothing is known.
+    #[must_use]
+    pub fn outermost(&self) -> &str {
+        self.sources.last().map_or("", |source| &source.name)
+    }
+}
+
 impl std::fmt::Debug for Symbolizer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Symbolizer")

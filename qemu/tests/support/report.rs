@@ -26,6 +26,8 @@ pub struct Frame {
     pub name: Option<String>,
     /// The functions that the code belongs to, innermost first.
     pub sources: Vec<Source>,
+    /// The function that a tail call came from, when the report says so.
+    pub tail_called_by: Option<String>,
 }
 
 /// A function of the source, and where in it.
@@ -127,6 +129,9 @@ impl Report {
                 let frame = frames.last_mut().expect("something is inlined");
                 frame.name = Some(source.name.clone());
                 frame.sources.push(source);
+            } else if let Some(name) = line.strip_prefix("        reached by a tail call from ") {
+                let frame = frames.last_mut().expect("something was reached");
+                frame.tail_called_by = Some(name.to_owned());
             } else if let Some(frame) = frame(line, frames.len() + left_out) {
                 frames.push(frame);
             }
@@ -187,5 +192,6 @@ fn frame(line: &str, expected: usize) -> Option<Frame> {
         letter,
         name: source.as_ref().map(|source| source.name.clone()),
         sources: source.into_iter().collect(),
+        tail_called_by: None,
     })
 }

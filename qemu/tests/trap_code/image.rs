@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSymbol};
+use unwind::Code;
 use unwind::sframe::Tables;
 
 /// What of an image is needed here.
 pub struct Image {
     table: Vec<u8>,
     table_address: u64,
+    text: Vec<u8>,
+    text_address: u64,
     /// Name, start and end of the functions of trap code, by start.
     pub trap: Vec<(String, u64, u64)>,
     pub is_arm: bool,
@@ -22,6 +25,7 @@ impl Image {
         let data = std::fs::read(path).expect("the image can be read");
         let file = object::File::parse(&*data).expect("the image is ELF");
         let section = file.section_by_name(".sframe").expect("a table");
+        let text = file.section_by_name(".text").expect("code");
         let symbols = file.symbols().filter_map(|symbol| {
             let (start, size) = (symbol.address(), symbol.size());
             Some((symbol.name().ok()?.to_owned(), start, start + size))
@@ -36,6 +40,8 @@ impl Image {
         let mut image = Self {
             table: section.data().expect("its bytes").to_vec(),
             table_address: section.address(),
+            text: text.data().expect("its bytes").to_vec(),
+            text_address: text.address(),
             trap,
             is_arm: file.architecture() == object::Architecture::Aarch64,
             probe: 0,
@@ -43,6 +49,10 @@ impl Image {
         };
         image.probe = image.symbol("probe_read");
         image
+    }
+
+    pub fn code(&self) -> Code<'_> {
+        Code::new(&self.text, self.text_address)
     }
 
     pub fn tables(&self) -> Tables<'_> {

@@ -193,20 +193,23 @@ impl Machine<'_> {
 
     fn walk(&self, registers: &[u64]) -> (Found, Option<How>) {
         let tables = self.image.tables();
+        let code = [self.image.code()];
         let stacks = Stacks::new(&self.ranges, |address| self.words.get(&address).copied());
         match (self.arch, registers) {
             (Arch::X86_64, &[pc, sp, fp, r10, r11]) => {
                 let mut registers = unwind::x86_64::Registers::new(pc, sp, fp);
                 registers.r10 = Some(r10);
                 registers.r11 = Some(r11);
-                collect(Frames::new(tables, registers, stacks).trap_registers(&SAVED_X86_64))
+                let frames = Frames::new(tables, registers, stacks).code(&code);
+                collect(frames.trap_registers(&SAVED_X86_64))
             }
             (Arch::Aarch64, &[pc, sp, fp, lr, x9, elr, sp_el0]) => {
                 let mut registers = unwind::aarch64::Registers::new(pc, sp, fp, lr);
                 registers.x9 = Some(x9);
                 registers.elr = Some(elr);
                 registers.sp_el0 = Some(sp_el0);
-                collect(Frames::new(tables, registers, stacks).trap_registers(&SAVED_AARCH64))
+                let frames = Frames::new(tables, registers, stacks).code(&code);
+                collect(frames.trap_registers(&SAVED_AARCH64))
             }
             other => panic!("registers {other:x?}"),
         }

@@ -1,6 +1,6 @@
 //! A prepared stack: what memory holds when so many functions have called each other.
 
-use unwind::Range;
+use unwind::{Code, Range};
 
 use super::peers::Registers;
 use super::peers::framehop::CACHE_SLOTS;
@@ -17,7 +17,13 @@ pub struct Stack {
     pub registers: Registers,
     /// The addresses that a walk finds, innermost first.
     pub pcs: Vec<u64>,
+    /// The program's code, where it lies, and its bytes: nothing but the calls that made this stack.
+    text: u64,
+    code: Vec<u8>,
 }
+
+/// Bytes of a direct call.
+const CALL: u64 = 5;
 
 impl Stack {
     /// `depth` frames of functions drawn from a program, the innermost first, the last of them the outermost function.
@@ -40,16 +46,23 @@ impl Stack {
             let slot = (pc - u64::from(!frames.is_empty())) % CACHE_SLOTS;
             let inside =
                 function.row_at((pc - function.start) as u32) == row && pc < function.end();
-            if inside && record == frame_pointers && !slots.contains(&slot) {
+            let apart = |(other, _): &(u64, Row)| other.abs_diff(pc) >= CALL;
+            if inside
+                && frames.iter().all(apart)
+                && record == frame_pointers
+                && !slots.contains(&slot)
+            {
                 slots.push(slot);
                 frames.push((pc, row));
             }
         }
-        Self::of(outermost, &frames)
+        Self::of(program, outermost, &frames)
     }
 
     /// Pushes the frames, outermost first, the way the functions would.
-    fn of(outermost: u64, frames: &[(u64, Row)]) -> Self {
+    fn of(program: &Program, outermost: u64, frames: &[(u64, Row)]) -> Self {
+        let (text, text_end) = program.text();
+        let mut code = vec![0; (text_end - text) as usize];
         let mut words = vec![0; WORDS];
         let base = words.as_ptr() as u64;
         let end = base + 8 * WORDS as u64;
@@ -57,6 +70,11 @@ impl Stack {
         let mut pcs = vec![pc];
         for (frame, row) in frames.iter().rev() {
             let rules = row.rules.expect("a function with a caller");
+            let callee = program.function_at(*frame).expect("code of a function");
+            let distance = callee.start.wrapping_sub(pc) as i32;
+            let call = (pc - text - CALL) as usize;
+            code[call] = 0xe8;
+            code[call + 1..][..4].copy_from_slice(&distance.to_le_bytes());
             let cfa = sp;
             let mut store = |address: u64, value| words[((address - base) / 8) as usize] = value;
             store(cfa - 8, pc);
@@ -78,12 +96,18 @@ impl Stack {
             words,
             registers: (pc, sp, fp),
             pcs,
+            text,
+            code,
         }
     }
 
     pub fn range(&self) -> Range {
         let start = self.words.as_ptr() as u64;
         Range::new(start, start + 8 * self.words.len() as u64)
+    }
+
+    pub fn code(&self) -> Code<'_> {
+        Code::new(&self.code, self.text)
     }
 
     /// The word at an address.

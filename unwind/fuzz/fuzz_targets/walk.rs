@@ -1,11 +1,12 @@
-//! Walks with tables, registers and stacks of any bytes: four registers, sixteen stack words that repeat, the table.
+//! Walks with tables, registers, stacks and code of any bytes: four registers, sixteen stack words that repeat, the table,
+//! whose bytes are the code, too.
 #![no_main]
 
 #[path = "../../tests/exercise/mod.rs"]
 mod exercise;
 
 use libfuzzer_sys::fuzz_target;
-use unwind::Range;
+use unwind::{Code, Range};
 
 fuzz_target!(|data: &[u8]| {
     let Some((registers, data)) = exercise::words::<4>(data) else {
@@ -18,12 +19,15 @@ fuzz_target!(|data: &[u8]| {
         Range::new(0x10_0000, 0x10_0100),
         Range::new(0x20_0000, 0x20_0080),
     ];
-    let text = [Range::new(0x4_0000, 0x8_0000)];
+    let code = [
+        Code::new(table, 0x4_0000),
+        Code::without_bytes(Range::new(0x6_0000, 0x8_0000)),
+    ];
     let start = exercise::Start {
         registers,
         ranges: &ranges,
-        // One bit of the program counter chooses, so that both are reached.
-        text: if registers[0] & 1 == 0 { &text } else { &[] },
+        // Two bits of the program counter choose, so that all are reached.
+        code: &code[..(registers[0] % 4).min(2) as usize],
         word: &|address| stack[(address >> 3) as usize % stack.len()],
     };
     exercise::walk(table, 0x4_0000, &start);

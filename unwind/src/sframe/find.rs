@@ -3,6 +3,7 @@
 use core::iter::FusedIterator;
 
 use crate::bytes::Bytes;
+use crate::memory::Range;
 use crate::sframe::blocks::Passed;
 use crate::sframe::error::LookupError;
 use crate::sframe::format::{self, Flags};
@@ -49,14 +50,14 @@ impl<'a> Section<'a> {
         Ok((function, row))
     }
 
-    /// [`Self::lookup`], into `row`, with no more of the function than whether it is a signal or trap frame.
-    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<bool, LookupError> {
+    /// [`Self::lookup`], into `row`, with no more of the function than where it lies and whether it is a signal or trap frame.
+    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<(Range, bool), LookupError> {
         let (function, passed) = match self.find_usual(pc) {
             Some(found) => found,
             None => (self.find(pc)?, Passed::default()),
         };
         function.read_row(pc, passed, row)?;
-        Ok(function.is_signal_frame())
+        Ok((function.range(), function.is_signal_frame()))
     }
 
     /// Whether a function contains `pc`.

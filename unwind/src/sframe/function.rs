@@ -2,6 +2,7 @@
 
 use core::iter::FusedIterator;
 
+use crate::memory::Range;
 use crate::sframe::blocks::Passed;
 use crate::sframe::error::LookupError;
 use crate::sframe::format;
@@ -42,6 +43,11 @@ impl<'a> Function<'a> {
     #[must_use]
     pub const fn row_count(&self) -> u32 {
         self.row_count
+    }
+
+    /// Where its code lies.
+    pub(crate) const fn range(&self) -> Range {
+        Range::new(self.start, self.start.saturating_add(self.size as u64))
     }
 
     /// Whether `pc` (an address) is inside.

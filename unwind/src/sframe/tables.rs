@@ -1,5 +1,6 @@
 //! All sections of an image: one after another, as linkers that do not merge them leave them.
 
+use crate::memory::Range;
 use crate::sframe::abi::Abi;
 use crate::sframe::error::{LookupError, ParseError};
 use crate::sframe::function::Function;
@@ -99,8 +100,8 @@ impl<'a> Tables<'a> {
         self.find(|section| section.lookup(pc))
     }
 
-    /// The row for the address `pc`, into `row`, and whether its function is a signal or trap frame.
-    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<bool, LookupError> {
+    /// The row for the address `pc`, into `row`; where its function lies, and whether it is a signal or trap frame.
+    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<(Range, bool), LookupError> {
         self.find(|section| section.read_row(pc, row))
     }
 

@@ -191,6 +191,22 @@ impl<'a> Text<'a> {
     }
 }
 
+impl Text<'_> {
+    /// Whether these are names of pieces of one function: equal, or but for what compilers add to the name of a part that they
+    /// have put elsewhere, which begins with a dot (`.cold`).
+    #[inline(never)]
+    pub(crate) fn is_piece_of(&self, other: &Self) -> bool {
+        let (mut ours, mut theirs) = (self.bytes(), other.bytes());
+        loop {
+            match (ours.next(), theirs.next()) {
+                (None, None | Some(b'.')) | (Some(b'.'), None) => return true,
+                (one, another) if one != another => return false,
+                _ => {}
+            }
+        }
+    }
+}
+
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f)

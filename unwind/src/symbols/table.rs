@@ -135,6 +135,14 @@ impl<'a> SymbolTable<'a> {
         Some(answer)
     }
 
+    /// The name of the function that the code at the address `pc` is part of.
+    #[inline(never)]
+    pub(crate) fn function(&self, pc: u64) -> Option<Text<'a>> {
+        let mut answer = Answer::empty(self);
+        self.resolve_into(pc, &mut answer)?;
+        answer.frames().next_back().map(|frame| frame.name)
+    }
+
     /// [`Self::resolve`], into `answer`.
     #[inline(never)]
     pub(crate) fn resolve_into(&self, pc: u64, answer: &mut Answer<'_, 'a>) -> Option<()> {

@@ -10,10 +10,10 @@ use crate::{aarch64, text};
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum End {
-    /// The outermost function was reached, its frame lies at the base of its stack, and every step was by table:
-    /// one that is not known to be damaged.
+    /// The outermost function was reached, its frame lies at the base of its stack, every step was by table: one that is not
+    /// known to be damaged; and a call led from each caller to its callee.
     Complete,
-    /// The outermost function was reached at the base of its stack, but not every step was by table, or
+    /// The outermost function was reached at the base of its stack, but not every step was by table and by a call, or
     /// the table is damaged: [`Frames::doubt`](super::Frames::doubt).
     Outermost,
     /// The outermost function was reached with its stack pointer at this address, where no declared stack begins.
@@ -28,6 +28,14 @@ pub enum End {
     BadPc(u64),
     /// The return address found, this one, is not in any code.
     BadReturnAddress(u64),
+    /// No call stands before the return address found, this one.
+    NoCall(u64),
+    /// The call before the return address that is the first of these leads to the second, and from there no jump leads to the
+    /// function of the frame that it was found for. Only in a [`Doubt`](super::Doubt).
+    CalledElsewhere(u64, u64),
+    /// Whether calls stand before return addresses was not checked, because the bytes of code are not known
+    /// ([`Frames::code`](super::Frames::code)). Only in a [`Doubt`](super::Doubt).
+    CallsUnchecked,
     /// The stack pointer, this address, is in none of the declared stacks that the walk may still enter.
     NoStack(u64),
     /// The word at this address lies in no declared stack, or could not be read.
@@ -40,6 +48,8 @@ pub enum End {
     RegisterLost(u32),
     /// A rule needs the stack pointer, which a step by frame pointer left unknown.
     StackPointerLost,
+    /// A rule needs the frame pointer, which a function further in has overwritten without keeping it.
+    FramePointerLost,
     /// A rule counts from a canonical frame address that is not there.
     NoCfa,
     /// The return address is in the link register, whose value is no longer known.
@@ -97,6 +107,12 @@ impl End {
             Self::BadPc(pc) => at("the program counter ", pc, " is not in any code"),
             Self::BadReturnAddress(0) => f.write_str("the return address is null"),
             Self::BadReturnAddress(pc) => at("the return address ", pc, " is not in any code"),
+            Self::NoCall(pc) => at("no call before the return address ", pc, ""),
+            Self::CalledElsewhere(pc, target) => {
+                at("the call before ", pc, " leads to ")?;
+                at("", target, ", not to the function of the frame")
+            }
+            Self::CallsUnchecked => f.write_str("calls were not checked, as the code is not known"),
             Self::NoStack(sp) => at("the stack pointer ", sp, " is outside every stack"),
             Self::Unreadable(address) => at("the stack word at ", address, " cannot be read"),
             Self::NotAdvancing(sp) => at("the caller's stack pointer ", sp, " would not be above"),
@@ -109,6 +125,9 @@ impl End {
                     number => text::decimal(f, u64::from(number))?,
                 }
                 f.write_str(", which is not known here")
+            }
+            Self::FramePointerLost => {
+                f.write_str("a rule needs the frame pointer, which is not known here")
             }
             Self::StackPointerLost => {
                 f.write_str("a rule needs the stack pointer, which is not known here")

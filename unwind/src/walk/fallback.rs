@@ -20,7 +20,7 @@ bitflags! {
         const LINK_REGISTER = 1;
         /// The frame record at the frame pointer.
         const FRAME_POINTER = 2;
-        /// Last: every word of the stack that could be a return address.
+        /// Last: every word of the stack that could be a return address, because a call stands before it.
         const SCAN = 4;
     }
 }
@@ -36,8 +36,8 @@ impl defmt::Format for Fallbacks {
 const SCAN_FRAMES: u32 = 32;
 const SCAN_WORDS: u32 = 4096;
 
-/// Where the first frame that was not found by table came from; or, where [`How::SFrame`] is how, the first frame that was
-/// found by a table in doubt.
+/// Where the first frame came from that was not found by table, or not by a call that leads to its callee; or, where
+/// [`How::SFrame`] is how, that a damaged table is walked by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -46,7 +46,7 @@ pub struct Doubt {
     pub frame: u32,
     /// How it was found.
     pub how: How,
-    /// Why not by table, or what is wrong with it.
+    /// Why not by table; or, if it was, what is in doubt.
     pub reason: End,
 }
 
@@ -82,7 +82,9 @@ impl<R: Registers, M: Memory> Frames<'_, R, M> {
             return None;
         }
         let caller = registers.caller(pc, caller_sp, registers.fp());
+        let fp_known = self.callee.fp_known;
         self.find(caller, false, How::LinkRegister);
+        self.callee.fp_known = fp_known;
         Some(How::LinkRegister)
     }
 
@@ -91,7 +93,8 @@ impl<R: Registers, M: Memory> Frames<'_, R, M> {
         let registers = self.callee.registers;
         let fp = registers.fp();
         let aligned = fp.checked_rem(R::CFA_ALIGNMENT) == Some(0);
-        if !self.fallbacks.contains(Fallbacks::FRAME_POINTER) || !aligned {
+        let known = self.callee.fp_known && aligned;
+        if !self.fallbacks.contains(Fallbacks::FRAME_POINTER) || !known {
             return None;
         }
         let caller_fp = self.memory.read_u64(fp)?;
@@ -160,14 +163,15 @@ impl<R: Registers, M: Memory> Frames<'_, R, M> {
                     cfa: None,
                     kind: FrameKind::ReturnAddress,
                     how: How::Scan,
+                    tail_call: None,
                 });
             }
         }
         self.stop(reason)
     }
 
-    /// Keeps the first departure from the table.
-    fn note(&mut self, how: How, reason: End) {
+    /// Keeps the first doubt about a frame, the next one to be handed out.
+    pub(super) fn note(&mut self, how: How, reason: End) {
         self.doubt = self.doubt.or(Some(Doubt {
             frame: self.count,
             how,

@@ -43,6 +43,9 @@ pub struct Frame {
     pub kind: FrameKind,
     /// How the frame was found.
     pub how: How,
+    /// Of a return address whose call leads to another function than that of the frame before this one: the address that it
+    /// leads to. The function there has gone on to the other by tail calls, and has no frame any more.
+    pub tail_call: Option<u64>,
 }
 
 impl Frame {

@@ -2,9 +2,11 @@
 
 use core::iter::FusedIterator;
 
+use crate::code::Code;
 use crate::memory::{Memory, Range};
 use crate::registers::Registers;
 use crate::sframe::{Base, LookupError, Row, Rule, Tables};
+use crate::walk::call::Call;
 use crate::walk::frame::lookup_pc;
 use crate::walk::step::Callee;
 use crate::walk::{Doubt, End, Fallbacks, Frame, FrameKind, How, SavedRegister};
@@ -16,7 +18,7 @@ use crate::walk::{Doubt, End, Fallbacks, Frame, FrameKind, How, SavedRegister};
 #[derive(Clone, Debug)]
 pub struct Frames<'a, R, M> {
     pub(super) tables: Tables<'a>,
-    text: &'a [Range],
+    pub(super) code: &'a [Code<'a>],
     trap_registers: &'a [SavedRegister],
     pub(super) memory: M,
     /// The stack pointer lies where the walk may be; it need not, in the first frame and in those that were interrupted.
@@ -28,12 +30,18 @@ pub struct Frames<'a, R, M> {
     pub(super) callee: Callee<R>,
     how: How,
     /// The row of the frame that was yielded last; its function is a trap frame.
-    row: Row,
+    pub(super) row: Row,
+    /// Where that function lies.
+    pub(super) function: Range,
     trap: Result<bool, End>,
     /// Its canonical frame address.
     cfa: Result<u64, End>,
     /// The current frame was interrupted, and this is where the trap code's frame lies.
     trap_frame: Option<u64>,
+    /// A call led to the frame that was yielded last by way of this address.
+    pub(super) tail_call: Option<u64>,
+    /// The first frame whose call was not checked.
+    unchecked: Option<u32>,
     pub(super) count: u32,
     pub(super) doubt: Option<Doubt>,
     pub(super) state: State,
@@ -62,7 +70,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         let on_stack = memory.enter(registers.sp());
         Self {
             tables,
-            text: &[],
+            code: &[],
             trap_registers: &[],
             memory,
             on_stack,
@@ -73,12 +81,16 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
                 registers,
                 exact: true,
                 sp_known: true,
+                fp_known: true,
             },
             how: How::Given,
             row: Row::EMPTY,
+            function: Range::new(0, 0),
             trap: Err(End::Limit),
             cfa: Err(End::Limit),
             trap_frame: None,
+            tail_call: None,
+            unchecked: None,
             count: 0,
             doubt: tables.damage().map(|damage| Doubt {
                 frame: 0,
@@ -89,11 +101,12 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         }
     }
 
-    /// Says where code lies: all of it, as several ranges where that is so. A return address outside is not followed.
-    /// Without this, code is what the tables have functions for.
+    /// Says what code there is: all of it, as several ranges where that is so. A return address outside is not followed, and
+    /// one before which no call stands is not believed. Without this, code is what the tables have functions for, calls are
+    /// not checked, and a walk with more than one frame ends with [`End::Outermost`] at best.
     #[must_use]
-    pub const fn text(mut self, text: &'a [Range]) -> Self {
-        self.text = text;
+    pub const fn code(mut self, code: &'a [Code<'a>]) -> Self {
+        self.code = code;
         self
     }
 
@@ -117,7 +130,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     /// return to it.
     ///
     /// ```
-    /// use unwind::{End, FrameKind, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
+    /// use unwind::{Code, End, FrameKind, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
     ///
     /// # let table: [u8; 79] = [
     /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
@@ -135,7 +148,10 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     /// let saved = Registers::new(word(saved_sp + 8), saved_sp + 16, word(saved_sp));
     ///
     /// let ranges = [stack];
-    /// let mut frames = Frames::new(Tables::new(&table, 0x2000), saved, Stacks::new(&ranges, read)).from_call();
+    /// // The code of the entry function: `call 0x1010`.
+    /// let code = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];
+    /// let frames = Frames::new(Tables::new(&table, 0x2000), saved, Stacks::new(&ranges, read));
+    /// let mut frames = frames.code(&code).from_call();
     /// let first = frames.next().expect("the function that waits");
     /// assert_eq!((first.pc, first.kind), (0x1018, FrameKind::ReturnAddress));
     /// assert_eq!(frames.next().map(|frame| frame.pc), Some(0x1005));
@@ -174,7 +190,8 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         self.count
     }
 
-    /// The first frame that was not found by table, and why; or that the tables are damaged.
+    /// The first frame that was not found by table, or not by a call that leads to its callee, and why; or that the tables are
+    /// damaged.
     pub const fn doubt(&self) -> Option<Doubt> {
         self.doubt
     }
@@ -218,9 +235,11 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             registers,
             exact,
             sp_known: true,
+            fp_known: true,
         };
         self.how = how;
         self.trap_frame = None;
+        self.tail_call = None;
     }
 
     fn kind(&self) -> FrameKind {
@@ -250,6 +269,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             cfa: self.cfa.ok(),
             kind,
             how: self.how,
+            tail_call: self.tail_call,
         })
     }
 
@@ -259,6 +279,10 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             return Err(End::WrongAbi(abi));
         }
         let found = self.tables.read_row(pc, &mut self.row);
+        let found = found.map(|(function, trap)| {
+            self.function = function;
+            trap
+        });
         // The reason names the address that the frame has, which is not the one looked up.
         let of_frame = self.callee.registers.pc();
         found.map_err(|error| match error {
@@ -272,17 +296,20 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     }
 
     /// Whether `pc` lies in code, as far as is known.
-    fn is_code(&self, pc: u64) -> bool {
-        if self.text.is_empty() {
+    pub(super) fn is_code(&self, pc: u64) -> bool {
+        if self.code.is_empty() {
             self.tables.covers(pc)
         } else {
-            self.text.iter().any(|range| range.holds(pc, 1))
+            self.code.iter().any(|code| code.holds(pc))
         }
     }
 
-    /// Whether `address` can be a return address: the call before it lies in code.
+    /// Whether `address` can be a return address: a call stands before it or, where the bytes are not known, code.
     pub(super) fn is_return_address(&self, address: u64) -> bool {
-        self.is_code(lookup_pc(address, FrameKind::ReturnAddress))
+        match self.call_before(address) {
+            Call::Unknown => self.is_code(lookup_pc(address, FrameKind::ReturnAddress)),
+            call => call != Call::None,
+        }
     }
 
     pub(super) fn stop(&mut self, end: End) -> Option<Frame> {
@@ -293,18 +320,32 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
     /// From the current frame to its caller, or to the end.
     fn step(&mut self) {
         self.state = match self.step_by_row() {
-            Ok(()) => State::Found,
-            Err(End::Outermost) if self.doubt.is_none() => State::Ended(End::Complete),
-            Err(end @ (End::Outermost | End::NotAtBase(_) | End::TrapFrame(_))) => {
-                State::Ended(end)
+            Ok(call) => {
+                if let Call::Elsewhere(target) = call {
+                    self.explain(target);
+                }
+                State::Found
             }
+            Err(End::Outermost) => {
+                // Said last, because any other doubt says more.
+                self.doubt = self.doubt.or(self.unchecked.map(|frame| Doubt {
+                    frame,
+                    how: How::SFrame,
+                    reason: End::CallsUnchecked,
+                }));
+                State::Ended(match self.doubt {
+                    None => End::Complete,
+                    Some(_) => End::Outermost,
+                })
+            }
+            Err(end @ (End::NotAtBase(_) | End::TrapFrame(_))) => State::Ended(end),
             Err(reason) => return self.fall_back(reason),
         };
     }
 
-    /// The caller by the current frame's row.
+    /// The caller by the current frame's row, and what code says of its call.
     #[inline(never)]
-    fn step_by_row(&mut self) -> Result<(), End> {
+    fn step_by_row(&mut self) -> Result<Call, End> {
         let sp = self.callee.registers.sp();
         let trap = self.trap?;
         // Before trap code has tested its stack pointer it may be anywhere, and is not needed for a row without memory.
@@ -312,7 +353,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         if !self.on_stack && needs_stack {
             return Err(End::NoStack(sp));
         }
-        let caller = match self.callee.caller(&self.row, self.cfa, &self.memory) {
+        let (caller, fp_known) = match self.callee.caller(&self.row, self.cfa, &self.memory) {
             Err(End::Outermost) if self.callee.sp_known && !self.memory.is_base(sp) => {
                 return Err(End::NotAtBase(sp));
             }
@@ -320,16 +361,23 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         };
         if trap {
             self.interrupted(caller);
-            return Ok(());
+            self.callee.fp_known = fp_known;
+            // There was none.
+            return Ok(Call::Fits);
         }
         // What lies outside the declared code is not followed; without declared code the next look-up will tell.
         let pc = caller.pc();
-        let fits = match self.text.is_empty() {
-            true => pc != 0,
-            false => self.is_return_address(pc),
+        let call = self.call_before(pc);
+        let fits = match call {
+            Call::Unknown if self.code.is_empty() => pc != 0,
+            Call::Unknown => self.is_code(lookup_pc(pc, FrameKind::ReturnAddress)),
+            _ => true,
         };
         if !fits {
             return Err(End::BadReturnAddress(pc));
+        }
+        if call == Call::None && !self.has_no_caller(pc) {
+            return Err(End::NoCall(pc));
         }
         // Only a leaf's caller can have the same stack pointer.
         let leaf = self.callee.exact && caller.sp() == sp;
@@ -337,7 +385,22 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
             return Err(End::NotAdvancing(caller.sp()));
         }
         self.find(caller, false, How::SFrame);
-        Ok(())
+        self.callee.fp_known = fp_known;
+        match call {
+            Call::None => self.note(How::SFrame, End::NoCall(pc)),
+            Call::Unknown => self.unchecked = self.unchecked.or(Some(self.count)),
+            Call::Fits | Call::Elsewhere(_) => {}
+        }
+        Ok(call)
+    }
+
+    /// Whether a return address is in a function that nobody calls: kernels make frames for new tasks, with the address of
+    /// their first instruction. Such a frame is listed, in doubt, although no call led from there.
+    #[inline(never)]
+    fn has_no_caller(&mut self, return_address: u64) -> bool {
+        let pc = lookup_pc(return_address, FrameKind::ReturnAddress);
+        // The current frame's row is of no further use.
+        self.tables.read_row(pc, &mut self.row).is_ok() && self.row.is_outermost()
     }
 
     /// Whether the current row, of trap code, is the first one of the walk, and trap code has not begun to save, or has done

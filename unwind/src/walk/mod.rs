@@ -1,5 +1,6 @@
 //! Walking a stack, frame by frame, outwards.
 
+mod call;
 mod end;
 mod fallback;
 mod frame;

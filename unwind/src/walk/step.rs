@@ -13,6 +13,9 @@ pub(crate) struct Callee<R> {
     pub(crate) exact: bool,
     /// The stack pointer is right, not just a lower bound. It is not after a step by frame pointer on AArch64.
     pub(crate) sp_known: bool,
+    /// The frame pointer is the frame's. It is not above a function that overwrites it and keeps it nowhere, as functions
+    /// may that never return.
+    pub(crate) fp_known: bool,
 }
 
 impl<R: Registers> Callee<R> {
@@ -33,13 +36,14 @@ impl<R: Registers> Callee<R> {
         }
     }
 
-    /// The caller's registers by `row` and its [`Self::cfa`]. Their program counter is not checked yet.
+    /// The caller's registers by `row` and its [`Self::cfa`], and whether its frame pointer is among them. Their program counter
+    /// is not checked yet.
     pub(crate) fn caller(
         &self,
         row: &Row,
         cfa: Result<u64, End>,
         memory: &impl Memory,
-    ) -> Result<R, End> {
+    ) -> Result<(R, bool), End> {
         if row.is_outermost() {
             return Err(End::Outermost);
         }
@@ -51,27 +55,42 @@ impl<R: Registers> Callee<R> {
             Rule::Value { base, offset } => self.address(base, offset, Some(cfa))?,
             Rule::Saved { base, offset } => read(memory, self.address(base, offset, Some(cfa))?)?,
         };
+        let mut fp_known = true;
+        let mut same = || {
+            fp_known = self.fp_known;
+            registers.fp()
+        };
         let fp = match row.frame_pointer {
-            Rule::Same | Rule::Undefined => registers.fp(),
-            Rule::Value { base, offset } => self.address(base, offset, Some(cfa))?,
+            Rule::Same | Rule::Undefined => same(),
+            Rule::Value { base, offset } => match self.address(base, offset, Some(cfa)) {
+                Ok(value) => value,
+                // It is nowhere, or where a walk does not know it. Not every caller needs it.
+                Err(End::RegisterLost(_) | End::FramePointerLost) => {
+                    fp_known = false;
+                    registers.fp()
+                }
+                Err(end) => return Err(end),
+            },
             Rule::Saved { base, offset } => {
                 let slot = self.address(base, offset, Some(cfa))?;
                 // Compilers leave the rule in force after the epilogue's pop: by then the register holds the caller's
                 // value again, and the slot, below the stack pointer, anything.
                 if self.exact && slot < registers.sp() {
-                    registers.fp()
+                    same()
                 } else {
                     read(memory, slot)?
                 }
             }
         };
-        Ok(registers.caller(registers.strip(return_address), R::sp_at(cfa), fp))
+        let caller = registers.caller(registers.strip(return_address), R::sp_at(cfa), fp);
+        Ok((caller, fp_known))
     }
 
     fn address(&self, base: Base, offset: i64, cfa: Option<u64>) -> Result<u64, End> {
         let value = match base {
             Base::Cfa => cfa,
             Base::StackPointer if !self.sp_known => return Err(End::StackPointerLost),
+            Base::FramePointer if !self.fp_known => return Err(End::FramePointerLost),
             other => base_value(&self.registers, other),
         };
         value

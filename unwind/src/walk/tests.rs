@@ -11,10 +11,38 @@ use std::vec::Vec;
 use crate::sframe::{Abi, LookupError, ParseError, Tables, format};
 use crate::walk::How::{FramePointer, Given, LinkRegister, SFrame, Scan, TrapFrame};
 use crate::{
-    Doubt, End, FrameKind, Frames, Memory, Range, Registers, Stacks, aarch64, s390x, x86_64,
+    Code, Doubt, End, FrameKind, Frames, Memory, Range, Registers, Stacks, aarch64, s390x, x86_64,
 };
 
-const TEXT: Range = Range::new(0x1000, 0x9000);
+mod calls;
+
+/// The code that the walks here go through: nothing but calls through a register, before these return addresses.
+const X86_64: &[u8] = &code(
+    [
+        0x1005, 0x2050, 0x3010, 0x3020, 0x3100, 0x4010, 0x5008, 0x5108,
+    ],
+    [0xff, 0xd0],
+);
+const AARCH64: &[u8] = &code(
+    [0x1008, 0x2010, 0x3010, 0x4010, 0x5008, 0, 0, 0],
+    0xd63f_0000_u32.to_le_bytes(),
+);
+const TEXT: u64 = 0x1000;
+
+/// Code that begins at [`TEXT`], with `call` before each of the addresses but 0.
+const fn code<const N: usize>(returns: [u64; 8], call: [u8; N]) -> [u8; 0x8000] {
+    let mut code = [0; 0x8000];
+    let mut index = 0;
+    while index < returns.len() {
+        if returns[index] != 0 {
+            let end = (returns[index] - TEXT) as usize;
+            let (_, from) = code.split_at_mut(end - N);
+            from.split_at_mut(N).0.copy_from_slice(&call);
+        }
+        index += 1;
+    }
+    code
+}
 
 /// A function for [`table`]: start, size, info, info2, and rows with their number.
 type Function<'a> = (u64, u32, u8, u8, u16, &'a [u8]);
@@ -111,8 +139,12 @@ fn walk<R: Registers>(
 ) -> (Vec<Found>, End, Option<Doubt>) {
     let words = Words::new(words);
     let read = |address| words.0.get(&address).copied();
-    let mut frames = Frames::new(Tables::new(table, 0), registers, Stacks::new(ranges, read))
-        .text(std::slice::from_ref(&TEXT));
+    let code = match Tables::new(table, 0).first().map(|section| section.abi()) {
+        Ok(Abi::AArch64Little) => [Code::new(AARCH64, TEXT)],
+        _ => [Code::new(X86_64, TEXT)],
+    };
+    let stacks = Stacks::new(ranges, read);
+    let mut frames = Frames::new(Tables::new(table, 0), registers, stacks).code(&code);
     let found = frames
         .by_ref()
         .map(|frame| (frame.pc, frame.kind, frame.how))
@@ -330,7 +362,9 @@ fn an_undescribed_trap_frame_stops_the_walk_and_the_caller_can_go_on() {
     let read = |address| words.0.get(&address).copied();
     let table = amd64();
     let registers = x86_64::Registers::new(0x3000, 0x10040, 0);
-    let mut frames = Frames::new(Tables::new(&table, 0), registers, Stacks::new(&STACK, read));
+    let code = [Code::new(X86_64, TEXT)];
+    let stacks = Stacks::new(&STACK, read);
+    let mut frames = Frames::new(Tables::new(&table, 0), registers, stacks).code(&code);
     assert_eq!(frames.by_ref().count(), 2);
     assert_eq!(frames.end(), Some(End::TrapFrame(0x10048)));
     assert!(
@@ -475,8 +509,9 @@ fn a_blocked_task_starts_at_a_return_address() {
     let read = |address| words.0.get(&address).copied();
     let table = amd64();
     let registers = x86_64::Registers::new(0x3100, 0x100e0, 0);
-    let mut frames =
-        Frames::new(Tables::new(&table, 0), registers, Stacks::new(&STACK, read)).from_call();
+    let code = [Code::new(X86_64, TEXT)];
+    let frames = Frames::new(Tables::new(&table, 0), registers, Stacks::new(&STACK, read));
+    let mut frames = frames.code(&code).from_call();
     let found: Vec<_> = frames
         .by_ref()
         .map(|frame| (frame.pc, frame.kind))
@@ -551,11 +586,9 @@ fn a_leaf_that_was_interrupted_has_its_caller_in_the_trap_frame() {
     let read = |address| words.0.get(&address).copied();
     let saved = [crate::SavedRegister::new(30, 240)];
     let registers = aarch64::Registers::new(0x3000, 0x20000, 0, 0x5008);
-    let without = Frames::new(
-        Tables::new(&table, 0),
-        registers,
-        Stacks::new(&ranges, read),
-    );
+    let code = [Code::new(AARCH64, TEXT)];
+    let stacks = Stacks::new(&ranges, read);
+    let without = Frames::new(Tables::new(&table, 0), registers, stacks).code(&code);
     let mut frames = without.clone().trap_registers(&saved);
     let mut found = Vec::new();
     while let Some(frame) = frames.next() {
@@ -592,11 +625,9 @@ fn a_long_report_has_two_ends() {
     let table = amd64();
     let ranges = [Range::new(0x10000, rest + 5 * 32)];
     let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
-    let frames = Frames::new(
-        Tables::new(&table, 0),
-        registers,
-        Stacks::new(&ranges, read),
-    );
+    let code = [Code::new(X86_64, TEXT)];
+    let stacks = Stacks::new(&ranges, read);
+    let frames = Frames::new(Tables::new(&table, 0), registers, stacks).code(&code);
     let report = |first, last| {
         let mut text = std::string::String::new();
         let report = crate::report::Backtrace::new(frames.clone(), None)
@@ -703,11 +734,10 @@ fn s390x_scales_the_cfa_and_leaves_160_bytes() {
             .find(|(at, _)| *at == address)
             .map(|(_, word)| *word)
     };
-    let mut frames = Frames::new(
-        Tables::new(&section, 0),
-        registers,
-        Stacks::new(&ranges, memory),
-    );
+    // basr %r14, %r1
+    let code = [Code::new(&[0x0d, 0xe1], 0x1006)];
+    let stacks = Stacks::new(&ranges, memory);
+    let mut frames = Frames::new(Tables::new(&section, 0), registers, stacks).code(&code);
     let found: Vec<_> = frames.by_ref().map(|frame| (frame.pc, frame.cfa)).collect();
     assert_eq!(found, [(0x2020, Some(sp + 336)), (0x1008, None)]);
     assert_eq!((frames.registers().sp, frames.registers().fp), (0x10050, 9));

@@ -12,7 +12,8 @@ use unwind::report::Backtrace;
 use unwind::sframe::{Abi, LookupError, Rule, Section, Sections, StartRule, Tables};
 use unwind::symbols::{Precision, SymbolTable, format};
 use unwind::{
-    Doubt, End, Frame, FrameKind, Frames, How, Range, Registers, Stacks, aarch64, s390x, x86_64,
+    Code, Doubt, End, Frame, FrameKind, Frames, How, Range, Registers, Stacks, aarch64, s390x,
+    x86_64,
 };
 
 /// Most functions and rows looked at in one section, so that a header which claims millions stays quick.
@@ -134,8 +135,8 @@ pub struct Start<'a> {
     pub registers: [u64; 4],
     /// The stacks.
     pub ranges: &'a [Range],
-    /// Where code lies; empty: what the table says.
-    pub text: &'a [Range],
+    /// The code; empty: what the table says.
+    pub code: &'a [Code<'a>],
     /// The word at an address.
     pub word: &'a dyn Fn(u64) -> u64,
 }
@@ -179,7 +180,7 @@ fn walk_from<R: Registers>(tables: Tables<'_>, registers: R, start: &Start<'_>) 
         Some((start.word)(address))
     };
     let stacks = Stacks::new(start.ranges, &read);
-    let mut frames = Frames::new(tables, registers, stacks).text(start.text);
+    let mut frames = Frames::new(tables, registers, stacks).code(start.code);
     let report = Backtrace::new(frames.clone(), None);
 
     // The promise: at most as many frames as the stacks have words, the given one and a leaf's caller, and a scan's.
@@ -209,7 +210,8 @@ fn walk_from<R: Registers>(tables: Tables<'_>, registers: R, start: &Start<'_>) 
     Some(end)
 }
 
-/// The promise: what is called complete was found by table, frame by frame, and ends where a stack begins.
+/// The promise: what is called complete was found by table, frame by frame, each by a call in known code, and ends where a
+/// stack begins.
 fn complete_is_complete(end: End, doubt: Option<Doubt>, found: &[Frame], start: &Start<'_>) {
     if end != End::Complete {
         return;
@@ -222,14 +224,11 @@ fn complete_is_complete(end: End, doubt: Option<Doubt>, found: &[Frame], start: 
             matches!(frame.how, How::SFrame | How::TrapFrame),
             "{frame:?}"
         );
+        let call = frame.lookup_pc();
+        let is_of = |code: &Code<'_>| code.range().holds(call, 1);
         assert!(
-            frame.how == How::TrapFrame
-                || start.text.is_empty()
-                || start
-                    .text
-                    .iter()
-                    .any(|range| range.holds(frame.lookup_pc(), 1)),
-            "{frame:?}"
+            frame.how == How::TrapFrame || start.code.iter().any(is_of),
+            "no call was seen: {frame:?}"
         );
     }
     // Every frame but the last has a CFA, and within a stack they rise; the last one has no caller.

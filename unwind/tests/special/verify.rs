@@ -5,7 +5,7 @@ use std::path::Path;
 
 use unwind::sframe::format::Flags;
 use unwind::sframe::{Damage, ParseError, Tables, Verified};
-use unwind::{End, Frames, How, Range, Stacks, report, x86_64};
+use unwind::{Code, End, Frames, How, Range, Stacks, report, x86_64};
 
 use crate::hand::{ADDRESS, AUXILIARY, FLAGS, V1, V2, V2_BIG, V3, with};
 
@@ -272,13 +272,15 @@ fn walk(
     usize,
 ) {
     const STACK: [Range; 1] = [Range::new(0x8000, 0x8010)];
+    // call 0x1010
+    const CODE: [Code<'_>; 1] = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];
     let mut tables = Tables::new(bytes, ADDRESS);
     if let Some(outcome) = outcome {
         tables = tables.verified(outcome);
     }
     let read = |address| Some(if address == 0x8008 { 0x1005 } else { 0 });
     let registers = x86_64::Registers::new(0x1018, 0x8000, 0);
-    let mut frames = Frames::new(tables, registers, Stacks::new(&STACK, read));
+    let mut frames = Frames::new(tables, registers, Stacks::new(&STACK, read)).code(&CODE);
     let found = frames.by_ref().count();
     (frames, found)
 }
@@ -312,7 +314,7 @@ fn a_walk_by_damaged_tables_is_never_complete() {
     report::write_end(&mut text, End::Outermost, Some(doubt), 2).unwrap();
     assert_eq!(
         text,
-        "end of backtrace: outermost function reached, from frame 0 on by table \
+        "end of backtrace: outermost function reached, from frame 0 on in doubt \
          (the tables are damaged: function 7 overlaps the one before it), 2 frames\n"
     );
 }
@@ -323,6 +325,8 @@ fn a_walk_without_tables_says_so_once() {
     let damage = ParseError::BadMagic { found: 0xde01 };
     let bytes = with(&rooted(), 0, 1);
     let (frames, _) = walk(&bytes, Some(Err(Damage::Section(damage))));
-    assert_eq!(frames.end(), Some(End::NoTables(damage)));
-    assert_eq!(frames.doubt(), None);
+    let reason = End::NoTables(damage);
+    assert_eq!(frames.end(), Some(reason));
+    let doubt = frames.doubt().map(|doubt| (doubt.how, doubt.reason));
+    assert_eq!(doubt, Some((How::Scan, reason)));
 }

@@ -40,14 +40,14 @@ task_resume:
     .cfi_endproc
 .size task_switch, . - task_switch
 
-# Where a task begins, and the last frame of its every trace: nobody called it. The nop is there because a return address is
-# looked up right before it.
+# Where a task begins, and the last frame of its every trace: nobody called it. The call is never run. A new task returns from
+# task_switch to the place behind it, and a walk believes a return address only if a call of that function stands before it.
 .section .text.task_begin, "ax", @progbits
 .type task_begin, @function
 task_begin:
     .cfi_startproc
     .cfi_undefined rip
-    nop
+    call task_switch
 .global task_start
 task_start:
     mov rdi, rbx

@@ -53,7 +53,9 @@ impl<'a> Peer<'a> {
         let read = |address| Some(unsafe { stack.read(address) });
         let ranges = [stack.range()];
         let registers = x86_64::Registers::new(pc, sp, fp);
-        let mut frames = Frames::new(self.tables, registers, Stacks::new(&ranges, read));
+        let code = [stack.code()];
+        let frames = Frames::new(self.tables, registers, Stacks::new(&ranges, read));
+        let mut frames = frames.code(&code);
         for frame in frames.by_ref() {
             found(frame.pc);
         }

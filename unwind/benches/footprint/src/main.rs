@@ -25,7 +25,7 @@ pub struct Given {
     sframe: (&'static [u8], u64),
     symbols: (&'static [u8], u64),
     stacks: &'static [unwind::Range],
-    text: &'static [unwind::Range],
+    code: &'static [unwind::Code<'static>],
 }
 
 /// The entry.
@@ -53,7 +53,7 @@ type Walk<'a> = Frames<'a, Registers, Stacks<'a, fn(u64) -> Option<u64>>>;
 fn frames(given: &Given) -> Walk<'_> {
     let (bytes, address) = given.sframe;
     let stacks: Stacks<'_, fn(u64) -> Option<u64>> = Stacks::new(given.stacks, read);
-    Frames::new(Tables::new(bytes, address), given.registers, stacks).text(given.text)
+    Frames::new(Tables::new(bytes, address), given.registers, stacks).code(given.code)
 }
 
 #[cfg(feature = "walk")]

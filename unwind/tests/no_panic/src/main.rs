@@ -12,7 +12,7 @@ use unwind::markup;
 use unwind::report::{self, Backtrace};
 use unwind::sframe::{Function, Rule, Section, Sections, StartRule, Tables};
 use unwind::symbols::SymbolTable;
-use unwind::{Fallbacks, Frames, Memory, Range, Registers, Stacks, aarch64, s390x, x86_64};
+use unwind::{Code, Fallbacks, Frames, Memory, Range, Registers, Stacks, aarch64, s390x, x86_64};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -111,8 +111,13 @@ fn walk<R: Registers>(
         }
         let _ = report::write_bytes(&mut Out, symbols.build_id());
     }
+    let code = [
+        Code::new(input.bytes, input.words[5]),
+        Code::without_bytes(*input.ranges.first().unwrap_or(&Range::new(0, 0))),
+    ];
+    black_box(code[0].range());
     let frames = Frames::new(tables, registers, memory)
-        .text(input.ranges)
+        .code(&code)
         .fallbacks(Fallbacks::from_bits_truncate(input.words[2] as u8))
         .limit(input.words[3] as u32);
     let mut called = frames.clone().from_call();

@@ -6,13 +6,15 @@ use unwind::report::Backtrace;
 use unwind::sframe::Tables;
 use unwind::symbols::SymbolTable;
 use unwind::x86_64::Registers;
-use unwind::{Frames, Range, Stacks};
+use unwind::{Code, Frames, Range, Stacks};
 
 unsafe extern "C" {
     static stack_start: u8;
     static stack_end: u8;
     static spare_start: u8;
     static spare_end: u8;
+    static __text_start: u8;
+    static __text_end: u8;
     static __sframe_start: u8;
     static __sframe_end: u8;
     static __symbols_start: u8;
@@ -22,6 +24,7 @@ unsafe extern "C" {
 /// Prints who called the code with these registers.
 pub fn print(registers: Registers) {
     let sframe = bytes(&raw const __sframe_start, &raw const __sframe_end);
+    let text = bytes(&raw const __text_start, &raw const __text_end);
     let symbols = bytes(&raw const __symbols_start, &raw const __symbols_end);
     let stacks = [
         Range::new(&raw const stack_start as u64, &raw const stack_end as u64),
@@ -30,7 +33,8 @@ pub fn print(registers: Registers) {
     // SAFETY: only asked for words inside the stacks.
     let read = |address| Some(unsafe { (address as *const u64).read_volatile() });
     let tables = Tables::new(sframe, sframe.as_ptr() as u64);
-    let frames = Frames::new(tables, registers, Stacks::new(&stacks, read));
+    let code = [Code::new(text, text.as_ptr() as u64)];
+    let frames = Frames::new(tables, registers, Stacks::new(&stacks, read)).code(&code);
     let names = SymbolTable::parse(symbols, symbols.as_ptr() as u64).ok();
     let _ = Backtrace::new(frames, names).write(&mut crate::serial::Serial);
 }

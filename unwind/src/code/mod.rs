@@ -1,0 +1,98 @@
+//! The bytes of code, and the little that a walk reads out of them: whether a call stands before a return address, where it
+//! leads, and where a function jumps to.
+//!
+//! No disassembler: a walk asks these questions only, and a few bytes answer each of them. What x86-64 code can be misread as,
+//! without the lengths of its instructions, makes a walk believe a little more, never less.
+
+mod aarch64;
+mod s390x;
+mod x86_64;
+
+use crate::memory::Range;
+
+/// A range of code, with its bytes where they are at hand.
+///
+/// A kernel has them: its text lies between two linker symbols. Who looks at a dump may know the ranges only.
+#[derive(Clone, Copy, Debug)]
+pub struct Code<'a> {
+    range: Range,
+    bytes: &'a [u8],
+}
+
+impl<'a> Code<'a> {
+    /// The code in `bytes`, which lie at `address`.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8], address: u64) -> Self {
+        Self {
+            range: Range::new(address, address.saturating_add(bytes.len() as u64)),
+            bytes,
+        }
+    }
+
+    /// Code of which no more is known than where it lies. A walk through it is never [`End::Complete`](crate::End), because
+    /// nothing tells whether a call stands before a return address.
+    #[must_use]
+    pub const fn without_bytes(range: Range) -> Self {
+        Self { range, bytes: &[] }
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub const fn range(&self) -> Range {
+        self.range
+    }
+
+    /// Whether the byte at `address` is code.
+    pub(crate) const fn holds(&self, address: u64) -> bool {
+        self.range.holds(address, 1)
+    }
+
+    /// The bytes before `address`; `None` where they are not known.
+    pub(crate) fn before(&self, address: u64) -> Option<&'a [u8]> {
+        let length = usize::try_from(address.checked_sub(self.range.start)?).ok()?;
+        self.bytes.get(..length).filter(|bytes| !bytes.is_empty())
+    }
+
+    /// The bytes from `address` on, at most `most`; `None` where they are not known.
+    pub(crate) fn from(&self, address: u64, most: u64) -> Option<&'a [u8]> {
+        let at = usize::try_from(address.checked_sub(self.range.start)?).ok()?;
+        let bytes = self.bytes.get(at..)?;
+        let length = usize::try_from(most).map_or(bytes.len(), |most| most.min(bytes.len()));
+        bytes.get(..length).filter(|bytes| !bytes.is_empty())
+    }
+}
+
+/// How code goes on elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jump {
+    /// A jump to this address, also one that is not always taken.
+    To(u64),
+    /// A jump through a register or a word of memory.
+    Anywhere,
+    /// A call of this address, which comes back.
+    Call(u64),
+}
+
+/// What a walk reads out of an architecture's code. Every function is total: bytes may be anything.
+pub trait Instructions {
+    /// Every instruction starts at a multiple of this many bytes.
+    const ALIGNMENT: usize;
+
+    /// The address that is called, if a direct call may end with the last of `bytes`, right before the address `end`. Where
+    /// instructions differ in length the same bytes may be read as an indirect call, too, and either may be what was run.
+    fn direct_call(bytes: &[u8], end: u64) -> Option<u64>;
+
+    /// Whether a call through a register or a word of memory may end there.
+    fn is_indirect_call(bytes: &[u8], end: u64) -> bool;
+
+    /// The jump that `bytes` may begin with, which lie at the address `at`, and how many bytes further to look for the next:
+    /// its length or, where any bytes may look like it by chance, no more than [`Self::ALIGNMENT`].
+    fn jump(bytes: &[u8], at: u64) -> Option<(Jump, usize)>;
+
+    /// Whether the code in `bytes` surely does not run on behind its last instruction. A call counts as an end: one that is
+    /// a function's last instruction does not come back.
+    fn ends(bytes: &[u8]) -> bool;
+}
+
+#[cfg(test)]
+mod tests;
