@@ -48,7 +48,6 @@ pub fn find(
     let called = entry_row(architecture);
     let mut entries = Entries::new();
     for function in &world.rows {
-        world.starts.insert(function.start);
         // Entries of linkage tables say of themselves what is right at each of their bytes.
         let Some(first) = function.rows.first().filter(|_| function.block.is_none()) else {
             continue;
@@ -67,11 +66,15 @@ pub fn find(
         };
         entries.insert(function.start, entry);
     }
+    world.symbols = symbols
+        .0
+        .iter()
+        .map(|symbol| (symbol.start, symbol.start.saturating_add(symbol.size)))
+        .collect();
     for symbol in &symbols.0 {
         let is_described = world.function_at(symbol.start).is_some();
         if !is_described && text.code_at(symbol.start).is_some() {
             world.assumed.insert(symbol.start);
-            world.starts.insert(symbol.start);
             entries.insert(symbol.start, Entry::Call);
         }
     }

@@ -55,8 +55,6 @@ pub struct Outcome {
     pub effect: Option<Effect>,
     /// Bytes from the entry's stack pointer to where an interrupt return takes what was interrupted.
     pub interrupt_return: Option<i64>,
-    /// Bytes from the entry's stack pointer to where something is called first.
-    pub first_call: Option<i64>,
     /// Why nothing that was found holds.
     pub problem: Option<Reason>,
 }
@@ -171,8 +169,8 @@ impl<'a, I: Isa> Follow<'a, I> {
                 });
                 let next = at.wrapping_add(executed.length.into());
                 let goes_on = self.go(executed.flow, at, next, &mut machine);
-                if goes_on && next >= end && next != self.start && self.world.is_entry(next) {
-                    self.jump(at, next, &machine);
+                if goes_on && next >= end {
+                    self.runs_out(at, next, &machine);
                 }
                 at = next;
             }
@@ -211,6 +209,8 @@ impl<'a, I: Isa> Follow<'a, I> {
             };
             self.steps += 1;
             let next = at.wrapping_add(executed.length.into());
+            // Before it jumps into itself.
+            self.ends_at(start, next);
             let goes_on = self.go(executed.flow, at, next, &mut machine);
             at = next;
             if !goes_on {
@@ -220,13 +220,28 @@ impl<'a, I: Isa> Follow<'a, I> {
                 self.edge(next, machine);
                 break;
             }
-            if next != self.start && self.world.is_entry(next) {
-                self.jump(at, next, &machine);
+            if self.runs_out(at, next, &machine) {
                 break;
             }
         }
+        self.ends_at(start, at);
+    }
+
+    /// Whether the next instruction is another function's. Assembly may run on into it; otherwise what came before does not
+    /// come back.
+    fn runs_out(&mut self, at: u64, next: u64, machine: &Machine) -> bool {
+        if next == self.start || !self.world.is_entry(next) {
+            return false;
+        }
+        if self.is_as_at_entry(machine) {
+            self.jump(at, next, machine);
+        }
+        true
+    }
+
+    fn ends_at(&mut self, start: u64, end: u64) {
         if let Some(block) = self.blocks.get_mut(&start) {
-            block.end = at;
+            block.end = end;
         }
     }
 
@@ -331,11 +346,6 @@ impl<'a, I: Isa> Follow<'a, I> {
     }
 
     fn call(&mut self, to: Value, at: u64, next: u64, machine: &mut Machine) -> bool {
-        if self.outcome.first_call.is_none()
-            && let Value::Stack(Base::ENTRY, offset) = machine.sp()
-        {
-            self.outcome.first_call = Some(offset);
-        }
         let landing_pad = self.world.landing_pad(at);
         let target = match to {
             Value::Constant(to) => {
@@ -345,6 +355,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             _ => None,
         };
         let returns = target.map_or(Returns::Perhaps, |to| self.world.returns(to));
+        let was_wrong = self.row_agrees(at, machine) == Some(false);
         self.returned(to, machine);
         if let Some(pad) = landing_pad {
             self.edge(pad, machine.clone());
@@ -358,13 +369,9 @@ impl<'a, I: Isa> Follow<'a, I> {
         if let Some(to) = target {
             self.outcome.relies_on.insert(to);
         }
-        returns == Returns::Yes || self.goes_on(next, machine)
-    }
-
-    /// Whether the code goes on behind something that need not come back. Where call frame information says that the stack
-    /// is another one there, either it is wrong or nothing comes back, and nobody can tell which.
-    fn goes_on(&self, next: u64, machine: &Machine) -> bool {
-        self.row_agrees(next, machine) != Some(false)
+        // Where call frame information says that the stack is another one there, either it is wrong or nothing comes back, and
+        // nobody can tell which; unless it is wrong before the call already.
+        returns == Returns::Yes || was_wrong || self.row_agrees(next, machine) != Some(false)
     }
 
     /// Whether call frame information says of an address what is known. `None`: it says nothing, or that is not known.
@@ -438,8 +445,11 @@ impl<'a, I: Isa> Follow<'a, I> {
                     self.problem(Reason::Unbalanced(at));
                 }
             }
-            (false, _) => self.problem(Reason::Unbalanced(at)),
-            _ => {}
+            (true, Value::Stack(base, offset))
+                if machine.peek(base, offset, 8) == self.caller.return_address => {}
+            // AArch64 keeps it in a register.
+            (true, _) if !I::KEEPS_INTERRUPTED_ON_STACK => {}
+            _ => self.problem(Reason::Unbalanced(at)),
         }
     }
 }

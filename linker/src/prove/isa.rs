@@ -57,10 +57,10 @@ pub trait Isa: Sync {
     /// Executes the first instruction in `code`, which lies at the machine's address. `None`: it is none.
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed>;
 
-    /// Whether code begins as handlers of interrupts do, and as nothing else does.
-    fn is_interrupt_handler(&self, code: &[u8]) -> bool {
+    /// Bytes of error code on the stack of a handler of interrupts, if code begins as such handlers do and as nothing else does.
+    fn interrupt_handler(&self, code: &[u8]) -> Option<u8> {
         let _ = code;
-        false
+        None
     }
 
     /// The first instruction in `code`, which lies at an address, as assemblers write it.

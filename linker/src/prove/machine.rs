@@ -384,8 +384,15 @@ impl Machine {
         let Flags::Compared(left, right) = self.flags else {
             return true;
         };
-        let (Value::Constant(left), Value::Constant(right)) = (left.value, right.value) else {
-            return true;
+        let (left, right) = match (left.value, right.value) {
+            (Value::Constant(left), Value::Constant(right)) => (left, right),
+            // Of two places of one frame it is known whether they are the same.
+            (Value::Stack(one, left), Value::Stack(other, right))
+                if one == other && matches!(condition, Condition::Equal | Condition::NotEqual) =>
+            {
+                (left.cast_unsigned(), right.cast_unsigned())
+            }
+            _ => return true,
         };
         match condition {
             Condition::Equal => left == right,

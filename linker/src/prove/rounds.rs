@@ -90,8 +90,6 @@ fn next<I: Isa>(
             .is_some_and(|function| function.block.is_some());
         if !known && !is_linkage && world.entries.insert(*address) {
             jobs.insert(*address, Entry::Call);
-            // Whoever ran through it stops there now.
-            world.starts.insert(*address);
         }
     }
     // What is never called, but jumped to from the middle of others, is a piece of those.
@@ -129,16 +127,11 @@ fn next<I: Isa>(
             {
                 Entry::Interrupt(code as u8)
             }
-            (Entry::Call, None)
-                if !outcome.returns && !called.contains(start) && is_handler(isa, text, *start) =>
-            {
-                // The processor aligns the stack to 16 bytes before it pushes five words and perhaps an error code; a
-                // call wants it aligned so.
-                match outcome.first_call.map(|depth| depth.rem_euclid(16)) {
-                    Some(0) => Entry::Interrupt(8),
-                    Some(8) => Entry::Interrupt(0),
-                    _ => unit.entry,
-                }
+            (Entry::Call, None) if !outcome.returns && !called.contains(start) => {
+                let code = text
+                    .code_at(*start)
+                    .and_then(|code| isa.interrupt_handler(code));
+                code.map_or(unit.entry, Entry::Interrupt)
             }
             (entry, _) => entry,
         };
@@ -149,9 +142,4 @@ fn next<I: Isa>(
     let mut jobs: Vec<_> = jobs.into_iter().collect();
     jobs.sort_unstable_by_key(|(start, _)| *start);
     jobs
-}
-
-fn is_handler<I: Isa>(isa: &I, text: &Text<'_>, start: u64) -> bool {
-    text.code_at(start)
-        .is_some_and(|code| isa.is_interrupt_handler(code))
 }

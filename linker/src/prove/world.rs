@@ -1,6 +1,6 @@
 //! What following one function has to know about the others.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use unwind::sframe::Row;
 
@@ -74,8 +74,8 @@ pub struct World {
     pub entries: HashSet<u64>,
     /// Those of them of which it is only assumed.
     pub assumed: HashSet<u64>,
-    /// Where a function or a piece of one starts.
-    pub starts: BTreeSet<u64>,
+    /// Where functions start and end that have symbols: ascending.
+    pub symbols: Vec<(u64, u64)>,
     /// Whether functions return that were followed.
     pub returning: HashMap<u64, bool>,
     /// Functions that do not return, by their names.
@@ -98,14 +98,22 @@ impl World {
     /// Whether a jump from one address to the other stays in a function, or leads to a piece that is not entered otherwise.
     #[must_use]
     pub fn is_same_function(&self, from: u64, to: u64) -> bool {
-        let described = (self.function_at(from), self.function_at(to));
-        let start = |address| self.starts.range(..=address).next_back();
-        match described {
-            (Some(one), Some(other)) if one.start == other.start => true,
-            (_, Some(piece)) => !self.entries.contains(&piece.start),
-            (Some(_), None) => false,
-            (None, None) => start(from) == start(to),
+        let (one, other) = (self.extent(from), self.extent(to));
+        let piece = self.function_at(to).map(|function| function.start);
+        match (one, other) {
+            (Some(one), Some(other)) if one == other => true,
+            _ => piece.is_some_and(|piece| !self.entries.contains(&piece)),
         }
+    }
+
+    /// Where the function that contains an address starts and ends: by call frame information, or by its symbol.
+    fn extent(&self, address: u64) -> Option<(u64, u64)> {
+        if let Some(function) = self.function_at(address) {
+            return Some((function.start, function.end()));
+        }
+        let after = self.symbols.partition_point(|(start, _)| *start <= address);
+        let (start, end) = self.symbols[after.checked_sub(1)?];
+        (address < end).then_some((start, end))
     }
 
     /// Whether the function at an address returns.

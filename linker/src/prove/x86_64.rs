@@ -63,15 +63,21 @@ impl Isa for X86 {
         })
     }
 
-    /// Compilers clear the direction flag before such a handler calls anything: nobody knows how it was. Elsewhere the ABI
-    /// says that it is clear.
-    fn is_interrupt_handler(&self, code: &[u8]) -> bool {
+    /// LLVM clears the direction flag before such a handler calls anything: nobody knows how it was; elsewhere the ABI says
+    /// that it is clear. Where there is an error code, the handler begins by pushing `rax` for alignment; as one of the
+    /// registers that are saved it would come last.
+    fn interrupt_handler(&self, code: &[u8]) -> Option<u8> {
         let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
-        decoder
+        let mut prologue = decoder
             .iter()
             .take_while(|instruction| instruction.flow_control() == FlowControl::Next)
             .take(64)
-            .any(|instruction| instruction.mnemonic() == Mnemonic::Cld)
+            .peekable();
+        let is_aligned = prologue.peek().is_some_and(|first| {
+            first.mnemonic() == Mnemonic::Push && first.op0_register() == Iced::RAX
+        });
+        let clears = prologue.any(|instruction| instruction.mnemonic() == Mnemonic::Cld);
+        clears.then_some(if is_aligned { 8 } else { 0 })
     }
 
     fn text(&self, code: &[u8], at: u64) -> String {
