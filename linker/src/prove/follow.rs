@@ -49,8 +49,10 @@ pub struct Outcome {
     pub tail_calls: BTreeSet<u64>,
     /// Functions that it jumps to with another stack.
     pub intrudes: BTreeSet<u64>,
-    /// A way leads back to the caller.
+    /// A way may lead back to the caller, perhaps by another function.
     pub returns: bool,
+    /// A return leads back to the caller.
+    pub comes_back: bool,
     /// What the caller finds changed, when that is more than the calling convention allows.
     pub effect: Option<Effect>,
     /// Bytes from the entry's stack pointer to where an interrupt return takes what was interrupted.
@@ -411,6 +413,7 @@ impl<'a, I: Isa> Follow<'a, I> {
     fn leave(&mut self, at: u64, to: Value, machine: &Machine) {
         if to == self.caller.return_address && machine.sp() == self.caller.stack_pointer {
             self.outcome.returns = true;
+            self.outcome.comes_back = true;
             match &mut self.exit {
                 Some(exit) => {
                     exit.join(machine, at);

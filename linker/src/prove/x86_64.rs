@@ -73,9 +73,11 @@ impl Isa for X86 {
             .take_while(|instruction| instruction.flow_control() == FlowControl::Next)
             .take(64)
             .peekable();
-        let is_aligned = prologue.peek().is_some_and(|first| {
-            first.mnemonic() == Mnemonic::Push && first.op0_register() == Iced::RAX
-        });
+        let first = prologue.peek()?;
+        if first.mnemonic() != Mnemonic::Push {
+            return None;
+        }
+        let is_aligned = first.op0_register() == Iced::RAX;
         let clears = prologue.any(|instruction| instruction.mnemonic() == Mnemonic::Cld);
         clears.then_some(if is_aligned { 8 } else { 0 })
     }
