@@ -480,8 +480,8 @@ fn enter<I: Isa>(judge: &Judge<'_, I>, machine: &mut Machine, entry: Entry) -> O
         Entry::Interrupt(code) => {
             let code = i64::from(code);
             let stack_pointer = Value::entry(I::STACK_POINTER);
-            machine.store(word(code), 8, return_address);
-            machine.store(word(code + 24), 8, stack_pointer);
+            machine.interrupted(Base::ENTRY, code, return_address);
+            machine.interrupted(Base::ENTRY, code + 24, stack_pointer);
             Some(Caller {
                 return_address,
                 stack_pointer,

@@ -161,7 +161,7 @@ impl<I: Isa> Judge<'_, I> {
 
     fn is_frame_pointer_known(&self, machine: &Machine) -> bool {
         let meant = Value::entry(I::FRAME_POINTER);
-        let in_slot = machine.slots.iter().any(|slot| {
+        let in_slot = machine.known().any(|slot| {
             slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
         });
         in_slot || machine.get(I::FRAME_POINTER) == meant
@@ -217,8 +217,7 @@ impl<I: Isa> Judge<'_, I> {
                 .plus(constant(offset));
             match (rule, from) {
                 (Rule::Saved { .. }, Value::Stack(base, offset)) => {
-                    let address = Address::Stack(base, offset);
-                    machine.store(address, 8, value);
+                    machine.interrupted(base, offset, value);
                     Some(value)
                 }
                 (Rule::Value { .. }, Value::Stack(..)) => Some(from),
@@ -238,7 +237,7 @@ impl<I: Isa> Judge<'_, I> {
                     return None;
                 };
                 let value = Value::entry(I::RETURN_ADDRESS);
-                machine.store(Address::Stack(base, from + offset), 8, value);
+                machine.interrupted(base, from + offset, value);
                 value
             }
             rule => at_sp(rule, Value::entry(I::RETURN_ADDRESS), machine)?,
@@ -286,10 +285,17 @@ impl<I: Isa> Judge<'_, I> {
                     .base(gimli::Register(I::RETURN_ADDRESS.into())),
                 offset: 0,
             };
-        let frame_pointer = match machine.get(I::FRAME_POINTER) == Value::entry(I::FRAME_POINTER) {
-            true => Rule::Same,
-            false => self
-                .place_of(Value::entry(I::FRAME_POINTER), machine, caller)
+        let meant = Value::entry(I::FRAME_POINTER);
+        let slots = match caller.stack_pointer {
+            Value::Stack(base, offset) => Some((base, offset)),
+            _ => None,
+        };
+        // Where it is saved it is found even if a callee keeps it nowhere.
+        let frame_pointer = match self.in_slot(meant, machine, slots) {
+            Some(saved) => saved,
+            None if machine.get(I::FRAME_POINTER) == meant => Rule::Same,
+            None => self
+                .in_register(meant, machine, caller.is_interrupted)
                 .unwrap_or_else(|| self.architecture.lost_frame_pointer()),
         };
         let signed = self.is_signed(return_address, machine, caller);
@@ -365,7 +371,7 @@ impl<I: Isa> Judge<'_, I> {
 
     /// A place on the stack that holds a value.
     fn in_slot(&self, meant: Value, machine: &Machine, cfa: Option<(Base, i64)>) -> Option<Rule> {
-        let mut holding = machine.slots.iter().filter(|slot| {
+        let mut holding = machine.known().filter(|slot| {
             slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
         });
         holding.find_map(|slot| {

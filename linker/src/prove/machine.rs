@@ -104,6 +104,8 @@ pub struct Machine {
     pub(super) stack_pointer: Register,
     registers: [Value; REGISTERS],
     pub(super) slots: Vec<Slot>,
+    /// What an interruption left on the stack: a handler may change where it is to go on, and that is then where it was.
+    interrupted: Vec<Slot>,
     facts: Vec<Fact>,
     bounds: Vec<Bound>,
     flags: Flags,
@@ -138,6 +140,7 @@ impl Machine {
             stack_pointer,
             registers,
             slots: Vec::new(),
+            interrupted: Vec::new(),
             facts: Vec::new(),
             bounds: Vec::new(),
             flags: Flags::Unknown,
@@ -249,11 +252,26 @@ impl Machine {
         }
     }
 
+    /// What an interruption left on the stack, 8 bytes.
+    pub(super) fn interrupted(&mut self, base: Base, offset: i64, value: Value) {
+        self.interrupted.push(Slot {
+            base,
+            offset,
+            size: 8,
+            value,
+        });
+    }
+
+    /// The places on the stack of which something is known.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Slot> {
+        self.interrupted.iter().chain(&self.slots)
+    }
+
     /// What lies on the stack, without noting that it was looked at; so many bytes.
     #[must_use]
     pub fn peek(&self, base: Base, offset: i64, size: u8) -> Value {
         let at = |slot: &&Slot| slot.base == base && slot.offset == offset && size <= slot.size;
-        self.slots.iter().find(at).map_or(Value::Unknown, |slot| {
+        self.known().find(at).map_or(Value::Unknown, |slot| {
             if size == slot.size {
                 slot.value
             } else {

@@ -17,7 +17,8 @@ impl<'data> Text<'data> {
     /// Those of an image.
     #[must_use]
     pub fn of(file: &object::File<'data>) -> Self {
-        // What can be written to is up to the segment; linker scripts put sections that are marked so into others.
+        // Linker scripts put sections that are marked writable into segments that are not, and constants into one segment
+        // with variables: what either says is constant nothing writes to.
         let writable: Vec<_> = file
             .segments()
             .filter(|segment| matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(elf::PF_W)))
@@ -40,10 +41,8 @@ impl<'data> Text<'data> {
             if sh_flags.contains(elf::SHF_EXECINSTR) {
                 text.code.push((at, data));
             }
-            let is_written = match has_segments {
-                true => writable.iter().any(|range| range.contains(&at)),
-                false => sh_flags.contains(elf::SHF_WRITE),
-            };
+            let is_written = sh_flags.contains(elf::SHF_WRITE)
+                && (!has_segments || writable.iter().any(|range| range.contains(&at)));
             if !is_written {
                 text.constants.push((at, data));
             }

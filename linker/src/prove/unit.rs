@@ -162,17 +162,19 @@ impl<I: Isa> Spans<'_, I> {
 
     /// The row that is right at a point: the last one, as long as it is.
     fn known(&mut self, point: &Point<'_>, caller: &Caller) -> Result<Row, Reason> {
-        if let Some(last) = self.last
-            && self.judge_at(&last, point, caller) == Judgement::Agrees
-        {
-            return Ok(last);
-        }
         let during_call = point.during_call.as_ref();
         let row = during_call.and_then(|machine| self.judge.row(machine, caller).ok());
         let row = match row {
             Some(row) => row,
             None => self.judge.row(point.machine, caller)?,
         };
+        // As long as the last one holds, there is no other.
+        if let Some(last) = self.last
+            && last.frame_pointer == row.frame_pointer
+            && self.judge_at(&last, point, caller) == Judgement::Agrees
+        {
+            return Ok(last);
+        }
         self.last = Some(row);
         Ok(row)
     }
