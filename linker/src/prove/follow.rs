@@ -45,6 +45,8 @@ pub struct Outcome {
     pub calls: BTreeSet<u64>,
     /// Those of them behind whose call the code goes on.
     pub relies_on: BTreeSet<u64>,
+    /// Those of them behind whose call it would go on if they were known to return.
+    pub waits_for: BTreeSet<u64>,
     /// Functions that it jumps to with the stack as at its own entry.
     pub tail_calls: BTreeSet<u64>,
     /// Functions that it jumps to with another stack.
@@ -349,16 +351,21 @@ impl<'a, I: Isa> Follow<'a, I> {
         if let Some(pad) = landing_pad {
             self.edge(pad, machine.clone());
         }
-        if returns == Returns::No {
-            return false;
-        }
         if !self.world.is_same_function(at, next) {
             return false;
         }
+        let goes_on = match returns {
+            Returns::Yes => true,
+            Returns::No => false,
+            Returns::Perhaps => self.goes_on(next, machine),
+        };
         if let Some(to) = target {
-            self.outcome.relies_on.insert(to);
+            match goes_on {
+                true => self.outcome.relies_on.insert(to),
+                false => self.outcome.waits_for.insert(to),
+            };
         }
-        returns == Returns::Yes || self.goes_on(next, machine)
+        goes_on
     }
 
     /// Whether the code goes on behind something that need not come back. Where call frame information says that the stack
