@@ -14,8 +14,8 @@ pub struct Function {
     pub start: u64,
     /// Bytes of code.
     pub size: u32,
-    /// Ascending by offset, the first at 0, each different from the one before. Empty only in a signal frame that
-    /// rows cannot describe.
+    /// Ascending by offset, the first at 0, each different from the one before. Empty in a signal frame that rows cannot
+    /// describe, and where they were wrong and the right ones are not known.
     pub rows: Vec<Row>,
     /// The function is entered by an interruption, not by a call: DWARF's augmentation `S`.
     pub signal: bool,

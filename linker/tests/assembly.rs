@@ -10,12 +10,21 @@ fn rows(name: &str, target: &str, text: &str) -> (String, Vec<String>) {
     rows_of(name, target, text, &[])
 }
 
-/// [`rows`] of an image that was linked with more switches.
+/// [`rows`] of an image that was linked with more switches. The texts say what their instructions do not do, so nothing is
+/// mended.
 fn rows_of(name: &str, target: &str, text: &str, switches: &[&str]) -> (String, Vec<String>) {
     let folder = folder(name);
-    let (image, output) = image_with(&folder, target, text, switches);
+    let switches = [&["--sframe-repair=no"], switches].concat();
+    let (image, output) = image_with(&folder, target, text, &switches);
     let check = sframe(&["check"], &image);
-    assert!(check.status.success(), "{}", stdout(&check));
+    let said = stdout(&check);
+    assert!(
+        said.contains(" addresses compared: 0 differences\n"),
+        "{said}"
+    );
+    // Nothing else is wrong with it.
+    let contradicts = !target.starts_with("s390x") && !said.contains("; the table in 0\n");
+    assert_eq!(check.status.success(), !contradicts, "{said}");
     let dump = stdout(&sframe(&["dump"], &image));
     let mut start = 0;
     let mut lines = String::new();

@@ -46,8 +46,13 @@ fn a_program_with_tables_runs_and_shows_them() {
     let dump = succeed(Command::new(&once).arg("stats").arg(&once));
     assert!(stdout(&dump).contains("functions flexible"));
 
-    // Made again, the sections are replaced.
-    assert_eq!(make(&once, &twice, &["--symbols=names"]), first);
+    // Made again, the sections are replaced. What was made from the code is now in a table that is there.
+    let second = make(&once, &twice, &["--symbols=names"]);
+    let said = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with("of them "));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(said(&second), said(&first));
     let (once, twice) = (fs::read(once).unwrap(), fs::read(&twice).unwrap());
     let names = |data: &[u8]| -> Vec<String> {
         let file = object::File::parse(data).unwrap();
@@ -75,7 +80,7 @@ fn a_program_finds_its_table() {
         succeed(rustc.args(options).arg(&source));
         assert_eq!(stdout(&succeed(&mut Command::new(&program))), "");
         let text = make(&program, &made, &["--symbols=none"]);
-        let size = text.trim_end().rsplit(", ").next().unwrap();
+        let size = text.lines().next().unwrap().rsplit(", ").next().unwrap();
         let found = stdout(&succeed(&mut Command::new(&made)));
         assert_eq!(found, format!("0xdee2, {size}\n"));
     }

@@ -104,7 +104,7 @@ fn a_fragment_before_code_is_refused() {
 #[test]
 fn an_image_without_eh_frame_is_refused() {
     let (folder, object) = assembled("without_eh_frame", ".globl _start\n_start: ret\n");
-    let output = link(&folder, SCRIPT, &[&object]);
+    let output = link(&folder, SCRIPT, &[&object, "--sframe-repair=no"]);
     refuses(
         &folder,
         &output,
@@ -114,6 +114,19 @@ fn an_image_without_eh_frame_is_refused() {
     // Names need none.
     let output = link(&folder, SCRIPT, &[&object, "--sframe=none"]);
     assert!(output.status.success(), "{}", stderr(&output));
+    // The code itself tells, unless there is none.
+    let output = link(&folder, SCRIPT, &[&object]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let dump = stdout(&sframe(&["dump"], &folder.join("image")));
+    assert!(dump.contains("  _start\n"), "{dump}");
+    let (folder, object) = assembled("without_code", ".globl _start\n_start = 0\n");
+    let output = link(&folder, SCRIPT, &[&object]);
+    refuses(
+        &folder,
+        &output,
+        "image: no .eh_frame to make tables from, and no code that tells: compile with -C force-unwind-tables=yes, and \
+         keep the section in the linker script",
+    );
 }
 
 #[test]
@@ -297,7 +310,8 @@ fn tables_of_inputs_are_merged() {
         "{only}.globl one\n{}{}{}.text\n.Lnameless:\n.cfi_startproc\n nop\n.cfi_endproc\n",
         function(
             "one",
-            " push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset rbp, -16\n call local\n pop %rbp\n ret"
+            " push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset rbp, -16\n call local\n pop %rbp\n\
+             .cfi_def_cfa_offset 8\n .cfi_restore rbp\n ret"
         ),
         function("local", " ret"),
         function("unused", " ret"),
@@ -305,7 +319,10 @@ fn tables_of_inputs_are_merged() {
     let one = common::assemble(&common::folder("merged_one"), TARGET, &one);
     let two = format!(
         "{only}.globl two\n{}",
-        function("two", " nop\n .cfi_def_cfa_offset 24\n ret")
+        function(
+            "two",
+            " sub $16, %rsp\n .cfi_def_cfa_offset 24\n add $16, %rsp\n .cfi_def_cfa_offset 8\n ret"
+        )
     );
     let two_folder = common::folder("merged_two");
     common::assemble(&two_folder, TARGET, &two);
@@ -343,7 +360,7 @@ fn tables_of_inputs_are_merged() {
             one.display()
         ),
     ] {
-        let expected = format!("sframe-link: warning: left out of .sframe: {expected}\n");
+        let expected = format!("sframe-link: warning: .sframe of an input not used: {expected}\n");
         assert!(errors.contains(&expected), "{errors}");
     }
     let image = folder.join("image");
@@ -354,8 +371,21 @@ fn tables_of_inputs_are_merged() {
             .map(|line| line.rsplit(' ').next().unwrap().to_owned())
             .collect()
     };
-    assert_eq!(names(&image), ["_start", "local", "one", "two"]);
+    // Where the input's rows cannot be used, the code says what they are.
+    assert_eq!(names(&image), ["_start", "local", "one", "local", "two"]);
     assert!(stdout(&sframe(&["dump"], &image)).contains("sp+16     c-16      f\n"));
+    let check = sframe(&["check"], &image);
+    let text = stdout(&check);
+    assert!(check.status.success(), "{text}");
+    assert!(!text.contains("not compared: only .sframe"), "{text}");
+    // Without the code only what has a name of its own can be used. Nothing else but the code can be compared with it.
+    let output = link(
+        &folder,
+        &script,
+        &[&inputs[..], &["--sframe-repair=no"]].concat(),
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(names(&image), ["_start", "local", "one", "two"]);
     let check = sframe(&["check"], &image);
     let text = stdout(&check);
     assert!(check.status.success(), "{text}");
@@ -365,9 +395,36 @@ fn tables_of_inputs_are_merged() {
     );
     // Made again, what only the table says is kept.
     let again = folder.join("again");
-    let made = sframe(&["make", "-o", again.to_str().unwrap()], &image);
-    assert!(made.status.success(), "{}", stderr(&made));
+    let made = |repair: &str| {
+        let made = sframe(
+            &[
+                "make",
+                "--sframe-repair",
+                repair,
+                "-o",
+                again.to_str().unwrap(),
+            ],
+            &image,
+        );
+        assert!(made.status.success(), "{}", stderr(&made));
+        stdout(&made)
+    };
+    let said = made("no");
+    assert!(
+        said.contains("of them only in .sframe: 2 functions, 6 rows\n"),
+        "{said}"
+    );
     assert_eq!(names(&again), ["_start", "local", "one", "two"]);
+    let said = made("yes");
+    assert!(
+        said.contains("of them only in .sframe: 2 functions, 6 rows\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("of them made from the code: 1 functions, 1 rows\n"),
+        "{said}"
+    );
+    assert_eq!(names(&again), ["_start", "local", "one", "local", "two"]);
 }
 
 /// A linker that writes a line for each run.

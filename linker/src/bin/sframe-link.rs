@@ -38,7 +38,10 @@ Every argument goes to the linker (--help and --version too), except
     --symbol-names=short|full      without or with generic arguments; short unless said otherwise
     --gsym=FILE                    write names, lines and inlined functions to FILE as LLVM's GSYM too, for the host
     --sframe-linker=PROGRAM        the linker to run: GNU ld, ld.lld, mold, of any target
-    --sframe-stats[=FILE]          write what was made, and what was left out and why, to FILE or standard error
+    --sframe-repair=yes|no         compare rows with the code, mend wrong ones and make missing ones; yes unless said
+                                   otherwise; with no, .sframe says what .eh_frame says, right or wrong
+    --sframe-stats[=FILE]          write what was made, where it comes from, where .eh_frame is wrong, and what was left
+                                   out and why, to FILE or standard error; as JSON when FILE ends in .json
     --sframe-script                print tables.ld and stop
     --sframe-help                  print this and stop
     --sframe-version               print the version and stop

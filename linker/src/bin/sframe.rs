@@ -34,14 +34,19 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Compare .sframe with .eh_frame, row by row, and with the rules of the format; status 1 and a list when they differ.
+    /// Compare .sframe with the code and with .eh_frame, row by row, and with the rules of the format; status 1 and a list
+    /// when the code contradicts it or they differ.
+    ///
+    /// Each function is followed from its entry through all its branches, and what each instruction makes of the stack says
+    /// which row is right. Where .eh_frame is wrong and .sframe is not, as after a link that has mended it, that is listed
+    /// too, and is no failure.
     Check {
-        /// A linked ELF file, or an object file, with both.
+        /// A linked ELF file, or an object file, with .sframe.
         file: PathBuf,
     },
     /// Add .sframe and .symbols to a file that is linked already.
     Make {
-        /// A linked ELF file with .eh_frame.
+        /// A linked ELF file with .eh_frame, or whose code tells.
         file: PathBuf,
         /// The file to write.
         #[arg(short, long, value_name = "OUT")]
@@ -52,6 +57,9 @@ enum Command {
         /// Add a block index to .sframe (v3): a twentieth larger, and quicker to search from some ten thousand functions on.
         #[arg(long)]
         sframe_blocks: bool,
+        /// Compare rows with the code, mend wrong ones and make missing ones: yes or no.
+        #[arg(long, value_name = "YES|NO", default_value = "yes")]
+        sframe_repair: String,
         /// What .symbols is to say: names, lines, call-sites, calls, faults, all or none.
         #[arg(long, value_name = "LEVEL", default_value = "faults")]
         symbols: String,
@@ -70,7 +78,7 @@ enum Command {
         #[arg(required = true, value_parser = address)]
         addresses: Vec<u64>,
     },
-    /// Print the sizes of the tables and what they are compared with.
+    /// Print the sizes of the tables and of what they are compared with, and where their rows come from.
     Stats {
         /// A linked ELF file, or an object file.
         file: PathBuf,
@@ -121,6 +129,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             output,
             sframe,
             sframe_blocks,
+            sframe_repair,
             symbols,
             symbol_names,
             gsym,
@@ -132,6 +141,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             };
             for switch in [
                 format!("--sframe={sframe}"),
+                format!("--sframe-repair={sframe_repair}"),
                 format!("--symbols={symbols}"),
                 format!("--symbol-names={symbol_names}"),
             ] {

@@ -49,20 +49,28 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let others = Frames::default();
     let rows = Rows::of(&image, true, others, &functions)?;
     let proven = Proven::of(&image, &rows, &subject.tables, functions)?;
-    // A table that nobody mended says what call frame information says, and then that is what it is compared with.
-    let as_described = compare(&subject.tables, &rows.described);
-    let is_mended = compare(&subject.tables, &rows.frames.functions)
-        .differences
-        .len()
-        <= as_described.differences.len();
-    let mut frames = match is_mended {
-        true => rows.frames,
-        false => Frames::of(&image)?,
+    let compared = |mut frames: Frames, is_judged: &dyn Fn(u64) -> bool| {
+        // What the format cannot hold is not missing.
+        let version = subject.tables.first().map_or(3, |table| table.version());
+        let version = Version::of(version);
+        let _ = Table::of_version(version, image.architecture, &mut frames);
+        let mut comparison = compare(&subject.tables, &frames.functions);
+        comparison
+            .differences
+            .retain(|one| !(matches!(one.what, What::Row { .. }) && is_judged(one.address)));
+        (frames, comparison)
     };
-    // What the format cannot hold is not missing.
-    let version = subject.tables.first().map_or(3, |table| table.version());
-    let version = Version::of(version);
-    let _ = Table::of_version(version, image.architecture, &mut frames);
+    // Where rows were found in the code, others may be as right. Whether those of the table are, the proof has judged.
+    let made = rows.made();
+    let is_judged = |address| made.iter().any(|range| range.contains(&address));
+    let mended = compared(rows.frames, &is_judged);
+    // A table that nobody mended says what call frame information says, and then that is what it is compared with.
+    let described = compared(Frames::of(&image)?, &|_| false);
+    let differences = |(_, comparison): &(Frames, Comparison)| comparison.differences.len();
+    let (frames, mut comparison) = match differences(&mended) <= differences(&described) {
+        true => mended,
+        false => described,
+    };
     let mut symbols_uncompared = None;
     let symbols = match subject.symbols() {
         Some(_) if image.file.symbols().next().is_none() => {
@@ -86,7 +94,6 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         }
         None => None,
     };
-    let mut comparison = compare(&subject.tables, &frames.functions);
     // Input tables are all that is known about some code; there is nothing to compare them with.
     let differences = comparison.differences.len();
     comparison

@@ -1,7 +1,7 @@
 //! `sframe stats`: sizes.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
 use anyhow::Result;
@@ -12,7 +12,9 @@ use unwind::sframe::{Verified, format};
 use super::Subject;
 use crate::cfi::Frames;
 use crate::image::{self, Image};
-use crate::symbols;
+use crate::prove::Rows;
+use crate::prove::origin::Origins;
+use crate::symbols::{self, Symbols};
 
 /// Functions with most rows that are listed, and reasons for what is left out.
 const BIGGEST: usize = 5;
@@ -70,6 +72,7 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
         super::parts::parts(section.data, code, out)?;
     }
     rows(subject, out)?;
+    origins(data, subject, out)?;
     missing(data, subject, out)?;
     Ok(())
 }
@@ -107,6 +110,25 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         0 => writeln!(out, ", no checksum"),
         bytes => writeln!(out, ", checksum {bytes}"),
     }
+}
+
+/// Where functions and rows come from, as a link would have it that made the table now. Nothing, where that cannot be told.
+fn origins(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()> {
+    let Ok(image) = Image::parse(data) else {
+        return Ok(());
+    };
+    let symbols = Symbols::of(&image.file);
+    let Ok(rows) = Rows::of(&image, true, Frames::default(), &symbols) else {
+        return Ok(());
+    };
+    let own = crate::sframe::functions(&subject.tables)?;
+    let right = &rows.frames.functions;
+    let origins = Origins::of(&own.functions, &rows.described, right, &HashSet::new());
+    writeln!(out, "{:24}{:>12}{:>12}", "from", "functions", "rows")?;
+    for (origin, count) in origins.named() {
+        writeln!(out, "{origin:24}{:>12}{:>12}", count.functions, count.rows)?;
+    }
+    Ok(())
 }
 
 /// What call frame information describes and `.sframe` does not, by reason. Nothing, where there is no such information.

@@ -142,7 +142,8 @@ impl Strict {
             }
             let count = u64::from(function.row_count());
             all += count;
-            if places.insert(raw.rows) {
+            // Where a function without rows would have them, those of another one are.
+            if count > 0 && places.insert(raw.rows) {
                 stored += count;
             }
             self.rows(section, &function);

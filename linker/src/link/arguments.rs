@@ -48,7 +48,7 @@ impl Default for Options {
 pub enum Stats {
     /// To standard error. rustc shows it only when the link fails, or with `-W linker-messages`.
     Stderr,
-    /// To a file.
+    /// To a file: as JSON, if its name ends in `.json`.
     File(PathBuf),
 }
 

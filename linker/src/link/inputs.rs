@@ -139,7 +139,7 @@ impl Inputs {
             let of_this = names.get(&function.start);
             if of_this.is_none() {
                 self.lost.push(format!(
-                    "left out of .sframe: code without a name in {}, {} bytes: it is not known where the linker put it",
+                    ".sframe of an input not used: code without a name in {}, {} bytes: it is not known where the linker put it",
                     path.display(),
                     function.size
                 ));
@@ -152,7 +152,7 @@ impl Inputs {
                 // The linker removed it, or it has no name.
                 Ok(None) => {}
                 Err(name) => self.lost.push(format!(
-                    "left out of .sframe: {name} of {}: several functions have that name",
+                    ".sframe of an input not used: {name} of {}: several functions have that name",
                     path.display()
                 )),
             }

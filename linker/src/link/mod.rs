@@ -7,6 +7,7 @@
 
 mod arguments;
 mod inputs;
+mod json;
 mod linker;
 mod place;
 mod report;
@@ -22,6 +23,7 @@ use std::process::{ExitCode, ExitStatus};
 use anyhow::{Context, Result};
 
 pub use arguments::{CommandLine, Options, Stats};
+pub use json::json;
 pub use linker::{LINKER_VARIABLE, Linker};
 pub use report::{fewer_levels, left_out, sizes, stats, without_frames};
 pub(crate) use tables::TOO_FAR;
@@ -187,7 +189,14 @@ fn tell(tables: &Tables, wanted: Option<&Stats>) -> Result<()> {
 }
 
 fn write_stats(path: &Path, tables: &Tables) -> Result<()> {
-    std::fs::write(path, stats(tables)).with_context(|| format!("cannot write {}", path.display()))
+    let text = match path
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
+        true => json(tables),
+        false => stats(tables),
+    };
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A linker that was killed has no status of its own.

@@ -2,6 +2,7 @@
 
 use super::tables::Tables;
 use crate::function::LeftOut;
+use crate::prove::origin::Count;
 use crate::symbols::Symbol;
 
 /// A line for each function that cannot be unwound because its description does not fit the format.
@@ -28,16 +29,18 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
 
 fn left_out_line(tables: &Tables, left: &LeftOut) -> String {
     let LeftOut { start, size, why } = left;
-    let name = match tables.symbols.at(*start) {
-        Some(symbol) if symbol.start == *start => tables.names.name(&symbol.name),
-        Some(symbol) => format!(
-            "{}+{:#x}",
-            tables.names.name(&symbol.name),
-            start - symbol.start
-        ),
-        None => "code without a name".to_owned(),
-    };
+    let name = place_of(tables, *start).unwrap_or_else(|| "code without a name".to_owned());
     format!("left out of .sframe: {name} at {start:#x}, {size} bytes: {why}")
+}
+
+/// The function at an address, with the offset in it unless that is 0.
+pub(super) fn place_of(tables: &Tables, address: u64) -> Option<String> {
+    let symbol = tables.symbols.at(address)?;
+    let name = tables.names.name(&symbol.name);
+    Some(match address - symbol.start {
+        0 => name,
+        offset => format!("{name}+{offset:#x}"),
+    })
 }
 
 /// Functions by their symbols that have no unwind information at all: assembly without CFI directives.
@@ -70,10 +73,15 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
             table.stored_row_count(),
             table.size(),
         ));
-        if !tables.merged.is_empty() {
+        let named = tables.origins().named();
+        let others = named
+            .iter()
+            .skip(1)
+            .filter(|(_, count)| *count != Count::default());
+        for (origin, count) in others {
             lines.push(format!(
-                "of them from .sframe of the input: {} functions",
-                tables.merged.len()
+                "of them {origin}: {} functions, {} rows",
+                count.functions, count.rows
             ));
         }
     }
@@ -95,13 +103,13 @@ fn proof(tables: &Tables) -> Option<String> {
     let proof = tables.proof.as_ref()?;
     let tally = &proof.tally;
     Some(format!(
-        "rows against the code: {} of {} bytes decided, {} mended, {} withdrawn; {} functions without description \
-         have rows now",
+        "rows against the code: {} of {} bytes decided; call frame information contradicts it in {} places: {} bytes \
+         mended, {} withdrawn",
         tally.decided(),
         tally.code(),
+        tables.contradictions.len(),
         tally.mended,
         tally.withdrawn,
-        proof.made.functions,
     ))
 }
 

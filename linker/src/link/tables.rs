@@ -17,6 +17,8 @@ use crate::function::Function;
 use crate::gsym::gsym;
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
+use crate::prove::contradiction::Contradiction;
+use crate::prove::origin::Origins;
 use crate::prove::{Proof, Rows};
 use crate::sframe::{Table, compare};
 use crate::symbols::{self, Asked, Blob, Code, Level, Names, Symbols};
@@ -30,6 +32,8 @@ pub struct Tables {
     pub described: Vec<Function>,
     /// What the code says of its rows, if it was asked.
     pub proof: Option<Proof>,
+    /// Where call frame information contradicts the code, by that proof.
+    pub contradictions: Vec<Contradiction>,
     /// The starts of functions that only the input's own `.sframe` describes.
     pub merged: HashSet<u64>,
     /// What `.symbols` has to say.
@@ -82,9 +86,11 @@ impl Tables {
             Some((frames, rows, table)) => (frames, rows, Some(table)),
             None => (Frames::default(), Rows::default(), None),
         };
+        let contradictions = contradictions(image, &rows);
         Ok(Self {
             frames,
             described: rows.described,
+            contradictions,
             proof: rows.proof,
             merged: rows.merged,
             symbols,
@@ -94,6 +100,13 @@ impl Tables {
             wanted: options.symbols,
             names: options.names,
         })
+    }
+
+    /// How many functions and rows of `.sframe` come from where.
+    #[must_use]
+    pub fn origins(&self) -> Origins {
+        let functions = &self.frames.functions;
+        Origins::of(functions, &self.described, functions, &self.merged)
     }
 
     pub(super) fn room(&self) -> Room {
@@ -293,6 +306,12 @@ impl Tables {
             |symbol| self.names.name(&symbol.name),
         )
     }
+}
+
+fn contradictions(image: &Image<'_>, rows: &Rows) -> Vec<Contradiction> {
+    rows.proof.as_ref().map_or_else(Vec::new, |proof| {
+        proof.contradictions(image, &rows.described)
+    })
 }
 
 /// Bytes for a place in a file.

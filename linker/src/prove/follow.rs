@@ -6,7 +6,7 @@ use unwind::sframe::Row;
 
 use super::isa::{Executed, Flow, Isa};
 use super::judge::{Caller, Judge, Judgement};
-use super::machine::Machine;
+use super::machine::{Condition, Machine};
 use super::reason::Reason;
 use super::table::Tables;
 use super::text::Text;
@@ -45,6 +45,8 @@ pub struct Outcome {
     pub calls: BTreeSet<u64>,
     /// Those of them behind whose call the code goes on.
     pub relies_on: BTreeSet<u64>,
+    /// Those of them behind whose call it would go on if they were known to return.
+    pub waits_for: BTreeSet<u64>,
     /// Functions that it jumps to with the stack as at its own entry.
     pub tail_calls: BTreeSet<u64>,
     /// Functions that it jumps to with another stack.
@@ -79,6 +81,8 @@ pub struct Follow<'a, I> {
     pub caller: Caller,
     blocks: BTreeMap<u64, Block>,
     work: BTreeSet<u64>,
+    /// What is known of all blocks is true: ways between them change nothing any more.
+    is_settled: bool,
     tables: Tables,
     exit: Option<Machine>,
     /// What was found out.
@@ -110,12 +114,13 @@ impl<'a, I: Isa> Follow<'a, I> {
             caller,
             blocks: BTreeMap::new(),
             work: BTreeSet::new(),
+            is_settled: false,
             tables: Tables::default(),
             exit: None,
             outcome: Outcome::default(),
             steps: 0,
         };
-        follow.edge(start, machine);
+        follow.edge(start, &machine);
         while let Some(start) = follow.work.pop_first() {
             follow.run(start);
             if follow.steps > MOST_STEPS {
@@ -142,6 +147,9 @@ impl<'a, I: Isa> Follow<'a, I> {
             ..Outcome::default()
         };
         self.exit = None;
+        self.is_settled = true;
+        // Copied for each instruction, into the memory of the last copy.
+        let mut before = Machine::at_entry(I::STACK_POINTER);
         for (start, end) in starts {
             let Some(block) = self.blocks.get(&start) else {
                 continue;
@@ -150,7 +158,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             let mut at = start;
             while at < end {
                 machine.at = at;
-                let before = machine.clone();
+                before.clone_from(&machine);
                 let Some(executed) = self.execute(&mut machine) else {
                     self.problem(Reason::NotCode(at));
                     break;
@@ -219,7 +227,7 @@ impl<'a, I: Isa> Follow<'a, I> {
                 break;
             }
             if self.blocks.contains_key(&next) {
-                self.edge(next, machine);
+                self.edge(next, &machine);
                 break;
             }
             if self.runs_out(at, next, &machine) {
@@ -253,6 +261,10 @@ impl<'a, I: Isa> Follow<'a, I> {
             Flow::Next => true,
             Flow::Stop => false,
             Flow::Branch(to, condition) => {
+                if condition == Condition::Other {
+                    self.jump(at, to, machine);
+                    return true;
+                }
                 if machine.may(condition) {
                     let mut taken = machine.clone();
                     taken.assume(condition);
@@ -326,13 +338,16 @@ impl<'a, I: Isa> Follow<'a, I> {
         if self.text.code_at(to).is_none() {
             return self.problem(Reason::NotCode(at));
         }
-        self.edge(to, machine.clone());
+        self.edge(to, machine);
     }
 
     /// A way leads to an address.
-    fn edge(&mut self, to: u64, machine: Machine) {
+    fn edge(&mut self, to: u64, machine: &Machine) {
+        if self.is_settled {
+            return;
+        }
         if let Some(block) = self.blocks.get_mut(&to) {
-            if block.machine.join(&machine, to) {
+            if block.machine.join(machine, to) {
                 self.work.insert(to);
             }
             return;
@@ -343,7 +358,11 @@ impl<'a, I: Isa> Follow<'a, I> {
         {
             self.work.insert(*start);
         }
-        self.blocks.insert(to, Block { machine, end: to });
+        let block = Block {
+            machine: machine.clone(),
+            end: to,
+        };
+        self.blocks.insert(to, block);
         self.work.insert(to);
     }
 
@@ -360,20 +379,25 @@ impl<'a, I: Isa> Follow<'a, I> {
         let was_wrong = self.row_agrees(at, machine) == Some(false);
         self.returned(to, machine);
         if let Some(pad) = landing_pad {
-            self.edge(pad, machine.clone());
-        }
-        if returns == Returns::No {
-            return false;
+            self.edge(pad, machine);
         }
         if !self.world.is_same_function(at, next) {
             return false;
         }
+        let goes_on = match returns {
+            Returns::Yes => true,
+            Returns::No => false,
+            // Where call frame information says that the stack is another one there, either it is wrong or nothing comes
+            // back, and nobody can tell which; unless it is wrong before the call already.
+            Returns::Perhaps => was_wrong || self.row_agrees(next, machine) != Some(false),
+        };
         if let Some(to) = target {
-            self.outcome.relies_on.insert(to);
+            match goes_on {
+                true => self.outcome.relies_on.insert(to),
+                false => self.outcome.waits_for.insert(to),
+            };
         }
-        // Where call frame information says that the stack is another one there, either it is wrong or nothing comes back, and
-        // nobody can tell which; unless it is wrong before the call already.
-        returns == Returns::Yes || was_wrong || self.row_agrees(next, machine) != Some(false)
+        goes_on
     }
 
     /// Whether call frame information says of an address what is known. `None`: it says nothing, or that is not known.
@@ -390,11 +414,13 @@ impl<'a, I: Isa> Follow<'a, I> {
 
     /// What is known when a call has returned.
     fn returned(&self, to: Value, machine: &mut Machine) {
-        let before = machine.clone();
+        let effect = match to {
+            Value::Constant(to) => self.world.effect(to),
+            _ => None,
+        };
+        let before = effect.map(|_| machine.clone());
         machine.call(I::KEPT_BY_CALLS);
-        if let Value::Constant(to) = to
-            && let Some(effect) = self.world.effect(to)
-        {
+        if let (Some(effect), Some(before)) = (effect, before) {
             let pushed = self.judge.architecture.fixed_return_address.unwrap_or(0);
             effect.apply(&before, machine, pushed.into());
         }

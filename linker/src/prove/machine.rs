@@ -97,7 +97,7 @@ impl Condition {
 }
 
 /// What is known before an instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Address of the instruction that runs: it names what it makes.
     pub at: u64,
@@ -113,6 +113,30 @@ pub struct Machine {
     names: u64,
     /// Why the stack pointer is not known, if it is not.
     pub(super) lost: Option<Reason>,
+}
+
+impl Clone for Machine {
+    fn clone(&self) -> Self {
+        Self {
+            slots: self.slots.clone(),
+            facts: self.facts.clone(),
+            bounds: self.bounds.clone(),
+            ..*self
+        }
+    }
+
+    /// Copies into the memory that is there. The derived one would ask for new memory, for every instruction of an image.
+    fn clone_from(&mut self, other: &Self) {
+        self.at = other.at;
+        self.stack_pointer = other.stack_pointer;
+        self.registers = other.registers;
+        self.slots.clone_from(&other.slots);
+        self.facts.clone_from(&other.facts);
+        self.bounds.clone_from(&other.bounds);
+        self.flags = other.flags;
+        self.names = other.names;
+        self.lost = other.lost;
+    }
 }
 
 /// Whether a value on the stack is what a register held at the entry, or leads to where such values are.

@@ -11,7 +11,7 @@
 //! | [`follow`] | one function, through all its branches |
 //! | [`rounds`], [`world`], [`entries`] | all functions, and what they have to know of each other |
 //! | [`judge`], [`unit`] | rows against what is known |
-//! | [`repair`], [`tally`] | rows as the code has them, and how much of it is proven |
+//! | [`repair`], [`tally`], [`origin`] | rows as the code has them, how much of it is proven, and where a table's rows come from |
 
 pub mod aarch64;
 pub mod contradiction;
@@ -20,6 +20,7 @@ pub mod follow;
 pub mod isa;
 pub mod judge;
 pub mod machine;
+pub mod origin;
 pub mod reason;
 pub mod repair;
 pub mod rounds;
@@ -32,6 +33,7 @@ pub mod world;
 pub mod x86_64;
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 
 use anyhow::{Result, ensure};
 
@@ -191,10 +193,14 @@ impl Rows {
             proof.made = proof.mend(image, &mut frames);
             proof
         });
+        let without = match repair {
+            true => ", and no code that tells",
+            false => "",
+        };
         ensure!(
             !(frames.functions.is_empty() && frames.left_out.is_empty()),
-            "no .eh_frame to make tables from, and no code that tells: compile with -C force-unwind-tables=yes, and \
-             keep the section in the linker script"
+            "no .eh_frame to make tables from{without}: compile with -C force-unwind-tables=yes, and keep the section in \
+             the linker script"
         );
         Ok(Self {
             described,
@@ -202,6 +208,21 @@ impl Rows {
             merged: merged.into_iter().collect(),
             proof,
         })
+    }
+}
+
+impl Rows {
+    /// The code that has rows only because they were found in it: address ranges.
+    #[must_use]
+    pub fn made(&self) -> Vec<Range<u64>> {
+        let Some(proof) = &self.proof else {
+            return Vec::new();
+        };
+        let functions = self.frames.functions.iter();
+        functions
+            .filter(|function| proof.made.starts.contains(&function.start))
+            .map(|function| function.start..function.end())
+            .collect()
     }
 }
 

@@ -50,10 +50,15 @@ pub fn follow<I: Isa>(
             jobs.iter().map(follow).collect::<Vec<_>>()
         });
         let mut changed: BTreeSet<u64> = BTreeSet::new();
+        // What was not known to return, and does.
+        let mut returning: BTreeSet<u64> = BTreeSet::new();
         for (start, unit) in done.into_iter().flatten() {
             let returns = unit.outcome.returns || unit.outcome.problem.is_some();
-            if world.returning.insert(start, returns) != Some(returns) && !returns {
-                changed.insert(start);
+            if world.returning.insert(start, returns) != Some(returns) {
+                match returns {
+                    true => returning.insert(start),
+                    false => changed.insert(start),
+                };
             }
             if world.effects.get(&start) != unit.outcome.effect.as_ref() {
                 changed.insert(start);
@@ -64,7 +69,7 @@ pub fn follow<I: Isa>(
             }
             units.insert(start, unit);
         }
-        jobs = next(isa, text, world, &mut units, &changed);
+        jobs = next(isa, text, world, &mut units, &changed, &returning);
     }
     units
 }
@@ -76,6 +81,7 @@ fn next<I: Isa>(
     world: &mut World,
     units: &mut Units,
     changed: &BTreeSet<u64>,
+    returning: &BTreeSet<u64>,
 ) -> Vec<(u64, Entry)> {
     let mut jobs: HashMap<u64, Entry> = HashMap::new();
     let called: BTreeSet<u64> = units
@@ -111,6 +117,7 @@ fn next<I: Isa>(
     for (start, unit) in units.iter() {
         let outcome = &unit.outcome;
         let again = outcome.relies_on.iter().any(|to| changed.contains(to))
+            || outcome.waits_for.iter().any(|to| returning.contains(to))
             || outcome
                 .calls
                 .iter()

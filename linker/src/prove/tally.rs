@@ -48,7 +48,7 @@ impl Tally {
             }
         }
         for (start, code) in text.code() {
-            let end = start + code.len() as u64;
+            let end = start.saturating_add(code.len() as u64);
             let mut at = *start;
             let first = spans.partition_point(|span| span.end <= at);
             for span in spans[first..].iter().take_while(|span| span.start < end) {

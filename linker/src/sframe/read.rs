@@ -73,9 +73,7 @@ fn rows(entry: &Entry<'_>) -> Option<Vec<Row>> {
     }
     rows.dedup_by(|row, last| says_the_same(last, row));
     let complete = count == entry.row_count();
-    // Without any rows only a signal frame says something.
-    let starts = rows
-        .first()
-        .map_or(entry.is_signal_frame(), |row| row.offset == 0);
+    // Without any rows it says that none is known, as a link writes it for rows that it has withdrawn.
+    let starts = rows.first().map_or(count == 0, |row| row.offset == 0);
     (complete && starts).then_some(rows)
 }

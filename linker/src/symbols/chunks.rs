@@ -181,7 +181,7 @@ impl<'a> Writer<'a> {
                 bytes.push(
                     (pops.min(most) * 6 * 7 + pushes.min(most) * 7) as u8 + small_length as u8 - 1,
                 );
-                if small_length == format::SMALL_LENGTH.into() {
+                if small_length == u32::from(format::SMALL_LENGTH) {
                     number(bytes, length - small_length);
                 }
                 for count in [pops, pushes] {

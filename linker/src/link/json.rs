@@ -1,0 +1,119 @@
+//! What `--sframe-stats=FILE.json` writes: the numbers of the link's tables and of the proof, for programs.
+//!
+//! Addresses are texts in hexadecimal, as everywhere else: as JSON numbers those of kernels would lose their last digits
+//! in readers that have only floating point.
+
+use serde_json::{Value, json};
+
+use super::report::{place_of, without_frames};
+use super::tables::Tables;
+use crate::prove::contradiction::Contradiction;
+use crate::prove::origin::{Count, Origins};
+use crate::prove::tally::Tally;
+use crate::sframe::rule;
+
+/// The number of this form of the file. It grows when something changes its meaning or goes, not when something is added.
+const FORM: u32 = 1;
+
+/// The file's text.
+#[must_use]
+pub fn json(tables: &Tables) -> String {
+    let value = json!({
+        "form": FORM,
+        "sframe_link": env!("CARGO_PKG_VERSION"),
+        "sframe": sframe(tables),
+        "symbols": symbols(tables),
+        "code": tables.proof.as_ref().map(|proof| code(&proof.tally)),
+        "contradictions": list(&tables.contradictions, |one| contradiction(tables, one)),
+        "left_out": list(&tables.frames.left_out, |left| json!({
+            "address": hexadecimal(left.start),
+            "size": left.size,
+            "function": place_of(tables, left.start),
+            "reason": left.why.to_string(),
+        })),
+        "without_unwind_information": match tables.table {
+            Some(_) => list(&without_frames(tables), |symbol| json!({
+                "address": hexadecimal(symbol.start),
+                "size": symbol.size,
+                "function": tables.names.name(&symbol.name),
+            })),
+            None => Value::Null,
+        },
+    });
+    // With a line for each number, so that two of these files can be compared line by line.
+    format!("{value:#}\n")
+}
+
+fn sframe(tables: &Tables) -> Option<Value> {
+    let table = tables.table.as_ref()?;
+    let Origins {
+        described,
+        mended,
+        made,
+        input,
+    } = tables.origins();
+    Some(json!({
+        "version": table.version().number(),
+        "bytes": table.size(),
+        "functions": table.function_count(),
+        "rows": tables.frames.row_count(),
+        "rows_stored": table.stored_row_count(),
+        "from": {
+            "call_frame_information": count(described),
+            "mended": count(mended),
+            "made_from_code": count(made),
+            "input_sframe": count(input),
+        },
+    }))
+}
+
+fn symbols(tables: &Tables) -> Option<Value> {
+    let blob = tables.blob.as_ref()?;
+    Some(json!({
+        "level": blob.level().to_string(),
+        "bytes": blob.size(),
+        "functions": blob.function_count(),
+        "rows": blob.row_count(),
+    }))
+}
+
+/// Bytes of code by what the proof has found out: `decided` is the sum of the four behind it, and `bytes` the sum of that,
+/// of all `undecided` and of all `no_row`. What fills the room between functions is not code.
+fn code(tally: &Tally) -> Value {
+    json!({
+        "bytes": tally.code(),
+        "decided": tally.decided(),
+        "agrees": tally.agrees,
+        "mended": tally.mended,
+        "withdrawn": tally.withdrawn,
+        "made": tally.made,
+        "undecided": tally.undecided,
+        "no_row": tally.missing,
+        "filling": tally.filling,
+    })
+}
+
+fn contradiction(tables: &Tables, one: &Contradiction) -> Value {
+    json!({
+        "address": hexadecimal(one.start),
+        "size": one.end - one.start,
+        "function": place_of(tables, one.start),
+        "before": one.before,
+        "instruction": one.instruction,
+        "said": rule::line(&one.said),
+        "is": one.found.as_ref().ok().map(rule::line),
+        "reason": one.found.as_ref().err().map(ToString::to_string),
+    })
+}
+
+fn count(count: Count) -> Value {
+    json!({ "functions": count.functions, "rows": count.rows })
+}
+
+fn list<T>(items: &[T], each: impl Fn(&T) -> Value) -> Value {
+    items.iter().map(each).collect()
+}
+
+fn hexadecimal(address: u64) -> String {
+    format!("{address:#x}")
+}
