@@ -202,6 +202,7 @@ impl<'a, I: Isa> Follow<'a, I> {
         };
         let mut machine = block.machine.clone();
         let mut at = start;
+        let mut passed = Vec::new();
         loop {
             machine.at = at;
             let executed = self.execute(&mut machine);
@@ -224,9 +225,14 @@ impl<'a, I: Isa> Follow<'a, I> {
                 self.jump(at, next, &machine);
                 break;
             }
+            passed.push(next);
         }
         if let Some(block) = self.blocks.get_mut(&start) {
             block.end = at;
+        }
+        // It has jumped back into itself: it has to stop where the loop starts, which is another block from now on.
+        if passed.iter().any(|at| self.blocks.contains_key(at)) {
+            self.work.insert(start);
         }
     }
 
