@@ -49,8 +49,13 @@ pub struct Outcome {
     pub tail_calls: BTreeSet<u64>,
     /// Functions that it jumps to with another stack.
     pub intrudes: BTreeSet<u64>,
-    /// A way leads back to the caller.
+    /// Functions behind whose call the code does not go on: they do not return, or that is not known and call frame
+    /// information says that the stack is another one there.
+    pub stops_at: BTreeSet<u64>,
+    /// A way leads back to the caller, or to where that cannot be told.
     pub returns: bool,
+    /// It has a return instruction that leads back to the caller, or ends in a call of a function that has one.
+    pub has_return: bool,
     /// What the caller finds changed, when that is more than the calling convention allows.
     pub effect: Option<Effect>,
     /// Bytes from the entry's stack pointer to where an interrupt return takes what was interrupted.
@@ -307,6 +312,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             if self.is_as_at_entry(machine) {
                 self.outcome.tail_calls.insert(to);
                 self.outcome.returns |= self.world.returns(to) != Returns::No;
+                self.outcome.has_return |= self.world.returns(to) == Returns::Yes;
             } else if machine.lost.is_none() {
                 self.outcome.intrudes.insert(to);
             }
@@ -355,16 +361,21 @@ impl<'a, I: Isa> Follow<'a, I> {
         if let Some(pad) = landing_pad {
             self.edge(pad, machine.clone());
         }
-        if returns == Returns::No {
+        if !self.world.is_same_function(at, next) {
             return false;
         }
-        if !self.world.is_same_function(at, next) {
+        if returns == Returns::No {
+            self.outcome.stops_at.extend(target);
             return false;
         }
         if let Some(to) = target {
             self.outcome.relies_on.insert(to);
         }
-        returns == Returns::Yes || self.goes_on(next, machine)
+        let goes_on = returns == Returns::Yes || self.goes_on(next, machine);
+        if let (false, Some(to)) = (goes_on, target) {
+            self.outcome.stops_at.insert(to);
+        }
+        goes_on
     }
 
     /// Whether the code goes on behind something that need not come back. Where call frame information says that the stack
@@ -410,6 +421,7 @@ impl<'a, I: Isa> Follow<'a, I> {
     fn leave(&mut self, at: u64, to: Value, machine: &Machine) {
         if to == self.caller.return_address && machine.sp() == self.caller.stack_pointer {
             self.outcome.returns = true;
+            self.outcome.has_return = true;
             match &mut self.exit {
                 Some(exit) => {
                     exit.join(machine, at);
