@@ -45,16 +45,17 @@ pub struct Outcome {
     pub calls: BTreeSet<u64>,
     /// Those of them behind whose call the code goes on.
     pub relies_on: BTreeSet<u64>,
-    /// Those of them behind whose call it would go on if they were known to return.
-    pub waits_for: BTreeSet<u64>,
     /// Functions that it jumps to with the stack as at its own entry.
     pub tail_calls: BTreeSet<u64>,
     /// Functions that it jumps to with another stack.
     pub intrudes: BTreeSet<u64>,
+    /// Functions behind whose call the code does not go on: they do not return, or that is not known and call frame
+    /// information says that the stack is another one there.
+    pub stops_at: BTreeSet<u64>,
     /// A way may lead back to the caller, perhaps by another function.
     pub returns: bool,
-    /// A return leads back to the caller.
-    pub comes_back: bool,
+    /// It has a return instruction that leads back to the caller, or ends in a call of a function that has one.
+    pub has_return: bool,
     /// What the caller finds changed, when that is more than the calling convention allows.
     pub effect: Option<Effect>,
     /// Bytes from the entry's stack pointer to where an interrupt return takes what was interrupted.
@@ -330,6 +331,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             if self.is_as_at_entry(machine) {
                 self.outcome.tail_calls.insert(to);
                 self.outcome.returns |= self.world.returns(to) != Returns::No;
+                self.outcome.has_return |= self.world.returns(to) == Returns::Yes;
             } else if machine.lost.is_none() {
                 self.outcome.intrudes.insert(to);
             }
@@ -394,7 +396,7 @@ impl<'a, I: Isa> Follow<'a, I> {
         if let Some(to) = target {
             match goes_on {
                 true => self.outcome.relies_on.insert(to),
-                false => self.outcome.waits_for.insert(to),
+                false => self.outcome.stops_at.insert(to),
             };
         }
         goes_on
@@ -439,7 +441,7 @@ impl<'a, I: Isa> Follow<'a, I> {
     fn leave(&mut self, at: u64, to: Value, machine: &Machine) {
         if to == self.caller.return_address && machine.sp() == self.caller.stack_pointer {
             self.outcome.returns = true;
-            self.outcome.comes_back = true;
+            self.outcome.has_return = true;
             match &mut self.exit {
                 Some(exit) => {
                     exit.join(machine, at);

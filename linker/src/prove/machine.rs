@@ -119,6 +119,7 @@ impl Clone for Machine {
     fn clone(&self) -> Self {
         Self {
             slots: self.slots.clone(),
+            interrupted: self.interrupted.clone(),
             facts: self.facts.clone(),
             bounds: self.bounds.clone(),
             ..*self

@@ -241,7 +241,7 @@ fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
         .collect();
     units.retain(|start, unit| {
         let is_described = world.function_at(*start).is_some();
-        let returns = unit.outcome.comes_back && unit.outcome.problem.is_none();
+        let returns = unit.outcome.has_return && unit.outcome.problem.is_none();
         !is_described || !world.assumed.contains(start) || called.contains(start) || returns
     });
     for (start, unit) in units.iter_mut() {
@@ -251,7 +251,7 @@ fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
             .is_some_and(|symbol| symbol.name.starts_with("_R") || symbol.name.starts_with("_ZN"));
         let is_known = is_described
             || called.contains(start)
-            || unit.outcome.comes_back
+            || unit.outcome.has_return
             || is_compiled
             || unit.entry != Entry::Call;
         if is_known {

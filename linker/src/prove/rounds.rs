@@ -7,7 +7,7 @@ use super::follow::Entry;
 use super::isa::Isa;
 use super::text::Text;
 use super::unit::Unit;
-use super::world::World;
+use super::world::{Returns, World};
 use crate::architecture::Architecture;
 use crate::parallel::in_parts;
 use crate::progress::Step;
@@ -28,7 +28,7 @@ pub fn follow<I: Isa>(
 ) -> Units {
     let mut units = Units::new();
     let mut jobs: Vec<(u64, Entry)> = entries.into_iter().collect();
-    for _ in 0..MOST_ROUNDS {
+    for round in 0..MOST_ROUNDS {
         if jobs.is_empty() {
             break;
         }
@@ -50,16 +50,21 @@ pub fn follow<I: Isa>(
             jobs.iter().map(follow).collect::<Vec<_>>()
         });
         let mut changed: BTreeSet<u64> = BTreeSet::new();
-        // What was not known to return, and does.
+        // Those that are known to return now: most callers have gone on behind them anyway.
         let mut returning: BTreeSet<u64> = BTreeSet::new();
         for (start, unit) in done.into_iter().flatten() {
-            let returns = unit.outcome.returns || unit.outcome.problem.is_some();
-            if world.returning.insert(start, returns) != Some(returns) {
+            let returns = match &unit.outcome {
+                outcome if outcome.has_return => Returns::Yes,
+                outcome if outcome.returns || outcome.problem.is_some() => Returns::Perhaps,
+                _ => Returns::No,
+            };
+            if world.returns(start) != returns {
                 match returns {
-                    true => returning.insert(start),
-                    false => changed.insert(start),
+                    Returns::Yes => returning.insert(start),
+                    _ => changed.insert(start),
                 };
             }
+            world.returning.insert(start, returns);
             if world.effects.get(&start) != unit.outcome.effect.as_ref() {
                 changed.insert(start);
                 match &unit.outcome.effect {
@@ -69,7 +74,7 @@ pub fn follow<I: Isa>(
             }
             units.insert(start, unit);
         }
-        jobs = next(isa, text, world, &mut units, &changed, &returning);
+        jobs = next(isa, text, world, &mut units, &changed, &returning, round);
     }
     units
 }
@@ -82,6 +87,7 @@ fn next<I: Isa>(
     units: &mut Units,
     changed: &BTreeSet<u64>,
     returning: &BTreeSet<u64>,
+    round: usize,
 ) -> Vec<(u64, Entry)> {
     let mut jobs: HashMap<u64, Entry> = HashMap::new();
     let called: BTreeSet<u64> = units
@@ -98,26 +104,12 @@ fn next<I: Isa>(
             jobs.insert(*address, Entry::Call);
         }
     }
-    // What is never called, but jumped to from the middle of others, is a piece of those.
-    let intruded: BTreeSet<u64> = units
-        .values()
-        .flat_map(|unit| unit.outcome.intrudes.iter().copied())
-        .collect();
-    let mut pieces = BTreeSet::new();
-    for address in intruded {
-        let is_declared = matches!(
-            units.get(&address).map(|unit| unit.entry),
-            Some(Entry::Declared(_))
-        );
-        if !called.contains(&address) && !is_declared && world.entries.remove(&address) {
-            units.remove(&address);
-            pieces.insert(address);
-        }
-    }
+    let may_return_now = |to: &u64| {
+        (returning.contains(to) || changed.contains(to)) && world.returns(*to) != Returns::No
+    };
     for (start, unit) in units.iter() {
         let outcome = &unit.outcome;
         let again = outcome.relies_on.iter().any(|to| changed.contains(to))
-            || outcome.waits_for.iter().any(|to| returning.contains(to))
             || outcome
                 .calls
                 .iter()
@@ -126,7 +118,9 @@ fn next<I: Isa>(
                 .tail_calls
                 .iter()
                 .chain(&outcome.intrudes)
-                .any(|to| pieces.contains(to) || changed.contains(to));
+                .any(|to| changed.contains(to))
+            || outcome.stops_at.iter().any(may_return_now)
+            || !outcome.has_return && outcome.tail_calls.iter().any(|to| returning.contains(to));
         let entry = match (unit.entry, outcome.interrupt_return) {
             // What pushes a return address pushes what was interrupted, too.
             (Entry::Call, Some(code @ (0 | 8)))
@@ -148,7 +142,41 @@ fn next<I: Isa>(
             jobs.insert(*start, entry);
         }
     }
+    // What seems to be jumped to may be what follows a call that does not return: that has to be known first.
+    if jobs.is_empty() || round >= MOST_ROUNDS / 2 {
+        for start in without_pieces(world, units, &called) {
+            jobs.entry(start).or_insert_with(|| units[&start].entry);
+        }
+        jobs.retain(|start, _| world.entries.contains(start));
+    }
     let mut jobs: Vec<_> = jobs.into_iter().collect();
     jobs.sort_unstable_by_key(|(start, _)| *start);
     jobs
+}
+
+/// Takes out what is never called, but jumped to from the middle of others: a piece of those, which are to be followed
+/// again.
+fn without_pieces(world: &mut World, units: &mut Units, called: &BTreeSet<u64>) -> Vec<u64> {
+    let intruded: BTreeSet<u64> = units
+        .values()
+        .flat_map(|unit| unit.outcome.intrudes.iter().copied())
+        .collect();
+    let mut pieces = BTreeSet::new();
+    for address in intruded {
+        let is_declared = matches!(
+            units.get(&address).map(|unit| unit.entry),
+            Some(Entry::Declared(_))
+        );
+        if !called.contains(&address) && !is_declared && world.entries.remove(&address) {
+            units.remove(&address);
+            pieces.insert(address);
+        }
+    }
+    let jumps_there = |unit: &Unit| {
+        let outcome = &unit.outcome;
+        let mut jumps = outcome.tail_calls.iter().chain(&outcome.intrudes);
+        jumps.any(|to| pieces.contains(to))
+    };
+    let jumping = units.iter().filter(|(_, unit)| jumps_there(unit));
+    jumping.map(|(start, _)| *start).collect()
 }

@@ -15,7 +15,7 @@ pub enum Returns {
     Yes,
     /// No way does.
     No,
-    /// It was not followed.
+    /// It was not followed, or not to its end: it jumps to where that cannot be told.
     Perhaps,
 }
 
@@ -77,7 +77,7 @@ pub struct World {
     /// Where functions start and end that have symbols: ascending.
     pub symbols: Vec<(u64, u64)>,
     /// Whether functions return that were followed.
-    pub returning: HashMap<u64, bool>,
+    pub returning: HashMap<u64, Returns>,
     /// Functions that do not return, by their names.
     pub never_returning: HashSet<u64>,
     /// What functions change that they should not.
@@ -122,11 +122,8 @@ impl World {
         if self.never_returning.contains(&address) {
             return Returns::No;
         }
-        match self.returning.get(&address) {
-            Some(true) => Returns::Yes,
-            Some(false) => Returns::No,
-            None => Returns::Perhaps,
-        }
+        let known = self.returning.get(&address);
+        known.copied().unwrap_or(Returns::Perhaps)
     }
 
     /// What the function at an address changes that it should not.

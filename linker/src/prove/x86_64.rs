@@ -217,7 +217,8 @@ impl Run<'_> {
             }
             Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Flow::InterruptReturn,
             Mnemonic::Sysret | Mnemonic::Sysretq => Flow::Stop,
-            Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => Flow::Trap,
+            // int3 fills room between functions, too.
+            Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Int3 => Flow::Trap,
             Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Vmcall => {
                 // rax has the answer; syscall changes rcx and r11 too.
                 for register in [RAX, 2, 11] {
