@@ -132,6 +132,7 @@ impl Clone for Machine {
         self.stack_pointer = other.stack_pointer;
         self.registers = other.registers;
         self.slots.clone_from(&other.slots);
+        self.interrupted.clone_from(&other.interrupted);
         self.facts.clone_from(&other.facts);
         self.bounds.clone_from(&other.bounds);
         self.flags = other.flags;

@@ -109,8 +109,8 @@ impl Table {
         is_target: impl Fn(u64) -> bool,
     ) -> Option<Vec<u64>> {
         let most = self.count.unwrap_or(MOST_ENTRIES);
-        // The values of a byte, or of two: that is no bound of a table's.
-        let is_bound = self.count.is_some_and(|count| count != 1 << 8);
+        // As many as there are values of some bits: a byte's, or what a mask leaves. That is no bound of a table's.
+        let is_bound = self.count.is_some_and(|count| !count.is_power_of_two());
         let mut targets = Vec::new();
         for index in 0..most {
             match self.target(index, &read).filter(|to| is_target(*to)) {
