@@ -275,7 +275,7 @@ fn a_wrong_answer_is_found_by_asking_everywhere_and_at_ends_only() {
     for level in LEVELS {
         let bytes = Blob::new(&code, level).to_bytes(0, &[]);
         let table = SymbolTable::parse(&bytes, 0).unwrap();
-        assert_eq!(differences(&table, &code, Asked::Ends), []);
+        assert_eq!(differences(&table, &code, Asked::Ends), [0_u64; 0]);
         let mut wrong = 0;
         for &(piece, at) in places.iter().step_by(5) {
             let stack = code.pieces[piece].instructions[at].stack;
