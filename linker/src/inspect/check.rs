@@ -55,12 +55,13 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         let version = Version::of(version);
         let _ = Table::of_version(version, image.architecture, &mut frames);
         let mut comparison = compare(&subject.tables, &frames.functions);
-        comparison
-            .differences
-            .retain(|one| !(matches!(one.what, What::Row { .. }) && is_judged(one.address)));
+        comparison.differences.retain(|one| {
+            !(matches!(one.what, What::Row { .. } | What::Missing(_)) && is_judged(one.address))
+        });
         (frames, comparison)
     };
-    // Where rows were found in the code, others may be as right. Whether those of the table are, the proof has judged.
+    // Where rows were found in the code, others may be as right, and nobody promised any. The proof judges those of the
+    // table, and counts where it has none.
     let made = rows.made();
     let is_judged = |address| made.iter().any(|range| range.contains(&address));
     let mended = compared(rows.frames, &is_judged);

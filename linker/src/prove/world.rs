@@ -1,7 +1,6 @@
 //! What following one function has to know about the others.
 
-use std::collections::{HashMap, HashSet};
-
+use rustc_hash::{FxHashMap, FxHashSet};
 use unwind::sframe::Row;
 
 use super::machine::Machine;
@@ -71,19 +70,19 @@ impl Effect {
 #[derive(Debug, Default)]
 pub struct World {
     /// Where functions are entered.
-    pub entries: HashSet<u64>,
+    pub entries: FxHashSet<u64>,
     /// Those of them of which it is only assumed.
-    pub assumed: HashSet<u64>,
+    pub assumed: FxHashSet<u64>,
     /// Where functions start and end that have symbols: ascending.
     pub symbols: Vec<(u64, u64)>,
     /// Whether functions return that were followed.
-    pub returning: HashMap<u64, Returns>,
+    pub returning: FxHashMap<u64, Returns>,
     /// Functions that do not return, by their names.
-    pub never_returning: HashSet<u64>,
+    pub never_returning: FxHashSet<u64>,
     /// What functions change that they should not.
-    pub effects: HashMap<u64, Effect>,
+    pub effects: FxHashMap<u64, Effect>,
     /// Where calls go on when an exception comes out of them: by the address of the call.
-    pub landing_pads: HashMap<u64, u64>,
+    pub landing_pads: FxHashMap<u64, u64>,
     /// What call frame information says: ascending by start.
     pub rows: Vec<Function>,
 }

@@ -218,7 +218,8 @@ impl Run<'_> {
             Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Flow::InterruptReturn,
             Mnemonic::Sysret | Mnemonic::Sysretq => Flow::Stop,
             // int3 fills room between functions, too.
-            Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Int3 => Flow::Trap,
+            // A debugger, or a handler, goes on behind int3.
+            Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => Flow::Trap,
             Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Vmcall => {
                 // rax has the answer; syscall changes rcx and r11 too.
                 for register in [RAX, 2, 11] {
