@@ -344,10 +344,16 @@ impl<'a, I: Isa> Follow<'a, I> {
             }
             _ => None,
         };
-        let returns = target.map_or(Returns::Perhaps, |to| self.world.returns(to));
+        let word = || self.judge.isa.called_through(self.text.code_at(at)?, at);
+        let returns = target
+            .or_else(word)
+            .map_or(Returns::Perhaps, |to| self.world.returns(to));
         self.returned(to, machine);
         if let Some(pad) = landing_pad {
-            self.edge(pad, machine.clone());
+            let mut landed = machine.clone();
+            let sp = landed.sp().plus(Value::Constant(pad.arguments));
+            landed.set(I::STACK_POINTER, sp);
+            self.edge(pad.pad, landed);
         }
         if returns == Returns::No {
             return false;
