@@ -36,6 +36,8 @@ pub struct Point<'m> {
     pub machine: &'m Machine,
     /// If it is a call, what is known when the callee has returned.
     pub during_call: Option<Machine>,
+    /// It only runs if a call returns of which it is known that it does not.
+    pub is_dead: bool,
 }
 
 /// What was found out about a function by following it, beside its rows.
@@ -66,6 +68,8 @@ pub struct Outcome {
 struct Block {
     machine: Machine,
     end: u64,
+    /// It only runs if a call returns that never does.
+    is_dead: bool,
 }
 
 /// Follows one function.
@@ -84,6 +88,10 @@ pub struct Follow<'a, I> {
     /// What was found out.
     pub outcome: Outcome,
     steps: usize,
+    /// What runs only if a call returns that never does is followed: last, because nothing of it is true of anything else.
+    is_dead: bool,
+    /// Where such calls would return to, and what would be known there: what they were followed with last.
+    dead: BTreeMap<u64, Machine>,
 }
 
 /// Instructions that are followed, at most, for each block that there is: enough for nested loops.
@@ -114,16 +122,38 @@ impl<'a, I: Isa> Follow<'a, I> {
             exit: None,
             outcome: Outcome::default(),
             steps: 0,
+            is_dead: false,
+            dead: BTreeMap::new(),
         };
         follow.edge(start, machine);
-        while let Some(start) = follow.work.pop_first() {
-            follow.run(start);
-            if follow.steps > MOST_STEPS {
-                follow.problem(Reason::TooMuch);
+        follow.work();
+        follow.follow_dead();
+        Some(follow)
+    }
+
+    fn work(&mut self) {
+        while let Some(start) = self.work.pop_first() {
+            self.run(start);
+            if self.steps > MOST_STEPS {
+                self.problem(Reason::TooMuch);
                 break;
             }
         }
-        Some(follow)
+    }
+
+    /// Follows the code behind calls that never return, which compilers do not always know. It never runs, so whatever its rows
+    /// say does no harm; but rows that would be right are worth more than rows of which nothing is known.
+    fn follow_dead(&mut self) {
+        self.is_dead = true;
+        let outcome = self.outcome.clone();
+        for (start, machine) in std::mem::take(&mut self.dead) {
+            if self.row_agrees(start, &machine) == Some(true) {
+                self.edge(start, machine);
+            }
+        }
+        self.work();
+        self.outcome = outcome;
+        self.is_dead = false;
     }
 
     /// Shows every instruction that ways lead to, in ascending order, with what is known there, and finds out what the
@@ -142,15 +172,18 @@ impl<'a, I: Isa> Follow<'a, I> {
             ..Outcome::default()
         };
         self.exit = None;
+        let mut before = Machine::at_entry(I::STACK_POINTER);
         for (start, end) in starts {
             let Some(block) = self.blocks.get(&start) else {
                 continue;
             };
-            let mut machine = block.machine.clone();
+            let (mut machine, is_dead) = (block.machine.clone(), block.is_dead);
+            let living = is_dead.then(|| (self.outcome.clone(), self.exit.clone()));
+            self.is_dead = is_dead;
             let mut at = start;
             while at < end {
                 machine.at = at;
-                let before = machine.clone();
+                before.clone_from(&machine);
                 let Some(executed) = self.execute(&mut machine) else {
                     self.problem(Reason::NotCode(at));
                     break;
@@ -168,15 +201,21 @@ impl<'a, I: Isa> Follow<'a, I> {
                     length: executed.length,
                     machine: &before,
                     during_call,
+                    is_dead,
                 });
                 let next = at.wrapping_add(executed.length.into());
                 let goes_on = self.go(executed.flow, at, next, &mut machine);
                 if goes_on && next >= end && next != self.start && self.world.is_entry(next) {
-                    self.jump(at, next, &machine);
+                    self.jump(at, next, machine.clone());
                 }
                 at = next;
             }
+            if let Some((outcome, exit)) = living {
+                self.outcome = outcome;
+                self.exit = exit;
+            }
         }
+        self.is_dead = false;
         self.outcome.effect = self.exit.as_ref().and_then(|exit| {
             let own = match self.caller.stack_pointer {
                 Value::Stack(_, offset) => offset,
@@ -221,7 +260,7 @@ impl<'a, I: Isa> Follow<'a, I> {
                 break;
             }
             if next != self.start && self.world.is_entry(next) {
-                self.jump(at, next, &machine);
+                self.jump(at, next, machine);
                 break;
             }
         }
@@ -239,7 +278,7 @@ impl<'a, I: Isa> Follow<'a, I> {
                 if machine.may(condition) {
                     let mut taken = machine.clone();
                     taken.assume(condition);
-                    self.jump(at, to, &taken);
+                    self.jump(at, to, taken);
                 }
                 let otherwise = condition.negated();
                 let goes_on = machine.may(otherwise);
@@ -270,7 +309,7 @@ impl<'a, I: Isa> Follow<'a, I> {
     /// A jump to a value.
     fn jump_to(&mut self, at: u64, to: Value, machine: &Machine) {
         match to {
-            Value::Constant(to) => self.jump(at, to, machine),
+            Value::Constant(to) => self.jump(at, to, machine.clone()),
             Value::Table(number) => {
                 let table = self.tables.get(number);
                 let (text, world) = (self.text, self.world);
@@ -281,7 +320,7 @@ impl<'a, I: Isa> Follow<'a, I> {
                 match targets {
                     Some(targets) => {
                         for to in BTreeSet::from_iter(targets) {
-                            self.jump(at, to, machine);
+                            self.jump(at, to, machine.clone());
                         }
                     }
                     None => self.problem(Reason::IndirectJump(at)),
@@ -296,9 +335,9 @@ impl<'a, I: Isa> Follow<'a, I> {
     }
 
     /// A jump to an address.
-    fn jump(&mut self, at: u64, to: u64, machine: &Machine) {
+    fn jump(&mut self, at: u64, to: u64, machine: Machine) {
         if to != self.start && self.world.is_entry(to) {
-            if self.is_as_at_entry(machine) {
+            if self.is_as_at_entry(&machine) {
                 self.outcome.tail_calls.insert(to);
                 self.outcome.returns |= self.world.returns(to) != Returns::No;
             } else if machine.lost.is_none() {
@@ -309,11 +348,14 @@ impl<'a, I: Isa> Follow<'a, I> {
         if self.text.code_at(to).is_none() {
             return self.problem(Reason::NotCode(at));
         }
-        self.edge(to, machine.clone());
+        self.edge(to, machine);
     }
 
     /// A way leads to an address.
     fn edge(&mut self, to: u64, machine: Machine) {
+        if self.is_dead && self.lives(to) {
+            return;
+        }
         if let Some(block) = self.blocks.get_mut(&to) {
             if block.machine.join(&machine, to) {
                 self.work.insert(to);
@@ -326,8 +368,24 @@ impl<'a, I: Isa> Follow<'a, I> {
         {
             self.work.insert(*start);
         }
-        self.blocks.insert(to, Block { machine, end: to });
+        let is_dead = self.is_dead;
+        self.blocks.insert(
+            to,
+            Block {
+                machine,
+                end: to,
+                is_dead,
+            },
+        );
         self.work.insert(to);
+    }
+
+    /// Whether an instruction runs that may return.
+    fn lives(&self, address: u64) -> bool {
+        let block = self.blocks.range(..=address).next_back();
+        block.is_some_and(|(start, block)| {
+            !block.is_dead && (*start == address || address < block.end)
+        })
     }
 
     fn call(&mut self, to: Value, at: u64, next: u64, machine: &mut Machine) -> bool {
@@ -355,10 +413,15 @@ impl<'a, I: Isa> Follow<'a, I> {
             landed.set(I::STACK_POINTER, sp);
             self.edge(pad.pad, landed);
         }
-        if returns == Returns::No {
+        if !self.world.is_same_function(at, next) {
             return false;
         }
-        if !self.world.is_same_function(at, next) {
+        if returns == Returns::No {
+            if self.is_dead {
+                self.edge(next, machine.clone());
+            } else {
+                self.dead.insert(next, machine.clone());
+            }
             return false;
         }
         if let Some(to) = target {
@@ -419,7 +482,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             return;
         }
         match (to, machine.sp()) {
-            (Value::Constant(to), _) => self.jump(at, to, machine),
+            (Value::Constant(to), _) => self.jump(at, to, machine.clone()),
             (Value::Table(_), _) => self.jump_to(at, to, machine),
             // On another stack, or with arguments taken off it.
             (_, Value::Stack(base, _)) if base != Base::ENTRY => self.outcome.returns = true,

@@ -1,6 +1,6 @@
 //! Functions of other images that never return, by their names: nothing else tells that of code which is not there.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet as HashSet;
 
 use object::{
     Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget,
@@ -69,9 +69,9 @@ pub fn never_returning(image: &Image<'_>) -> HashSet<u64> {
     let (Some(relocations), Some(symbols)) =
         (file.dynamic_relocations(), file.dynamic_symbol_table())
     else {
-        return HashSet::new();
+        return HashSet::default();
     };
-    let mut found: HashSet<u64> = HashSet::new();
+    let mut found: HashSet<u64> = HashSet::default();
     for (word, relocation) in relocations {
         let RelocationTarget::Symbol(index) = relocation.target() else {
             continue;

@@ -97,7 +97,7 @@ impl Condition {
 }
 
 /// What is known before an instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Address of the instruction that runs: it names what it makes.
     pub at: u64,
@@ -111,6 +111,38 @@ pub struct Machine {
     names: u64,
     /// Why the stack pointer is not known, if it is not.
     pub(super) lost: Option<Reason>,
+}
+
+impl Clone for Machine {
+    fn clone(&self) -> Self {
+        Self {
+            slots: self.slots.clone(),
+            facts: self.facts.clone(),
+            bounds: self.bounds.clone(),
+            ..*self
+        }
+    }
+
+    /// Keeps the memory: it is done for each instruction.
+    fn clone_from(&mut self, source: &Self) {
+        let take = |list: &mut Self| {
+            (
+                std::mem::take(&mut list.slots),
+                std::mem::take(&mut list.facts),
+                std::mem::take(&mut list.bounds),
+            )
+        };
+        let (mut slots, mut facts, mut bounds) = take(self);
+        slots.clone_from(&source.slots);
+        facts.clone_from(&source.facts);
+        bounds.clone_from(&source.bounds);
+        *self = Self {
+            slots,
+            facts,
+            bounds,
+            ..*source
+        };
+    }
 }
 
 /// Whether a value on the stack is what a register held at the entry, or leads to where such values are.
@@ -365,6 +397,28 @@ impl Machine {
             self.slots
                 .retain(|slot| slot.base != base || slot.offset >= sp);
         }
+        self.forget_bounds();
+    }
+
+    /// Bounds of values that are nowhere any more only cost time.
+    fn forget_bounds(&mut self) {
+        let Self {
+            registers,
+            slots,
+            facts,
+            bounds,
+            ..
+        } = self;
+        // The bound of a whole value bounds its low bits, too, and the other way around.
+        let is_of = |value: Value, origin: Origin| matches!(value, Value::Same(of) | Value::Low(of, _) if of == origin);
+        bounds.retain(|bound| {
+            let (Value::Same(origin) | Value::Low(origin, _)) = bound.value else {
+                return true;
+            };
+            registers.iter().any(|value| is_of(*value, origin))
+                || slots.iter().any(|slot| is_of(slot.value, origin))
+                || facts.iter().any(|fact| is_of(fact.value, origin))
+        });
     }
 
     /// Nothing is known about the flags any more.

@@ -1,6 +1,8 @@
 //! What following one function has to know about the others.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use unwind::sframe::Row;
 
