@@ -92,6 +92,8 @@ pub struct Follow<'a, I> {
     is_dead: bool,
     /// Where such calls would return to, and what would be known there: what they were followed with last.
     dead: BTreeMap<u64, Machine>,
+    /// A jump by a table of which nothing says how long it is.
+    guessed_table: Option<u64>,
 }
 
 /// Instructions that are followed, at most, for each block that there is: enough for nested loops.
@@ -124,6 +126,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             steps: 0,
             is_dead: false,
             dead: BTreeMap::new(),
+            guessed_table: None,
         };
         follow.edge(start, machine);
         follow.work();
@@ -172,6 +175,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             ..Outcome::default()
         };
         self.exit = None;
+        let (mut seen, mut ends) = (Vec::new(), Vec::new());
         let mut before = Machine::at_entry(I::STACK_POINTER);
         for (start, end) in starts {
             let Some(block) = self.blocks.get(&start) else {
@@ -204,6 +208,8 @@ impl<'a, I: Isa> Follow<'a, I> {
                     is_dead,
                 });
                 let next = at.wrapping_add(executed.length.into());
+                seen.push(at);
+                ends.push(next);
                 let goes_on = self.go(executed.flow, at, next, &mut machine);
                 if goes_on && next >= end && next != self.start && self.world.is_entry(next) {
                     self.jump(at, next, machine.clone());
@@ -216,6 +222,12 @@ impl<'a, I: Isa> Follow<'a, I> {
             }
         }
         self.is_dead = false;
+        // Two instructions that share bytes: an entry too many of a table led into the middle of one of them.
+        if let Some(at) = self.guessed_table
+            && overlap(seen, ends)
+        {
+            self.problem(Reason::IndirectJump(at));
+        }
         self.outcome.effect = self.exit.as_ref().and_then(|exit| {
             let own = match self.caller.stack_pointer {
                 Value::Stack(_, offset) => offset,
@@ -317,6 +329,9 @@ impl<'a, I: Isa> Follow<'a, I> {
                     |address, size| text.read(address, size),
                     |to| text.code_at(to).is_some() && world.is_same_function(at, to),
                 );
+                if !table.is_bounded() {
+                    self.guessed_table = self.guessed_table.or(Some(at));
+                }
                 match targets {
                     Some(targets) => {
                         for to in BTreeSet::from_iter(targets) {
@@ -511,6 +526,20 @@ impl<'a, I: Isa> Follow<'a, I> {
             _ => {}
         }
     }
+}
+
+/// Whether some of the instructions that start and end at these addresses share bytes, and are not the same.
+fn overlap(mut starts: Vec<u64>, mut ends: Vec<u64>) -> bool {
+    starts.sort_unstable();
+    starts.dedup();
+    ends.sort_unstable();
+    ends.dedup();
+    // Without, each one ends before the next one starts.
+    let mut after = starts.iter().skip(1);
+    starts.len() != ends.len()
+        || ends
+            .iter()
+            .any(|end| after.next().is_some_and(|start| end > start))
 }
 
 /// Makes a machine one at the entry, and says what the function knows of its caller.

@@ -63,8 +63,9 @@ impl<I: Isa> Judge<'_, I> {
             return Judgement::Agrees;
         }
         let cfa = self.value(row.cfa, machine, Value::Unknown);
+        let is_told = self.is_told(row.cfa, cfa);
         match self.compare(cfa, caller.stack_pointer, || {
-            self.cfa(machine, caller).is_some()
+            is_told && self.cfa(machine, caller).is_some()
         }) {
             Part::Right => {}
             Part::Wrong => return Judgement::Contradicts,
@@ -90,6 +91,25 @@ impl<I: Isa> Judge<'_, I> {
         unknown.map_or(Judgement::Agrees, |(_, reason)| {
             Judgement::Undecided(*reason)
         })
+    }
+
+    /// Whether enough is known of the value that a rule yields for a caller's stack pointer to say that it is a wrong one.
+    ///
+    /// Of nothing follows nothing. And what a row takes from registers or memory that no frame is counted from, it takes from
+    /// a context that the code is about to switch to: `longjmp` says so of itself.
+    fn is_told(&self, rule: Rule, found: Value) -> bool {
+        let is_frame_base = match rule {
+            Rule::Value { base, .. } => {
+                let number = self.architecture.register(base);
+                number.is_some_and(|number| self.bases().any(|base| u32::from(base) == number))
+            }
+            _ => false,
+        };
+        match found {
+            Value::Unknown => false,
+            Value::Same(_) | Value::Low(..) | Value::Table(_) => is_frame_base,
+            _ => true,
+        }
     }
 
     fn compare(&self, found: Value, meant: Value, is_known: impl Fn() -> bool) -> Part {

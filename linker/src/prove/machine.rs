@@ -438,8 +438,22 @@ impl Machine {
         let Flags::Compared(left, right) = self.flags else {
             return true;
         };
-        let (Value::Constant(left), Value::Constant(right)) = (left.value, right.value) else {
-            return true;
+        let (left, right) = match (left.value, right.value) {
+            (Value::Constant(left), Value::Constant(right)) => (left, right),
+            // Loops that touch each page of a large frame end where the stack pointer is to be. Of other places on the stack nobody
+            // knows: a variable that holds one may have been written to.
+            (Value::Stack(one, from), Value::Stack(other, to))
+                if one == other
+                    && [left.register, right.register].contains(&Some(self.stack_pointer)) =>
+            {
+                let (left, right) = (from, to);
+                return match condition {
+                    Condition::Equal => left == right,
+                    Condition::NotEqual => left != right,
+                    _ => true,
+                };
+            }
+            _ => return true,
         };
         match condition {
             Condition::Equal => left == right,
