@@ -63,7 +63,7 @@ impl<I: Isa> Judge<'_, I> {
             return Judgement::Agrees;
         }
         let cfa = self.value(row.cfa, machine, Value::Unknown);
-        let is_told = self.is_told(row.cfa, cfa);
+        let is_told = self.is_told(row.cfa, machine);
         match self.compare(cfa, caller.stack_pointer, || {
             is_told && self.cfa(machine, caller).is_some()
         }) {
@@ -93,22 +93,20 @@ impl<I: Isa> Judge<'_, I> {
         })
     }
 
-    /// Whether enough is known of the value that a rule yields for a caller's stack pointer to say that it is a wrong one.
+    /// Whether enough is known of what a rule takes a caller's stack pointer from to say that it is a wrong one.
     ///
     /// Of nothing follows nothing. And what a row takes from registers or memory that no frame is counted from, it takes from
     /// a context that the code is about to switch to: `longjmp` says so of itself.
-    fn is_told(&self, rule: Rule, found: Value) -> bool {
-        let is_frame_base = match rule {
-            Rule::Value { base, .. } => {
-                let number = self.architecture.register(base);
-                number.is_some_and(|number| self.bases().any(|base| u32::from(base) == number))
-            }
-            _ => false,
+    fn is_told(&self, rule: Rule, machine: &Machine) -> bool {
+        let Rule::Value { base, .. } = rule else {
+            return false;
         };
-        match found {
+        let number = self.architecture.register(base);
+        let is_frame_base = self.bases().any(|base| number == Some(base.into()));
+        match self.base(base, machine, Value::Unknown) {
             Value::Unknown => false,
+            Value::Stack(..) | Value::Constant(_) | Value::Signed(_) => true,
             Value::Same(_) | Value::Low(..) | Value::Table(_) => is_frame_base,
-            _ => true,
         }
     }
 

@@ -72,7 +72,11 @@ impl Functions {
         functions
     }
 
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the share that is decided, and the reasons why the rest is not.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let share = match self.all {
             0 => 100.0,
             all => 100.0 * self.decided as f64 / all as f64,
@@ -196,7 +200,7 @@ impl Tally {
                 writeln!(out, "    {kind}, {bytes} bytes: {reason}")?;
             }
         }
-        self.functions.write(out)
+        Ok(())
     }
 
     /// Bytes of instructions.
