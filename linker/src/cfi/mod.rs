@@ -7,6 +7,7 @@
 mod augmentation;
 mod expression;
 mod function;
+pub mod landing;
 mod rules;
 mod section;
 

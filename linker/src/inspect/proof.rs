@@ -8,7 +8,7 @@ use unwind::sframe::Tables;
 
 use crate::image::Image;
 use crate::prove::contradiction::Contradiction;
-use crate::prove::tally::Tally;
+use crate::prove::tally::{Functions, Tally};
 use crate::prove::{Made, Proof, Rows};
 use crate::sframe::{self, rule};
 use crate::symbols::{Names, Symbols};
@@ -22,6 +22,8 @@ pub struct Proven {
     pub wrong: Vec<Contradiction>,
     /// How much of the code the table's rows are proven for, and why not more.
     pub tally: Tally,
+    /// How many functions the rows of call frame information are proven or mended for, and why not more.
+    pub functions: Functions,
     /// What the code said of functions without call frame information.
     pub made: Made,
     symbols: Symbols,
@@ -51,6 +53,7 @@ impl Proven {
             mended,
             wrong: judged.contradictions(image, &own.functions),
             tally: judged.tally,
+            functions: proof.tally.functions.clone(),
             made: proof.made.clone(),
             symbols,
         }))
@@ -76,6 +79,7 @@ impl Proven {
             bytes(&self.mended),
             self.wrong.len(),
         )?;
+        self.functions.write(out)?;
         self.tally.write(out)
     }
 

@@ -36,6 +36,8 @@ pub struct Point<'m> {
     pub machine: &'m Machine,
     /// If it is a call, what is known when the callee has returned.
     pub during_call: Option<Machine>,
+    /// It only runs if a call returns of which it is known that it does not.
+    pub is_dead: bool,
 }
 
 /// What was found out about a function by following it, beside its rows.
@@ -69,6 +71,8 @@ pub struct Outcome {
 struct Block {
     machine: Machine,
     end: u64,
+    /// It only runs if a call returns that never does.
+    is_dead: bool,
 }
 
 /// Follows one function.
@@ -89,6 +93,12 @@ pub struct Follow<'a, I> {
     /// What was found out.
     pub outcome: Outcome,
     steps: usize,
+    /// What runs only if a call returns that never does is followed: last, because nothing of it is true of anything else.
+    is_dead: bool,
+    /// Where such calls would return to, and what would be known there: what they were followed with last.
+    dead: BTreeMap<u64, Machine>,
+    /// A jump by a table of which nothing says how long it is.
+    guessed_table: Option<u64>,
 }
 
 /// Instructions that are followed, at most, for each block that there is: enough for nested loops.
@@ -120,16 +130,39 @@ impl<'a, I: Isa> Follow<'a, I> {
             exit: None,
             outcome: Outcome::default(),
             steps: 0,
+            is_dead: false,
+            dead: BTreeMap::new(),
+            guessed_table: None,
         };
         follow.edge(start, &machine);
-        while let Some(start) = follow.work.pop_first() {
-            follow.run(start);
-            if follow.steps > MOST_STEPS {
-                follow.problem(Reason::TooMuch);
+        follow.work();
+        follow.follow_dead();
+        Some(follow)
+    }
+
+    fn work(&mut self) {
+        while let Some(start) = self.work.pop_first() {
+            self.run(start);
+            if self.steps > MOST_STEPS {
+                self.problem(Reason::TooMuch);
                 break;
             }
         }
-        Some(follow)
+    }
+
+    /// Follows the code behind calls that never return, which compilers do not always know. It never runs, so whatever its rows
+    /// say does no harm; but rows that would be right are worth more than rows of which nothing is known.
+    fn follow_dead(&mut self) {
+        self.is_dead = true;
+        let outcome = self.outcome.clone();
+        for (start, machine) in std::mem::take(&mut self.dead) {
+            if self.row_agrees(start, &machine) == Some(true) {
+                self.edge(start, &machine);
+            }
+        }
+        self.work();
+        self.outcome = outcome;
+        self.is_dead = false;
     }
 
     /// Shows every instruction that ways lead to, in ascending order, with what is known there, and finds out what the
@@ -149,13 +182,16 @@ impl<'a, I: Isa> Follow<'a, I> {
         };
         self.exit = None;
         self.is_settled = true;
+        let (mut seen, mut ends) = (Vec::new(), Vec::new());
         // Copied for each instruction, into the memory of the last copy.
         let mut before = Machine::at_entry(I::STACK_POINTER);
         for (start, end) in starts {
             let Some(block) = self.blocks.get(&start) else {
                 continue;
             };
-            let mut machine = block.machine.clone();
+            let (mut machine, is_dead) = (block.machine.clone(), block.is_dead);
+            let living = is_dead.then(|| (self.outcome.clone(), self.exit.clone()));
+            self.is_dead = is_dead;
             let mut at = start;
             while at < end {
                 machine.at = at;
@@ -177,14 +213,28 @@ impl<'a, I: Isa> Follow<'a, I> {
                     length: executed.length,
                     machine: &before,
                     during_call,
+                    is_dead,
                 });
                 let next = at.wrapping_add(executed.length.into());
+                seen.push(at);
+                ends.push(next);
                 let goes_on = self.go(executed.flow, at, next, &mut machine);
                 if goes_on && next >= end {
                     self.runs_out(at, next, &machine);
                 }
                 at = next;
             }
+            if let Some((outcome, exit)) = living {
+                self.outcome = outcome;
+                self.exit = exit;
+            }
+        }
+        self.is_dead = false;
+        // Two instructions that share bytes: an entry too many of a table led into the middle of one of them.
+        if let Some(at) = self.guessed_table
+            && overlap(seen, ends)
+        {
+            self.problem(Reason::IndirectJump(at));
         }
         self.outcome.effect = self.exit.as_ref().and_then(|exit| {
             let own = match self.caller.stack_pointer {
@@ -308,6 +358,9 @@ impl<'a, I: Isa> Follow<'a, I> {
                     |address, size| text.read(address, size),
                     |to| text.code_at(to).is_some() && world.is_same_function(at, to),
                 );
+                if !table.is_bounded() {
+                    self.guessed_table = self.guessed_table.or(Some(at));
+                }
                 match targets {
                     Some(targets) => {
                         for to in BTreeSet::from_iter(targets) {
@@ -345,7 +398,7 @@ impl<'a, I: Isa> Follow<'a, I> {
 
     /// A way leads to an address.
     fn edge(&mut self, to: u64, machine: &Machine) {
-        if self.is_settled {
+        if self.is_settled || self.is_dead && self.lives(to) {
             return;
         }
         if let Some(block) = self.blocks.get_mut(&to) {
@@ -363,9 +416,18 @@ impl<'a, I: Isa> Follow<'a, I> {
         let block = Block {
             machine: machine.clone(),
             end: to,
+            is_dead: self.is_dead,
         };
         self.blocks.insert(to, block);
         self.work.insert(to);
+    }
+
+    /// Whether an instruction runs that may return.
+    fn lives(&self, address: u64) -> bool {
+        let block = self.blocks.range(..=address).next_back();
+        block.is_some_and(|(start, block)| {
+            !block.is_dead && (*start == address || address < block.end)
+        })
     }
 
     fn call(&mut self, to: Value, at: u64, next: u64, machine: &mut Machine) -> bool {
@@ -377,18 +439,31 @@ impl<'a, I: Isa> Follow<'a, I> {
             }
             _ => None,
         };
-        let returns = target.map_or(Returns::Perhaps, |to| self.world.returns(to));
+        let word = || self.judge.isa.called_through(self.text.code_at(at)?, at);
+        let returns = target
+            .or_else(word)
+            .map_or(Returns::Perhaps, |to| self.world.returns(to));
         let was_wrong = self.row_agrees(at, machine) == Some(false);
         self.returned(to, machine);
         if let Some(pad) = landing_pad {
-            self.edge(pad, machine);
+            let mut landed = machine.clone();
+            let sp = landed.sp().plus(Value::Constant(pad.arguments));
+            landed.set(I::STACK_POINTER, sp);
+            self.edge(pad.pad, &landed);
         }
         if !self.world.is_same_function(at, next) {
             return false;
         }
         let goes_on = match returns {
             Returns::Yes => true,
-            Returns::No => false,
+            Returns::No => {
+                if self.is_dead {
+                    self.edge(next, machine);
+                } else {
+                    self.dead.insert(next, machine.clone());
+                }
+                false
+            }
             // Where call frame information says that the stack is another one there, either it is wrong or nothing comes
             // back, and nobody can tell which; unless it is wrong before the call already.
             Returns::Perhaps => was_wrong || self.row_agrees(next, machine) != Some(false),
@@ -483,6 +558,20 @@ impl<'a, I: Isa> Follow<'a, I> {
             _ => self.problem(Reason::Unbalanced(at)),
         }
     }
+}
+
+/// Whether some of the instructions that start and end at these addresses share bytes, and are not the same.
+fn overlap(mut starts: Vec<u64>, mut ends: Vec<u64>) -> bool {
+    starts.sort_unstable();
+    starts.dedup();
+    ends.sort_unstable();
+    ends.dedup();
+    // Without, each one ends before the next one starts.
+    let mut after = starts.iter().skip(1);
+    starts.len() != ends.len()
+        || ends
+            .iter()
+            .any(|end| after.next().is_some_and(|start| end > start))
 }
 
 /// Makes a machine one at the entry, and says what the function knows of its caller.

@@ -63,6 +63,13 @@ pub trait Isa: Sync {
         None
     }
 
+    /// The address of the word from which the first instruction in `code`, which lies at an address, takes where it calls or jumps
+    /// to.
+    fn called_through(&self, code: &[u8], at: u64) -> Option<u64> {
+        let _ = (code, at);
+        None
+    }
+
     /// The first instruction in `code`, which lies at an address, as assemblers write it.
     fn text(&self, code: &[u8], at: u64) -> String;
 

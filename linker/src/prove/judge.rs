@@ -63,8 +63,9 @@ impl<I: Isa> Judge<'_, I> {
             return Judgement::Agrees;
         }
         let cfa = self.value(row.cfa, machine, Value::Unknown);
+        let is_told = self.is_told(row.cfa, machine);
         match self.compare(cfa, caller.stack_pointer, || {
-            self.cfa(machine, caller).is_some()
+            is_told && self.cfa(machine, caller).is_some()
         }) {
             Part::Right => {}
             Part::Wrong => return Judgement::Contradicts,
@@ -90,6 +91,23 @@ impl<I: Isa> Judge<'_, I> {
         unknown.map_or(Judgement::Agrees, |(_, reason)| {
             Judgement::Undecided(*reason)
         })
+    }
+
+    /// Whether enough is known of what a rule takes a caller's stack pointer from to say that it is a wrong one.
+    ///
+    /// Of nothing follows nothing. And what a row takes from registers or memory that no frame is counted from, it takes from
+    /// a context that the code is about to switch to: `longjmp` says so of itself.
+    fn is_told(&self, rule: Rule, machine: &Machine) -> bool {
+        let Rule::Value { base, .. } = rule else {
+            return false;
+        };
+        let number = self.architecture.register(base);
+        let is_frame_base = self.bases().any(|base| number == Some(base.into()));
+        match self.base(base, machine, Value::Unknown) {
+            Value::Unknown => false,
+            Value::Stack(..) | Value::Constant(_) | Value::Signed(_) => true,
+            Value::Same(_) | Value::Low(..) | Value::Table(_) => is_frame_base,
+        }
     }
 
     fn compare(&self, found: Value, meant: Value, is_known: impl Fn() -> bool) -> Part {

@@ -409,6 +409,28 @@ impl Machine {
             self.slots
                 .retain(|slot| slot.base != base || slot.offset >= sp);
         }
+        self.forget_bounds();
+    }
+
+    /// Bounds of values that are nowhere any more only cost time.
+    fn forget_bounds(&mut self) {
+        let Self {
+            registers,
+            slots,
+            facts,
+            bounds,
+            ..
+        } = self;
+        // The bound of a whole value bounds its low bits, too, and the other way around.
+        let is_of = |value: Value, origin: Origin| matches!(value, Value::Same(of) | Value::Low(of, _) if of == origin);
+        bounds.retain(|bound| {
+            let (Value::Same(origin) | Value::Low(origin, _)) = bound.value else {
+                return true;
+            };
+            registers.iter().any(|value| is_of(*value, origin))
+                || slots.iter().any(|slot| is_of(slot.value, origin))
+                || facts.iter().any(|fact| is_of(fact.value, origin))
+        });
     }
 
     /// Nothing is known about the flags any more.
@@ -430,11 +452,18 @@ impl Machine {
         };
         let (left, right) = match (left.value, right.value) {
             (Value::Constant(left), Value::Constant(right)) => (left, right),
-            // Of two places of one frame it is known whether they are the same.
-            (Value::Stack(one, left), Value::Stack(other, right))
-                if one == other && matches!(condition, Condition::Equal | Condition::NotEqual) =>
+            // Loops that touch each page of a large frame end where the stack pointer is to be. Of other places on the stack nobody
+            // knows: a variable that holds one may have been written to.
+            (Value::Stack(one, from), Value::Stack(other, to))
+                if one == other
+                    && [left.register, right.register].contains(&Some(self.stack_pointer)) =>
             {
-                (left.cast_unsigned(), right.cast_unsigned())
+                let (left, right) = (from, to);
+                return match condition {
+                    Condition::Equal => left == right,
+                    Condition::NotEqual => left != right,
+                    _ => true,
+                };
             }
             _ => return true,
         };

@@ -17,6 +17,7 @@ pub mod aarch64;
 pub mod contradiction;
 pub mod entries;
 pub mod follow;
+mod imports;
 pub mod isa;
 pub mod judge;
 pub mod machine;
@@ -41,6 +42,7 @@ use unwind::sframe::Abi;
 
 use crate::architecture::Architecture;
 use crate::cfi::Frames;
+use crate::cfi::landing::landing_pads;
 use crate::function::Function;
 use crate::image::Image;
 use crate::symbols::Symbols;
@@ -81,6 +83,8 @@ impl Proof {
         let text = Text::of(&image.file);
         let mut world = World {
             rows: frames.functions.clone(),
+            landing_pads: landing_pads(image),
+            never_returning: imports::never_returning(image),
             ..World::default()
         };
         let entries = entries::find(architecture, &text, symbols, &mut world);

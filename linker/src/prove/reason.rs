@@ -13,7 +13,7 @@ pub enum Reason {
     Depths(u64),
     /// An indirect jump whose targets are not known.
     IndirectJump(u64),
-    /// A way comes from a call that may not return, or from an instruction after which nothing may run.
+    /// Only a call leads there that never returns.
     AfterCall(u64),
     /// A way out finds the stack another than it was at the entry.
     Unbalanced(u64),
@@ -42,7 +42,7 @@ impl Reason {
             Self::StackPointer(_) => "stack pointer from a register or from memory",
             Self::Depths(_) => "ways meet with stacks of different depth",
             Self::IndirectJump(_) => "indirect jump without a known table",
-            Self::AfterCall(_) => "after a call that may not return",
+            Self::AfterCall(_) => "after a call that never returns",
             Self::Unbalanced(_) => "a way out with another stack than at the entry",
             Self::NotCode(_) => "bytes that are no instruction",
             Self::Entered => "entered by jumps with another stack",

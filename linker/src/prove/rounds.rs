@@ -15,6 +15,9 @@ use crate::progress::Step;
 /// Each round follows only what the one before has changed the ground for. Most images need three.
 const MOST_ROUNDS: usize = 12;
 
+/// Bytes of functions that are followed before the others.
+const SMALL: u32 = 256;
+
 /// Every function that was followed, by its start.
 pub type Units = BTreeMap<u64, Unit>;
 
@@ -27,11 +30,24 @@ pub fn follow<I: Isa>(
     world: &mut World,
 ) -> Units {
     let mut units = Units::new();
-    let mut jobs: Vec<(u64, Entry)> = entries.into_iter().collect();
-    for round in 0..MOST_ROUNDS {
-        if jobs.is_empty() {
+    // What never returns is mostly small, and nearly everything calls it: it is followed first, so that most functions are
+    // followed once.
+    let is_small = |(start, _): &(u64, Entry)| {
+        world
+            .function_at(*start)
+            .is_none_or(|function| function.size <= SMALL)
+    };
+    let (mut jobs, mut large): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_small);
+    let mut rounds = 0;
+    loop {
+        if jobs.is_empty() || rounds == MOST_ROUNDS && !large.is_empty() {
+            jobs = std::mem::take(&mut large);
+            rounds = 0;
+        }
+        if jobs.is_empty() || rounds == MOST_ROUNDS {
             break;
         }
+        rounds += 1;
         let step = Step::new("following the code", jobs.len());
         let weight = |job: &(u64, Entry)| {
             world
@@ -74,9 +90,24 @@ pub fn follow<I: Isa>(
             }
             units.insert(start, unit);
         }
-        jobs = next(isa, text, world, &mut units, &changed, &returning, round);
+        jobs = match large.is_empty() {
+            true => next(isa, text, world, &mut units, &changed, &returning, rounds),
+            false => again(&units, &changed, &returning),
+        };
     }
     units
+}
+
+/// What is to be followed again before all were followed: nobody knows who calls whom yet.
+fn again(units: &Units, changed: &BTreeSet<u64>, returning: &BTreeSet<u64>) -> Vec<(u64, Entry)> {
+    let relies = |unit: &Unit| {
+        let outcome = &unit.outcome;
+        let mut others = outcome.relies_on.iter().chain(&outcome.tail_calls);
+        others.any(|to| changed.contains(to))
+            || outcome.stops_at.iter().any(|to| returning.contains(to))
+    };
+    let units = units.iter().filter(|(_, unit)| relies(unit));
+    units.map(|(start, unit)| (*start, unit.entry)).collect()
 }
 
 /// What is to be followed again, or for the first time.

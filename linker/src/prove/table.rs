@@ -109,8 +109,7 @@ impl Table {
         is_target: impl Fn(u64) -> bool,
     ) -> Option<Vec<u64>> {
         let most = self.count.unwrap_or(MOST_ENTRIES);
-        // As many as there are values of some bits: a byte's, or what a mask leaves. That is no bound of a table's.
-        let is_bound = self.count.is_some_and(|count| !count.is_power_of_two());
+        let is_bound = self.is_bounded();
         let mut targets = Vec::new();
         for index in 0..most {
             match self.target(index, &read).filter(|to| is_target(*to)) {
@@ -120,6 +119,13 @@ impl Table {
             }
         }
         (!targets.is_empty()).then_some(targets)
+    }
+
+    /// Whether the code says how many entries there are.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        // As many as there are values of some bits: a byte's, or what a mask leaves. That is no bound of a table's.
+        self.count.is_some_and(|count| !count.is_power_of_two())
     }
 
     fn target(&self, index: u64, read: impl Fn(u64, u8) -> Option<u64>) -> Option<u64> {

@@ -8,6 +8,7 @@ use super::reason::Reason;
 use super::text::Text;
 use super::unit::{Found, Span};
 use super::world::World;
+use crate::function::Function;
 
 /// Bytes of code, by what was found out about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,99 @@ pub struct Tally {
     pub undecided: BTreeMap<&'static str, u64>,
     /// Bytes of instructions without a row for which none was found, by reason.
     pub missing: BTreeMap<&'static str, u64>,
+    /// Functions with rows.
+    pub functions: Functions,
+}
+
+/// Functions that have rows, by what was found out about their instructions. Entries of linkage tables are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Functions {
+    /// How many there are.
+    pub all: u64,
+    /// Those of which each row is right, or it is known what is.
+    pub decided: u64,
+    /// Those of them with a row that is wrong.
+    pub mended: u64,
+    /// The others, by the first reason: a row is wrong, and what is right is not known.
+    pub withdrawn: BTreeMap<&'static str, u64>,
+    /// And those of which nothing is known at an instruction.
+    pub undecided: BTreeMap<&'static str, u64>,
+}
+
+/// What one function is worth.
+enum Worth {
+    Agrees,
+    Mended,
+    Withdrawn(Reason),
+    Undecided(Reason),
+}
+
+impl Functions {
+    fn of<I: Isa>(isa: &I, text: &Text<'_>, world: &World, spans: &[Span]) -> Self {
+        let mut functions = Self::default();
+        for function in world.rows.iter().filter(|one| one.block.is_none()) {
+            functions.all += 1;
+            match worth(isa, text, function, spans) {
+                Worth::Agrees => functions.decided += 1,
+                Worth::Mended => {
+                    functions.decided += 1;
+                    functions.mended += 1;
+                }
+                Worth::Withdrawn(why) => *functions.withdrawn.entry(why.words()).or_default() += 1,
+                Worth::Undecided(why) => *functions.undecided.entry(why.words()).or_default() += 1,
+            }
+        }
+        functions
+    }
+
+    /// Writes the share that is decided, and the reasons why the rest is not.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let share = match self.all {
+            0 => 100.0,
+            all => 100.0 * self.decided as f64 / all as f64,
+        };
+        writeln!(
+            out,
+            "{share:.2} % of {} functions decided: {}, of them {} mended",
+            self.all, self.decided, self.mended,
+        )?;
+        for (kind, reasons) in [("wrong", &self.withdrawn), ("undecided", &self.undecided)] {
+            for (reason, count) in reasons {
+                writeln!(out, "    {kind}, {count} functions: {reason}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn worth<I: Isa>(isa: &I, text: &Text<'_>, function: &Function, spans: &[Span]) -> Worth {
+    let mut worth = Worth::Agrees;
+    let mut at = function.start;
+    let first = spans.partition_point(|span| span.end <= at);
+    for span in spans.get(first..).unwrap_or(&[]) {
+        if span.start >= function.end() {
+            break;
+        }
+        if !is_filling(isa, text, at, span.start) {
+            return Worth::Undecided(Reason::Unreached);
+        }
+        at = span.end;
+        match (&span.found, &worth) {
+            (Found::Undecided(why) | Found::Missing(why), _) => return Worth::Undecided(*why),
+            (Found::Withdrawn(why), Worth::Agrees | Worth::Mended) => {
+                worth = Worth::Withdrawn(*why)
+            }
+            (Found::Mended(_), Worth::Agrees) => worth = Worth::Mended,
+            _ => {}
+        }
+    }
+    match is_filling(isa, text, at, function.end()) {
+        true => worth,
+        false => Worth::Undecided(Reason::Unreached),
+    }
 }
 
 impl Tally {
@@ -57,6 +151,7 @@ impl Tally {
             }
             tally.between(isa, text, world, at, end);
         }
+        tally.functions = Functions::of(isa, text, world, spans);
         tally
     }
 

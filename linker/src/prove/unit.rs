@@ -46,8 +46,8 @@ impl Found {
         match (self, other) {
             (one, other) if one == other => one,
             // Nothing leads there from the one; the other says more.
-            (Self::Undecided(Reason::Unreached), known)
-            | (known, Self::Undecided(Reason::Unreached)) => known,
+            (Self::Undecided(Reason::Unreached | Reason::AfterCall(_)), known)
+            | (known, Self::Undecided(Reason::Unreached | Reason::AfterCall(_))) => known,
             (undecided @ (Self::Undecided(_) | Self::Missing(_)), _)
             | (_, undecided @ (Self::Undecided(_) | Self::Missing(_))) => undecided,
             (Self::Made(_), _) | (_, Self::Made(_)) => Self::Missing(Reason::Entered),
@@ -144,6 +144,15 @@ impl<I: Isa> Spans<'_, I> {
         let row = self
             .function
             .and_then(|function| row_of(function, point.at));
+        if point.is_dead {
+            let agrees =
+                row.is_some_and(|row| self.judge_at(&row, point, caller) == Judgement::Agrees);
+            return match (agrees, row) {
+                (true, _) => Found::Agrees,
+                (false, Some(_)) => Found::Undecided(Reason::AfterCall(point.at)),
+                (false, None) => Found::Missing(Reason::AfterCall(point.at)),
+            };
+        }
         let Some(row) = row else {
             return match self.known(point, caller) {
                 Ok(row) => Found::Made(Box::new(row)),

@@ -5,6 +5,7 @@ use unwind::sframe::Row;
 
 use super::machine::Machine;
 use super::value::{Address, Base, Origin, REGISTERS, Register, Value};
+use crate::cfi::landing::LandingPad;
 use crate::function::Function;
 
 /// Whether a function returns to its caller.
@@ -77,12 +78,13 @@ pub struct World {
     pub symbols: Vec<(u64, u64)>,
     /// Whether functions return that were followed.
     pub returning: FxHashMap<u64, Returns>,
-    /// Functions that do not return, by their names.
+    /// What does not return, by its name: functions of other images, by the addresses of their entries in linkage tables, and
+    /// by those of the words from which they are called.
     pub never_returning: FxHashSet<u64>,
     /// What functions change that they should not.
     pub effects: FxHashMap<u64, Effect>,
-    /// Where calls go on when an exception comes out of them: by the address of the call.
-    pub landing_pads: FxHashMap<u64, u64>,
+    /// Where calls go on when an exception comes out of them: ascending.
+    pub landing_pads: Vec<LandingPad>,
     /// What call frame information says: ascending by start.
     pub rows: Vec<Function>,
 }
@@ -133,8 +135,10 @@ impl World {
 
     /// Where a call goes on when an exception comes out of it.
     #[must_use]
-    pub fn landing_pad(&self, call: u64) -> Option<u64> {
-        self.landing_pads.get(&call).copied()
+    pub fn landing_pad(&self, call: u64) -> Option<&LandingPad> {
+        let after = self.landing_pads.partition_point(|pad| pad.start <= call);
+        let pad = self.landing_pads.get(after.checked_sub(1)?)?;
+        (call < pad.end).then_some(pad)
     }
 
     /// The function that call frame information has for an address.

@@ -82,6 +82,13 @@ impl Isa for X86 {
         clears.then_some(if is_aligned { 8 } else { 0 })
     }
 
+    fn called_through(&self, code: &[u8], at: u64) -> Option<u64> {
+        let instruction = Decoder::with_ip(64, code, at, DecoderOptions::NONE).decode();
+        let goes = instruction.is_call_near_indirect() || instruction.is_jmp_near_indirect();
+        (goes && instruction.is_ip_rel_memory_operand())
+            .then(|| instruction.memory_displacement64())
+    }
+
     fn text(&self, code: &[u8], at: u64) -> String {
         let mut decoder = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
         let mut text = String::new();
