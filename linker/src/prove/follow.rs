@@ -62,6 +62,10 @@ pub struct Outcome {
     pub effect: Option<Effect>,
     /// Bytes from the entry's stack pointer to where an interrupt return takes what was interrupted.
     pub interrupt_return: Option<i64>,
+    /// Tables that it reads.
+    pub tables: BTreeSet<u64>,
+    /// Of one of them nothing but the next one says how long it is.
+    pub guesses: bool,
     /// Why nothing that was found holds.
     pub problem: Option<Reason>,
 }
@@ -230,6 +234,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             }
         }
         self.is_dead = false;
+        self.outcome.tables = self.tables.addresses().collect();
         // Two instructions that share bytes: an entry too many of a table led into the middle of one of them.
         if let Some(at) = self.guessed_table
             && overlap(seen, ends)
@@ -354,11 +359,18 @@ impl<'a, I: Isa> Follow<'a, I> {
             Value::Table(number) => {
                 let table = self.tables.get(number);
                 let (text, world) = (self.text, self.world);
+                let own = self
+                    .tables
+                    .addresses()
+                    .filter(|start| *start > table.address);
+                let others = world.tables.range(table.address.saturating_add(1)..);
                 let targets = table.targets(
                     |address, size| text.read(address, size),
                     |to| text.code_at(to).is_some() && world.is_same_function(at, to),
+                    own.chain(others.copied().next()).min(),
                 );
                 if !table.is_bounded() {
+                    self.outcome.guesses = true;
                     self.guessed_table = self.guessed_table.or(Some(at));
                 }
                 match targets {

@@ -68,7 +68,9 @@ pub fn follow<I: Isa>(
         let mut changed: BTreeSet<u64> = BTreeSet::new();
         // Those that are known to return now: most callers have gone on behind them anyway.
         let mut returning: BTreeSet<u64> = BTreeSet::new();
+        let tables = world.tables.len();
         for (start, unit) in done.into_iter().flatten() {
+            world.tables.extend(&unit.outcome.tables);
             let returns = match &unit.outcome {
                 outcome if outcome.has_return => Returns::Yes,
                 outcome if outcome.returns || outcome.problem.is_some() => Returns::Perhaps,
@@ -91,7 +93,13 @@ pub fn follow<I: Isa>(
             units.insert(start, unit);
         }
         jobs = match large.is_empty() {
-            true => next(isa, text, world, &mut units, &changed, &returning, rounds),
+            true => {
+                if world.tables.len() > tables {
+                    let guesses = units.iter().filter(|(_, unit)| unit.outcome.guesses);
+                    changed.extend(guesses.map(|(start, _)| *start));
+                }
+                next(isa, text, world, &mut units, &changed, &returning, rounds)
+            }
             false => again(&units, &changed, &returning),
         };
     }
@@ -140,7 +148,8 @@ fn next<I: Isa>(
     };
     for (start, unit) in units.iter() {
         let outcome = &unit.outcome;
-        let again = outcome.relies_on.iter().any(|to| changed.contains(to))
+        let again = outcome.guesses && changed.contains(start)
+            || outcome.relies_on.iter().any(|to| changed.contains(to))
             || outcome
                 .calls
                 .iter()

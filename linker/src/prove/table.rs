@@ -43,6 +43,11 @@ impl Tables {
         self.0[number as usize]
     }
 
+    /// Where they lie.
+    pub fn addresses(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().map(|table| table.address)
+    }
+
     /// An entry of a table that was read, so many bytes each, `most` being the largest index.
     pub fn read(&mut self, address: u64, size: u8, signed: bool, most: Option<u64>) -> Value {
         let count = most
@@ -101,14 +106,20 @@ impl Table {
     /// nothing can write there; `is_target` says whether the jump may lead to an address.
     ///
     /// Where the code does not compare the index with anything, because the type of a value bounds it, the table is taken to
-    /// end where an entry leads out of the function. Entries too many do no harm: what holds on more ways than there are
+    /// end where the next one starts, at `end`, or where an entry leads out of the function. Entries too many do no harm: what holds on more ways than there are
     /// holds on those that there are.
     pub fn targets(
         &self,
         read: impl Fn(u64, u8) -> Option<u64>,
         is_target: impl Fn(u64) -> bool,
+        end: Option<u64>,
     ) -> Option<Vec<u64>> {
         let most = self.count.unwrap_or(MOST_ENTRIES);
+        let room = end.map(|end| end.saturating_sub(self.address) / u64::from(self.size.max(1)));
+        let most = match (room, self.is_bounded()) {
+            (Some(room), false) => most.min(room),
+            _ => most,
+        };
         let is_bound = self.is_bounded();
         let mut targets = Vec::new();
         for index in 0..most {

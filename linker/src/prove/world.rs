@@ -1,5 +1,7 @@
 //! What following one function has to know about the others.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use unwind::sframe::Row;
 
@@ -76,6 +78,8 @@ pub struct World {
     pub assumed: FxHashSet<u64>,
     /// Where functions start and end that have symbols: ascending.
     pub symbols: Vec<(u64, u64)>,
+    /// Jump tables.
+    pub tables: BTreeSet<u64>,
     /// Whether functions return that were followed.
     pub returning: FxHashMap<u64, Returns>,
     /// What does not return, by its name: functions of other images, by the addresses of their entries in linkage tables, and
