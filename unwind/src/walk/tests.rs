@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod calls;
+mod lost;
 
 /// The code that the walks here go through: nothing but calls through a register, before these return addresses.
 const X86_64: &[u8] = &code(

@@ -1,0 +1,70 @@
+//! Walks through functions that overwrite the frame pointer and keep the caller's nowhere, as functions may that never
+//! return.
+
+extern crate std;
+
+use std::vec::Vec;
+
+use super::{Found, OUTERMOST, PUSHES_FP, STACK, table, walk};
+use crate::sframe::Abi;
+use crate::walk::FrameKind::{Exact, ReturnAddress};
+use crate::walk::How::{Given, SFrame};
+use crate::{End, x86_64};
+
+/// An entry function, one that pushes its frame pointer and counts from it, one that counts from the stack pointer, and one whose
+/// rows take the frame pointer from a register that no walk knows: 16, the return address's column.
+fn tables() -> Vec<u8> {
+    table(
+        Abi::Amd64,
+        &[
+            (0x1000, 0x100, 0, 0, 1, OUTERMOST),
+            (0x2000, 0x100, 0, 0, 2, PUSHES_FP),
+            (0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x10]),
+            // sp+8; nothing said of the return address; r16+0.
+            (
+                0x4000,
+                0x100,
+                0,
+                1,
+                1,
+                &[0x00, 0x0a, 0x39, 0x08, 0x00, 0x81, 0x00],
+            ),
+        ],
+    )
+}
+
+fn from_the_overwriter(words: &[(u64, u64)]) -> (Vec<Found>, End) {
+    let registers = x86_64::Registers::new(0x4001, 0x10000, 0x10080);
+    let (found, end, _) = walk(&tables(), registers, &STACK, words);
+    (found, end)
+}
+
+#[test]
+fn callers_that_do_not_need_it_are_found() {
+    // Called from 0x3010, whose frame is 16 bytes; that from 0x1005.
+    let words = [(0x10000, 0x3010), (0x10010, 0x1005), (0x100f8, 0)];
+    let (found, end) = from_the_overwriter(&words);
+    let expected = [
+        (0x4001, Exact, Given),
+        (0x3010, ReturnAddress, SFrame),
+        (0x1005, ReturnAddress, SFrame),
+    ];
+    assert_eq!(found, expected);
+    // The entry function's frame is not at the base here.
+    assert_eq!(end, End::NotAtBase(0x10018));
+}
+
+#[test]
+fn a_caller_that_counts_from_it_ends_the_walk() {
+    // The register leads to what looks like a frame record, but it is not the caller's.
+    let words = [
+        (0x10000, 0x2050),
+        (0x10080, 0x100a0),
+        (0x10088, 0x1005),
+        (0x100a0, 0),
+    ];
+    let (found, end) = from_the_overwriter(&words);
+    let expected = [(0x4001, Exact, Given), (0x2050, ReturnAddress, SFrame)];
+    assert_eq!(found[..2], expected);
+    assert_eq!(end, End::FramePointerLost);
+}
