@@ -1,5 +1,7 @@
 //! What the proof says of assembled text, instruction by instruction.
 
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
 use std::fs;
 
 use linker::cfi::Frames;
@@ -41,8 +43,7 @@ fn text(row: &Row) -> String {
     format!("{cfa} {fp} {ra}{signed}")
 }
 
-/// Links a text and says of each run of instructions, by its offset in the image's code, what was found out; then whether a second
-/// proof, of the rows that the first one has left, finds nothing wrong with them.
+/// Links a text and says of each run of instructions, by its offset in the image's code, what was found out.
 pub fn prove(name: &str, target: &str, assembly: &str) -> String {
     let folder = folder(name);
     let object = assemble(&folder, target, assembly);
@@ -65,13 +66,7 @@ pub fn prove(name: &str, target: &str, assembly: &str) -> String {
     let data = fs::read(&path).unwrap();
     let image = Image::parse(&data).unwrap();
     let symbols = Symbols::of(&image.file);
-    let rows = Rows::of(&image, true, Frames::default(), &symbols).unwrap();
-    let proof = rows.proof.unwrap();
-    let again = Proof::of(&image, &rows.frames, &symbols).unwrap();
-    for span in &again.spans {
-        let wrong = matches!(span.found, Found::Mended(_) | Found::Withdrawn(_));
-        assert!(!wrong, "{name}: what was mended is wrong: {span:x?}");
-    }
+    let proof = proof_of(&image, &symbols);
     let mut lines: Vec<(u64, u64, String)> = Vec::new();
     for span in &proof.spans {
         let found = match &span.found {
@@ -94,6 +89,17 @@ pub fn prove(name: &str, target: &str, assembly: &str) -> String {
         .iter()
         .map(|(start, end, found)| format!("{start}..{end} {found}\n"));
     lines.collect()
+}
+
+/// The proof of an image. A second proof, of the rows that this one leaves, must find nothing wrong with them.
+pub fn proof_of(image: &Image<'_>, symbols: &Symbols) -> Proof {
+    let rows = Rows::of(image, true, Frames::default(), symbols).unwrap();
+    let again = Proof::of(image, &rows.frames, symbols).unwrap();
+    for span in &again.spans {
+        let wrong = matches!(span.found, Found::Mended(_) | Found::Withdrawn(_));
+        assert!(!wrong, "what was mended is wrong: {span:x?}");
+    }
+    rows.proof.unwrap()
 }
 
 /// A function with call frame information.
