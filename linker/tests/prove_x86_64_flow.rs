@@ -1,0 +1,164 @@
+//! Jumps, calls and other ways into and out of functions for x86-64, and what is found out about their rows.
+
+mod common;
+#[path = "common/proven.rs"]
+mod proven;
+
+use proven::{function, prove, silent};
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+fn check(name: &str, text: &[String], expected: &str) {
+    let found = prove(&format!("x86_flow_{name}"), TARGET, &text.concat());
+    assert_eq!(found, expected, "{}", text.concat());
+}
+
+#[test]
+fn tail_calls_return_with_the_stack_as_at_the_entry() {
+    let text = [
+        function("_start", "push %rbx\n pop %rbx\n jmp other"),
+        function("indirect", "push %rbx\n pop %rbx\n jmp *%rax"),
+        silent("other", "ret"),
+    ];
+    // The jumps have 5 and 2 bytes.
+    let expected = "0..1 agrees\n1..2 mended sp+16 u c-8\n2..8 agrees\n8..9 mended sp+16 u c-8\n9..11 agrees\n11..12 made sp+8 u c-8\n";
+    check("tail", &text, expected);
+}
+
+#[test]
+fn a_jump_to_somewhere_with_another_stack_proves_nothing() {
+    let text = [function("_start", "push %rbx\n jmp *%rax")];
+    check(
+        "unknown",
+        &text,
+        "0..3 undecided: indirect jump without a known table\n",
+    );
+    let text = [
+        function("_start", "call silent\n ret"),
+        silent("silent", "push %rbx\n jmp *%rax"),
+    ];
+    let expected = "0..6 agrees\n6..9 missing: indirect jump without a known table\n";
+    check("unknown_silent", &text, expected);
+}
+
+/// A jump table of offsets, one for each of the functions' last three returns.
+fn table(head: &str) -> String {
+    let body = format!(
+        "{head}\n lea table(%rip), %rdx\n movslq (%rdx,%rdi,4), %rax\n add %rdx, %rax\n push %rbx\n jmp *%rax\n
+         1: pop %rbx\n ret\n 2: push %rcx\n pop %rcx\n pop %rbx\n ret\n 3: pop %rbx\n ret"
+    );
+    function("_start", &body)
+        + ".section .rodata\n .p2align 2\n table: .long 1b - table, 2b - table, 3b - table\n .long -1\n .text\n"
+}
+
+#[test]
+fn jump_tables_end_where_a_comparison_or_the_entries_do() {
+    // The push lies at 23, the jump at 24: 26, 28 and 32 are its goals.
+    let compared = table("cmp $2, %rdi\n ja 4f\n jmp 5f\n 4: ret\n 5:");
+    check(
+        "compared",
+        &[compared],
+        "0..24 agrees\n24..27 mended sp+16 u c-8\n27..28 agrees\n28..29 mended sp+16 u c-8\n29..30 mended sp+24 u c-8\n30..31 mended sp+16 u c-8\n31..32 agrees\n32..33 mended sp+16 u c-8\n33..34 agrees\n",
+    );
+    // The type bounds the index; the entry behind the last one leads out of the function. All lies 5 bytes lower.
+    check(
+        "typed",
+        &[table("movzbl %dil, %edi")],
+        "0..19 agrees\n19..22 mended sp+16 u c-8\n22..23 agrees\n23..24 mended sp+16 u c-8\n24..25 mended sp+24 u c-8\n25..26 mended sp+16 u c-8\n26..27 agrees\n27..28 mended sp+16 u c-8\n28..29 agrees\n",
+    );
+}
+
+#[test]
+fn a_way_out_with_another_stack_proves_nothing() {
+    let text = [function(
+        "_start",
+        "push %rbx\n test %edi, %edi\n je 1f\n pop %rbx\n 1: ret",
+    )];
+    // The return is reached with two depths, so with none.
+    check(
+        "depths",
+        &text,
+        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..7 withdrawn: ways meet with stacks of different depth\n",
+    );
+    let text = [function("_start", "push %rbx\n ret")];
+    check(
+        "unbalanced",
+        &text,
+        "0..2 undecided: a way out with another stack than at the entry\n",
+    );
+}
+
+#[test]
+fn what_others_jump_into_with_a_frame_is_a_piece_of_them() {
+    let text = [
+        function("_start", "push %rbx\n jmp shared"),
+        function("twin", "push %rbx\n nop\n jmp shared"),
+        // It has a label and no call: an epilogue that both share.
+        silent("shared", "pop %rbx\n ret"),
+    ];
+    check(
+        "shared",
+        &text,
+        "0..1 agrees\n1..6 mended sp+16 u c-8\n6..7 agrees\n7..13 mended sp+16 u c-8\n13..14 made sp+16 u c-8\n14..15 made sp+8 u c-8\n",
+    );
+}
+
+#[test]
+fn handlers_of_interrupts() {
+    let saved = "cld\n add $8, %rsp\n iretq";
+    let text = [
+        // rip lies at the stack pointer, the interrupted stack pointer 24 bytes above.
+        silent("_start", "push %rax\n pop %rax\n iretq"),
+        // 8 bytes of error code below them.
+        silent("with_code", saved),
+    ];
+    check(
+        "handlers",
+        &text,
+        "0..1 made (sp+24) u (sp+0)\n1..2 made (sp+32) u (sp+8)\n2..4 made (sp+24) u (sp+0)\n4..9 made (sp+32) u (sp+8)\n9..11 made (sp+24) u (sp+0)\n",
+    );
+}
+
+#[test]
+fn an_effect_on_the_callers_frame() {
+    let text = [
+        function(
+            "_start",
+            "push %rbp\n call enter\n nop\n mov %rbp, %rsp\n pop %rbp\n ret",
+        ),
+        // Makes its caller's frame pointer; it keeps nothing of the one before.
+        silent("enter", "lea 8(%rsp), %rbp\n ret"),
+    ];
+    check(
+        "effect",
+        &text,
+        "0..1 agrees\n1..11 mended sp+16 c-16 c-8\n11..12 agrees\n12..17 made sp+8 u c-8\n17..18 made sp+8 r16+0 c-8\n",
+    );
+}
+
+#[test]
+fn a_return_by_a_jump_is_not_followed_and_nothing_is_claimed() {
+    let text = [
+        function("_start", "call enter\n nop\n pop %rbp\n ret"),
+        silent("enter", "pop %rax\n push %rbp\n xor %ebp, %ebp\n jmp *%rax"),
+    ];
+    check(
+        "jump_back",
+        &text,
+        "0..8 undecided: a way out with another stack than at the entry\n8..14 missing: indirect jump without a known table\n",
+    );
+}
+
+#[test]
+fn trap_code_is_what_it_declares() {
+    let text = [function(
+        "_start",
+        ".cfi_signal_frame\n .cfi_def_cfa rsp, 40\n .cfi_offset rip, -40\n .cfi_offset rsp, -16\n push %rbp\n nop\n
+         .cfi_adjust_cfa_offset 8\n .cfi_rel_offset rbp, 0\n xor %ebp, %ebp\n pop %rbp\n iretq",
+    )];
+    check(
+        "declared",
+        &text,
+        "0..1 agrees\n1..2 mended (sp+32) u (sp+8)\n2..5 agrees\n5..7 mended (sp+24) u (sp+0)\n",
+    );
+}
