@@ -57,6 +57,9 @@ pub trait Isa: Sync {
     /// Executes the first instruction in `code`, which lies at the machine's address. `None`: it is none.
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed>;
 
+    /// Bytes of the first instruction in `code`. `None`: it is none.
+    fn length(&self, code: &[u8]) -> Option<u8>;
+
     /// Whether code begins as handlers of interrupts do, and as nothing else does.
     fn is_interrupt_handler(&self, code: &[u8]) -> bool {
         let _ = code;

@@ -106,7 +106,7 @@ impl Table {
     pub fn targets(
         &self,
         read: impl Fn(u64, u8) -> Option<u64>,
-        is_target: impl Fn(u64) -> bool,
+        mut is_target: impl FnMut(u64) -> bool,
     ) -> Option<Vec<u64>> {
         let most = self.count.unwrap_or(MOST_ENTRIES);
         let is_bound = self.is_bounded();
