@@ -103,6 +103,9 @@ pub struct Follow<'a, I> {
     dead: BTreeMap<u64, Machine>,
     /// A jump by a table of which nothing says how long it is.
     guessed_table: Option<u64>,
+    /// Where instructions start if they are decoded one after another from a function's start on, by that. Only hand-written
+    /// code has something else between them.
+    sweeps: BTreeMap<u64, Vec<u64>>,
 }
 
 /// Instructions that are followed, at most, for each block that there is: enough for nested loops.
@@ -137,6 +140,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             is_dead: false,
             dead: BTreeMap::new(),
             guessed_table: None,
+            sweeps: BTreeMap::new(),
         };
         follow.edge(start, &machine);
         follow.work();
@@ -358,16 +362,31 @@ impl<'a, I: Isa> Follow<'a, I> {
             Value::Constant(to) => self.jump(at, to, machine),
             Value::Table(number) => {
                 let table = self.tables.get(number);
-                let (text, world) = (self.text, self.world);
+                let (text, world, isa) = (self.text, self.world, self.judge.isa);
                 let own = self
                     .tables
                     .addresses()
                     .filter(|start| *start > table.address);
                 let others = world.tables.range(table.address.saturating_add(1)..);
+                let end = own.chain(others.copied().next()).min();
+                let sweeps = &mut self.sweeps;
+                let mut is_start = |to| {
+                    let Some(function) = world.function_at(to) else {
+                        return true;
+                    };
+                    let sweep = sweeps
+                        .entry(function.start)
+                        .or_insert_with(|| sweep(isa, text, function.start, function.end()));
+                    sweep.binary_search(&to).is_ok()
+                };
                 let targets = table.targets(
                     |address, size| text.read(address, size),
-                    |to| text.code_at(to).is_some() && world.is_same_function(at, to),
-                    own.chain(others.copied().next()).min(),
+                    |to| {
+                        text.code_at(to).is_some()
+                            && world.is_same_function(at, to)
+                            && (table.is_bounded() || is_start(to))
+                    },
+                    end,
                 );
                 if !table.is_bounded() {
                     self.outcome.guesses = true;
@@ -570,6 +589,18 @@ impl<'a, I: Isa> Follow<'a, I> {
             _ => self.problem(Reason::Unbalanced(at)),
         }
     }
+}
+
+/// Where instructions start, up to the first bytes that are none.
+fn sweep<I: Isa>(isa: &I, text: &Text<'_>, mut at: u64, end: u64) -> Vec<u64> {
+    let mut starts = Vec::new();
+    while at < end
+        && let Some(length) = text.code_at(at).and_then(|code| isa.length(code))
+    {
+        starts.push(at);
+        at += u64::from(length);
+    }
+    starts
 }
 
 /// Whether some of the instructions that start and end at these addresses share bytes, and are not the same.

@@ -57,6 +57,9 @@ pub trait Isa: Sync {
     /// Executes the first instruction in `code`, which lies at the machine's address. `None`: it is none.
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed>;
 
+    /// Bytes of the first instruction in `code`. `None`: it is none.
+    fn length(&self, code: &[u8]) -> Option<u8>;
+
     /// Bytes of error code on the stack of a handler of interrupts, if code begins as such handlers do and as nothing else does.
     fn interrupt_handler(&self, code: &[u8]) -> Option<u8> {
         let _ = code;

@@ -111,7 +111,7 @@ impl Table {
     pub fn targets(
         &self,
         read: impl Fn(u64, u8) -> Option<u64>,
-        is_target: impl Fn(u64) -> bool,
+        mut is_target: impl FnMut(u64) -> bool,
         end: Option<u64>,
     ) -> Option<Vec<u64>> {
         let most = self.count.unwrap_or(MOST_ENTRIES);

@@ -27,15 +27,6 @@ thread_local! {
     static INFO: RefCell<InstructionInfoFactory> = RefCell::new(InstructionInfoFactory::new());
 }
 
-impl X86 {
-    /// Bytes of the first instruction in `code`.
-    #[must_use]
-    pub fn length(&self, code: &[u8]) -> Option<u8> {
-        let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
-        (!instruction.is_invalid()).then_some(instruction.len() as u8)
-    }
-}
-
 impl Isa for X86 {
     const STACK_POINTER: Register = RSP;
     const FRAME_POINTER: Register = RBP;
@@ -61,6 +52,11 @@ impl Isa for X86 {
             length: instruction.len() as u8,
             flow,
         })
+    }
+
+    fn length(&self, code: &[u8]) -> Option<u8> {
+        let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
+        (!instruction.is_invalid()).then_some(instruction.len() as u8)
     }
 
     /// LLVM clears the direction flag before such a handler calls anything: nobody knows how it was; elsewhere the ABI says

@@ -71,6 +71,10 @@ impl Isa for A64 {
         })
     }
 
+    fn length(&self, code: &[u8]) -> Option<u8> {
+        (code.len() >= usize::from(LENGTH)).then_some(LENGTH)
+    }
+
     fn text(&self, code: &[u8], at: u64) -> String {
         let word = code.first_chunk().map(|word| u32::from_le_bytes(*word));
         match word.and_then(disarm64::decoder::decode) {
