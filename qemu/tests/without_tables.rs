@@ -269,26 +269,10 @@ fn base(rule: Rule) -> Option<Base> {
     }
 }
 
+/// A compiler names the place where the frame pointer is saved; rows from code name the register as long as that still holds the
+/// caller's value. Where it does, both lead to the same value: `stepped.rs` of `linker` compares it with that of a running program.
 fn leads_to_the_same(compiler: &Row, code: &Row) -> bool {
-    let frame_pointer = compiler.frame_pointer == code.frame_pointer
-        || code.frame_pointer == Rule::Same && is_popped(compiler);
+    let frame_pointer =
+        compiler.frame_pointer == code.frame_pointer || code.frame_pointer == Rule::Same;
     compiler.cfa == code.cfa && compiler.return_address == code.return_address && frame_pointer
-}
-
-/// Whether the frame pointer's place is below sp: LLVM does not say on x86-64 that `pop rbp` has restored it.
-fn is_popped(row: &Row) -> bool {
-    let (
-        Rule::Value {
-            base: Base::StackPointer,
-            offset: size,
-        },
-        Rule::Saved {
-            base: Base::Cfa,
-            offset,
-        },
-    ) = (row.cfa, row.frame_pointer)
-    else {
-        return false;
-    };
-    size + offset < 0
 }

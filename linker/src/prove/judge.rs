@@ -308,12 +308,12 @@ impl<I: Isa> Judge<'_, I> {
             Value::Stack(base, offset) => Some((base, offset)),
             _ => None,
         };
-        // Where it is saved it is found even if a callee keeps it nowhere.
-        let frame_pointer = match self.in_slot(meant, machine, slots) {
-            Some(saved) => saved,
-            None if machine.get(I::FRAME_POINTER) == meant => Rule::Same,
-            None => self
-                .in_register(meant, machine, caller.is_interrupted)
+        // A copy on the stack may be a variable as long as the register still holds it.
+        let frame_pointer = match machine.get(I::FRAME_POINTER) == meant {
+            true => Rule::Same,
+            false => self
+                .in_slot(meant, machine, slots)
+                .or_else(|| self.in_register(meant, machine, caller.is_interrupted))
                 .unwrap_or_else(|| self.architecture.lost_frame_pointer()),
         };
         let signed = self.is_signed(return_address, machine, caller);
@@ -389,10 +389,13 @@ impl<I: Isa> Judge<'_, I> {
 
     /// A place on the stack that holds a value.
     fn in_slot(&self, meant: Value, machine: &Machine, cfa: Option<(Base, i64)>) -> Option<Rule> {
-        let mut holding = machine.known().filter(|slot| {
+        let holding = machine.known().filter(|slot| {
             slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
         });
-        holding.find_map(|slot| {
+        // Registers are saved next to the caller's frame, variables further down.
+        let mut holding: Vec<_> = holding.collect();
+        holding.sort_by_key(|slot| (slot.base != Base::ENTRY, -slot.offset));
+        holding.into_iter().find_map(|slot| {
             if let Some((base, offset)) = cfa
                 && base == slot.base
             {

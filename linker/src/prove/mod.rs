@@ -256,6 +256,8 @@ fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
         let is_known = is_described
             || called.contains(start)
             || unit.outcome.has_return
+            // It goes on as a function that was called does, and where is known.
+            || !unit.outcome.tail_calls.is_empty()
             || is_compiled
             || unit.entry != Entry::Call;
         if is_known {
