@@ -5,7 +5,7 @@ mod support;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use support::built::{every_kernel, every_kernel_and_plain, image};
+use support::built::{every_kernel, every_kernel_and_both_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
@@ -31,7 +31,7 @@ impl Expected {
     /// Boots the scenario everywhere.
     #[track_caller]
     fn check(&self) {
-        for kernel in every_kernel_and_plain() {
+        for kernel in every_kernel_and_both_plain() {
             let ran = boot(kernel, self.scenario).expect(101);
             let report = Report::find(&ran.serial);
             let of = match kernel.arch {
@@ -447,7 +447,7 @@ fn an_exception_in_a_handler() {
 
 #[test]
 fn a_panic_in_a_handler() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "panic-in-handler").expect(101);
         let report = Report::find(&ran.serial);
         let (boundary, arch) = match kernel.arch {
@@ -490,7 +490,7 @@ fn check_ends(report: &Report) {
 
 #[test]
 fn a_recursion_that_fills_the_stack() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "stack-overflow").expect(101);
         let report = Report::find(&ran.serial);
         assert!(
@@ -529,7 +529,7 @@ fn without_innermost(mut report: Report) -> Report {
 
 #[test]
 fn a_frame_that_is_bigger_than_the_stack() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "huge-frame").expect(101);
         let report = Report::find(&ran.serial);
         assert!(
@@ -546,7 +546,7 @@ fn a_frame_that_is_bigger_than_the_stack() {
 /// The handler of a breakpoint fills the stack it runs on; the report comes from a third.
 #[test]
 fn an_exception_with_no_room_for_it() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "double-fault").expect(101);
         let report = Report::find(&ran.serial);
         let (words, stack, boundary, arch) = match kernel.arch {
@@ -584,7 +584,7 @@ fn an_exception_with_no_room_for_it() {
 
 #[test]
 fn a_division_by_zero() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "divide").expect(101);
         let report = Report::find(&ran.serial);
         let (words, trace) = match kernel.arch {
@@ -606,7 +606,7 @@ fn a_division_by_zero() {
 /// It is reported like the others, and then the program goes on as if nothing had been.
 #[test]
 fn a_breakpoint_returns() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "breakpoint").expect(0);
         let report = Report::find(&ran.serial);
         assert!(
@@ -624,7 +624,7 @@ fn a_breakpoint_returns() {
 /// The bytes around the program counter, with those of the failing instruction marked.
 #[test]
 fn the_code_is_shown() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "undefined").expect(101);
         let marked = match kernel.arch {
             Arch::X86_64 => " <0f> 0b ",

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::{every_kernel_and_plain, image};
+use support::built::{every_kernel_and_both_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
@@ -23,7 +23,7 @@ fn boot(kernel: Kernel, scenario: &str) -> Ran {
 /// On AArch64 the rule of the return address held too early, and led to the caller of an earlier call, `innocent`.
 #[test]
 fn a_save_later_than_its_rule_is_no_other_caller() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "late-save").expect(101);
         let report = Report::find(&ran.serial);
         let words = match kernel.arch {
@@ -107,7 +107,7 @@ fn mended_on(kernels: impl Iterator<Item = Kernel>, lie: &str, inner: &str) {
 
 #[track_caller]
 fn mended(lie: &str) {
-    mended_on(every_kernel_and_plain(), lie, &format!("p lie_{lie}"));
+    mended_on(every_kernel_and_both_plain(), lie, &format!("p lie_{lie}"));
 }
 
 #[test]
@@ -133,7 +133,11 @@ fn a_push_of_a_constant_without_a_rule() {
 /// On AArch64, the call of an outlined piece of code.
 #[test]
 fn a_call_without_a_rule() {
-    mended_on(every_kernel_and_plain(), "call", "p lie_callee\nr lie_call");
+    mended_on(
+        every_kernel_and_both_plain(),
+        "call",
+        "p lie_callee\nr lie_call",
+    );
 }
 
 #[test]
@@ -144,7 +148,7 @@ fn an_epilogue_without_rules() {
 /// It sets `cs`, which AArch64 does not have.
 #[test]
 fn a_far_return_without_rules() {
-    let kernels = every_kernel_and_plain().filter(|kernel| kernel.arch == Arch::X86_64);
+    let kernels = every_kernel_and_both_plain().filter(|kernel| kernel.arch == Arch::X86_64);
     mended_on(kernels, "far_return", "p lie_far_return");
 }
 
@@ -156,7 +160,7 @@ fn a_prologue_with_rules_one_instruction_late() {
 /// What contradicts the code once is not believed where the code decides nothing: the caller is a marked guess, or none.
 #[test]
 fn a_contradicted_rule_that_cannot_be_mended_is_left_out() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let report = report(kernel, "beyond_proof");
         expect_doubt(kernel, &report);
     }
@@ -165,7 +169,7 @@ fn a_contradicted_rule_that_cannot_be_mended_is_left_out() {
 /// SFrame has words for a return address in a register, but a walk knows few registers.
 #[test]
 fn a_return_address_in_a_register_is_found_or_in_doubt() {
-    for kernel in every_kernel_and_plain() {
+    for kernel in every_kernel_and_both_plain() {
         let mut report = report(kernel, "register");
         let mut inner = "p lie_register";
         if kernel.arch == Arch::Aarch64 {

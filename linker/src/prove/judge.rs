@@ -63,7 +63,7 @@ impl<I: Isa> Judge<'_, I> {
             return Judgement::Agrees;
         }
         let cfa = self.value(row.cfa, machine, Value::Unknown);
-        let is_told = self.is_told(row.cfa, machine);
+        let is_told = self.is_told(row.cfa, machine, caller);
         match self.compare(cfa, caller.stack_pointer, || {
             is_told && self.cfa(machine, caller).is_some()
         }) {
@@ -97,9 +97,12 @@ impl<I: Isa> Judge<'_, I> {
     ///
     /// Of nothing follows nothing. And what a row takes from registers or memory that no frame is counted from, it takes from
     /// a context that the code is about to switch to: `longjmp` says so of itself.
-    fn is_told(&self, rule: Rule, machine: &Machine) -> bool {
-        let Rule::Value { base, .. } = rule else {
-            return false;
+    fn is_told(&self, rule: Rule, machine: &Machine, caller: &Caller) -> bool {
+        let base = match rule {
+            Rule::Value { base, .. } => base,
+            // Where the processor leaves what it interrupted is known.
+            Rule::Saved { base, .. } if caller.is_interrupted => base,
+            _ => return false,
         };
         let number = self.architecture.register(base);
         let is_frame_base = self.bases().any(|base| number == Some(base.into()));

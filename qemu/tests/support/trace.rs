@@ -46,8 +46,12 @@ pub fn expect_of_task(kernel: Kernel, report: &Report, trace: &str) {
 /// The same without the kernel's own functions.
 #[track_caller]
 pub fn expect_whole(kernel: Kernel, report: &Report, trace: &str, end: &str) {
-    if let Err(why) = compare(kernel.profile, report, trace) {
+    let stops = is_link_lost(kernel, report);
+    if let Err(why) = compare(kernel.profile, report, trace, stops) {
         panic!("{kernel:?}: {why} in:\n{}", report.text);
+    }
+    if stops {
+        return;
     }
     let prefix = format!("end of backtrace: {end}");
     assert!(
@@ -85,7 +89,15 @@ pub fn expect_registers(kernel: Kernel, text: &str, boundary: &str) {
     );
 }
 
-fn compare(profile: Profile, report: &Report, trace: &str) -> Result<(), String> {
+/// Whether the walk came to a function that never returns and that the compiler was not told to make unwind tables for: on
+/// AArch64 it then keeps the link register nowhere, so nobody can know its caller. The report says that, and is not complete.
+fn is_link_lost(kernel: Kernel, report: &Report) -> bool {
+    let is_plain = kernel.arch == Arch::Aarch64 && kernel.profile == Profile::Plain;
+    let why = "end of backtrace: incomplete: a rule needs the link register, which is not known here, from frame ";
+    is_plain && report.end.starts_with(why)
+}
+
+fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Result<(), String> {
     let mut frames = report.frames.iter().enumerate().peekable();
     let mut words = report
         .words
@@ -93,6 +105,16 @@ fn compare(profile: Profile, report: &Report, trace: &str) -> Result<(), String>
         .filter(|(_, words)| !words.ends_with(" frames left out"));
     for line in trace.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if line == "..." {
+            return match frames.find(|(_, frame)| frame.letter != '?') {
+                None => Ok(()),
+                Some((_, frame)) => Err(format!("{frame:x?} was not found by scanning")),
+            };
+        }
+        // What a scan finds after that is nobody's caller for certain; what was found before it is right.
+        let is_scanned = frames
+            .peek()
+            .is_some_and(|(number, frame)| *number > 1 && frame.letter == '?');
+        if stops && is_scanned {
             return match frames.find(|(_, frame)| frame.letter != '?') {
                 None => Ok(()),
                 Some((_, frame)) => Err(format!("{frame:x?} was not found by scanning")),
