@@ -56,7 +56,9 @@ fn breakpoint(arch: Arch) -> Steps {
         count: 6,
         depth: 1,
         stacks: of(arch, []),
-        in_doubt: false,
+        // The exception in the handler comes because gdb puts its program counter elsewhere, to where no call has led: the walk
+        // from there sees that.
+        in_doubt: true,
         last: "continue",
     }
 }
@@ -169,6 +171,10 @@ fn no_function_is_without_rows() {
         let section = image.tables().first().expect("a table");
         for index in 0..section.function_count() {
             let function = section.function(index).expect("it lies in the table");
+            // Where directives lie and the code does not tell, the link takes the rows out.
+            if image.name_at(function.start()).starts_with("lie_") {
+                continue;
+            }
             assert_ne!(
                 function.row_count(),
                 0,

@@ -269,10 +269,11 @@ fn base(rule: Rule) -> Option<Base> {
     }
 }
 
-/// A compiler names the place where the frame pointer is saved; rows from code name the register as long as that still holds the
-/// caller's value. Where it does, both lead to the same value: `stepped.rs` of `linker` compares it with that of a running program.
+/// A compiler names the place where frame pointer and link register are saved; rows from code name the register as long as that still
+/// holds the caller's value. Where it does, both lead to the same value: `stepped.rs` of `linker` compares it with that of a running program.
 fn leads_to_the_same(compiler: &Row, code: &Row) -> bool {
-    let frame_pointer =
-        compiler.frame_pointer == code.frame_pointer || code.frame_pointer == Rule::Same;
-    compiler.cfa == code.cfa && compiler.return_address == code.return_address && frame_pointer
+    let same = |compiler, code| compiler == code || code == Rule::Same;
+    compiler.cfa == code.cfa
+        && same(compiler.return_address, code.return_address)
+        && same(compiler.frame_pointer, code.frame_pointer)
 }

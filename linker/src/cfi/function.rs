@@ -43,6 +43,23 @@ struct Piece {
     block: Option<u8>,
 }
 
+impl Piece {
+    /// Whether a row loads the caller's stack pointer from the stack pointer on, as only the processor has saved it. LLVM writes
+    /// no mark of signal frames into `.debug_frame`, which is all that it writes for assembly without unwind tables.
+    fn is_trap_code(&self) -> bool {
+        let is_saved = |row: &Row| {
+            matches!(
+                row.cfa,
+                Rule::Saved {
+                    base: Base::StackPointer,
+                    ..
+                }
+            )
+        };
+        self.rows.iter().any(is_saved)
+    }
+}
+
 impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
     pub(super) fn new(
         architecture: &'static Architecture,
@@ -67,16 +84,19 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
     ) {
         let start = fde.initial_address();
         match self.pieces(fde, letters.signal, &mut frames.left_out) {
-            Ok(pieces) => frames
-                .functions
-                .extend(pieces.into_iter().map(|piece| Function {
-                    start: start.wrapping_add(piece.start.into()),
-                    size: piece.end - piece.start,
-                    rows: piece.rows,
-                    signal: letters.signal,
-                    key_b: letters.key_b,
-                    block: piece.block,
-                })),
+            Ok(pieces) => {
+                let signal = letters.signal || pieces.iter().any(Piece::is_trap_code);
+                frames
+                    .functions
+                    .extend(pieces.into_iter().map(|piece| Function {
+                        start: start.wrapping_add(piece.start.into()),
+                        size: piece.end - piece.start,
+                        rows: piece.rows,
+                        signal,
+                        key_b: letters.key_b,
+                        block: piece.block,
+                    }));
+            }
             Err(why) => frames.left_out.push(LeftOut {
                 start,
                 size: fde.len(),

@@ -66,6 +66,13 @@ impl Image {
         found.unwrap_or_else(|| panic!("no {end}")).1
     }
 
+    /// The name of the function at an address: the last symbol before it.
+    pub fn name_at(&self, address: u64) -> &str {
+        let before = self.symbols.iter().filter(|(_, start)| *start <= address);
+        let last = before.max_by_key(|(_, start)| *start);
+        last.map_or("", |(name, _)| name)
+    }
+
     /// The function of trap code at an address.
     pub fn trap_at(&self, pc: u64) -> Option<&(String, u64, u64)> {
         let mut trap = self.trap.iter();
