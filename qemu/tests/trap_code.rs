@@ -95,7 +95,8 @@ fn no_room(arch: Arch) -> Steps {
         count: 4,
         depth: 2,
         stacks: of(arch, [OVERFLOW]),
-        in_doubt: false,
+        // As above.
+        in_doubt: true,
         last: "kill",
     }
 }

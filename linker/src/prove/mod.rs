@@ -243,22 +243,28 @@ fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
                 .copied()
         })
         .collect();
+    let is_compiled = |start: u64| {
+        symbols
+            .at(start)
+            .is_some_and(|symbol| symbol.name.starts_with("_R") || symbol.name.starts_with("_ZN"))
+    };
     units.retain(|start, unit| {
         let is_described = world.function_at(*start).is_some();
         let returns = unit.outcome.has_return && unit.outcome.problem.is_none();
-        !is_described || !world.assumed.contains(start) || called.contains(start) || returns
+        !is_described
+            || !world.assumed.contains(start)
+            || called.contains(start)
+            || is_compiled(*start)
+            || returns
     });
     for (start, unit) in units.iter_mut() {
         let is_described = world.function_at(*start).is_some();
-        let is_compiled = symbols
-            .at(*start)
-            .is_some_and(|symbol| symbol.name.starts_with("_R") || symbol.name.starts_with("_ZN"));
         let is_known = is_described
             || called.contains(start)
             || unit.outcome.has_return
             // It goes on as a function that was called does, and where is known.
             || !unit.outcome.tail_calls.is_empty()
-            || is_compiled
+            || is_compiled(*start)
             || unit.entry != Entry::Call;
         if is_known {
             continue;
