@@ -37,6 +37,10 @@ pub struct Stepper {
 
 impl Stepper {
     /// Starts a program, up to its first instruction.
+    #[expect(
+        clippy::zombie_processes,
+        reason = "`waitpid` waits for it, here and at each step"
+    )]
     pub fn start(command: &mut Command) -> Self {
         let trace = || ptrace::traceme().map_err(Into::into);
         // SAFETY: what runs between fork and exec is one system call, which neither allocates nor takes a lock.
