@@ -56,9 +56,7 @@ fn breakpoint(arch: Arch) -> Steps {
         count: 6,
         depth: 1,
         stacks: of(arch, []),
-        // The exception in the handler comes because gdb puts its program counter elsewhere, to where no call has led: the walk
-        // from there sees that.
-        in_doubt: true,
+        in_doubt: false,
         last: "continue",
     }
 }
@@ -95,8 +93,7 @@ fn no_room(arch: Arch) -> Steps {
         count: 4,
         depth: 2,
         stacks: of(arch, [OVERFLOW]),
-        // As above.
-        in_doubt: true,
+        in_doubt: false,
         last: "kill",
     }
 }

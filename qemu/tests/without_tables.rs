@@ -92,15 +92,15 @@ impl Function {
     }
 }
 
-/// Where the instructions start.
-fn starts(arch: Arch, function: &Function) -> impl Iterator<Item = u64> {
+/// Where the instructions start, and which of them are calls.
+fn starts(arch: Arch, function: &Function) -> impl Iterator<Item = (u64, bool)> {
     let coding = match arch {
         Arch::X86_64 => Coding::X86,
         Arch::Aarch64 => Coding::A64,
     };
     let decoded = coding.decode(&function.code, function.address);
     let decoded = decoded.into_iter();
-    decoded.map(|it| function.address + u64::from(it.offset))
+    decoded.map(|it| (function.address + u64::from(it.offset), it.is_call))
 }
 
 fn decode(function: &Function) -> impl Iterator<Item = Instruction> {
@@ -197,7 +197,7 @@ fn the_code_of_core_and_alloc_has_rows() {
         let (mut with, mut all) = (0_usize, 0_usize);
         let mut without = Vec::new();
         for function in image.functions.iter().filter(|it| it.is_library()) {
-            let rows = starts(arch, function).map(|at| image.row(at));
+            let rows = starts(arch, function).map(|(at, _)| image.row(at));
             let rows: Vec<_> = rows.collect();
             let missing = rows.iter().filter(|row| row.is_none()).count();
             all += rows.len();
@@ -235,7 +235,7 @@ fn rows_from_code_lead_where_those_of_the_compiler_lead() {
             }
             functions += 1;
             let pairs = starts(arch, left).zip(starts(arch, right));
-            for (at, at_plain) in pairs {
+            for ((at, is_call), (at_plain, _)) in pairs {
                 instructions += 1;
                 let rows = [with.row(at), without.row(at_plain)];
                 let [Some(left), Some(right)] = rows else {
@@ -243,7 +243,7 @@ fn rows_from_code_lead_where_those_of_the_compiler_lead() {
                 };
                 if base(left.cfa) != base(right.cfa) {
                     other_base += 1;
-                } else if leads_to_the_same(&left, &right) {
+                } else if leads_to_the_same(&left, &right, is_call) {
                     same += 1;
                 } else {
                     elsewhere.push(format!("{name}, {at:#x}: {left:?}, from code {right:?}"));
@@ -271,9 +271,12 @@ fn base(rule: Rule) -> Option<Base> {
 
 /// A compiler names the place where frame pointer and link register are saved; rows from code name the register as long as that still
 /// holds the caller's value. Where it does, both lead to the same value: `stepped.rs` of `linker` compares it with that of a running program.
-fn leads_to_the_same(compiler: &Row, code: &Row) -> bool {
-    let same = |compiler, code| compiler == code || code == Rule::Same;
-    compiler.cfa == code.cfa
-        && same(compiler.return_address, code.return_address)
-        && same(compiler.frame_pointer, code.frame_pointer)
+///
+/// Not so for the return address of a call: the callee overwrites the link register.
+fn leads_to_the_same(compiler: &Row, code: &Row, is_call: bool) -> bool {
+    let link = compiler.return_address == code.return_address
+        || code.return_address == Rule::Same && !is_call;
+    let frame_pointer =
+        compiler.frame_pointer == code.frame_pointer || code.frame_pointer == Rule::Same;
+    compiler.cfa == code.cfa && link && frame_pointer
 }

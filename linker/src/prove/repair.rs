@@ -15,8 +15,8 @@ struct Part {
     row: Option<Row>,
 }
 
-/// What call frame information says, mended by what was found out; `spans` are ascending. `is_filling` tells that an address range
-/// holds nothing that runs.
+/// What call frame information says, mended by what was found out; `spans` are ascending. `interrupted` tells of a function's start
+/// that it is entered by an interruption.
 #[must_use]
 pub fn mend(
     functions: Vec<Function>,
@@ -116,8 +116,8 @@ fn pieces(parts: &[Part]) -> Vec<Function> {
     pieces
 }
 
-/// Functions of code that has no call frame information, and what of it has none now either. `filling` tells how many bytes
-/// at an address, up to another one, hold nothing that runs.
+/// Functions of code that has no call frame information, and what of it has none now either. `is_filling` tells of
+/// the bytes from one address to another that they hold nothing that runs.
 pub fn make(
     frames: &mut Frames,
     spans: &[Span],
