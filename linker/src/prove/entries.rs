@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use unwind::sframe::{Base, Row, Rule};
 
-use super::follow::Entry;
+use super::outcome::Entry;
 use super::text::Text;
 use super::world::World;
 use crate::architecture::Architecture;

@@ -1,6 +1,7 @@
 //! What an instruction does, for every architecture alike.
 
-use super::machine::{Condition, Machine};
+use super::compare::Condition;
+use super::machine::Machine;
 use super::table::Tables;
 use super::value::{Register, Value};
 

@@ -1,11 +1,11 @@
-//! A row against what is known of the machine, and the row that says what is known.
+//! A row against what is known of the machine.
 
 use unwind::sframe::{Base as RowBase, Row, Rule};
 
 use super::isa::Isa;
 use super::machine::Machine;
 use super::reason::Reason;
-use super::value::{Address, Base, Origin, REGISTERS, Register, Value};
+use super::value::{Base, Origin, REGISTERS, Register, Value};
 use crate::architecture::Architecture;
 
 /// How a function is entered, so what it knows of its caller.
@@ -55,6 +55,20 @@ impl<I: Isa> Judge<'_, I> {
             }
             (judgement, _) => judgement,
         }
+    }
+
+    /// Judges a row of a call while the callee runs, which has changed what it may. `None`: nothing leads to the caller then.
+    #[must_use]
+    pub fn judge_during_call(
+        &self,
+        row: &Row,
+        machine: &Machine,
+        caller: &Caller,
+    ) -> Option<Judgement> {
+        let judgement = self.judge(row, machine, caller);
+        // What agrees leads there.
+        let leads = judgement == Judgement::Agrees || self.row(machine, caller).is_ok();
+        leads.then_some(judgement)
     }
 
     fn compare_row(&self, row: &Row, machine: &Machine, caller: &Caller) -> Judgement {
@@ -200,7 +214,7 @@ impl<I: Isa> Judge<'_, I> {
     }
 
     /// What a rule yields.
-    fn value(&self, rule: Rule, machine: &Machine, cfa: Value) -> Value {
+    pub(super) fn value(&self, rule: Rule, machine: &Machine, cfa: Value) -> Value {
         match rule {
             Rule::Value { base, offset } => self.base(base, machine, cfa).plus(constant(offset)),
             Rule::Saved { base, offset } => {
@@ -213,7 +227,7 @@ impl<I: Isa> Judge<'_, I> {
         }
     }
 
-    fn base(&self, base: RowBase, machine: &Machine, cfa: Value) -> Value {
+    pub(super) fn base(&self, base: RowBase, machine: &Machine, cfa: Value) -> Value {
         match self.architecture.register(base) {
             None => cfa,
             Some(number) => {
@@ -226,219 +240,14 @@ impl<I: Isa> Judge<'_, I> {
             }
         }
     }
-
-    /// Makes a machine one in which a row holds: at the entry of code that says itself how it is entered.
-    pub fn enter(&self, row: &Row, machine: &mut Machine) -> Option<Caller> {
-        let at_sp = |rule: Rule, value: Value, machine: &mut Machine| {
-            let (Rule::Saved { base, offset } | Rule::Value { base, offset }) = rule else {
-                return None;
-            };
-            let from = self
-                .base(base, machine, Value::Unknown)
-                .plus(constant(offset));
-            match (rule, from) {
-                (Rule::Saved { .. }, Value::Stack(base, offset)) => {
-                    machine.interrupted(base, offset, value);
-                    Some(value)
-                }
-                (Rule::Value { .. }, Value::Stack(..)) => Some(from),
-                // In a register that holds nothing else.
-                (Rule::Value { .. }, Value::Same(Origin::Entry(_))) if offset == 0 => Some(from),
-                _ => None,
-            }
-        };
-        let stack_pointer = at_sp(row.cfa, Value::entry(I::STACK_POINTER), machine)?;
-        let return_address = match row.return_address {
-            Rule::Same => machine.get(I::RETURN_ADDRESS),
-            Rule::Saved {
-                base: RowBase::Cfa,
-                offset,
-            } => {
-                let Value::Stack(base, from) = stack_pointer else {
-                    return None;
-                };
-                let value = Value::entry(I::RETURN_ADDRESS);
-                machine.interrupted(base, from + offset, value);
-                value
-            }
-            rule => at_sp(rule, Value::entry(I::RETURN_ADDRESS), machine)?,
-        };
-        if row.frame_pointer != Rule::Same {
-            machine.set(I::FRAME_POINTER, Value::Unknown);
-            let frame_pointer = Value::entry(I::FRAME_POINTER);
-            match (row.frame_pointer, stack_pointer) {
-                (
-                    Rule::Saved {
-                        base: RowBase::Cfa,
-                        offset,
-                    },
-                    Value::Stack(base, from),
-                ) => {
-                    machine.store(Address::Stack(base, from + offset), 8, frame_pointer);
-                }
-                (rule, _) => {
-                    at_sp(rule, frame_pointer, machine)?;
-                }
-            }
-        }
-        Some(Caller {
-            return_address,
-            stack_pointer,
-            is_interrupted: true,
-        })
-    }
-
-    /// The row that says what is known, without its offset.
-    ///
-    /// # Errors
-    /// What a row would have to say is not known.
-    pub fn row(&self, machine: &Machine, caller: &Caller) -> Result<Row, Reason> {
-        if let Some(lost @ Reason::StackPointer(_)) = machine.lost {
-            return Err(lost);
-        }
-        let cfa = self.cfa(machine, caller).ok_or(why_lost(machine))?;
-        let found = self.place_of(caller.return_address, machine, caller);
-        let return_address = found.ok_or(Reason::ReturnAddress)?;
-        let is_link = return_address
-            == Rule::Value {
-                base: self
-                    .architecture
-                    .base(gimli::Register(I::RETURN_ADDRESS.into())),
-                offset: 0,
-            };
-        let meant = Value::entry(I::FRAME_POINTER);
-        let slots = match caller.stack_pointer {
-            Value::Stack(base, offset) => Some((base, offset)),
-            _ => None,
-        };
-        // A copy on the stack may be a variable as long as the register still holds it.
-        let frame_pointer = match machine.get(I::FRAME_POINTER) == meant {
-            true => Rule::Same,
-            false => self
-                .in_slot(meant, machine, slots)
-                .or_else(|| self.in_register(meant, machine, caller.is_interrupted))
-                .unwrap_or_else(|| self.architecture.lost_frame_pointer()),
-        };
-        let signed = self.is_signed(return_address, machine, caller);
-        Ok(Row {
-            offset: 0,
-            cfa,
-            return_address: if is_link { Rule::Same } else { return_address },
-            frame_pointer,
-            signed,
-        })
-    }
-
-    fn is_signed(&self, rule: Rule, machine: &Machine, caller: &Caller) -> bool {
-        self.value(rule, machine, caller.stack_pointer) == Value::Signed(I::RETURN_ADDRESS)
-    }
-
-    /// The rule for the caller's stack pointer.
-    fn cfa(&self, machine: &Machine, caller: &Caller) -> Option<Rule> {
-        let meant = caller.stack_pointer;
-        let bases = self.bases();
-        if let Value::Stack(base, offset) = meant {
-            for register in bases.clone() {
-                if let Value::Stack(of, from) = machine.get(register)
-                    && of == base
-                {
-                    return Some(Rule::Value {
-                        base: self.rule_base(register),
-                        offset: offset.wrapping_sub(from),
-                    });
-                }
-            }
-        }
-        let in_register = self.in_register(meant, machine, caller.is_interrupted);
-        in_register.or_else(|| self.in_slot(meant, machine, None))
-    }
-
-    /// A register that holds a value, as a walk knows them.
-    fn in_register(&self, meant: Value, machine: &Machine, all: bool) -> Option<Rule> {
-        let known = |register: &Register| machine.get(*register) == meant;
-        let found = self.bases().find(known).or_else(|| {
-            // System registers, where an exception has left them.
-            let system = 33..REGISTERS as Register;
-            system.into_iter().find(|register| all && known(register))
-        })?;
-        Some(Rule::Value {
-            base: self.rule_base(found),
-            offset: 0,
-        })
-    }
-
-    /// Where a value is: in a register or on the stack.
-    fn place_of(&self, meant: Value, machine: &Machine, caller: &Caller) -> Option<Rule> {
-        let Value::Same(Origin::Entry(register)) = meant else {
-            return None;
-        };
-        let signed = Value::Signed(register);
-        let link = [meant, signed].contains(&machine.get(I::RETURN_ADDRESS));
-        if link && register == I::RETURN_ADDRESS && self.architecture.fixed_return_address.is_none()
-        {
-            return Some(Rule::Value {
-                base: self.rule_base(I::RETURN_ADDRESS),
-                offset: 0,
-            });
-        }
-        let cfa = match caller.stack_pointer {
-            Value::Stack(base, offset) => Some((base, offset)),
-            _ => None,
-        };
-        self.in_slot(meant, machine, cfa)
-            .or_else(|| self.in_slot(signed, machine, cfa))
-            .or_else(|| self.in_register(meant, machine, caller.is_interrupted))
-    }
-
-    /// A place on the stack that holds a value.
-    fn in_slot(&self, meant: Value, machine: &Machine, cfa: Option<(Base, i64)>) -> Option<Rule> {
-        let holding = machine.known().filter(|slot| {
-            slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
-        });
-        // Registers are saved next to the caller's frame, variables further down.
-        let mut holding: Vec<_> = holding.collect();
-        holding.sort_by_key(|slot| (slot.base != Base::ENTRY, -slot.offset));
-        holding.into_iter().find_map(|slot| {
-            if let Some((base, offset)) = cfa
-                && base == slot.base
-            {
-                return Some(Rule::Saved {
-                    base: RowBase::Cfa,
-                    offset: slot.offset.wrapping_sub(offset),
-                });
-            }
-            self.bases()
-                .find_map(|register| match machine.get(register) {
-                    Value::Stack(base, offset) if base == slot.base => Some(Rule::Saved {
-                        base: self.rule_base(register),
-                        offset: slot.offset.wrapping_sub(offset),
-                    }),
-                    _ => None,
-                })
-        })
-    }
-
-    fn bases(&self) -> impl Iterator<Item = Register> + Clone {
-        [I::STACK_POINTER, I::FRAME_POINTER]
-            .into_iter()
-            .chain(I::OTHER_BASES.iter().copied())
-    }
-
-    fn rule_base(&self, register: Register) -> RowBase {
-        let renumbered = I::RENUMBERED.iter().find(|(_, number)| *number == register);
-        if let Some((dwarf, _)) = renumbered {
-            return RowBase::Register(*dwarf);
-        }
-        self.architecture.base(gimli::Register(register.into()))
-    }
 }
 
-const fn constant(offset: i64) -> Value {
+pub(super) const fn constant(offset: i64) -> Value {
     Value::Constant(offset.cast_unsigned())
 }
 
 /// Why the caller's stack pointer is not known.
-fn why_lost(machine: &Machine) -> Reason {
+pub(super) fn why_lost(machine: &Machine) -> Reason {
     match (machine.lost, machine.sp()) {
         (Some(lost), _) => lost,
         // The instruction that moved it by an amount that is not known.
@@ -448,7 +257,7 @@ fn why_lost(machine: &Machine) -> Reason {
 }
 
 /// Whether a place on the stack lies below the stack pointer.
-fn is_below(machine: &Machine, base: Base, offset: i64) -> bool {
+pub(super) fn is_below(machine: &Machine, base: Base, offset: i64) -> bool {
     match machine.sp() {
         Value::Stack(of, sp) if of == base => offset < sp,
         // What counts from another base than the entry's lies below everything of the entry's.

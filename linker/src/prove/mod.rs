@@ -6,30 +6,38 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`value`], [`machine`], [`table`] | what is known of registers and stack before an instruction |
+//! | [`value`], [`machine`], `memory`, [`compare`], [`table`] | what is known of registers and stack before an instruction |
 //! | [`isa`], [`x86_64`], [`aarch64`] | what an instruction makes of that |
-//! | [`follow`] | one function, through all its branches |
+//! | [`follow`], `ways`, `jump_table`, [`outcome`] | one function, through all its branches |
 //! | [`rounds`], [`world`], [`entries`] | all functions, and what they have to know of each other |
-//! | [`judge`], [`unit`] | rows against what is known |
+//! | [`judge`], `enter`, `find_row`, [`unit`] | rows against what is known |
 //! | [`repair`], [`tally`], [`origin`] | rows as the code has them, how much of it is proven, and where a table's rows come from |
 
 pub mod aarch64;
+pub mod compare;
 pub mod contradiction;
+mod enter;
 pub mod entries;
+mod find_row;
 pub mod follow;
 mod imports;
 pub mod isa;
 pub mod judge;
+mod jump_table;
 pub mod machine;
+mod memory;
 pub mod origin;
+pub mod outcome;
 pub mod reason;
 pub mod repair;
 pub mod rounds;
+mod rows_of;
 pub mod table;
 pub mod tally;
 pub mod text;
 pub mod unit;
 pub mod value;
+mod ways;
 pub mod world;
 pub mod x86_64;
 
@@ -49,8 +57,8 @@ use crate::symbols::Symbols;
 use aarch64::A64;
 use contradiction::Contradiction;
 use entries::Entries;
-use follow::Entry;
 use isa::Isa;
+use outcome::Entry;
 use reason::Reason;
 pub use repair::Made;
 use rounds::Units;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::entries::Entries;
-use super::follow::Entry;
 use super::isa::Isa;
+use super::outcome::Entry;
 use super::text::Text;
 use super::unit::Unit;
 use super::world::{Returns, World};
@@ -163,7 +163,7 @@ fn next<I: Isa>(
             || !outcome.has_return && outcome.tail_calls.iter().any(|to| returning.contains(to));
         let entry = match (unit.entry, outcome.interrupt_return) {
             // What pushes a return address pushes what was interrupted, too.
-            (Entry::Call, Some(code @ (0 | 8)))
+            (Entry::Call, Some((_, code @ (0 | 8))))
                 if !called.contains(start) && I::KEEPS_INTERRUPTED_ON_STACK =>
             {
                 Entry::Interrupt(code as u8)

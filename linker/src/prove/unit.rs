@@ -2,9 +2,10 @@
 
 use unwind::sframe::Row;
 
-use super::follow::{Entry, Follow, Outcome, Point};
+use super::follow::{Follow, Point};
 use super::isa::Isa;
 use super::judge::{Caller, Judge, Judgement};
+use super::outcome::{Entry, Outcome};
 use super::reason::Reason;
 use super::text::Text;
 use super::world::{World, row_of};
@@ -79,7 +80,7 @@ impl Unit {
         entry: Entry,
     ) -> Self {
         let follow = Follow::function(isa, architecture, text, world, start, entry);
-        let Some(mut follow) = follow else {
+        let Some(follow) = follow else {
             let outcome = Outcome {
                 problem: Some(Reason::Entered),
                 ..Outcome::default()
@@ -98,12 +99,18 @@ impl Unit {
             last: None,
             spans: Vec::new(),
         };
-        follow.visit(|point| {
-            let found = spans.find(point, &caller);
-            spans.add(point, found);
-        });
+        for (start, block) in follow.blocks() {
+            match block.agrees {
+                true => spans.add(start, block.end, Found::Agrees),
+                false => follow.visit(start, block, |point| {
+                    let found = spans.find(point, &caller);
+                    spans.add(point.at, point.at + u64::from(point.length), found);
+                }),
+            }
+        }
+        let outcome = follow.outcome();
         let mut spans = spans.spans;
-        if let Some(problem) = follow.outcome.problem {
+        if let Some(problem) = outcome.problem {
             for span in &mut spans {
                 span.found = match span.found {
                     Found::Made(_) | Found::Missing(_) => Found::Missing(problem),
@@ -114,7 +121,7 @@ impl Unit {
         Self {
             entry,
             spans,
-            outcome: follow.outcome,
+            outcome,
         }
     }
 }
@@ -171,7 +178,7 @@ impl<I: Isa> Spans<'_, I> {
 
     /// The row that is right at a point: the last one, as long as it is.
     fn known(&mut self, point: &Point<'_>, caller: &Caller) -> Result<Row, Reason> {
-        let during_call = point.during_call.as_ref();
+        let during_call = point.during_call;
         let row = during_call.and_then(|machine| self.judge.row(machine, caller).ok());
         let row = match row {
             Some(row) => row,
@@ -194,24 +201,18 @@ impl<I: Isa> Spans<'_, I> {
         let before = self.judge.judge(row, point.machine, caller);
         let during_call = point
             .during_call
-            .as_ref()
-            .filter(|machine| self.judge.row(machine, caller).is_ok());
-        match during_call.map(|machine| self.judge.judge(row, machine, caller)) {
+            .and_then(|machine| self.judge.judge_during_call(row, machine, caller));
+        match during_call {
             Some(Judgement::Contradicts) => Judgement::Contradicts,
             Some(undecided @ Judgement::Undecided(_)) if before == Judgement::Agrees => undecided,
             _ => before,
         }
     }
 
-    fn add(&mut self, point: &Point<'_>, found: Found) {
-        let end = point.at + u64::from(point.length);
+    fn add(&mut self, start: u64, end: u64, found: Found) {
         match self.spans.last_mut() {
-            Some(last) if last.end == point.at && last.found == found => last.end = end,
-            _ => self.spans.push(Span {
-                start: point.at,
-                end,
-                found,
-            }),
+            Some(last) if last.end == start && last.found == found => last.end = end,
+            _ => self.spans.push(Span { start, end, found }),
         }
     }
 }

@@ -9,8 +9,9 @@ use iced_x86::{
     InstructionInfoFactory, IntelFormatter, Mnemonic, OpAccess, OpKind, Register as Iced,
 };
 
+use super::compare::{Condition, Operand};
 use super::isa::{Executed, Flow, Isa};
-use super::machine::{Condition, Machine, Operand};
+use super::machine::Machine;
 use super::table::Tables;
 use super::value::{Address, Register, Value};
 

@@ -1,8 +1,8 @@
 //! Instructions that compute one register from others. Manual: C4.1, "Data Processing -- Immediate" and "Data Processing --
 //! Register".
 
+use super::super::compare::Operand;
 use super::super::isa::Flow;
-use super::super::machine::Operand;
 use super::super::value::{Register, Value};
 use super::{Run, SP};
 

@@ -3,8 +3,8 @@
 use disarm64::InsnOpcode;
 use disarm64_defn::{InsnClass, InsnOperandKind};
 
+use super::super::compare::Condition;
 use super::super::isa::Flow;
-use super::super::machine::Condition;
 use super::super::value::{Origin, Value};
 use super::{LR, Run};
 

@@ -1,0 +1,201 @@
+//! What comparisons tell: the flags, which way of a branch is taken, and how large a value can be.
+
+use super::machine::Machine;
+use super::value::{Register, Value};
+
+/// An upper bound: the value is at most so much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The value.
+    pub value: Value,
+    /// The largest number that it can be.
+    pub most: u64,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// The register that it stands in, if it still does.
+    pub register: Option<Register>,
+    /// What was compared.
+    pub value: Value,
+}
+
+/// What the flags tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flags {
+    Unknown,
+    Compared(Operand, Operand),
+}
+
+/// What a conditional jump asks of a comparison of two unsigned numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// They are equal.
+    Equal,
+    /// They are not.
+    NotEqual,
+    /// The first one is larger.
+    Above,
+    /// The first one is larger, or they are equal.
+    AboveOrEqual,
+    /// The first one is smaller.
+    Below,
+    /// The first one is smaller, or they are equal.
+    BelowOrEqual,
+    /// Something else.
+    Other,
+}
+
+impl Condition {
+    /// The condition that holds when this one does not.
+    #[must_use]
+    pub const fn negated(self) -> Self {
+        match self {
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::Above => Self::BelowOrEqual,
+            Self::AboveOrEqual => Self::Below,
+            Self::Below => Self::AboveOrEqual,
+            Self::BelowOrEqual => Self::Above,
+            Self::Other => Self::Other,
+        }
+    }
+}
+
+/// What follows when a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consequence {
+    /// The register holds this value.
+    Holds(Register, Value),
+    /// The value is at most so much.
+    AtMost(Bound),
+}
+
+impl Machine {
+    /// Nothing is known about the flags any more.
+    pub fn forget_flags(&mut self) {
+        self.flags = Flags::Unknown;
+    }
+
+    /// The flags come from a comparison.
+    pub fn compare(&mut self, left: Operand, right: Operand) {
+        self.flags = Flags::Compared(left, right);
+    }
+
+    /// Whether a condition can hold that is asked of the flags. Two numbers answer it; the way that they close may be the only
+    /// one on which they are known.
+    #[must_use]
+    pub fn may(&self, condition: Condition) -> bool {
+        let Flags::Compared(left, right) = self.flags else {
+            return true;
+        };
+        let (left, right) = match (left.value, right.value) {
+            (Value::Constant(left), Value::Constant(right)) => (left, right),
+            // Loops that touch each page of a large frame end where the stack pointer is to be. Of other places on the stack nobody
+            // knows: a variable that holds one may have been written to.
+            (Value::Stack(one, from), Value::Stack(other, to))
+                if one == other
+                    && [left.register, right.register].contains(&Some(self.stack_pointer)) =>
+            {
+                let (left, right) = (from, to);
+                return match condition {
+                    Condition::Equal => left == right,
+                    Condition::NotEqual => left != right,
+                    _ => true,
+                };
+            }
+            _ => return true,
+        };
+        match condition {
+            Condition::Equal => left == right,
+            Condition::NotEqual => left != right,
+            Condition::Above => left > right,
+            Condition::AboveOrEqual => left >= right,
+            Condition::Below => left < right,
+            Condition::BelowOrEqual => left <= right,
+            Condition::Other => true,
+        }
+    }
+
+    /// What follows when a condition holds that was asked of the flags, if anything does.
+    #[must_use]
+    pub fn consequence(&self, condition: Condition) -> Option<Consequence> {
+        let Flags::Compared(left, right) = self.flags else {
+            return None;
+        };
+        if condition == Condition::Equal {
+            // What is on the stack is known better than what is equal to it.
+            let (from, to) = match (left.value, right.value) {
+                (Value::Stack(..), Value::Stack(..)) => return None,
+                (Value::Stack(..), _) => (left, right),
+                (_, Value::Stack(..)) => (right, left),
+                _ => return None,
+            };
+            return to
+                .register
+                .map(|register| Consequence::Holds(register, from.value));
+        }
+        let Value::Constant(right) = right.value else {
+            return None;
+        };
+        let most = match condition {
+            Condition::BelowOrEqual => right,
+            Condition::Below => right.checked_sub(1)?,
+            _ => return None,
+        };
+        let value = left.value;
+        matches!(value, Value::Same(_) | Value::Low(..))
+            .then_some(Consequence::AtMost(Bound { value, most }))
+    }
+
+    /// Adds what follows.
+    pub fn apply(&mut self, consequence: Consequence) {
+        match consequence {
+            Consequence::Holds(register, value) => self.set(register, value),
+            Consequence::AtMost(Bound { value, most }) => {
+                match self.bounds.iter_mut().find(|bound| bound.value == value) {
+                    Some(bound) => bound.most = bound.most.min(most),
+                    None => self.bounds.push(Bound { value, most }),
+                }
+            }
+        }
+    }
+
+    /// A condition holds that was asked of the flags.
+    pub fn assume(&mut self, condition: Condition) {
+        if let Some(consequence) = self.consequence(condition) {
+            self.apply(consequence);
+        }
+    }
+
+    /// The largest that a value can be, if that is known.
+    #[must_use]
+    pub fn most(&self, value: Value) -> Option<u64> {
+        let bound = |of: Value| {
+            let found = self.bounds.iter().filter(|bound| bound.value == of);
+            found.map(|bound| bound.most).min()
+        };
+        match value {
+            Value::Constant(value) => Some(value),
+            Value::Low(origin, bits) => {
+                // What bounds the whole bounds its low bits, if it is no larger than they can be.
+                let largest = (1_u64 << bits) - 1;
+                let whole = bound(Value::Same(origin)).filter(|most| *most <= largest);
+                let more = [8, 16, 32]
+                    .into_iter()
+                    .filter(|other| *other > bits)
+                    .filter_map(|other| bound(Value::Low(origin, other)))
+                    .filter(|most| *most <= largest)
+                    .min();
+                [whole, more, bound(value)]
+                    .into_iter()
+                    .flatten()
+                    .min()
+                    .or(Some(largest))
+            }
+            Value::Same(_) => bound(value),
+            _ => None,
+        }
+    }
+}

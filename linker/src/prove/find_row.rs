@@ -1,0 +1,160 @@
+//! The row that says what is known of the machine.
+
+use unwind::sframe::{Base as RowBase, Row, Rule};
+
+use super::isa::Isa;
+use super::judge::{Caller, Judge, is_below, why_lost};
+use super::machine::Machine;
+use super::reason::Reason;
+use super::value::{Base, Origin, REGISTERS, Register, Value};
+
+impl<I: Isa> Judge<'_, I> {
+    /// The row that says what is known, without its offset.
+    ///
+    /// # Errors
+    /// What a row would have to say is not known.
+    pub fn row(&self, machine: &Machine, caller: &Caller) -> Result<Row, Reason> {
+        if let Some(lost @ Reason::StackPointer(_)) = machine.lost {
+            return Err(lost);
+        }
+        let cfa = self.cfa(machine, caller).ok_or(why_lost(machine))?;
+        let found = self.place_of(caller.return_address, machine, caller);
+        let return_address = found.ok_or(Reason::ReturnAddress)?;
+        let is_link = return_address
+            == Rule::Value {
+                base: self
+                    .architecture
+                    .base(gimli::Register(I::RETURN_ADDRESS.into())),
+                offset: 0,
+            };
+        let meant = Value::entry(I::FRAME_POINTER);
+        let slots = match caller.stack_pointer {
+            Value::Stack(base, offset) => Some((base, offset)),
+            _ => None,
+        };
+        // A copy on the stack may be a variable as long as the register still holds it.
+        let frame_pointer = match machine.get(I::FRAME_POINTER) == meant {
+            true => Rule::Same,
+            false => self
+                .in_slot(meant, machine, slots)
+                .or_else(|| self.in_register(meant, machine, caller.is_interrupted))
+                .unwrap_or_else(|| self.architecture.lost_frame_pointer()),
+        };
+        let signed = self.is_signed(return_address, machine, caller);
+        Ok(Row {
+            offset: 0,
+            cfa,
+            return_address: if is_link { Rule::Same } else { return_address },
+            frame_pointer,
+            signed,
+        })
+    }
+
+    fn is_signed(&self, rule: Rule, machine: &Machine, caller: &Caller) -> bool {
+        self.value(rule, machine, caller.stack_pointer) == Value::Signed(I::RETURN_ADDRESS)
+    }
+
+    /// The rule for the caller's stack pointer.
+    pub(super) fn cfa(&self, machine: &Machine, caller: &Caller) -> Option<Rule> {
+        let meant = caller.stack_pointer;
+        let bases = self.bases();
+        if let Value::Stack(base, offset) = meant {
+            for register in bases.clone() {
+                if let Value::Stack(of, from) = machine.get(register)
+                    && of == base
+                {
+                    return Some(Rule::Value {
+                        base: self.rule_base(register),
+                        offset: offset.wrapping_sub(from),
+                    });
+                }
+            }
+        }
+        let in_register = self.in_register(meant, machine, caller.is_interrupted);
+        in_register.or_else(|| self.in_slot(meant, machine, None))
+    }
+
+    /// A register that holds a value, as a walk knows them.
+    fn in_register(&self, meant: Value, machine: &Machine, all: bool) -> Option<Rule> {
+        let known = |register: &Register| machine.get(*register) == meant;
+        let found = self.bases().find(known).or_else(|| {
+            // System registers, where an exception has left them.
+            let system = 33..REGISTERS as Register;
+            system.into_iter().find(|register| all && known(register))
+        })?;
+        Some(Rule::Value {
+            base: self.rule_base(found),
+            offset: 0,
+        })
+    }
+
+    /// Where a value is: in a register or on the stack.
+    pub(super) fn place_of(
+        &self,
+        meant: Value,
+        machine: &Machine,
+        caller: &Caller,
+    ) -> Option<Rule> {
+        let Value::Same(Origin::Entry(register)) = meant else {
+            return None;
+        };
+        let signed = Value::Signed(register);
+        let link = [meant, signed].contains(&machine.get(I::RETURN_ADDRESS));
+        if link && register == I::RETURN_ADDRESS && self.architecture.fixed_return_address.is_none()
+        {
+            return Some(Rule::Value {
+                base: self.rule_base(I::RETURN_ADDRESS),
+                offset: 0,
+            });
+        }
+        let cfa = match caller.stack_pointer {
+            Value::Stack(base, offset) => Some((base, offset)),
+            _ => None,
+        };
+        self.in_slot(meant, machine, cfa)
+            .or_else(|| self.in_slot(signed, machine, cfa))
+            .or_else(|| self.in_register(meant, machine, caller.is_interrupted))
+    }
+
+    /// A place on the stack that holds a value.
+    fn in_slot(&self, meant: Value, machine: &Machine, cfa: Option<(Base, i64)>) -> Option<Rule> {
+        let holding = machine.known().filter(|slot| {
+            slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
+        });
+        // Registers are saved next to the caller's frame, variables further down.
+        let mut holding: Vec<_> = holding.collect();
+        holding.sort_by_key(|slot| (slot.base != Base::ENTRY, -slot.offset));
+        holding.into_iter().find_map(|slot| {
+            if let Some((base, offset)) = cfa
+                && base == slot.base
+            {
+                return Some(Rule::Saved {
+                    base: RowBase::Cfa,
+                    offset: slot.offset.wrapping_sub(offset),
+                });
+            }
+            self.bases()
+                .find_map(|register| match machine.get(register) {
+                    Value::Stack(base, offset) if base == slot.base => Some(Rule::Saved {
+                        base: self.rule_base(register),
+                        offset: slot.offset.wrapping_sub(offset),
+                    }),
+                    _ => None,
+                })
+        })
+    }
+
+    pub(super) fn bases(&self) -> impl Iterator<Item = Register> + Clone {
+        [I::STACK_POINTER, I::FRAME_POINTER]
+            .into_iter()
+            .chain(I::OTHER_BASES.iter().copied())
+    }
+
+    fn rule_base(&self, register: Register) -> RowBase {
+        let renumbered = I::RENUMBERED.iter().find(|(_, number)| *number == register);
+        if let Some((dwarf, _)) = renumbered {
+            return RowBase::Register(*dwarf);
+        }
+        self.architecture.base(gimli::Register(register.into()))
+    }
+}

@@ -1,0 +1,76 @@
+//! Which instructions a jump table leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::follow::Follow;
+use super::isa::Isa;
+use super::table::Table;
+use super::text::Text;
+
+/// Where instructions start if they are decoded one after another from a function's start on, by that. Only hand-written
+/// code has something else between them.
+pub type Sweeps = BTreeMap<u64, Vec<u64>>;
+
+impl<I: Isa> Follow<'_, I> {
+    /// Where a jump by a table may lead. `None`: that is not known.
+    pub(super) fn table_targets(&mut self, at: u64, table: &Table) -> Option<BTreeSet<u64>> {
+        let (text, world, isa) = (self.text, self.world, self.judge.isa);
+        let own = self
+            .tables
+            .addresses()
+            .filter(|start| *start > table.address);
+        let others = world.tables.range(table.address.saturating_add(1)..);
+        let end = own.chain(others.copied().next()).min();
+        let sweeps = &mut self.sweeps;
+        let mut is_start = |to| {
+            let Some(function) = world.function_at(to) else {
+                return true;
+            };
+            let sweep = sweeps
+                .entry(function.start)
+                .or_insert_with(|| sweep(isa, text, function.start, function.end()));
+            sweep.binary_search(&to).is_ok()
+        };
+        let targets = table.targets(
+            |address, size| text.read(address, size),
+            |to| {
+                text.code_at(to).is_some()
+                    && world.is_same_function(at, to)
+                    && (table.is_bounded() || is_start(to))
+            },
+            end,
+        )?;
+        Some(targets.into_iter().collect())
+    }
+}
+
+/// Where instructions start, up to the first bytes that are none.
+fn sweep<I: Isa>(isa: &I, text: &Text<'_>, mut at: u64, end: u64) -> Vec<u64> {
+    let mut starts = Vec::new();
+    while at < end
+        && let Some(length) = text.code_at(at).and_then(|code| isa.length(code))
+    {
+        starts.push(at);
+        at += u64::from(length);
+    }
+    starts
+}
+
+/// Whether instructions share bytes that are not the same: those between these addresses, decoded one after another.
+pub(super) fn overlap<I: Isa>(
+    isa: &I,
+    text: &Text<'_>,
+    blocks: impl Iterator<Item = (u64, u64)>,
+) -> bool {
+    let instructions: BTreeSet<(u64, u64)> = blocks
+        .flat_map(|(start, end)| {
+            let starts = sweep(isa, text, start, end);
+            let ends: Vec<u64> = starts.iter().skip(1).copied().chain([end]).collect();
+            starts.into_iter().zip(ends)
+        })
+        .collect();
+    let mut after = instructions.iter().skip(1);
+    instructions
+        .iter()
+        .any(|(_, end)| after.next().is_some_and(|(start, _)| end > start))
+}

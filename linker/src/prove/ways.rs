@@ -1,0 +1,216 @@
+//! Where an instruction leads: to the next one, elsewhere in the function, to another function, or back to the caller.
+
+use super::compare::Condition;
+use super::follow::Follow;
+use super::isa::{Flow, Isa};
+use super::machine::Machine;
+use super::reason::Reason;
+use super::value::{Base, Value};
+use super::world::Returns;
+
+impl<I: Isa> Follow<'_, I> {
+    /// Whether the next instruction runs as well.
+    pub(super) fn go(&mut self, flow: Flow, at: u64, next: u64, machine: &mut Machine) -> bool {
+        match flow {
+            Flow::Next => true,
+            Flow::Stop => false,
+            Flow::Branch(to, condition) => {
+                if condition == Condition::Other {
+                    self.jump(at, to, machine);
+                    return true;
+                }
+                if machine.may(condition) {
+                    match machine.consequence(condition) {
+                        None => self.jump(at, to, machine),
+                        Some(consequence) => {
+                            let mut taken = machine.clone();
+                            taken.apply(consequence);
+                            self.jump(at, to, &taken);
+                        }
+                    }
+                }
+                let otherwise = condition.negated();
+                let goes_on = machine.may(otherwise);
+                machine.assume(otherwise);
+                goes_on
+            }
+            Flow::Jump(to) => {
+                self.jump_to(at, to, machine);
+                false
+            }
+            Flow::Call(to) => self.call(to, at, next, machine),
+            // What compilers put where nothing can come; in assembly, a breakpoint whose handler returns.
+            Flow::Trap => {
+                self.world.is_same_function(at, next)
+                    && self.row_agrees(next, machine) == Some(true)
+            }
+            Flow::Return(to) => {
+                self.leave(at, to, machine);
+                false
+            }
+            Flow::InterruptReturn => {
+                self.interrupt_return(at, machine);
+                false
+            }
+        }
+    }
+
+    /// A jump to a value.
+    fn jump_to(&mut self, at: u64, to: Value, machine: &Machine) {
+        match to {
+            Value::Constant(to) => self.jump(at, to, machine),
+            Value::Table(number) => {
+                let table = self.tables.get(number);
+                if !table.is_bounded() {
+                    self.outcome.guesses = true;
+                    self.guessed_table = self.guessed_table.or(Some(at));
+                }
+                match self.table_targets(at, &table) {
+                    Some(targets) => {
+                        for to in targets {
+                            self.jump(at, to, machine);
+                        }
+                    }
+                    None => self.outcome.fail(Reason::IndirectJump(at)),
+                }
+            }
+            // With the stack as at the entry, it is a call in the last place.
+            _ if self.is_as_at_entry(machine) => self.outcome.returns = true,
+            // Behind a change of stacks nothing is claimed.
+            _ if machine.lost.is_some() => {}
+            _ => self.outcome.fail(Reason::IndirectJump(at)),
+        }
+    }
+
+    /// A jump to an address.
+    pub(super) fn jump(&mut self, at: u64, to: u64, machine: &Machine) {
+        if to != self.start && self.world.is_entry(to) {
+            if self.is_as_at_entry(machine) {
+                self.outcome.tail_calls.insert(to);
+                self.outcome.returns |= self.world.returns(to) != Returns::No;
+                self.outcome.has_return |= self.world.returns(to) == Returns::Yes;
+            } else if machine.lost.is_none() {
+                self.outcome.intrudes.insert(to);
+            }
+            return;
+        }
+        if self.text.code_at(to).is_none() {
+            return self.outcome.fail(Reason::NotCode(at));
+        }
+        self.edge(to, machine);
+    }
+
+    fn call(&mut self, to: Value, at: u64, next: u64, machine: &mut Machine) -> bool {
+        let landing_pad = self.world.landing_pad(at);
+        let target = match to {
+            Value::Constant(to) => {
+                self.outcome.calls.insert(to);
+                Some(to)
+            }
+            _ => None,
+        };
+        let word = || self.judge.isa.called_through(self.text.code_at(at)?, at);
+        let returns = target
+            .or_else(word)
+            .map_or(Returns::Perhaps, |to| self.world.returns(to));
+        let was_wrong = self.row_agrees(at, machine) == Some(false);
+        self.returned(to, machine);
+        if let Some(pad) = landing_pad {
+            let mut landed = machine.clone();
+            let sp = landed.sp().plus(Value::Constant(pad.arguments));
+            landed.set(I::STACK_POINTER, sp);
+            self.edge(pad.pad, &landed);
+        }
+        if !self.world.is_same_function(at, next) {
+            return false;
+        }
+        let goes_on = match returns {
+            Returns::Yes => true,
+            Returns::No => {
+                if self.is_dead {
+                    self.edge(next, machine);
+                } else {
+                    self.dead.insert(next, machine.clone());
+                }
+                false
+            }
+            // Where call frame information says that the stack is another one there, either it is wrong or nothing comes
+            // back, and nobody can tell which; unless it is wrong before the call already.
+            Returns::Perhaps => was_wrong || self.row_agrees(next, machine) != Some(false),
+        };
+        if let Some(to) = target {
+            match goes_on {
+                true => self.outcome.relies_on.insert(to),
+                false => self.outcome.stops_at.insert(to),
+            };
+        }
+        goes_on
+    }
+
+    /// What is known when a call has returned.
+    pub(super) fn returned(&self, to: Value, machine: &mut Machine) {
+        let effect = match to {
+            Value::Constant(to) => self.world.effect(to),
+            _ => None,
+        };
+        let before = effect.map(|_| machine.clone());
+        machine.call(I::KEPT_BY_CALLS);
+        if let (Some(effect), Some(before)) = (effect, before) {
+            let pushed = self.judge.architecture.fixed_return_address.unwrap_or(0);
+            effect.apply(&before, machine, pushed.into());
+        }
+    }
+
+    /// Whether a function could be entered now: the stack and what was saved are the caller's.
+    pub(super) fn is_as_at_entry(&self, machine: &Machine) -> bool {
+        let frame_pointer = machine.get(I::FRAME_POINTER) == Value::entry(I::FRAME_POINTER);
+        let is_there = match self.judge.architecture.fixed_return_address {
+            Some(_) => machine.peek(Base::ENTRY, 0, 8) == self.caller.return_address,
+            None => machine.get(I::RETURN_ADDRESS) == self.caller.return_address,
+        };
+        machine.sp() == Value::Stack(Base::ENTRY, 0) && frame_pointer && is_there
+    }
+
+    fn leave(&mut self, at: u64, to: Value, machine: &Machine) {
+        if to == self.caller.return_address && machine.sp() == self.caller.stack_pointer {
+            self.outcome.returns = true;
+            self.outcome.has_return = true;
+            match &mut self.exit {
+                Some(exit) => {
+                    exit.join(machine, at);
+                }
+                None => self.exit = Some(machine.clone()),
+            }
+            return;
+        }
+        match (to, machine.sp()) {
+            (Value::Constant(to), _) => self.jump(at, to, machine),
+            (Value::Table(_), _) => self.jump_to(at, to, machine),
+            // On another stack, or with arguments taken off it.
+            (_, Value::Stack(base, _)) if base != Base::ENTRY => self.outcome.returns = true,
+            (to, Value::Stack(..)) if to != self.caller.return_address => {
+                self.outcome.returns = true;
+                self.outcome.fail(Reason::Unbalanced(at));
+            }
+            _ => {
+                self.outcome.returns = true;
+                if machine.lost.is_none() {
+                    self.outcome.fail(Reason::Unbalanced(at));
+                }
+            }
+        }
+    }
+
+    fn interrupt_return(&mut self, at: u64, machine: &Machine) {
+        match (self.caller.is_interrupted, machine.sp()) {
+            (false, Value::Stack(Base::ENTRY, offset)) => {
+                self.outcome.interrupt_return = Some((at, offset));
+            }
+            (true, Value::Stack(base, offset))
+                if machine.peek(base, offset, 8) == self.caller.return_address => {}
+            // AArch64 keeps it in a register.
+            (true, _) if !I::KEEPS_INTERRUPTED_ON_STACK => {}
+            _ => self.outcome.fail(Reason::Unbalanced(at)),
+        }
+    }
+}
