@@ -45,7 +45,7 @@ pub struct Block {
     /// What was found out about it when it ran last.
     outcome: Outcome,
     /// What is known where it returns to the caller.
-    exit: Option<Machine>,
+    exit: Option<Box<Machine>>,
 }
 
 /// Follows one function.
@@ -57,15 +57,18 @@ pub struct Follow<'a, I> {
     pub(super) start: u64,
     /// What it knows of its caller.
     pub caller: Caller,
-    blocks: BTreeMap<u64, Block>,
+    /// By where they start. Boxed, because the map moves them.
+    blocks: BTreeMap<u64, Box<Block>>,
     /// Blocks that have to run, once more if they did.
     work: BTreeSet<u64>,
+    /// The machine of the block that ran last, for its memory.
+    scratch: Option<Box<Machine>>,
     pub(super) tables: Tables,
     rows: RowsOf<'a>,
     /// What the block that runs has found out.
     pub(super) outcome: Outcome,
     /// What is known where the block that runs returns to the caller.
-    pub(super) exit: Option<Machine>,
+    pub(super) exit: Option<Box<Machine>>,
     steps: usize,
     /// What runs only if a call returns that never does is followed: last, because nothing of it is true of anything else.
     pub(super) is_dead: bool,
@@ -100,6 +103,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             caller,
             blocks: BTreeMap::new(),
             work: BTreeSet::new(),
+            scratch: None,
             tables: Tables::default(),
             rows: RowsOf::new(world),
             outcome: Outcome::default(),
@@ -142,7 +146,11 @@ impl<'a, I: Isa> Follow<'a, I> {
         let Some(block) = self.blocks.get(&start) else {
             return;
         };
-        let mut machine = block.machine.clone();
+        let mut machine = self
+            .scratch
+            .take()
+            .unwrap_or_else(|| block.machine.clone().into());
+        (*machine).clone_from(&block.machine);
         let mut agrees = true;
         let mut at = start;
         loop {
@@ -174,6 +182,7 @@ impl<'a, I: Isa> Follow<'a, I> {
                 break;
             }
         }
+        self.scratch = Some(machine);
         let (outcome, exit) = (std::mem::take(&mut self.outcome), self.exit.take());
         if let Some(block) = self.blocks.get_mut(&start) {
             block.end = at;
@@ -225,7 +234,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             outcome: Outcome::default(),
             exit: None,
         };
-        self.blocks.insert(to, block);
+        self.blocks.insert(to, Box::new(block));
         self.work.insert(to);
     }
 
@@ -264,7 +273,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             problem: (self.steps > MOST_STEPS).then_some(Reason::TooMuch),
             ..Outcome::default()
         };
-        let mut exit: Option<Machine> = None;
+        let mut exit: Option<Box<Machine>> = None;
         for (start, block) in self.blocks.iter().filter(|(_, block)| !block.is_dead) {
             whole.add(&block.outcome);
             match (&mut exit, &block.exit) {
@@ -292,7 +301,7 @@ impl<'a, I: Isa> Follow<'a, I> {
 
     /// Its blocks, by where they start: ascending.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, &Block)> {
-        self.blocks.iter().map(|(start, block)| (*start, block))
+        self.blocks.iter().map(|(start, block)| (*start, &**block))
     }
 
     /// Shows every instruction of a block, in ascending order, with what is known there. Not while the function is followed:

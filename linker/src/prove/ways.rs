@@ -179,7 +179,7 @@ impl<I: Isa> Follow<'_, I> {
                 Some(exit) => {
                     exit.join(machine, at);
                 }
-                None => self.exit = Some(machine.clone()),
+                None => self.exit = Some(machine.clone().into()),
             }
             return;
         }
