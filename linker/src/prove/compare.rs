@@ -3,13 +3,64 @@
 use super::machine::Machine;
 use super::value::{Register, Value};
 
-/// An upper bound: the value is at most so much.
+/// How large something can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The largest number.
+    pub most: u64,
+    /// The code has compared it with that, or it is a constant; otherwise its type or a mask says so.
+    pub is_told: bool,
+}
+
+/// An upper bound of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The value.
     pub value: Value,
-    /// The largest number that it can be.
-    pub most: u64,
+    /// How large it can be.
+    pub limit: Limit,
+}
+
+impl Limit {
+    /// That of a type, or of a mask.
+    pub(super) const fn of_type(most: u64) -> Self {
+        Self {
+            most,
+            is_told: false,
+        }
+    }
+
+    /// That of a comparison, or of a constant.
+    pub(super) const fn told(most: u64) -> Self {
+        Self {
+            most,
+            is_told: true,
+        }
+    }
+
+    /// What holds if both do.
+    fn and(self, other: Self) -> Self {
+        match self.most == other.most {
+            true => Self {
+                is_told: self.is_told || other.is_told,
+                ..self
+            },
+            false if self.most < other.most => self,
+            false => other,
+        }
+    }
+
+    /// What holds if one of them does.
+    pub(super) fn or(self, other: Self) -> Self {
+        match self.most == other.most {
+            true => Self {
+                is_told: self.is_told && other.is_told,
+                ..self
+            },
+            false if self.most > other.most => self,
+            false => other,
+        }
+    }
 }
 
 /// One side of a comparison.
@@ -145,18 +196,24 @@ impl Machine {
             _ => return None,
         };
         let value = left.value;
-        matches!(value, Value::Same(_) | Value::Low(..))
-            .then_some(Consequence::AtMost(Bound { value, most }))
+        matches!(value, Value::Same(_) | Value::Low(..)).then_some(Consequence::AtMost(Bound {
+            value,
+            limit: Limit::told(most),
+        }))
     }
 
     /// Adds what follows.
     pub fn apply(&mut self, consequence: Consequence) {
         match consequence {
             Consequence::Holds(register, value) => self.set(register, value),
-            Consequence::AtMost(Bound { value, most }) => {
-                match self.bounds.iter_mut().find(|bound| bound.value == value) {
-                    Some(bound) => bound.most = bound.most.min(most),
-                    None => self.bounds.push(Bound { value, most }),
+            Consequence::AtMost(new) => {
+                let known = self
+                    .bounds
+                    .iter_mut()
+                    .find(|bound| bound.value == new.value);
+                match known {
+                    Some(bound) => bound.limit = bound.limit.and(new.limit),
+                    None => self.bounds.push(new),
                 }
             }
         }
@@ -169,30 +226,30 @@ impl Machine {
         }
     }
 
-    /// The largest that a value can be, if that is known.
+    /// How large a value can be, if that is known.
     #[must_use]
-    pub fn most(&self, value: Value) -> Option<u64> {
+    pub fn limit(&self, value: Value) -> Option<Limit> {
         let bound = |of: Value| {
             let found = self.bounds.iter().filter(|bound| bound.value == of);
-            found.map(|bound| bound.most).min()
+            found.map(|bound| bound.limit).reduce(Limit::and)
         };
         match value {
-            Value::Constant(value) => Some(value),
+            Value::Constant(value) => Some(Limit::told(value)),
             Value::Low(origin, bits) => {
                 // What bounds the whole bounds its low bits, if it is no larger than they can be.
                 let largest = (1_u64 << bits) - 1;
-                let whole = bound(Value::Same(origin)).filter(|most| *most <= largest);
-                let more = [8, 16, 32]
+                let whole = [8, 16, 32]
                     .into_iter()
                     .filter(|other| *other > bits)
-                    .filter_map(|other| bound(Value::Low(origin, other)))
-                    .filter(|most| *most <= largest)
-                    .min();
-                [whole, more, bound(value)]
-                    .into_iter()
-                    .flatten()
-                    .min()
-                    .or(Some(largest))
+                    .map(|other| Value::Low(origin, other))
+                    .chain([Value::Same(origin)])
+                    .filter_map(bound)
+                    .filter(|limit| limit.most <= largest);
+                let own = bound(value).into_iter();
+                whole
+                    .chain(own)
+                    .chain([Limit::of_type(largest)])
+                    .reduce(Limit::and)
             }
             Value::Same(_) => bound(value),
             _ => None,

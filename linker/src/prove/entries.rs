@@ -31,10 +31,10 @@ pub fn entry_row(architecture: &Architecture) -> Row {
     }
 }
 
-/// Whether a symbol says that a function starts at an address, and not the part of one that GCC or LLVM have moved away.
-fn is_function(symbols: &Symbols, start: u64) -> bool {
-    let symbol = symbols.at(start).filter(|symbol| symbol.start == start);
-    symbol.is_some_and(|symbol| !symbol.name.contains(".cold"))
+/// Whether a name is that of a part of a function that GCC, LLVM or BOLT have moved away. It is entered by jumps, unless
+/// somebody is seen to call it.
+fn is_piece(name: &str) -> bool {
+    name.contains(".cold") || name.ends_with(".warm")
 }
 
 /// Where call frame information and symbols say that functions are entered. Code whose first row is another than that of
@@ -52,13 +52,22 @@ pub fn find(
         let Some(first) = function.rows.first().filter(|_| function.block.is_none()) else {
             continue;
         };
+        let name = symbols
+            .at(function.start)
+            .filter(|symbol| symbol.start == function.start)
+            .map(|symbol| &*symbol.name);
         let entry = match first {
             row if function.signal => Entry::Declared(*row),
+            // Also one of a function without a frame, whose first row is that of a call.
+            _ if name.is_some_and(is_piece) => {
+                world.pieces.insert(function.start);
+                continue;
+            }
             row if *row == called => Entry::Call,
             // Nobody called it; what it calls and what it keeps is like in any other function.
             row if row.is_outermost() => Entry::Call,
             // Its first row may be wrong, too. Whether it is a function shows when it is followed.
-            _ if is_function(symbols, function.start) => {
+            _ if name.is_some() => {
                 world.assumed.insert(function.start);
                 Entry::Call
             }

@@ -15,6 +15,7 @@ impl<I: Isa> Follow<'_, I> {
     /// Where a jump by a table may lead. `None`: that is not known.
     pub(super) fn table_targets(&mut self, at: u64, table: &Table) -> Option<BTreeSet<u64>> {
         let (text, world, isa) = (self.text, self.world, self.judge.isa);
+        let start = self.start;
         let own = self
             .tables
             .addresses()
@@ -34,9 +35,10 @@ impl<I: Isa> Follow<'_, I> {
         let targets = table.targets(
             |address, size| text.read(address, size),
             |to| {
-                text.code_at(to).is_some()
-                    && world.is_same_function(at, to)
-                    && (table.is_bounded() || is_start(to))
+                // All entries of a table of known length are read, wherever they lead. From a piece of a function its table may
+                // lead back.
+                let is_own = || world.is_same_function(at, to) || world.is_same_function(start, to);
+                text.code_at(to).is_some() && (table.is_bounded || is_own() && is_start(to))
             },
             end,
         )?;

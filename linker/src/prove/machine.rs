@@ -1,6 +1,6 @@
 //! What is known of registers and stack before an instruction, for every way that leads there.
 
-use super::compare::{Bound, Flags};
+use super::compare::{Bound, Flags, Limit};
 use super::memory::{Fact, Slot};
 use super::reason::Reason;
 use super::value::{Base, Origin, REGISTERS, Register, Value};
@@ -134,7 +134,10 @@ impl Machine {
     /// A value that is at most so much.
     pub fn name_at_most(&mut self, most: u64) -> Value {
         let value = self.name();
-        self.bounds.push(Bound { value, most });
+        self.bounds.push(Bound {
+            value,
+            limit: Limit::of_type(most),
+        });
         value
     }
 
@@ -241,10 +244,11 @@ impl Machine {
         self.slots.retain(|slot| other.slots.contains(slot));
         self.facts.retain(|fact| other.facts.contains(fact));
         self.bounds
-            .retain_mut(|bound| match other.most(bound.value) {
-                Some(most) => {
-                    changed |= most > bound.most;
-                    bound.most = bound.most.max(most);
+            .retain_mut(|bound| match other.limit(bound.value) {
+                Some(limit) => {
+                    let either = bound.limit.or(limit);
+                    changed |= either != bound.limit;
+                    bound.limit = either;
                     true
                 }
                 None => false,

@@ -1,6 +1,6 @@
 //! What is known of memory: places on the stack, and what was read elsewhere.
 
-use super::compare::Bound;
+use super::compare::{Bound, Limit};
 use super::machine::Machine;
 use super::value::{Address, Base, Origin, Value};
 
@@ -113,7 +113,10 @@ impl Machine {
         };
         if let (Value::Same(Origin::Named(_)), 1 | 2 | 4) = (value, size) {
             let most = (1 << (8 * u32::from(size))) - 1;
-            self.bounds.push(Bound { value, most });
+            self.bounds.push(Bound {
+                value,
+                limit: Limit::of_type(most),
+            });
         }
         value
     }

@@ -1,5 +1,6 @@
 //! Jump tables: where they lie, how they are indexed, and what their entries become.
 
+use super::compare::Limit;
 use super::value::Value;
 
 /// A jump table, as the code that reads it has it.
@@ -11,8 +12,10 @@ pub struct Table {
     pub size: u8,
     /// The entries are signed.
     pub signed: bool,
-    /// How many entries there are, if the code says so.
+    /// How many entries there are at most, if the code says so.
     pub count: Option<u64>,
+    /// A comparison says how many there are, or a mask of which that is certain.
+    pub is_bounded: bool,
     /// What an entry is multiplied by: 2 to the power of this.
     pub shift: u8,
     /// What is added then.
@@ -48,16 +51,20 @@ impl Tables {
         self.0.iter().map(|table| table.address)
     }
 
-    /// An entry of a table that was read, so many bytes each, `most` being the largest index.
-    pub fn read(&mut self, address: u64, size: u8, signed: bool, most: Option<u64>) -> Value {
-        let count = most
-            .and_then(|most| most.checked_add(1))
+    /// An entry of a table that was read, so many bytes each, `limit` being how large the index can be.
+    pub fn read(&mut self, address: u64, size: u8, signed: bool, limit: Option<Limit>) -> Value {
+        let count = limit
+            .and_then(|limit| limit.most.checked_add(1))
             .filter(|count| *count <= MOST_ENTRIES);
+        // As many as there are values of some bits: a byte's, or what a mask leaves. That is no bound of a table's.
+        let is_told = limit.is_some_and(|limit| limit.is_told);
+        let is_bounded = count.is_some_and(|count| is_told || !count.is_power_of_two());
         Value::Table(self.number(Table {
             address,
             size,
             signed,
             count,
+            is_bounded,
             shift: 0,
             base: 0,
         }))
@@ -106,8 +113,8 @@ impl Table {
     /// nothing can write there; `is_target` says whether the jump may lead to an address.
     ///
     /// Where the code does not compare the index with anything, because the type of a value bounds it, the table is taken to
-    /// end where the next one starts, at `end`, or where an entry leads out of the function. Entries too many do no harm: what holds on more ways than there are
-    /// holds on those that there are.
+    /// end where the next one starts, at `end`, or where an entry leads out of the function. Entries too many do no harm: what
+    /// holds on more ways than there are holds on those that there are.
     pub fn targets(
         &self,
         read: impl Fn(u64, u8) -> Option<u64>,
@@ -116,27 +123,19 @@ impl Table {
     ) -> Option<Vec<u64>> {
         let most = self.count.unwrap_or(MOST_ENTRIES);
         let room = end.map(|end| end.saturating_sub(self.address) / u64::from(self.size.max(1)));
-        let most = match (room, self.is_bounded()) {
+        let most = match (room, self.is_bounded) {
             (Some(room), false) => most.min(room),
             _ => most,
         };
-        let is_bound = self.is_bounded();
         let mut targets = Vec::new();
         for index in 0..most {
             match self.target(index, &read).filter(|to| is_target(*to)) {
                 Some(to) => targets.push(to),
-                None if is_bound => return None,
+                None if self.is_bounded => return None,
                 None => break,
             }
         }
         (!targets.is_empty()).then_some(targets)
-    }
-
-    /// Whether the code says how many entries there are.
-    #[must_use]
-    pub fn is_bounded(&self) -> bool {
-        // As many as there are values of some bits: a byte's, or what a mask leaves. That is no bound of a table's.
-        self.count.is_some_and(|count| !count.is_power_of_two())
     }
 
     fn target(&self, index: u64, read: impl Fn(u64, u8) -> Option<u64>) -> Option<u64> {

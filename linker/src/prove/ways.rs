@@ -41,8 +41,7 @@ impl<I: Isa> Follow<'_, I> {
             Flow::Call(to) => self.call(to, at, next, machine),
             // What compilers put where nothing can come; in assembly, a breakpoint whose handler returns.
             Flow::Trap => {
-                self.world.is_same_function(at, next)
-                    && self.row_agrees(next, machine) == Some(true)
+                self.world.goes_on(at, next) && self.row_agrees(next, machine) == Some(true)
             }
             Flow::Return(to) => {
                 self.leave(at, to, machine);
@@ -61,7 +60,7 @@ impl<I: Isa> Follow<'_, I> {
             Value::Constant(to) => self.jump(at, to, machine),
             Value::Table(number) => {
                 let table = self.tables.get(number);
-                if !table.is_bounded() {
+                if !table.is_bounded {
                     self.outcome.guesses = true;
                     self.guessed_table = self.guessed_table.or(Some(at));
                 }
@@ -121,7 +120,7 @@ impl<I: Isa> Follow<'_, I> {
             landed.set(I::STACK_POINTER, sp);
             self.edge(pad.pad, &landed);
         }
-        if !self.world.is_same_function(at, next) {
+        if !self.world.goes_on(at, next) {
             return false;
         }
         let goes_on = match returns {

@@ -76,6 +76,8 @@ pub struct World {
     pub entries: FxHashSet<u64>,
     /// Those of them of which it is only assumed.
     pub assumed: FxHashSet<u64>,
+    /// Where pieces of functions start that a compiler has moved away, by their names.
+    pub pieces: FxHashSet<u64>,
     /// Where functions start and end that have symbols: ascending.
     pub symbols: Vec<(u64, u64)>,
     /// Jump tables.
@@ -109,6 +111,13 @@ impl World {
             (Some(one), Some(other)) if one == other => true,
             _ => piece.is_some_and(|piece| !self.entries.contains(&piece)),
         }
+    }
+
+    /// Whether what follows an instruction belongs to its function, too. Nobody comes back to the start of another function's
+    /// piece.
+    #[must_use]
+    pub fn goes_on(&self, at: u64, next: u64) -> bool {
+        !self.pieces.contains(&next) && self.is_same_function(at, next)
     }
 
     /// Where the function that contains an address starts and ends: by call frame information, or by its symbol.

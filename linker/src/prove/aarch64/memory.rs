@@ -122,10 +122,10 @@ impl Run<'_> {
         match (base, index) {
             (_, Value::Constant(index)) => Address::of(base, (index << shift).cast_signed()),
             (Value::Constant(table), _) if shift == scale && access.loads && !access.simd => {
-                let most = self.machine.most(index);
+                let limit = self.machine.limit(index);
                 // An entry that is extended to 32 bits cannot be told from one that is not.
                 let signed = access.signed && access.bits == 64;
-                match self.tables.read(table, access.size, signed, most) {
+                match self.tables.read(table, access.size, signed, limit) {
                     Value::Table(number) if signed == access.signed => Address::Table(number),
                     _ => Address::Unknown,
                 }

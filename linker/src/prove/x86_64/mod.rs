@@ -1,0 +1,279 @@
+//! What x86-64 instructions do to the stack, and to what leads to it. Manual: Intel 64 and IA-32 Architectures Software
+//! Developer's Manual, volume 2; "System V Application Binary Interface, AMD64 Architecture Processor Supplement",
+//! section 3.2 "Function Calling Sequence".
+
+mod arithmetic;
+mod memory;
+mod unlisted;
+
+use iced_x86::{
+    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Formatter, Instruction,
+    IntelFormatter, Mnemonic, OpKind, Register as Iced,
+};
+
+use super::compare::Condition;
+use super::isa::{Executed, Flow, Isa};
+use super::machine::Machine;
+use super::table::Tables;
+use super::value::{Register, Value};
+
+/// x86-64 with the System V ABI.
+#[derive(Clone, Copy, Debug)]
+pub struct X86;
+
+const RAX: Register = 0;
+const RBP: Register = 6;
+const RSP: Register = 7;
+
+impl Isa for X86 {
+    const STACK_POINTER: Register = RSP;
+    const FRAME_POINTER: Register = RBP;
+    const RETURN_ADDRESS: Register = 16;
+    // rbx, rbp, rsp, r12 to r15.
+    const KEPT_BY_CALLS: u64 = 1 << 3 | 1 << 6 | 1 << 7 | 0xf << 12;
+    const OTHER_BASES: &'static [Register] = &[10, 11];
+    const KEEPS_INTERRUPTED_ON_STACK: bool = true;
+
+    fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed> {
+        let mut decoder = Decoder::with_ip(64, code, machine.at, DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        if instruction.is_invalid() {
+            return None;
+        }
+        let mut run = Run {
+            instruction: &instruction,
+            machine,
+            tables,
+        };
+        let flow = run.execute();
+        Some(Executed {
+            length: instruction.len() as u8,
+            flow,
+        })
+    }
+
+    fn length(&self, code: &[u8]) -> Option<u8> {
+        let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
+        (!instruction.is_invalid()).then_some(instruction.len() as u8)
+    }
+
+    /// LLVM clears the direction flag before such a handler calls anything: nobody knows how it was; elsewhere the ABI says
+    /// that it is clear. Where there is an error code, the handler begins by pushing `rax` for alignment; as one of the
+    /// registers that are saved it would come last.
+    fn interrupt_handler(&self, code: &[u8]) -> Option<u8> {
+        let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
+        let mut prologue = decoder
+            .iter()
+            .take_while(|instruction| instruction.flow_control() == FlowControl::Next)
+            .take(64)
+            .peekable();
+        let first = prologue.peek()?;
+        if first.mnemonic() != Mnemonic::Push {
+            return None;
+        }
+        let is_aligned = first.op0_register() == Iced::RAX;
+        let clears = prologue.any(|instruction| instruction.mnemonic() == Mnemonic::Cld);
+        clears.then_some(if is_aligned { 8 } else { 0 })
+    }
+
+    fn called_through(&self, code: &[u8], at: u64) -> Option<u64> {
+        let instruction = Decoder::with_ip(64, code, at, DecoderOptions::NONE).decode();
+        let goes = instruction.is_call_near_indirect() || instruction.is_jmp_near_indirect();
+        (goes && instruction.is_ip_rel_memory_operand())
+            .then(|| instruction.memory_displacement64())
+    }
+
+    fn text(&self, code: &[u8], at: u64) -> String {
+        let mut decoder = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
+        let mut text = String::new();
+        IntelFormatter::new().format(&decoder.decode(), &mut text);
+        text
+    }
+
+    fn padding(&self, code: &[u8]) -> Option<u8> {
+        let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        let fills = match instruction.mnemonic() {
+            Mnemonic::Nop | Mnemonic::Int3 | Mnemonic::Ud2 => true,
+            Mnemonic::Xchg => instruction.code() == Code::Xchg_r16_AX,
+            // lea rsi, [rsi] and its like, which assemblers wrote once.
+            Mnemonic::Lea => {
+                instruction.op0_register() == instruction.memory_base()
+                    && instruction.memory_index() == Iced::None
+                    && instruction.memory_displacement64() == 0
+            }
+            // What a table's last bytes or zeros look like.
+            Mnemonic::Add => code.starts_with(&[0, 0]),
+            _ => false,
+        };
+        fills.then(|| instruction.len() as u8)
+    }
+}
+
+/// DWARF's number of a general-purpose register, of any width: the ABI's figure "DWARF Register Number Mapping".
+fn number(register: Iced) -> Option<Register> {
+    Some(match register.full_register() {
+        Iced::RAX => 0,
+        Iced::RDX => 1,
+        Iced::RCX => 2,
+        Iced::RBX => 3,
+        Iced::RSI => 4,
+        Iced::RDI => 5,
+        Iced::RBP => 6,
+        Iced::RSP => 7,
+        Iced::R8 => 8,
+        Iced::R9 => 9,
+        Iced::R10 => 10,
+        Iced::R11 => 11,
+        Iced::R12 => 12,
+        Iced::R13 => 13,
+        Iced::R14 => 14,
+        Iced::R15 => 15,
+        _ => return None,
+    })
+}
+
+struct Run<'a> {
+    instruction: &'a Instruction,
+    machine: &'a mut Machine,
+    tables: &'a mut Tables,
+}
+
+impl Run<'_> {
+    fn execute(&mut self) -> Flow {
+        let instruction = self.instruction;
+        match instruction.mnemonic() {
+            Mnemonic::Nop | Mnemonic::Endbr64 => Flow::Next,
+            // A memory barrier: nothing changes.
+            Mnemonic::Or
+                if instruction.op1_kind() == OpKind::Immediate8
+                    && instruction.immediate8() == 0 =>
+            {
+                self.machine.forget_flags();
+                Flow::Next
+            }
+            Mnemonic::Mov | Mnemonic::Movzx if self.is_plain() => {
+                let value = self.read(1);
+                self.write(0, value)
+            }
+            Mnemonic::Movsx | Mnemonic::Movsxd if self.is_plain() => {
+                let value = self.sign_extended();
+                self.write(0, value)
+            }
+            Mnemonic::Lea if instruction.op0_register().is_gpr64() => {
+                let value = self.effective_address();
+                self.write(0, value)
+            }
+            Mnemonic::Lea => {
+                let value = self.machine.name();
+                self.write(0, value)
+            }
+            Mnemonic::Push => {
+                let value = self.read(0);
+                self.push(value, instruction.stack_pointer_increment())
+            }
+            Mnemonic::Pushf | Mnemonic::Pushfq => {
+                self.push(Value::Unknown, instruction.stack_pointer_increment())
+            }
+            Mnemonic::Pop => {
+                let value = self.pop(instruction.stack_pointer_increment());
+                self.write(0, value)
+            }
+            Mnemonic::Popf | Mnemonic::Popfq => {
+                self.pop(instruction.stack_pointer_increment());
+                self.machine.forget_flags();
+                Flow::Next
+            }
+            Mnemonic::Leave => {
+                let frame = self.machine.get(RBP);
+                self.machine.set(RSP, frame);
+                let value = self.pop(8);
+                self.machine.set(RBP, value);
+                Flow::Next
+            }
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And | Mnemonic::Xor | Mnemonic::Cmp
+                if self.is_plain() =>
+            {
+                self.arithmetic()
+            }
+            Mnemonic::Xchg
+                if instruction.op0_kind() == OpKind::Register
+                    && instruction.op1_kind() == OpKind::Register =>
+            {
+                let (one, other) = (self.read(0), self.read(1));
+                self.write(0, other);
+                self.write(1, one)
+            }
+            Mnemonic::Ret => {
+                let value = self.pop(8);
+                if instruction.op_count() == 1 {
+                    self.move_stack_pointer(instruction.immediate16().into());
+                }
+                Flow::Return(value)
+            }
+            Mnemonic::Retf => {
+                let value = self.pop(8);
+                self.pop(8);
+                Flow::Return(value)
+            }
+            Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Flow::InterruptReturn,
+            Mnemonic::Sysret | Mnemonic::Sysretq => Flow::Stop,
+            // int3 fills room between functions, too.
+            // A debugger, or a handler, goes on behind int3.
+            Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => Flow::Trap,
+            Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Vmcall => {
+                // rax has the answer; syscall changes rcx and r11 too.
+                for register in [RAX, 2, 11] {
+                    self.machine.set(register, Value::Unknown);
+                }
+                Flow::Next
+            }
+            _ => match instruction.flow_control() {
+                FlowControl::Next | FlowControl::Interrupt => self.unlisted(),
+                FlowControl::ConditionalBranch => {
+                    if instruction.condition_code() == ConditionCode::None {
+                        // loop, jrcxz
+                        self.unlisted();
+                    }
+                    Flow::Branch(instruction.near_branch_target(), condition(instruction))
+                }
+                FlowControl::UnconditionalBranch => {
+                    Flow::Jump(Value::Constant(instruction.near_branch_target()))
+                }
+                FlowControl::Call if instruction.is_call_near() => {
+                    Flow::Call(Value::Constant(instruction.near_branch_target()))
+                }
+                FlowControl::IndirectBranch if instruction.is_jmp_near_indirect() => {
+                    Flow::Jump(self.read(0))
+                }
+                FlowControl::IndirectCall if instruction.is_call_near_indirect() => {
+                    Flow::Call(self.read(0))
+                }
+                _ => {
+                    self.unlisted();
+                    Flow::Stop
+                }
+            },
+        }
+    }
+
+    /// Whether all operands are general-purpose registers, memory and numbers.
+    fn is_plain(&self) -> bool {
+        (0..self.instruction.op_count()).all(|index| match self.instruction.op_kind(index) {
+            OpKind::Register => number(self.instruction.op_register(index)).is_some(),
+            _ => true,
+        })
+    }
+}
+
+fn condition(instruction: &Instruction) -> Condition {
+    match instruction.condition_code() {
+        ConditionCode::e => Condition::Equal,
+        ConditionCode::ne => Condition::NotEqual,
+        ConditionCode::a => Condition::Above,
+        ConditionCode::ae => Condition::AboveOrEqual,
+        ConditionCode::b => Condition::Below,
+        ConditionCode::be => Condition::BelowOrEqual,
+        _ => Condition::Other,
+    }
+}
