@@ -7,8 +7,9 @@ use std::fs;
 
 use common::{assemble, folder};
 use linker::prove::aarch64::{A64, ELR_EL1, SP_EL0};
+use linker::prove::compare::{Condition, Limit};
 use linker::prove::isa::{Flow, Isa};
-use linker::prove::machine::{Condition, Machine};
+use linker::prove::machine::Machine;
 use linker::prove::table::{Table, Tables};
 use linker::prove::value::{Base, Register, Value};
 use object::{Object, ObjectSection};
@@ -294,6 +295,7 @@ fn jump_tables() {
             size,
             signed,
             count: Some(6),
+            is_bounded: true,
             shift,
             base: START + 16 + 0x100,
         };
@@ -435,13 +437,16 @@ fn what_is_written_is_forgotten() {
 fn a_bound_of_what_was_subtracted_from_is_none_of_the_result() {
     let text = "add w8, w0, w1\n blr x2\n subs w8, w8, #3\n b.ls .";
     let ran = run_assuming("a64_subs", text, &[(3, Condition::BelowOrEqual)]);
-    let most = ran.machine.most(ran.machine.get(8));
-    assert_eq!(most, Some(u32::MAX.into()));
+    let of_its_type = Some(Limit {
+        most: u32::MAX.into(),
+        is_told: false,
+    });
+    assert_eq!(ran.machine.limit(ran.machine.get(8)), of_its_type);
     // As a call leaves it: without a name.
     let ran = run_assuming(
         "a64_subs_unknown",
         "svc #0\n subs w8, w8, #3",
         &[(2, Condition::BelowOrEqual)],
     );
-    assert_eq!(ran.machine.most(ran.machine.get(8)), Some(u32::MAX.into()));
+    assert_eq!(ran.machine.limit(ran.machine.get(8)), of_its_type);
 }

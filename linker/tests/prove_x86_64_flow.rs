@@ -69,6 +69,60 @@ fn jump_tables_end_where_a_comparison_or_the_entries_do() {
 }
 
 #[test]
+fn all_entries_of_a_table_are_ways_wherever_they_lead() {
+    // Four entries, as many as two bits have values, but a comparison says so. Two of them lead from a piece back into the
+    // function, to where nothing else leads.
+    let text = [
+        function(
+            "_start",
+            "push %rbx\n cmp $3, %rdi\n jbe start.cold\n pop %rbx\n ret\n back: pop %rcx\n pop %rbx\n ret",
+        ),
+        function(
+            "start.cold",
+            ".cfi_def_cfa_offset 16\n push %rcx\n lea table(%rip), %rdx\n movslq (%rdx,%rdi,4), %rax\n add %rdx, %rax\n jmp *%rax\n
+             own: pop %rcx\n pop %rbx\n ret",
+        ),
+        ".section .rodata\n .p2align 2\n table: .long own - table, back - table, own - table, back - table\n .text\n"
+            .to_owned(),
+    ];
+    check(
+        "pieces",
+        &text,
+        "0..1 agrees\n1..12 mended sp+16 u c-8\n12..13 agrees\n13..14 mended sp+24 u c-8\n14..15 mended sp+16 u c-8\n15..17 agrees\n17..34 mended sp+24 u c-8\n34..35 agrees\n35..36 mended sp+8 u c-8\n",
+    );
+}
+
+#[test]
+fn nobody_comes_back_to_a_piece_of_another_function() {
+    let frame = "push %rbp\n mov %rsp, %rbp\n";
+    let text = [
+        function(
+            "_start",
+            &format!("{frame} test %edi, %edi\n jne start.cold\n pop %rbp\n ret"),
+        ),
+        function(
+            "other",
+            &format!(
+                "{frame} push %rbx\n test %edi, %edi\n jne other.cold\n warm: pop %rbx\n pop %rbp\n ret"
+            ),
+        ),
+        function(
+            "start.cold",
+            ".cfi_def_cfa rbp, 16\n .cfi_offset rbp, -16\n call *%rax",
+        ),
+        function(
+            "other.cold",
+            ".cfi_def_cfa rbp, 16\n .cfi_offset rbp, -16\n jmp warm",
+        ),
+    ];
+    check(
+        "never_back",
+        &text,
+        "0..1 agrees\n1..4 mended sp+16 u c-8\n4..13 mended sp+16 c-16 c-8\n13..15 agrees\n15..18 mended sp+16 u c-8\n18..19 mended sp+16 c-16 c-8\n19..28 mended sp+24 c-16 c-8\n28..29 mended sp+16 c-16 c-8\n29..34 agrees\n",
+    );
+}
+
+#[test]
 fn a_way_out_with_another_stack_proves_nothing() {
     let text = [function(
         "_start",
