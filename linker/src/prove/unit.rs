@@ -1,5 +1,7 @@
 //! What following one function says about each of its instructions.
 
+use std::ops::Range;
+
 use unwind::sframe::Row;
 
 use super::follow::{Follow, Point};
@@ -96,6 +98,7 @@ impl Unit {
             judge: Judge { isa, architecture },
             world,
             function: None,
+            extent: 0..0,
             last: None,
             spans: Vec::new(),
         };
@@ -129,8 +132,10 @@ impl Unit {
 struct Spans<'a, I> {
     judge: Judge<'a, I>,
     world: &'a World,
-    /// The function that was asked for last.
+    /// What call frame information has for the code that was asked for last.
     function: Option<&'a Function>,
+    /// Where the function starts and ends that it belongs to, if that is known.
+    extent: Range<u64>,
     /// The row that was found last, where there is none or a wrong one: as long as it holds there is no other.
     last: Option<Row>,
     spans: Vec<Span>,
@@ -138,9 +143,13 @@ struct Spans<'a, I> {
 
 impl<I: Isa> Spans<'_, I> {
     fn find(&mut self, point: &Point<'_>, caller: &Caller) -> Found {
-        let is_in = |function: &Function| (function.start..function.end()).contains(&point.at);
-        if !self.function.is_some_and(is_in) {
+        if !self.extent.contains(&point.at) {
             self.function = self.world.function_at(point.at);
+            // Several functions may share what lies elsewhere: they have to choose the same one of several right rows.
+            if let Some((start, end)) = self.world.extent(point.at) {
+                self.extent = start..end;
+                self.last = None;
+            }
         }
         if self
             .function

@@ -121,7 +121,7 @@ impl World {
     }
 
     /// Where the function that contains an address starts and ends: by call frame information, or by its symbol.
-    fn extent(&self, address: u64) -> Option<(u64, u64)> {
+    pub(super) fn extent(&self, address: u64) -> Option<(u64, u64)> {
         if let Some(function) = self.function_at(address) {
             return Some((function.start, function.end()));
         }
