@@ -89,3 +89,19 @@ fn room_of_unknown_size() {
         "0..12 agrees\n12..20 mended fp+16 c-16 u\n20..24 agrees\n24..28 mended sp+0 u u\n";
     check("alloca", &text, expected);
 }
+
+#[test]
+fn functions_choose_the_same_row_for_what_they_share() {
+    let text = [
+        // Its return address is in x30 and on the stack, where the row of the call has it.
+        function(
+            "_start",
+            "str x30, [sp, #-16]!\n bl other\n ldr x30, [sp]\n b shared",
+        ),
+        function("twin", "sub sp, sp, #16\n b shared"),
+        function("shared", "add sp, sp, #16\n ret"),
+        silent("other", "ret"),
+    ];
+    let expected = "0..4 agrees\n4..16 mended sp+16 u c-16\n16..20 agrees\n20..28 mended sp+16 u u\n28..32 agrees\n32..36 made sp+0 u u\n";
+    check("shared", &text, expected);
+}
