@@ -31,10 +31,14 @@ pub fn entry_row(architecture: &Architecture) -> Row {
     }
 }
 
-/// Whether a symbol says that a function starts at an address, and not the part of one that GCC or LLVM have moved away.
+/// What GCC, LLVM and BOLT append to a function's name for a part of it that they have moved away: `.cold`, `.cold.1`, `.warm`.
+const PIECES: [&str; 2] = [".cold", ".warm"];
+
+/// Whether a symbol says that a function starts at an address, and not a part of one. A part is entered by jumps, with the
+/// stack that they have: taken for a function that is called, its right rows would be replaced by wrong ones.
 fn is_function(symbols: &Symbols, start: u64) -> bool {
     let symbol = symbols.at(start).filter(|symbol| symbol.start == start);
-    symbol.is_some_and(|symbol| !symbol.name.contains(".cold"))
+    symbol.is_some_and(|symbol| !PIECES.iter().any(|piece| symbol.name.contains(piece)))
 }
 
 /// Where call frame information and symbols say that functions are entered. Code whose first row is another than that of
