@@ -158,6 +158,27 @@ fn what_others_jump_into_with_a_frame_is_a_piece_of_them() {
 }
 
 #[test]
+fn a_named_piece_is_not_entered_by_a_call() {
+    // What leads there is not known: it may have any stack, and so its row stands.
+    let text = |suffix: &str| {
+        [
+            function("_RNvC1a1f", "push %rbx\n jmp *%rax"),
+            function(
+                &format!("_RNvC1a1f{suffix}"),
+                ".cfi_def_cfa_offset 16\n pop %rbx\n .cfi_def_cfa_offset 8\n ret",
+            ),
+        ]
+    };
+    let expected = "0..3 undecided: indirect jump without a known table\n";
+    for suffix in [".cold", ".cold.1", ".warm"] {
+        check("named_piece", &text(suffix), expected);
+    }
+    // By its name alone it is a function, and then its row is wrong.
+    let function = "0..3 undecided: indirect jump without a known table\n3..5 undecided: a way out with another stack than at the entry\n";
+    check("named_function", &text("_x"), function);
+}
+
+#[test]
 fn handlers_of_interrupts() {
     let saved = "cld\n add $8, %rsp\n iretq";
     let text = [

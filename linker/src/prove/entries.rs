@@ -31,10 +31,13 @@ pub fn entry_row(architecture: &Architecture) -> Row {
     }
 }
 
-/// Whether a name is that of a part of a function that GCC, LLVM or BOLT have moved away. It is entered by jumps, unless
-/// somebody is seen to call it.
+/// What GCC, LLVM and BOLT append to a function's name for a part of it that they have moved away: `.cold`, `.cold.1`, `.warm`.
+const PIECES: [&str; 2] = [".cold", ".warm"];
+
+/// Whether a name is that of a part of a function. It is entered by jumps, with the stack that they have, unless somebody is
+/// seen to call it: taken for a function, its right rows would be replaced by wrong ones.
 fn is_piece(name: &str) -> bool {
-    name.contains(".cold") || name.ends_with(".warm")
+    PIECES.iter().any(|piece| name.contains(piece))
 }
 
 /// Where call frame information and symbols say that functions are entered. Code whose first row is another than that of
