@@ -4,7 +4,7 @@ use std::fmt;
 
 use unwind::sframe::Row;
 
-use crate::prove::reason::Reason;
+use crate::reason::Reason;
 
 /// Code with one list of rows: a function, or a part of one. The rows are those of the reader in `unwind`, so that what was meant and what is read
 /// back are compared as they are.

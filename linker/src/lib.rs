@@ -27,6 +27,7 @@ pub mod make;
 mod parallel;
 mod progress;
 pub mod prove;
+pub mod reason;
 pub mod relocatable;
 pub mod sframe;
 pub mod symbols;

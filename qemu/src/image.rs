@@ -9,7 +9,7 @@ use object::read::ReadCache;
 use object::read::elf::ElfFile64;
 use object::{Architecture, Endianness, Object, ObjectSymbol};
 
-use crate::machine::Arch;
+use crate::hardware::Arch;
 
 /// The architecture an ELF image is for.
 ///

@@ -14,6 +14,7 @@ pub mod build;
 pub mod cli;
 pub mod decode;
 pub mod frames;
+pub mod hardware;
 pub mod image;
 pub mod judge;
 pub mod machine;

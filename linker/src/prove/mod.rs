@@ -28,7 +28,7 @@ pub mod machine;
 mod memory;
 pub mod origin;
 pub mod outcome;
-pub mod reason;
+pub use crate::reason;
 pub mod repair;
 pub mod rounds;
 mod rows_of;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 use super::cargo::cargo;
-use crate::machine::Arch;
+use crate::hardware::Arch;
 use crate::setup::RustSrc;
 
 /// A cargo command that builds for `arch`, links with `linker`, and takes the flags from `.cargo/config.toml`.

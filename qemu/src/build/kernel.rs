@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::bare_metal::bare_metal;
 use super::cargo::run;
 use super::linker;
-use crate::machine::Arch;
+use crate::hardware::Arch;
 use crate::setup::RustSrc;
 
 /// How much the compiler optimizes.

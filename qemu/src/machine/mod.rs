@@ -1,7 +1,5 @@
 //! A virtual machine: what it is made of, booting it, and what its end means.
 
-mod arch;
-mod board;
 mod boot;
 mod command;
 mod debugger;
@@ -11,8 +9,7 @@ mod serial;
 pub(crate) mod terminal;
 mod verdict;
 
-pub use arch::Arch;
-pub use board::Board;
+pub use crate::hardware::{Arch, Board};
 pub use boot::{Boot, Booted};
 pub use debugger::Debugger;
 pub use gdb::GdbStub;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use super::flat;
 use crate::build::{Kernel, Profile};
-use crate::machine::Arch;
+use crate::hardware::Arch;
 use crate::status::{Failure, Status};
 use crate::words::say;
 use crate::{scenario, setup, workspace};

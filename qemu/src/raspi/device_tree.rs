@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail};
 use vm_fdt::FdtWriter;
 
-use crate::machine::Board;
+use crate::hardware::Board;
 
 /// Which of the two serial ports is on the pins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -59,7 +59,7 @@ impl Board {
     /// Emulated on every host, never by KVM, so that a run on one machine is like a run on another. `max` is every
     /// feature that QEMU can emulate; none does anything before the kernel turns it on. A Raspberry Pi has the processor
     /// that it has.
-    pub(super) const fn arguments(self) -> &'static [&'static str] {
+    pub(crate) const fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Pc => &[
                 "-machine",
@@ -99,7 +99,7 @@ impl Board {
     }
 
     /// How many processors it has, if that cannot be chosen.
-    pub(super) const fn fixed_cpus(self) -> Option<u32> {
+    pub(crate) const fn fixed_cpus(self) -> Option<u32> {
         match self {
             Self::Pc | Self::Virt => None,
             Self::Raspi3b | Self::Raspi4b => Some(4),

@@ -1,0 +1,56 @@
+//! What holds for the house as a whole: each module uses only those below it, and clippy has nothing to say about the kernel,
+//! which the host's clippy never sees.
+
+#[path = "house/circles.rs"]
+mod circles;
+mod support;
+
+use std::ffi::OsStr;
+use std::process::Stdio;
+
+use qemu::build::bare_metal;
+use qemu::machine::Arch;
+use qemu::{setup, workspace};
+use support::built::target;
+
+#[test]
+fn no_module_of_a_crate_is_in_a_circle() {
+    for sources in ["linker/src", "qemu/src"] {
+        let circles = circles::of(&workspace::root().join(sources));
+        assert!(circles.is_empty(), "{sources}: {circles:#?}");
+    }
+}
+
+#[test]
+fn a_circle_is_found() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("a file can be written");
+    };
+    write("lib.rs", "mod above; mod below; mod beside;");
+    write("below.rs", "pub fn one() { super::above::two() }");
+    write(
+        "above.rs",
+        "use crate::{below::one, beside}; pub fn two() {}",
+    );
+    write("beside.rs", "// Nothing: crate::above");
+    let circles = circles::of(folder.path());
+    assert_eq!(circles, [["above", "below"]]);
+}
+
+#[test]
+fn clippy_has_nothing_to_say_about_the_kernel() {
+    let target = target();
+    let source = setup::rust_src(&target).expect("the source of core is to be had");
+    for arch in Arch::ALL {
+        let mut command = bare_metal("clippy", arch, OsStr::new("rust-lld"), &source);
+        command
+            .args(["--package", "kernel", "--target-dir"])
+            .arg(target.join("kernel-clippy"))
+            .args(["--", "--deny", "warnings"])
+            .stderr(Stdio::piped());
+        let output = command.output().expect("cargo can be started");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arch:?}: {said}");
+    }
+}
