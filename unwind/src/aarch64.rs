@@ -71,6 +71,7 @@ impl Registers {
 impl Sealed for Registers {}
 
 impl registers::Registers for Registers {
+    const WORD: u64 = 8;
     // The processor faults on an access through a misaligned sp (SCTLR_ELx.SA).
     const CFA_ALIGNMENT: u64 = 16;
     const RECORD_IS_TOP_OF_FRAME: bool = false;

@@ -4,7 +4,7 @@
 //!
 //! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]);
 //! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`s390x::Registers`]);
-//! - a way to read the stack ([`Memory`]; on a live machine [`Stacks`], which never reads outside the ranges you name);
+//! - a way to read the stack ([`Memory`]: [`Stacks`], which never reads outside the ranges you name);
 //! - the code ([`Frames::code`]), by which each return address is checked: without it a walk works, and is never complete;
 //! - if you have one, a `.symbols` blob ([`symbols::SymbolTable`]).
 //!
@@ -14,7 +14,7 @@
 //! What it promises:
 //!
 //! - No allocation, no `unsafe`, no lock, no mutable static, no panic: every function is total on any input.
-//! - No read outside the memory you gave it, and an end after finitely many steps ([`Stacks`] is the proof).
+//! - No read outside the memory you gave it, none of a word that is not aligned, and an end after finitely many steps ([`Stacks`] is the proof).
 //! - Frames already found are not lost. A frame that was not found by table is marked in its [`How`], and the end says
 //!   [`End::Complete`] only if every caller up to the base of the last stack was found by table, and a call stands before each
 //!   return address that leads to the function of the frame before it, directly or by tail calls; and never by tables that were
@@ -85,6 +85,6 @@ pub mod x86_64;
 
 pub use bytes::ByteOrder;
 pub use code::Code;
-pub use memory::{MAX_STACKS, Memory, Range, Stacks};
+pub use memory::{MAX_STACKS, Memory, Range, Stacks, Unbounded};
 pub use registers::Registers;
 pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How, SavedRegister};

@@ -6,6 +6,9 @@ use crate::sframe::{Abi, Base};
 
 /// The registers of one frame. Implemented for the three architectures that SFrame describes, and for no other type.
 pub trait Registers: Copy + Debug + sealed::Sealed {
+    /// Bytes of a word: of a return address, or a register, on the stack. 4 or 8.
+    const WORD: u64;
+
     /// A canonical frame address is a multiple of this many bytes.
     const CFA_ALIGNMENT: u64;
 

@@ -39,6 +39,7 @@ impl Registers {
 impl Sealed for Registers {}
 
 impl registers::Registers for Registers {
+    const WORD: u64 = 8;
     const CFA_ALIGNMENT: u64 = 8;
     const RECORD_IS_TOP_OF_FRAME: bool = false;
 

@@ -38,6 +38,7 @@ impl Registers {
 impl Sealed for Registers {}
 
 impl registers::Registers for Registers {
+    const WORD: u64 = 8;
     // The ABI asks for 16 at calls; hand-written assembly and kernels built with 8-byte stacks do not keep to it.
     const CFA_ALIGNMENT: u64 = 8;
     const RECORD_IS_TOP_OF_FRAME: bool = true;

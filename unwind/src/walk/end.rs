@@ -40,6 +40,8 @@ pub enum End {
     NoStack(u64),
     /// The word at this address lies in no declared stack, or could not be read.
     Unreadable(u64),
+    /// The word at this address is not aligned, and no word is read so: see [`Memory`](crate::Memory).
+    UnalignedWord(u64),
     /// The caller's frame would not lie above this one: its stack pointer would be this address.
     NotAdvancing(u64),
     /// The canonical frame address, this one, is not aligned as the ABI asks.
@@ -115,6 +117,7 @@ impl End {
             Self::CallsUnchecked => f.write_str("calls were not checked, as the code is not known"),
             Self::NoStack(sp) => at("the stack pointer ", sp, " is outside every stack"),
             Self::Unreadable(address) => at("the stack word at ", address, " cannot be read"),
+            Self::UnalignedWord(address) => at("the stack word at ", address, " is not aligned"),
             Self::NotAdvancing(sp) => at("the caller's stack pointer ", sp, " would not be above"),
             Self::Misaligned(cfa) => at("the frame address ", cfa, " is misaligned"),
             Self::RegisterLost(number) => {

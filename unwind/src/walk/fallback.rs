@@ -66,7 +66,9 @@ impl<R: Registers, M: Memory> Frames<'_, R, M> {
         let sp = registers.sp();
         let (return_address, caller_sp) = match registers.link() {
             Some(link) => (link, sp),
-            None if R::RECORD_IS_TOP_OF_FRAME => (self.memory.read_u64(sp)?, sp.checked_add(8)?),
+            None if R::RECORD_IS_TOP_OF_FRAME => {
+                (read::<R>(&self.memory, sp).ok()?, sp.checked_add(R::WORD)?)
+            }
             None => return None,
         };
         let pc = registers.strip(return_address);
@@ -97,9 +99,10 @@ impl<R: Registers, M: Memory> Frames<'_, R, M> {
         if !self.fallbacks.contains(Fallbacks::FRAME_POINTER) || !known {
             return None;
         }
-        let caller_fp = self.memory.read_u64(fp)?;
-        let caller_sp = fp.checked_add(16)?;
-        let pc = registers.strip(self.memory.read_u64(fp.checked_add(8)?)?);
+        let caller_fp = read::<R>(&self.memory, fp).ok()?;
+        let slot = fp.checked_add(R::WORD)?;
+        let caller_sp = slot.checked_add(R::WORD)?;
+        let pc = registers.strip(read::<R>(&self.memory, slot).ok()?);
         if !self.is_return_address(pc) || !self.advance(caller_sp) {
             return None;
         }
@@ -118,8 +121,10 @@ impl<R: Registers, M: Memory> Frames<'_, R, M> {
                 self.state = State::Found;
             }
             None if self.fallbacks.contains(Fallbacks::SCAN) => {
+                let sp = self.callee.registers.sp();
                 self.state = State::Scanning {
-                    at: self.callee.registers.sp(),
+                    // The next word: what was interrupted may have had any stack pointer.
+                    at: sp.checked_next_multiple_of(R::WORD).unwrap_or(sp),
                     frames: SCAN_FRAMES,
                     words: SCAN_WORDS,
                     reason,
@@ -143,10 +148,10 @@ impl<R: Registers, M: Memory> Frames<'_, R, M> {
             return None;
         };
         while frames > 0 && words > 0 && self.count < self.limit {
-            let Ok(word) = read(&self.memory, at) else {
+            let Ok(word) = read::<R>(&self.memory, at) else {
                 break;
             };
-            at = at.wrapping_add(8);
+            at = at.wrapping_add(R::WORD);
             words = words.wrapping_sub(1);
             let pc = self.callee.registers.strip(word);
             if self.is_return_address(pc) {

@@ -8,7 +8,7 @@ use crate::registers::Registers;
 use crate::sframe::{Base, LookupError, Row, Rule, Tables};
 use crate::walk::call::Call;
 use crate::walk::frame::lookup_pc;
-use crate::walk::step::Callee;
+use crate::walk::step::{Callee, read};
 use crate::walk::{Doubt, End, Fallbacks, Frame, FrameKind, How, SavedRegister};
 
 /// The frames from some registers outwards: an iterator. After its last frame, [`Self::end`] says why it was the last.
@@ -221,7 +221,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
 
     /// Goes up to a stack pointer, if the walk may.
     pub(super) fn advance(&mut self, to: u64) -> bool {
-        let may = self.memory.advance(self.reached, to);
+        let may = self.memory.advance(self.reached, to, R::WORD);
         if may {
             self.reached = to;
             self.on_stack = true;
@@ -451,7 +451,7 @@ impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
         for saved in self.trap_registers {
             let slot = saved_at.and_then(|frame| frame.checked_add(saved.offset.into()));
             let value = match slot {
-                Some(slot) if !callee.exact || slot >= sp => self.memory.read_u64(slot),
+                Some(slot) if !callee.exact || slot >= sp => read::<R>(&self.memory, slot).ok(),
                 None if !self.pc_is_in_register() => None,
                 _ => callee.registers.other(saved.register),
             };

@@ -1,6 +1,6 @@
 //! One step by a row: from a function's registers to its caller's. Reads, changes nothing.
 
-use crate::memory::Memory;
+use crate::memory::{Memory, is_aligned};
 use crate::registers::{Registers, base_value};
 use crate::sframe::{Base, Row, Rule};
 use crate::walk::End;
@@ -23,7 +23,7 @@ impl<R: Registers> Callee<R> {
     pub(crate) fn cfa(&self, row: &Row, trap: bool, memory: &impl Memory) -> Result<u64, End> {
         let cfa = match row.cfa {
             Rule::Value { base, offset } => self.address(base, offset, None)?,
-            Rule::Saved { base, offset } => read(memory, self.address(base, offset, None)?)?,
+            Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset, None)?)?,
             // A row without a CFA is an outermost one, and asked for its caller first.
             Rule::Same | Rule::Undefined => return Err(End::Outermost),
         };
@@ -53,7 +53,9 @@ impl<R: Registers> Callee<R> {
             Rule::Undefined => return Err(End::Outermost),
             Rule::Same => registers.link().ok_or(End::LinkRegisterLost)?,
             Rule::Value { base, offset } => self.address(base, offset, Some(cfa))?,
-            Rule::Saved { base, offset } => read(memory, self.address(base, offset, Some(cfa))?)?,
+            Rule::Saved { base, offset } => {
+                read::<R>(memory, self.address(base, offset, Some(cfa))?)?
+            }
         };
         let mut fp_known = true;
         let mut same = || {
@@ -78,7 +80,7 @@ impl<R: Registers> Callee<R> {
                 if self.exact && slot < registers.sp() {
                     same()
                 } else {
-                    read(memory, slot)?
+                    read::<R>(memory, slot)?
                 }
             }
         };
@@ -103,6 +105,13 @@ impl<R: Registers> Callee<R> {
     }
 }
 
-pub(crate) fn read(memory: &impl Memory, address: u64) -> Result<u64, End> {
-    memory.read_u64(address).ok_or(End::Unreadable(address))
+/// The word at `address`. The only place that reads memory: so every word is aligned, whatever the address comes from.
+#[inline(always)]
+pub(super) fn read<R: Registers>(memory: &impl Memory, address: u64) -> Result<u64, End> {
+    if !is_aligned(address, R::WORD) {
+        return Err(End::UnalignedWord(address));
+    }
+    memory
+        .word(address, R::WORD)
+        .ok_or(End::Unreadable(address))
 }

@@ -11,9 +11,11 @@ use std::vec::Vec;
 use crate::sframe::{Abi, LookupError, ParseError, Tables, format};
 use crate::walk::How::{FramePointer, Given, LinkRegister, SFrame, Scan, TrapFrame};
 use crate::{
-    Code, Doubt, End, FrameKind, Frames, Memory, Range, Registers, Stacks, aarch64, s390x, x86_64,
+    Code, Doubt, End, FrameKind, Frames, Range, Registers, Stacks, Unbounded, aarch64, s390x,
+    x86_64,
 };
 
+mod aligned;
 mod calls;
 mod lost;
 
@@ -342,7 +344,7 @@ fn whatever_was_interrupted_is_named_and_then_the_walk_knows_what_is_wrong() {
 
 #[test]
 fn a_damaged_trap_frame_is_not_its_own_caller() {
-    // As memory is only a closure here, nothing but the walk itself keeps it from turning in circles.
+    // As memory is unbounded here, nothing but the walk itself keeps it from turning in circles.
     let table = amd64();
     let read = |address: u64| match address & 0xff {
         0x00 => Some(0x5008),
@@ -352,7 +354,7 @@ fn a_damaged_trap_frame_is_not_its_own_caller() {
         _ => None,
     };
     let registers = x86_64::Registers::new(0x5008, 0x8000, 0x7ff0);
-    let mut frames = Frames::new(Tables::new(&table, 0), registers, read);
+    let mut frames = Frames::new(Tables::new(&table, 0), registers, Unbounded(read));
     assert!(frames.by_ref().take(1000).count() < 1000);
     assert!(frames.end().is_some());
 }
@@ -481,11 +483,15 @@ fn each_damage_has_its_reason() {
 }
 
 #[test]
-fn a_closure_serves_as_memory_and_only_upwards() {
+fn unbounded_memory_is_walked_only_upwards() {
     // A frame that is its own caller: row sp+0 with RA *(c-8), over a word that leads back to it.
     let circle = table(Abi::Amd64, &[(0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x00])]);
     let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
-    let mut frames = Frames::new(Tables::new(&circle, 0), registers, |_| Some(0x3020));
+    let mut frames = Frames::new(
+        Tables::new(&circle, 0),
+        registers,
+        Unbounded(|_| Some(0x3020)),
+    );
     assert_eq!(
         frames.by_ref().count(),
         2 + 32,
@@ -498,7 +504,12 @@ fn a_closure_serves_as_memory_and_only_upwards() {
 fn the_limit_is_a_reason_too() {
     let endless = table(Abi::Amd64, &[(0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x08])]);
     let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
-    let mut frames = Frames::new(Tables::new(&endless, 0), registers, |_| Some(0x3020)).limit(100);
+    let mut frames = Frames::new(
+        Tables::new(&endless, 0),
+        registers,
+        Unbounded(|_| Some(0x3020)),
+    )
+    .limit(100);
     assert_eq!(frames.by_ref().count(), 100);
     assert_eq!(frames.end(), Some(End::Limit));
 }
@@ -743,12 +754,4 @@ fn s390x_scales_the_cfa_and_leaves_160_bytes() {
     assert_eq!(found, [(0x2020, Some(sp + 336)), (0x1008, None)]);
     assert_eq!((frames.registers().sp, frames.registers().fp), (0x10050, 9));
     assert_eq!(frames.end(), Some(End::Complete));
-}
-
-#[test]
-fn closures_are_memory() {
-    fn takes(memory: &impl Memory) -> Option<u64> {
-        memory.read_u64(8)
-    }
-    assert_eq!(takes(&|address| Some(address + 1)), Some(9));
 }

@@ -176,6 +176,7 @@ fn walk_from<R: Registers>(tables: Tables<'_>, registers: R, start: &Start<'_>) 
         // The promise: no read outside the declared ranges.
         let inside = start.ranges.iter().any(|range| range.holds(address, 8));
         assert!(inside, "stray read at {address:#x}");
+        assert!(address.is_multiple_of(8), "unaligned read at {address:#x}");
         reads.set(reads.get() + 1);
         Some((start.word)(address))
     };

@@ -9,7 +9,9 @@ use std::{format, vec};
 use super::{STACK, Words, table};
 use crate::sframe::{Abi, Tables};
 use crate::walk::How::{FramePointer, LinkRegister, SFrame, Scan};
-use crate::{Code, Doubt, End, Frame, Frames, Range, Registers, Stacks, aarch64, x86_64};
+use crate::{
+    Code, Doubt, End, Frame, Frames, Range, Registers, Stacks, Unbounded, aarch64, x86_64,
+};
 
 /// Entry at 0x1000; functions of 24 bytes of locals at 0x2000, 0x2100, and so on to 0x2b00. x86-64.
 fn amd64() -> Vec<u8> {
@@ -333,14 +335,14 @@ fn without_bytes_of_code_nothing_is_complete() {
 
 /// Nobody has said where its stacks begin.
 #[test]
-fn a_walk_over_a_closure_is_not_complete() {
+fn a_walk_over_unbounded_memory_is_not_complete() {
     let call = x86_branch(0xe8, 0x1000, 0x2100);
     let text = text(&[(0x1000, &call)]);
     let code = [Code::new(&text, 0x1000)];
     let table = amd64();
     let registers = x86_64::Registers::new(0x2100, 0x100e0, 0);
     let read = |address| (address == 0x100f8).then_some(0x1005);
-    let mut frames = Frames::new(Tables::new(&table, 0), registers, read).code(&code);
+    let mut frames = Frames::new(Tables::new(&table, 0), registers, Unbounded(read)).code(&code);
     assert_eq!(frames.by_ref().count(), 2);
     assert_eq!(frames.end(), Some(End::NotAtBase(0x10100)));
 }

@@ -12,7 +12,9 @@ use unwind::markup;
 use unwind::report::{self, Backtrace};
 use unwind::sframe::{Function, Rule, Section, Sections, StartRule, Tables};
 use unwind::symbols::SymbolTable;
-use unwind::{Code, Fallbacks, Frames, Memory, Range, Registers, Stacks, aarch64, s390x, x86_64};
+use unwind::{
+    Code, Fallbacks, Frames, Memory, Range, Registers, Stacks, Unbounded, aarch64, s390x, x86_64,
+};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -174,7 +176,7 @@ pub extern "C" fn everything(input: &Input) {
     let mut x86 = x86_64::Registers::new(pc, sp, fp);
     x86.r10 = Some(other);
     walk(input, tables, x86, stacks);
-    walk(input, tables, x86, read);
+    walk(input, tables, x86, Unbounded(read));
     let mut arm = aarch64::Registers::new(pc, sp, fp, other).with_authentication_bits(other);
     arm.elr = Some(other);
     arm.sp_el0 = Some(other);

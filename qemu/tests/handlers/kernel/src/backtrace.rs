@@ -30,7 +30,7 @@ pub fn print(registers: Registers) {
         Range::new(&raw const stack_start as u64, &raw const stack_end as u64),
         Range::new(&raw const spare_start as u64, &raw const spare_end as u64),
     ];
-    // SAFETY: only asked for words inside the stacks.
+    // SAFETY: only asked for aligned words inside the stacks.
     let read = |address| Some(unsafe { (address as *const u64).read_volatile() });
     let tables = Tables::new(sframe, sframe.as_ptr() as u64);
     let code = [Code::new(text, text.as_ptr() as u64)];
