@@ -89,14 +89,14 @@ pub fn send_trace<M: Memory + Clone>(
 ) -> fmt::Result {
     let before = REPORTER.swap(cpus::this() + 1, Ordering::Relaxed);
     let mut number = frames.found();
-    while let Some(frame) = frames.next() {
+    for frame in frames.by_ref() {
         if let Some(target) = frame.tail_call {
             // Who decodes it knows the names, and whether this is another function at all.
             defmt::println!("        reached by a tail call from {=u64:#018x}", target);
         }
         if frame.how == How::TrapFrame {
             let mut words = Line::new();
-            interrupted(&mut words, frames.trap_frame())?;
+            interrupted(&mut words, frame.trap_frame)?;
             defmt::println!("   ----- {=str} -----", words.text());
         }
         defmt::println!("{=u32}: {}", number, frame);

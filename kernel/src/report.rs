@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use unwind::markup::{self, Segment};
 use unwind::report::{Backtrace, write_bytes};
 use unwind::symbols::SymbolTable;
-use unwind::{Code, Frames, Stacks};
+use unwind::{Code, Stacks, Unwinder};
 
 use crate::arch::registers::Registers;
 use crate::arch::trap::TrapFrame;
@@ -183,15 +183,10 @@ pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::
     let code = image::code();
     let code = [Code::new(code.bytes(), code.start())];
     let ranges = stack::ranges(cpu);
-    let walk = || {
-        Frames::new(
-            image::tables(),
-            registers,
-            Stacks::new(&ranges, stack::read_u64),
-        )
+    let unwinder = Unwinder::new(image::tables())
         .code(&code)
-        .trap_registers(&TrapFrame::SAVED)
-    };
+        .trap_registers(&TrapFrame::SAVED);
+    let walk = || unwinder.frames(registers, Stacks::new(&ranges, stack::read_u64));
     if frames::are_used() {
         return frames::send_trace(walk(), interrupted);
     }

@@ -2,10 +2,10 @@
 //!
 //! What you give it:
 //!
-//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]);
+//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]), or another [`RowSource`];
 //! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`s390x::Registers`]);
 //! - a way to read the stack ([`Memory`]: [`Stacks`], which never reads outside the ranges you name);
-//! - the code ([`Frames::code`]), by which each return address is checked: without it a walk works, and is never complete;
+//! - the code ([`Unwinder::code`]), by which each return address is checked: without it a walk works, and is never complete;
 //! - if you have one, a `.symbols` blob ([`symbols::SymbolTable`]).
 //!
 //! What you get: [`Frames`], an iterator, and its [`End`]; or all of it as text, written line by line as the walk goes
@@ -27,7 +27,7 @@
 //! What it does not do: restore callee-saved registers (SFrame does not describe them), catch unwinding, read DWARF.
 //!
 //! ```
-//! use unwind::{Code, End, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
+//! use unwind::{Code, End, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
 //!
 //! # let table: [u8; 79] = [
 //! #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
@@ -45,7 +45,8 @@
 //! let stack = Range::new(0x8000, 0x8010);
 //! let read = |address| words.get((address as usize - 0x8000) / 8).copied();
 //! let ranges = [stack];
-//! let mut frames = Frames::new(tables, Registers::new(0x1018, 0x8000, 0), Stacks::new(&ranges, read)).code(&code);
+//! let unwinder = Unwinder::new(tables).code(&code);
+//! let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&ranges, read));
 //!
 //! let pcs: Vec<u64> = frames.by_ref().map(|frame| frame.pc).collect();
 //! assert_eq!(pcs, [0x1018, 0x1005]);
@@ -76,8 +77,10 @@ pub mod markup;
 mod memory;
 mod registers;
 pub mod report;
+mod row;
 pub mod s390x;
 pub mod sframe;
+mod source;
 pub mod symbols;
 mod text;
 mod walk;
@@ -86,5 +89,7 @@ pub mod x86_64;
 pub use bytes::ByteOrder;
 pub use code::Code;
 pub use memory::{MAX_STACKS, Memory, Range, Stacks, Unbounded};
-pub use registers::Registers;
-pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How, SavedRegister};
+pub use registers::{Machine, RegisterSet};
+pub use row::{Base, Row, Rule};
+pub use source::{Described, LookupError, RowSource};
+pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How, SavedRegister, Unwinder};

@@ -5,8 +5,9 @@
 use core::fmt::{Result, Write};
 
 use crate::memory::Memory;
-use crate::registers::Registers;
+use crate::registers::RegisterSet;
 use crate::report::write_bytes;
+use crate::source::RowSource;
 use crate::text;
 use crate::walk::{FrameKind, Frames};
 
@@ -59,9 +60,9 @@ pub fn write_context(
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_frames<R: Registers, M: Memory>(
+pub fn write_frames<R: RegisterSet, M: Memory, S: RowSource>(
     out: &mut dyn Write,
-    frames: &mut Frames<'_, R, M>,
+    frames: &mut Frames<'_, R, M, S>,
 ) -> Result {
     let mut number = frames.found();
     for frame in frames {

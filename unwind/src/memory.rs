@@ -74,6 +74,7 @@ pub(crate) mod sealed {
 }
 
 /// Whether an address is a multiple of `size` bytes, a power of two.
+#[inline(always)]
 pub(crate) const fn is_aligned(address: u64, size: u64) -> bool {
     address & size.wrapping_sub(1) == 0
 }
@@ -85,7 +86,7 @@ pub(crate) const fn is_aligned(address: u64, size: u64) -> bool {
 /// in [`Stacks`], over the same closure:
 ///
 /// ```
-/// use unwind::{Code, End, Frames, Range, Stacks, Unbounded, sframe::Tables, x86_64::Registers};
+/// use unwind::{Code, End, Range, Stacks, Unbounded, Unwinder, sframe::Tables, x86_64::Registers};
 ///
 /// # let table: [u8; 79] = [
 /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
@@ -103,13 +104,14 @@ pub(crate) const fn is_aligned(address: u64, size: u64) -> bool {
 ///     Some(u64::from_le_bytes(*dump.1.get(at..)?.first_chunk()?))
 /// };
 /// let registers = Registers::new(0x1018, 0x8000, 0);
-/// let mut frames = Frames::new(Tables::new(&table, 0x2000), registers, Unbounded(read)).code(&code);
+/// let unwinder = Unwinder::new(Tables::new(&table, 0x2000)).code(&code);
+/// let mut frames = unwinder.frames(registers, Unbounded(read));
 /// assert_eq!(frames.by_ref().count(), 2);
 /// // Nobody has said where a stack begins, so that the frame of the outermost function may lie anywhere.
 /// assert_eq!(frames.end(), Some(End::NotAtBase(0x8010)));
 ///
 /// let ranges = [Range::new(0x8000, 0x8010)];
-/// let mut frames = Frames::new(Tables::new(&table, 0x2000), registers, Stacks::new(&ranges, read)).code(&code);
+/// let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
 /// assert_eq!(frames.by_ref().count(), 2);
 /// assert_eq!(frames.end(), Some(End::Complete));
 /// ```
@@ -171,29 +173,29 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
         }
     }
 
-    /// The ranges a word may be read from, with their bits: what is left of the current one, and those never entered.
-    fn open(&self) -> impl Iterator<Item = (Range, u64)> + use<'a, '_, R> {
-        let whole = self.ranges.iter().zip(0..MAX_STACKS as u32);
-        whole
-            .map(|(range, index)| (*range, 1_u64.wrapping_shl(index)))
-            .filter(|(_, bit)| self.left & bit == 0)
-            .map(|(range, bit)| match self.current {
-                Some((rest, current)) if current == bit => (rest, bit),
-                _ => (range, bit),
-            })
+    /// The first range that fits, with its bit, of what is left of the current one and those never entered.
+    fn find(&self, fits: impl Fn(&Range) -> bool) -> Option<(Range, u64)> {
+        // After the last bit there is none.
+        let mut bit = 1_u64;
+        for range in self.ranges {
+            let open = match self.current {
+                Some((rest, current)) if current == bit => rest,
+                _ => *range,
+            };
+            if bit & !self.left != 0 && fits(&open) {
+                return Some((open, bit));
+            }
+            bit = bit.wrapping_add(bit);
+        }
+        None
     }
 
     /// Makes what lies above `sp` in an open range the current one. Of two stacks that touch at `sp`, the one that
     /// `sp` empties: a caller's stack pointer lies right above words that were just read.
     fn go_to(&mut self, sp: u64) -> bool {
-        let holding = || {
-            self.open()
-                .filter(|(range, _)| range.holds_stack_pointer(sp))
-        };
-        let Some((range, bit)) = holding()
-            .find(|(range, _)| range.start < sp)
-            .or_else(|| holding().next())
-        else {
+        let emptied = self.find(|range| range.start < sp && range.holds_stack_pointer(sp));
+        let entered = emptied.or_else(|| self.find(|range| range.holds_stack_pointer(sp)));
+        let Some((range, bit)) = entered else {
             return false;
         };
         if let Some((_, current)) = self.current
@@ -214,7 +216,7 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
         let current = self
             .current
             .is_some_and(|(rest, _)| rest.holds(address, size));
-        (current || self.open().any(|(range, _)| range.holds(address, size)))
+        (current || self.find(|range| range.holds(address, size)).is_some())
             .then(|| (self.read)(address))?
     }
 

@@ -30,18 +30,20 @@
 use core::fmt::{self, Display, Write};
 
 use crate::memory::Memory;
-use crate::registers::Registers;
+use crate::registers::RegisterSet;
+use crate::sframe::Tables;
+use crate::source::RowSource;
 use crate::symbols::{Answer, SymbolTable};
 use crate::text;
 use crate::walk::{Doubt, End, Frame, Frames, How};
 
-/// Writes why trap code ran, in a few words and without a line's end. The address is that of [`Frames::trap_frame`].
+/// Writes why trap code ran, in a few words and without a line's end. The address is that of [`Frame::trap_frame`].
 pub type TrapWords = fn(&mut dyn Write, Option<u64>) -> fmt::Result;
 
 /// A backtrace as text: walks as it writes, so that an address is on the wire before its name is looked up.
 #[derive(Clone, Debug)]
-pub struct Backtrace<'a, R, M> {
-    frames: Frames<'a, R, M>,
+pub struct Backtrace<'a, R, M, S = Tables<'a>> {
+    frames: Frames<'a, R, M, S>,
     symbols: Option<SymbolTable<'a>>,
     trap_words: TrapWords,
     trap_lines: TrapWords,
@@ -49,9 +51,9 @@ pub struct Backtrace<'a, R, M> {
     ends: Option<(u32, u32)>,
 }
 
-impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
+impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Backtrace<'a, R, M, S> {
     /// The frames that `frames` has yet to give, with names from `symbols`.
-    pub const fn new(frames: Frames<'a, R, M>, symbols: Option<SymbolTable<'a>>) -> Self {
+    pub const fn new(frames: Frames<'a, R, M, S>, symbols: Option<SymbolTable<'a>>) -> Self {
         Self {
             frames,
             symbols,
@@ -114,9 +116,9 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
             write_left_out(out, core::mem::take(&mut left_out))?;
             if frame.how == How::TrapFrame {
                 out.write_str("   ----- ")?;
-                (self.trap_words)(out, self.frames.trap_frame())?;
+                (self.trap_words)(out, frame.trap_frame)?;
                 out.write_str(" -----\n")?;
-                (self.trap_lines)(out, self.frames.trap_frame())?;
+                (self.trap_lines)(out, frame.trap_frame)?;
             }
             write_frame(out, number, &frame, self.symbols.as_ref())?;
             out.write_str("\n")?;
@@ -140,7 +142,7 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
     }
 }
 
-impl<R: Registers, M: Memory + Clone> Display for Backtrace<'_, R, M> {
+impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Display for Backtrace<'_, R, M, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.clone().write(f).map(|_| ())
     }
@@ -151,10 +153,10 @@ impl<R: Registers, M: Memory + Clone> Display for Backtrace<'_, R, M> {
 /// # Errors
 /// Those of `out`.
 #[inline(never)]
-pub fn write_frame(
+pub fn write_frame<R>(
     out: &mut dyn Write,
     number: u32,
-    frame: &Frame,
+    frame: &Frame<R>,
     symbols: Option<&SymbolTable<'_>>,
 ) -> fmt::Result {
     text::padded_decimal(out, u64::from(number), 4)?;

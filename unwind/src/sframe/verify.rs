@@ -3,10 +3,10 @@
 use core::fmt;
 
 use crate::crc32::crc32;
+use crate::row::Row;
 use crate::sframe::error::ParseError;
 use crate::sframe::format;
 use crate::sframe::function::Function;
-use crate::sframe::row::Row;
 use crate::sframe::section::Section;
 use crate::sframe::tables::Tables;
 use crate::text;

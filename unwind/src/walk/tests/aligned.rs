@@ -8,7 +8,7 @@ use std::vec::Vec;
 use super::{OUTERMOST, PUSHES_FP, STACK, TEXT, Words, X86_64, amd64, table};
 use crate::sframe::{Abi, Tables};
 use crate::walk::How::{Given, LinkRegister, SFrame, Scan};
-use crate::{Code, End, Frames, How, Memory, Stacks, Unbounded, x86_64};
+use crate::{Code, End, How, Memory, Stacks, Unbounded, Unwinder, x86_64};
 
 /// Walks, and fails when a word is asked for that is not aligned.
 fn walk(
@@ -17,7 +17,8 @@ fn walk(
     memory: impl Memory,
 ) -> (Vec<(u64, How)>, Option<End>) {
     let code = [Code::new(X86_64, TEXT)];
-    let mut frames = Frames::new(Tables::new(table, 0), registers, memory).code(&code);
+    let unwinder = Unwinder::new(Tables::new(table, 0)).code(&code);
+    let mut frames = unwinder.frames(registers, memory);
     let found = frames.by_ref().map(|frame| (frame.pc, frame.how)).collect();
     (found, frames.end())
 }

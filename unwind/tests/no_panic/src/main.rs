@@ -13,7 +13,8 @@ use unwind::report::{self, Backtrace};
 use unwind::sframe::{Function, Rule, Section, Sections, StartRule, Tables};
 use unwind::symbols::SymbolTable;
 use unwind::{
-    Code, Fallbacks, Frames, Memory, Range, Registers, Stacks, Unbounded, aarch64, s390x, x86_64,
+    Code, Fallbacks, Memory, Range, RegisterSet, RowSource, SavedRegister, Stacks, Unbounded, Unwinder, aarch64,
+    s390x, x86_64,
 };
 
 unsafe extern "C" {
@@ -88,9 +89,9 @@ fn section(input: &Input, section: &Section<'_>) {
     ));
 }
 
-fn walk<R: Registers>(
+fn walk<R: RegisterSet>(
     input: &Input,
-    tables: Tables<'_>,
+    source: impl RowSource + Clone,
     registers: R,
     memory: impl Memory + Clone,
 ) {
@@ -118,11 +119,13 @@ fn walk<R: Registers>(
         Code::without_bytes(*input.ranges.first().unwrap_or(&Range::new(0, 0))),
     ];
     black_box(code[0].range());
-    let frames = Frames::new(tables, registers, memory)
+    let unwinder = Unwinder::new(source)
         .code(&code)
+        .trap_registers(&[SavedRegister::new(R::STACK_POINTER, 8)])
         .fallbacks(Fallbacks::from_bits_truncate(input.words[2] as u8))
         .limit(input.words[3] as u32);
-    let mut called = frames.clone().from_call();
+    let frames = unwinder.frames(registers, memory.clone());
+    let mut called = unwinder.frames_from_call(registers, memory);
     for frame in called.by_ref() {
         black_box((frame, frame.lookup_pc(), frame.letter()));
     }
@@ -130,7 +133,6 @@ fn walk<R: Registers>(
         called.end(),
         called.doubt(),
         called.found(),
-        *called.registers(),
     ));
     black_box(called.resume_at(registers));
     let _ = markup::write_context(&mut Out, "image", &[1, 2], &[]);
@@ -177,6 +179,8 @@ pub extern "C" fn everything(input: &Input) {
     x86.r10 = Some(other);
     walk(input, tables, x86, stacks);
     walk(input, tables, x86, Unbounded(read));
+    walk(input, &[tables; 2][..], x86, stacks);
+    walk(input, &[&tables as &dyn RowSource][..], x86, stacks);
     let mut arm = aarch64::Registers::new(pc, sp, fp, other).with_authentication_bits(other);
     arm.elr = Some(other);
     arm.sp_el0 = Some(other);
