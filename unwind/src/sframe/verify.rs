@@ -117,7 +117,14 @@ impl Damage {
     }
 }
 
-impl core::error::Error for Damage {}
+impl core::error::Error for Damage {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Section(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 impl Tables<'_> {
     /// Checks all of it: every checksum that there is; that functions ascend and do not overlap; that each one's rows lie

@@ -119,9 +119,10 @@ fn walk<R: RegisterSet>(
         Code::without_bytes(*input.ranges.first().unwrap_or(&Range::new(0, 0))),
     ];
     black_box(code[0].range());
+    let saved = [SavedRegister::new(R::STACK_POINTER, 8)];
     let unwinder = Unwinder::new(source)
         .code(&code)
-        .trap_registers(&[SavedRegister::new(R::STACK_POINTER, 8)])
+        .trap_registers(&saved)
         .fallbacks(Fallbacks::from_bits_truncate(input.words[2] as u8))
         .limit(input.words[3] as u32);
     let frames = unwinder.frames(registers, memory.clone());
