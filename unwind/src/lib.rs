@@ -8,8 +8,8 @@
 //! - the code ([`Unwinder::code`]), by which each return address is checked: without it a walk works, and is never complete;
 //! - if you have one, a `.symbols` blob ([`symbols::SymbolTable`]).
 //!
-//! What you get: [`Frames`], an iterator, and its [`End`]; or all of it as text, written line by line as the walk goes
-//! ([`report::Backtrace`]).
+//! What you get: [`Frames`], an iterator, and its [`End`]; or all of it as events ([`Trace`]), which are written as text
+//! ([`report::Backtrace`]), as markup ([`mod@markup`]) or in a form of your own, line by line as the walk goes.
 //!
 //! What it promises:
 //!
@@ -83,6 +83,7 @@ pub mod sframe;
 mod source;
 pub mod symbols;
 mod text;
+mod trace;
 mod walk;
 pub mod x86_64;
 
@@ -92,4 +93,5 @@ pub use memory::{MAX_STACKS, Memory, Range, Stacks, Unbounded};
 pub use registers::{Machine, RegisterSet};
 pub use row::{Base, Row, Rule};
 pub use source::{Described, LookupError, RowSource};
+pub use trace::{Event, Trace};
 pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How, SavedRegister, Unwinder};

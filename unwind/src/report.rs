@@ -35,31 +35,28 @@ use crate::sframe::Tables;
 use crate::source::RowSource;
 use crate::symbols::{Answer, SymbolTable};
 use crate::text;
+use crate::trace::{Event, Trace};
 use crate::walk::{Doubt, End, Frame, Frames, How};
 
 /// Writes why trap code ran, in a few words and without a line's end. The address is that of [`Frame::trap_frame`].
 pub type TrapWords = fn(&mut dyn Write, Option<u64>) -> fmt::Result;
 
-/// A backtrace as text: walks as it writes, so that an address is on the wire before its name is looked up.
-#[derive(Clone, Debug)]
-pub struct Backtrace<'a, R, M, S = Tables<'a>> {
-    frames: Frames<'a, R, M, S>,
+/// What text says of events: the names, and what a kernel says of its traps.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
     symbols: Option<SymbolTable<'a>>,
     trap_words: TrapWords,
     trap_lines: TrapWords,
-    /// How many of the first and of the last frames to write, if not all.
-    ends: Option<(u32, u32)>,
 }
 
-impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Backtrace<'a, R, M, S> {
-    /// The frames that `frames` has yet to give, with names from `symbols`.
-    pub const fn new(frames: Frames<'a, R, M, S>, symbols: Option<SymbolTable<'a>>) -> Self {
+impl<'a> Text<'a> {
+    /// Text with names from `symbols`.
+    #[must_use]
+    pub const fn new(symbols: Option<SymbolTable<'a>>) -> Self {
         Self {
-            frames,
             symbols,
             trap_words: |out, _| out.write_str("interrupted"),
             trap_lines: |_, _| Ok(()),
-            ends: None,
         }
     }
 
@@ -78,12 +75,64 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Backtrace<'a, 
         self
     }
 
-    /// Writes so many of the first and of the last frames only, for the stack that a recursion has filled. Frames that
-    /// were interrupted, or were not found by table, are never left out. How many frames there are is known only when the
-    /// walk has ended, so it walks on ahead once it has written the first.
+    /// Writes the lines of an event, each with its end.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write<R>(&self, out: &mut dyn Write, event: &Event<'_, R>) -> fmt::Result {
+        let symbols = self.symbols.as_ref();
+        match *event {
+            Event::TailCall { reached, called } => write_tail_call(out, reached, called, symbols),
+            Event::LeftOut(count) => write_left_out(out, count),
+            Event::Interrupted(trap_frame) => {
+                out.write_str("   ----- ")?;
+                (self.trap_words)(out, trap_frame)?;
+                out.write_str(" -----\n")?;
+                (self.trap_lines)(out, trap_frame)
+            }
+            Event::Frame(number, frame) => {
+                write_frame(out, number, frame, symbols)?;
+                out.write_str("\n")
+            }
+            Event::End { end, doubt, count } => write_end(out, end, doubt, count),
+        }
+    }
+}
+
+/// A backtrace as text: walks as it writes, so that an address is on the wire before its name is looked up.
+#[derive(Clone, Debug)]
+pub struct Backtrace<'a, R, M, S = Tables<'a>> {
+    trace: Trace<'a, R, M, S>,
+    text: Text<'a>,
+}
+
+impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Backtrace<'a, R, M, S> {
+    /// The frames that `frames` has yet to give, with names from `symbols`.
+    pub const fn new(frames: Frames<'a, R, M, S>, symbols: Option<SymbolTable<'a>>) -> Self {
+        Self {
+            trace: Trace::new(frames),
+            text: Text::new(symbols),
+        }
+    }
+
+    /// [`Text::trap_words`].
     #[must_use]
-    pub const fn ends(mut self, first: u32, last: u32) -> Self {
-        self.ends = Some((first, last));
+    pub const fn trap_words(mut self, words: TrapWords) -> Self {
+        self.text.trap_words = words;
+        self
+    }
+
+    /// [`Text::trap_lines`].
+    #[must_use]
+    pub const fn trap_lines(mut self, lines: TrapWords) -> Self {
+        self.text.trap_lines = lines;
+        self
+    }
+
+    /// [`Trace::ends`].
+    #[must_use]
+    pub fn ends(mut self, first: u32, last: u32) -> Self {
+        self.trace = self.trace.ends(first, last);
         self
     }
 
@@ -92,53 +141,8 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Backtrace<'a, 
     /// # Errors
     /// Those of `out`.
     pub fn write(mut self, out: &mut dyn Write) -> Result<End, fmt::Error> {
-        let begin = self.frames.found();
-        let mut number = begin;
-        // Those from `number` on, up to this one, are left out.
-        let mut resume = None;
-        let mut left_out: u32 = 0;
-        // Where to look up the frame that was written last.
-        let mut written = None;
-        while let Some(frame) = self.frames.next() {
-            if let (Some(pc), Some(target)) = (written.take(), frame.tail_call) {
-                write_tail_call(out, pc, target, self.symbols.as_ref())?;
-            }
-            if let Some((first, last)) = self.ends
-                && number == begin.saturating_add(first)
-            {
-                resume = self.count_ahead().checked_sub(last);
-            }
-            if frame.how == How::SFrame && resume.is_some_and(|resume| number < resume) {
-                left_out = left_out.wrapping_add(1);
-                number = number.wrapping_add(1);
-                continue;
-            }
-            write_left_out(out, core::mem::take(&mut left_out))?;
-            if frame.how == How::TrapFrame {
-                out.write_str("   ----- ")?;
-                (self.trap_words)(out, frame.trap_frame)?;
-                out.write_str(" -----\n")?;
-                (self.trap_lines)(out, frame.trap_frame)?;
-            }
-            write_frame(out, number, &frame, self.symbols.as_ref())?;
-            out.write_str("\n")?;
-            written = Some(frame.lookup_pc());
-            number = number.wrapping_add(1);
-        }
-        write_left_out(out, left_out)?;
-        // The iterator has ended, so the reason is there.
-        let end = self.frames.end().unwrap_or(End::Limit);
-        write_end(out, end, self.frames.doubt(), number)?;
-        Ok(end)
-    }
-
-    /// How many frames there are, by a walk of its own. Not inlined: its copy of the walk is on the stack only as long as
-    /// it walks, and not below every name that is looked up.
-    #[inline(never)]
-    fn count_ahead(&self) -> u32 {
-        let mut ahead = self.frames.clone();
-        ahead.by_ref().for_each(drop);
-        ahead.found()
+        let Self { trace, text } = &mut self;
+        trace.tell(&mut |event| text.write(out, event))
     }
 }
 
@@ -152,7 +156,6 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Display for Backtr
 ///
 /// # Errors
 /// Those of `out`.
-#[inline(never)]
 pub fn write_frame<R>(
     out: &mut dyn Write,
     number: u32,
@@ -164,14 +167,22 @@ pub fn write_frame<R>(
     text::hex(out, frame.pc, 16)?;
     out.write_str(" ")?;
     out.write_char(frame.letter())?;
-    let Some(symbols) = symbols else {
-        return Ok(());
-    };
+    match symbols {
+        Some(symbols) => write_names(out, frame.pc, frame.lookup_pc(), symbols),
+        None => Ok(()),
+    }
+}
+
+/// Writes what the code is, if that is known, that lies at `pc` and is looked up at `lookup_pc`.
+#[inline(never)]
+fn write_names(
+    out: &mut dyn Write,
+    pc: u64,
+    lookup_pc: u64,
+    symbols: &SymbolTable<'_>,
+) -> fmt::Result {
     let mut answer = Answer::empty(symbols);
-    if symbols
-        .resolve_into(frame.lookup_pc(), &mut answer)
-        .is_none()
-    {
+    if symbols.resolve_into(lookup_pc, &mut answer).is_none() {
         return Ok(());
     }
     let mut innermost = true;
@@ -180,7 +191,7 @@ pub fn write_frame<R>(
             out.write_str(" ")?;
             source.name.write(out)?;
             out.write_str("+")?;
-            text::hex(out, frame.pc.wrapping_sub(answer.start), 1)?;
+            text::hex(out, pc.wrapping_sub(answer.start), 1)?;
             out.write_str("/")?;
             text::hex(out, answer.size, 1)?;
         } else {
@@ -259,9 +270,6 @@ pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32
 
 #[inline(never)]
 fn write_left_out(out: &mut dyn Write, count: u32) -> fmt::Result {
-    if count == 0 {
-        return Ok(());
-    }
     out.write_str("   ----- ")?;
     text::decimal(out, u64::from(count))?;
     out.write_str(" frames left out -----\n")

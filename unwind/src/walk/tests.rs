@@ -664,6 +664,28 @@ end of backtrace: complete, 12 frames
     assert_eq!(report(6, 6), report(20, 0));
     assert_eq!(report(6, 6).lines().count(), 12 + 3);
     assert!(report(0, 0).contains("   ----- 5 frames left out"));
+
+    // As markup it is the same but for the lines of frames.
+    let text = crate::report::Text::new(None)
+        .trap_words(|out, frame| write!(out, "trap frame {frame:x?}"))
+        .trap_lines(|out, frame| writeln!(out, "  saved at {frame:x?}"));
+    let mut markup = std::string::String::new();
+    let mut trace = crate::Trace::new(frames.clone()).ends(2, 1);
+    let end = trace.tell(&mut |event| crate::markup::write(&mut markup, &text, event));
+    assert_eq!(end, Ok(End::Complete));
+    assert_eq!(
+        markup,
+        "{{{bt:0:0x0000000000003010:pc}}}
+{{{bt:1:0x0000000000003010:ra}}}
+   ----- 4 frames left out -----
+   ----- trap frame Some(100a0) -----
+  saved at Some(100a0)
+{{{bt:6:0x0000000000003020:pc}}}
+   ----- 4 frames left out -----
+{{{bt:11:0x0000000000001005:ra}}}
+end of backtrace: complete, 12 frames
+"
+    );
 }
 
 #[test]

@@ -9,12 +9,12 @@ use core::fmt::{self, Write};
 use core::hint::black_box;
 
 use unwind::markup;
-use unwind::report::{self, Backtrace};
+use unwind::report::{self, Backtrace, Text};
 use unwind::sframe::{Function, Rule, Section, Sections, StartRule, Tables};
 use unwind::symbols::SymbolTable;
 use unwind::{
-    Code, Fallbacks, Memory, Range, RegisterSet, RowSource, SavedRegister, Stacks, Unbounded, Unwinder, aarch64,
-    s390x, x86_64,
+    Code, Fallbacks, Memory, Range, RegisterSet, RowSource, SavedRegister, Stacks, Trace,
+    Unbounded, Unwinder, aarch64, s390x, x86_64,
 };
 
 unsafe extern "C" {
@@ -130,14 +130,12 @@ fn walk<R: RegisterSet>(
     for frame in called.by_ref() {
         black_box((frame, frame.lookup_pc(), frame.letter()));
     }
-    black_box((
-        called.end(),
-        called.doubt(),
-        called.found(),
-    ));
+    black_box((called.end(), called.doubt(), called.found()));
     black_box(called.resume_at(registers));
     let _ = markup::write_context(&mut Out, "image", &[1, 2], &[]);
-    let _ = markup::write_frames(&mut Out, &mut frames.clone());
+    let text = Text::new(None);
+    let mut trace = Trace::new(frames.clone()).ends(input.words[6] as u32, input.words[7] as u32);
+    let _ = trace.tell(&mut |event| markup::write(&mut Out, &text, event));
     let report = Backtrace::new(frames, symbols.ok());
     let _ = write!(Out, "{report}");
     if let Ok(end) = report.write(&mut Out) {
