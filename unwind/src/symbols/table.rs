@@ -177,16 +177,18 @@ impl<'a> SymbolTable<'a> {
             let edges = edges.get(..place.edge_count)?;
             answer.follow(edges, place.line, ops.steps)?;
         }
-        match (place.row, self.level) {
-            (Row::None, _) => {}
-            (Row::Full { .. }, format::LEVEL_FAULTS | format::LEVEL_ALL) => {
-                answer.precision = Precision::Exact;
-            }
-            (Row::Full { last: true }, format::LEVEL_CALLS | format::LEVEL_CALL_SITES) => {
-                answer.precision = Precision::Exact;
-            }
-            (Row::Full { .. }, format::LEVEL_CALL_SITES) => answer.keep_name(),
-            _ => answer.keep_outermost(),
+        // A row of a call says the outermost line of all that comes before the call as well.
+        let promise = format::promise(self.level);
+        let promised = match place.row {
+            Row::None => return Some(()),
+            Row::Outer => Precision::OuterOnly,
+            Row::Full { last: true } => promise.calls,
+            Row::Full { last: false } => promise.faults,
+        };
+        match promised {
+            Precision::Exact => answer.precision = Precision::Exact,
+            Precision::OuterOnly => answer.keep_outermost(),
+            Precision::NameOnly => answer.keep_name(),
         }
         Some(())
     }
