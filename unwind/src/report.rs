@@ -100,6 +100,54 @@ impl<'a> Text<'a> {
 }
 
 /// A backtrace as text: walks as it writes, so that an address is on the wire before its name is looked up.
+///
+/// A whole report, from a handler through the exception to what it interrupted:
+///
+/// ```
+/// use std::fmt::Write;
+///
+/// use unwind::report::Backtrace;
+/// use unwind::{Code, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+///
+/// # let table: [u8; 106] = [
+/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 3, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 7, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 20, 0, 0, 0,
+/// #     1, 0, 0, 0, 0,  0, 0,
+/// #     1, 0, 0x80, 1, 0,  0, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32,
+/// #     1, 0, 0, 0, 0,  0, 3, 8,  0, 0,
+/// # ];
+/// // An entry function at 0x1000; trap code at 0x1010, whose rows lead to what the processor has pushed; and at 0x1020 the
+/// // handler that it calls.
+/// let tables = Tables::new(&table, 0x2000);
+/// let mut text = [0; 0x30];
+/// text[0x13..0x18].copy_from_slice(&[0xe8, 8, 0, 0, 0]); // call 0x1020
+/// let code = [Code::new(&text, 0x1000)];
+/// // The handler's return address, what the processor pushed (rip, cs, rflags, rsp), and rbp.
+/// let words = [0x1018_u64, 0x1004, 8, 2, 0x8030, 0];
+/// let stacks = [Range::new(0x8000, 0x8030)];
+/// let read = |address: u64| words.get((address as usize - 0x8000) / 8).copied();
+///
+/// let unwinder = Unwinder::new(tables).code(&code);
+/// let frames = unwinder.frames(Registers::new(0x1024, 0x8000, 0), Stacks::new(&stacks, read));
+/// let mut serial = String::new();
+/// let report = Backtrace::new(frames, None).trap_words(|out, trap_frame| {
+///     // A kernel looks there for the exception's number.
+///     write!(out, "breakpoint, saved at {:#x}", trap_frame.unwrap_or(0))
+/// });
+/// report.write(&mut serial)?;
+/// assert_eq!(
+///     serial,
+///     "   0: 0x0000000000001024 p
+///    1: 0x0000000000001018 r
+///    ----- breakpoint, saved at 0x8008 -----
+///    2: 0x0000000000001004 p
+/// end of backtrace: complete, 3 frames
+/// "
+/// );
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Backtrace<'a, R, M, S = Tables<'a>> {
     trace: Trace<'a, R, M, S>,

@@ -98,6 +98,43 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
 
     /// After [`End::TrapFrame`]: goes on from the registers that the trap saved. `false`, and the end stays, when the
     /// walk ended for another reason or the stack pointer lies where the walk has been.
+    ///
+    /// A kernel whose trap code has no rows knows what it saves where:
+    ///
+    /// ```
+    /// use unwind::{Code, End, How, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+    ///
+    /// # let table: [u8; 98] = [
+    /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 2, 0, 0, 0, 22, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
+    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
+    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 7, 0, 0, 0,
+    /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 12, 0, 0, 0,
+    /// #     1, 0, 0, 0, 0,  0, 0,
+    /// #     0, 0, 0x80, 0, 0,
+    /// #     1, 0, 0, 0, 0,  0, 3, 8,  0, 0,
+    /// # ];
+    /// // An entry function at 0x1000; trap code at 0x1010, of which the table says no more than that; its handler at 0x1020.
+    /// let tables = Tables::new(&table, 0x2000);
+    /// let mut text = [0; 0x30];
+    /// text[0x13..0x18].copy_from_slice(&[0xe8, 8, 0, 0, 0]); // call 0x1020
+    /// let code = [Code::new(&text, 0x1000)];
+    /// // The handler's return address; then what this trap code saves: rbp, rip, rsp.
+    /// let words = [0x1018_u64, 0, 0x1004, 0x8020];
+    /// let stacks = [Range::new(0x8000, 0x8020)];
+    /// let read = |address: u64| words.get((address as usize - 0x8000) / 8).copied();
+    ///
+    /// let unwinder = Unwinder::new(tables).code(&code);
+    /// let mut frames = unwinder.frames(Registers::new(0x1024, 0x8000, 0), Stacks::new(&stacks, read));
+    /// assert_eq!(frames.by_ref().count(), 2);
+    /// let Some(End::TrapFrame(saved)) = frames.end() else {
+    ///     panic!("the walk went another way");
+    /// };
+    /// let word = |offset| read(saved + offset).unwrap_or(0);
+    /// assert!(frames.resume_at(Registers::new(word(8), word(16), word(0))));
+    /// let interrupted = frames.next().expect("what was interrupted");
+    /// assert_eq!((interrupted.pc, interrupted.how), (0x1004, How::TrapFrame));
+    /// assert_eq!((frames.next(), frames.end()), (None, Some(End::Complete)));
+    /// ```
     pub fn resume_at(&mut self, registers: R) -> bool {
         let next = Cursor::exact(registers, How::TrapFrame);
         let step = Step { next, way: Way::Up };
