@@ -9,8 +9,8 @@ use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use defmt::Encoder;
-use unwind::report::write_end;
-use unwind::{End, Frames, How, Memory};
+use unwind::report::Text;
+use unwind::{Event, Memory, Trace};
 
 use crate::arch::registers::Registers;
 use crate::{board, console, cpus};
@@ -82,39 +82,32 @@ pub fn are_used() -> bool {
     ARE_USED.load(Ordering::Relaxed)
 }
 
-/// Sends a trace, a frame for each of its lines. Called by who reports: the console's lock is not waited for.
+/// Sends a trace, a frame for each of its lines: frames as numbers, all else as text. Called by who reports: the console's lock
+/// is not waited for.
 pub fn send_trace<M: Memory + Clone>(
-    mut frames: Frames<'_, Registers, M>,
-    interrupted: unwind::report::TrapWords,
+    mut trace: Trace<'_, Registers, M>,
+    text: &Text<'_>,
 ) -> fmt::Result {
     let before = REPORTER.swap(cpus::this() + 1, Ordering::Relaxed);
-    let mut number = frames.found();
-    while let Some(frame) = frames.next() {
-        if let Some(target) = frame.tail_call {
+    let sent = trace.tell(&mut |event| {
+        match *event {
+            Event::Frame(number, frame) => defmt::println!("{=u32}: {}", number, frame),
             // Who decodes it knows the names, and whether this is another function at all.
-            defmt::println!("        reached by a tail call from {=u64:#018x}", target);
+            Event::TailCall { called, .. } => {
+                defmt::println!("        reached by a tail call from {=u64:#018x}", called);
+            }
+            _ => text.write(&mut Line::new(), event)?,
         }
-        if frame.how == How::TrapFrame {
-            let mut words = Line::new();
-            interrupted(&mut words, frames.trap_frame())?;
-            defmt::println!("   ----- {=str} -----", words.text());
-        }
-        defmt::println!("{=u32}: {}", number, frame);
-        number = number.saturating_add(1);
-    }
-    let mut line = Line::new();
-    // The iterator has ended, so the reason is there.
-    let end = frames.end().unwrap_or(End::Limit);
-    write_end(&mut line, end, frames.doubt(), number)?;
-    defmt::println!("{=str}", line.text().trim_end());
+        Ok(())
+    });
     REPORTER.store(before, Ordering::Relaxed);
-    Ok(())
+    sent.map(|_| ())
 }
 
 /// Bytes kept of a line; a longer one is cut off.
 const SIZE: usize = 240;
 
-/// A line of text, for what has no numbers worth sending.
+/// A line of text, for what has no numbers worth sending: sent when its end is written.
 struct Line {
     bytes: [u8; SIZE],
     length: usize,
@@ -137,9 +130,14 @@ impl Line {
 
 impl Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for (slot, byte) in self.bytes.iter_mut().skip(self.length).zip(text.bytes()) {
-            *slot = byte;
-            self.length = self.length.saturating_add(1);
+        for byte in text.bytes() {
+            if byte == b'\n' {
+                defmt::println!("{=str}", self.text());
+                self.length = 0;
+            } else if let Some(slot) = self.bytes.get_mut(self.length) {
+                *slot = byte;
+                self.length = self.length.saturating_add(1);
+            }
         }
         Ok(())
     }

@@ -5,9 +5,9 @@ use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use unwind::markup::{self, Segment};
-use unwind::report::{Backtrace, write_bytes};
+use unwind::report::{Text, write_bytes};
 use unwind::symbols::SymbolTable;
-use unwind::{Code, Frames, Stacks};
+use unwind::{Code, Stacks, Trace, Unwinder};
 
 use crate::arch::registers::Registers;
 use crate::arch::trap::TrapFrame;
@@ -183,35 +183,34 @@ pub fn callers(console: &mut Console, cpu: usize, registers: Registers) -> fmt::
     let code = image::code();
     let code = [Code::new(code.bytes(), code.start())];
     let ranges = stack::ranges(cpu);
-    let walk = || {
-        Frames::new(
-            image::tables(),
-            registers,
-            Stacks::new(&ranges, stack::read_u64),
-        )
+    let unwinder = Unwinder::new(image::tables())
         .code(&code)
-        .trap_registers(&TrapFrame::SAVED)
+        .trap_registers(&TrapFrame::SAVED);
+    let walk = || unwinder.frames(registers, Stacks::new(&ranges, stack::read_u64));
+    let trace = || Trace::new(walk()).ends(ENDS.0, ENDS.1);
+    let text = |symbols| {
+        let text = Text::new(symbols).trap_words(interrupted);
+        match HAS_REGISTERS.load(Ordering::Relaxed) {
+            true => text.trap_lines(interrupted_registers),
+            false => text,
+        }
     };
     if frames::are_used() {
-        return frames::send_trace(walk(), interrupted);
+        return frames::send_trace(trace(), &text(None));
     }
-    let mut backtrace = Backtrace::new(walk(), symbols(console)?)
-        .trap_words(interrupted)
-        .ends(ENDS.0, ENDS.1);
-    if HAS_REGISTERS.load(Ordering::Relaxed) {
-        backtrace = backtrace.trap_lines(interrupted_registers);
-    }
-    backtrace.write(console)?;
+    let with_names = text(symbols(console)?);
+    trace().tell(&mut |event| with_names.write(console, event))?;
     if HAS_MARKUP.load(Ordering::Relaxed) {
-        let text = Segment {
+        let segment = Segment {
             start: image::text().start,
             size: image::text().end.wrapping_sub(image::text().start),
             access: "rx",
             // The kernel runs where it was linked to.
             file_address: image::text().start,
         };
-        markup::write_context(console, "kernel", image::build_id(), &[text])?;
-        markup::write_frames(console, &mut walk())?;
+        markup::write_context(console, "kernel", image::build_id(), &[segment])?;
+        let without_names = text(None);
+        trace().tell(&mut |event| markup::write(console, &without_names, event))?;
     }
     Ok(())
 }

@@ -1,17 +1,9 @@
 //! Whether a boot ended as it should.
 
 use crate::machine::{Booted, Verdict};
+use crate::report::{self, Begin, Line};
 use crate::scenario::Outcome;
 use crate::status::Status;
-
-/// How the report of a panic begins, that of an exception, and that of a hang.
-const REPORT_BEGINS: [&str; 3] = ["panicked at ", "fault on cpu ", "hang on cpu "];
-/// How an error in a report is told.
-const REPORT_FAILS: &str = "during the report: ";
-/// How any report ends.
-const REPORT_ENDS: &str = "end of backtrace: ";
-/// And after that, when every caller is in it.
-const REPORT_IS_COMPLETE: &str = "complete";
 
 /// An exit status, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +44,7 @@ pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
         },
         (Verdict::Panicked, Outcome::Panics | Outcome::PanicsInDoubt) => {
             let doubt = expected == Outcome::PanicsInDoubt;
-            match report(&booted.serial, doubt) {
+            match whole_report(&booted.serial, doubt) {
                 Ok(end) if doubt => Judgement::new(
                     Status::Success,
                     format!("panicked, as it should, and said what is in doubt ({end})"),
@@ -89,35 +81,42 @@ pub fn image(booted: &Booted) -> Judgement {
 /// Whether there is the first line of a report, one of what failed in it, and nothing that walked on.
 fn failed_report(serial: &[u8]) -> bool {
     let text = String::from_utf8_lossy(serial);
-    let begins = |line: &str| REPORT_BEGINS.iter().any(|begin| line.starts_with(begin));
     let rest = text.lines().skip_while(|line| !begins(line)).skip(1);
     let lines: Vec<_> = rest.map(str::trim_end).collect();
+    let is_end = |line: &&str| matches!(Line::parse(line), Some((_, Line::End(_))));
     lines
         .first()
-        .is_some_and(|line| line.starts_with(REPORT_FAILS))
-        && !lines.iter().any(|line| line.starts_with(REPORT_ENDS))
+        .is_some_and(|line| report::is_failure_to_report(line))
+        && !lines.iter().any(is_end)
 }
 
-/// Looks for a whole report on the serial line; gives the words of its end line that follow the verdict, or all of them
-/// where callers are `in_doubt`; or what it lacks.
-fn report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
+fn begins(line: &str) -> bool {
+    Begin::of(line) == Some(Begin::Failure)
+}
+
+/// Looks for a whole report on the serial line; gives how many frames it has, or the words of its verdict where callers are
+/// `in_doubt`; or what it lacks.
+fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     // A panic in the middle of a line is reported all the same, and a terminal wants "\r\n".
     let text = String::from_utf8_lossy(serial);
     let mut lines = text.lines().map(str::trim_end);
-    let begins = |line: &str| REPORT_BEGINS.iter().any(|begin| line.starts_with(begin));
     if !lines.by_ref().any(begins) {
         return Err(
             "panicked, but there is no line that begins with \"panicked at \" or \"fault on cpu \"",
         );
     }
-    let Some(end) = lines.find_map(|line| line.strip_prefix(REPORT_ENDS)) else {
+    let end = lines.find_map(|line| match Line::parse(line) {
+        Some((_, Line::End(end))) => Some(end),
+        _ => None,
+    });
+    let Some(end) = end else {
         return Err("panicked, but its backtrace has no end line");
     };
-    match (end.strip_prefix(REPORT_IS_COMPLETE), in_doubt) {
-        (Some(rest), false) => Ok(rest.trim_start_matches(", ").to_owned()),
-        (None, true) => Ok(end.to_owned()),
-        (None, false) => Err("panicked, but its backtrace is not complete"),
-        (Some(_), true) => Err("panicked, but its backtrace says nothing of the doubt"),
+    match (end.verdict == report::Verdict::Complete, in_doubt) {
+        (true, false) => Ok(format!("{} frames", end.frames)),
+        (false, true) => Ok(format!("{}, {} frames", end.words, end.frames)),
+        (false, false) => Err("panicked, but its backtrace is not complete"),
+        (true, true) => Err("panicked, but its backtrace says nothing of the doubt"),
     }
 }
 

@@ -19,6 +19,7 @@ pub mod image;
 pub mod judge;
 pub mod machine;
 pub mod raspi;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;

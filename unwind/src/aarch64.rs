@@ -1,7 +1,15 @@
 //! AArch64: the registers of a walk. ABI: "Procedure Call Standard for the Arm 64-bit Architecture".
 
-use crate::registers::{self, sealed::Sealed};
-use crate::sframe::Abi;
+use crate::registers::{Machine, RegisterSet, sealed::Sealed};
+
+/// The DWARF number of `x9`.
+pub const X9: u32 = 9;
+/// The DWARF number of `x29`, the frame pointer.
+pub const FP: u32 = 29;
+/// The DWARF number of `x30`, the link register.
+pub const LR: u32 = 30;
+/// The DWARF number of `sp`.
+pub const SP: u32 = 31;
 
 /// The number of `ELR_EL1` in rules, where an exception leaves the interrupted program counter: "DWARF for the Arm 64-bit
 /// Architecture", section "DWARF register names", calls it `ELR_mode`.
@@ -70,14 +78,13 @@ impl Registers {
 
 impl Sealed for Registers {}
 
-impl registers::Registers for Registers {
+impl RegisterSet for Registers {
+    const MACHINE: Machine = Machine::AArch64;
+    const WORD: u64 = 8;
+    const STACK_POINTER: u32 = SP;
     // The processor faults on an access through a misaligned sp (SCTLR_ELx.SA).
     const CFA_ALIGNMENT: u64 = 16;
     const RECORD_IS_TOP_OF_FRAME: bool = false;
-
-    fn accepts(abi: Abi) -> bool {
-        matches!(abi, Abi::AArch64Little | Abi::AArch64Big)
-    }
 
     fn pc(&self) -> u64 {
         self.pc
@@ -93,8 +100,8 @@ impl registers::Registers for Registers {
 
     fn other(&self, register: u32) -> Option<u64> {
         match register {
-            9 => self.x9,
-            30 => self.lr,
+            X9 => self.x9,
+            LR => self.lr,
             ELR => self.elr,
             SP_EL0 => self.sp_el0,
             _ => None,
@@ -120,8 +127,8 @@ impl registers::Registers for Registers {
 
     fn learn(&mut self, register: u32, value: u64) {
         match register {
-            9 => self.x9 = Some(value),
-            30 => self.lr = Some(value),
+            X9 => self.x9 = Some(value),
+            LR => self.lr = Some(value),
             _ => {}
         }
     }

@@ -2,19 +2,19 @@
 //!
 //! What you give it:
 //!
-//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]);
+//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]), or another [`RowSource`];
 //! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`s390x::Registers`]);
-//! - a way to read the stack ([`Memory`]; on a live machine [`Stacks`], which never reads outside the ranges you name);
-//! - the code ([`Frames::code`]), by which each return address is checked: without it a walk works, and is never complete;
+//! - a way to read the stack ([`Memory`]: [`Stacks`], which never reads outside the ranges you name);
+//! - the code ([`Unwinder::code`]), by which each return address is checked: without it a walk works, and is never complete;
 //! - if you have one, a `.symbols` blob ([`symbols::SymbolTable`]).
 //!
-//! What you get: [`Frames`], an iterator, and its [`End`]; or all of it as text, written line by line as the walk goes
-//! ([`report::Backtrace`]).
+//! What you get: [`Frames`], an iterator, and its [`End`]; or all of it as events ([`Trace`]), which are written as text
+//! ([`report::Backtrace`]), as markup ([`mod@markup`]) or in a form of your own, line by line as the walk goes.
 //!
 //! What it promises:
 //!
 //! - No allocation, no `unsafe`, no lock, no mutable static, no panic: every function is total on any input.
-//! - No read outside the memory you gave it, and an end after finitely many steps ([`Stacks`] is the proof).
+//! - No read outside the memory you gave it, none of a word that is not aligned, and an end after finitely many steps ([`Stacks`] is the proof).
 //! - Frames already found are not lost. A frame that was not found by table is marked in its [`How`], and the end says
 //!   [`End::Complete`] only if every caller up to the base of the last stack was found by table, and a call stands before each
 //!   return address that leads to the function of the frame before it, directly or by tail calls; and never by tables that were
@@ -27,7 +27,7 @@
 //! What it does not do: restore callee-saved registers (SFrame does not describe them), catch unwinding, read DWARF.
 //!
 //! ```
-//! use unwind::{Code, End, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
+//! use unwind::{Code, End, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
 //!
 //! # let table: [u8; 79] = [
 //! #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
@@ -45,7 +45,8 @@
 //! let stack = Range::new(0x8000, 0x8010);
 //! let read = |address| words.get((address as usize - 0x8000) / 8).copied();
 //! let ranges = [stack];
-//! let mut frames = Frames::new(tables, Registers::new(0x1018, 0x8000, 0), Stacks::new(&ranges, read)).code(&code);
+//! let unwinder = Unwinder::new(tables).code(&code);
+//! let mut frames = unwinder.frames(Registers::new(0x1018, 0x8000, 0), Stacks::new(&ranges, read));
 //!
 //! let pcs: Vec<u64> = frames.by_ref().map(|frame| frame.pc).collect();
 //! assert_eq!(pcs, [0x1018, 0x1005]);
@@ -76,15 +77,23 @@ pub mod markup;
 mod memory;
 mod registers;
 pub mod report;
+mod row;
 pub mod s390x;
 pub mod sframe;
+mod source;
+mod stacks;
 pub mod symbols;
 mod text;
+mod trace;
 mod walk;
 pub mod x86_64;
 
 pub use bytes::ByteOrder;
 pub use code::Code;
-pub use memory::{MAX_STACKS, Memory, Range, Stacks};
-pub use registers::Registers;
-pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How, SavedRegister};
+pub use memory::{Memory, Range, Unbounded};
+pub use registers::{Machine, RegisterSet};
+pub use row::{Base, Row, Rule};
+pub use source::{Described, LookupError, RowSource};
+pub use stacks::{MAX_STACKS, Stacks};
+pub use trace::{Event, Trace};
+pub use walk::{Doubt, End, Fallbacks, Frame, FrameKind, Frames, How, SavedRegister, Unwinder};

@@ -4,11 +4,10 @@
 
 use core::fmt::{Result, Write};
 
-use crate::memory::Memory;
-use crate::registers::Registers;
-use crate::report::write_bytes;
+use crate::report::{Text, write_bytes};
 use crate::text;
-use crate::walk::{FrameKind, Frames};
+use crate::trace::Event;
+use crate::walk::FrameKind;
 
 /// A part of an image, as it lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,26 +53,22 @@ pub fn write_context(
     Ok(())
 }
 
-/// Writes a `bt` element for each frame that `frames` has yet to give, a line each. Whether an address is exact (`pc`) or a
-/// return address (`ra`) is said; how a frame was found has no place in the markup.
+/// Writes the line of an event, with its end: a `bt` element for a frame, and for all else, which has no element, what
+/// `text` says. Whether an address is exact (`pc`) or a return address (`ra`) is said; how a frame was found has no place in the
+/// markup.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_frames<R: Registers, M: Memory>(
-    out: &mut dyn Write,
-    frames: &mut Frames<'_, R, M>,
-) -> Result {
-    let mut number = frames.found();
-    for frame in frames {
-        out.write_str("{{{bt:")?;
-        text::decimal(out, u64::from(number))?;
-        out.write_str(":")?;
-        text::hex(out, frame.pc, 16)?;
-        out.write_str(match frame.kind {
-            FrameKind::Exact => ":pc}}}\n",
-            FrameKind::ReturnAddress => ":ra}}}\n",
-        })?;
-        number = number.wrapping_add(1);
-    }
-    Ok(())
+pub fn write<R>(out: &mut dyn Write, text: &Text<'_>, event: &Event<'_, R>) -> Result {
+    let Event::Frame(number, frame) = *event else {
+        return text.write(out, event);
+    };
+    out.write_str("{{{bt:")?;
+    text::decimal(out, u64::from(number))?;
+    out.write_str(":")?;
+    text::hex(out, frame.pc, 16)?;
+    out.write_str(match frame.kind {
+        FrameKind::Exact => ":pc}}}\n",
+        FrameKind::ReturnAddress => ":ra}}}\n",
+    })
 }

@@ -1,4 +1,4 @@
-//! How the stack is read, and the proof that a walk ends.
+//! How the stack is read.
 
 /// An address range, `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,15 +33,60 @@ impl Range {
     }
 }
 
-/// The memory that a walk may read: this machine's stacks, another task's, a core dump's.
+/// The memory that a walk may read: [`Stacks`](crate::Stacks), or [`Unbounded`]. Implemented for these two types, and for no other.
 ///
-/// Implemented for `Fn(u64) -> Option<u64>` closures, which suits tests and dumps. On a live machine use [`Stacks`].
+/// That is what a complete trace rests on: only `Stacks` know where a stack begins, and a walk over memory that can be read
+/// anywhere has no way to end [`End::Complete`](crate::End). An implementation for all closures, and one that anybody can write,
+/// were rejected: both leave that promise to whoever writes them.
 ///
-/// A closure reads a core dump, or another address space, wherever its words come from. A walk over a closure alone is never
-/// [`End::Complete`](crate::End); one over `Stacks` that read by it can be:
+/// # Every word is aligned
+///
+/// Both types read by a closure, `Fn(u64) -> Option<u64>`. It is given the address of a word, and returns the word in the target's
+/// byte order, or `None` where it cannot be read. A word has the size of the architecture's general registers: 8 bytes on
+/// x86-64, AArch64 and s390x. **The closure is called only for addresses that are multiples of that size**, so it may read by
+/// `read_volatile` of a `*const u64`.
+///
+/// Addresses that are not aligned do turn up: the stack pointer of what was interrupted can have any value, and so can a rule of
+/// a damaged table. A walk refuses such a word: it ends with [`End::UnalignedWord`](crate::End), unless a fallback leads further.
+/// The other way, to put the word together from the two aligned ones around it, was rejected: no call pushes a return address
+/// there on a stack that was ever aligned, so what would be read is two halves of other values. A scan of the stack begins at the
+/// next aligned word.
+pub trait Memory: sealed::Words {}
+
+pub(crate) mod sealed {
+    /// What a walk asks of memory.
+    pub trait Words {
+        /// The word of `size` bytes at `address`, which is a multiple of `size`; `None` when it must not or cannot be read.
+        fn word(&self, address: u64, size: u64) -> Option<u64>;
+
+        /// The walk wants to go on from a stack pointer `from` to `to`: may it? Everything below `to` is done with. Words have
+        /// `size` bytes. When the answer is no, nothing has changed.
+        ///
+        /// A walk ends because this allows only finitely many steps.
+        fn advance(&mut self, from: u64, to: u64, size: u64) -> bool;
+
+        /// Whether a walk may start at the stack pointer `sp`.
+        fn enter(&mut self, sp: u64) -> bool;
+
+        /// Whether `sp` is where a stack begins, so that the outermost function's frame may lie there.
+        fn is_base(&self, sp: u64) -> bool;
+    }
+}
+
+/// Whether an address is a multiple of `size` bytes, a power of two.
+#[inline(always)]
+pub(crate) const fn is_aligned(address: u64, size: u64) -> bool {
+    address & size.wrapping_sub(1) == 0
+}
+
+/// Memory without declared stacks, read by a closure: a core dump, or another address space, of which nobody knows where its
+/// stacks lie.
+///
+/// A walk over it goes up only, so it ends, and it ends with [`End::NotAtBase`](crate::End) at best. Who knows a stack names it
+/// in [`Stacks`](crate::Stacks), over the same closure:
 ///
 /// ```
-/// use unwind::{Code, End, Frames, Range, Stacks, sframe::Tables, x86_64::Registers};
+/// use unwind::{Code, End, Range, Stacks, Unbounded, Unwinder, sframe::Tables, x86_64::Registers};
 ///
 /// # let table: [u8; 79] = [
 /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
@@ -59,199 +104,39 @@ impl Range {
 ///     Some(u64::from_le_bytes(*dump.1.get(at..)?.first_chunk()?))
 /// };
 /// let registers = Registers::new(0x1018, 0x8000, 0);
-/// let mut frames = Frames::new(Tables::new(&table, 0x2000), registers, read).code(&code);
+/// let unwinder = Unwinder::new(Tables::new(&table, 0x2000)).code(&code);
+/// let mut frames = unwinder.frames(registers, Unbounded(read));
 /// assert_eq!(frames.by_ref().count(), 2);
 /// // Nobody has said where a stack begins, so that the frame of the outermost function may lie anywhere.
 /// assert_eq!(frames.end(), Some(End::NotAtBase(0x8010)));
 ///
 /// let ranges = [Range::new(0x8000, 0x8010)];
-/// let mut frames = Frames::new(Tables::new(&table, 0x2000), registers, Stacks::new(&ranges, read)).code(&code);
+/// let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
 /// assert_eq!(frames.by_ref().count(), 2);
 /// assert_eq!(frames.end(), Some(End::Complete));
 /// ```
-pub trait Memory {
-    /// The 8-byte word at `address`, in the target's byte order; `None` when it must not or cannot be read.
-    fn read_u64(&self, address: u64) -> Option<u64>;
+#[derive(Clone, Copy, Debug)]
+pub struct Unbounded<R>(
+    /// Reads the word at an aligned address: see [`Memory`].
+    pub R,
+);
 
-    /// The walk wants to go on from a stack pointer `from` to `to`: may it? Everything below `to` is done with.
-    ///
-    /// A walk ends because this allows only finitely many steps. As written here: upwards only.
-    fn advance(&mut self, from: u64, to: u64) -> bool {
+impl<R: Fn(u64) -> Option<u64>> Memory for Unbounded<R> {}
+
+impl<R: Fn(u64) -> Option<u64>> sealed::Words for Unbounded<R> {
+    fn word(&self, address: u64, _: u64) -> Option<u64> {
+        (self.0)(address)
+    }
+
+    fn advance(&mut self, from: u64, to: u64, _: u64) -> bool {
         from < to
     }
 
-    /// Whether a walk may start at the stack pointer `sp`.
-    fn enter(&mut self, sp: u64) -> bool {
-        let _ = sp;
+    fn enter(&mut self, _: u64) -> bool {
         true
     }
 
-    /// Whether `sp` is where a stack begins, so that the outermost function's frame may lie there. As written here: nobody
-    /// knows, and so it is not, and a walk ends with [`End::NotAtBase`](crate::End) at best.
-    fn is_base(&self, sp: u64) -> bool {
-        let _ = sp;
+    fn is_base(&self, _: u64) -> bool {
         false
-    }
-}
-
-impl<F: Fn(u64) -> Option<u64>> Memory for F {
-    fn read_u64(&self, address: u64) -> Option<u64> {
-        self(address)
-    }
-}
-
-/// Bounded stacks: ranges declared up front. A word is read only if it lies wholly inside one of them, each range is
-/// entered at most once, and inside a range the walk only goes up, by a word at least.
-///
-/// That is the proof of termination: a walk takes at most as many steps as the ranges have words. The rule is that of
-/// Linux on arm64 ("consume once"). An order in which stacks may follow each other was rejected: it has to be kept
-/// up to date, and does not make the bound any smaller.
-#[derive(Clone, Copy, Debug)]
-pub struct Stacks<'a, R> {
-    ranges: &'a [Range],
-    /// One bit a range: it was left, or never entered but passed over. Bit `n` is range `n`.
-    left: u64,
-    /// The range the walk is in, and its bit.
-    current: Option<(Range, u64)>,
-    read: R,
-}
-
-/// Most ranges that [`Stacks`] takes; more are never entered, and a walk that comes to one of them ends there.
-pub const MAX_STACKS: usize = 64;
-
-impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
-    /// Stacks in `ranges`, at most [`MAX_STACKS`], read by `read`, which is only called for words inside them.
-    #[must_use]
-    pub const fn new(ranges: &'a [Range], read: R) -> Self {
-        Self {
-            ranges,
-            left: 0,
-            current: None,
-            read,
-        }
-    }
-
-    /// The ranges a word may be read from, with their bits: what is left of the current one, and those never entered.
-    fn open(&self) -> impl Iterator<Item = (Range, u64)> + use<'a, '_, R> {
-        let whole = self.ranges.iter().zip(0..MAX_STACKS as u32);
-        whole
-            .map(|(range, index)| (*range, 1_u64.wrapping_shl(index)))
-            .filter(|(_, bit)| self.left & bit == 0)
-            .map(|(range, bit)| match self.current {
-                Some((rest, current)) if current == bit => (rest, bit),
-                _ => (range, bit),
-            })
-    }
-
-    /// Makes what lies above `sp` in an open range the current one. Of two stacks that touch at `sp`, the one that
-    /// `sp` empties: a caller's stack pointer lies right above words that were just read.
-    fn go_to(&mut self, sp: u64) -> bool {
-        let holding = || {
-            self.open()
-                .filter(|(range, _)| range.holds_stack_pointer(sp))
-        };
-        let Some((range, bit)) = holding()
-            .find(|(range, _)| range.start < sp)
-            .or_else(|| holding().next())
-        else {
-            return false;
-        };
-        if let Some((_, current)) = self.current
-            && current != bit
-        {
-            self.left |= current;
-        }
-        self.current = Some((Range::new(sp, range.end), bit));
-        true
-    }
-}
-
-impl<R: Fn(u64) -> Option<u64>> Memory for Stacks<'_, R> {
-    fn read_u64(&self, address: u64) -> Option<u64> {
-        // Nearly every word lies in the current range; asking it alone first is a third of the work.
-        let current = self.current.is_some_and(|(rest, _)| rest.holds(address, 8));
-        (current || self.open().any(|(range, _)| range.holds(address, 8)))
-            .then(|| (self.read)(address))?
-    }
-
-    fn advance(&mut self, from: u64, to: u64) -> bool {
-        match self.current {
-            Some((rest, bit)) if rest.holds_stack_pointer(to) => {
-                // Standing still would be a step without progress; and where code was called or interrupted there lies
-                // a word at least.
-                let up = to.wrapping_sub(from) >= 8 && from < to;
-                if up {
-                    self.current = Some((Range::new(to, rest.end), bit));
-                }
-                up
-            }
-            _ => self.go_to(to),
-        }
-    }
-
-    fn enter(&mut self, sp: u64) -> bool {
-        self.go_to(sp)
-    }
-
-    fn is_base(&self, sp: u64) -> bool {
-        self.current.is_some_and(|(rest, _)| rest.end == sp)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every word holds its own address.
-    fn stacks(ranges: &[Range]) -> Stacks<'_, impl Fn(u64) -> Option<u64>> {
-        Stacks::new(ranges, Some)
-    }
-
-    #[test]
-    fn a_word_is_read_only_wholly_inside_a_range() {
-        let ranges = [
-            Range::new(0x1000, 0x1010),
-            Range::new(u64::MAX - 8, u64::MAX),
-        ];
-        let memory = stacks(&ranges);
-        assert_eq!(memory.read_u64(0x1008), Some(0x1008));
-        for outside in [0xfff, 0x1009, 0x1010, 0, u64::MAX, u64::MAX - 7] {
-            assert_eq!(memory.read_u64(outside), None, "{outside:#x}");
-        }
-    }
-
-    #[test]
-    fn the_walk_only_goes_up_and_enters_a_range_once() {
-        let ranges = [Range::new(0x1000, 0x2000), Range::new(0x5000, 0x6000)];
-        let mut memory = stacks(&ranges);
-        assert!(memory.enter(0x5800));
-        assert_eq!(memory.read_u64(0x57f8), None, "below the stack pointer");
-        assert!(memory.advance(0x5800, 0x5900));
-        assert!(!memory.advance(0x5900, 0x5900), "standing still");
-        assert!(!memory.advance(0x5900, 0x5907), "less than a word");
-        assert!(!memory.advance(0x5900, 0x5800), "back");
-        assert!(memory.advance(0x5900, 0x1800), "the other stack");
-        assert!(!memory.advance(0x1800, 0x5a00), "left for good");
-        assert_eq!(memory.read_u64(0x5a00), None);
-        assert!(memory.advance(0x1800, 0x2000));
-        assert!(memory.is_base(0x2000));
-    }
-
-    #[test]
-    fn on_a_border_the_emptied_stack_is_meant() {
-        let ranges = [Range::new(0x2000, 0x3000), Range::new(0x1000, 0x2000)];
-        let mut memory = stacks(&ranges);
-        assert!(memory.enter(0x2000));
-        assert!(memory.is_base(0x2000));
-    }
-
-    #[test]
-    fn more_ranges_than_bits_are_not_entered() {
-        let ranges: [Range; 65] = core::array::from_fn(|index| {
-            let start = (index as u64 + 1) * 0x1000;
-            Range::new(start, start + 0x800)
-        });
-        assert!(stacks(&ranges).enter(64 * 0x1000 + 8));
-        assert!(!stacks(&ranges).enter(65 * 0x1000 + 8));
     }
 }

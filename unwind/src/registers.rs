@@ -2,10 +2,29 @@
 
 use core::fmt::Debug;
 
-use crate::sframe::{Abi, Base};
+use crate::row::Base;
 
-/// The registers of one frame. Implemented for the three architectures that SFrame describes, and for no other type.
-pub trait Registers: Copy + Debug + sealed::Sealed {
+/// An architecture that frames can be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Machine {
+    /// x86-64.
+    X86_64,
+    /// AArch64, either byte order.
+    AArch64,
+    /// s390x.
+    S390x,
+}
+
+/// The registers of one frame. Implemented by the `Registers` of each architecture's module, and by no other type.
+pub trait RegisterSet: Copy + Debug + PartialEq + Eq + sealed::Sealed {
+    /// The architecture.
+    const MACHINE: Machine;
+
+    /// Bytes of a word: of a return address, or a register, on the stack. 4 or 8.
+    const WORD: u64;
+
     /// A canonical frame address is a multiple of this many bytes.
     const CFA_ALIGNMENT: u64;
 
@@ -13,8 +32,8 @@ pub trait Registers: Copy + Debug + sealed::Sealed {
     /// x86-64, where `call` and `push` make it; on AArch64 it lies anywhere in the frame.
     const RECORD_IS_TOP_OF_FRAME: bool;
 
-    /// Whether a table for `abi` describes this architecture.
-    fn accepts(abi: Abi) -> bool;
+    /// The DWARF number of the stack pointer.
+    const STACK_POINTER: u32;
 
     /// The program counter, an address.
     fn pc(&self) -> u64;
@@ -45,13 +64,19 @@ pub trait Registers: Copy + Debug + sealed::Sealed {
 }
 
 /// The value of a rule's base, except the CFA.
-pub(crate) fn base_value<R: Registers>(registers: &R, base: Base) -> Option<u64> {
+pub(crate) fn base_value<R: RegisterSet>(registers: &R, base: Base) -> Option<u64> {
     match base {
         Base::StackPointer => Some(registers.sp()),
         Base::FramePointer => Some(registers.fp()),
         Base::Register(number) => registers.other(number),
         Base::Cfa => None,
     }
+}
+
+/// `address + offset`, as the machine counts: around the end of its words.
+pub(crate) const fn offset_address<R: RegisterSet>(address: u64, offset: i64) -> u64 {
+    let sum = address.wrapping_add_signed(offset);
+    if R::WORD == 4 { sum & 0xffff_ffff } else { sum }
 }
 
 pub(crate) mod sealed {

@@ -30,34 +30,33 @@
 use core::fmt::{self, Display, Write};
 
 use crate::memory::Memory;
-use crate::registers::Registers;
+use crate::registers::RegisterSet;
+use crate::sframe::Tables;
+use crate::source::RowSource;
 use crate::symbols::{Answer, SymbolTable};
 use crate::text;
+use crate::trace::{Event, Trace};
 use crate::walk::{Doubt, End, Frame, Frames, How};
 
-/// Writes why trap code ran, in a few words and without a line's end. The address is that of [`Frames::trap_frame`].
+/// Writes why trap code ran, in a few words and without a line's end. The address is that of [`Frame::trap_frame`].
 pub type TrapWords = fn(&mut dyn Write, Option<u64>) -> fmt::Result;
 
-/// A backtrace as text: walks as it writes, so that an address is on the wire before its name is looked up.
-#[derive(Clone, Debug)]
-pub struct Backtrace<'a, R, M> {
-    frames: Frames<'a, R, M>,
+/// What text says of events: the names, and what a kernel says of its traps.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
     symbols: Option<SymbolTable<'a>>,
     trap_words: TrapWords,
     trap_lines: TrapWords,
-    /// How many of the first and of the last frames to write, if not all.
-    ends: Option<(u32, u32)>,
 }
 
-impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
-    /// The frames that `frames` has yet to give, with names from `symbols`.
-    pub const fn new(frames: Frames<'a, R, M>, symbols: Option<SymbolTable<'a>>) -> Self {
+impl<'a> Text<'a> {
+    /// Text with names from `symbols`.
+    #[must_use]
+    pub const fn new(symbols: Option<SymbolTable<'a>>) -> Self {
         Self {
-            frames,
             symbols,
             trap_words: |out, _| out.write_str("interrupted"),
             trap_lines: |_, _| Ok(()),
-            ends: None,
         }
     }
 
@@ -76,12 +75,112 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
         self
     }
 
-    /// Writes so many of the first and of the last frames only, for the stack that a recursion has filled. Frames that
-    /// were interrupted, or were not found by table, are never left out. How many frames there are is known only when the
-    /// walk has ended, so it walks on ahead once it has written the first.
+    /// Writes the lines of an event, each with its end.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write<R>(&self, out: &mut dyn Write, event: &Event<'_, R>) -> fmt::Result {
+        let symbols = self.symbols.as_ref();
+        match *event {
+            Event::TailCall { reached, called } => write_tail_call(out, reached, called, symbols),
+            Event::LeftOut(count) => write_left_out(out, count),
+            Event::Interrupted(trap_frame) => {
+                out.write_str("   ----- ")?;
+                (self.trap_words)(out, trap_frame)?;
+                out.write_str(" -----\n")?;
+                (self.trap_lines)(out, trap_frame)
+            }
+            Event::Frame(number, frame) => {
+                write_frame(out, number, frame, symbols)?;
+                out.write_str("\n")
+            }
+            Event::End { end, doubt, count } => write_end(out, end, doubt, count),
+        }
+    }
+}
+
+/// A backtrace as text: walks as it writes, so that an address is on the wire before its name is looked up.
+///
+/// A whole report, from a handler through the exception to what it interrupted:
+///
+/// ```
+/// use std::fmt::Write;
+///
+/// use unwind::report::Backtrace;
+/// use unwind::{Code, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
+///
+/// # let table: [u8; 106] = [
+/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 3, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 7, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 20, 0, 0, 0,
+/// #     1, 0, 0, 0, 0,  0, 0,
+/// #     1, 0, 0x80, 1, 0,  0, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32,
+/// #     1, 0, 0, 0, 0,  0, 3, 8,  0, 0,
+/// # ];
+/// // An entry function at 0x1000; trap code at 0x1010, whose rows lead to what the processor has pushed; and at 0x1020 the
+/// // handler that it calls.
+/// let tables = Tables::new(&table, 0x2000);
+/// let mut text = [0; 0x30];
+/// text[0x13..0x18].copy_from_slice(&[0xe8, 8, 0, 0, 0]); // call 0x1020
+/// let code = [Code::new(&text, 0x1000)];
+/// // The handler's return address, what the processor pushed (rip, cs, rflags, rsp), and rbp.
+/// let words = [0x1018_u64, 0x1004, 8, 2, 0x8030, 0];
+/// let stacks = [Range::new(0x8000, 0x8030)];
+/// let read = |address: u64| words.get((address as usize - 0x8000) / 8).copied();
+///
+/// let unwinder = Unwinder::new(tables).code(&code);
+/// let frames = unwinder.frames(Registers::new(0x1024, 0x8000, 0), Stacks::new(&stacks, read));
+/// let mut serial = String::new();
+/// let report = Backtrace::new(frames, None).trap_words(|out, trap_frame| {
+///     // A kernel looks there for the exception's number.
+///     write!(out, "breakpoint, saved at {:#x}", trap_frame.unwrap_or(0))
+/// });
+/// report.write(&mut serial)?;
+/// assert_eq!(
+///     serial,
+///     "   0: 0x0000000000001024 p
+///    1: 0x0000000000001018 r
+///    ----- breakpoint, saved at 0x8008 -----
+///    2: 0x0000000000001004 p
+/// end of backtrace: complete, 3 frames
+/// "
+/// );
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Backtrace<'a, R, M, S = Tables<'a>> {
+    trace: Trace<'a, R, M, S>,
+    text: Text<'a>,
+}
+
+impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Backtrace<'a, R, M, S> {
+    /// The frames that `frames` has yet to give, with names from `symbols`.
+    pub const fn new(frames: Frames<'a, R, M, S>, symbols: Option<SymbolTable<'a>>) -> Self {
+        Self {
+            trace: Trace::new(frames),
+            text: Text::new(symbols),
+        }
+    }
+
+    /// [`Text::trap_words`].
     #[must_use]
-    pub const fn ends(mut self, first: u32, last: u32) -> Self {
-        self.ends = Some((first, last));
+    pub const fn trap_words(mut self, words: TrapWords) -> Self {
+        self.text.trap_words = words;
+        self
+    }
+
+    /// [`Text::trap_lines`].
+    #[must_use]
+    pub const fn trap_lines(mut self, lines: TrapWords) -> Self {
+        self.text.trap_lines = lines;
+        self
+    }
+
+    /// [`Trace::ends`].
+    #[must_use]
+    pub fn ends(mut self, first: u32, last: u32) -> Self {
+        self.trace = self.trace.ends(first, last);
         self
     }
 
@@ -90,57 +189,12 @@ impl<'a, R: Registers, M: Memory + Clone> Backtrace<'a, R, M> {
     /// # Errors
     /// Those of `out`.
     pub fn write(mut self, out: &mut dyn Write) -> Result<End, fmt::Error> {
-        let begin = self.frames.found();
-        let mut number = begin;
-        // Those from `number` on, up to this one, are left out.
-        let mut resume = None;
-        let mut left_out: u32 = 0;
-        // Where to look up the frame that was written last.
-        let mut written = None;
-        while let Some(frame) = self.frames.next() {
-            if let (Some(pc), Some(target)) = (written.take(), frame.tail_call) {
-                write_tail_call(out, pc, target, self.symbols.as_ref())?;
-            }
-            if let Some((first, last)) = self.ends
-                && number == begin.saturating_add(first)
-            {
-                resume = self.count_ahead().checked_sub(last);
-            }
-            if frame.how == How::SFrame && resume.is_some_and(|resume| number < resume) {
-                left_out = left_out.wrapping_add(1);
-                number = number.wrapping_add(1);
-                continue;
-            }
-            write_left_out(out, core::mem::take(&mut left_out))?;
-            if frame.how == How::TrapFrame {
-                out.write_str("   ----- ")?;
-                (self.trap_words)(out, self.frames.trap_frame())?;
-                out.write_str(" -----\n")?;
-                (self.trap_lines)(out, self.frames.trap_frame())?;
-            }
-            write_frame(out, number, &frame, self.symbols.as_ref())?;
-            out.write_str("\n")?;
-            written = Some(frame.lookup_pc());
-            number = number.wrapping_add(1);
-        }
-        write_left_out(out, left_out)?;
-        // The iterator has ended, so the reason is there.
-        let end = self.frames.end().unwrap_or(End::Limit);
-        write_end(out, end, self.frames.doubt(), number)?;
-        Ok(end)
-    }
-
-    /// How many frames there are, by a walk of its own. Not inlined: its copy of the walk is on the stack only as long as
-    /// it walks, and not below every name that is looked up.
-    #[inline(never)]
-    fn count_ahead(&self) -> u32 {
-        let mut ahead = self.frames.clone();
-        ahead.by_ref().for_each(drop);
-        ahead.found()
+        let Self { trace, text } = &mut self;
+        trace.tell(&mut |event| text.write(out, event))
     }
 }
 
-impl<R: Registers, M: Memory + Clone> Display for Backtrace<'_, R, M> {
+impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Display for Backtrace<'_, R, M, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.clone().write(f).map(|_| ())
     }
@@ -150,11 +204,10 @@ impl<R: Registers, M: Memory + Clone> Display for Backtrace<'_, R, M> {
 ///
 /// # Errors
 /// Those of `out`.
-#[inline(never)]
-pub fn write_frame(
+pub fn write_frame<R>(
     out: &mut dyn Write,
     number: u32,
-    frame: &Frame,
+    frame: &Frame<R>,
     symbols: Option<&SymbolTable<'_>>,
 ) -> fmt::Result {
     text::padded_decimal(out, u64::from(number), 4)?;
@@ -162,14 +215,22 @@ pub fn write_frame(
     text::hex(out, frame.pc, 16)?;
     out.write_str(" ")?;
     out.write_char(frame.letter())?;
-    let Some(symbols) = symbols else {
-        return Ok(());
-    };
+    match symbols {
+        Some(symbols) => write_names(out, frame.pc, frame.lookup_pc(), symbols),
+        None => Ok(()),
+    }
+}
+
+/// Writes what the code is, if that is known, that lies at `pc` and is looked up at `lookup_pc`.
+#[inline(never)]
+fn write_names(
+    out: &mut dyn Write,
+    pc: u64,
+    lookup_pc: u64,
+    symbols: &SymbolTable<'_>,
+) -> fmt::Result {
     let mut answer = Answer::empty(symbols);
-    if symbols
-        .resolve_into(frame.lookup_pc(), &mut answer)
-        .is_none()
-    {
+    if symbols.resolve_into(lookup_pc, &mut answer).is_none() {
         return Ok(());
     }
     let mut innermost = true;
@@ -178,7 +239,7 @@ pub fn write_frame(
             out.write_str(" ")?;
             source.name.write(out)?;
             out.write_str("+")?;
-            text::hex(out, frame.pc.wrapping_sub(answer.start), 1)?;
+            text::hex(out, pc.wrapping_sub(answer.start), 1)?;
             out.write_str("/")?;
             text::hex(out, answer.size, 1)?;
         } else {
@@ -257,9 +318,6 @@ pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32
 
 #[inline(never)]
 fn write_left_out(out: &mut dyn Write, count: u32) -> fmt::Result {
-    if count == 0 {
-        return Ok(());
-    }
     out.write_str("   ----- ")?;
     text::decimal(out, u64::from(count))?;
     out.write_str(" frames left out -----\n")

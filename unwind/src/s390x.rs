@@ -1,8 +1,17 @@
 //! s390x: the registers of a walk, for dumps looked at on a host. ABI: "ELF Application Binary Interface, s390x
 //! Supplement".
 
-use crate::registers::{self, sealed::Sealed};
-use crate::sframe::{Abi, format::S390X_CFA_ADJUSTMENT};
+use crate::registers::{Machine, RegisterSet, sealed::Sealed};
+use crate::sframe::format::S390X_CFA_ADJUSTMENT;
+
+/// The DWARF number of `r11`, the frame pointer where there is one.
+pub const R11: u32 = 11;
+/// The DWARF number of `r14`, the link register.
+pub const R14: u32 = 14;
+/// The DWARF number of `r15`, the stack pointer.
+pub const R15: u32 = 15;
+/// The DWARF number of the first floating-point register; 16 follow each other.
+pub const F0: u32 = 16;
 
 /// The registers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +47,12 @@ impl Registers {
 
 impl Sealed for Registers {}
 
-impl registers::Registers for Registers {
+impl RegisterSet for Registers {
+    const MACHINE: Machine = Machine::S390x;
+    const WORD: u64 = 8;
+    const STACK_POINTER: u32 = R15;
     const CFA_ALIGNMENT: u64 = 8;
     const RECORD_IS_TOP_OF_FRAME: bool = false;
-
-    fn accepts(abi: Abi) -> bool {
-        abi == Abi::S390x
-    }
 
     fn pc(&self) -> u64 {
         self.pc
@@ -60,9 +68,9 @@ impl registers::Registers for Registers {
 
     fn other(&self, register: u32) -> Option<u64> {
         match register {
-            14 => self.lr,
+            R14 => self.lr,
             _ => {
-                let index = usize::try_from(register.checked_sub(16)?).ok()?;
+                let index = usize::try_from(register.checked_sub(F0)?).ok()?;
                 self.floating.as_ref()?.get(index).copied()
             }
         }
@@ -81,7 +89,7 @@ impl registers::Registers for Registers {
     }
 
     fn learn(&mut self, register: u32, value: u64) {
-        if register == 14 {
+        if register == R14 {
             self.lr = Some(value);
         }
     }

@@ -1,8 +1,18 @@
 //! x86-64: the registers of a walk. ABI: "System V Application Binary Interface, AMD64 Architecture Processor
 //! Supplement", DWARF numbers in its figure 3.36.
 
-use crate::registers::{self, sealed::Sealed};
-use crate::sframe::Abi;
+use crate::registers::{Machine, RegisterSet, sealed::Sealed};
+
+/// The DWARF number of `rbp`.
+pub const RBP: u32 = 6;
+/// The DWARF number of `rsp`.
+pub const RSP: u32 = 7;
+/// The DWARF number of `r10`.
+pub const R10: u32 = 10;
+/// The DWARF number of `r11`.
+pub const R11: u32 = 11;
+/// The DWARF number of the return address's column.
+pub const RIP: u32 = 16;
 
 /// The registers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +47,13 @@ impl Registers {
 
 impl Sealed for Registers {}
 
-impl registers::Registers for Registers {
+impl RegisterSet for Registers {
+    const MACHINE: Machine = Machine::X86_64;
+    const WORD: u64 = 8;
+    const STACK_POINTER: u32 = RSP;
     // The ABI asks for 16 at calls; hand-written assembly and kernels built with 8-byte stacks do not keep to it.
     const CFA_ALIGNMENT: u64 = 8;
     const RECORD_IS_TOP_OF_FRAME: bool = true;
-
-    fn accepts(abi: Abi) -> bool {
-        abi == Abi::Amd64
-    }
 
     fn pc(&self) -> u64 {
         self.pc
@@ -60,8 +69,8 @@ impl registers::Registers for Registers {
 
     fn other(&self, register: u32) -> Option<u64> {
         match register {
-            10 => self.r10,
-            11 => self.r11,
+            R10 => self.r10,
+            R11 => self.r11,
             _ => None,
         }
     }
@@ -80,8 +89,8 @@ impl registers::Registers for Registers {
 
     fn learn(&mut self, register: u32, value: u64) {
         match register {
-            10 => self.r10 = Some(value),
-            11 => self.r11 = Some(value),
+            R10 => self.r10 = Some(value),
+            R11 => self.r11 = Some(value),
             _ => {}
         }
     }

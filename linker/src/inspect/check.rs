@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use object::Object;
 use unwind::sframe::StartRule;
+use unwind::symbols::{Precision, format};
 
 use super::proof::Proven;
 use super::{Strict, Subject};
@@ -84,7 +85,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
             } else {
                 Names::Short
             };
-            let with_lines = table.level() != unwind::symbols::format::LEVEL_NAMES;
+            let with_lines = format::promise(table.level()).calls != Precision::NameOnly;
             let code = Code::of(&image.file, &Symbols::of(&image.file), names, with_lines)?;
             if with_lines && !code.has_lines {
                 symbols_uncompared = Some("no debug information");

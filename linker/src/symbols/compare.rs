@@ -107,7 +107,7 @@ fn compare_pieces(
     step: &Step,
 ) -> Comparison {
     let mut comparison = Comparison::default();
-    let level = table.level();
+    let promise = format::promise(table.level());
     let unit = 1 << unit(code);
     let mut known = Known::default();
     let (mut faults, mut exact_faults) = (0, 0);
@@ -147,20 +147,19 @@ fn compare_pieces(
                 1..=format::MAX_EDGES => Expected::Exact(frames),
                 _ => outer,
             };
-            let (anywhere, at_calls) = match level {
-                format::LEVEL_NAMES => (Expected::Name, Expected::Name),
-                format::LEVEL_LINES => (outer, outer),
-                format::LEVEL_CALL_SITES => (
-                    Expected::Name,
-                    if frames.len() > format::MAX_EDGES {
-                        Expected::Name
-                    } else {
-                        all
-                    },
-                ),
-                format::LEVEL_CALLS => (outer, all),
-                format::LEVEL_FAULTS if !run.iter().any(Traced::is_in_traces) => (outer, outer),
-                _ => (all, all),
+            let is_too_deep = frames.len() > format::MAX_EDGES;
+            let expected = |promised| match promised {
+                Precision::Exact if is_too_deep && promise.elsewhere == Precision::NameOnly => {
+                    Expected::Name
+                }
+                Precision::Exact => all,
+                Precision::OuterOnly => outer,
+                _ => Expected::Name,
+            };
+            // A row says the same of all that its instructions have in common.
+            let (anywhere, at_calls) = match run.iter().any(Traced::is_in_traces) {
+                true => (expected(promise.faults), expected(promise.calls)),
+                false => (expected(promise.elsewhere), expected(promise.elsewhere)),
             };
             for instruction in run {
                 // A call of one unit has one answer, for its first byte as for its last.
@@ -172,8 +171,8 @@ fn compare_pieces(
                     faults += 1;
                     exact_faults += u64::from(matches!(at_start, Expected::Exact(_)));
                 }
-                let must =
-                    asked == Asked::Every || instruction.can_fault && level == format::LEVEL_FAULTS;
+                let is_promised = promise.faults != promise.elsewhere;
+                let must = asked == Asked::Every || instruction.can_fault && is_promised;
                 let is_same = same == Some(at_start);
                 if is_same && !must {
                     last = Some((instruction.start, at_start));

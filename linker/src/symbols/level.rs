@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use unwind::symbols::format;
+use unwind::symbols::format::{self, Promise};
 
-/// What a `.symbols` blob holds, from little to much.
+/// What a `.symbols` blob holds, from little to much. What each of them promises is said in [`format::promise`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Names of functions.
@@ -48,8 +48,14 @@ impl Level {
 
     /// Whether it takes knowing which instructions are calls, or can fault.
     #[must_use]
-    pub const fn wants_instructions(self) -> bool {
-        matches!(self, Self::CallSites | Self::Calls | Self::Faults)
+    pub fn wants_instructions(self) -> bool {
+        let promise = self.promise();
+        promise.calls != promise.elsewhere
+    }
+
+    /// What it promises.
+    pub(super) const fn promise(self) -> Promise {
+        format::promise(self.number())
     }
 }
 

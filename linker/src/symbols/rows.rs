@@ -1,5 +1,6 @@
 //! From instructions to rows: as few as say what a level promises.
 
+use unwind::symbols::Precision;
 use unwind::symbols::format::MAX_EDGES;
 
 use super::Level;
@@ -27,6 +28,7 @@ pub(super) fn rows(code: &Code, piece: &Piece, level: Level) -> Rows {
         Some(frame) if frame.line != 0 => What::Outer(*frame),
         _ => What::Unknown,
     };
+    let promise = level.promise();
     // The row that is open, and where it starts.
     let mut open = What::Unknown;
     let mut from = piece.start;
@@ -38,12 +40,14 @@ pub(super) fn rows(code: &Code, piece: &Piece, level: Level) -> Rows {
             1..=MAX_EDGES => What::Full(stack),
             _ => outer(stack),
         };
-        let what = match level {
-            Level::Names | Level::CallSites => What::Unknown,
-            Level::Lines | Level::Calls => outer(stack),
-            Level::Faults if run.iter().any(Traced::is_in_traces) => all,
-            Level::Faults => outer(stack),
-            Level::All => all,
+        let promised = match run.iter().any(Traced::is_in_traces) {
+            true => promise.faults,
+            false => promise.elsewhere,
+        };
+        let what = match promised {
+            Precision::Exact => all,
+            Precision::OuterOnly => outer(stack),
+            _ => What::Unknown,
         };
         if what != open {
             if start > from {
@@ -52,7 +56,7 @@ pub(super) fn rows(code: &Code, piece: &Piece, level: Level) -> Rows {
             }
             open = what;
         }
-        if matches!(level, Level::CallSites | Level::Calls) && all == What::Full(stack) {
+        if promise.calls != promise.faults && all == What::Full(stack) {
             for call in run.iter().filter(|instruction| instruction.is_call) {
                 // A row of a call says the outermost line of all that comes before the call as well.
                 from = call.start + u64::from(call.length);

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use anstream::adapter::strip_str;
 
 use super::json::{self, Found};
-use super::line::{Frame, Line, Named};
+use super::line::{Line, Named};
 use super::style::Style;
 use super::symbolizer::{Answer, Symbolizer};
 use crate::frames::Frames;
+use crate::report::Frame;
 use crate::words::say;
 
 /// Bytes of a line that are kept until its end comes; what is longer goes through as it is.
@@ -167,7 +168,7 @@ impl<'a, W: Write> Decoder<'a, W> {
                 None
             }
             _ if shown > 0 || cut => None,
-            Line::Frame(frame) => self.frame(&frame)?,
+            Line::Frame(before, frame) => self.frame(before, &frame)?,
             // Lines of others may be between the frame and this one.
             Line::Inlined if self.after_frame => Some(None),
             Line::TailCall { before, address } if self.after_frame => {
@@ -195,7 +196,7 @@ impl<'a, W: Write> Decoder<'a, W> {
     }
 
     /// A frame of a report; `None` when the line stays as it is.
-    fn frame(&mut self, frame: &Frame<'_>) -> io::Result<Option<Option<String>>> {
+    fn frame(&mut self, before: &str, frame: &Frame<'_>) -> io::Result<Option<Option<String>>> {
         let exact = frame.letter == 'p';
         let found = Found {
             number: frame.number.trim_start().parse().ok(),
@@ -210,11 +211,11 @@ impl<'a, W: Write> Decoder<'a, W> {
         self.function = answer.outermost().to_owned();
         Ok(Some(Some(format!(
             "{}{}: {:#018x} {}{}{}",
-            frame.before,
+            before,
             frame.number,
             frame.address,
             frame.letter,
-            self.style.answer(&answer, frame.address, frame.before),
+            self.style.answer(&answer, frame.address, before),
             frame.after,
         ))))
     }

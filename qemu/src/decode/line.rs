@@ -4,11 +4,16 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::report::{self, Frame, TailCall};
+
+/// Bytes of an address on a line.
+const ADDRESS_LENGTH: usize = "0x0123456789abcdef".len();
+
 /// A line, without its end and without escape sequences of a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'l> {
-    /// A frame of a report: see `unwind/src/report.rs`.
-    Frame(Frame<'l>),
+    /// A frame of a report, and what is before its number: a time stamp of a CI system, or what was written when the report began.
+    Frame(&'l str, Frame<'l>),
     /// A function that a frame's code is inlined into.
     Inlined,
     /// Where a tail call came from to a frame, by its address.
@@ -33,21 +38,6 @@ pub enum Line<'l> {
     Other,
 }
 
-/// A frame of a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame<'l> {
-    /// What is before the number: a time stamp of a CI system, or what was written when the report began.
-    pub before: &'l str,
-    /// The number, with the spaces before it.
-    pub number: &'l str,
-    /// The address.
-    pub address: u64,
-    /// How it was found.
-    pub letter: char,
-    /// What is behind all that is known.
-    pub after: &'l str,
-}
-
 /// A place in Linux's way: `name+0x12/0x34`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named<'l> {
@@ -70,17 +60,6 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a regular expression")
 }
 
-static FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
-        r"^(?<before>.*?)(?<number> {0,3}[0-9]+): 0x(?<address>[0-9a-f]{16}) (?<letter>[prfl?])",
-        // What the device itself says of the frame is said anew.
-        r"(?: .*?\+0x[0-9a-f]+/0x[0-9a-f]+(?: at [^:]*:[0-9]+)?)?(?<after>$| .*$)",
-    ))
-});
-static INLINED: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|\s) {7}inlined into \S"));
-static TAIL_CALL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^(?<before>.*? {8}reached by a tail call from )0x(?<address>[0-9a-f]{16})$")
-});
 static BUILD: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"cpu [0-9]+, .*, build (?<id>[0-9a-f]{8,})(?:$|, )"));
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
@@ -99,28 +78,18 @@ impl<'l> Line<'l> {
     /// Takes a line apart.
     #[must_use]
     pub fn parse(line: &'l str) -> Self {
-        if let Some(found) = FRAME.captures(line) {
-            let part = |name| found.name(name).map_or("", |part| part.as_str());
-            // Sixteen digits always fit.
-            let address = u64::from_str_radix(part("address"), 16).unwrap_or(0);
-            return Self::Frame(Frame {
-                before: part("before"),
-                number: part("number"),
-                address,
-                letter: part("letter").chars().next().unwrap_or('?'),
-                after: part("after"),
-            });
-        }
-        if INLINED.is_match(line) {
-            return Self::Inlined;
-        }
-        if let Some(found) = TAIL_CALL.captures(line) {
-            let part = |name| found.name(name).map_or("", |part| part.as_str());
-            return Self::TailCall {
-                before: part("before"),
-                // Sixteen digits always fit.
-                address: u64::from_str_radix(part("address"), 16).unwrap_or(0),
-            };
+        match report::Line::parse(line) {
+            Some((before, report::Line::Frame(frame))) => return Self::Frame(before, frame),
+            Some((_, report::Line::Inlined(_))) => return Self::Inlined,
+            Some((_, report::Line::TailCall(TailCall::Address(address)))) => {
+                return Self::TailCall {
+                    before: &line[..line.len() - ADDRESS_LENGTH],
+                    address,
+                };
+            }
+            // All that is known of it is on the line.
+            Some(_) => return Self::Other,
+            None => {}
         }
         if let Some(found) = BUILD.captures(line) {
             return Self::Build(found.name("id").map_or("", |id| id.as_str()));
@@ -184,53 +153,13 @@ fn addresses(line: &str) -> Option<Line<'_>> {
 mod tests {
     use super::*;
 
-    fn frame(line: &str) -> Frame<'_> {
-        match Line::parse(line) {
-            Line::Frame(frame) => frame,
-            other => panic!("{line:?} is {other:?}"),
-        }
-    }
-
     #[test]
-    fn a_frame_is_found_with_and_without_a_name() {
-        let with = "  10: 0xffffffff8012bd1f r <a::B as c::D + E>::run+0x39f/0x3b6 at a/b c.rs:83";
-        let found = frame(with);
-        assert_eq!((found.before, found.number), ("", "  10"));
-        assert_eq!((found.address, found.letter), (0xffff_ffff_8012_bd1f, 'r'));
-        assert_eq!(found.after, "");
-        assert_eq!(frame("   0: 0x0000000000000010 p").address, 0x10);
-        assert_eq!(
-            frame("   0: 0x0000000000000010 p kernel_entry+0xe/0x10").after,
-            ""
-        );
-        // What a later grammar adds is kept.
-        assert_eq!(
-            frame("   0: 0x0000000000000010 p a+0x1/0x2 at b:3 in c").after,
-            " in c"
-        );
-    }
-
-    #[test]
-    fn what_is_before_a_frame_is_kept() {
-        let stamped = frame("2026-01-31T12:00:00.0000000Z    3: 0xffffffff8012bd1f r a+0x3/0x6");
-        assert_eq!(stamped.before, "2026-01-31T12:00:00.0000000Z ");
-        assert_eq!(stamped.number, "   3");
-        assert_eq!(
-            frame("half a li   0: 0xffffffff8012bd1f p").before,
-            "half a li"
-        );
-    }
-
-    #[test]
-    fn a_damaged_frame_is_none() {
-        for line in [
-            "   0: 0xffffffff8012bd1 p",
-            "   0: 0xffffffff8012\u{fffd}d1f p",
-            "   0: 0xffffffff8012bd1f x",
-            "   : 0xffffffff8012bd1f p",
-        ] {
-            assert!(!matches!(Line::parse(line), Line::Frame(_)), "{line}");
-        }
+    fn a_frame_is_known_wherever_it_begins() {
+        let stamped = "12:00    3: 0xffffffff8012bd1f r a+0x3/0x6";
+        let Line::Frame(before, frame) = Line::parse(stamped) else {
+            panic!("{stamped:?} is no frame");
+        };
+        assert_eq!((before, frame.number), ("12:00 ", "   3"));
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Takes a report apart, by the grammar that `unwind` documents.
+//! A report as tests look at it. Its lines are read by [`qemu::report`].
+
+use qemu::report::{self, Begin, Line, TailCall};
 
 /// A report on the serial line.
 #[derive(Debug)]
@@ -40,27 +42,13 @@ pub struct Source {
 }
 
 impl Source {
-    /// `name [ " at " file ":" line ]`
-    fn parse(text: &str) -> Self {
-        let place = text.rsplit_once(" at ").and_then(|(name, place)| {
-            let (file, line) = place.rsplit_once(':')?;
-            Some((name, file, line.parse().ok()?))
-        });
-        match place {
-            Some((name, file, line)) => Self {
-                name: name.to_owned(),
-                place: Some((file.to_owned(), line)),
-            },
-            None => Self {
-                name: text.to_owned(),
-                place: None,
-            },
+    fn of(source: &report::Source<'_>) -> Self {
+        Self {
+            name: source.name.to_owned(),
+            place: source.place.map(|(file, line)| (file.to_owned(), line)),
         }
     }
 }
-
-/// What the first line says of a CPU that had to stop for another's report.
-const OF_OTHERS: [&str; 2] = [" stopped at ", " failed too: "];
 
 #[track_caller]
 fn text(serial: &[u8]) -> String {
@@ -86,54 +74,54 @@ impl Report {
 
     #[track_caller]
     fn next(lines: &mut std::str::Lines<'_>, text: &str) -> Option<Self> {
-        let begins = |line: &&str| {
-            [
-                "panicked at ",
-                "fault on cpu ",
-                "breakpoint on cpu ",
-                "interrupted on cpu ",
-                "hang on cpu ",
-            ]
-            .iter()
-            .any(|begin| line.starts_with(begin))
-                || line.starts_with("cpu ") && OF_OTHERS.iter().any(|word| line.contains(word))
-                || line.starts_with("task ")
-                    && !line.ends_with(": has ended")
-                    && (!line.contains(": runs on cpu ") || line.ends_with(", this one"))
-        };
-        let panicked = lines.find(begins)?.to_owned();
+        let panicked = lines.find(|line| Begin::of(line).is_some())?.to_owned();
         let mut frames: Vec<Frame> = Vec::new();
         let mut words = Vec::new();
         let mut left_out = 0;
         for line in lines {
-            if line.starts_with("end of backtrace: ") {
-                let end = line.to_owned();
-                return Some(Self {
-                    panicked,
-                    frames,
-                    words,
-                    end,
-                    text: text.to_owned(),
-                });
-            }
-            let between = line
-                .strip_prefix("   ----- ")
-                .and_then(|rest| rest.strip_suffix(" -----"));
-            if let Some(between) = between {
-                if let Some(count) = between.strip_suffix(" frames left out") {
-                    left_out += count.parse::<usize>().expect("a number of frames");
+            let parsed = match Line::parse(line) {
+                Some(("", parsed)) => parsed,
+                // Something else of the kernel's.
+                _ => continue,
+            };
+            let last = frames.last_mut();
+            match parsed {
+                Line::Frame(frame) => {
+                    let number = frame.number.trim_start().parse();
+                    let expected = frames.len() + left_out;
+                    assert_eq!(number, Ok(expected), "number of the frame {line:?}");
+                    assert_eq!(frame.after, "", "behind the frame {line:?}");
+                    frames.push(Frame::of(&frame));
                 }
-                words.push((frames.len(), between.to_owned()));
-            } else if let Some(source) = line.strip_prefix("        inlined into ") {
-                let source = Source::parse(source);
-                let frame = frames.last_mut().expect("something is inlined");
-                frame.name = Some(source.name.clone());
-                frame.sources.push(source);
-            } else if let Some(name) = line.strip_prefix("        reached by a tail call from ") {
-                let frame = frames.last_mut().expect("something was reached");
-                frame.tail_called_by = Some(name.to_owned());
-            } else if let Some(frame) = frame(line, frames.len() + left_out) {
-                frames.push(frame);
+                Line::Inlined(source) => last
+                    .unwrap_or_else(|| panic!("into what is it inlined? {line:?}"))
+                    .inlined_into(&source),
+                Line::TailCall(from) => {
+                    let frame = last.unwrap_or_else(|| panic!("what was reached? {line:?}"));
+                    frame.tail_called_by = Some(match from {
+                        TailCall::Function(name) => name.to_owned(),
+                        TailCall::Address(address) => format!("{address:#018x}"),
+                    });
+                }
+                Line::LeftOut(count) => {
+                    left_out += count;
+                    words.push((frames.len(), format!("{count} frames left out")));
+                }
+                Line::Interrupted(between) => words.push((frames.len(), between.to_owned())),
+                Line::End(end) => {
+                    let counted = frames.len() + left_out;
+                    assert_eq!(
+                        end.frames, counted,
+                        "frames that {line:?} counts in:\n{text}"
+                    );
+                    return Some(Self {
+                        panicked,
+                        frames,
+                        words,
+                        end: line.to_owned(),
+                        text: text.to_owned(),
+                    });
+                }
             }
         }
         panic!("no end of the backtrace in:\n{text}");
@@ -158,40 +146,21 @@ impl Report {
     }
 }
 
-/// `number ": " address " " letter [ " " name "+" offset "/" size ]`; None when the line is something else.
-#[track_caller]
-fn frame(line: &str, expected: usize) -> Option<Frame> {
-    let (number, rest) = line.split_once(": 0x")?;
-    let number: usize = number.trim_start().parse().ok()?;
-    assert_eq!(number, expected, "number of the frame {line:?}");
-    let (address, rest) = rest
-        .split_at_checked(16)
-        .unwrap_or_else(|| panic!("short: {line:?}"));
-    let address =
-        u64::from_str_radix(address, 16).unwrap_or_else(|_| panic!("no address: {line:?}"));
-    let mut words = rest
-        .strip_prefix(' ')
-        .unwrap_or_else(|| panic!("no letter: {line:?}"))
-        .chars();
-    let letter = words
-        .next()
-        .unwrap_or_else(|| panic!("no letter: {line:?}"));
-    let source = words.as_str().strip_prefix(' ').map(|place| {
-        // Names have spaces (`<A as B>::c`) and pluses (`dyn A + B`), numbers have not.
-        let at = place
-            .find("+0x")
-            .unwrap_or_else(|| panic!("no offset: {line:?}"));
-        let (_, size) = place[at..]
-            .split_once("/0x")
-            .unwrap_or_else(|| panic!("no size: {line:?}"));
-        let rest = size.trim_start_matches(|c: char| c.is_ascii_hexdigit());
-        Source::parse(&format!("{}{rest}", &place[..at]))
-    });
-    Some(Frame {
-        address,
-        letter,
-        name: source.as_ref().map(|source| source.name.clone()),
-        sources: source.into_iter().collect(),
-        tail_called_by: None,
-    })
+impl Frame {
+    fn of(frame: &report::Frame<'_>) -> Self {
+        let source = frame.named.as_ref().map(|named| Source::of(&named.source));
+        Self {
+            address: frame.address,
+            letter: frame.letter,
+            name: source.as_ref().map(|source| source.name.clone()),
+            sources: source.into_iter().collect(),
+            tail_called_by: None,
+        }
+    }
+
+    fn inlined_into(&mut self, source: &report::Source<'_>) {
+        let source = Source::of(source);
+        self.name = Some(source.name.clone());
+        self.sources.push(source);
+    }
 }

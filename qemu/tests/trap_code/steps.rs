@@ -6,7 +6,7 @@ use std::path::Path;
 
 use qemu::build::Kernel;
 use qemu::machine::{Arch, Boot};
-use unwind::{End, Frames, How, Memory, Range, Registers, SavedRegister, Stacks};
+use unwind::{End, Frames, How, Memory, Range, RegisterSet, SavedRegister, Stacks, Unwinder};
 
 use crate::image::Image;
 use crate::support::gdb::{self, Session};
@@ -194,29 +194,30 @@ impl Machine<'_> {
     fn walk(&self, registers: &[u64]) -> (Found, Option<How>) {
         let tables = self.image.tables();
         let code = [self.image.code()];
+        let unwinder = Unwinder::new(tables).code(&code);
         let stacks = Stacks::new(&self.ranges, |address| self.words.get(&address).copied());
         match (self.arch, registers) {
             (Arch::X86_64, &[pc, sp, fp, r10, r11]) => {
                 let mut registers = unwind::x86_64::Registers::new(pc, sp, fp);
                 registers.r10 = Some(r10);
                 registers.r11 = Some(r11);
-                let frames = Frames::new(tables, registers, stacks).code(&code);
-                collect(frames.trap_registers(&SAVED_X86_64))
+                let unwinder = unwinder.trap_registers(&SAVED_X86_64);
+                collect(unwinder.frames(registers, stacks))
             }
             (Arch::Aarch64, &[pc, sp, fp, lr, x9, elr, sp_el0]) => {
                 let mut registers = unwind::aarch64::Registers::new(pc, sp, fp, lr);
                 registers.x9 = Some(x9);
                 registers.elr = Some(elr);
                 registers.sp_el0 = Some(sp_el0);
-                let frames = Frames::new(tables, registers, stacks).code(&code);
-                collect(frames.trap_registers(&SAVED_AARCH64))
+                let unwinder = unwinder.trap_registers(&SAVED_AARCH64);
+                collect(unwinder.frames(registers, stacks))
             }
             other => panic!("registers {other:x?}"),
         }
     }
 }
 
-fn collect<R: Registers, M: Memory>(mut frames: Frames<'_, R, M>) -> (Found, Option<How>) {
+fn collect<R: RegisterSet, M: Memory>(mut frames: Frames<'_, R, M>) -> (Found, Option<How>) {
     let found: Vec<_> = frames.by_ref().collect();
     let addresses = found.iter().map(|frame| frame.pc).collect();
     let end = frames.end().expect("an ended walk has a reason");

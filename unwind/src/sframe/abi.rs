@@ -1,7 +1,9 @@
 //! The ABIs for which SFrame is defined.
 
 use crate::bytes::ByteOrder;
-use crate::sframe::row::Base;
+use crate::registers::Machine;
+use crate::row::Base;
+use crate::{aarch64, s390x, x86_64};
 
 /// `sfh_abi_arch`, byte 4 of the header: architecture and byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +42,22 @@ impl Abi {
         }
     }
 
+    /// The architecture.
+    pub(crate) const fn machine(self) -> Machine {
+        match self {
+            Self::AArch64Big | Self::AArch64Little => Machine::AArch64,
+            Self::Amd64 => Machine::X86_64,
+            Self::S390x => Machine::S390x,
+        }
+    }
+
     /// The DWARF number of the stack pointer.
     #[must_use]
     pub const fn stack_pointer(self) -> u32 {
         match self {
-            Self::AArch64Big | Self::AArch64Little => 31,
-            Self::Amd64 => 7,
-            Self::S390x => 15,
+            Self::AArch64Big | Self::AArch64Little => aarch64::SP,
+            Self::Amd64 => x86_64::RSP,
+            Self::S390x => s390x::R15,
         }
     }
 
@@ -54,9 +65,9 @@ impl Abi {
     #[must_use]
     pub const fn frame_pointer(self) -> u32 {
         match self {
-            Self::AArch64Big | Self::AArch64Little => 29,
-            Self::Amd64 => 6,
-            Self::S390x => 11,
+            Self::AArch64Big | Self::AArch64Little => aarch64::FP,
+            Self::Amd64 => x86_64::RBP,
+            Self::S390x => s390x::R11,
         }
     }
 

@@ -3,13 +3,13 @@
 use core::iter::FusedIterator;
 
 use crate::bytes::Bytes;
-use crate::memory::Range;
+use crate::row::Row;
 use crate::sframe::blocks::Passed;
-use crate::sframe::error::LookupError;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
-use crate::sframe::row::{Row, RowFormat};
+use crate::sframe::row::RowFormat;
 use crate::sframe::section::{Section, function_size};
+use crate::source::{Described, LookupError};
 
 impl<'a> Section<'a> {
     /// The function at a position of the table, from 0.
@@ -50,14 +50,17 @@ impl<'a> Section<'a> {
         Ok((function, row))
     }
 
-    /// [`Self::lookup`], into `row`, with no more of the function than where it lies and whether it is a signal or trap frame.
-    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<(Range, bool), LookupError> {
+    /// [`Self::lookup`], into `row`, with no more of the function than a walk asks for.
+    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
         let (function, passed) = match self.find_usual(pc) {
             Some(found) => found,
             None => (self.find(pc)?, Passed::default()),
         };
         function.read_row(pc, passed, row)?;
-        Ok((function.range(), function.is_signal_frame()))
+        Ok(Described {
+            range: function.range(),
+            is_trap: function.is_signal_frame(),
+        })
     }
 
     /// Whether a function contains `pc`.

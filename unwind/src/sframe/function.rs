@@ -3,10 +3,11 @@
 use core::iter::FusedIterator;
 
 use crate::memory::Range;
+use crate::row::Row;
 use crate::sframe::blocks::Passed;
-use crate::sframe::error::LookupError;
 use crate::sframe::format;
-use crate::sframe::row::{Row, RowFormat};
+use crate::sframe::row::RowFormat;
+use crate::source::LookupError;
 
 /// The block size that PC-mask functions of version 1 leave out. Their only writer is GNU ld 2.40, for x86-64
 /// PLT entries of 16 bytes.

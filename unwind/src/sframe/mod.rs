@@ -15,12 +15,15 @@ mod section;
 mod tables;
 mod usual;
 mod verify;
+mod words;
 
 pub use abi::Abi;
-pub use error::{LookupError, ParseError};
+pub use error::ParseError;
 pub use find::Functions;
 pub use function::{Function, Rows};
-pub use row::{Base, Row, Rule};
 pub use section::{Section, StartRule};
 pub use tables::{Sections, Tables};
 pub use verify::{Damage, Verified};
+
+pub use crate::row::{Base, Row, Rule};
+pub use crate::source::LookupError;

@@ -1,82 +1,11 @@
-//! A row: how to get from a function's registers to its caller's, from one instruction on.
+//! Rows as they lie in a section: found, measured and understood.
 
 use crate::bytes::ByteOrder;
+use crate::row::{Base, Row, Rule};
 use crate::sframe::abi::Abi;
-use crate::sframe::error::LookupError;
 use crate::sframe::format;
-
-/// What a rule counts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Base {
-    /// The stack pointer (x86-64 `rsp`, AArch64 `sp`, s390x `r15`).
-    StackPointer,
-    /// The frame pointer (x86-64 `rbp`, AArch64 `x29`, s390x `r11`).
-    FramePointer,
-    /// Another register, by its DWARF number. Its value is known in the innermost or just interrupted frame only.
-    Register(u32),
-    /// The canonical frame address that the same row gives.
-    Cfa,
-}
-
-/// Where a value of the caller is to be found. Offsets are bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Rule {
-    /// Still in its register.
-    Same,
-    /// There is none: the function has no caller.
-    Undefined,
-    /// The value is `base + offset`.
-    Value {
-        /// What `offset` counts from.
-        base: Base,
-        /// Bytes.
-        offset: i64,
-    },
-    /// The value is the 8-byte word at the address `base + offset`.
-    Saved {
-        /// What `offset` counts from.
-        base: Base,
-        /// Bytes.
-        offset: i64,
-    },
-}
-
-/// A frame row entry (FRE): the rules from `offset` on, up to the next row of the function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Row {
-    /// First instruction the row holds for: bytes from the start of the function, or of the repeated block.
-    pub offset: u32,
-    /// The canonical frame address: the caller's stack pointer right before the call (plus 160 on s390x).
-    /// [`Rule::Undefined`] when there is no caller; never [`Rule::Same`].
-    pub cfa: Rule,
-    /// The return address. [`Rule::Same`]: in the link register, or where a call leaves it.
-    pub return_address: Rule,
-    /// The caller's frame pointer.
-    pub frame_pointer: Rule,
-    /// The return address carries a pointer authentication code (AArch64).
-    pub signed: bool,
-}
-
-impl Row {
-    /// To be overwritten. A row is large, so what looks one up writes it where it shall be: copied from one result to the
-    /// next it would be on the stack several times, and each copy has to wait for the one before.
-    pub(crate) const EMPTY: Self = Self {
-        offset: 0,
-        cfa: Rule::Undefined,
-        return_address: Rule::Undefined,
-        frame_pointer: Rule::Undefined,
-        signed: false,
-    };
-
-    /// Whether the row says that its function has no caller.
-    #[must_use]
-    pub const fn is_outermost(&self) -> bool {
-        matches!(self.return_address, Rule::Undefined)
-    }
-}
+use crate::sframe::words::{Words, take};
+use crate::source::LookupError;
 
 /// What the rows of one function have in common.
 #[derive(Clone, Copy, Debug)]
@@ -306,59 +235,9 @@ fn words_size(info: u8) -> Option<usize> {
     (width != format::ROW_WIDTH).then(|| usize::from(count) << width)
 }
 
-/// Takes a number of `1 << width` bytes, without a sign, off the front. `None`: they are not there, or the width is above 2.
-#[inline(always)]
-fn take(bytes: &mut &[u8], order: ByteOrder, width: u8) -> Option<u32> {
-    match width {
-        0 => take_number::<1>(bytes, order),
-        1 => take_number::<2>(bytes, order),
-        2 => take_number::<4>(bytes, order),
-        _ => None,
-    }
-}
-
-#[inline(always)]
-fn take_number<const N: usize>(bytes: &mut &[u8], order: ByteOrder) -> Option<u32> {
-    let (number, rest) = bytes.split_first_chunk::<N>()?;
-    *bytes = rest;
-    Some(order.number(*number))
-}
-
 const fn saved_at_cfa(offset: i64) -> Rule {
     Rule::Saved {
         base: Base::Cfa,
         offset,
-    }
-}
-
-/// The words of one row, taken one by one.
-#[derive(Clone, Copy)]
-struct Words<'a> {
-    rest: &'a [u8],
-    order: ByteOrder,
-    /// Width code: 0, 1, 2 are 1, 2, 4 bytes.
-    width: u8,
-}
-
-impl Words<'_> {
-    const fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    /// The next word as an offset, which has a sign. `None`: there is none.
-    #[inline(always)]
-    fn signed(&mut self) -> Option<i32> {
-        let word = self.unsigned()?;
-        Some(match self.width {
-            0 => i32::from(word as i8),
-            1 => i32::from(word as i16),
-            _ => word.cast_signed(),
-        })
-    }
-
-    /// The next word as a control word, which has no sign. `None`: there is none.
-    #[inline(always)]
-    fn unsigned(&mut self) -> Option<u32> {
-        take(&mut self.rest, self.order, self.width)
     }
 }

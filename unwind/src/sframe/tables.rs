@@ -1,12 +1,13 @@
 //! All sections of an image: one after another, as linkers that do not merge them leave them.
 
-use crate::memory::Range;
-use crate::sframe::abi::Abi;
-use crate::sframe::error::{LookupError, ParseError};
+use crate::registers::Machine;
+use crate::row::Row;
+use crate::sframe::error::ParseError;
 use crate::sframe::function::Function;
-use crate::sframe::row::Row;
 use crate::sframe::section::{Section, StartRule};
 use crate::sframe::verify::{Damage, Verified};
+use crate::source::{Described, LookupError, RowSource};
+use crate::walk::End;
 
 /// The bytes between two linker symbols: a section, or several, or none.
 ///
@@ -62,29 +63,12 @@ impl<'a> Tables<'a> {
         self
     }
 
-    /// Why no walk by these tables is complete, if something is known to be wrong with them. Those that cannot be used
-    /// at all have nothing to doubt.
-    pub(crate) const fn damage(&self) -> Option<Damage> {
-        match self.first {
-            Ok(_) => self.damage,
-            Err(_) => None,
-        }
-    }
-
     /// The first section, or why there is none.
     ///
     /// # Errors
     /// See [`ParseError`].
     pub const fn first(&self) -> Result<Section<'a>, ParseError> {
         self.first
-    }
-
-    /// The ABI of the first section.
-    pub(crate) const fn abi(&self) -> Result<Abi, ParseError> {
-        match &self.first {
-            Ok(section) => Ok(section.abi()),
-            Err(error) => Err(*error),
-        }
     }
 
     /// All sections; an error where one cannot be parsed, which is also the last, as its length is not known.
@@ -98,18 +82,6 @@ impl<'a> Tables<'a> {
     /// See [`LookupError`]; of several reasons, the most telling.
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
         self.find(|section| section.lookup(pc))
-    }
-
-    /// The row for the address `pc`, into `row`; where its function lies, and whether it is a signal or trap frame.
-    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<(Range, bool), LookupError> {
-        self.find(|section| section.read_row(pc, row))
-    }
-
-    /// Whether a function contains the address `pc`.
-    pub(crate) fn covers(&self, pc: u64) -> bool {
-        let covers = |section: &Section<'_>| section.covers(pc).then_some(());
-        self.find(|section| covers(section).ok_or(LookupError::NoFunction))
-            .is_ok()
     }
 
     /// What the first section finds, or else one of the others.
@@ -150,6 +122,34 @@ impl<'a> Tables<'a> {
     pub fn function_at(&self, pc: u64) -> Option<Function<'a>> {
         self.find(|section| section.function_at(pc).ok_or(LookupError::NoFunction))
             .ok()
+    }
+}
+
+impl RowSource for Tables<'_> {
+    fn describes(&self, machine: Machine) -> Result<(), End> {
+        match &self.first {
+            Ok(section) if section.abi().machine() == machine => Ok(()),
+            Ok(section) => Err(End::WrongAbi(section.abi())),
+            Err(error) => Err(End::NoTables(*error)),
+        }
+    }
+
+    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+        self.find(|section| section.read_row(pc, row))
+    }
+
+    fn covers(&self, pc: u64) -> bool {
+        let covers = |section: &Section<'_>| section.covers(pc).then_some(());
+        self.find(|section| covers(section).ok_or(LookupError::NoFunction))
+            .is_ok()
+    }
+
+    /// Those that cannot be used at all have nothing to doubt.
+    fn doubt(&self) -> Option<End> {
+        match (self.first, self.damage) {
+            (Ok(_), Some(damage)) => Some(End::DamagedTables(damage)),
+            _ => None,
+        }
     }
 }
 

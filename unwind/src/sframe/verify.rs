@@ -3,10 +3,10 @@
 use core::fmt;
 
 use crate::crc32::crc32;
+use crate::row::Row;
 use crate::sframe::error::ParseError;
 use crate::sframe::format;
 use crate::sframe::function::Function;
-use crate::sframe::row::Row;
 use crate::sframe::section::Section;
 use crate::sframe::tables::Tables;
 use crate::text;
@@ -117,7 +117,14 @@ impl Damage {
     }
 }
 
-impl core::error::Error for Damage {}
+impl core::error::Error for Damage {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Section(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 impl Tables<'_> {
     /// Checks all of it: every checksum that there is; that functions ascend and do not overlap; that each one's rows lie

@@ -3,6 +3,8 @@
 //! What they mean, byte by byte, is written in `FORMAT.md` beside this file:
 #![doc = include_str!("FORMAT.md")]
 
+use crate::symbols::Precision;
+
 /// First eight bytes of a blob.
 pub const MAGIC: [u8; 8] = *b"symbols\0";
 /// Version of what is written down in `FORMAT.md`; a reader refuses another one.
@@ -62,6 +64,39 @@ pub const LEVEL_ALL: u8 = 4;
 pub const LEVEL_FAULTS: u8 = 5;
 /// The greatest level that there is; a reader refuses others.
 pub const LEVEL_MAX: u8 = LEVEL_FAULTS;
+
+/// What a level promises: how much an answer says, by what lies at the address. Where so many functions are inlined that no row
+/// can say it ([`MAX_EDGES`]), an answer says what the level promises elsewhere, but of the frames the outermost at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// At the last byte of a call, where a return address is looked up.
+    pub calls: Precision,
+    /// At the first byte of an instruction that can fault.
+    pub faults: Precision,
+    /// At all other addresses.
+    pub elsewhere: Precision,
+}
+
+/// What a level promises. The one place that says it: the reader, the writer, and the comparison of both with debug information go
+/// by this.
+#[must_use]
+pub const fn promise(level: u8) -> Promise {
+    use Precision::{Exact, NameOnly, OuterOnly};
+    let (calls, faults, elsewhere) = match level {
+        LEVEL_NAMES => (NameOnly, NameOnly, NameOnly),
+        LEVEL_LINES => (OuterOnly, OuterOnly, OuterOnly),
+        LEVEL_CALL_SITES => (Exact, NameOnly, NameOnly),
+        LEVEL_CALLS => (Exact, OuterOnly, OuterOnly),
+        LEVEL_FAULTS => (Exact, Exact, OuterOnly),
+        // `LEVEL_ALL`. A reader refuses all others.
+        _ => (Exact, Exact, Exact),
+    };
+    Promise {
+        calls,
+        faults,
+        elsewhere,
+    }
+}
 
 /// Symbols below this are bytes, the others rules.
 pub const FIRST_RULE: u16 = 256;

@@ -12,6 +12,26 @@ use crate::symbols::rows::{self, Row};
 
 /// A `.symbols` blob, borrowed: see [`format`](super::format). Parsing checks it once, checksum included; after that
 /// every look-up is total, and ends after a bounded number of steps.
+///
+/// It needs no walk. Who has addresses from elsewhere, a profiler's samples for example, asks it for names only:
+///
+/// ```
+/// use unwind::symbols::{Precision, SymbolTable};
+///
+/// let blob = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/symbols/faults.symbols"));
+/// let table = SymbolTable::parse(blob, 0)?;
+/// // An address that somebody was interrupted at; of a return address, ask for the byte before.
+/// let answer = table.resolve(0x1003).expect("it is in a function");
+/// let function = answer.frames().next_back().expect("a function of its own code");
+/// assert_eq!(function.name.to_string(), "<kernel::task::Task as kernel::Run>::function_0");
+/// assert_eq!((answer.start, answer.size), (0x1000, 0x72));
+/// let (file, line) = function.place().expect("there is debug information");
+/// assert_eq!((file.to_string().as_str(), line), ("alloc/src/vec/mod.rs", 10));
+/// // What is inlined there is known where a trace of a crash asks for it only.
+/// assert_eq!(answer.precision, Precision::OuterOnly);
+/// assert!(table.resolve(0xfff).is_none());
+/// # Ok::<(), unwind::symbols::SymbolsError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SymbolTable<'a> {
     build_id: &'a [u8],
@@ -177,16 +197,18 @@ impl<'a> SymbolTable<'a> {
             let edges = edges.get(..place.edge_count)?;
             answer.follow(edges, place.line, ops.steps)?;
         }
-        match (place.row, self.level) {
-            (Row::None, _) => {}
-            (Row::Full { .. }, format::LEVEL_FAULTS | format::LEVEL_ALL) => {
-                answer.precision = Precision::Exact;
-            }
-            (Row::Full { last: true }, format::LEVEL_CALLS | format::LEVEL_CALL_SITES) => {
-                answer.precision = Precision::Exact;
-            }
-            (Row::Full { .. }, format::LEVEL_CALL_SITES) => answer.keep_name(),
-            _ => answer.keep_outermost(),
+        // A row of a call says the outermost line of all that comes before the call as well.
+        let promise = format::promise(self.level);
+        let promised = match place.row {
+            Row::None => return Some(()),
+            Row::Outer => Precision::OuterOnly,
+            Row::Full { last: true } => promise.calls,
+            Row::Full { last: false } => promise.faults,
+        };
+        match promised {
+            Precision::Exact => answer.precision = Precision::Exact,
+            Precision::OuterOnly => answer.keep_outermost(),
+            Precision::NameOnly => answer.keep_name(),
         }
         Some(())
     }

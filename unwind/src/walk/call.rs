@@ -1,173 +1,108 @@
-//! Whether a call led to a frame: the test that makes a return address believed.
+//! What code says of a return address: whether a call stands before it, and leads to the frame that returns there.
 
-use crate::code::{Code, Jump};
-use crate::memory::{Memory, Range};
-use crate::registers::Registers;
+use crate::code::Code;
+use crate::memory::Range;
+use crate::registers::RegisterSet;
+use crate::row::Row;
+use crate::source::RowSource;
 use crate::walk::frame::lookup_pc;
-use crate::walk::{End, FrameKind, Frames, How};
+use crate::walk::{End, FrameKind, Unwinder};
 
-/// Most pieces of code that are searched for a way from a call's target to a function. A chain of tail calls is seldom
-/// longer than two, and a function seldom in more pieces than three; what jumps to many others is a dispatcher.
-const PIECES: usize = 8;
-
-/// Most bytes of code that are searched: three times what the greatest function of this repository's kernel has. It bounds
-/// the time that a damaged stack can cost.
-const BYTES: u32 = 1 << 16;
-
-/// Most bytes searched from an address on for which the table has no function: an entry of a procedure linkage table or a
-/// linker's veneer has 12 to 20, and assembly without rules is short.
-const UNDESCRIBED: u64 = 256;
-
-/// What code says of a return address.
+/// The call before a return address, as its bytes have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// Its bytes are not known.
+    /// The bytes are not known.
     Unknown,
-    /// No call stands before it.
+    /// No call stands before it. It is followed only where it is in a function that nobody calls.
     None,
-    /// An indirect call, or one of the current frame's function.
+    /// An indirect call, or one of the function that is to return there.
     Fits,
-    /// A call of this address, which is not in the current frame's function.
+    /// A call of this address, which is not in that function.
     Elsewhere(u64),
 }
 
-impl<'a, R: Registers, M: Memory> Frames<'a, R, M> {
+impl<'a, S: RowSource> Unwinder<'a, S> {
+    /// What code says of a return address, which is one of `function`; or why it is not to be followed. `row` is a place to write
+    /// rows to.
+    pub(super) fn check<R: RegisterSet>(
+        &self,
+        return_address: u64,
+        function: Range,
+        row: &mut Row,
+    ) -> Result<Call, End> {
+        let call = self.call_before::<R>(return_address, function);
+        // What lies outside the declared code is not followed; without declared code the next look-up will tell.
+        let fits = match call {
+            Call::Unknown if self.code.is_empty() => return_address != 0,
+            Call::Unknown => self.is_code(call_at(return_address)),
+            _ => true,
+        };
+        if !fits {
+            return Err(End::BadReturnAddress(return_address));
+        }
+        if call == Call::None && !self.has_no_caller(return_address, row) {
+            return Err(End::NoCall(return_address));
+        }
+        Ok(call)
+    }
+
+    /// Whether `address` can be a return address: a call stands before it or, where the bytes are not known, code.
+    pub(super) fn is_return_address<R: RegisterSet>(&self, address: u64) -> bool {
+        match self.call_before::<R>(address, Range::new(0, 0)) {
+            Call::Unknown => self.is_code(call_at(address)),
+            call => call != Call::None,
+        }
+    }
+
+    /// Whether `pc` lies in code, as far as is known.
+    pub(super) fn is_code(&self, pc: u64) -> bool {
+        if self.code.is_empty() {
+            self.source.covers(pc)
+        } else {
+            self.code_at(pc).is_some()
+        }
+    }
+
     /// The code that holds `address`.
-    fn code_at(&self, address: u64) -> Option<&'a Code<'a>> {
+    pub(super) fn code_at(&self, address: u64) -> Option<&'a Code<'a>> {
         self.code.iter().find(|code| code.holds(address))
     }
 
     /// The bytes of code before a return address.
     #[inline(always)]
     fn code_before(&self, return_address: u64) -> Option<&'a [u8]> {
-        let call = lookup_pc(return_address, FrameKind::ReturnAddress);
-        self.code_at(call)?.before(return_address)
+        self.code_at(call_at(return_address))?
+            .before(return_address)
     }
 
-    /// The call before a return address, which is to be one of [`Self::function`].
-    pub(super) fn call_before(&self, return_address: u64) -> Call {
+    fn call_before<R: RegisterSet>(&self, return_address: u64, function: Range) -> Call {
         let Some(bytes) = self.code_before(return_address) else {
             return Call::Unknown;
         };
         match R::direct_call(bytes, return_address) {
-            Some(target) if self.function.holds(target, 1) => Call::Fits,
+            Some(target) if function.holds(target, 1) => Call::Fits,
             Some(target) => Call::Elsewhere(target),
             None if R::is_indirect_call(bytes, return_address) => Call::Fits,
             None => Call::None,
         }
     }
 
-    /// After a step to a caller, by a call of `target`, which is not in the callee's function ([`Self::function`]): there was
-    /// a tail call, or the frame is in doubt.
+    /// Whether a return address is in a function that nobody calls: kernels make frames for new tasks, with the address of
+    /// their first instruction. Such a frame is listed, in doubt, although no call led from there.
     #[inline(never)]
-    pub(super) fn explain(&mut self, target: u64) {
-        let return_address = self.callee.registers.pc();
-        if self.leads_on(target) {
-            self.tail_call = Some(target);
-            return;
-        }
-        // The same bytes can be an indirect call.
+    fn has_no_caller(&self, return_address: u64, row: &mut Row) -> bool {
+        self.source.read_row(call_at(return_address), row).is_ok() && row.is_outermost()
+    }
+
+    /// Whether the bytes before a return address, which are a direct call, can be an indirect one as well.
+    pub(super) fn can_be_indirect<R: RegisterSet>(&self, return_address: u64) -> bool {
         let bytes = self.code_before(return_address).unwrap_or(&[]);
-        if !R::is_indirect_call(bytes, return_address) {
-            self.note(How::SFrame, End::CalledElsewhere(return_address, target));
-        }
-    }
-
-    /// Whether code from `target` on can get to the callee's function without a call: by jumps, also of functions in between,
-    /// and by running on where a piece of a function has no end. An indirect jump can get anywhere.
-    ///
-    /// A list of pieces instead of a function that calls itself keeps the need of stack fixed. Where the bounds end the
-    /// search the answer is no: what is not shown is not claimed.
-    fn leads_on(&mut self, target: u64) -> bool {
-        let goal = self.function;
-        let mut left = BYTES;
-        let mut pieces = Pieces::new();
-        pieces.add(self.piece(target));
-        let mut index = 0_usize;
-        while let Some(start) = pieces.get(index) {
-            index = index.wrapping_add(1);
-            let piece = self.piece(start);
-            let size = piece.end.wrapping_sub(piece.start);
-            let known = self
-                .code_at(piece.start)
-                .and_then(|code| code.from(piece.start, size));
-            let Some(code) = known else {
-                continue;
-            };
-            let mut rest = code;
-            let mut at = piece.start;
-            while !rest.is_empty() {
-                let Some(fewer) = left.checked_sub(1) else {
-                    return false;
-                };
-                left = fewer;
-                let mut length = R::ALIGNMENT;
-                match R::jump(rest, at) {
-                    Some((Jump::Anywhere, _)) => return true,
-                    Some((Jump::To(to), _)) if goal.holds(to, 1) => return true,
-                    // Bytes that lead out of all code are none of an instruction.
-                    Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump)) if self.is_code(to) => {
-                        length = of_jump;
-                        if matches!(jump, Jump::To(_)) && !piece.holds(to, 1) {
-                            pieces.add(self.piece(to));
-                        }
-                    }
-                    _ => {}
-                }
-                at = at.wrapping_add(length as u64);
-                rest = rest.get(length..).unwrap_or(&[]);
-            }
-            if !R::ends(code) {
-                if goal.holds(piece.end, 1) {
-                    return true;
-                }
-                pieces.add(self.piece(piece.end));
-            }
-        }
-        false
-    }
-
-    /// The piece of code that `address` is in: the table's function, or some bytes, up to the callee's function at most.
-    #[inline(never)]
-    fn piece(&mut self, address: u64) -> Range {
-        // The row is of no further use: the next frame has another.
-        if let Ok((function, _)) = self.tables.read_row(address, &mut self.row) {
-            return function;
-        }
-        let end = address.saturating_add(UNDESCRIBED);
-        let goal = self.function.start;
-        let cut = address < goal && goal < end;
-        Range::new(address, if cut { goal } else { end })
+        R::is_indirect_call(bytes, return_address)
     }
 }
 
-/// Where the pieces of code to search start, each of them once.
-struct Pieces {
-    starts: [u64; PIECES],
-    count: usize,
-}
-
-impl Pieces {
-    const fn new() -> Self {
-        Self {
-            starts: [0; PIECES],
-            count: 0,
-        }
-    }
-
-    fn get(&self, index: usize) -> Option<u64> {
-        self.starts.get(..self.count)?.get(index).copied()
-    }
-
-    /// Adds one, if it is new and there is room.
-    fn add(&mut self, piece: Range) {
-        let known = self.starts.get(..self.count).unwrap_or(&[]);
-        if known.contains(&piece.start) {
-            return;
-        }
-        if let Some(free) = self.starts.get_mut(self.count) {
-            *free = piece.start;
-            self.count = self.count.wrapping_add(1);
-        }
-    }
+/// Where the call before a return address is looked up.
+#[inline(always)]
+const fn call_at(return_address: u64) -> u64 {
+    lookup_pc(return_address, FrameKind::ReturnAddress)
 }

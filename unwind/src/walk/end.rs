@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use crate::sframe::{Abi, Damage, LookupError, ParseError};
+use crate::sframe::{Abi, Damage, ParseError};
+use crate::source::LookupError;
+use crate::walk::How;
 use crate::{aarch64, text};
 
 /// Why there is no further frame. Only [`Self::Complete`] vouches for the whole list.
@@ -20,6 +22,8 @@ pub enum End {
     NotAtBase(u64),
     /// There are no tables that can be used.
     NoTables(ParseError),
+    /// A source of rows of another kind cannot be used: its own words.
+    Unusable(&'static str),
     /// The table has no usable row for the frame with this address.
     NoRow(u64, LookupError),
     /// The table is for another architecture than the registers.
@@ -34,12 +38,14 @@ pub enum End {
     /// function of the frame that it was found for. Only in a [`Doubt`](super::Doubt).
     CalledElsewhere(u64, u64),
     /// Whether calls stand before return addresses was not checked, because the bytes of code are not known
-    /// ([`Frames::code`](super::Frames::code)). Only in a [`Doubt`](super::Doubt).
+    /// ([`Unwinder::code`](super::Unwinder::code)). Only in a [`Doubt`](super::Doubt).
     CallsUnchecked,
     /// The stack pointer, this address, is in none of the declared stacks that the walk may still enter.
     NoStack(u64),
     /// The word at this address lies in no declared stack, or could not be read.
     Unreadable(u64),
+    /// The word at this address is not aligned, and no word is read so: see [`Memory`](crate::Memory).
+    UnalignedWord(u64),
     /// The caller's frame would not lie above this one: its stack pointer would be this address.
     NotAdvancing(u64),
     /// The canonical frame address, this one, is not aligned as the ABI asks.
@@ -62,6 +68,20 @@ pub enum End {
     /// The tables were verified and are damaged. No walk ends with this; it is the reason of a
     /// [`Doubt`](super::Doubt).
     DamagedTables(Damage),
+}
+
+/// Where the first frame came from that was not found by table, or not by a call that leads to its callee; or, where
+/// [`How::SFrame`] is how, that a damaged table is walked by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Doubt {
+    /// The frame's number, from 0.
+    pub frame: u32,
+    /// How it was found.
+    pub how: How,
+    /// Why not by table; or, if it was, what is in doubt.
+    pub reason: End,
 }
 
 impl End {
@@ -98,6 +118,7 @@ impl End {
                 f.write_str("no .sframe table: ")?;
                 error.write(f)
             }
+            Self::Unusable(words) => f.write_str(words),
             Self::NoRow(pc, error) => {
                 at("no row for ", pc, ": ")?;
                 error.write(f)
@@ -115,6 +136,7 @@ impl End {
             Self::CallsUnchecked => f.write_str("calls were not checked, as the code is not known"),
             Self::NoStack(sp) => at("the stack pointer ", sp, " is outside every stack"),
             Self::Unreadable(address) => at("the stack word at ", address, " cannot be read"),
+            Self::UnalignedWord(address) => at("the stack word at ", address, " is not aligned"),
             Self::NotAdvancing(sp) => at("the caller's stack pointer ", sp, " would not be above"),
             Self::Misaligned(cfa) => at("the frame address ", cfa, " is misaligned"),
             Self::RegisterLost(number) => {
@@ -146,4 +168,13 @@ impl End {
     }
 }
 
-impl core::error::Error for End {}
+impl core::error::Error for End {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::NoTables(error) => Some(error),
+            Self::NoRow(_, error) => Some(error),
+            Self::DamagedTables(damage) => Some(damage),
+            _ => None,
+        }
+    }
+}

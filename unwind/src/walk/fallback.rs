@@ -1,14 +1,13 @@
-//! How a walk goes on where no row leads further.
+//! The caller's frame where no row leads further.
 
 use bitflags::bitflags;
 
 use crate::memory::Memory;
-use crate::registers::Registers;
-use crate::sframe::LookupError;
+use crate::registers::RegisterSet;
+use crate::source::{LookupError, RowSource};
+use crate::walk::cursor::{Cursor, Step, Way, read};
 use crate::walk::frame::lookup_pc;
-use crate::walk::frames::State;
-use crate::walk::step::read;
-use crate::walk::{End, Frame, FrameKind, Frames, How};
+use crate::walk::{End, FrameKind, How, Unwinder};
 
 bitflags! {
     /// Ways to go on where no row leads further. Each frame found so is marked in its [`How`], and the end of the
@@ -32,150 +31,77 @@ impl defmt::Format for Fallbacks {
     }
 }
 
-/// Most candidates that a scan lists, and most words it looks at.
-const SCAN_FRAMES: u32 = 32;
-const SCAN_WORDS: u32 = 4096;
-
-/// Where the first frame came from that was not found by table, or not by a call that leads to its callee; or, where
-/// [`How::SFrame`] is how, that a damaged table is walked by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub struct Doubt {
-    /// The frame's number, from 0.
-    pub frame: u32,
-    /// How it was found.
-    pub how: How,
-    /// Why not by table; or, if it was, what is in doubt.
-    pub reason: End,
-}
-
-impl<R: Registers, M: Memory> Frames<'_, R, M> {
+impl<S: RowSource> Unwinder<'_, S> {
     /// The caller by the link register, or by the word that a call has pushed. Only where that is likely to be the return
     /// address still: a call through a bad pointer, or an innermost function that no table describes.
-    fn step_by_link(&mut self, reason: End) -> Option<How> {
-        let registers = self.callee.registers;
+    #[inline(never)]
+    pub(super) fn by_link<R: RegisterSet>(
+        &self,
+        cursor: &Cursor<R>,
+        memory: &impl Memory,
+        reason: End,
+    ) -> Option<Step<R>> {
+        let registers = cursor.registers;
         let undescribed = match reason {
             End::BadPc(_) => false,
             End::NoRow(_, LookupError::NoFunction) => true,
             _ => return None,
         };
-        if !self.fallbacks.contains(Fallbacks::LINK_REGISTER) || !self.callee.exact {
+        if !self.fallbacks.contains(Fallbacks::LINK_REGISTER) || !cursor.exact {
             return None;
         }
         let sp = registers.sp();
-        let (return_address, caller_sp) = match registers.link() {
-            Some(link) => (link, sp),
-            None if R::RECORD_IS_TOP_OF_FRAME => (self.memory.read_u64(sp)?, sp.checked_add(8)?),
+        let (return_address, way, caller_sp) = match registers.link() {
+            Some(link) => (link, Way::Stay, sp),
+            None if R::RECORD_IS_TOP_OF_FRAME => {
+                let pushed = read::<R>(memory, sp).ok()?;
+                (pushed, Way::Up, sp.checked_add(R::WORD)?)
+            }
             None => return None,
         };
         let pc = registers.strip(return_address);
         // An undescribed function that is no leaf has overwritten it, with an address of its own.
         let described = || {
             let call = lookup_pc(pc, FrameKind::ReturnAddress);
-            self.tables.covers(call)
+            self.source.covers(call)
         };
-        if !self.is_return_address(pc)
-            || (undescribed && !described())
-            || (caller_sp != sp && !self.advance(caller_sp))
-        {
+        if !self.is_return_address::<R>(pc) || (undescribed && !described()) {
             return None;
         }
         let caller = registers.caller(pc, caller_sp, registers.fp());
-        let fp_known = self.callee.fp_known;
-        self.find(caller, false, How::LinkRegister);
-        self.callee.fp_known = fp_known;
-        Some(How::LinkRegister)
+        let next = Cursor {
+            fp_known: cursor.fp_known,
+            ..Cursor::called(caller, How::LinkRegister)
+        };
+        Some(Step { next, way })
     }
 
     /// The caller by the frame record at the frame pointer: saved frame pointer, return address.
-    fn step_by_record(&mut self) -> Option<How> {
-        let registers = self.callee.registers;
+    #[inline(never)]
+    pub(super) fn by_record<R: RegisterSet>(
+        &self,
+        cursor: &Cursor<R>,
+        memory: &impl Memory,
+    ) -> Option<Step<R>> {
+        let registers = cursor.registers;
         let fp = registers.fp();
         let aligned = fp.checked_rem(R::CFA_ALIGNMENT) == Some(0);
-        let known = self.callee.fp_known && aligned;
+        let known = cursor.fp_known && aligned;
         if !self.fallbacks.contains(Fallbacks::FRAME_POINTER) || !known {
             return None;
         }
-        let caller_fp = self.memory.read_u64(fp)?;
-        let caller_sp = fp.checked_add(16)?;
-        let pc = registers.strip(self.memory.read_u64(fp.checked_add(8)?)?);
-        if !self.is_return_address(pc) || !self.advance(caller_sp) {
+        let caller_fp = read::<R>(memory, fp).ok()?;
+        let slot = fp.checked_add(R::WORD)?;
+        let caller_sp = slot.checked_add(R::WORD)?;
+        let pc = registers.strip(read::<R>(memory, slot).ok()?);
+        if !self.is_return_address::<R>(pc) {
             return None;
         }
         let caller = registers.caller(pc, caller_sp, caller_fp);
-        self.find(caller, false, How::FramePointer);
-        self.callee.sp_known = R::RECORD_IS_TOP_OF_FRAME;
-        Some(How::FramePointer)
-    }
-
-    /// Finds the caller without a row, for `reason`; or makes the next frames come from a scan; or ends the walk.
-    #[inline(never)]
-    pub(super) fn fall_back(&mut self, reason: End) {
-        match self.step_by_link(reason).or_else(|| self.step_by_record()) {
-            Some(how) => {
-                self.note(how, reason);
-                self.state = State::Found;
-            }
-            None if self.fallbacks.contains(Fallbacks::SCAN) => {
-                self.state = State::Scanning {
-                    at: self.callee.registers.sp(),
-                    frames: SCAN_FRAMES,
-                    words: SCAN_WORDS,
-                    reason,
-                };
-            }
-            None => self.state = State::Ended(reason),
-        }
-    }
-
-    /// The next word of the stack that could be a return address. The walk's registers stay where the rows ended:
-    /// a candidate says nothing about where its caller's frame lies.
-    #[inline(never)]
-    pub(super) fn scan(&mut self) -> Option<Frame> {
-        let State::Scanning {
-            mut at,
-            frames,
-            mut words,
-            reason,
-        } = self.state
-        else {
-            return None;
+        let next = Cursor {
+            sp_known: R::RECORD_IS_TOP_OF_FRAME,
+            ..Cursor::called(caller, How::FramePointer)
         };
-        while frames > 0 && words > 0 && self.count < self.limit {
-            let Ok(word) = read(&self.memory, at) else {
-                break;
-            };
-            at = at.wrapping_add(8);
-            words = words.wrapping_sub(1);
-            let pc = self.callee.registers.strip(word);
-            if self.is_return_address(pc) {
-                self.note(How::Scan, reason);
-                self.count = self.count.wrapping_add(1);
-                self.state = State::Scanning {
-                    at,
-                    frames: frames.wrapping_sub(1),
-                    words,
-                    reason,
-                };
-                return Some(Frame {
-                    pc,
-                    cfa: None,
-                    kind: FrameKind::ReturnAddress,
-                    how: How::Scan,
-                    tail_call: None,
-                });
-            }
-        }
-        self.stop(reason)
-    }
-
-    /// Keeps the first doubt about a frame, the next one to be handed out.
-    pub(super) fn note(&mut self, how: How, reason: End) {
-        self.doubt = self.doubt.or(Some(Doubt {
-            frame: self.count,
-            how,
-            reason,
-        }));
+        Some(Step { next, way: Way::Up })
     }
 }

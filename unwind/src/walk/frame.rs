@@ -33,7 +33,7 @@ pub enum How {
 /// A frame: one function activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Frame {
+pub struct Frame<R> {
     /// The program counter, an address; of kind [`Self::kind`].
     pub pc: u64,
     /// The canonical frame address, when the frame has a row: the caller's stack pointer right before the call
@@ -46,9 +46,15 @@ pub struct Frame {
     /// Of a return address whose call leads to another function than that of the frame before this one: the address that it
     /// leads to. The function there has gone on to the other by tail calls, and has no frame any more.
     pub tail_call: Option<u64>,
+    /// Of a frame that was interrupted: the stack pointer of the trap code while it called the handler, an address, where a
+    /// kernel's entry code puts what it saves. `None` when the trap code itself was interrupted.
+    pub trap_frame: Option<u64>,
+    /// The registers, as far as a walk knows them. `None` for what a scan has found: a word that may be a return address tells
+    /// nothing else.
+    pub registers: Option<R>,
 }
 
-impl Frame {
+impl<R> Frame<R> {
     /// The address to look the frame up by, in tables and for names.
     #[must_use]
     pub const fn lookup_pc(&self) -> u64 {
@@ -72,7 +78,7 @@ impl Frame {
 /// The address and the letter, as a report has them: what a host needs to find the names, and no more, because the line may be
 /// slow. A word for each letter takes no more than one for all.
 #[cfg(feature = "defmt")]
-impl defmt::Format for Frame {
+impl<R> defmt::Format for Frame<R> {
     fn format(&self, f: defmt::Formatter<'_>) {
         match self.letter() {
             'p' => defmt::write!(f, "{=u64:#018x} p", self.pc),

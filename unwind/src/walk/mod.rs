@@ -1,15 +1,30 @@
 //! Walking a stack, frame by frame, outwards.
+//!
+//! ```text
+//! frames      the iterator: asks the parts below, and is the only one that changes anything
+//!  ├─ step         the caller by a row            ┐
+//!  ├─ interrupted  what trap code interrupted     │ cursor, row, memory ─► step, or why there is none
+//!  ├─ fallback     the caller without a row       │
+//!  ├─ scan         the next word that may be one  ┘
+//!  └─ call         what code says of a return address; tail_call: how else its call may have led there
+//! ```
 
 mod call;
+mod cursor;
 mod end;
 mod fallback;
 mod frame;
 mod frames;
+mod interrupted;
+mod scan;
 mod step;
+mod tail_call;
 #[cfg(test)]
 mod tests;
+mod unwinder;
 
-pub use end::End;
-pub use fallback::{Doubt, Fallbacks};
+pub use end::{Doubt, End};
+pub use fallback::Fallbacks;
 pub use frame::{Frame, FrameKind, How, SavedRegister};
 pub use frames::Frames;
+pub use unwinder::Unwinder;

@@ -1,44 +1,63 @@
-//! One step by a row: from a function's registers to its caller's. Reads, changes nothing.
+//! The caller's frame by a row. Reads, changes nothing.
 
-use crate::memory::Memory;
-use crate::registers::{Registers, base_value};
-use crate::sframe::{Base, Row, Rule};
-use crate::walk::End;
+use crate::memory::{Memory, Range};
+use crate::registers::RegisterSet;
+use crate::row::{Row, Rule};
+use crate::walk::cursor::{Cursor, Step, Way, read};
+use crate::walk::{End, How, SavedRegister};
 
-/// A frame that a row is applied to.
+/// What a source of rows says of the frame where a walk is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Callee<R> {
-    pub(crate) registers: R,
-    /// The innermost or an interrupted frame.
-    pub(crate) exact: bool,
-    /// The stack pointer is right, not just a lower bound. It is not after a step by frame pointer on AArch64.
-    pub(crate) sp_known: bool,
-    /// The frame pointer is the frame's. It is not above a function that overwrites it and keeps it nowhere, as functions
-    /// may that never return.
-    pub(crate) fp_known: bool,
+pub(super) struct Found {
+    pub(super) row: Row,
+    /// Where the row's function lies.
+    pub(super) function: Range,
+    /// Whether it is trap code; or why there is no row.
+    pub(super) trap: Result<bool, End>,
+    /// The canonical frame address.
+    pub(super) cfa: Result<u64, End>,
 }
 
-impl<R: Registers> Callee<R> {
-    /// The canonical frame address by `row`, which may be that of a trap frame.
-    pub(crate) fn cfa(&self, row: &Row, trap: bool, memory: &impl Memory) -> Result<u64, End> {
-        let cfa = match row.cfa {
-            Rule::Value { base, offset } => self.address(base, offset, None)?,
-            Rule::Saved { base, offset } => read(memory, self.address(base, offset, None)?)?,
-            // A row without a CFA is an outermost one, and asked for its caller first.
-            Rule::Same | Rule::Undefined => return Err(End::Outermost),
-        };
-        let aligned = cfa.checked_rem(R::CFA_ALIGNMENT) == Some(0);
-        // What was interrupted may have had any stack pointer.
-        if aligned || trap {
-            Ok(cfa)
-        } else {
-            Err(End::Misaligned(cfa))
-        }
+/// The step by the row that was `found`, whose return address is not checked yet.
+///
+/// `on_stack`: the stack pointer lies where the walk may be.
+#[inline(never)]
+pub(super) fn by_row<R: RegisterSet>(
+    cursor: &Cursor<R>,
+    on_stack: bool,
+    found: &Found,
+    trap_registers: &[SavedRegister],
+    memory: &impl Memory,
+) -> Result<Step<R>, End> {
+    let sp = cursor.registers.sp();
+    let trap = found.trap?;
+    // Before trap code has tested its stack pointer it may be anywhere, and is not needed for a row without memory.
+    let needs_stack = !(trap && cursor.begins_at_edge(&found.row));
+    if !on_stack && needs_stack {
+        return Err(End::NoStack(sp));
     }
+    let (caller, fp_known) = match cursor.caller(&found.row, found.cfa, memory) {
+        Err(End::Outermost) if cursor.sp_known && !memory.is_base(sp) => {
+            return Err(End::NotAtBase(sp));
+        }
+        other => other?,
+    };
+    let (next, way) = if trap {
+        cursor.interrupted(caller, on_stack, &found.row, trap_registers, memory)
+    } else {
+        // Only a leaf's caller can have the same stack pointer.
+        let is_leaf = cursor.exact && caller.sp() == sp;
+        let way = if is_leaf { Way::Stay } else { Way::Up };
+        (Cursor::called(caller, How::SFrame), way)
+    };
+    let next = Cursor { fp_known, ..next };
+    Ok(Step { next, way })
+}
 
+impl<R: RegisterSet> Cursor<R> {
     /// The caller's registers by `row` and its [`Self::cfa`], and whether its frame pointer is among them. Their program counter
     /// is not checked yet.
-    pub(crate) fn caller(
+    fn caller(
         &self,
         row: &Row,
         cfa: Result<u64, End>,
@@ -53,7 +72,9 @@ impl<R: Registers> Callee<R> {
             Rule::Undefined => return Err(End::Outermost),
             Rule::Same => registers.link().ok_or(End::LinkRegisterLost)?,
             Rule::Value { base, offset } => self.address(base, offset, Some(cfa))?,
-            Rule::Saved { base, offset } => read(memory, self.address(base, offset, Some(cfa))?)?,
+            Rule::Saved { base, offset } => {
+                read::<R>(memory, self.address(base, offset, Some(cfa))?)?
+            }
         };
         let mut fp_known = true;
         let mut same = || {
@@ -78,31 +99,11 @@ impl<R: Registers> Callee<R> {
                 if self.exact && slot < registers.sp() {
                     same()
                 } else {
-                    read(memory, slot)?
+                    read::<R>(memory, slot)?
                 }
             }
         };
         let caller = registers.caller(registers.strip(return_address), R::sp_at(cfa), fp);
         Ok((caller, fp_known))
     }
-
-    fn address(&self, base: Base, offset: i64, cfa: Option<u64>) -> Result<u64, End> {
-        let value = match base {
-            Base::Cfa => cfa,
-            Base::StackPointer if !self.sp_known => return Err(End::StackPointerLost),
-            Base::FramePointer if !self.fp_known => return Err(End::FramePointerLost),
-            other => base_value(&self.registers, other),
-        };
-        value
-            .map(|value| value.wrapping_add_signed(offset))
-            .ok_or(match base {
-                Base::Register(number) => End::RegisterLost(number),
-                // Not reached: the decoder makes no such row.
-                _ => End::NoCfa,
-            })
-    }
-}
-
-pub(crate) fn read(memory: &impl Memory, address: u64) -> Result<u64, End> {
-    memory.read_u64(address).ok_or(End::Unreadable(address))
 }

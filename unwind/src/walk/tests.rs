@@ -11,11 +11,14 @@ use std::vec::Vec;
 use crate::sframe::{Abi, LookupError, ParseError, Tables, format};
 use crate::walk::How::{FramePointer, Given, LinkRegister, SFrame, Scan, TrapFrame};
 use crate::{
-    Code, Doubt, End, FrameKind, Frames, Memory, Range, Registers, Stacks, aarch64, s390x, x86_64,
+    Code, Doubt, End, FrameKind, Range, RegisterSet, Stacks, Unbounded, Unwinder, aarch64, s390x,
+    x86_64,
 };
 
+mod aligned;
 mod calls;
 mod lost;
+mod sources;
 
 /// The code that the walks here go through: nothing but calls through a register, before these return addresses.
 const X86_64: &[u8] = &code(
@@ -132,7 +135,7 @@ impl Words {
 
 type Found = (u64, FrameKind, crate::How);
 
-fn walk<R: Registers>(
+fn walk<R: RegisterSet>(
     table: &[u8],
     registers: R,
     ranges: &[Range],
@@ -145,7 +148,8 @@ fn walk<R: Registers>(
         _ => [Code::new(X86_64, TEXT)],
     };
     let stacks = Stacks::new(ranges, read);
-    let mut frames = Frames::new(Tables::new(table, 0), registers, stacks).code(&code);
+    let unwinder = Unwinder::new(Tables::new(table, 0)).code(&code);
+    let mut frames = unwinder.frames(registers, stacks);
     let found = frames
         .by_ref()
         .map(|frame| (frame.pc, frame.kind, frame.how))
@@ -342,7 +346,7 @@ fn whatever_was_interrupted_is_named_and_then_the_walk_knows_what_is_wrong() {
 
 #[test]
 fn a_damaged_trap_frame_is_not_its_own_caller() {
-    // As memory is only a closure here, nothing but the walk itself keeps it from turning in circles.
+    // As memory is unbounded here, nothing but the walk itself keeps it from turning in circles.
     let table = amd64();
     let read = |address: u64| match address & 0xff {
         0x00 => Some(0x5008),
@@ -352,7 +356,8 @@ fn a_damaged_trap_frame_is_not_its_own_caller() {
         _ => None,
     };
     let registers = x86_64::Registers::new(0x5008, 0x8000, 0x7ff0);
-    let mut frames = Frames::new(Tables::new(&table, 0), registers, read);
+    let unwinder = Unwinder::new(Tables::new(&table, 0));
+    let mut frames = unwinder.frames(registers, Unbounded(read));
     assert!(frames.by_ref().take(1000).count() < 1000);
     assert!(frames.end().is_some());
 }
@@ -365,7 +370,8 @@ fn an_undescribed_trap_frame_stops_the_walk_and_the_caller_can_go_on() {
     let registers = x86_64::Registers::new(0x3000, 0x10040, 0);
     let code = [Code::new(X86_64, TEXT)];
     let stacks = Stacks::new(&STACK, read);
-    let mut frames = Frames::new(Tables::new(&table, 0), registers, stacks).code(&code);
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let mut frames = unwinder.frames(registers, stacks);
     assert_eq!(frames.by_ref().count(), 2);
     assert_eq!(frames.end(), Some(End::TrapFrame(0x10048)));
     assert!(
@@ -481,11 +487,12 @@ fn each_damage_has_its_reason() {
 }
 
 #[test]
-fn a_closure_serves_as_memory_and_only_upwards() {
+fn unbounded_memory_is_walked_only_upwards() {
     // A frame that is its own caller: row sp+0 with RA *(c-8), over a word that leads back to it.
     let circle = table(Abi::Amd64, &[(0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x00])]);
     let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
-    let mut frames = Frames::new(Tables::new(&circle, 0), registers, |_| Some(0x3020));
+    let unwinder = Unwinder::new(Tables::new(&circle, 0));
+    let mut frames = unwinder.frames(registers, Unbounded(|_| Some(0x3020)));
     assert_eq!(
         frames.by_ref().count(),
         2 + 32,
@@ -498,7 +505,8 @@ fn a_closure_serves_as_memory_and_only_upwards() {
 fn the_limit_is_a_reason_too() {
     let endless = table(Abi::Amd64, &[(0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x08])]);
     let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
-    let mut frames = Frames::new(Tables::new(&endless, 0), registers, |_| Some(0x3020)).limit(100);
+    let unwinder = Unwinder::new(Tables::new(&endless, 0)).limit(100);
+    let mut frames = unwinder.frames(registers, Unbounded(|_| Some(0x3020)));
     assert_eq!(frames.by_ref().count(), 100);
     assert_eq!(frames.end(), Some(End::Limit));
 }
@@ -511,8 +519,8 @@ fn a_blocked_task_starts_at_a_return_address() {
     let table = amd64();
     let registers = x86_64::Registers::new(0x3100, 0x100e0, 0);
     let code = [Code::new(X86_64, TEXT)];
-    let frames = Frames::new(Tables::new(&table, 0), registers, Stacks::new(&STACK, read));
-    let mut frames = frames.code(&code).from_call();
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let mut frames = unwinder.frames_from_call(registers, Stacks::new(&STACK, read));
     let found: Vec<_> = frames
         .by_ref()
         .map(|frame| (frame.pc, frame.kind))
@@ -589,12 +597,13 @@ fn a_leaf_that_was_interrupted_has_its_caller_in_the_trap_frame() {
     let registers = aarch64::Registers::new(0x3000, 0x20000, 0, 0x5008);
     let code = [Code::new(AARCH64, TEXT)];
     let stacks = Stacks::new(&ranges, read);
-    let without = Frames::new(Tables::new(&table, 0), registers, stacks).code(&code);
-    let mut frames = without.clone().trap_registers(&saved);
-    let mut found = Vec::new();
-    while let Some(frame) = frames.next() {
-        found.push((frame.pc, frame.kind, frame.how, frames.trap_frame()));
-    }
+    let without = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let unwinder = without.trap_registers(&saved);
+    let mut frames = unwinder.frames(registers, stacks);
+    let found: Vec<_> = frames
+        .by_ref()
+        .map(|frame| (frame.pc, frame.kind, frame.how, frame.trap_frame))
+        .collect();
     assert_eq!(
         found,
         [
@@ -606,7 +615,7 @@ fn a_leaf_that_was_interrupted_has_its_caller_in_the_trap_frame() {
     );
     assert_eq!(frames.end(), Some(End::Complete));
 
-    let mut frames = without;
+    let mut frames = without.frames(registers, stacks);
     assert_eq!(frames.by_ref().count(), 3);
     assert_eq!(frames.end(), Some(End::LinkRegisterLost));
 }
@@ -628,7 +637,8 @@ fn a_long_report_has_two_ends() {
     let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
     let code = [Code::new(X86_64, TEXT)];
     let stacks = Stacks::new(&ranges, read);
-    let frames = Frames::new(Tables::new(&table, 0), registers, stacks).code(&code);
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let frames = unwinder.frames(registers, stacks);
     let report = |first, last| {
         let mut text = std::string::String::new();
         let report = crate::report::Backtrace::new(frames.clone(), None)
@@ -654,6 +664,28 @@ end of backtrace: complete, 12 frames
     assert_eq!(report(6, 6), report(20, 0));
     assert_eq!(report(6, 6).lines().count(), 12 + 3);
     assert!(report(0, 0).contains("   ----- 5 frames left out"));
+
+    // As markup it is the same but for the lines of frames.
+    let text = crate::report::Text::new(None)
+        .trap_words(|out, frame| write!(out, "trap frame {frame:x?}"))
+        .trap_lines(|out, frame| writeln!(out, "  saved at {frame:x?}"));
+    let mut markup = std::string::String::new();
+    let mut trace = crate::Trace::new(frames.clone()).ends(2, 1);
+    let end = trace.tell(&mut |event| crate::markup::write(&mut markup, &text, event));
+    assert_eq!(end, Ok(End::Complete));
+    assert_eq!(
+        markup,
+        "{{{bt:0:0x0000000000003010:pc}}}
+{{{bt:1:0x0000000000003010:ra}}}
+   ----- 4 frames left out -----
+   ----- trap frame Some(100a0) -----
+  saved at Some(100a0)
+{{{bt:6:0x0000000000003020:pc}}}
+   ----- 4 frames left out -----
+{{{bt:11:0x0000000000001005:ra}}}
+end of backtrace: complete, 12 frames
+"
+    );
 }
 
 #[test]
@@ -738,17 +770,12 @@ fn s390x_scales_the_cfa_and_leaves_160_bytes() {
     // basr %r14, %r1
     let code = [Code::new(&[0x0d, 0xe1], 0x1006)];
     let stacks = Stacks::new(&ranges, memory);
-    let mut frames = Frames::new(Tables::new(&section, 0), registers, stacks).code(&code);
-    let found: Vec<_> = frames.by_ref().map(|frame| (frame.pc, frame.cfa)).collect();
+    let unwinder = Unwinder::new(Tables::new(&section, 0)).code(&code);
+    let mut frames = unwinder.frames(registers, stacks);
+    let all: Vec<_> = frames.by_ref().collect();
+    let found: Vec<_> = all.iter().map(|frame| (frame.pc, frame.cfa)).collect();
     assert_eq!(found, [(0x2020, Some(sp + 336)), (0x1008, None)]);
-    assert_eq!((frames.registers().sp, frames.registers().fp), (0x10050, 9));
+    let last = all[1].registers.expect("a walk by rows knows them");
+    assert_eq!((last.sp, last.fp), (0x10050, 9));
     assert_eq!(frames.end(), Some(End::Complete));
-}
-
-#[test]
-fn closures_are_memory() {
-    fn takes(memory: &impl Memory) -> Option<u64> {
-        memory.read_u64(8)
-    }
-    assert_eq!(takes(&|address| Some(address + 1)), Some(9));
 }

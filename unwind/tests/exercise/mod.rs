@@ -12,7 +12,7 @@ use unwind::report::Backtrace;
 use unwind::sframe::{Abi, LookupError, Rule, Section, Sections, StartRule, Tables};
 use unwind::symbols::{Precision, SymbolTable, format};
 use unwind::{
-    Code, Doubt, End, Frame, FrameKind, Frames, How, Range, Registers, Stacks, aarch64, s390x,
+    Code, Doubt, End, Frame, FrameKind, How, Range, RegisterSet, Stacks, Unwinder, aarch64, s390x,
     x86_64,
 };
 
@@ -170,17 +170,19 @@ pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
     }
 }
 
-fn walk_from<R: Registers>(tables: Tables<'_>, registers: R, start: &Start<'_>) -> Option<End> {
+fn walk_from<R: RegisterSet>(tables: Tables<'_>, registers: R, start: &Start<'_>) -> Option<End> {
     let reads = Cell::new(0_u64);
     let read = |address: u64| {
         // The promise: no read outside the declared ranges.
         let inside = start.ranges.iter().any(|range| range.holds(address, 8));
         assert!(inside, "stray read at {address:#x}");
+        assert!(address.is_multiple_of(8), "unaligned read at {address:#x}");
         reads.set(reads.get() + 1);
         Some((start.word)(address))
     };
     let stacks = Stacks::new(start.ranges, &read);
-    let mut frames = Frames::new(tables, registers, stacks).code(start.code);
+    let unwinder = Unwinder::new(tables).code(start.code);
+    let mut frames = unwinder.frames(registers, stacks);
     let report = Backtrace::new(frames.clone(), None);
 
     // The promise: at most as many frames as the stacks have words, the given one and a leaf's caller, and a scan's.
@@ -190,7 +192,7 @@ fn walk_from<R: Registers>(tables: Tables<'_>, registers: R, start: &Start<'_>) 
         .map(|range| (range.end - range.start) / 8)
         .sum();
     let bound = usize::try_from(words).expect("small stacks") + 4 + 32;
-    let found: Vec<Frame> = frames.by_ref().take(bound + 1).collect();
+    let found: Vec<Frame<R>> = frames.by_ref().take(bound + 1).collect();
     assert!(
         found.len() <= bound,
         "{} frames from {words} words",
@@ -198,8 +200,10 @@ fn walk_from<R: Registers>(tables: Tables<'_>, registers: R, start: &Start<'_>) 
     );
     let end = frames.end()?;
     complete_is_complete(end, frames.doubt(), &found, start);
-    let sp = frames.registers().sp();
-    assert!(end != End::Complete || start.ranges.iter().any(|range| range.end == sp));
+    let last = found.iter().rfind(|frame| frame.how != How::Scan);
+    let last = last.and_then(|frame| frame.registers);
+    let is_base = |sp| start.ranges.iter().any(|range| range.end == sp);
+    assert!(end != End::Complete || last.is_some_and(|registers| is_base(registers.sp())));
 
     let mut text = String::new();
     write!(text, "{report}").expect("a String takes everything");
@@ -212,7 +216,12 @@ fn walk_from<R: Registers>(tables: Tables<'_>, registers: R, start: &Start<'_>) 
 
 /// The promise: what is called complete was found by table, frame by frame, each by a call in known code, and ends where a
 /// stack begins.
-fn complete_is_complete(end: End, doubt: Option<Doubt>, found: &[Frame], start: &Start<'_>) {
+fn complete_is_complete<R: RegisterSet>(
+    end: End,
+    doubt: Option<Doubt>,
+    found: &[Frame<R>],
+    start: &Start<'_>,
+) {
     if end != End::Complete {
         return;
     }

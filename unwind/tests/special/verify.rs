@@ -5,7 +5,7 @@ use std::path::Path;
 
 use unwind::sframe::format::Flags;
 use unwind::sframe::{Damage, ParseError, Tables, Verified};
-use unwind::{Code, End, Frames, How, Range, Stacks, report, x86_64};
+use unwind::{Code, Doubt, End, How, Range, Stacks, Unwinder, report, x86_64};
 
 use crate::hand::{ADDRESS, AUXILIARY, FLAGS, V1, V2, V2_BIG, V3, with};
 
@@ -263,14 +263,11 @@ fn stored_tables() {
     assert_eq!((sound, unsorted), (33, 13));
 }
 
-/// A stack on which the second function was called by the first, which nobody called.
+/// A walk of a stack on which the second function was called by the first, which nobody called: end, doubt, and how many frames.
 fn walk(
     bytes: &[u8],
     outcome: Option<Result<Verified, Damage>>,
-) -> (
-    Frames<'_, x86_64::Registers, impl unwind::Memory + Clone>,
-    usize,
-) {
+) -> (Option<End>, Option<Doubt>, usize) {
     const STACK: [Range; 1] = [Range::new(0x8000, 0x8010)];
     // call 0x1010
     const CODE: [Code<'_>; 1] = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];
@@ -280,9 +277,10 @@ fn walk(
     }
     let read = |address| Some(if address == 0x8008 { 0x1005 } else { 0 });
     let registers = x86_64::Registers::new(0x1018, 0x8000, 0);
-    let mut frames = Frames::new(tables, registers, Stacks::new(&STACK, read)).code(&CODE);
+    let unwinder = Unwinder::new(tables).code(&CODE);
+    let mut frames = unwinder.frames(registers, Stacks::new(&STACK, read));
     let found = frames.by_ref().count();
-    (frames, found)
+    (frames.end(), frames.doubt(), found)
 }
 
 /// The first function's row says that it has no caller.
@@ -297,17 +295,13 @@ fn rooted() -> Vec<u8> {
 fn a_walk_by_damaged_tables_is_never_complete() {
     let bytes = rooted();
     for outcome in [None, Some(SOUND)] {
-        let (frames, found) = walk(&bytes, outcome);
-        assert_eq!(
-            (frames.end(), frames.doubt(), found),
-            (Some(End::Complete), None, 2)
-        );
+        assert_eq!(walk(&bytes, outcome), (Some(End::Complete), None, 2));
     }
     let damage = Damage::Overlap { function: 7 };
-    let (frames, found) = walk(&bytes, Some(Err(damage)));
+    let (end, doubt, found) = walk(&bytes, Some(Err(damage)));
     // Every frame is there; that they are right is in doubt.
-    assert_eq!((frames.end(), found), (Some(End::Outermost), 2));
-    let doubt = frames.doubt().unwrap();
+    assert_eq!((end, found), (Some(End::Outermost), 2));
+    let doubt = doubt.unwrap();
     assert_eq!((doubt.frame, doubt.how), (0, How::SFrame));
     assert_eq!(doubt.reason, End::DamagedTables(damage));
     let mut text = String::new();
@@ -324,9 +318,9 @@ fn a_walk_by_damaged_tables_is_never_complete() {
 fn a_walk_without_tables_says_so_once() {
     let damage = ParseError::BadMagic { found: 0xde01 };
     let bytes = with(&rooted(), 0, 1);
-    let (frames, _) = walk(&bytes, Some(Err(Damage::Section(damage))));
+    let (end, doubt, _) = walk(&bytes, Some(Err(Damage::Section(damage))));
     let reason = End::NoTables(damage);
-    assert_eq!(frames.end(), Some(reason));
-    let doubt = frames.doubt().map(|doubt| (doubt.how, doubt.reason));
+    assert_eq!(end, Some(reason));
+    let doubt = doubt.map(|doubt| (doubt.how, doubt.reason));
     assert_eq!(doubt, Some((How::Scan, reason)));
 }

@@ -1,7 +1,7 @@
 //! This crate.
 
 use unwind::sframe::{Base, Function, LookupError, Row, Rule, Tables};
-use unwind::{End, Frames, Stacks, x86_64};
+use unwind::{End, Stacks, Unwinder, x86_64};
 
 use super::{Answer, Registers};
 use crate::common::shape::Rules;
@@ -54,8 +54,8 @@ impl<'a> Peer<'a> {
         let ranges = [stack.range()];
         let registers = x86_64::Registers::new(pc, sp, fp);
         let code = [stack.code()];
-        let frames = Frames::new(self.tables, registers, Stacks::new(&ranges, read));
-        let mut frames = frames.code(&code);
+        let unwinder = Unwinder::new(self.tables).code(&code);
+        let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
         for frame in frames.by_ref() {
             found(frame.pc);
         }

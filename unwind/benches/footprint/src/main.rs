@@ -6,7 +6,7 @@
 
 use core::hint::black_box;
 #[cfg(feature = "walk")]
-use unwind::{Frame, Frames, Stacks, sframe::Tables};
+use unwind::{Frame, Frames, Stacks, Unwinder, sframe::Tables};
 
 #[cfg(target_arch = "aarch64")]
 type Registers = unwind::aarch64::Registers;
@@ -47,19 +47,26 @@ fn read(address: u64) -> Option<u64> {
 }
 
 #[cfg(feature = "walk")]
-type Walk<'a> = Frames<'a, Registers, Stacks<'a, fn(u64) -> Option<u64>>>;
+type Memory<'a> = Stacks<'a, fn(u64) -> Option<u64>>;
+#[cfg(feature = "walk")]
+type Walk<'a> = Frames<'a, Registers, Memory<'a>>;
 
 #[cfg(feature = "walk")]
-fn frames(given: &Given) -> Walk<'_> {
+fn unwinder(given: &Given) -> Unwinder<'_> {
     let (bytes, address) = given.sframe;
-    let stacks: Stacks<'_, fn(u64) -> Option<u64>> = Stacks::new(given.stacks, read);
-    Frames::new(Tables::new(bytes, address), given.registers, stacks).code(given.code)
+    Unwinder::new(Tables::new(bytes, address)).code(given.code)
+}
+
+#[cfg(feature = "walk")]
+fn stacks(given: &Given) -> Memory<'_> {
+    Stacks::new(given.stacks, read)
 }
 
 #[cfg(feature = "walk")]
 #[inline(never)]
 fn walk(given: &Given) {
-    let mut frames = frames(given);
+    let unwinder = unwinder(given);
+    let mut frames = unwinder.frames(given.registers, stacks(given));
     while let Some(frame) = step(&mut frames) {
         black_box(frame);
     }
@@ -70,7 +77,7 @@ fn walk(given: &Given) {
 #[cfg(feature = "walk")]
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "Rust" fn step(frames: &mut Walk<'_>) -> Option<Frame> {
+extern "Rust" fn step(frames: &mut Walk<'_>) -> Option<Frame<Registers>> {
     frames.next()
 }
 
@@ -81,7 +88,9 @@ extern "Rust" fn step(frames: &mut Walk<'_>) -> Option<Frame> {
 extern "Rust" fn report(given: &Given) -> core::fmt::Result {
     let (bytes, address) = given.symbols;
     let symbols = unwind::symbols::SymbolTable::parse(bytes, address).ok();
-    let report = unwind::report::Backtrace::new(frames(given), symbols);
+    let unwinder = unwinder(given);
+    let frames = unwinder.frames(given.registers, stacks(given));
+    let report = unwind::report::Backtrace::new(frames, symbols);
     report.write(&mut Serial).map(|end| _ = black_box(end))
 }
 

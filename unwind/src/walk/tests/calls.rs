@@ -9,7 +9,9 @@ use std::{format, vec};
 use super::{STACK, Words, table};
 use crate::sframe::{Abi, Tables};
 use crate::walk::How::{FramePointer, LinkRegister, SFrame, Scan};
-use crate::{Code, Doubt, End, Frame, Frames, Range, Registers, Stacks, aarch64, x86_64};
+use crate::{
+    Code, Doubt, End, How, Range, RegisterSet, Stacks, Unbounded, Unwinder, aarch64, x86_64,
+};
 
 /// Entry at 0x1000; functions of 24 bytes of locals at 0x2000, 0x2100, and so on to 0x2b00. x86-64.
 fn amd64() -> Vec<u8> {
@@ -53,6 +55,13 @@ fn a64_branch(opcode: u32, from: u64, to: u64) -> [u8; 4] {
     (opcode | distance as u32 & 0x03ff_ffff).to_le_bytes()
 }
 
+/// A frame, whatever its registers.
+struct Frame {
+    pc: u64,
+    how: How,
+    tail_call: Option<u64>,
+}
+
 struct Walked {
     frames: Vec<Frame>,
     end: End,
@@ -66,7 +75,7 @@ impl Walked {
     }
 }
 
-fn walk<R: Registers>(
+fn walk<R: RegisterSet>(
     table: &[u8],
     code: &[Code<'_>],
     registers: R,
@@ -75,10 +84,18 @@ fn walk<R: Registers>(
     let words = Words::new(words);
     let read = |address| words.0.get(&address).copied();
     let stacks = Stacks::new(&STACK, read);
-    let mut frames = Frames::new(Tables::new(table, 0), registers, stacks).code(code);
+    let unwinder = Unwinder::new(Tables::new(table, 0)).code(code);
+    let mut frames = unwinder.frames(registers, stacks);
     let report = format!("{}", crate::report::Backtrace::new(frames.clone(), None));
     Walked {
-        frames: frames.by_ref().collect(),
+        frames: frames
+            .by_ref()
+            .map(|frame| Frame {
+                pc: frame.pc,
+                how: frame.how,
+                tail_call: frame.tail_call,
+            })
+            .collect(),
         end: frames.end().expect("an ended walk has a reason"),
         doubt: frames.doubt(),
         report,
@@ -333,14 +350,15 @@ fn without_bytes_of_code_nothing_is_complete() {
 
 /// Nobody has said where its stacks begin.
 #[test]
-fn a_walk_over_a_closure_is_not_complete() {
+fn a_walk_over_unbounded_memory_is_not_complete() {
     let call = x86_branch(0xe8, 0x1000, 0x2100);
     let text = text(&[(0x1000, &call)]);
     let code = [Code::new(&text, 0x1000)];
     let table = amd64();
     let registers = x86_64::Registers::new(0x2100, 0x100e0, 0);
     let read = |address| (address == 0x100f8).then_some(0x1005);
-    let mut frames = Frames::new(Tables::new(&table, 0), registers, read).code(&code);
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let mut frames = unwinder.frames(registers, Unbounded(read));
     assert_eq!(frames.by_ref().count(), 2);
     assert_eq!(frames.end(), Some(End::NotAtBase(0x10100)));
 }

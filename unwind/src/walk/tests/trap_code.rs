@@ -8,7 +8,7 @@ use super::{Found, OUTERMOST, STACK, Words, table};
 use crate::sframe::{Abi, Tables};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
 use crate::walk::How::{Given, SFrame, TrapFrame};
-use crate::{Code, End, Frames, Range, SavedRegister, Stacks, aarch64};
+use crate::{Code, End, Range, SavedRegister, Stacks, Unwinder, aarch64};
 
 /// Trap code as a kernel has it, and what it interrupts: an entry function, a leaf, and
 /// - 0x5000, a vector: CFA = SP_EL0, RA = ELR_EL1;
@@ -78,12 +78,11 @@ fn walk_from_trap_code(
     // bl 0x3000
     let call = 0x9400_07ff_u32.to_le_bytes();
     let code = [Code::new(&call, 0x1004)];
-    let mut frames = Frames::new(tables, registers, Stacks::new(&ranges, read))
-        .code(&code)
-        .trap_registers(saved);
+    let unwinder = Unwinder::new(tables).code(&code).trap_registers(saved);
+    let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
     let mut found = Vec::new();
-    while let Some(frame) = frames.next() {
-        assert_eq!(frames.trap_frame(), None, "it is not complete");
+    for frame in frames.by_ref() {
+        assert_eq!(frame.trap_frame, None, "it is not complete");
         found.push((frame.pc, frame.kind, frame.how));
     }
     (found, frames.end().expect("an ended walk has a reason"))

@@ -9,10 +9,13 @@ use core::fmt::{self, Write};
 use core::hint::black_box;
 
 use unwind::markup;
-use unwind::report::{self, Backtrace};
+use unwind::report::{self, Backtrace, Text};
 use unwind::sframe::{Function, Rule, Section, Sections, StartRule, Tables};
 use unwind::symbols::SymbolTable;
-use unwind::{Code, Fallbacks, Frames, Memory, Range, Registers, Stacks, aarch64, s390x, x86_64};
+use unwind::{
+    Code, Fallbacks, Memory, Range, RegisterSet, RowSource, SavedRegister, Stacks, Trace,
+    Unbounded, Unwinder, aarch64, s390x, x86_64,
+};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -86,9 +89,9 @@ fn section(input: &Input, section: &Section<'_>) {
     ));
 }
 
-fn walk<R: Registers>(
+fn walk<R: RegisterSet>(
     input: &Input,
-    tables: Tables<'_>,
+    source: impl RowSource + Clone,
     registers: R,
     memory: impl Memory + Clone,
 ) {
@@ -116,23 +119,23 @@ fn walk<R: Registers>(
         Code::without_bytes(*input.ranges.first().unwrap_or(&Range::new(0, 0))),
     ];
     black_box(code[0].range());
-    let frames = Frames::new(tables, registers, memory)
+    let saved = [SavedRegister::new(R::STACK_POINTER, 8)];
+    let unwinder = Unwinder::new(source)
         .code(&code)
+        .trap_registers(&saved)
         .fallbacks(Fallbacks::from_bits_truncate(input.words[2] as u8))
         .limit(input.words[3] as u32);
-    let mut called = frames.clone().from_call();
+    let frames = unwinder.frames(registers, memory.clone());
+    let mut called = unwinder.frames_from_call(registers, memory);
     for frame in called.by_ref() {
         black_box((frame, frame.lookup_pc(), frame.letter()));
     }
-    black_box((
-        called.end(),
-        called.doubt(),
-        called.found(),
-        *called.registers(),
-    ));
+    black_box((called.end(), called.doubt(), called.found()));
     black_box(called.resume_at(registers));
     let _ = markup::write_context(&mut Out, "image", &[1, 2], &[]);
-    let _ = markup::write_frames(&mut Out, &mut frames.clone());
+    let text = Text::new(None);
+    let mut trace = Trace::new(frames.clone()).ends(input.words[6] as u32, input.words[7] as u32);
+    let _ = trace.tell(&mut |event| markup::write(&mut Out, &text, event));
     let report = Backtrace::new(frames, symbols.ok());
     let _ = write!(Out, "{report}");
     if let Ok(end) = report.write(&mut Out) {
@@ -174,7 +177,9 @@ pub extern "C" fn everything(input: &Input) {
     let mut x86 = x86_64::Registers::new(pc, sp, fp);
     x86.r10 = Some(other);
     walk(input, tables, x86, stacks);
-    walk(input, tables, x86, read);
+    walk(input, tables, x86, Unbounded(read));
+    walk(input, &[tables; 2][..], x86, stacks);
+    walk(input, &[&tables as &dyn RowSource][..], x86, stacks);
     let mut arm = aarch64::Registers::new(pc, sp, fp, other).with_authentication_bits(other);
     arm.elr = Some(other);
     arm.sp_el0 = Some(other);

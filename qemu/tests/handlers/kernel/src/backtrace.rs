@@ -6,7 +6,7 @@ use unwind::report::Backtrace;
 use unwind::sframe::Tables;
 use unwind::symbols::SymbolTable;
 use unwind::x86_64::Registers;
-use unwind::{Code, Frames, Range, Stacks};
+use unwind::{Code, Range, Stacks, Unwinder};
 
 unsafe extern "C" {
     static stack_start: u8;
@@ -30,11 +30,12 @@ pub fn print(registers: Registers) {
         Range::new(&raw const stack_start as u64, &raw const stack_end as u64),
         Range::new(&raw const spare_start as u64, &raw const spare_end as u64),
     ];
-    // SAFETY: only asked for words inside the stacks.
+    // SAFETY: only asked for aligned words inside the stacks.
     let read = |address| Some(unsafe { (address as *const u64).read_volatile() });
     let tables = Tables::new(sframe, sframe.as_ptr() as u64);
     let code = [Code::new(text, text.as_ptr() as u64)];
-    let frames = Frames::new(tables, registers, Stacks::new(&stacks, read)).code(&code);
+    let unwinder = Unwinder::new(tables).code(&code);
+    let frames = unwinder.frames(registers, Stacks::new(&stacks, read));
     let names = SymbolTable::parse(symbols, symbols.as_ptr() as u64).ok();
     let _ = Backtrace::new(frames, names).write(&mut crate::serial::Serial);
 }

@@ -1,0 +1,74 @@
+//! A row: how to get from a function's registers to its caller's, from one instruction on. Whatever format it was stored in.
+
+/// What a rule counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Base {
+    /// The stack pointer (x86-64 `rsp`, AArch64 `sp`, s390x `r15`).
+    StackPointer,
+    /// The frame pointer (x86-64 `rbp`, AArch64 `x29`, s390x `r11`).
+    FramePointer,
+    /// Another register, by its DWARF number. Its value is known in the innermost or just interrupted frame only.
+    Register(u32),
+    /// The canonical frame address that the same row gives.
+    Cfa,
+}
+
+/// Where a value of the caller is to be found. Offsets are bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Rule {
+    /// Still in its register.
+    Same,
+    /// There is none: the function has no caller.
+    Undefined,
+    /// The value is `base + offset`.
+    Value {
+        /// What `offset` counts from.
+        base: Base,
+        /// Bytes.
+        offset: i64,
+    },
+    /// The value is the word at the address `base + offset`.
+    Saved {
+        /// What `offset` counts from.
+        base: Base,
+        /// Bytes.
+        offset: i64,
+    },
+}
+
+/// A frame row entry (FRE): the rules from `offset` on, up to the next row of the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Row {
+    /// First instruction the row holds for: bytes from the start of the function, or of the repeated block.
+    pub offset: u32,
+    /// The canonical frame address: the caller's stack pointer right before the call (plus 160 on s390x).
+    /// [`Rule::Undefined`] when there is no caller; never [`Rule::Same`].
+    pub cfa: Rule,
+    /// The return address. [`Rule::Same`]: in the link register.
+    pub return_address: Rule,
+    /// The caller's frame pointer.
+    pub frame_pointer: Rule,
+    /// The return address carries a pointer authentication code (AArch64).
+    pub signed: bool,
+}
+
+impl Row {
+    /// To be overwritten. A row is large, so what looks one up writes it where it shall be: copied from one result to the
+    /// next it would be on the stack several times, and each copy has to wait for the one before.
+    pub(crate) const EMPTY: Self = Self {
+        offset: 0,
+        cfa: Rule::Undefined,
+        return_address: Rule::Undefined,
+        frame_pointer: Rule::Undefined,
+        signed: false,
+    };
+
+    /// Whether the row says that its function has no caller.
+    #[must_use]
+    pub const fn is_outermost(&self) -> bool {
+        matches!(self.return_address, Rule::Undefined)
+    }
+}

@@ -1,0 +1,165 @@
+//! Stacks whose places are known, and the proof that a walk ends.
+
+use crate::memory::{Memory, Range, sealed};
+
+/// Bounded stacks: ranges declared up front. A word is read only if it lies wholly inside one of them, each range is
+/// entered at most once, and inside a range the walk only goes up, by a word at least.
+///
+/// That is the proof of termination: a walk takes at most as many steps as the ranges have words. The rule is that of
+/// Linux on arm64 ("consume once"). An order in which stacks may follow each other was rejected: it has to be kept
+/// up to date, and does not make the bound any smaller.
+#[derive(Clone, Copy, Debug)]
+pub struct Stacks<'a, R> {
+    ranges: &'a [Range],
+    /// One bit a range: it was left, or never entered but passed over. Bit `n` is range `n`.
+    left: u64,
+    /// The range the walk is in, and its bit.
+    current: Option<(Range, u64)>,
+    read: R,
+}
+
+/// Most ranges that [`Stacks`] takes; more are never entered, and a walk that comes to one of them ends there.
+pub const MAX_STACKS: usize = 64;
+
+impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
+    /// Stacks in `ranges`, at most [`MAX_STACKS`], read by `read`, which is only called for aligned words inside them: see
+    /// [`Memory`].
+    #[must_use]
+    pub const fn new(ranges: &'a [Range], read: R) -> Self {
+        Self {
+            ranges,
+            left: 0,
+            current: None,
+            read,
+        }
+    }
+
+    /// The first range that fits, with its bit, of what is left of the current one and those never entered.
+    fn find(&self, fits: impl Fn(&Range) -> bool) -> Option<(Range, u64)> {
+        // After the last bit there is none.
+        let mut bit = 1_u64;
+        for range in self.ranges {
+            let open = match self.current {
+                Some((rest, current)) if current == bit => rest,
+                _ => *range,
+            };
+            if bit & !self.left != 0 && fits(&open) {
+                return Some((open, bit));
+            }
+            bit = bit.wrapping_add(bit);
+        }
+        None
+    }
+
+    /// Makes what lies above `sp` in an open range the current one. Of two stacks that touch at `sp`, the one that
+    /// `sp` empties: a caller's stack pointer lies right above words that were just read.
+    fn go_to(&mut self, sp: u64) -> bool {
+        let emptied = self.find(|range| range.start < sp && range.holds_stack_pointer(sp));
+        let entered = emptied.or_else(|| self.find(|range| range.holds_stack_pointer(sp)));
+        let Some((range, bit)) = entered else {
+            return false;
+        };
+        if let Some((_, current)) = self.current
+            && current != bit
+        {
+            self.left |= current;
+        }
+        self.current = Some((Range::new(sp, range.end), bit));
+        true
+    }
+}
+
+impl<R: Fn(u64) -> Option<u64>> Memory for Stacks<'_, R> {}
+
+impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
+    fn word(&self, address: u64, size: u64) -> Option<u64> {
+        // Nearly every word lies in the current range; asking it alone first is a third of the work.
+        let current = self
+            .current
+            .is_some_and(|(rest, _)| rest.holds(address, size));
+        (current || self.find(|range| range.holds(address, size)).is_some())
+            .then(|| (self.read)(address))?
+    }
+
+    fn advance(&mut self, from: u64, to: u64, size: u64) -> bool {
+        match self.current {
+            Some((rest, bit)) if rest.holds_stack_pointer(to) => {
+                // Standing still would be a step without progress; and where code was called or interrupted there lies
+                // a word at least.
+                let up = to.wrapping_sub(from) >= size && from < to;
+                if up {
+                    self.current = Some((Range::new(to, rest.end), bit));
+                }
+                up
+            }
+            _ => self.go_to(to),
+        }
+    }
+
+    fn enter(&mut self, sp: u64) -> bool {
+        self.go_to(sp)
+    }
+
+    fn is_base(&self, sp: u64) -> bool {
+        self.current.is_some_and(|(rest, _)| rest.end == sp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sealed::Words;
+    use super::*;
+
+    /// Every word holds its own address.
+    fn stacks(ranges: &[Range]) -> Stacks<'_, impl Fn(u64) -> Option<u64>> {
+        Stacks::new(ranges, Some)
+    }
+
+    #[test]
+    fn a_word_is_read_only_wholly_inside_a_range() {
+        let ranges = [
+            Range::new(0x1000, 0x1010),
+            Range::new(u64::MAX - 8, u64::MAX),
+        ];
+        let memory = stacks(&ranges);
+        assert_eq!(memory.word(0x1008, 8), Some(0x1008));
+        for outside in [0xfff, 0x1009, 0x1010, 0, u64::MAX, u64::MAX - 7] {
+            assert_eq!(memory.word(outside, 8), None, "{outside:#x}");
+        }
+    }
+
+    #[test]
+    fn the_walk_only_goes_up_and_enters_a_range_once() {
+        let ranges = [Range::new(0x1000, 0x2000), Range::new(0x5000, 0x6000)];
+        let mut memory = stacks(&ranges);
+        assert!(memory.enter(0x5800));
+        assert_eq!(memory.word(0x57f8, 8), None, "below the stack pointer");
+        assert!(memory.advance(0x5800, 0x5900, 8));
+        assert!(!memory.advance(0x5900, 0x5900, 8), "standing still");
+        assert!(!memory.advance(0x5900, 0x5907, 8), "less than a word");
+        assert!(!memory.advance(0x5900, 0x5800, 8), "back");
+        assert!(memory.advance(0x5900, 0x1800, 8), "the other stack");
+        assert!(!memory.advance(0x1800, 0x5a00, 8), "left for good");
+        assert_eq!(memory.word(0x5a00, 8), None);
+        assert!(memory.advance(0x1800, 0x2000, 8));
+        assert!(memory.is_base(0x2000));
+    }
+
+    #[test]
+    fn on_a_border_the_emptied_stack_is_meant() {
+        let ranges = [Range::new(0x2000, 0x3000), Range::new(0x1000, 0x2000)];
+        let mut memory = stacks(&ranges);
+        assert!(memory.enter(0x2000));
+        assert!(memory.is_base(0x2000));
+    }
+
+    #[test]
+    fn more_ranges_than_bits_are_not_entered() {
+        let ranges: [Range; 65] = core::array::from_fn(|index| {
+            let start = (index as u64 + 1) * 0x1000;
+            Range::new(start, start + 0x800)
+        });
+        assert!(stacks(&ranges).enter(64 * 0x1000 + 8));
+        assert!(!stacks(&ranges).enter(65 * 0x1000 + 8));
+    }
+}

@@ -1,0 +1,128 @@
+//! A trace as events: what a report consists of, before it is written in one form or another.
+//!
+//! Which frames are left out, where an interruption lies and what the verdict is, is decided here, once. Text, markup and log
+//! frames only write the events down, so they cannot differ in more than how that looks.
+
+use core::fmt;
+
+use crate::memory::Memory;
+use crate::registers::RegisterSet;
+use crate::sframe::Tables;
+use crate::source::RowSource;
+use crate::walk::{Doubt, End, Frame, Frames, How};
+
+/// A part of a trace, in the order in which a report has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'f, R> {
+    /// The frame that was told last was reached by a tail call: not by a call of its own function, but of another.
+    TailCall {
+        /// Where the frame that was told last is looked up: [`Frame::lookup_pc`].
+        reached: u64,
+        /// The address that the call leads to.
+        called: u64,
+    },
+    /// So many frames follow that are not told.
+    LeftOut(u32),
+    /// The next frame was interrupted; where the trap code's frame lies, if it is whole: [`Frame::trap_frame`].
+    Interrupted(Option<u64>),
+    /// A frame, with its number, from 0.
+    Frame(u32, &'f Frame<R>),
+    /// The last event.
+    End {
+        /// Why there is no further frame.
+        end: End,
+        /// The first frame that is in doubt.
+        doubt: Option<Doubt>,
+        /// How many frames there are, also those that were left out.
+        count: u32,
+    },
+}
+
+/// The frames of a walk, told as events, all of them or the first and the last.
+#[derive(Clone, Debug)]
+pub struct Trace<'a, R, M, S = Tables<'a>> {
+    frames: Frames<'a, R, M, S>,
+    /// How many of the first and of the last frames to tell, if not all.
+    ends: Option<(u32, u32)>,
+}
+
+impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M, S> {
+    /// The frames that `frames` has yet to give.
+    pub const fn new(frames: Frames<'a, R, M, S>) -> Self {
+        Self { frames, ends: None }
+    }
+
+    /// Tells so many of the first and of the last frames only, for the stack that a recursion has filled. Frames that
+    /// were interrupted, or were not found by table, are never left out. How many frames there are is known only when the
+    /// walk has ended, so it walks on ahead once it has told the first.
+    #[must_use]
+    pub const fn ends(mut self, first: u32, last: u32) -> Self {
+        self.ends = Some((first, last));
+        self
+    }
+
+    /// Walks, and tells each event to `listener`; returns why the walk ended. Asked once more, it tells the end once more.
+    ///
+    /// The walk calls the listener, not the other way round: an iterator of events would need a place for the frame that has
+    /// to wait until what comes before it is told.
+    ///
+    /// # Errors
+    /// Those of the listener; the first one ends the trace.
+    pub fn tell(
+        &mut self,
+        listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
+    ) -> Result<End, fmt::Error> {
+        let begin = self.frames.found();
+        let mut number = begin;
+        // Those from `number` on, up to this one, are left out.
+        let mut resume = None;
+        let mut left_out: u32 = 0;
+        // Where the frame that was told last is looked up.
+        let mut told = None;
+        while let Some(frame) = self.frames.next() {
+            if let (Some(reached), Some(called)) = (told.take(), frame.tail_call) {
+                listener(&Event::TailCall { reached, called })?;
+            }
+            if let Some((first, last)) = self.ends
+                && number == begin.saturating_add(first)
+            {
+                resume = self.count_ahead().checked_sub(last);
+            }
+            if frame.how == How::SFrame && resume.is_some_and(|resume| number < resume) {
+                left_out = left_out.wrapping_add(1);
+                number = number.wrapping_add(1);
+                continue;
+            }
+            if left_out != 0 {
+                listener(&Event::LeftOut(core::mem::take(&mut left_out)))?;
+            }
+            if frame.how == How::TrapFrame {
+                listener(&Event::Interrupted(frame.trap_frame))?;
+            }
+            listener(&Event::Frame(number, &frame))?;
+            told = Some(frame.lookup_pc());
+            number = number.wrapping_add(1);
+        }
+        if left_out != 0 {
+            listener(&Event::LeftOut(left_out))?;
+        }
+        // The iterator has ended, so the reason is there.
+        let end = self.frames.end().unwrap_or(End::Limit);
+        listener(&Event::End {
+            end,
+            doubt: self.frames.doubt(),
+            count: number,
+        })?;
+        Ok(end)
+    }
+
+    /// How many frames there are, by a walk of its own. Not inlined: its copy of the walk is on the stack only as long as
+    /// it walks, and not below every name that is looked up.
+    #[inline(never)]
+    fn count_ahead(&self) -> u32 {
+        let mut ahead = self.frames.clone();
+        ahead.by_ref().for_each(drop);
+        ahead.found()
+    }
+}

@@ -1,0 +1,118 @@
+//! Where a walk is, and a step from there.
+
+use crate::memory::{Memory, is_aligned};
+use crate::registers::{RegisterSet, base_value, offset_address};
+use crate::row::{Base, Row, Rule};
+use crate::walk::{End, FrameKind, How};
+
+/// The frame where a walk is, with what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<R> {
+    pub(super) registers: R,
+    /// The innermost or an interrupted frame.
+    pub(super) exact: bool,
+    /// The stack pointer is right, not just a lower bound. It is not after a step by frame pointer on AArch64.
+    pub(super) sp_known: bool,
+    /// The frame pointer is the frame's. It is not above a function that overwrites it and keeps it nowhere, as functions
+    /// may that never return.
+    pub(super) fp_known: bool,
+    pub(super) how: How,
+    /// Where the trap code's frame lies that interrupted this one.
+    pub(super) trap_frame: Option<u64>,
+}
+
+/// A step from a cursor to its caller.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step<R> {
+    pub(super) next: Cursor<R>,
+    pub(super) way: Way,
+}
+
+/// Where a step leads on the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// To the same stack pointer.
+    Stay,
+    /// Up, or to another stack: where the walk may not go, the step is not taken.
+    Up,
+    /// Up, or to another stack: where the walk may not go, the step is taken, and does not lead further. What was interrupted
+    /// is a frame whatever its stack pointer: that may be why there was a trap.
+    Anywhere,
+}
+
+impl<R> Cursor<R> {
+    /// A frame whose registers are exact.
+    pub(super) fn exact(registers: R, how: How) -> Self {
+        Self {
+            exact: true,
+            ..Self::called(registers, how)
+        }
+    }
+
+    /// A frame whose program counter is a return address.
+    pub(super) const fn called(registers: R, how: How) -> Self {
+        Self {
+            registers,
+            exact: false,
+            sp_known: true,
+            fp_known: true,
+            how,
+            trap_frame: None,
+        }
+    }
+
+    pub(super) const fn kind(&self) -> FrameKind {
+        if self.exact {
+            FrameKind::Exact
+        } else {
+            FrameKind::ReturnAddress
+        }
+    }
+}
+
+impl<R: RegisterSet> Cursor<R> {
+    /// The canonical frame address by `row`, which may be that of a trap frame.
+    pub(super) fn cfa(&self, row: &Row, trap: bool, memory: &impl Memory) -> Result<u64, End> {
+        let cfa = match row.cfa {
+            Rule::Value { base, offset } => self.address(base, offset, None)?,
+            Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset, None)?)?,
+            // A row without a CFA is an outermost one, and asked for its caller first.
+            Rule::Same | Rule::Undefined => return Err(End::Outermost),
+        };
+        let aligned = cfa.checked_rem(R::CFA_ALIGNMENT) == Some(0);
+        // What was interrupted may have had any stack pointer.
+        if aligned || trap {
+            Ok(cfa)
+        } else {
+            Err(End::Misaligned(cfa))
+        }
+    }
+
+    /// The address that a rule counts from its base.
+    pub(super) fn address(&self, base: Base, offset: i64, cfa: Option<u64>) -> Result<u64, End> {
+        let value = match base {
+            Base::Cfa => cfa,
+            Base::StackPointer if !self.sp_known => return Err(End::StackPointerLost),
+            Base::FramePointer if !self.fp_known => return Err(End::FramePointerLost),
+            other => base_value(&self.registers, other),
+        };
+        value
+            .map(|value| offset_address::<R>(value, offset))
+            .ok_or(match base {
+                Base::Register(number) => End::RegisterLost(number),
+                // Not reached: no source makes such a row.
+                _ => End::NoCfa,
+            })
+    }
+}
+
+/// The word at `address`. The only place that reads memory: so every word is aligned, whatever the address comes from.
+#[inline(always)]
+pub(super) fn read<R: RegisterSet>(memory: &impl Memory, address: u64) -> Result<u64, End> {
+    if !is_aligned(address, R::WORD) {
+        return Err(End::UnalignedWord(address));
+    }
+    memory
+        .word(address, R::WORD)
+        .ok_or(End::Unreadable(address))
+}

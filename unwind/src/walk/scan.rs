@@ -1,0 +1,64 @@
+//! The last resort: words of the stack that could be return addresses.
+
+use crate::memory::Memory;
+use crate::registers::RegisterSet;
+use crate::source::RowSource;
+use crate::walk::cursor::read;
+use crate::walk::{Fallbacks, Unwinder};
+
+/// Most candidates that a scan lists, and most words it looks at.
+const FRAMES: u32 = 32;
+const WORDS: u32 = 4096;
+
+/// How far a scan has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scan {
+    /// Where the next word lies, an address.
+    at: u64,
+    /// Candidates that may still be listed.
+    frames: u32,
+    /// Words that may still be looked at.
+    words: u32,
+}
+
+impl Scan {
+    /// From a stack pointer, which may be anything, upwards: from the first word that is aligned.
+    pub(super) const fn new<R: RegisterSet>(sp: u64) -> Self {
+        let at = match sp.checked_next_multiple_of(R::WORD) {
+            Some(at) => at,
+            None => sp,
+        };
+        Self {
+            at,
+            frames: FRAMES,
+            words: WORDS,
+        }
+    }
+}
+
+impl<S: RowSource> Unwinder<'_, S> {
+    /// Whether a scan is to follow where nothing else leads further.
+    pub(super) const fn scans(&self) -> bool {
+        self.fallbacks.contains(Fallbacks::SCAN)
+    }
+
+    /// The next word that could be a return address, and how far the scan has come with it.
+    #[inline(never)]
+    pub(super) fn candidate<R: RegisterSet>(
+        &self,
+        registers: &R,
+        memory: &impl Memory,
+        mut scan: Scan,
+    ) -> Option<(u64, Scan)> {
+        scan.frames = scan.frames.checked_sub(1)?;
+        loop {
+            scan.words = scan.words.checked_sub(1)?;
+            let word = read::<R>(memory, scan.at).ok()?;
+            scan.at = scan.at.wrapping_add(R::WORD);
+            let pc = registers.strip(word);
+            if self.is_return_address::<R>(pc) {
+                return Some((pc, scan));
+            }
+        }
+    }
+}

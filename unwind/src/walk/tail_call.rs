@@ -1,0 +1,117 @@
+//! The search for tail calls: whether code gets from one function to another without a call.
+
+use crate::code::Jump;
+use crate::memory::Range;
+use crate::registers::RegisterSet;
+use crate::row::Row;
+use crate::source::RowSource;
+use crate::walk::Unwinder;
+
+/// Most pieces of code that are searched for a way from a call's target to a function. A chain of tail calls is seldom
+/// longer than two, and a function seldom in more pieces than three; what jumps to many others is a dispatcher.
+const PIECES: usize = 8;
+
+/// Most bytes of code that are searched: three times what the greatest function of this repository's kernel has. It bounds
+/// the time that a damaged stack can cost.
+const BYTES: u32 = 1 << 16;
+
+/// Most bytes searched from an address on for which the table has no function: an entry of a procedure linkage table or a
+/// linker's veneer has 12 to 20, and assembly without rules is short.
+const UNDESCRIBED: u64 = 256;
+
+impl<S: RowSource> Unwinder<'_, S> {
+    /// Whether code from `target` on can get to the function `goal` without a call: by jumps, also of functions in between,
+    /// and by running on where a piece of a function has no end. An indirect jump can get anywhere.
+    ///
+    /// A list of pieces instead of a function that calls itself keeps the need of stack fixed. Where the bounds end the
+    /// search the answer is no: what is not shown is not claimed.
+    pub(super) fn leads_to<R: RegisterSet>(&self, target: u64, goal: Range, row: &mut Row) -> bool {
+        let mut left = BYTES;
+        let mut pieces = Pieces::new();
+        pieces.add(self.piece(target, goal, row));
+        let mut index = 0_usize;
+        while let Some(start) = pieces.get(index) {
+            index = index.wrapping_add(1);
+            let piece = self.piece(start, goal, row);
+            let size = piece.end.wrapping_sub(piece.start);
+            let known = self
+                .code_at(piece.start)
+                .and_then(|code| code.from(piece.start, size));
+            let Some(code) = known else {
+                continue;
+            };
+            let mut rest = code;
+            let mut at = piece.start;
+            while !rest.is_empty() {
+                let Some(fewer) = left.checked_sub(1) else {
+                    return false;
+                };
+                left = fewer;
+                let mut length = R::ALIGNMENT;
+                match R::jump(rest, at) {
+                    Some((Jump::Anywhere, _)) => return true,
+                    Some((Jump::To(to), _)) if goal.holds(to, 1) => return true,
+                    // Bytes that lead out of all code are none of an instruction.
+                    Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump)) if self.is_code(to) => {
+                        length = of_jump;
+                        if matches!(jump, Jump::To(_)) && !piece.holds(to, 1) {
+                            pieces.add(self.piece(to, goal, row));
+                        }
+                    }
+                    _ => {}
+                }
+                at = at.wrapping_add(length as u64);
+                rest = rest.get(length..).unwrap_or(&[]);
+            }
+            if !R::ends(code) {
+                if goal.holds(piece.end, 1) {
+                    return true;
+                }
+                pieces.add(self.piece(piece.end, goal, row));
+            }
+        }
+        false
+    }
+
+    /// The piece of code that `address` is in: the table's function, or some bytes, up to `goal` at most.
+    #[inline(never)]
+    fn piece(&self, address: u64, goal: Range, row: &mut Row) -> Range {
+        if let Ok(function) = self.source.read_row(address, row) {
+            return function.range;
+        }
+        let end = address.saturating_add(UNDESCRIBED);
+        let cut = address < goal.start && goal.start < end;
+        Range::new(address, if cut { goal.start } else { end })
+    }
+}
+
+/// Where the pieces of code to search start, each of them once.
+struct Pieces {
+    starts: [u64; PIECES],
+    count: usize,
+}
+
+impl Pieces {
+    const fn new() -> Self {
+        Self {
+            starts: [0; PIECES],
+            count: 0,
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<u64> {
+        self.starts.get(..self.count)?.get(index).copied()
+    }
+
+    /// Adds one, if it is new and there is room.
+    fn add(&mut self, piece: Range) {
+        let known = self.starts.get(..self.count).unwrap_or(&[]);
+        if known.contains(&piece.start) {
+            return;
+        }
+        if let Some(free) = self.starts.get_mut(self.count) {
+            *free = piece.start;
+            self.count = self.count.wrapping_add(1);
+        }
+    }
+}
