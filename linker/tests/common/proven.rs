@@ -45,6 +45,11 @@ fn text(row: &Row) -> String {
 
 /// Links a text and says of each run of instructions, by its offset in the image's code, what was found out.
 pub fn prove(name: &str, target: &str, assembly: &str) -> String {
+    prove_linked(name, target, assembly, &[])
+}
+
+/// [`prove`], with more switches for the linker.
+pub fn prove_linked(name: &str, target: &str, assembly: &str, switches: &[&str]) -> String {
     let folder = folder(name);
     let object = assemble(&folder, target, assembly);
     fs::write(folder.join("image.ld"), SCRIPT).unwrap();
@@ -61,6 +66,7 @@ pub fn prove(name: &str, target: &str, assembly: &str) -> String {
             "-o",
         ])
         .arg(&path)
+        .args(switches)
         .arg(object);
     succeed(&mut link);
     let data = fs::read(&path).unwrap();
