@@ -148,8 +148,12 @@ impl Run<'_> {
             Mnemonic::Nop | Mnemonic::Endbr64 => Flow::Next,
             // A memory barrier: nothing changes.
             Mnemonic::Or
-                if instruction.op1_kind() == OpKind::Immediate8
-                    && instruction.immediate8() == 0 =>
+                if instruction.op0_kind() == OpKind::Memory
+                    && matches!(
+                        instruction.op1_kind(),
+                        OpKind::Immediate8 | OpKind::Immediate8to32 | OpKind::Immediate8to64
+                    )
+                    && instruction.immediate(1) == 0 =>
             {
                 self.machine.forget_flags();
                 Flow::Next
