@@ -115,39 +115,6 @@ fn a_trap_behind_which_the_row_agrees() {
     );
 }
 
-/// Where calls go on when an exception comes out of them: the start of an area that says so, for numbers of one format,
-/// and the sites that follow.
-fn landing(lsda: &str, area: &str) -> [String; 3] {
-    let body = format!(
-        ".cfi_lsda {lsda}\n push %rbx\n call other\n 1: pop %rbx\n ret\n 2: pop %rbx\n nop\n ret"
-    );
-    let sites = format!(".section .gcc_except_table, \"a\", %progbits\n sites: {area}\n .text\n");
-    [function("_start", &body), silent("other", "ret"), sites]
-}
-
-#[test]
-fn where_exceptions_land() {
-    // Of which the base, the types and the format are; then start and length of the calls, where they land, and what is
-    // done there.
-    let uleb = ".byte 0xff, 0xff, 1, 4, 1, 5, 8, 0";
-    let expected = "0..1 agrees\n1..7 mended sp+16 u c-8\n7..8 agrees\n8..9 mended sp+16 u c-8\n9..11 agrees\n11..12 made sp+8 u c-8\n";
-    for (name, lsda, area) in [
-        ("uleb", "0x1b, sites", uleb.to_owned()),
-        (
-            "data4",
-            "0x1b, sites",
-            ".byte 0xff, 0xff, 3, 13\n .long 1, 5, 8\n .byte 0".to_owned(),
-        ),
-        (
-            "data8",
-            "0x1b, sites",
-            ".byte 0xff, 0xff, 4, 25\n .quad 1, 5, 8\n .byte 0".to_owned(),
-        ),
-    ] {
-        check(&format!("landing_{name}"), &landing(lsda, &area), expected);
-    }
-}
-
 #[test]
 fn entries_of_linkage_tables_lead_to_what_never_returns() {
     let text = [
