@@ -263,6 +263,10 @@ impl<I: Isa> Judge<'_, I> {
             }
             rule => at_sp(rule, Value::entry(I::RETURN_ADDRESS), machine)?,
         };
+        if matches!(row.return_address, Rule::Saved { .. }) {
+            // What the register holds is the interrupted code's own.
+            machine.set(I::RETURN_ADDRESS, Value::Unknown);
+        }
         if row.frame_pointer != Rule::Same {
             machine.set(I::FRAME_POINTER, Value::Unknown);
             let frame_pointer = Value::entry(I::FRAME_POINTER);
