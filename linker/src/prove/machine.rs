@@ -381,23 +381,16 @@ impl Machine {
                 self.slots.swap_remove(other);
             }
         }
-        let before = |slot: &Slot| (slot.base, slot.offset) < (base, offset);
-        let at = self.slots.partition_point(before);
-        let slot = Slot {
+        self.slots.push(Slot {
             base,
             offset,
             size,
             value,
-        };
-        self.slots.insert(at, slot);
+        });
     }
 
     /// A call: what a callee may change is not known any more. `kept` has a bit for each register that it keeps.
     pub fn call(&mut self, kept: u64) {
-        let at = self.at;
-        if self.names & bit(at) != 0 {
-            self.forget(|value| value.is_named(at));
-        }
         for (number, value) in self.registers.iter_mut().enumerate() {
             if kept & 1 << number == 0 {
                 *value = Value::Unknown;
