@@ -243,7 +243,7 @@ impl<I: Isa> Judge<'_, I> {
                 }
                 (Rule::Value { .. }, Value::Stack(..)) => Some(from),
                 // In a register that holds nothing else.
-                (Rule::Value { .. }, Value::Same(Origin::Entry(_))) if offset == 0 => Some(from),
+                (Rule::Value { .. }, Value::Same(Origin::Entry(_))) => Some(from),
                 _ => None,
             }
         };

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use iced_x86::{
-    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Formatter, Instruction,
+    ConditionCode, Decoder, DecoderOptions, FlowControl, Formatter, Instruction,
     InstructionInfoFactory, IntelFormatter, Mnemonic, OpAccess, OpKind, Register as Iced,
 };
 
@@ -97,7 +97,6 @@ impl Isa for X86 {
         let instruction = decoder.decode();
         let fills = match instruction.mnemonic() {
             Mnemonic::Nop | Mnemonic::Int3 | Mnemonic::Ud2 => true,
-            Mnemonic::Xchg => instruction.code() == Code::Xchg_r16_AX,
             // lea rsi, [rsi] and its like, which assemblers wrote once.
             Mnemonic::Lea => {
                 instruction.op0_register() == instruction.memory_base()
@@ -162,16 +161,12 @@ impl Run<'_> {
                 let value = self.read(1);
                 self.write(0, value)
             }
-            Mnemonic::Movsx | Mnemonic::Movsxd if self.is_plain() => {
+            Mnemonic::Movsx | Mnemonic::Movsxd => {
                 let value = self.sign_extended();
                 self.write(0, value)
             }
-            Mnemonic::Lea if instruction.op0_register().is_gpr64() => {
-                let value = self.effective_address();
-                self.write(0, value)
-            }
             Mnemonic::Lea => {
-                let value = self.machine.name();
+                let value = self.effective_address();
                 self.write(0, value)
             }
             Mnemonic::Push => {
@@ -197,9 +192,7 @@ impl Run<'_> {
                 self.machine.set(RBP, value);
                 Flow::Next
             }
-            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And | Mnemonic::Xor | Mnemonic::Cmp
-                if self.is_plain() =>
-            {
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And | Mnemonic::Xor | Mnemonic::Cmp => {
                 self.arithmetic()
             }
             Mnemonic::Xchg
@@ -223,11 +216,10 @@ impl Run<'_> {
                 Flow::Return(value)
             }
             Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Flow::InterruptReturn,
-            Mnemonic::Sysret | Mnemonic::Sysretq => Flow::Stop,
             // int3 fills room between functions, too.
             // A debugger, or a handler, goes on behind int3.
             Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => Flow::Trap,
-            Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Vmcall => {
+            Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Vmcall | Mnemonic::Vmmcall => {
                 // rax has the answer; syscall changes rcx and r11 too.
                 for register in [RAX, 2, 11] {
                     self.machine.set(register, Value::Unknown);
@@ -299,7 +291,6 @@ impl Run<'_> {
                 let address = self.address(size, false);
                 self.machine.load(address, size)
             }
-            OpKind::NearBranch64 => Value::Constant(instruction.near_branch_target()),
             _ => {
                 let value = Value::Constant(instruction.immediate(index));
                 match self.size(0) {
@@ -466,8 +457,8 @@ impl Run<'_> {
         let is_stack = matches!(left, Value::Stack(..)) && size == 8;
         let value = match (mnemonic, right) {
             (Mnemonic::Xor | Mnemonic::Sub, _) if same => Value::Constant(0),
-            (Mnemonic::Add, _) if size == 8 => self.tables.sum(left, right, 0),
-            (Mnemonic::Sub, _) if size == 8 => left.minus(right),
+            (Mnemonic::Add, _) => self.tables.sum(left, right, 0),
+            (Mnemonic::Sub, _) => left.minus(right),
             (Mnemonic::And, Value::Constant(mask))
                 if !is_stack && mask <= i64::MAX.cast_unsigned() =>
             {
