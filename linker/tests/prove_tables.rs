@@ -178,6 +178,8 @@ fn targets() {
     assert_eq!(targets(table(4, Some(8)), Some(0x100c)), Some(three));
     assert_eq!(targets(table(4, Some(2)), None), Some(vec![0x1100, 0xf00]));
     assert_eq!(targets(table(4, None), Some(0x1000)), None);
+    let far = table(4, Some(1)).targets(read(&[0x1234_5678]), |_| true, None);
+    assert_eq!(far, Some(vec![0x1234_6678]));
     // Unsigned, shifted and without a base.
     let other = Table {
         signed: false,

@@ -168,7 +168,7 @@ fn numbers() {
     }
     // A write to a part of a register leaves the rest as it was.
     assert_eq!(ran.get(13), Value::Unknown);
-    assert!(!matches!(ran.get(14), Value::Constant(_)));
+    assert_eq!(ran.get(14), number(0xffff_fff8));
 }
 
 #[test]
@@ -349,12 +349,14 @@ fn flow() {
     );
     let ran = run(
         "call",
-        "call .\n call *8(%rsp)\n ljmp *(%rax)\n lcall *(%rax)",
+        "call .\n call *8(%rsp)\n ljmp *(%rax)\n lcall *(%rax)\n sysenter\n vmmcall\n vmcall",
     );
     assert_eq!(ran.flows[0], Flow::Call(number(START)));
     assert!(matches!(ran.flows[1], Flow::Call(_)));
     // To another segment.
-    assert_eq!(ran.flows[2..], [Flow::Stop, Flow::Stop]);
+    assert_eq!(ran.flows[2..5], [Flow::Stop; 3]);
+    // Of a hypervisor, which comes back.
+    assert_eq!(ran.flows[5..], [Flow::Next; 2]);
 }
 
 #[test]
@@ -507,5 +509,79 @@ fn prologues_of_handlers() {
     let texts = cases.map(|(text, _)| text);
     for ((text, expected), code) in cases.iter().zip(codes("handlers", &texts)) {
         assert_eq!(X86.interrupt_handler(&code), *expected, "{text}");
+    }
+}
+
+#[test]
+fn every_register_is_saved_under_its_own_number() {
+    let names = [
+        "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12",
+        "r13", "r14", "r15",
+    ];
+    let pushes = names.map(|name| format!("push %{name}\n"));
+    let ran = run("all", &pushes.concat());
+    for register in 0..16 {
+        let value = match register {
+            X86::STACK_POINTER => Value::Stack(Base::ENTRY, -56),
+            _ => Value::entry(register),
+        };
+        assert_eq!(ran.word(-8 * i64::from(register) - 8), value, "{register}");
+    }
+}
+
+#[test]
+fn numbers_in_memory_and_in_halves_of_registers() {
+    let ran = run(
+        "halves",
+        "push $24\n subq $8, (%rsp)\n mov $-1, %eax\n add $1, %eax\n mov %rsp, %rcx\n mov $8, %edx\n lea (%rdx,%rcx), %rsi\n
+         lea 8(%rdi), %ebx\n mov $3, %r8d\n sub $4, %r8d\n lea (%rdx,%rdx), %r9d",
+    );
+    assert_eq!(ran.word(-8), number(16));
+    assert_eq!(ran.get(RAX), number(0));
+    assert_eq!(ran.get(RSI), Value::Stack(Base::ENTRY, 0));
+    assert_eq!(ran.machine.most(ran.get(RBX)), Some(0xffff_ffff));
+    assert_eq!(ran.get(8), number(0xffff_ffff));
+    assert_eq!(ran.get(9), number(16));
+}
+
+#[test]
+fn what_is_extended_with_its_sign_keeps_its_bound_if_it_is_positive() {
+    for (name, text, most) in [
+        ("byte", "and $0x7f, %eax\n movsbq %al, %rdx", Some(0x7f)),
+        ("byte_edge", "and $0x80, %eax\n movsbq %al, %rdx", None),
+        ("byte_over", "and $0xff, %eax\n movsbq %al, %rdx", None),
+        (
+            "word",
+            "and $0x7fffffff, %eax\n movslq %eax, %rdx",
+            Some(0x7fff_ffff),
+        ),
+        ("half", "and $0x1000, %eax\n movswq %ax, %rdx", Some(0x1000)),
+    ] {
+        let ran = run(&format!("positive_{name}"), text);
+        assert_eq!(ran.machine.most(ran.get(RDX)), most, "{text}");
+    }
+    // A number in a comparison is as wide as what it is compared with.
+    let ran = run_assuming("wide", "cmp $-16, %ecx", &[(1, Condition::BelowOrEqual)]);
+    let low = Value::entry(RCX).low(32);
+    assert_eq!(ran.machine.most(low), Some(0xffff_fff0));
+    // Control registers change the flags.
+    let text = "cmp $5, %rcx\n mov %cr0, %rax";
+    let ran = run_assuming("control", text, &[(2, Condition::BelowOrEqual)]);
+    assert_eq!(ran.machine.most(ran.get(RCX)), None);
+}
+
+#[test]
+fn what_is_indexed_otherwise_is_no_table() {
+    for (name, text) in [
+        (
+            "scale",
+            "lea 0x1000(%rip), %rdx\n movslq (%rdx,%rcx,8), %rax",
+        ),
+        ("byte", "lea 0x1000(%rip), %rdx\n movsbq (%rdx,%rcx), %rax"),
+        ("known_scale", "mov $3, %ecx\n mov 0x1000(,%rcx,4), %rax"),
+        ("known_byte", "mov $3, %ecx\n movsbq 0x1000(,%rcx), %rax"),
+    ] {
+        let ran = run(&format!("no_table_{name}"), text);
+        assert!(!matches!(ran.get(RAX), Value::Table(_)), "{text}");
     }
 }
