@@ -313,3 +313,215 @@ fn contexts() {
         "0..7 agrees\n",
     );
 }
+
+#[test]
+fn code_that_never_runs_changes_nothing() {
+    // It jumps into the middle of what runs, with a deeper stack.
+    check("dead_middle", &[function("_start", "push %rbx\n .cfi_def_cfa_offset 16\n test %edi, %edi\n je 3f\n nop\n 2: nop\n pop %rbx\n .cfi_def_cfa_offset 8\n ret\n
+        .cfi_def_cfa_offset 16\n 3: call stops\n push %rax\n .cfi_def_cfa_offset 24\n jmp 2b"), silent("stops", STOPS)], "0..17 agrees\n17..19 made sp+8 u c-8\n");
+}
+
+#[test]
+fn callers_of_tail_calls_without_rows() {
+    // Rows are made behind a call if the callee may return.
+    let caller = [
+        function("_start", "call caller\n ret"),
+        silent("caller", "push %rbx\n call first\n pop %rbx\n ret"),
+    ];
+    check(
+        "caller_unknown",
+        &[
+            caller.concat(),
+            silent("first", "jmp second"),
+            silent("second", "jmp *%rax"),
+        ],
+        "0..6 agrees\n6..7 made sp+8 u c-8\n7..13 made sp+16 u c-8\n13..14 made sp+8 u c-8\n14..19 made sp+8 u c-8\n19..21 made sp+8 u c-8\n",
+    );
+    check(
+        "caller_stops",
+        &[
+            caller.concat(),
+            silent("first", "jmp second"),
+            silent("second", STOPS),
+        ],
+        "0..6 agrees\n6..7 made sp+8 u c-8\n7..12 made sp+16 u c-8\n14..19 made sp+8 u c-8\n19..21 made sp+8 u c-8\n",
+    );
+    check(
+        "caller_undeclared",
+        &[
+            caller.concat(),
+            function(
+                "first",
+                ".cfi_signal_frame\n .cfi_def_cfa r10, 16\n .cfi_register rip, rcx\n ret",
+            ),
+        ],
+        "0..6 agrees\n6..7 made sp+8 u c-8\n7..13 made sp+16 u c-8\n13..14 made sp+8 u c-8\n",
+    );
+}
+
+#[test]
+fn what_only_its_own_row_says_is_no_function() {
+    // A piece that nobody is seen to enter.
+    check(
+        "piece",
+        &[
+            function("_start", "ret"),
+            function("_start.cold", ".cfi_def_cfa_offset 16\n nop\n ret"),
+        ],
+        "0..1 agrees\n",
+    );
+    // What only a symbol calls a function, with a way out that leads nowhere.
+    check(
+        "odd",
+        &[
+            function("_start", "ret"),
+            function(
+                "odd",
+                ".cfi_def_cfa_offset 16\n push %rbx\n test %edi, %edi\n je 1f\n ret\n 1: pop %rbx\n ret",
+            ),
+        ],
+        "0..1 agrees\n",
+    );
+}
+
+#[test]
+fn functions_one_behind_the_other() {
+    // The second one's first row is wrong; that says nothing against the first one.
+    check(
+        "neighbours",
+        &[
+            function("_start", "nop\n mov (%rdi), %rsp\n nop\n jmp *%rax"),
+            function(
+                "early",
+                ".cfi_def_cfa_offset 16\n push %rbx\n nop\n pop %rbx\n .cfi_def_cfa_offset 8\n ret",
+            ),
+        ],
+        "0..4 agrees\n4..7 undecided: stack pointer from a register or from memory\n7..8 mended sp+8 u c-8\n8..11 agrees\n",
+    );
+}
+
+#[test]
+fn ways_that_share_code() {
+    // One has saved the frame pointer and lost it, the other still has it: until it is loaded again.
+    let saves = "push %rbp\n .cfi_def_cfa_offset 16\n";
+    let loses = "push %rbp\n .cfi_def_cfa_offset 16\n xor %ebp, %ebp\n .cfi_offset rbp, -16\n jmp shared_inside";
+    let shared =
+        "nop\n shared_inside = .\n nop\n nop\n pop %rbp\n .cfi_def_cfa_offset 8\n nop\n ret";
+    check(
+        "share_behind",
+        &[
+            function("_start", &format!("{saves}{shared}")),
+            function("other", loses),
+        ],
+        "0..2 agrees\n2..5 undecided: entered by jumps with another stack\n5..12 agrees\n",
+    );
+    check(
+        "share_before",
+        &[
+            function("_start", loses),
+            function("other", &format!("{saves}{shared}")),
+        ],
+        "0..7 agrees\n7..10 undecided: entered by jumps with another stack\n10..12 agrees\n",
+    );
+    let wrong = "push %rbp\n";
+    let shared = "nop\n .cfi_def_cfa_offset 16\n shared_inside = .\n nop\n nop\n pop %rbp\n .cfi_def_cfa_offset 8\n nop\n ret";
+    check(
+        "share_start",
+        &[
+            function("_start", loses),
+            function("other", &format!("{wrong}{shared}")),
+        ],
+        "0..6 agrees\n6..7 mended sp+16 u c-8\n7..10 undecided: entered by jumps with another stack\n10..12 agrees\n",
+    );
+    check(
+        "share_start_behind",
+        &[
+            function("_start", &format!("{wrong}{shared}")),
+            function("other", loses),
+        ],
+        "0..1 agrees\n1..2 mended sp+16 u c-8\n2..5 undecided: entered by jumps with another stack\n5..12 agrees\n",
+    );
+}
+
+#[test]
+fn tables_that_lead_astray() {
+    let head = "push %rbx\n lea table(%rip), %rdx\n movslq (%rdx,%rdi,4), %rax\n add %rdx, %rax\n jmp *%rax\n";
+    let bounded =
+        format!("cmp $2, %rdi\n ja 1f\n {head} 1: ud2\n 2: mov $0x5858, %eax\n pop %rbx\n ret");
+    // The comparison says that there are three entries, and one of them leads to another function.
+    check("astray_out", &[function("_start", &bounded), silent("other", "ret"), ".section .rodata\n .p2align 2\n table: .long 2b - table, 2b - table, other - table\n .text\n".to_owned()], "0..32 undecided: indirect jump without a known table\n32..33 made sp+8 u c-8\n");
+    // Without rows nothing says where instructions start, but that no two share bytes.
+    let guessed = format!("movzbl %dil, %edi\n {head} 2: mov $0x585858, %eax\n pop %rbx\n ret");
+    for (name, middle, expected) in [
+        (
+            "astray_middle",
+            "2b + 2",
+            "0..6 agrees\n6..34 missing: indirect jump without a known table\n",
+        ),
+        (
+            "astray_not",
+            "2b",
+            "0..6 agrees\n6..11 made sp+8 u c-8\n11..33 made sp+16 u c-8\n33..34 made sp+8 u c-8\n",
+        ),
+    ] {
+        let table = format!(
+            ".section .rodata\n .p2align 2\n table: .long 2b - table, {middle} - table\n .long -1\n .text\n"
+        );
+        check(
+            name,
+            &[
+                function("_start", "call silent\n ret"),
+                silent("silent", &guessed),
+                table,
+            ],
+            expected,
+        );
+    }
+}
+
+#[test]
+fn places_that_rows_name_wrongly() {
+    // The word on the stack is an address there, but not that of the caller's frame.
+    check(
+        "saved_wrong",
+        &[function(
+            "_start",
+            "lea 16(%rsp), %r10\n push %r10\n .cfi_escape 0x0f, 3, 0x77, 0x00, 0x06\n nop\n pop %r10\n .cfi_def_cfa rsp, 8\n ret",
+        )],
+        "0..7 agrees\n7..10 mended sp+16 u c-8\n10..11 agrees\n",
+    );
+    // Nobody follows that many registers.
+    check(
+        "huge_48",
+        &[function(
+            "_start",
+            "nop\n .cfi_escape 0x0c, 48, 0\n nop\n ret",
+        )],
+        "0..1 agrees\n1..3 undecided: stack pointer from a register or from memory\n",
+    );
+    // A handler with a stack of its own alignment.
+    check(
+        "handler_realigned",
+        &[silent(
+            "_start",
+            "push %rbp\n mov %rsp, %rbp\n and $-64, %rsp\n nop\n mov %rbp, %rsp\n pop %rbp\n iretq",
+        )],
+        "0..1 made (sp+24) u (sp+0)\n1..4 made (sp+32) u (sp+8)\n4..8 made (sp+32) (sp+0) (sp+8)\n8..12 made (fp+32) (fp+0) (fp+8)\n12..13 made (sp+32) (sp+0) (sp+8)\n13..15 made (sp+24) u (sp+0)\n",
+    );
+}
+
+#[test]
+fn a_callee_that_leaves_a_number() {
+    // How deep the stack is then is known.
+    check(
+        "number",
+        &[
+            function(
+                "_start",
+                "push %rbx\n call size\n sub %rbx, %rsp\n nop\n add %rbx, %rsp\n pop %rbx\n ret",
+            ),
+            silent("size", "mov $32, %ebx\n ret"),
+        ],
+        "0..1 agrees\n1..9 mended sp+16 u c-8\n9..13 mended sp+48 u c-8\n13..14 mended sp+16 u c-8\n14..15 agrees\n15..21 made sp+8 u c-8\n",
+    );
+}
