@@ -502,3 +502,82 @@ fn a_frame_full_of_variables_still_has_room_for_saved_registers() {
     assert_eq!(machine.peek(ENTRY, -16, 8), Value::entry(3));
     assert_eq!(machine.peek(ENTRY, -24, 8), Value::entry(5));
 }
+
+#[test]
+fn what_was_read_or_compared_by_a_name_is_forgotten_with_it() {
+    let mut machine = machine();
+    let first = machine.name();
+    machine.at = 0x200;
+    let other = Address::of(first, 8);
+    let read = machine.load(other, 8);
+    machine.compare(
+        number(1),
+        Operand {
+            register: None,
+            value: first,
+        },
+    );
+    machine.at = 0x100;
+    machine.name();
+    machine.at = 0x300;
+    assert_ne!(machine.load(other, 8), read);
+    // Only what has another name is still known.
+    let mut machine = Machine::at_entry(SP);
+    machine.at = 0x100;
+    let first = machine.name();
+    let place = Address::From(Origin::Entry(1), 8);
+    machine.at = 0x200;
+    let read = machine.load(place, 8);
+    machine.set(2, first);
+    machine.at = 0x100;
+    machine.name();
+    machine.at = 0x300;
+    assert_eq!(machine.load(place, 8), read);
+}
+
+#[test]
+fn more_bytes_than_were_read_are_read_anew() {
+    let mut machine = machine();
+    let place = Address::From(Origin::Entry(1), 8);
+    let half = machine.load(place, 4);
+    machine.at = 0x200;
+    assert_ne!(machine.load(place, 8), half);
+}
+
+#[test]
+fn each_value_has_its_own_bound() {
+    let mut machine = machine();
+    for (register, most) in [(1, 5), (2, 9), (1, 3)] {
+        let value = Operand {
+            register: None,
+            value: Value::entry(register),
+        };
+        machine.compare(value, number(most));
+        machine.assume(Condition::BelowOrEqual);
+    }
+    assert_eq!(machine.most(Value::entry(1)), Some(3));
+    assert_eq!(machine.most(Value::entry(2)), Some(9));
+    // A bound that is larger on another way is less.
+    let mut other = machine.clone();
+    machine.at = 0x100;
+    let tight = machine.name_at_most(3);
+    other.at = 0x100;
+    assert_eq!(other.name_at_most(9), tight);
+    assert!(machine.join(&other, 0x400));
+    assert_eq!(machine.most(tight), Some(9));
+    assert!(!machine.join(&other, 0x400));
+}
+
+#[test]
+fn two_places_that_are_equal_stay_what_they_are() {
+    let mut machine = machine();
+    let elsewhere = Value::Stack(Base(4), 0);
+    machine.set(1, elsewhere);
+    let operand = |register, value| Operand {
+        register: Some(register),
+        value,
+    };
+    machine.compare(operand(2, stack(-8)), operand(1, elsewhere));
+    machine.assume(Condition::Equal);
+    assert_eq!(machine.get(1), elsewhere);
+}

@@ -266,3 +266,53 @@ fn keys_are_kept() {
 ",
     );
 }
+
+#[test]
+fn rows_behind_a_gap_and_rows_for_what_was_left_out() {
+    let text = [
+        // The rows behind the change of stacks start a piece of their own.
+        function(
+            "_start",
+            "push %rbx\n nop\n .cfi_def_cfa_offset 16\n test %edi, %edi\n je 1f\n mov (%rdi), %rsp\n 2: jmp 2b\n 1: nop\n pop %rbx\n .cfi_def_cfa_offset 8\n ret",
+        ),
+        // Nobody can say this in a row; what the code says can be.
+        function(
+            "left_out",
+            ".cfi_escape 0x0f, 3, 0x77, 0x00, 0x20\n push %rbx\n pop %rbx\n ret",
+        ),
+        function(
+            "other",
+            ".cfi_escape 0x0f, 3, 0x77, 0x00, 0x20\n push %rbx\n jmp *%rax",
+        ),
+    ];
+    check(
+        "gap",
+        X86_64,
+        &text,
+        "\
+0..9
+  +0 sp+8 u c-8
+  +1 sp+16 u c-8
+9..11
+11..14
+  +0 sp+16 u c-8
+  +2 sp+8 u c-8
+14..17
+  +0 sp+8 u c-8
+  +1 sp+16 u c-8
+  +2 sp+8 u c-8
+17..20 left out: no call frame information, and nobody calls it and it never returns
+",
+        "\
+85.00 % of 20 bytes of code decided: 11 as described, 1 mended, 2 withdrawn, 3 without description
+    no row, 3 bytes: nobody calls it and it never returns
+0.00 % of 1 functions decided: 0, of them 0 mended
+    wrong, 1 functions: stack pointer from a register or from memory
+0 bytes fill room
+1..2: sp+8 u c-8, is sp+16 u c-8, at nop after push rbx
+9..11: sp+16 u c-8, is stack pointer from a register or from memory, at 0xffffffff80100006, at jmp short 0FFFFFFFF80100009h after mov rsp,[rdi]
+14..17 made
+1 functions, 3 rows made
+",
+    );
+}
