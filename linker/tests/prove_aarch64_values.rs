@@ -5,8 +5,10 @@ mod a64;
 mod common;
 
 use a64::{START, run, run_assuming};
-use linker::prove::isa::Flow;
-use linker::prove::machine::Condition;
+use linker::prove::aarch64::A64;
+use linker::prove::isa::{Flow, Isa};
+use linker::prove::machine::{Condition, Machine};
+use linker::prove::table::Tables;
 use linker::prove::value::{Base, Register, Value};
 
 /// Runs a text and compares registers with numbers; `None`: any other value than a number.
@@ -328,4 +330,114 @@ fn branches_under_the_condition_always() {
     let to = |index: u64| Value::Constant(START + 4 * index);
     assert_eq!(ran.flows[..2], [Flow::Jump(to(0)), Flow::Jump(to(1))]);
     assert_eq!(ran.flows[2], Flow::Branch(START + 8, Condition::Other));
+}
+
+#[test]
+fn words_with_reserved_fields_are_no_instructions() {
+    let is_instruction = |word: u32| {
+        let mut machine = Machine::at_entry(A64::STACK_POINTER);
+        let executed = A64.execute(&word.to_le_bytes(), &mut machine, &mut Tables::default());
+        executed.is_some()
+    };
+    // Each with one that differs from it in the reserved field.
+    for (what, reserved, other) in [
+        ("movz w0, #0, lsl #32", 0x52c0_0000, 0x5280_0000),
+        ("add with ror", 0x8bc0_0000, 0x8b80_0000),
+        ("add w0, w0, w0, lsl #32", 0x0b00_8000, 0x0b00_4000),
+        ("add extended by 5", 0x8b20_1400, 0x8b20_1000),
+        ("adds of tags", 0xb180_0000, 0xb100_0000),
+        ("str of half a quad word", 0x7d80_0000, 0x3d80_0000),
+        ("ldr with a byte as index", 0xf860_0800, 0xf860_4800),
+        ("stp of vectors of no size", 0xed00_0000, 0xad00_0000),
+        ("ldr of vectors of no size", 0xdc00_0000, 0x9c00_0000),
+        ("and w0, w0, w0, lsl #32", 0x0a00_8000, 0x0a00_4000),
+        ("and w0 with a mask of 64 bits", 0x1240_0000, 0x1200_0000),
+        ("and with all bits", 0x1200_7c00, 0x1200_7800),
+        ("ubfm w0 of 64 bits", 0x5340_0000, 0x5300_0000),
+        ("ubfm w0 from bit 32", 0x5320_0000, 0x5310_0000),
+        ("ubfm w0 to bit 32", 0x5300_8000, 0x5300_4000),
+    ] {
+        assert!(!is_instruction(reserved), "{what}");
+        assert!(is_instruction(other), "not {what}");
+    }
+}
+
+#[test]
+fn bytes_that_only_fill_room() {
+    let padding = |word: u32| A64.padding(&word.to_le_bytes());
+    assert_eq!([0xd503_201f, 0xd420_0020, 0].map(padding), [Some(4); 3]);
+    assert_eq!(padding(0xd65f_03c0), None);
+    assert_eq!(A64.length(&[0; 4]), Some(4));
+    assert_eq!(A64.length(&[0; 5]), Some(4));
+    assert_eq!(A64.length(&[0; 3]), None);
+}
+
+#[test]
+fn numbers_of_system_registers_and_of_pointers() {
+    let ran = run(
+        "a64_values_system",
+        "mrs x0, tpidrro_el0\n mrs x1, tpidr_el1\n mrs x2, tpidr_el0\n mrs x3, tpidrro_el0\n mrs x4, tpidr_el1\n mrs x5, vbar_el1\n mrs x6, vbar_el1",
+    );
+    let get = |register| ran.machine.get(register);
+    assert!(get(0) == get(3) && get(1) == get(4) && get(0) != get(1) && get(1) != get(2));
+    assert_ne!(get(5), get(6));
+    // Data pointers have keys of their own; the others are signed and are as before with the code taken off.
+    for (name, text, is_back) in [
+        (
+            "x17",
+            "mov x17, x30\n pacia1716\n autia1716\n mov x30, x17",
+            true,
+        ),
+        ("xpaci", "pacia x30, sp\n xpaci x30", true),
+        ("plain", "xpaci x30", true),
+        ("data", "pacda x30, sp\n autia x30, sp", false),
+        ("wrong", "pacia x30, sp", false),
+        ("never_signed", "autia x30, sp", false),
+    ] {
+        let ran = run(&format!("a64_values_{name}"), text);
+        assert_eq!(ran.is_as_at_entry(30), is_back, "{text}");
+    }
+    // A barrier, and an instruction to the caches, change no register.
+    let ran = run(
+        "a64_values_barriers",
+        "dmb sy\n ic iallu\n dc cvac, x0\n clrex",
+    );
+    assert!((0..31).all(|register| ran.is_as_at_entry(register)));
+}
+
+#[test]
+fn places_that_stores_of_many_bytes_overwrite() {
+    // So many bytes from the stack pointer on.
+    for (name, text, bytes) in [
+        ("st1", "st1 {{v0.16b}}, [sp]", 16),
+        ("st1_half", "st1 {{v0.8b}}, [sp]", 8),
+        ("st1_2", "st1 {{v0.16b, v1.16b}}, [sp]", 32),
+        ("st1_3", "st1 {{v0.16b, v1.16b, v2.16b}}, [sp]", 48),
+        ("st4", "st4 {{v0.16b, v1.16b, v2.16b, v3.16b}}, [sp]", 64),
+        ("lane_b", "st1 {{v0.b}}[1], [sp]", 1),
+        ("lane_d", "st1 {{v0.d}}[1], [sp]", 8),
+        ("lane_4", "st4 {{v0.s, v1.s, v2.s, v3.s}}[1], [sp]", 16),
+        ("stxp", "stxp w0, x1, x2, [sp]", 16),
+        ("stlr", "stlr x1, [sp]", 8),
+        ("stlrb", "stlrb w1, [sp]", 1),
+        ("stzg", "stzg x1, [sp]", 16),
+        ("stz2g", "stz2g x1, [sp]", 32),
+        ("stgp", "stgp x1, x2, [sp]", 16),
+        ("swp", "swp x1, x2, [sp]", 8),
+        ("swpb", "swpb w1, w2, [sp]", 1),
+        ("casp", "casp x0, x1, x2, x3, [sp]", 16),
+        ("stp_q", "stp q0, q1, [sp]", 32),
+    ] {
+        let inside = bytes - bytes.min(8);
+        let saves =
+            format!("sub sp, sp, #128\n str x29, [sp, #{inside}]\n str x30, [sp, #{bytes}]");
+        // One that reaches into the bytes, and one behind them.
+        let text = match inside + 8 > bytes {
+            true => format!("sub sp, sp, #128\n str x30, [sp, #{bytes}]\n {text}"),
+            false => format!("{saves}\n {text}"),
+        };
+        let ran = run(&format!("a64_values_wide_{name}"), &text);
+        assert_ne!(ran.saved(inside - 128), Some(29), "{text}");
+        assert_eq!(ran.saved(bytes - 128), Some(30), "{text}");
+    }
 }
