@@ -1,102 +1,20 @@
 //! What A64 instructions do to stack pointer, saved registers and jumps. The instructions are what compilers write, put
 //! through rustc's assembler.
 
+#[path = "common/a64.rs"]
+mod a64;
 mod common;
 
-use std::fs;
-
-use common::{assemble, folder};
+use a64::{START, code, run, run_assuming};
 use linker::prove::aarch64::{A64, ELR_EL1, SP_EL0};
 use linker::prove::compare::{Condition, Limit};
 use linker::prove::isa::{Flow, Isa};
 use linker::prove::machine::Machine;
 use linker::prove::table::{Table, Tables};
 use linker::prove::value::{Base, Register, Value};
-use object::{Object, ObjectSection};
 
 const FP: Register = A64::FRAME_POINTER;
 const LR: Register = A64::RETURN_ADDRESS;
-/// Where the first instruction lies.
-const START: u64 = 0x10_0000;
-
-/// The machine after some instructions, one after the other.
-struct Ran {
-    machine: Machine,
-    tables: Tables,
-    /// Where each of them leads.
-    flows: Vec<Flow>,
-}
-
-impl Ran {
-    fn last(&self) -> Flow {
-        *self.flows.last().unwrap()
-    }
-
-    /// The stack pointer, counted from the entry.
-    fn sp(&self) -> i64 {
-        match self.machine.sp() {
-            Value::Stack(Base::ENTRY, offset) => offset,
-            other => panic!("the stack pointer is {other:?}"),
-        }
-    }
-
-    /// The number of the register whose value at the entry lies on the stack, so many bytes from the entry's top.
-    fn saved(&self, offset: i64) -> Option<Register> {
-        let value = self.machine.peek(Base::ENTRY, offset, 8);
-        (0..32).find(|register| value == Value::entry(*register))
-    }
-
-    fn is_as_at_entry(&self, register: Register) -> bool {
-        self.machine.get(register) == Value::entry(register)
-    }
-
-    /// The table that a value is made from.
-    fn table(&self, value: Value) -> Table {
-        match value {
-            Value::Table(number) => self.tables.get(number),
-            other => panic!("not made from a table: {other:?}"),
-        }
-    }
-}
-
-/// Runs a text's instructions one after the other, also behind branches; before one with a condition in `assumed`, that
-/// condition is taken to hold.
-fn run(name: &str, text: &str) -> Ran {
-    run_assuming(name, text, &[])
-}
-
-fn run_assuming(name: &str, text: &str, assumed: &[(usize, Condition)]) -> Ran {
-    let code = code(name, text);
-    let mut machine = Machine::at_entry(A64::STACK_POINTER);
-    let mut tables = Tables::default();
-    let mut flows = Vec::new();
-    for (index, word) in code.chunks_exact(4).enumerate() {
-        for (_, condition) in assumed.iter().filter(|(before, _)| *before == index) {
-            machine.assume(*condition);
-        }
-        machine.at = START + 4 * index as u64;
-        let executed = A64.execute(word, &mut machine, &mut tables).unwrap();
-        assert_eq!(executed.length, 4);
-        flows.push(executed.flow);
-    }
-    for (_, condition) in assumed.iter().filter(|(before, _)| *before == flows.len()) {
-        machine.assume(*condition);
-    }
-    Ran {
-        machine,
-        tables,
-        flows,
-    }
-}
-
-fn code(name: &str, text: &str) -> Vec<u8> {
-    let folder = folder(name);
-    let text = format!(".arch armv9-a+memtag\n{text}\n");
-    let file = fs::read(assemble(&folder, "aarch64-unknown-none-softfloat", &text)).unwrap();
-    let object = object::File::parse(&*file).unwrap();
-    let section = object.section_by_name(".text").unwrap();
-    section.data().unwrap().to_vec()
-}
 
 #[test]
 fn prologues_save_and_epilogues_restore() {

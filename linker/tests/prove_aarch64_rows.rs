@@ -4,7 +4,7 @@ mod common;
 #[path = "common/proven.rs"]
 mod proven;
 
-use proven::{function, prove, silent};
+use proven::{function, prove, prove_linked, silent};
 
 const TARGET: &str = "aarch64-unknown-none-softfloat";
 
@@ -104,4 +104,66 @@ fn functions_choose_the_same_row_for_what_they_share() {
     ];
     let expected = "0..4 agrees\n4..16 mended sp+16 u c-16\n16..20 agrees\n20..28 mended sp+16 u u\n28..32 agrees\n32..36 made sp+0 u u\n";
     check("shared", &text, expected);
+}
+
+#[test]
+fn a_piece_moved_out_saves_into_the_callers_frame() {
+    let text = [
+        function(
+            "_start",
+            "sub sp, sp, #32\n str x30, [sp, #8]\n bl outlined\n mov x29, xzr\n nop\n ldp x29, x30, [sp]\n add sp, sp, #32\n ret",
+        ),
+        silent("outlined", "str x29, [sp]\n ret"),
+    ];
+    check(
+        "outlined",
+        &text,
+        "0..4 agrees\n4..8 mended sp+32 u u\n8..16 mended sp+32 u c-24\n16..24 mended sp+32 c-32 c-24\n24..28 mended sp+32 u u\n28..32 agrees\n32..40 made sp+0 u u\n",
+    );
+}
+
+#[test]
+fn a_loop_touches_each_page_of_a_large_frame() {
+    let body = "sub x9, sp, #4, lsl #12\n 1: sub sp, sp, #1, lsl #12\n str xzr, [sp]\n cmp sp, x9\n b.ne 1b\n nop\n
+         add sp, sp, #4, lsl #12\n ret";
+    let text = [silent("_start", body)];
+    // How deep the stack is in the loop only x9 tells, and the end of the loop that it is as deep as that then.
+    check(
+        "probe",
+        &text,
+        "0..4 made sp+0 u u\n4..32 made r9+16384 u u\n",
+    );
+}
+
+#[test]
+fn entries_of_linkage_tables_lead_to_what_never_returns() {
+    let text = [
+        function("_start", "str x30, [sp, #-16]!\n bl abort\n nop\n ret"),
+        function(
+            "returns",
+            "str x30, [sp, #-16]!\n bl getpid\n ldr x30, [sp], #16\n ret",
+        ),
+    ];
+    // Behind the first call the stack is not that of a return.
+    let expected = "0..4 agrees\n4..8 mended sp+16 u c-16\n16..20 agrees\n20..28 mended sp+16 u c-16\n28..32 agrees\n64..80 made sp+0 u u\n80..96 made sp+0 u u\n";
+    let found = prove_linked("a64_rows_plt", TARGET, &text.concat(), &["-shared"]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn entries_of_linkage_tables_that_other_linkers_write() {
+    // The words lie pages before the table and behind it; `bti c` stands before what takes its address.
+    let text = [
+        function("_start", "str x30, [sp, #-16]!\n bl before\n nop\n ret"),
+        function("second", "str x30, [sp, #-16]!\n bl behind\n nop\n ret"),
+        ".skip 0x5008\n .Lfirst: .xword abort\n .skip 0x7000\n
+         .section .plt.sec, \"ax\", %progbits\n before: .inst 0xd503245f\n adrp x16, .Lfirst\n ldr x17, [x16, :lo12:.Lfirst]\n br x17\n
+         behind: .inst 0xd503245f\n adrp x16, last\n ldr x17, [x16, :lo12:last]\n br x17\n
+         .data\n .skip 0x6000\n last: .xword abort\n .text\n"
+            .to_owned(),
+    ];
+    let switches = ["-shared", "-z", "notext"];
+    let found = prove_linked("a64_rows_plt_others", TARGET, &text.concat(), &switches);
+    let expected = "0..4 agrees\n4..8 mended sp+16 u c-16\n16..20 agrees\n20..24 mended sp+16 u c-16\n49200..49216 made sp+0 u u\n49216..49232 made sp+0 u u\n";
+    assert_eq!(found, expected);
 }

@@ -226,6 +226,12 @@ impl Machine {
         }
     }
 
+    /// The largest number that a value can be, if that is known.
+    #[must_use]
+    pub fn most(&self, value: Value) -> Option<u64> {
+        self.limit(value).map(|limit| limit.most)
+    }
+
     /// How large a value can be, if that is known.
     #[must_use]
     pub fn limit(&self, value: Value) -> Option<Limit> {

@@ -60,7 +60,7 @@ impl<I: Isa> Judge<'_, I> {
                 }
                 (Rule::Value { .. }, Value::Stack(..)) => Some(from),
                 // In a register that holds nothing else.
-                (Rule::Value { .. }, Value::Same(Origin::Entry(_))) if offset == 0 => Some(from),
+                (Rule::Value { .. }, Value::Same(Origin::Entry(_))) => Some(from),
                 _ => None,
             }
         };
@@ -80,6 +80,10 @@ impl<I: Isa> Judge<'_, I> {
             }
             rule => at_sp(rule, Value::entry(I::RETURN_ADDRESS), machine)?,
         };
+        if matches!(row.return_address, Rule::Saved { .. }) {
+            // What the register holds is the interrupted code's own.
+            machine.set(I::RETURN_ADDRESS, Value::Unknown);
+        }
         if row.frame_pointer != Rule::Same {
             machine.set(I::FRAME_POINTER, Value::Unknown);
             let frame_pointer = Value::entry(I::FRAME_POINTER);

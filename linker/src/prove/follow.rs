@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare::Condition;
-use super::isa::{Executed, Flow, Isa};
+use super::isa::{Flow, Isa};
 use super::judge::{Caller, Judge, Judgement};
 use super::jump_table::Sweeps;
 use super::machine::Machine;
@@ -156,7 +156,12 @@ impl<'a, I: Isa> Follow<'a, I> {
         loop {
             machine.at = at;
             agrees = agrees && self.row_agrees(at, &machine) == Some(true);
-            let Some(executed) = self.execute(&mut machine) else {
+            // Behind the last instruction of all code nothing runs.
+            let Some(code) = self.text.code_at(at) else {
+                break;
+            };
+            let executed = self.judge.isa.execute(code, &mut machine, &mut self.tables);
+            let Some(executed) = executed else {
                 self.outcome.fail(Reason::NotCode(at));
                 break;
             };
@@ -190,11 +195,6 @@ impl<'a, I: Isa> Follow<'a, I> {
             block.outcome = outcome;
             block.exit = exit;
         }
-    }
-
-    fn execute(&mut self, machine: &mut Machine) -> Option<Executed> {
-        let code = self.text.code_at(machine.at)?;
-        self.judge.isa.execute(code, machine, &mut self.tables)
     }
 
     /// Whether the next instruction is another function's. Assembly may run on into it; otherwise what came before does not

@@ -188,10 +188,6 @@ impl Machine {
 
     /// A call: what a callee may change is not known any more. `kept` has a bit for each register that it keeps.
     pub fn call(&mut self, kept: u64) {
-        let at = self.at;
-        if self.names & bit(at) != 0 {
-            self.forget(|value| value.is_named(at));
-        }
         for (number, value) in self.registers.iter_mut().enumerate() {
             if kept & 1 << number == 0 {
                 *value = Value::Unknown;

@@ -150,14 +150,11 @@ impl Machine {
                 self.slots.swap_remove(other);
             }
         }
-        let before = |slot: &Slot| (slot.base, slot.offset) < (base, offset);
-        let at = self.slots.partition_point(before);
-        let slot = Slot {
+        self.slots.push(Slot {
             base,
             offset,
             size,
             value,
-        };
-        self.slots.insert(at, slot);
+        });
     }
 }

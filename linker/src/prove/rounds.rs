@@ -39,6 +39,8 @@ pub fn follow<I: Isa>(
     };
     let (mut jobs, mut large): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_small);
     let mut rounds = 0;
+    // How many tables there were when guesses about their ends were made last.
+    let mut tables = 0;
     loop {
         if jobs.is_empty() || rounds == MOST_ROUNDS && !large.is_empty() {
             jobs = std::mem::take(&mut large);
@@ -68,7 +70,6 @@ pub fn follow<I: Isa>(
         let mut changed: BTreeSet<u64> = BTreeSet::new();
         // Those that are known to return now: most callers have gone on behind them anyway.
         let mut returning: BTreeSet<u64> = BTreeSet::new();
-        let tables = world.tables.len();
         for (start, unit) in done.into_iter().flatten() {
             world.tables.extend(&unit.outcome.tables);
             let returns = match &unit.outcome {
@@ -97,6 +98,7 @@ pub fn follow<I: Isa>(
                 if world.tables.len() > tables {
                     let guesses = units.iter().filter(|(_, unit)| unit.outcome.guesses);
                     changed.extend(guesses.map(|(start, _)| *start));
+                    tables = world.tables.len();
                 }
                 next(isa, text, world, &mut units, &changed, &returning, rounds)
             }
@@ -111,8 +113,10 @@ fn again(units: &Units, changed: &BTreeSet<u64>, returning: &BTreeSet<u64>) -> V
     let relies = |unit: &Unit| {
         let outcome = &unit.outcome;
         let mut others = outcome.relies_on.iter().chain(&outcome.tail_calls);
+        let ends_in = || outcome.tail_calls.iter().any(|to| returning.contains(to));
         others.any(|to| changed.contains(to))
             || outcome.stops_at.iter().any(|to| returning.contains(to))
+            || !outcome.has_return && ends_in()
     };
     let units = units.iter().filter(|(_, unit)| relies(unit));
     units.map(|(start, unit)| (*start, unit.entry)).collect()

@@ -187,10 +187,6 @@ impl<I: Isa> Follow<'_, I> {
             (Value::Table(_), _) => self.jump_to(at, to, machine),
             // On another stack, or with arguments taken off it.
             (_, Value::Stack(base, _)) if base != Base::ENTRY => self.outcome.returns = true,
-            (to, Value::Stack(..)) if to != self.caller.return_address => {
-                self.outcome.returns = true;
-                self.outcome.fail(Reason::Unbalanced(at));
-            }
             _ => {
                 self.outcome.returns = true;
                 if machine.lost.is_none() {

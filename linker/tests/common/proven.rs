@@ -14,10 +14,10 @@ use unwind::sframe::{Base, Row, Rule};
 use super::common::{SCRIPT, assemble, folder, scripts, sframe_link, succeed};
 
 /// Where [`SCRIPT`] puts the first instruction.
-const START: u64 = 0xffff_ffff_8010_0000;
+pub const START: u64 = 0xffff_ffff_8010_0000;
 
 /// A row in the columns of `objdump --sframe`: CFA, frame pointer, return address.
-fn text(row: &Row) -> String {
+pub fn text(row: &Row) -> String {
     let base = |base| match base {
         Base::StackPointer => "sp".to_owned(),
         Base::FramePointer => "fp".to_owned(),
@@ -45,6 +45,11 @@ fn text(row: &Row) -> String {
 
 /// Links a text and says of each run of instructions, by its offset in the image's code, what was found out.
 pub fn prove(name: &str, target: &str, assembly: &str) -> String {
+    prove_linked(name, target, assembly, &[])
+}
+
+/// Links a text without tables, and gives back the image.
+pub fn linked(name: &str, target: &str, assembly: &str, switches: &[&str]) -> Vec<u8> {
     let folder = folder(name);
     let object = assemble(&folder, target, assembly);
     fs::write(folder.join("image.ld"), SCRIPT).unwrap();
@@ -61,9 +66,15 @@ pub fn prove(name: &str, target: &str, assembly: &str) -> String {
             "-o",
         ])
         .arg(&path)
+        .args(switches)
         .arg(object);
     succeed(&mut link);
-    let data = fs::read(&path).unwrap();
+    fs::read(&path).unwrap()
+}
+
+/// [`prove`], with more switches for the linker.
+pub fn prove_linked(name: &str, target: &str, assembly: &str, switches: &[&str]) -> String {
+    let data = linked(name, target, assembly, switches);
     let image = Image::parse(&data).unwrap();
     let symbols = Symbols::of(&image.file);
     let proof = proof_of(&image, &symbols);

@@ -276,8 +276,8 @@ impl Run<'_> {
                 let unused = 64 - u32::from(bits);
                 Value::Constant(((value << unused).cast_signed() >> unused).cast_unsigned())
             }
-            value => match self.machine.limit(value) {
-                Some(limit) if limit.most < 1 << (bits - 1) => value,
+            value => match self.machine.most(value) {
+                Some(most) if most < 1 << (bits - 1) => value,
                 _ => self.machine.name(),
             },
         }

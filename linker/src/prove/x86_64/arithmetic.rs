@@ -29,14 +29,7 @@ impl Run<'_> {
                         .cast_unsigned(),
                 )
             }
-            value
-                if self
-                    .machine
-                    .limit(value)
-                    .is_some_and(|limit| limit.most < positive) =>
-            {
-                value
-            }
+            value if self.machine.most(value).is_some_and(|most| most < positive) => value,
             _ => self.machine.name(),
         }
     }
@@ -91,8 +84,8 @@ impl Run<'_> {
         let is_stack = matches!(left, Value::Stack(..)) && size == 8;
         let value = match (mnemonic, right) {
             (Mnemonic::Xor | Mnemonic::Sub, _) if same => Value::Constant(0),
-            (Mnemonic::Add, _) if size == 8 => self.tables.sum(left, right, 0),
-            (Mnemonic::Sub, _) if size == 8 => left.minus(right),
+            (Mnemonic::Add, _) => self.tables.sum(left, right, 0),
+            (Mnemonic::Sub, _) => left.minus(right),
             (Mnemonic::And, Value::Constant(mask))
                 if !is_stack && mask <= i64::MAX.cast_unsigned() =>
             {
@@ -100,6 +93,8 @@ impl Run<'_> {
             }
             _ => Value::Unknown,
         };
+        // A number in memory has no more bits than that.
+        let value = value.low(size.saturating_mul(8));
         let value = match value {
             // Room of a size that is not known, or alignment.
             Value::Unknown if is_stack && mnemonic != Mnemonic::Xor => self.machine.new_base(),

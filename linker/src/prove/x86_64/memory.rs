@@ -36,7 +36,6 @@ impl Run<'_> {
                 let address = self.address(size, false);
                 self.machine.load(address, size)
             }
-            OpKind::NearBranch64 => Value::Constant(instruction.near_branch_target()),
             _ => {
                 let value = Value::Constant(instruction.immediate(index));
                 match self.size(0) {

@@ -7,8 +7,8 @@ mod memory;
 mod unlisted;
 
 use iced_x86::{
-    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Formatter, Instruction,
-    IntelFormatter, Mnemonic, OpKind, Register as Iced,
+    ConditionCode, Decoder, DecoderOptions, FlowControl, Formatter, Instruction, IntelFormatter,
+    Mnemonic, OpKind, Register as Iced,
 };
 
 use super::compare::Condition;
@@ -95,7 +95,6 @@ impl Isa for X86 {
         let instruction = decoder.decode();
         let fills = match instruction.mnemonic() {
             Mnemonic::Nop | Mnemonic::Int3 | Mnemonic::Ud2 => true,
-            Mnemonic::Xchg => instruction.code() == Code::Xchg_r16_AX,
             // lea rsi, [rsi] and its like, which assemblers wrote once.
             Mnemonic::Lea => {
                 instruction.op0_register() == instruction.memory_base()
@@ -146,8 +145,12 @@ impl Run<'_> {
             Mnemonic::Nop | Mnemonic::Endbr64 => Flow::Next,
             // A memory barrier: nothing changes.
             Mnemonic::Or
-                if instruction.op1_kind() == OpKind::Immediate8
-                    && instruction.immediate8() == 0 =>
+                if instruction.op0_kind() == OpKind::Memory
+                    && matches!(
+                        instruction.op1_kind(),
+                        OpKind::Immediate8 | OpKind::Immediate8to32 | OpKind::Immediate8to64
+                    )
+                    && instruction.immediate(1) == 0 =>
             {
                 self.machine.forget_flags();
                 Flow::Next
@@ -156,16 +159,12 @@ impl Run<'_> {
                 let value = self.read(1);
                 self.write(0, value)
             }
-            Mnemonic::Movsx | Mnemonic::Movsxd if self.is_plain() => {
+            Mnemonic::Movsx | Mnemonic::Movsxd => {
                 let value = self.sign_extended();
                 self.write(0, value)
             }
-            Mnemonic::Lea if instruction.op0_register().is_gpr64() => {
-                let value = self.effective_address();
-                self.write(0, value)
-            }
             Mnemonic::Lea => {
-                let value = self.machine.name();
+                let value = self.effective_address();
                 self.write(0, value)
             }
             Mnemonic::Push => {
@@ -191,9 +190,7 @@ impl Run<'_> {
                 self.machine.set(RBP, value);
                 Flow::Next
             }
-            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And | Mnemonic::Xor | Mnemonic::Cmp
-                if self.is_plain() =>
-            {
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And | Mnemonic::Xor | Mnemonic::Cmp => {
                 self.arithmetic()
             }
             Mnemonic::Xchg
@@ -217,11 +214,10 @@ impl Run<'_> {
                 Flow::Return(value)
             }
             Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Flow::InterruptReturn,
-            Mnemonic::Sysret | Mnemonic::Sysretq => Flow::Stop,
             // int3 fills room between functions, too.
             // A debugger, or a handler, goes on behind int3.
             Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => Flow::Trap,
-            Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Vmcall => {
+            Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Vmcall | Mnemonic::Vmmcall => {
                 // rax has the answer; syscall changes rcx and r11 too.
                 for register in [RAX, 2, 11] {
                     self.machine.set(register, Value::Unknown);
