@@ -590,3 +590,9 @@ fn what_is_indexed_otherwise_is_no_table() {
         assert!(!matches!(ran.get(RAX), Value::Table(_)), "{text}");
     }
 }
+
+#[test]
+fn a_sum_in_memory_has_no_more_bits_than_that() {
+    let text = "movl $-1, -8(%rsp)\n addl $1, -8(%rsp)\n movl -8(%rsp), %ecx";
+    assert_eq!(run("sum_in_memory", text).get(RCX), Value::Constant(0));
+}

@@ -237,3 +237,16 @@ fn trap_code_is_what_it_declares() {
         "0..1 agrees\n1..2 mended (sp+32) u (sp+8)\n2..5 agrees\n5..7 mended (sp+24) u (sp+0)\n",
     );
 }
+
+#[test]
+fn behind_bytes_that_are_no_instruction_anything_may_follow() {
+    let text = [function(
+        "_start",
+        "push %rbx\n test %edi, %edi\n je 1f\n .byte 0x06\n 1: pop %rbx\n ret",
+    )];
+    check(
+        "no_instruction",
+        &text,
+        "0..5 undecided: bytes that are no instruction\n6..8 undecided: bytes that are no instruction\n",
+    );
+}

@@ -11,6 +11,7 @@ use std::process::Stdio;
 use qemu::build::bare_metal;
 use qemu::machine::Arch;
 use qemu::{setup, workspace};
+use regex::Regex;
 use support::built::target;
 
 #[test]
@@ -52,5 +53,17 @@ fn clippy_has_nothing_to_say_about_the_kernel() {
         let output = command.output().expect("cargo can be started");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arch:?}: {said}");
+    }
+}
+
+#[test]
+fn what_the_picture_of_the_house_names_is_there() {
+    let root = workspace::root();
+    let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).expect("there is a picture");
+    let path = Regex::new(r"\b(?:unwind|linker|kernel|qemu)/[A-Za-z0-9_./-]*[A-Za-z0-9_]").unwrap();
+    let named: Vec<&str> = path.find_iter(&text).map(|found| found.as_str()).collect();
+    assert!(named.len() > 40, "only {named:?}");
+    for path in named.iter().filter(|path| !path.contains("NAME")) {
+        assert!(root.join(path).exists(), "{path} is not there");
     }
 }
