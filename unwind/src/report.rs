@@ -36,7 +36,8 @@ use crate::source::RowSource;
 use crate::symbols::{Answer, SymbolTable};
 use crate::text;
 use crate::trace::{Event, Trace};
-use crate::walk::{Doubt, End, Frame, Frames, How};
+use crate::verdict::{Doubt, End, How};
+use crate::walk::{Frame, Frames};
 
 /// Writes why trap code ran, in a few words and without a line's end. The address is that of [`Frame::trap_frame`].
 pub type TrapWords = fn(&mut dyn Write, Option<u64>) -> fmt::Result;

@@ -9,7 +9,8 @@ use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
-use crate::walk::{Doubt, End, Frame, Frames, How};
+use crate::verdict::{Doubt, End, How};
+use crate::walk::{Frame, Frames};
 
 /// A part of a trace, in the order in which a report has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -63,13 +63,19 @@ fn read(path: &Path, depth: usize, used: &mut Used) {
             let is_its_own = path.file_stem().is_some_and(|name| name == "mod");
             read(&path, depth + usize::from(!is_its_own), used);
         }
-    } else if path.extension().is_some_and(|extension| extension == "rs") {
+    } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test(path) {
         let text = fs::read_to_string(path).expect("a source file can be read");
         let file =
             syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         used.depth = depth;
         used.visit_file(&file);
     }
+}
+
+/// Tests use what they like.
+fn is_test(path: &Path) -> bool {
+    path.iter()
+        .any(|part| part == "tests" || part == "tests.rs")
 }
 
 /// Names that paths begin with at the crate's top.

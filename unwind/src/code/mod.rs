@@ -4,10 +4,6 @@
 //! No disassembler: a walk asks these questions only, and a few bytes answer each of them. What x86-64 code can be misread as,
 //! without the lengths of its instructions, makes a walk believe a little more, never less.
 
-mod aarch64;
-mod s390x;
-mod x86_64;
-
 use crate::memory::Range;
 
 /// A range of code, with its bytes where they are at hand.

@@ -3,13 +3,13 @@
 use core::iter::FusedIterator;
 
 use crate::bytes::Bytes;
+use crate::lookup::{Described, LookupError};
 use crate::row::Row;
 use crate::sframe::blocks::Passed;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
 use crate::sframe::row::RowFormat;
 use crate::sframe::section::{Section, function_size};
-use crate::source::{Described, LookupError};
 
 impl<'a> Section<'a> {
     /// The function at a position of the table, from 0.

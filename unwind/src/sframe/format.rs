@@ -51,7 +51,7 @@ pub const CHECKSUM_MAGIC: u32 = 0x4b43_4653;
 pub const CHECKSUM_SIZE: usize = 8;
 
 /// The CFA of s390x is stored less this many bytes ...
-pub const S390X_CFA_ADJUSTMENT: i64 = 160;
+pub const S390X_CFA_ADJUSTMENT: i64 = crate::s390x::SAVE_AREA.cast_signed();
 /// ... and divided by this.
 pub const S390X_CFA_SCALE: i64 = 8;
 

@@ -2,12 +2,12 @@
 
 use core::iter::FusedIterator;
 
+use crate::lookup::LookupError;
 use crate::memory::Range;
 use crate::row::Row;
 use crate::sframe::blocks::Passed;
 use crate::sframe::format;
 use crate::sframe::row::RowFormat;
-use crate::source::LookupError;
 
 /// The block size that PC-mask functions of version 1 leave out. Their only writer is GNU ld 2.40, for x86-64
 /// PLT entries of 16 bytes.

@@ -25,5 +25,5 @@ pub use section::{Section, StartRule};
 pub use tables::{Sections, Tables};
 pub use verify::{Damage, Verified};
 
+pub use crate::lookup::LookupError;
 pub use crate::row::{Base, Row, Rule};
-pub use crate::source::LookupError;

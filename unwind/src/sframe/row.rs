@@ -1,11 +1,11 @@
 //! Rows as they lie in a section: found, measured and understood.
 
 use crate::bytes::ByteOrder;
+use crate::lookup::LookupError;
 use crate::row::{Base, Row, Rule};
 use crate::sframe::abi::Abi;
 use crate::sframe::format;
 use crate::sframe::words::{Words, take};
-use crate::source::LookupError;
 
 /// What the rows of one function have in common.
 #[derive(Clone, Copy, Debug)]

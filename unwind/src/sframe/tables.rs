@@ -1,13 +1,11 @@
 //! All sections of an image: one after another, as linkers that do not merge them leave them.
 
-use crate::registers::Machine;
+use crate::lookup::LookupError;
 use crate::row::Row;
 use crate::sframe::error::ParseError;
 use crate::sframe::function::Function;
 use crate::sframe::section::{Section, StartRule};
 use crate::sframe::verify::{Damage, Verified};
-use crate::source::{Described, LookupError, RowSource};
-use crate::walk::End;
 
 /// The bytes between two linker symbols: a section, or several, or none.
 ///
@@ -16,10 +14,10 @@ use crate::walk::End;
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a> {
     /// Parsed once: the common case is one section.
-    first: Result<Section<'a>, ParseError>,
+    pub(crate) first: Result<Section<'a>, ParseError>,
     rest: Sections<'a>,
     /// What was found when all of it was verified, if it was.
-    damage: Option<Damage>,
+    pub(crate) damage: Option<Damage>,
 }
 
 impl<'a> Tables<'a> {
@@ -86,7 +84,7 @@ impl<'a> Tables<'a> {
 
     /// What the first section finds, or else one of the others.
     #[inline(always)]
-    fn find<T>(
+    pub(crate) fn find<T>(
         &self,
         mut look_up: impl FnMut(&Section<'a>) -> Result<T, LookupError>,
     ) -> Result<T, LookupError> {
@@ -122,34 +120,6 @@ impl<'a> Tables<'a> {
     pub fn function_at(&self, pc: u64) -> Option<Function<'a>> {
         self.find(|section| section.function_at(pc).ok_or(LookupError::NoFunction))
             .ok()
-    }
-}
-
-impl RowSource for Tables<'_> {
-    fn describes(&self, machine: Machine) -> Result<(), End> {
-        match &self.first {
-            Ok(section) if section.abi().machine() == machine => Ok(()),
-            Ok(section) => Err(End::WrongAbi(section.abi())),
-            Err(error) => Err(End::NoTables(*error)),
-        }
-    }
-
-    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        self.find(|section| section.read_row(pc, row))
-    }
-
-    fn covers(&self, pc: u64) -> bool {
-        let covers = |section: &Section<'_>| section.covers(pc).then_some(());
-        self.find(|section| covers(section).ok_or(LookupError::NoFunction))
-            .is_ok()
-    }
-
-    /// Those that cannot be used at all have nothing to doubt.
-    fn doubt(&self) -> Option<End> {
-        match (self.first, self.damage) {
-            (Ok(_), Some(damage)) => Some(End::DamagedTables(damage)),
-            _ => None,
-        }
     }
 }
 

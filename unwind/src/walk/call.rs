@@ -5,8 +5,9 @@ use crate::memory::Range;
 use crate::registers::RegisterSet;
 use crate::row::Row;
 use crate::source::RowSource;
+use crate::verdict::End;
 use crate::walk::frame::lookup_pc;
-use crate::walk::{End, FrameKind, Unwinder};
+use crate::walk::{FrameKind, Unwinder};
 
 /// The call before a return address, as its bytes have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

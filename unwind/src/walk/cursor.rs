@@ -3,7 +3,8 @@
 use crate::memory::{Memory, is_aligned};
 use crate::registers::{RegisterSet, base_value, offset_address};
 use crate::row::{Base, Row, Rule};
-use crate::walk::{End, FrameKind, How};
+use crate::verdict::{End, How};
+use crate::walk::FrameKind;
 
 /// The frame where a walk is, with what is known of it.
 #[derive(Clone, Copy, Debug)]

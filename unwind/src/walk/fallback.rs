@@ -2,12 +2,14 @@
 
 use bitflags::bitflags;
 
+use crate::lookup::LookupError;
 use crate::memory::Memory;
 use crate::registers::RegisterSet;
-use crate::source::{LookupError, RowSource};
+use crate::source::RowSource;
+use crate::verdict::{End, How};
 use crate::walk::cursor::{Cursor, Step, Way, read};
 use crate::walk::frame::lookup_pc;
-use crate::walk::{End, FrameKind, How, Unwinder};
+use crate::walk::{FrameKind, Unwinder};
 
 bitflags! {
     /// Ways to go on where no row leads further. Each frame found so is marked in its [`How`], and the end of the

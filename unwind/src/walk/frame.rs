@@ -1,5 +1,7 @@
 //! One frame of a walk.
 
+use crate::verdict::How;
+
 /// What a frame's program counter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -8,26 +10,6 @@ pub enum FrameKind {
     Exact,
     /// The instruction after a call.
     ReturnAddress,
-}
-
-/// How a frame was found, from the most to the least trustworthy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum How {
-    /// The walk was started with it.
-    Given,
-    /// By a row of the table.
-    SFrame,
-    /// From the registers that a trap saved.
-    TrapFrame,
-    /// The callee has no usable row: by the frame record at the frame pointer.
-    FramePointer,
-    /// The callee has no usable row, or is no code at all: by the link register or, on x86-64, the return address
-    /// that a call has just pushed.
-    LinkRegister,
-    /// A word of the stack that could be a return address. May be left over from a call long done.
-    Scan,
 }
 
 /// A frame: one function activation.

@@ -2,17 +2,19 @@
 
 use core::iter::FusedIterator;
 
+use crate::lookup::LookupError;
 use crate::memory::{Memory, Range};
 use crate::registers::RegisterSet;
 use crate::row::Row;
 use crate::sframe::Tables;
-use crate::source::{LookupError, RowSource};
+use crate::source::RowSource;
+use crate::verdict::{Doubt, End, How};
 use crate::walk::call::Call;
 use crate::walk::cursor::{Cursor, Step, Way};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
 use crate::walk::step::{Found, by_row};
-use crate::walk::{Doubt, End, Frame, FrameKind, How, Unwinder};
+use crate::walk::{Frame, FrameKind, Unwinder};
 
 /// The frames from some registers outwards: an iterator, which [`Unwinder::frames`] makes. After its last frame, [`Self::end`]
 /// says why it was the last.

@@ -3,8 +3,9 @@
 use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::row::{Base, Row, Rule};
+use crate::verdict::How;
+use crate::walk::SavedRegister;
 use crate::walk::cursor::{Cursor, Way, read};
-use crate::walk::{How, SavedRegister};
 
 impl<R: RegisterSet> Cursor<R> {
     /// The step from trap code, which `row` is of, to what it interrupted: `registers`, as far as the row tells them. That is the

@@ -11,7 +11,6 @@
 
 mod call;
 mod cursor;
-mod end;
 mod fallback;
 mod frame;
 mod frames;
@@ -23,8 +22,7 @@ mod tail_call;
 mod tests;
 mod unwinder;
 
-pub use end::{Doubt, End};
 pub use fallback::Fallbacks;
-pub use frame::{Frame, FrameKind, How, SavedRegister};
+pub use frame::{Frame, FrameKind, SavedRegister};
 pub use frames::Frames;
 pub use unwinder::Unwinder;

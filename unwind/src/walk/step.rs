@@ -3,8 +3,9 @@
 use crate::memory::{Memory, Range};
 use crate::registers::RegisterSet;
 use crate::row::{Row, Rule};
+use crate::verdict::{End, How};
+use crate::walk::SavedRegister;
 use crate::walk::cursor::{Cursor, Step, Way, read};
-use crate::walk::{End, How, SavedRegister};
 
 /// What a source of rows says of the frame where a walk is.
 #[derive(Clone, Copy, Debug)]

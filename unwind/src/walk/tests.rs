@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::vec::Vec;
 
 use crate::sframe::{Abi, LookupError, ParseError, Tables, format};
-use crate::walk::How::{FramePointer, Given, LinkRegister, SFrame, Scan, TrapFrame};
+use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, Scan, TrapFrame};
 use crate::{
     Code, Doubt, End, FrameKind, Range, RegisterSet, Stacks, Unbounded, Unwinder, aarch64, s390x,
     x86_64,

@@ -5,8 +5,9 @@ use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
+use crate::verdict::How;
 use crate::walk::cursor::Cursor;
-use crate::walk::{Fallbacks, Frames, How, SavedRegister};
+use crate::walk::{Fallbacks, Frames, SavedRegister};
 
 /// What walks go by: rows, code, where trap code keeps registers, and what is to be done without rows. All of it is said before a
 /// walk begins, and no walk changes it; so one serves as many walks as there are stacks.

@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use super::{OUTERMOST, PUSHES_FP, STACK, TEXT, Words, X86_64, amd64, table};
 use crate::sframe::{Abi, Tables};
-use crate::walk::How::{Given, LinkRegister, SFrame, Scan};
+use crate::verdict::How::{Given, LinkRegister, SFrame, Scan};
 use crate::{Code, End, How, Memory, Stacks, Unbounded, Unwinder, x86_64};
 
 /// Walks, and fails when a word is asked for that is not aligned.

@@ -8,7 +8,7 @@ use std::{format, vec};
 
 use super::{STACK, Words, table};
 use crate::sframe::{Abi, Tables};
-use crate::walk::How::{FramePointer, LinkRegister, SFrame, Scan};
+use crate::verdict::How::{FramePointer, LinkRegister, SFrame, Scan};
 use crate::{
     Code, Doubt, End, How, Range, RegisterSet, Stacks, Unbounded, Unwinder, aarch64, x86_64,
 };

@@ -7,8 +7,8 @@ use std::vec::Vec;
 
 use super::{Found, OUTERMOST, PUSHES_FP, STACK, table, walk};
 use crate::sframe::Abi;
+use crate::verdict::How::{Given, SFrame};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
-use crate::walk::How::{Given, SFrame};
 use crate::{End, x86_64};
 
 /// An entry function, one that pushes its frame pointer and counts from it, one that counts from the stack pointer, and one whose

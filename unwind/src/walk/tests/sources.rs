@@ -8,7 +8,7 @@ use super::{OUTERMOST, PUSHES_FP, TEXT, X86_64, table};
 use crate::code::{Instructions, Jump};
 use crate::registers::sealed::Sealed;
 use crate::sframe::{Abi, ParseError, Tables};
-use crate::walk::How::{FramePointer, Given, LinkRegister, SFrame, Scan};
+use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, Scan};
 use crate::{
     Base, Code, Described, End, How, LookupError, Machine, Range, RegisterSet, Row, RowSource,
     Rule, Stacks, Unwinder, x86_64,

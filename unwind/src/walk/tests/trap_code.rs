@@ -6,8 +6,8 @@ use std::vec::Vec;
 
 use super::{Found, OUTERMOST, STACK, Words, table};
 use crate::sframe::{Abi, Tables};
+use crate::verdict::How::{Given, SFrame, TrapFrame};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
-use crate::walk::How::{Given, SFrame, TrapFrame};
 use crate::{Code, End, Range, SavedRegister, Stacks, Unwinder, aarch64};
 
 /// Trap code as a kernel has it, and what it interrupts: an entry function, a leaf, and

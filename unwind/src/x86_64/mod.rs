@@ -1,6 +1,8 @@
 //! x86-64: the registers of a walk. ABI: "System V Application Binary Interface, AMD64 Architecture Processor
 //! Supplement", DWARF numbers in its figure 3.36.
 
+mod code;
+
 use crate::registers::{Machine, RegisterSet, sealed::Sealed};
 
 /// The DWARF number of `rbp`.

@@ -1,5 +1,7 @@
 //! AArch64: the registers of a walk. ABI: "Procedure Call Standard for the Arm 64-bit Architecture".
 
+mod code;
+
 use crate::registers::{Machine, RegisterSet, sealed::Sealed};
 
 /// The DWARF number of `x9`.

@@ -1,8 +1,8 @@
 //! x86-64. Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, CALL, JMP, Jcc, and tables
 //! 2-2 and 2-3 of the addressing forms.
 
+use super::Registers;
 use crate::code::{Instructions, Jump};
-use crate::x86_64::Registers;
 
 impl Instructions for Registers {
     const ALIGNMENT: usize = 1;

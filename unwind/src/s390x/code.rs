@@ -1,8 +1,8 @@
 //! s390x. Source: "z/Architecture Principles of Operation", chapter 7, BRANCH AND SAVE, BRANCH RELATIVE AND SAVE (LONG),
 //! BRANCH ON CONDITION, BRANCH RELATIVE ON CONDITION (LONG). Big-endian; distances count halfwords.
 
+use super::Registers;
 use crate::code::{Instructions, Jump};
-use crate::s390x::Registers;
 
 impl Instructions for Registers {
     const ALIGNMENT: usize = 2;

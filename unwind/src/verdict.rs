@@ -1,10 +1,9 @@
-//! Why a walk ended.
+//! How a frame was found, why a walk ended, and what that says of the list.
 
 use core::fmt;
 
+use crate::lookup::LookupError;
 use crate::sframe::{Abi, Damage, ParseError};
-use crate::source::LookupError;
-use crate::walk::How;
 use crate::{aarch64, text};
 
 /// Why there is no further frame. Only [`Self::Complete`] vouches for the whole list.
@@ -16,7 +15,7 @@ pub enum End {
     /// known to be damaged; and a call led from each caller to its callee.
     Complete,
     /// The outermost function was reached at the base of its stack, but not every step was by table and by a call, or
-    /// the table is damaged: [`Frames::doubt`](super::Frames::doubt).
+    /// the table is damaged: [`Frames::doubt`](crate::Frames::doubt).
     Outermost,
     /// The outermost function was reached with its stack pointer at this address, where no declared stack begins.
     NotAtBase(u64),
@@ -35,10 +34,10 @@ pub enum End {
     /// No call stands before the return address found, this one.
     NoCall(u64),
     /// The call before the return address that is the first of these leads to the second, and from there no jump leads to the
-    /// function of the frame that it was found for. Only in a [`Doubt`](super::Doubt).
+    /// function of the frame that it was found for. Only in a [`Doubt`](crate::Doubt).
     CalledElsewhere(u64, u64),
     /// Whether calls stand before return addresses was not checked, because the bytes of code are not known
-    /// ([`Unwinder::code`](super::Unwinder::code)). Only in a [`Doubt`](super::Doubt).
+    /// ([`Unwinder::code`](crate::Unwinder::code)). Only in a [`Doubt`](crate::Doubt).
     CallsUnchecked,
     /// The stack pointer, this address, is in none of the declared stacks that the walk may still enter.
     NoStack(u64),
@@ -61,13 +60,33 @@ pub enum End {
     /// The return address is in the link register, whose value is no longer known.
     LinkRegisterLost,
     /// A trap or signal frame that the table does not describe, with its stack pointer at this address. Who knows its
-    /// layout can go on: [`Frames::resume_at`](super::Frames::resume_at).
+    /// layout can go on: [`Frames::resume_at`](crate::Frames::resume_at).
     TrapFrame(u64),
     /// As many frames as were asked for.
     Limit,
     /// The tables were verified and are damaged. No walk ends with this; it is the reason of a
-    /// [`Doubt`](super::Doubt).
+    /// [`Doubt`](crate::Doubt).
     DamagedTables(Damage),
+}
+
+/// How a frame was found, from the most to the least trustworthy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum How {
+    /// The walk was started with it.
+    Given,
+    /// By a row of the table.
+    SFrame,
+    /// From the registers that a trap saved.
+    TrapFrame,
+    /// The callee has no usable row: by the frame record at the frame pointer.
+    FramePointer,
+    /// The callee has no usable row, or is no code at all: by the link register or, on x86-64, the return address
+    /// that a call has just pushed.
+    LinkRegister,
+    /// A word of the stack that could be a return address. May be left over from a call long done.
+    Scan,
 }
 
 /// Where the first frame came from that was not found by table, or not by a call that leads to its callee; or, where

@@ -1,7 +1,7 @@
 //! AArch64. Source: "Arm Architecture Reference Manual for A-profile", C4.1 "A64 instruction set encoding", "Branches,
 //! Exception Generating and System instructions". Instructions are little-endian, whatever the order of data.
 
-use crate::aarch64::Registers;
+use super::Registers;
 use crate::code::{Instructions, Jump};
 
 /// BR and BLR, also those that authenticate (BRAA, BLRAA and so on), differ in bit 21 only; bits 24 and 11 to 0 tell the

@@ -1,8 +1,12 @@
 //! s390x: the registers of a walk, for dumps looked at on a host. ABI: "ELF Application Binary Interface, s390x
 //! Supplement".
 
+mod code;
+
 use crate::registers::{Machine, RegisterSet, sealed::Sealed};
-use crate::sframe::format::S390X_CFA_ADJUSTMENT;
+
+/// Bytes from the stack pointer to the canonical frame address: the area that every caller keeps for its callee.
+pub(crate) const SAVE_AREA: u64 = 160;
 
 /// The DWARF number of `r11`, the frame pointer where there is one.
 pub const R11: u32 = 11;
@@ -81,7 +85,7 @@ impl RegisterSet for Registers {
     }
 
     fn sp_at(cfa: u64) -> u64 {
-        cfa.wrapping_sub(S390X_CFA_ADJUSTMENT.cast_unsigned())
+        cfa.wrapping_sub(SAVE_AREA)
     }
 
     fn strip(&self, address: u64) -> u64 {

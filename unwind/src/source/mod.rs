@@ -1,11 +1,11 @@
 //! Where rows come from: what a walk asks of a table, whatever its format.
 
-use core::fmt;
+mod sframe;
 
-use crate::memory::Range;
+use crate::lookup::{Described, LookupError};
 use crate::registers::Machine;
 use crate::row::Row;
-use crate::walk::End;
+use crate::verdict::End;
 
 /// A source of rows: tables of one format. A walk knows no more of them than this.
 ///
@@ -30,15 +30,6 @@ pub trait RowSource {
 
     /// Why no walk by these rows may be complete, if something is known to be wrong with them.
     fn doubt(&self) -> Option<End>;
-}
-
-/// A function that a source has a row for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Described {
-    /// Where it lies.
-    pub range: Range,
-    /// Whether it is trap or signal code: its row leads to what was interrupted.
-    pub is_trap: bool,
 }
 
 impl<S: RowSource + ?Sized> RowSource for &S {
@@ -95,46 +86,3 @@ impl<S: RowSource> RowSource for [S] {
         self.iter().find_map(RowSource::doubt)
     }
 }
-
-/// Why a table has no row for an address, or none that can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum LookupError {
-    /// No function of the table contains the address.
-    NoFunction,
-    /// The function is there, but has no rows at all. With the signal bit set: a trap or signal frame that the
-    /// writer could not describe.
-    NoRows {
-        /// The function is marked as a signal or trap frame.
-        signal: bool,
-    },
-    /// The function's first row starts after the address.
-    NoRow,
-    /// The function's entry or rows break the rules of the format.
-    Damaged,
-    /// The function is of a kind that its version does not define (yet).
-    Unsupported,
-}
-
-impl fmt::Display for LookupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f)
-    }
-}
-
-impl LookupError {
-    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoFunction => "no function in the table",
-            Self::NoRows { signal: true } => "a trap frame without rows",
-            Self::NoRows { signal: false } => "a function without rows",
-            Self::NoRow => "no row of its function reaches it",
-            Self::Damaged => "its table entry is damaged",
-            Self::Unsupported => "its table entry is of an unknown kind",
-        })
-    }
-}
-
-impl core::error::Error for LookupError {}

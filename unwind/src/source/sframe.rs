@@ -1,0 +1,36 @@
+//! SFrame's tables as a source of rows.
+
+use super::RowSource;
+use crate::lookup::{Described, LookupError};
+use crate::registers::Machine;
+use crate::row::Row;
+use crate::sframe::{Section, Tables};
+use crate::verdict::End;
+
+impl RowSource for Tables<'_> {
+    fn describes(&self, machine: Machine) -> Result<(), End> {
+        match &self.first {
+            Ok(section) if section.abi().machine() == machine => Ok(()),
+            Ok(section) => Err(End::WrongAbi(section.abi())),
+            Err(error) => Err(End::NoTables(*error)),
+        }
+    }
+
+    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+        self.find(|section| section.read_row(pc, row))
+    }
+
+    fn covers(&self, pc: u64) -> bool {
+        let covers = |section: &Section<'_>| section.covers(pc).then_some(());
+        self.find(|section| covers(section).ok_or(LookupError::NoFunction))
+            .is_ok()
+    }
+
+    /// Those that cannot be used at all have nothing to doubt.
+    fn doubt(&self) -> Option<End> {
+        match (self.first, self.damage) {
+            (Ok(_), Some(damage)) => Some(End::DamagedTables(damage)),
+            _ => None,
+        }
+    }
+}
