@@ -54,7 +54,7 @@ pub fn this() -> usize {
 }
 
 /// All that run, by number.
-pub fn online() -> impl Iterator<Item = usize> {
+pub fn online() -> impl Iterator<Item = usize> + Clone {
     let is_online = |index: &usize| CPUS[*index].is_online.load(Ordering::Acquire);
     (0..started()).filter(is_online)
 }

@@ -71,7 +71,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
 
     let scenario = scenario.unwrap_or(scenario::DEFAULT);
     // The console never fails.
-    let _ = epitaph::show(&mut console::lock());
+    let _ = epitaph::LAST_WORDS.show(&mut *console::lock());
     println!(
         "kernel on {}, {}: scenario {scenario}",
         board::name(),

@@ -11,10 +11,10 @@ use crate::arch::exit::{leave, reset};
 use crate::arch::registers::capture;
 use crate::arch::trap::TrapFrame;
 use crate::console::Console;
-use crate::epitaph;
+use crate::epitaph::LAST_WORDS;
 use crate::report::{self, Cause};
 use crate::stop;
-use crate::summary::{self, Kept};
+use crate::summary::FIRST_FAILURE;
 use crate::task;
 use crate::verdict::Verdict;
 
@@ -65,21 +65,21 @@ fn die(cause: &Cause<'_>) -> ! {
     match BEGUN.fetch_add(1, Ordering::Relaxed) {
         0 => {
             stop::stop();
-            epitaph::take_over();
+            LAST_WORDS.take_over();
             let mut console = Console::for_report();
-            let _ = write!(Kept(&mut console), "{cause}");
+            let _ = write!(FIRST_FAILURE.keeping(&mut console), "{cause}");
             let _ = console.write_str("\n");
             let _ = report::write(&mut console, cause);
             let _ = report::write_others(&mut console, Some(cause));
             let _ = task::write_holders(&mut console);
-            let _ = summary::repeat(&mut console);
+            let _ = FIRST_FAILURE.repeat(&mut console);
         }
         // Something in the report met an error as well: no second report.
         1 => {
-            epitaph::take_over();
+            LAST_WORDS.take_over();
             let mut console = Console::for_report();
             let _ = writeln!(console, "during the report: {cause}");
-            let _ = summary::repeat(&mut console);
+            let _ = FIRST_FAILURE.repeat(&mut console);
         }
         // The lines above did it. Their line is ended, and that is all.
         _ => drop(Console::for_report()),

@@ -14,7 +14,7 @@ use crate::arch::trap::TrapFrame;
 use crate::console::Console;
 use crate::stack::Place;
 use crate::stop::{self, Other};
-use crate::{arch, code, cpus, frames, image, stack, task, watchdog};
+use crate::{arch, code, cpus, frames, image, stack, task};
 
 /// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
 const ENDS: (u32, u32) = (256, 32);
@@ -96,7 +96,7 @@ impl fmt::Display for On<'_> {
             Cause::Breakpoint(frame) => ("breakpoint", frame),
             Cause::Nmi(frame) => ("interrupted", frame),
             Cause::Hang(hangs, _) => {
-                let seconds = watchdog::SECONDS;
+                let seconds = postmortem::SECONDS;
                 return write!(
                     f,
                     "hang on cpu {hangs}: its timer has not ticked for {seconds} s, cpu {cpu} says"

@@ -127,7 +127,7 @@ pub const COMMANDS: &[Command] = &[
         arguments: "",
         about: "resets the machine",
         run: |_| {
-            epitaph::forget();
+            epitaph::LAST_WORDS.forget();
             exit::reset()
         },
     },

@@ -2,7 +2,8 @@
 
 use crate::arch::exit;
 use crate::console::println;
-use crate::{epitaph, panic};
+use crate::epitaph::LAST_WORDS;
+use crate::panic;
 
 /// Panics at the first boot, and resets the machine instead of ending it.
 #[inline(never)]
@@ -21,14 +22,14 @@ pub fn read() {
 pub fn damaged() {
     if is_first() {
         println!("nobody will read this again");
-        epitaph::damage();
+        LAST_WORDS.damage();
         exit::reset();
     }
 }
 
 /// Says which boot this is.
 fn is_first() -> bool {
-    let boots = epitaph::boots();
+    let boots = LAST_WORDS.boots();
     println!("boot {boots} since power was switched on");
     boots == 1
 }
