@@ -9,10 +9,10 @@ use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use defmt::Encoder;
+use postmortem::Walk;
 use unwind::report::write_end;
-use unwind::{End, Frames, How, Memory};
+use unwind::{End, How};
 
-use crate::arch::registers::Registers;
 use crate::{board, console, cpus};
 
 /// Whether traces are sent as frames.
@@ -83,10 +83,8 @@ pub fn are_used() -> bool {
 }
 
 /// Sends a trace, a frame for each of its lines. Called by who reports: the console's lock is not waited for.
-pub fn send_trace<M: Memory + Clone>(
-    mut frames: Frames<'_, Registers, M>,
-    interrupted: unwind::report::TrapWords,
-) -> fmt::Result {
+pub fn send_trace(walk: &Walk) -> fmt::Result {
+    let mut frames = walk.frames();
     let before = REPORTER.swap(cpus::this() + 1, Ordering::Relaxed);
     let mut number = frames.found();
     while let Some(frame) = frames.next() {
@@ -96,7 +94,7 @@ pub fn send_trace<M: Memory + Clone>(
         }
         if frame.how == How::TrapFrame {
             let mut words = Line::new();
-            interrupted(&mut words, frames.trap_frame())?;
+            walk.write_interrupted(&mut words, frames.trap_frame())?;
             defmt::println!("   ----- {=str} -----", words.text());
         }
         defmt::println!("{=u32}: {}", number, frame);

@@ -36,7 +36,7 @@ impl FirstFailure {
         let mut length = self.length.load(Ordering::Relaxed);
         for (slot, byte) in self.text.iter().skip(length).zip(text.bytes()) {
             slot.store(byte, Ordering::Relaxed);
-            length += 1;
+            length = length.saturating_add(1);
         }
         self.length.store(length, Ordering::Release);
     }
@@ -58,7 +58,7 @@ impl FirstFailure {
             *byte = kept.load(Ordering::Relaxed);
         }
         // The last character may have been cut in the middle; what is left of it is no text.
-        for chunk in bytes[..length.min(SIZE)].utf8_chunks() {
+        for chunk in bytes.get(..length).unwrap_or_default().utf8_chunks() {
             out.write_str(chunk.valid())?;
         }
         out.write_str("\n")

@@ -1,10 +1,46 @@
 //! What happens when a kernel dies, for any kernel.
 #![cfg_attr(not(test), no_std)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
+)]
 
+pub mod aarch64;
+mod atomics;
+mod cause;
+mod code;
 mod first_failure;
+mod held;
 mod last_words;
+mod platform;
+mod postmortem;
+pub mod probe;
+mod rendezvous;
+mod report;
+mod stack;
+#[cfg(test)]
+mod tests;
+mod walk;
 mod watchdog;
+pub mod x86_64;
 
-pub use first_failure::FirstFailure;
+#[cfg(target_arch = "aarch64")]
+use aarch64 as arch;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as arch;
+
+pub use arch::{Registers, TrapFrame, capture};
+pub use cause::Cause;
+pub use held::{Held, Other};
 pub use last_words::{LastWords, Region};
-pub use watchdog::{SECONDS, Ticks, Watchdog};
+pub use platform::{Image, Platform, Section, Task};
+pub use postmortem::{Out, PerCpu, Postmortem};
+pub use stack::{Guard, Owner, Place, Stack, Stacks};
+pub use walk::Walk;
+pub use watchdog::SECONDS;

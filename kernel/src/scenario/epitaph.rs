@@ -2,8 +2,7 @@
 
 use crate::arch::exit;
 use crate::console::println;
-use crate::epitaph::LAST_WORDS;
-use crate::panic;
+use crate::platform::{self, LAST_WORDS};
 
 /// Panics at the first boot, and resets the machine instead of ending it.
 #[inline(never)]
@@ -13,7 +12,7 @@ pub fn read() {
         for line in 0..400 {
             println!("line {line} of those before the last");
         }
-        panic::reset_at_end();
+        platform::reset_at_end();
         panic!("for the next boot to tell");
     }
 }

@@ -6,11 +6,11 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use postmortem::TrapFrame;
 use x86_64::instructions::interrupts;
 use x86_64::instructions::port::Port;
 use x86_64::registers::model_specific::{ApicBase, ApicBaseFlags, Msr};
 
-use super::trap::TrapFrame;
 use super::{mmu, stacks};
 use crate::{cpus, interrupt, task};
 
