@@ -39,7 +39,7 @@ pub use arch::{Registers, TrapFrame, capture};
 pub use cause::Cause;
 pub use held::{Held, Other};
 pub use last_words::{LastWords, Region};
-pub use platform::{Image, Platform, Section, Task};
+pub use platform::{Image, Platform, Section, Task, TrapCode};
 pub use postmortem::{Out, PerCpu, Postmortem};
 pub use stack::{Guard, Owner, Place, Stack, Stacks};
 pub use walk::Walk;

@@ -3,11 +3,12 @@
 use core::fmt::{self, Display, Write};
 use core::time::Duration;
 
+use unwind::SavedRegister;
 use unwind::sframe::{Damage, Tables, Verified};
 
-use crate::arch::Registers;
-use crate::stack::Stack;
+use crate::stack::{Stack, Stacks};
 use crate::walk::Walk;
+use crate::{Registers, TrapFrame};
 
 /// A kernel, as seen by the code that reports its death. The first four methods have to be written; the others are for kernels
 /// with several CPUs, with tasks, or with something to add.
@@ -72,6 +73,14 @@ pub unsafe trait Platform: Sync {
         None
     }
 
+    /// How this kernel's trap code saves registers. As written here, as [`TrapFrame`] has them.
+    fn trap_code(&self) -> TrapCode {
+        TrapCode {
+            saved: &TrapFrame::SAVED,
+            read: TrapFrame::read,
+        }
+    }
+
     /// The name of the interrupt with this number: on x86-64 the vector, on AArch64 the interrupt ID.
     fn interrupt_name(&self, number: u64) -> Option<&'static str> {
         let _ = number;
@@ -85,6 +94,17 @@ pub unsafe trait Platform: Sync {
     fn write_trace(&self, walk: &Walk, out: &mut dyn Write) -> fmt::Result {
         walk.write(out, false)
     }
+}
+
+/// How a kernel's trap code saves registers on the stack, for walks that come across it.
+#[derive(Clone, Copy, Debug)]
+pub struct TrapCode {
+    /// Where they lie, from the stack pointer on with which the trap code calls its handler: see
+    /// [`Frames::trap_registers`](unwind::Frames::trap_registers).
+    pub saved: &'static [SavedRegister],
+    /// Reads them at that stack pointer, an address, and gives them in the order of [`TrapFrame`]; `None` if they cannot be
+    /// read.
+    pub read: fn(Stacks<'_>, u64) -> Option<TrapFrame>,
 }
 
 /// Bytes of the image.
@@ -102,6 +122,17 @@ impl Section {
     pub fn new(bytes: &'static [u8]) -> Self {
         let address = bytes.as_ptr() as u64;
         Self { bytes, address }
+    }
+
+    /// The bytes between two symbols of the linker script.
+    ///
+    /// # Safety
+    /// They are part of the image: mapped, readable and constant as long as the kernel runs.
+    #[must_use]
+    pub unsafe fn between(start: *const u8, end: *const u8) -> Self {
+        let length = (end as usize).saturating_sub(start as usize);
+        // SAFETY: as for the caller.
+        Self::new(unsafe { core::slice::from_raw_parts(start, length) })
     }
 
     /// The address after the last byte.
@@ -122,8 +153,47 @@ pub struct Image {
     pub verified: Option<Result<Verified, Damage>>,
     /// The names of functions, `.symbols`, between `__symbols_start` and `__symbols_end`.
     pub symbols: Section,
-    /// The build id that the linker put into a note: what tells this image from every other.
+    /// The build id that the linker put into a note: what tells this image from every other. Empty if it is not known; then
+    /// names are taken to be of this image.
     pub build_id: &'static [u8],
+}
+
+/// The [`Image`] between the symbols of the linker script that `unwind` and `sframe-link` ask for: `__text_start`, `__text_end`,
+/// and those of `tables.ld`. Verified tables and a build id can be filled in.
+#[macro_export]
+macro_rules! image {
+    () => {{
+        unsafe extern "C" {
+            static __text_start: u8;
+            static __text_end: u8;
+            static __sframe_start: u8;
+            static __sframe_end: u8;
+            static __symbols_start: u8;
+            static __symbols_end: u8;
+        }
+        // SAFETY: the linker script puts constant bytes of the image between these symbols.
+        unsafe {
+            $crate::Image::new(
+                $crate::Section::between(&raw const __text_start, &raw const __text_end),
+                $crate::Section::between(&raw const __sframe_start, &raw const __sframe_end),
+                $crate::Section::between(&raw const __symbols_start, &raw const __symbols_end),
+            )
+        }
+    }};
+}
+
+impl Image {
+    /// With this code, these tables and these names. Nobody has verified the tables, and the build id is not known.
+    #[must_use]
+    pub fn new(code: Section, tables: Section, symbols: Section) -> Self {
+        Self {
+            code,
+            tables: Tables::new(tables.bytes, tables.address),
+            verified: None,
+            symbols,
+            build_id: &[],
+        }
+    }
 }
 
 /// What is known of a task.

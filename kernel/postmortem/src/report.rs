@@ -27,8 +27,13 @@ impl Postmortem {
         let cpu = cause.cpu(held);
         let image = self.platform.image();
         let task = self.task_on(cpu);
-        write!(out, "cpu {cpu}, task {task}, {NAME}, build ")?;
-        write_bytes(out, image.build_id)?;
+        write!(out, "cpu {cpu}, task {task}, {NAME}, ")?;
+        if image.build_id.is_empty() {
+            out.write_str("no build id")?;
+        } else {
+            out.write_str("build ")?;
+            write_bytes(out, image.build_id)?;
+        }
         writeln!(out, ", {}", StateOfTables(&image))?;
         if let Some(frame) = cause.frame(held) {
             frame.write_registers(self.stacks(), out)?;

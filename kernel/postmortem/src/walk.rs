@@ -66,7 +66,7 @@ impl Walk {
         let memory = unwind::Stacks::new(ranges, move |address| stacks.read_u64(address));
         Frames::new(tables, self.registers, memory)
             .code(&self.code)
-            .trap_registers(&TrapFrame::SAVED)
+            .trap_registers(self.postmortem.platform.trap_code().saved)
     }
 
     /// Writes the trace as text, a line a frame, if wanted with the registers of everything that was interrupted.
@@ -128,7 +128,9 @@ pub(crate) fn write_symbols(
     out: &mut dyn Write,
 ) -> Result<Option<SymbolTable<'static>>, fmt::Error> {
     match SymbolTable::parse(image.symbols.bytes, image.symbols.address) {
-        Ok(table) if table.build_id() == image.build_id => Ok(Some(table)),
+        Ok(table) if image.build_id.is_empty() || table.build_id() == image.build_id => {
+            Ok(Some(table))
+        }
         Ok(table) => {
             out.write_str("no names: .symbols is of another image, build ")?;
             write_bytes(out, table.build_id())?;
@@ -143,18 +145,24 @@ pub(crate) fn write_symbols(
 }
 
 impl Postmortem {
+    /// What trap code saved, with this stack pointer.
+    fn trap_frame(&self, sp: Option<u64>) -> Option<TrapFrame> {
+        (self.platform.trap_code().read)(self.stacks(), sp?)
+    }
+
     fn write_interrupted(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
-        let stacks = self.stacks();
-        match frame.and_then(|frame| TrapFrame::read(stacks, frame)) {
-            Some(frame) => write!(out, "{}, {}", self.words(&frame), stacks.place(frame.sp())),
+        match self.trap_frame(frame) {
+            Some(frame) => {
+                let place = self.stacks().place(frame.sp());
+                write!(out, "{}, {place}", self.words(&frame))
+            }
             None => out.write_str("interrupted"),
         }
     }
 
     fn write_interrupted_registers(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
-        let stacks = self.stacks();
-        match frame.and_then(|frame| TrapFrame::read(stacks, frame)) {
-            Some(frame) => frame.write_registers(stacks, out),
+        match self.trap_frame(frame) {
+            Some(frame) => frame.write_registers(self.stacks(), out),
             None => out.write_str("  registers: not saved yet, or taken back already\n"),
         }
     }

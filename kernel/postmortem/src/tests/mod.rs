@@ -67,6 +67,8 @@ unsafe impl Platform for Kernel {
     }
 }
 
+mod report;
+
 mod stacks {
     use super::Kernel;
     use crate::Stacks;
