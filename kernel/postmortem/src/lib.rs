@@ -1,4 +1,4 @@
-//! What happens when a kernel dies, for any kernel.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(
     not(test),
