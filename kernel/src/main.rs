@@ -1,7 +1,7 @@
 //! A small kernel that dies in every way a kernel can, and says how.
 //!
 //! It shows what a kernel needs to do for `unwind`: boot code whose last frame can be verified (`arch/*/boot.s`), stacks
-//! with known ranges (`stack.rs`), trap code with rules for every instruction (`arch/*/vectors.s`), what `postmortem` asks of a
+//! with known ranges (`stack.rs`), trap code with rules for every instruction (`arch/*/vectors.rs`), what `postmortem` asks of a
 //! kernel (`platform.rs`), and a linker script with a place for the tables (`arch/*/link.ld`). What it does is a scenario, chosen
 //! on the command line: see [`scenario`].
 #![no_std]

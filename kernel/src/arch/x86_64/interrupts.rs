@@ -16,7 +16,7 @@ use crate::{cpus, interrupt, task};
 
 /// First vector that is no exception.
 pub const FIRST: u64 = 32;
-/// Vectors from [`FIRST`] on that have entries in vectors.s.
+/// Vectors from [`FIRST`] on that have entries in `vectors.rs`.
 pub const COUNT: usize = 32;
 
 /// An NMI from outside comes to every processor.
@@ -158,7 +158,7 @@ pub fn wake(cpu: usize) {
 }
 
 unsafe extern "C" {
-    /// Calls `function` with `frame` on the empty stack that ends at the address `stack`: vectors.s.
+    /// Calls `function` with `frame` on the empty stack that ends at the address `stack`: on_stack.s.
     ///
     /// # Safety
     /// Nobody else is on that stack.

@@ -10,7 +10,7 @@ const NMI: u64 = 2;
 const BREAKPOINT: u64 = 3;
 const MACHINE_CHECK: u64 = 18;
 
-/// Called by vectors.s. When it returns, so does the interrupted code.
+/// Called by the entries of `vectors.rs`. When it returns, so does the interrupted code.
 pub extern "C" fn exception(frame: &mut TrapFrame) {
     if probe::recover(frame) {
         return;
