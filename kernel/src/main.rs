@@ -66,8 +66,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     arch::cpu::unmask_interrupts();
 
     let scenario = scenario.unwrap_or(scenario::DEFAULT);
-    // The console never fails.
-    let _ = platform::LAST_WORDS.show(&mut *console::lock());
+    platform::POSTMORTEM.show_last_words();
     println!(
         "kernel on {}, {}: scenario {scenario}",
         board::name(),

@@ -5,25 +5,21 @@ use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use postmortem::{
-    Image, LastWords, PerCpu, Platform, Postmortem, Region, Stack, Task, Walk, capture,
-};
+use postmortem::{Image, PerCpu, Platform, Postmortem, Region, Stack, Task, Walk, capture};
 
 use crate::arch::{cpu, exit, interrupts};
 use crate::verdict::Verdict;
 use crate::{board, cpus, frames, image, interrupt, stack, task};
 
 /// All reports come from here.
-pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU).last_words(&LAST_WORDS);
+pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU).with_last_words(&REGION);
 
 static PER_CPU: [PerCpu; cpus::MOST] = [const { PerCpu::new() }; cpus::MOST];
 
-/// In no segment of the image (`.epitaph` in `arch/*/link.ld`), so that nobody loads or clears it.
+/// What was printed last, but for traces that are sent as frames (`frames.rs`): they are no text. In no segment of the image
+/// (`.epitaph` in `arch/*/link.ld`), so that nobody loads or clears it.
 #[unsafe(link_section = ".epitaph")]
 static REGION: Region = Region::new();
-
-/// What was printed last. Traces that are sent as frames (`frames.rs`) are not kept: they are no text.
-pub static LAST_WORDS: LastWords = LastWords::new(&REGION);
 
 /// Whether traces have the registers of everything that was interrupted: many lines, which are asked for.
 static HAS_REGISTERS: AtomicBool = AtomicBool::new(false);

@@ -262,7 +262,7 @@ impl LastWords {
         self.region.boots.store(word, Ordering::Relaxed);
     }
 
-    /// Changes a byte of the text, so that its checksum is wrong: for tests of a kernel.
+    /// Changes a byte of the text, so that its checksum is wrong.
     pub fn damage(&self) {
         let (part, _) = self.region.current();
         part.text[0].fetch_xor(1, Ordering::Relaxed);

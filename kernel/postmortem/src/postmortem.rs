@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering
 use crate::cause::{Cause, FirstLine};
 use crate::first_failure::FirstFailure;
 use crate::held::Held;
-use crate::last_words::LastWords;
+use crate::last_words::{LastWords, Region};
 use crate::platform::Platform;
 use crate::rendezvous::{Rendezvous, Side};
 use crate::stack::Stacks;
@@ -57,7 +57,7 @@ pub struct Postmortem {
     watchdog: Watchdog,
     machine_check: Noted,
     first_failure: FirstFailure,
-    last_words: Option<&'static LastWords>,
+    last_words: Option<LastWords>,
     /// How many reports were begun that end the kernel.
     begun: AtomicU32,
     /// What was written last was not the end of a line.
@@ -101,17 +101,47 @@ impl Postmortem {
         }
     }
 
-    /// Keeps here what is written, for the next boot to show.
+    /// Keeps what is written in this region, for the next boot to [show](Self::show_last_words).
     #[must_use]
-    pub const fn last_words(mut self, last_words: &'static LastWords) -> Self {
-        self.last_words = Some(last_words);
+    pub const fn with_last_words(mut self, region: &'static Region) -> Self {
+        self.last_words = Some(LastWords::new(region));
         self
+    }
+
+    /// Writes what was printed last before the reset that led here, if that is known; then forgets it, to keep what is printed
+    /// from now on. To be called once, when the kernel boots.
+    pub fn show_last_words(&'static self) {
+        if let Some(last_words) = &self.last_words {
+            // Writing never fails.
+            let _ = last_words.show(&mut self.out());
+        }
+    }
+
+    /// Forgets what was printed, so that the next boot shows nothing: for a kernel that resets the machine although nothing
+    /// went wrong.
+    pub fn forget_last_words(&self) {
+        if let Some(last_words) = &self.last_words {
+            last_words.forget();
+        }
+    }
+
+    /// Changes a byte of the last words, so that the next boot finds their checksum wrong: for tests of a kernel.
+    pub fn damage_last_words(&self) {
+        if let Some(last_words) = &self.last_words {
+            last_words.damage();
+        }
+    }
+
+    /// How often the kernel was booted since power was switched on, this time included; counted where last words are kept and
+    /// shown.
+    pub fn boots(&self) -> u32 {
+        self.last_words.as_ref().map_or(0, LastWords::boots)
     }
 
     /// Sends text to the kernel's device, and keeps it as last words. Reports go this way; a kernel's `println!` should do so
     /// too, so that its text is kept, and a report ends a line that was begun.
     pub fn write(&self, text: &str) {
-        if let Some(last_words) = self.last_words {
+        if let Some(last_words) = &self.last_words {
             last_words.keep(text.as_bytes());
         }
         self.platform.write(text.as_bytes());
@@ -151,6 +181,22 @@ impl Postmortem {
         // Writing never fails, and what a broken `Display` has written is there.
         let _ = writeln!(out, "{}", self.first_line(&held, &cause));
         let _ = self.write_report(&mut out, &held, &cause);
+    }
+
+    /// Does with an exception what can be done without knowing more of the kernel: a read of a report that has failed, an NMI and
+    /// a breakpoint return, and everything else is reported and ends the kernel. For x86-64, on a PC.
+    #[cfg(target_arch = "x86_64")]
+    pub fn exception(&'static self, frame: &mut TrapFrame) {
+        if crate::probe::recover(frame) {
+            return;
+        }
+        if frame.is_nmi() {
+            self.nmi(frame, true, None);
+        } else if frame.is_breakpoint() {
+            self.breakpoint(frame);
+        } else {
+            self.fault(frame);
+        }
     }
 
     /// To be called for what [`Platform::send_nmi`] sends, and for NMIs from outside: a button, an emulator's command. Returns
@@ -283,7 +329,7 @@ impl Postmortem {
     }
 
     fn take_over_last_words(&self) {
-        if let Some(last_words) = self.last_words {
+        if let Some(last_words) = &self.last_words {
             last_words.take_over();
         }
     }

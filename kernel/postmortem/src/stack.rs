@@ -38,6 +38,13 @@ impl Stack {
         }
     }
 
+    /// The same stack with so many bytes of guard pages right below its words.
+    #[must_use]
+    pub const fn with_guard(mut self, bytes: u64) -> Self {
+        self.guard = Range::new(self.words.start.saturating_sub(bytes), self.words.start);
+        self
+    }
+
     /// Where its stack pointer can be: also in the guard pages, after an overflow.
     #[must_use]
     pub const fn range(&self) -> Range {

@@ -8,7 +8,7 @@ use postmortem::capture;
 use super::look_up;
 use crate::arch::{bad, cpu, exit};
 use crate::console::{self, println};
-use crate::platform::{self, LAST_WORDS, POSTMORTEM};
+use crate::platform::{self, POSTMORTEM};
 use crate::scenario::overflow;
 use crate::verdict::Verdict;
 use crate::{breakpoint, cpus, heap, task, watchdog};
@@ -130,7 +130,7 @@ pub const COMMANDS: &[Command] = &[
         arguments: "",
         about: "resets the machine",
         run: |_| {
-            LAST_WORDS.forget();
+            POSTMORTEM.forget_last_words();
             exit::reset()
         },
     },

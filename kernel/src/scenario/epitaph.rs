@@ -2,7 +2,7 @@
 
 use crate::arch::exit;
 use crate::console::println;
-use crate::platform::{self, LAST_WORDS};
+use crate::platform::{self, POSTMORTEM};
 
 /// Panics at the first boot, and resets the machine instead of ending it.
 #[inline(never)]
@@ -21,14 +21,14 @@ pub fn read() {
 pub fn damaged() {
     if is_first() {
         println!("nobody will read this again");
-        LAST_WORDS.damage();
+        POSTMORTEM.damage_last_words();
         exit::reset();
     }
 }
 
 /// Says which boot this is.
 fn is_first() -> bool {
-    let boots = LAST_WORDS.boots();
+    let boots = POSTMORTEM.boots();
     println!("boot {boots} since power was switched on");
     boots == 1
 }

@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use unwind::Range;
 
 use crate::{
-    Image, LastWords, Other, PerCpu, Platform, Postmortem, Region, Section, Stack, Task, TrapFrame,
-    Walk,
+    Image, Other, PerCpu, Platform, Postmortem, Region, Section, Stack, Task, TrapFrame, Walk,
 };
 
 thread_local! {
@@ -331,16 +330,15 @@ fn a_cpu_that_hangs_is_reported_by_the_one_that_watches_it() {
 #[test]
 fn a_report_is_kept_for_the_next_boot() {
     let region: &Region = Box::leak(Box::new(Region::new()));
-    let kept: &LastWords = Box::leak(Box::new(LastWords::new(region)));
     let (machine, _) = Machine::new(1, false);
     let per_cpu = Box::leak(Box::new([PerCpu::new()]));
-    let postmortem = Postmortem::new(machine, per_cpu).last_words(kept);
+    let postmortem = Postmortem::new(machine, per_cpu).with_last_words(region);
     let postmortem: &Postmortem = Box::leak(Box::new(postmortem));
     dies(|| postmortem.fault(&frame(200)));
-    let mut shown = String::new();
-    LastWords::new(region)
-        .show(&mut shown)
-        .expect("a string takes everything");
+    let before = machine.text();
+    postmortem.show_last_words();
+    let shown = machine.text().split_off(before.len());
     let last = format!("| first failure: {FAULT}\n");
     assert!(shown.ends_with(&last), "{shown}");
+    assert_eq!(postmortem.boots(), 1);
 }

@@ -27,6 +27,28 @@ macro_rules! exception_entries {
     };
 }
 
+/// Everything that a kernel without handlers needs for exceptions: `exceptions!(TABLES, POSTMORTEM)` defines the
+/// [`Tables`](crate::x86_64::Tables) `TABLES` and the entries of all exceptions, which go to
+/// [`Postmortem::exception`](crate::Postmortem::exception) of `POSTMORTEM`. For one CPU and no interrupts.
+#[macro_export]
+macro_rules! exceptions {
+    ($tables:ident, $postmortem:path) => {
+        $crate::exception_entries!(postmortem_exception, 32);
+
+        extern "C" fn postmortem_exception(frame: &mut $crate::TrapFrame) {
+            $postmortem.exception(frame);
+        }
+
+        unsafe extern "C" {
+            /// Of the entries.
+            static exception_entries: [u64; 32];
+        }
+
+        static $tables: $crate::x86_64::Tables =
+            $crate::x86_64::Tables::new(&raw const exception_entries);
+    };
+}
+
 /// The text of [`exception_entries!`].
 #[doc(hidden)]
 #[macro_export]

@@ -3,11 +3,15 @@
 mod entry;
 mod frame;
 mod machine_check;
+#[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
+mod tables;
 mod words;
 
 pub use frame::TrapFrame;
 pub use machine_check::MachineCheck;
 pub(crate) use machine_check::Noted;
+#[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
+pub use tables::Tables;
 pub use unwind::x86_64::Registers;
 pub use words::Words;
 

@@ -8,6 +8,8 @@ use super::TrapFrame;
 use crate::platform::Platform;
 use crate::stack::Stacks;
 
+const NMI: u64 = 2;
+const BREAKPOINT: u64 = 3;
 const DOUBLE_FAULT: u64 = 8;
 const INVALID_TSS: u64 = 10;
 const STACK_SEGMENT_FAULT: u64 = 12;
@@ -78,6 +80,18 @@ impl TrapFrame {
             self.vector,
             STACK_SEGMENT_FAULT | GENERAL_PROTECTION | PAGE_FAULT | ALIGNMENT_CHECK
         )
+    }
+
+    /// Whether it is an interrupt that cannot be masked.
+    #[must_use]
+    pub const fn is_nmi(&self) -> bool {
+        self.vector == NMI
+    }
+
+    /// Whether it is a breakpoint. The interrupted program counter is behind the instruction.
+    #[must_use]
+    pub const fn is_breakpoint(&self) -> bool {
+        self.vector == BREAKPOINT
     }
 
     /// Whether the hardware reports an error of its own.
