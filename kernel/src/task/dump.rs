@@ -1,6 +1,7 @@
 //! What every task does: its state, and where it stopped.
 
 use core::fmt::{self, Display, Write};
+use core::hint::black_box;
 use core::sync::atomic::Ordering;
 
 use postmortem::capture;
@@ -13,8 +14,10 @@ use crate::platform::POSTMORTEM;
 use crate::timer;
 
 /// Writes a report of every task.
+#[inline(never)]
 pub fn dump(out: &mut dyn Write) -> fmt::Result {
-    POSTMORTEM.write_tasks(out, capture())
+    // No tail call: the frame whose registers are captured has to be there as long as they are walked from.
+    black_box(POSTMORTEM.write_tasks(out, capture()))
 }
 
 /// What a report says of the task with this number, if there is one.

@@ -17,7 +17,8 @@ pub(crate) const NAME: &str = "aarch64";
 #[cfg(target_arch = "aarch64")]
 pub(crate) const INSTRUCTION: usize = 4;
 
-/// The registers at one exact instruction of the function that this is inlined into.
+/// The registers at one exact instruction of the function that this is inlined into. They tell something as long as that has
+/// not returned: a function that gives them to another one in a tail call has.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub fn capture() -> Registers {
