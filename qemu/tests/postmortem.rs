@@ -66,7 +66,9 @@ fn boot(shop: &str) -> (String, String) {
 
 #[track_caller]
 fn expect_names(report: &Report, names: &[&str]) {
-    report.expect_complete();
+    // Of a recursion the middle is left out, but counted.
+    let end = "end of backtrace: complete, ";
+    assert!(report.end.starts_with(end), "{}", report.text);
     let found = report.names();
     let mut rest = found.iter();
     for name in names {
@@ -126,16 +128,14 @@ fn a_stack_overflow_is_reported_from_a_stack_of_its_own() {
         use core::hint::black_box;
         pub fn serve(customers: u64) { black_box(queue(black_box(customers))); }
         #[inline(never)]
+        #[allow(unconditional_recursion)]
         fn queue(customers: u64) -> u64 { black_box(queue(black_box(customers + 1))) + customers }
     ";
     let (before, _) = boot(shop);
     let report = Report::find(before.as_bytes());
     let words = ": double fault, last page fault at 0x00000000005ffff8, guard page of stack boot";
     assert!(report.panicked.ends_with(words), "{before}");
-    assert!(
-        before.contains(", stack boot overflowed\n") || before.contains(", stack boot\n"),
-        "{before}"
-    );
+    assert!(before.contains(" frames left out -----\n"), "{before}");
     expect_names(&report, &["corner_shop::shop::queue", "main", "long_mode"]);
 }
 
