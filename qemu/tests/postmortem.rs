@@ -1,4 +1,4 @@
-//! A kernel that has nothing gets everything from `postmortem` by the changes that its README shows: reports of panics,
+//! A kernel that has nothing gets everything from `postmortem` by the changes that its guide shows: reports of panics,
 //! exceptions, stack overflows and failures in the report, and last words after a reset.
 
 #[path = "guide/steps.rs"]
@@ -21,11 +21,11 @@ const LINES: usize = 40;
 
 /// The kernel after all changes, whose shop goes wrong in this way.
 fn kernel(shop: &str) -> Outside {
-    let readme = workspace::root().join("kernel/postmortem/README.md");
-    let readme = fs::read_to_string(readme).expect("the README is there");
+    let guide = workspace::root().join("kernel/postmortem/GUIDE.md");
+    let guide = fs::read_to_string(guide).expect("the guide is there");
     let kernel = Outside::copy("qemu/tests/guide/kernel");
     let mut lines = 0;
-    for step in steps::steps(&readme) {
+    for step in steps::steps(&guide) {
         step.apply(kernel.folder());
         lines += step.added();
     }

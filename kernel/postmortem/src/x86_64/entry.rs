@@ -28,8 +28,8 @@ macro_rules! exception_entries {
 }
 
 /// Everything that a kernel without handlers needs for exceptions: `exceptions!(TABLES, POSTMORTEM)` defines the
-/// [`Tables`](crate::x86_64::Tables) `TABLES` and the entries of all exceptions, which go to
-/// [`Postmortem::exception`](crate::Postmortem::exception) of `POSTMORTEM`. For one CPU and no interrupts.
+/// `x86_64::Tables` `TABLES` and the entries of all exceptions, which go to
+/// `Postmortem::exception` of `POSTMORTEM`. For one CPU and no interrupts.
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {
