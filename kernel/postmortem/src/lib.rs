@@ -15,6 +15,7 @@ pub mod aarch64;
 mod atomics;
 mod cause;
 mod code;
+mod entry;
 mod first_failure;
 mod held;
 mod last_words;
