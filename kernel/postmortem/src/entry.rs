@@ -52,7 +52,7 @@ impl Postmortem {
         }
     }
 
-    /// To be called for what [`Platform::send_nmi`] sends, and for NMIs from outside: a button, an emulator's command. Returns
+    /// To be called for what [`Platform::send_nmi`](crate::Platform::send_nmi) sends, and for NMIs from outside: a button, an emulator's command. Returns
     /// whether a report of all CPUs was asked for from outside, and is done.
     ///
     /// On x86-64 nothing says who sent an NMI. What another CPU sends is announced; if none did, it came from outside. Then it may
