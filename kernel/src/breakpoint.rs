@@ -1,9 +1,9 @@
 //! Breakpoints: exceptions that the kernel returns from.
 
+use postmortem::TrapFrame;
 use spin::Once;
 
-use crate::arch::trap::TrapFrame;
-use crate::panic;
+use crate::platform::POSTMORTEM;
 
 /// What to do at a breakpoint, instead of a report.
 static HANDLER: Once<fn()> = Once::new();
@@ -17,6 +17,6 @@ pub fn handle_with(handler: fn()) {
 pub fn hit(frame: &TrapFrame) {
     match HANDLER.get() {
         Some(handler) => handler(),
-        None => panic::breakpoint(frame),
+        None => POSTMORTEM.breakpoint(frame),
     }
 }

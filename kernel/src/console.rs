@@ -1,42 +1,22 @@
-//! The serial console: a lock for those who print, none for those who die.
+//! The serial console, behind a lock. Reports need none: they write by [`POSTMORTEM`] itself.
 
 use core::fmt::{self, Write};
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use spin::{Mutex, MutexGuard};
 
-use crate::{board, epitaph, task};
-
-/// What was written last was not the end of a line.
-static LINE_IS_OPEN: AtomicBool = AtomicBool::new(false);
+use crate::platform::POSTMORTEM;
+use crate::{board, task};
 
 static CONSOLE: Mutex<Console> = Mutex::new(Console(()));
 
-/// A way to write to the serial line.
+/// The right to write to the serial line.
 #[derive(Debug)]
 pub struct Console(());
-
-impl Console {
-    /// A console of one's own for a report: takes no lock, since whoever holds it may never let it go, and needs
-    /// nothing to have been set up. Ends a line that was begun.
-    pub fn for_report() -> Self {
-        let mut console = Self(());
-        if LINE_IS_OPEN.load(Ordering::Relaxed) {
-            // Writing never fails, see below.
-            let _ = console.write_str("\n");
-        }
-        console
-    }
-}
 
 impl Write for Console {
     /// Never fails: a device that takes nothing loses what it was given.
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        epitaph::keep(text.as_bytes());
-        board::write(text.as_bytes());
-        if let Some(last) = text.as_bytes().last() {
-            LINE_IS_OPEN.store(*last != b'\n', Ordering::Relaxed);
-        }
+        POSTMORTEM.write(text);
         Ok(())
     }
 }

@@ -55,8 +55,18 @@ pub fn this() -> usize {
 
 /// All that run, by number.
 pub fn online() -> impl Iterator<Item = usize> {
-    let is_online = |index: &usize| CPUS[*index].is_online.load(Ordering::Acquire);
-    (0..started()).filter(is_online)
+    (0..started()).filter(|index| is_online(*index))
+}
+
+/// All that run but this one, by number.
+pub fn others() -> impl Iterator<Item = usize> {
+    let this = this();
+    online().filter(move |cpu| *cpu != this)
+}
+
+/// Whether the processor with this number runs.
+pub fn is_online(index: usize) -> bool {
+    CPUS[index].is_online.load(Ordering::Acquire)
 }
 
 /// The number by which the hardware knows a processor.
@@ -129,8 +139,8 @@ fn start(index: usize, id: u64) {
 /// Where every processor but the first begins, on a stack of its own.
 pub extern "C" fn main(index: usize) -> ! {
     introduce(index);
-    arch::init_cpu(index);
     task::adopt();
+    arch::init_cpu(index);
     CPUS[index].is_online.store(true, Ordering::Release);
     loop {
         let job = CPUS[index].job.load(Ordering::Acquire);

@@ -9,10 +9,9 @@ use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use defmt::Encoder;
-use unwind::report::Text;
-use unwind::{Event, Memory, Trace};
+use postmortem::Walk;
+use unwind::Event;
 
-use crate::arch::registers::Registers;
 use crate::{board, console, cpus};
 
 /// Whether traces are sent as frames.
@@ -84,12 +83,10 @@ pub fn are_used() -> bool {
 
 /// Sends a trace, a frame for each of its lines: frames as numbers, all else as text. Called by who reports: the console's lock
 /// is not waited for.
-pub fn send_trace<M: Memory + Clone>(
-    mut trace: Trace<'_, Registers, M>,
-    text: &Text<'_>,
-) -> fmt::Result {
+pub fn send_trace(walk: &Walk) -> fmt::Result {
     let before = REPORTER.swap(cpus::this() + 1, Ordering::Relaxed);
-    let sent = trace.tell(&mut |event| {
+    let text = walk.text(None, false);
+    let sent = walk.tell(&mut |event| {
         match *event {
             Event::Frame(number, frame) => defmt::println!("{=u32}: {}", number, frame),
             // Who decodes it knows the names, and whether this is another function at all.
@@ -101,7 +98,7 @@ pub fn send_trace<M: Memory + Clone>(
         Ok(())
     });
     REPORTER.store(before, Ordering::Relaxed);
-    sent.map(|_| ())
+    sent
 }
 
 /// Bytes kept of a line; a longer one is cut off.

@@ -1,10 +1,10 @@
 //! What the kernel's own image consists of, by the linker script's symbols.
 
-use core::fmt;
 use core::ops::Range;
 
+use postmortem::{Image, Section};
 use spin::Once;
-use unwind::sframe::{Damage, ParseError, Tables, Verified};
+use unwind::sframe::{Damage, Tables, Verified};
 
 /// What lies between two symbols of the linker script.
 ///
@@ -69,42 +69,24 @@ pub fn verify_tables() {
     FOUND.call_once(|| sframe().verify());
 }
 
-/// The unwind tables, with what is known of them; empty in an image that was linked without `sframe-link`.
-pub fn tables() -> Tables<'static> {
-    match FOUND.get() {
-        Some(found) => sframe().verified(*found),
-        None => sframe(),
-    }
-}
-
 fn sframe() -> Tables<'static> {
     let span = span!(__sframe_start, __sframe_end);
     Tables::new(span.bytes(), span.start())
 }
 
-/// What is known of the unwind tables, in words.
-#[derive(Debug)]
-pub struct StateOfTables;
-
-impl fmt::Display for StateOfTables {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match FOUND.get() {
-            None => f.write_str("tables not verified"),
-            Some(Ok(Verified { checksum: true })) => f.write_str("tables verified"),
-            Some(Ok(Verified { checksum: false })) => f.write_str("tables without checksum"),
-            Some(Err(Damage::Section(ParseError::Empty))) => f.write_str("no tables"),
-            Some(Err(damage)) => write!(f, "tables damaged: {damage}"),
-        }
+/// What reports need of the image. Tables and names are empty in an image that was linked without `sframe-link`.
+pub fn image() -> Image {
+    Image {
+        code: Section::new(code().bytes()),
+        tables: sframe(),
+        verified: FOUND.get().copied(),
+        symbols: Section::new(span!(__symbols_start, __symbols_end).bytes()),
+        build_id: build_id(),
     }
 }
 
-/// The names of functions; empty in an image that was linked without `sframe-link`.
-pub fn symbols() -> Span {
-    span!(__symbols_start, __symbols_end)
-}
-
 /// What tells this image from every other: the description of the linker's note.
-pub fn build_id() -> &'static [u8] {
+fn build_id() -> &'static [u8] {
     // An ELF note: sizes of name and description, type, the name "GNU\0" (System V ABI, "Note Section").
     let note = span!(__build_id_start, __build_id_end).bytes();
     note.get(16..).unwrap_or_default()

@@ -1,12 +1,10 @@
 //! Interrupts: who handles which.
 
-use core::fmt;
-
+use postmortem::TrapFrame;
 use spin::Once;
 
 use crate::arch::cpu;
 use crate::arch::interrupts::TIMER;
-use crate::arch::trap::TrapFrame;
 
 /// Keeps ordinary interrupts away from this processor as long as it lives, if they were not kept away before.
 ///
@@ -51,12 +49,9 @@ pub fn handle_with(number: u32, handler: Handler) {
     HANDLERS[number as usize].call_once(|| handler);
 }
 
-/// Says which interrupt it is that has this number.
-pub fn name(out: &mut impl fmt::Write, number: u64) -> fmt::Result {
-    match number == u64::from(TIMER) {
-        true => out.write_str("timer interrupt"),
-        false => write!(out, "interrupt {number}"),
-    }
+/// The name of the interrupt that has this number, if it has one.
+pub fn name(number: u64) -> Option<&'static str> {
+    (number == u64::from(TIMER)).then_some("timer interrupt")
 }
 
 /// Called by the architecture's `interrupts`. An interrupt that nobody handles is forgotten.

@@ -1,8 +1,9 @@
 //! A small kernel that dies in every way a kernel can, and says how.
 //!
 //! It shows what a kernel needs to do for `unwind`: boot code whose last frame can be verified (`arch/*/boot.s`), stacks
-//! with known ranges (`stack.rs`), trap code with rules for every instruction (`arch/*/vectors.s`), a panic handler
-//! (`panic.rs`, `report.rs`) and a linker script with a place for the tables (`arch/*/link.ld`). What it does is a scenario, chosen on the command line: see [`scenario`].
+//! with known ranges (`stack.rs`), trap code with rules for every instruction (`arch/*/vectors.rs`), what `postmortem` asks of a
+//! kernel (`platform.rs`), and a linker script with a place for the tables (`arch/*/link.ld`). What it does is a scenario, chosen
+//! on the command line: see [`scenario`].
 #![no_std]
 #![no_main]
 
@@ -15,11 +16,9 @@ mod arch;
 mod board;
 mod boot_memory;
 mod breakpoint;
-mod code;
 mod command_line;
 mod console;
 mod cpus;
-mod epitaph;
 mod frames;
 mod heap;
 mod image;
@@ -28,12 +27,9 @@ mod lock;
 mod monitor;
 mod nmi;
 mod page_table;
-mod panic;
-mod report;
+mod platform;
 mod scenario;
 mod stack;
-mod stop;
-mod summary;
 mod task;
 mod timer;
 mod verdict;
@@ -54,9 +50,9 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     let command_line = board::command_line(&memory, argument);
     let scenario = command_line.as_ref().and_then(|line| line.scenario());
     let has = |word| command_line.as_ref().is_some_and(|line| line.has(word));
-    report::show_registers(has("registers"));
+    platform::show_registers(has("registers"));
     if has("markup") {
-        report::show_markup();
+        platform::show_markup();
     }
     frames::use_frames(has("defmt"));
     early::run(scenario, Stage::Vectors);
@@ -70,8 +66,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     arch::cpu::unmask_interrupts();
 
     let scenario = scenario.unwrap_or(scenario::DEFAULT);
-    // The console never fails.
-    let _ = epitaph::show(&mut console::lock());
+    platform::POSTMORTEM.show_last_words();
     println!(
         "kernel on {}, {}: scenario {scenario}",
         board::name(),

@@ -1,11 +1,11 @@
-//! The stacks: where they lie, which is all that a walk may read, and the pages below them that nobody may touch.
+//! The stacks, as statics with guard pages below.
 
 use core::cell::UnsafeCell;
-use core::fmt;
 
+use postmortem::Owner;
 use unwind::Range;
 
-use crate::arch::{probe, stacks};
+use crate::arch::stacks;
 use crate::cpus::{self, MOST};
 use crate::task;
 
@@ -21,8 +21,8 @@ pub struct Stack<const SIZE: usize> {
     words: UnsafeCell<[u8; SIZE]>,
 }
 
-// SAFETY: no reference to the words is ever made; code reaches them through its stack pointer, and [`read_u64`] reads
-// them by volatile loads.
+// SAFETY: no reference to the words is ever made; code reaches them through its stack pointer, and reports read them by
+// volatile loads.
 unsafe impl<const SIZE: usize> Sync for Stack<SIZE> {}
 
 impl<const SIZE: usize> Stack<SIZE> {
@@ -50,67 +50,21 @@ impl<const SIZE: usize> Stack<SIZE> {
     }
 
     /// Where it lies, under this name, as a stack of this processor.
-    pub fn extent(&self, name: &'static str, cpu: usize) -> Extent {
+    pub fn extent(&self, name: &'static str, cpu: usize) -> postmortem::Stack {
         self.owned(Owner::Cpu(name, cpu))
     }
 
     /// Where it lies, as the stack of the task with this number.
-    pub fn task_extent(&self, task: usize) -> Extent {
+    pub fn task_extent(&self, task: usize) -> postmortem::Stack {
         self.owned(Owner::Task(task))
     }
 
-    fn owned(&self, owner: Owner) -> Extent {
+    fn owned(&self, owner: Owner) -> postmortem::Stack {
         let words = self.words.get() as u64;
-        Extent {
+        postmortem::Stack {
             owner,
             guard: Range::new(self.guard.get() as u64, words),
             words: Range::new(words, words + SIZE as u64),
-        }
-    }
-}
-
-/// Whose a stack is.
-#[derive(Clone, Copy, Debug)]
-enum Owner {
-    /// One of this name of a processor's.
-    Cpu(&'static str, usize),
-    /// A task's.
-    Task(usize),
-}
-
-/// Where a stack lies.
-#[derive(Clone, Copy, Debug)]
-pub struct Extent {
-    owner: Owner,
-    guard: Range,
-    words: Range,
-}
-
-impl Extent {
-    /// Where a stack pointer can be: also in the guard pages, when the stack has overflowed.
-    fn range(&self) -> Range {
-        Range::new(self.guard.start, self.words.end)
-    }
-
-    /// Whether code that runs on it has this stack pointer.
-    #[cfg(target_arch = "x86_64")]
-    pub fn holds(&self, sp: u64) -> bool {
-        self.range().holds_stack_pointer(sp)
-    }
-
-    /// The empty stack pointer.
-    pub fn end(&self) -> u64 {
-        self.words.end
-    }
-}
-
-/// The name that reports give it.
-impl fmt::Display for Extent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.owner {
-            Owner::Cpu(name, 0) => f.write_str(name),
-            Owner::Cpu(name, cpu) => write!(f, "{name} of cpu {cpu}"),
-            Owner::Task(task) => write!(f, "task {}", task::get(task).name()),
         }
     }
 }
@@ -126,95 +80,26 @@ pub static BOOT: [Boot; MOST] = [const { Stack::new() }; MOST];
 /// How many stacks a processor has.
 const COUNT: usize = 1 + stacks::COUNT;
 
-/// The stacks of a processor.
-fn of(cpu: usize) -> [Extent; COUNT] {
-    let mut all = [BOOT[cpu].extent("boot", cpu); COUNT];
-    all[1..].copy_from_slice(&stacks::of(cpu));
-    all
-}
-
-/// The stacks of all processors and tasks.
-fn all() -> impl Iterator<Item = Extent> {
-    (0..cpus::started()).flat_map(of).chain(task::stacks())
-}
-
-/// The stacks that code on this processor may run on, its own and the tasks': where their pointers can be.
-pub fn ranges(cpu: usize) -> [Range; COUNT + task::STARTABLE] {
-    let mut ranges = [Range::new(0, 0); _];
-    let stacks = of(cpu).into_iter().chain(task::stacks());
-    for (range, stack) in ranges.iter_mut().zip(stacks) {
-        *range = stack.range();
+/// The stack of a processor with this index, less than [`COUNT`].
+fn of(cpu: usize, index: usize) -> postmortem::Stack {
+    match index.checked_sub(1) {
+        None => BOOT[cpu].extent("boot", cpu),
+        Some(index) => stacks::of(cpu, index),
     }
-    ranges
+}
+
+/// The stack with this index, of all that processors have that were started, and then of all tasks.
+pub fn get(index: usize) -> Option<postmortem::Stack> {
+    let (cpu, in_cpu) = (index / COUNT, index % COUNT);
+    match cpu < cpus::started() {
+        true => Some(of(cpu, in_cpu)),
+        false => task::stack(index - cpus::started() * COUNT),
+    }
 }
 
 /// The guard pages below all stacks, also those that nobody uses yet.
 pub fn guards() -> impl Iterator<Item = Range> {
-    let all = (0..MOST).flat_map(of).chain(task::stacks());
-    all.map(|stack| stack.guard)
-}
-
-/// The word at `address`, if it lies in a stack and can be read. Also the memory of a stack can be gone, in a kernel that
-/// dies: then the walk ends there, and not the report.
-///
-/// The fence around reading a stack: whatever address comes out of a damaged frame, nothing else is read.
-pub fn read_u64(address: u64) -> Option<u64> {
-    let inside = all().any(|stack| stack.words.holds(address, 8));
-    if !inside || !address.is_multiple_of(8) {
-        return None;
-    }
-    // SAFETY: inside a static of this kernel, so no device.
-    unsafe { probe::read(address) }
-}
-
-/// Whether so many bytes from `address` on are words of a stack.
-#[cfg(target_arch = "aarch64")]
-pub fn has_room(address: u64, bytes: u64) -> bool {
-    all().any(|stack| stack.words.holds(address, bytes)) && address.is_multiple_of(16)
-}
-
-/// The words from `address` on, if all of them lie in a stack.
-pub fn read_words<const COUNT: usize>(address: u64) -> Option<[u64; COUNT]> {
-    let mut words = [0; COUNT];
-    for (index, word) in words.iter_mut().enumerate() {
-        *word = read_u64(address.checked_add(index as u64 * 8)?)?;
-    }
-    Some(words)
-}
-
-/// A stack pointer; as text, the stack that it is in.
-#[derive(Clone, Copy, Debug)]
-pub struct Place(pub u64);
-
-impl Place {
-    /// Whether it is in one, or in the guard pages below.
-    pub fn is_in_a_stack(self) -> bool {
-        all().any(|stack| stack.range().holds(self.0, 1))
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let holding = |stack: &Extent| stack.range().holds_stack_pointer(self.0);
-        match all().find(holding) {
-            Some(stack) if self.0 < stack.words.start => {
-                write!(f, "stack {stack} overflowed")
-            }
-            Some(stack) => write!(f, "stack {stack}"),
-            None => f.write_str("no stack"),
-        }
-    }
-}
-
-/// An address that could not be used; as text, what is known about it.
-#[derive(Clone, Copy, Debug)]
-pub struct Guarded(pub u64);
-
-impl fmt::Display for Guarded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match all().find(|stack| stack.guard.holds(self.0, 1)) {
-            Some(stack) => write!(f, ", guard page of stack {stack}"),
-            None => Ok(()),
-        }
-    }
+    let cpus = (0..MOST).flat_map(|cpu| (0..COUNT).map(move |index| of(cpu, index)));
+    let tasks = (0..).map_while(task::stack);
+    cpus.chain(tasks).map(|stack| stack.guard)
 }

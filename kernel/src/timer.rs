@@ -2,13 +2,14 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use postmortem::TrapFrame;
 use spin::Once;
 
 use crate::arch::timer;
-use crate::arch::trap::TrapFrame;
 use crate::cpus::{self, MOST};
 use crate::interrupt::{self, Masked};
-use crate::{arch, task, watchdog};
+use crate::platform::POSTMORTEM;
+use crate::{arch, task};
 
 /// Ticks in a second.
 pub const TICKS_PER_SECOND: u64 = 100;
@@ -46,7 +47,7 @@ fn tick(frame: &mut TrapFrame) {
     if cpus::this() == 0 {
         TICKS.fetch_add(1, Ordering::Relaxed);
     }
-    watchdog::tick();
+    POSTMORTEM.tick(TICKS_PER_SECOND);
     task::end_slice();
     if let Some(handler) = HANDLER.get() {
         handler(frame);

@@ -367,7 +367,7 @@ fn an_nmi_while_a_task_is_preempted_is_traced() {
     };
     let image = image(kernel);
     let commands = [
-        "break kernel::arch::aarch64::frame::TrapFrame::move_to_task",
+        "break kernel::arch::aarch64::frame::move_to_task",
         "continue",
         "delete",
         "finish",
@@ -393,7 +393,7 @@ fn nothing_breaks_a_report_on_the_overflow_stack() {
     };
     let image = image(kernel);
     let commands = [
-        "break kernel::report::symbols",
+        "break postmortem::walk::write_symbols",
         "continue",
         "delete",
         "monitor system_powerdown",

@@ -244,7 +244,7 @@ impl Places {
                 places.nmi_stack = format!("{address:x} {:x}", address + symbol.size());
             } else if name == "kernel::scenario::busy::round" {
                 places.again = address;
-            } else if name == "kernel::stop::release" {
+            } else if name == "<postmortem::rendezvous::Rendezvous>::release" {
                 places.done = address;
             } else if symbol.kind() == SymbolKind::Text && has(&BUSY) && !has(&NOT) {
                 busy.push(format!("{address:x},{:x}", symbol.size()));

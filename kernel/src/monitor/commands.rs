@@ -3,12 +3,15 @@
 use core::fmt::{self, Write};
 use core::hint::spin_loop;
 
+use postmortem::capture;
+
 use super::look_up;
-use crate::arch::{bad, cpu, exit, registers};
+use crate::arch::{bad, cpu, exit};
 use crate::console::{self, println};
+use crate::platform::{self, POSTMORTEM};
 use crate::scenario::overflow;
 use crate::verdict::Verdict;
-use crate::{breakpoint, cpus, epitaph, heap, report, stop, task, watchdog};
+use crate::{breakpoint, cpus, heap, task, watchdog};
 
 /// A command.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +82,7 @@ pub const COMMANDS: &[Command] = &[
         about: "what every task does, and who called it to do that",
         run: |_| {
             // The console never fails.
-            let _ = task::dump(&mut console::lock());
+            let _ = task::dump(&mut *console::lock());
             Ok(())
         },
     },
@@ -127,7 +130,7 @@ pub const COMMANDS: &[Command] = &[
         arguments: "",
         about: "resets the machine",
         run: |_| {
-            epitaph::forget();
+            POSTMORTEM.forget_last_words();
             exit::reset()
         },
     },
@@ -198,9 +201,9 @@ fn backtrace(arguments: &str) -> Result<(), Unusable<'_>> {
         // All registers are there only for what was interrupted.
         "full" => {
             breakpoint::handle_with(|| {
-                report::show_registers(true);
+                platform::show_registers(true);
                 write_callers();
-                report::show_registers(false);
+                platform::show_registers(false);
             });
             bad::breakpoint();
         }
@@ -211,9 +214,9 @@ fn backtrace(arguments: &str) -> Result<(), Unusable<'_>> {
 
 #[inline(always)]
 fn write_callers() {
-    let registers = registers::capture();
+    let registers = capture();
     // The console never fails.
-    let _ = report::callers(&mut console::lock(), cpus::this(), registers);
+    let _ = POSTMORTEM.write_callers(&mut *console::lock(), cpus::this(), registers);
 }
 
 /// Stops the others as for a report, and lets them go on.
@@ -222,10 +225,9 @@ fn others(_: &str) -> Result<(), Unusable<'_>> {
     let mut console = console::lock();
     // The console never fails.
     let _ = writeln!(console, "cpu {} runs this monitor", cpus::this());
-    if stop::hold() {
-        stop::stop();
-        let _ = report::write_others(&mut console, None);
-        stop::release();
+    if let Some(held) = POSTMORTEM.hold() {
+        held.stop();
+        let _ = POSTMORTEM.write_others(&mut *console, &held, None);
     }
     Ok(())
 }
@@ -233,7 +235,7 @@ fn others(_: &str) -> Result<(), Unusable<'_>> {
 #[inline(never)]
 fn hang() -> ! {
     watchdog::start();
-    while !watchdog::watches_this() {
+    while !POSTMORTEM.is_watched() {
         spin_loop();
     }
     cpu::mask_interrupts();

@@ -4,12 +4,11 @@ use core::fmt::{self, Write};
 
 use crate::console::Console;
 use crate::image::{self, Access};
-use crate::report;
-use crate::stack::Place;
+use crate::platform::POSTMORTEM;
 
 /// Says it: of code, the function, the place in the source and what is inlined there; otherwise the kind of memory.
 pub fn write(console: &mut Console, address: u64) -> fmt::Result {
-    let symbols = report::symbols(console)?;
+    let symbols = POSTMORTEM.symbols(console)?;
     let answer = symbols
         .as_ref()
         .and_then(|symbols| symbols.resolve(address));
@@ -36,9 +35,9 @@ struct Kind(u64);
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = Place(self.0);
-        if place.is_in_a_stack() {
-            return place.fmt(f);
+        let stacks = POSTMORTEM.stacks();
+        if stacks.find(self.0).is_some() {
+            return stacks.place(self.0).fmt(f);
         }
         let sections = image::sections();
         let section = sections.iter().find(|(range, _)| range.contains(&self.0));

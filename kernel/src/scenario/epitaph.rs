@@ -2,7 +2,7 @@
 
 use crate::arch::exit;
 use crate::console::println;
-use crate::{epitaph, panic};
+use crate::platform::{self, POSTMORTEM};
 
 /// Panics at the first boot, and resets the machine instead of ending it.
 #[inline(never)]
@@ -12,7 +12,7 @@ pub fn read() {
         for line in 0..400 {
             println!("line {line} of those before the last");
         }
-        panic::reset_at_end();
+        platform::reset_at_end();
         panic!("for the next boot to tell");
     }
 }
@@ -21,14 +21,14 @@ pub fn read() {
 pub fn damaged() {
     if is_first() {
         println!("nobody will read this again");
-        epitaph::damage();
+        POSTMORTEM.damage_last_words();
         exit::reset();
     }
 }
 
 /// Says which boot this is.
 fn is_first() -> bool {
-    let boots = epitaph::boots();
+    let boots = POSTMORTEM.boots();
     println!("boot {boots} since power was switched on");
     boots == 1
 }

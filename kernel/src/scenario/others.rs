@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::arch::{bad, cpu, interrupts};
 use crate::console::println;
 use crate::lock::Lock;
-use crate::{cpus, nmi, stop, watchdog};
+use crate::platform::POSTMORTEM;
+use crate::{cpus, nmi, watchdog};
 
 /// An NMI while two CPUs are in a tight loop, sent by one of them.
 #[inline(never)]
@@ -116,7 +117,7 @@ pub fn hang() {
     watchdog::start();
     cpus::run_on(another(), || {
         cpu::unmask_interrupts();
-        while !watchdog::watches_this() {
+        while !POSTMORTEM.is_watched() {
             spin_loop();
         }
         let mut ledger = LEDGER.lock();
@@ -138,6 +139,6 @@ static LEDGER: Lock<u32> = Lock::new("ledger", 0);
 /// # Panics
 /// There is none.
 fn another() -> usize {
-    let other = stop::others().next();
+    let other = cpus::others().next();
     other.expect("this scenario needs two CPUs: --cpus 2")
 }

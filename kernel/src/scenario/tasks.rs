@@ -34,7 +34,7 @@ pub fn run() {
             // Has no turn before the report.
             let fresh = spawn("fresh", visit, 1);
             // The console never fails.
-            let _ = task::dump(&mut console::lock());
+            let _ = task::dump(&mut *console::lock());
             break fresh;
         }
         give_way();

@@ -5,11 +5,12 @@ use core::hint::black_box;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use crate::arch::trap::TrapFrame;
-use crate::arch::{bad, cpu, exit, registers};
-use crate::console::Console;
+use postmortem::{TrapFrame, capture};
+
+use crate::arch::{bad, cpu, exit};
+use crate::platform::POSTMORTEM;
 use crate::verdict::Verdict;
-use crate::{cpus, image, report, timer};
+use crate::{cpus, image, timer};
 
 /// Words of `bad_busy`: what the timer interrupts.
 static BUSY: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
@@ -131,16 +132,20 @@ fn report_place(frame: &mut TrapFrame) {
     if !stays(frame.pc()) {
         return;
     }
-    let mut console = Console::for_report();
+    let mut out = POSTMORTEM.out();
     let cpu = cpus::this();
     let at = frame.pc();
-    // The console never fails.
-    let _ = writeln!(console, "interrupted on cpu {cpu} at {at:#018x}: {frame}");
-    let _ = report::callers(&mut console, cpu, registers::capture());
+    // Writing never fails.
+    let _ = writeln!(
+        out,
+        "interrupted on cpu {cpu} at {at:#018x}: {}",
+        POSTMORTEM.words(frame)
+    );
+    let _ = POSTMORTEM.write_callers(&mut out, cpu, capture());
     if REPORTED.fetch_add(1, Ordering::Relaxed) + 1 == PLACES.len() {
         exit::leave(Verdict::Success);
     }
-    frame.skip(bad::STAY.len() as u64);
+    frame.set_pc(at + bad::STAY.len() as u64);
 }
 
 /// Whether the instruction there jumps to itself.

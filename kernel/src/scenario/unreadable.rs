@@ -2,8 +2,9 @@
 
 use core::hint::black_box;
 
+use postmortem::capture;
+
 use crate::arch::mmu;
-use crate::arch::registers::capture;
 use crate::page_table::PAGE;
 
 /// Takes away the page that its own frame is in, from some pages below.

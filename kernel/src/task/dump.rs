@@ -1,61 +1,46 @@
-//! What every task does: its state, and its callers from where it stopped.
+//! What every task does: its state, and where it stopped.
 
-use core::fmt::{self, Write};
+use core::fmt::{self, Display, Write};
+use core::hint::black_box;
 use core::sync::atomic::Ordering;
 
+use postmortem::capture;
+
 use super::state::State;
-use super::{MOST, Task, current, get};
-use crate::arch::registers::capture;
+use super::{Task, get};
 use crate::arch::switch;
-use crate::console::Console;
 use crate::cpus;
-use crate::lock;
-use crate::report;
+use crate::platform::POSTMORTEM;
 use crate::timer;
 
 /// Writes a report of every task.
-pub fn dump(console: &mut Console) -> fmt::Result {
-    let tasks = || (0..MOST).filter(|number| get(*number).state.load() != State::Free);
-    writeln!(console, "{} tasks", tasks().count())?;
-    for task in tasks() {
-        write!(console, "{}", get(task))?;
-        if task == current() {
-            console.write_str(", this one\n")?;
-            report::callers(console, cpus::this(), capture())?;
-        } else {
-            console.write_str("\n")?;
-            write_callers(console, task)?;
-        }
-    }
-    Ok(())
+#[inline(never)]
+pub fn dump(out: &mut dyn Write) -> fmt::Result {
+    // No tail call: the frame whose registers are captured has to be there as long as they are walked from.
+    black_box(POSTMORTEM.write_tasks(out, capture()))
 }
 
-/// Writes a report of every task that keeps the current one waiting.
-pub fn write_holders(console: &mut Console) -> fmt::Result {
-    let this = current();
-    let holders = lock::chain(this).filter_map(|(_, lock)| lock.holder());
-    for holder in holders.take_while(|holder| *holder != this) {
-        writeln!(console, "{}", get(holder))?;
-        write_callers(console, holder)?;
-    }
-    Ok(())
-}
-
-/// Writes the callers of a task that does not run; of others there is nothing to be known.
-fn write_callers(console: &mut Console, number: usize) -> fmt::Result {
+/// What a report says of the task with this number, if there is one.
+pub fn describe(number: usize) -> Option<postmortem::Task<'static>> {
     let task = get(number);
-    // Those of the processors have their processor's stack; the others have one that is of no processor.
-    let cpu = number.min(cpus::MOST - 1);
-    match (task.state.load(), task.context.load(Ordering::Acquire)) {
-        (State::Ended, _) | (_, 0) => Ok(()),
-        (_, sp) => report::callers(console, cpu, switch::registers(sp)),
-    }
+    let state = task.state.load();
+    let registers = match (state, task.context.load(Ordering::Acquire)) {
+        (State::Ended, _) | (_, 0) => None,
+        (_, sp) => Some(switch::registers(sp)),
+    };
+    (state != State::Free).then_some(postmortem::Task {
+        name: &task.name,
+        state: task,
+        waits_for: task.wants().map(|lock| lock as &dyn Display),
+        blocked_by: task.wants().and_then(|lock| lock.holder()),
+        registers,
+        cpu: (number < cpus::MOST).then_some(number),
+    })
 }
 
-/// Its name, and what it does.
+/// What it does.
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task {}: ", self.name)?;
         match self.state.load() {
             State::Free => f.write_str("there is none"),
             State::Runs(cpu) => write!(f, "runs on cpu {cpu}"),

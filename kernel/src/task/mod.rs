@@ -14,12 +14,12 @@ use crate::arch::switch::Context;
 use crate::cpus;
 use crate::interrupt::Masked;
 use crate::lock::{AtomicLock, Info};
-use crate::stack::{Extent, Stack};
+use crate::stack::Stack;
 use crate::timer;
 use name::Name;
 use state::{AtomicState, State};
 
-pub use dump::{dump, write_holders};
+pub use dump::{describe, dump};
 #[cfg(target_arch = "aarch64")]
 pub use schedule::is_slice_over;
 pub use schedule::{end_slice, give_way, preempt, sleep, wait_for_lock};
@@ -112,9 +112,9 @@ pub fn current() -> usize {
     CURRENT[cpus::this()].load(Ordering::Relaxed)
 }
 
-/// The task that runs on this processor.
-pub fn on(cpu: usize) -> &'static Task {
-    &TASKS[CURRENT[cpu].load(Ordering::Relaxed)]
+/// The number of the task that runs on this processor.
+pub fn on(cpu: usize) -> usize {
+    CURRENT[cpu].load(Ordering::Relaxed)
 }
 
 /// Makes what this processor does from its entry on a task.
@@ -131,10 +131,10 @@ pub fn get(number: usize) -> &'static Task {
     &TASKS[number]
 }
 
-/// The stacks of all tasks.
-pub fn stacks() -> impl Iterator<Item = Extent> {
-    let stacks = STACKS.iter().zip(cpus::MOST..);
-    stacks.map(|(stack, number)| stack.task_extent(number))
+/// The stack with this index, of those of the tasks that are no processor's.
+pub fn stack(index: usize) -> Option<postmortem::Stack> {
+    let stack = STACKS.get(index)?;
+    Some(stack.task_extent(cpus::MOST + index))
 }
 
 /// How many tasks wait for something else than their turn.

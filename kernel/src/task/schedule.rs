@@ -40,7 +40,7 @@ pub fn end_slice() {
 /// that waits for interrupts.
 pub fn is_slice_over() -> bool {
     let cpu = cpus::this();
-    IS_OVER[cpu].load(Ordering::Relaxed) && matches!(on(cpu).state.load(), State::Runs(_))
+    IS_OVER[cpu].load(Ordering::Relaxed) && matches!(TASKS[on(cpu)].state.load(), State::Runs(_))
 }
 
 /// Called at the end of an interrupt, on the stack of what was interrupted: lets other tasks run, if this one's turn is over.

@@ -47,7 +47,7 @@ impl Image {
             probe: 0,
             symbols: names.collect(),
         };
-        image.probe = image.symbol("probe_read");
+        image.probe = image.symbol("postmortem_read");
         image
     }
 

@@ -10,8 +10,9 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use postmortem::TrapFrame;
+
 use super::mmu::HIGH;
-use super::trap::TrapFrame;
 use crate::{board, cpus, interrupt, nmi};
 
 /// The interrupt ID of the timer that EL1 uses, its own on each processor ("Server Base System Architecture", PPI

@@ -1,7 +1,7 @@
 //! The stacks of exceptions.
 
 use crate::cpus::MOST;
-use crate::stack::{Exception, Extent, Stack};
+use crate::stack::{Exception, Stack};
 
 /// For every exception: SP_EL1. Everything else runs on SP_EL0.
 pub static EXCEPTION: [Exception; MOST] = [const { Stack::new() }; MOST];
@@ -14,12 +14,12 @@ static OVERFLOW: [Exception; MOST] = [const { Stack::new() }; MOST];
 /// How many a processor has.
 pub const COUNT: usize = 2;
 
-/// Those of a processor.
-pub fn of(cpu: usize) -> [Extent; COUNT] {
-    [
-        EXCEPTION[cpu].extent("exception", cpu),
-        OVERFLOW[cpu].extent("overflow", cpu),
-    ]
+/// That of a processor with this index, less than [`COUNT`].
+pub fn of(cpu: usize, index: usize) -> postmortem::Stack {
+    match index {
+        0 => EXCEPTION[cpu].extent("exception", cpu),
+        _ => OVERFLOW[cpu].extent("overflow", cpu),
+    }
 }
 
 /// The empty stack pointer of the stack for exceptions that find the others full.

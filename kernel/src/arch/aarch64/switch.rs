@@ -2,7 +2,8 @@
 
 use core::arch::global_asm;
 
-use super::registers::Registers;
+use postmortem::Registers;
+
 use crate::task::Entry;
 
 global_asm!(include_str!("switch.s"), main = sym crate::task::main);

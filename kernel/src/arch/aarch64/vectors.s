@@ -1,5 +1,5 @@
 // The vector table (D1.3.1 "Exception vectors": four groups of four, 128 bytes each) and the one way all of them go.
-// TrapFrame in frame.rs is what they save on SP_EL1: 304 bytes.
+// What they save on SP_EL1 is the TrapFrame of `postmortem`: 304 bytes.
 //
 // The rules for unwinders say, for every instruction, where the interrupted program counter and stack pointer are: at first in
 // ELR_EL1, and in SP_EL0 or SP_EL1. The registers that TrapFrame::SAVED names are where the program counter is: in their own

@@ -6,17 +6,17 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use postmortem::TrapFrame;
 use x86_64::instructions::interrupts;
 use x86_64::instructions::port::Port;
 use x86_64::registers::model_specific::{ApicBase, ApicBaseFlags, Msr};
 
-use super::trap::TrapFrame;
 use super::{mmu, stacks};
 use crate::{cpus, interrupt, task};
 
 /// First vector that is no exception.
 pub const FIRST: u64 = 32;
-/// Vectors from [`FIRST`] on that have entries in vectors.s.
+/// Vectors from [`FIRST`] on that have entries in `vectors.rs`.
 pub const COUNT: usize = 32;
 
 /// An NMI from outside comes to every processor.
@@ -158,7 +158,7 @@ pub fn wake(cpu: usize) {
 }
 
 unsafe extern "C" {
-    /// Calls `function` with `frame` on the empty stack that ends at the address `stack`: vectors.s.
+    /// Calls `function` with `frame` on the empty stack that ends at the address `stack`: on_stack.s.
     ///
     /// # Safety
     /// Nobody else is on that stack.

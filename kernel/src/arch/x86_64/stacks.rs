@@ -4,7 +4,7 @@ use x86_64::VirtAddr;
 use x86_64::structures::tss::TaskStateSegment;
 
 use crate::cpus::MOST;
-use crate::stack::{Exception, Extent, Stack};
+use crate::stack::{Exception, Stack};
 
 /// For an NMI, which comes at any time, also while the stack pointer is being changed.
 static NMI: [Exception; MOST] = [const { Stack::new() }; MOST];
@@ -28,18 +28,18 @@ pub const NMI_INDEX: u16 = 0;
 pub const DOUBLE_FAULT_INDEX: u16 = 1;
 pub const MACHINE_CHECK_INDEX: u16 = 2;
 
-/// Those of a processor, by their index.
-pub fn of(cpu: usize) -> [Extent; COUNT] {
-    [
-        NMI[cpu].extent("nmi", cpu),
-        DOUBLE_FAULT[cpu].extent("double fault", cpu),
-        MACHINE_CHECK[cpu].extent("machine check", cpu),
-        interrupt(cpu),
-    ]
+/// That of a processor with this index, less than [`COUNT`].
+pub fn of(cpu: usize, index: usize) -> postmortem::Stack {
+    match index {
+        0 => NMI[cpu].extent("nmi", cpu),
+        1 => DOUBLE_FAULT[cpu].extent("double fault", cpu),
+        2 => MACHINE_CHECK[cpu].extent("machine check", cpu),
+        _ => interrupt(cpu),
+    }
 }
 
 /// That of a processor's interrupts.
-pub fn interrupt(cpu: usize) -> Extent {
+pub fn interrupt(cpu: usize) -> postmortem::Stack {
     INTERRUPT[cpu].extent("irq", cpu)
 }
 
@@ -52,8 +52,8 @@ pub fn overflow(cpu: usize) -> u64 {
 /// The task state of a processor, which is a table of stacks and no more.
 pub fn task_state(cpu: usize) -> TaskStateSegment {
     let mut task_state = TaskStateSegment::new();
-    for (index, stack) in of(cpu).iter().take(IN_TABLE).enumerate() {
-        task_state.interrupt_stack_table[index] = VirtAddr::new(stack.end());
+    for index in 0..IN_TABLE {
+        task_state.interrupt_stack_table[index] = VirtAddr::new(of(cpu, index).end());
     }
     task_state
 }

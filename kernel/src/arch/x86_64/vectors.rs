@@ -13,11 +13,16 @@ use x86_64::structures::tss::TaskStateSegment;
 use super::{interrupts, stacks};
 use crate::cpus::MOST;
 
-global_asm!(include_str!("vectors.s"), handler = sym super::trap::exception);
+postmortem::exception_entries!(super::trap::exception, 64);
+global_asm!(include_str!("on_stack.s"));
+
+/// How many entries there are.
+const ENTRIES: usize = 64;
+const _: () = assert!(ENTRIES == interrupts::FIRST as usize + interrupts::COUNT);
 
 unsafe extern "C" {
-    /// The addresses of the entries in vectors.s, by vector.
-    static exception_entries: [u64; interrupts::FIRST as usize + interrupts::COUNT];
+    /// The addresses of the entries, by vector.
+    static exception_entries: [u64; ENTRIES];
 }
 
 /// By processor: the processor writes to its task state's descriptor.
@@ -41,7 +46,7 @@ pub fn init(cpu: usize) {
 }
 
 fn descriptors() -> InterruptDescriptorTable {
-    // SAFETY: vectors.s defines the table, with so many entries.
+    // SAFETY: `exception_entries!` defines the table, with so many entries.
     let entries = unsafe { exception_entries };
     let mut table = InterruptDescriptorTable::new();
     macro_rules! set {

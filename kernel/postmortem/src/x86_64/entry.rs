@@ -1,6 +1,63 @@
+//! Trap code: what the processor enters when an exception or an interrupt comes, with rules for unwinders at every instruction.
+//! Manual: volume 3, chapter 7 "Interrupt and Exception Handling".
+
+/// Defines the entries of exceptions and interrupts: `exception_entries!(handler, 64)` is for vectors 0 to 63. All of them save a
+/// [`TrapFrame`](crate::x86_64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, so does the
+/// interrupted code. The entries' addresses are in the array of words `exception_entries`, by vector.
+///
+/// ```no_run
+/// # #[cfg(all(target_arch = "x86_64", target_os = "none"))]
+/// postmortem::exception_entries!(exception, 64);
+///
+/// extern "C" fn exception(frame: &mut postmortem::TrapFrame) {
+///     if postmortem::probe::recover(frame) {
+///         return;
+///     }
+///     // Interrupts, NMIs, and what the kernel can do something about; or `POSTMORTEM.fault(frame)`.
+/// }
+/// ```
+#[macro_export]
+macro_rules! exception_entries {
+    ($handler:path, $count:literal) => {
+        ::core::arch::global_asm!(
+            $crate::exception_entries_text!(),
+            handler = sym $handler,
+            count = const $count,
+        );
+    };
+}
+
+/// Everything that a kernel without handlers needs for exceptions: `exceptions!(TABLES, POSTMORTEM)` defines the
+/// `x86_64::Tables` `TABLES` and the entries of all exceptions, which go to
+/// `Postmortem::exception` of `POSTMORTEM`. For one CPU and no interrupts.
+#[macro_export]
+macro_rules! exceptions {
+    ($tables:ident, $postmortem:path) => {
+        $crate::exception_entries!(postmortem_exception, 32);
+
+        extern "C" fn postmortem_exception(frame: &mut $crate::TrapFrame) {
+            $postmortem.exception(frame);
+        }
+
+        unsafe extern "C" {
+            /// Of the entries.
+            static exception_entries: [u64; 32];
+        }
+
+        static $tables: $crate::x86_64::Tables =
+            $crate::x86_64::Tables::new(&raw const exception_entries);
+    };
+}
+
+/// The text of [`exception_entries!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! exception_entries_text {
+    () => {
+        r#"
 # One entry an exception, all the same but for the error code, which the processor pushes for some of them only.
-# What lies on the stack, from the top: ss, rsp, rflags, cs, rip (pushed by the processor), error code, vector, registers:
-# TrapFrame in frame.rs. The rules for unwinders say, for every instruction, where the interrupted rip, rsp and rbp are.
+# What lies on the stack, from the top: ss, rsp, rflags, cs, rip (pushed by the processor), error code, vector, registers: a
+# TrapFrame. The rules for unwinders say, for every instruction, where the interrupted rip, rsp and rbp are.
 
 .macro exception_entry vector:req, has_code:req
 .type exception_\vector, @function
@@ -68,34 +125,14 @@ exception_entries:
     exception_entry 29, 1
     exception_entry 30, 1
     exception_entry 31, 0
-# Those that the local APIC sends, interrupts.rs.
+# Interrupts.
 .set vector, 32
-.rept 32
+.rept {count} - 32
     .altmacro
     interrupt_entry %vector
     .noaltmacro
     .set vector, vector + 1
 .endr
-
-# Calls the function at rsi with rdi, on the empty stack that ends at rdx. The way back to the other stack is kept in rbp.
-.global call_on_stack
-.type call_on_stack, @function
-call_on_stack:
-    .cfi_startproc
-    push rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset rbp, -16
-    mov rbp, rsp
-    .cfi_def_cfa_register rbp
-    mov rsp, rdx
-    call rsi
-    mov rsp, rbp
-    pop rbp
-    .cfi_def_cfa rsp, 8
-    .cfi_restore rbp
-    ret
-    .cfi_endproc
-.size call_on_stack, . - call_on_stack
 
 .type trap_entry, @function
 trap_entry:
@@ -151,3 +188,6 @@ trap_entry:
     iretq
     .cfi_endproc
 .size trap_entry, . - trap_entry
+"#
+    };
+}

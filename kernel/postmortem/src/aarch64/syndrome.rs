@@ -5,7 +5,7 @@ use core::fmt;
 
 use bitflags::bitflags;
 
-use crate::stack::Guarded;
+use crate::stack::Guard;
 
 bitflags! {
     /// ESR_EL1. The flags are those of data aborts; the class and the fault status are numbers beside them.
@@ -87,17 +87,25 @@ impl Syndrome {
     }
 
     /// Whether the instruction was `brk`.
+    #[must_use]
     pub fn is_breakpoint(self) -> bool {
         self.class() == BRK
     }
 
     /// Whether memory could not be used, from EL1.
+    #[must_use]
     pub fn is_data_abort(self) -> bool {
         self.class() == DATA_ABORT
     }
 
-    /// Says it in words, of an access to `address`, with the stack pointer `sp`.
-    pub fn describe(self, f: &mut fmt::Formatter<'_>, address: u64, sp: u64) -> fmt::Result {
+    /// Writes it in words: of an access to `address`, of which `guard` is known, with the stack pointer `sp`.
+    pub(super) fn describe(
+        self,
+        f: &mut fmt::Formatter<'_>,
+        address: u64,
+        guard: Guard<'_>,
+        sp: u64,
+    ) -> fmt::Result {
         let class = self.class();
         match CLASSES.iter().find(|(number, _)| *number == class) {
             Some((_, name)) => f.write_str(name)?,
@@ -105,23 +113,31 @@ impl Syndrome {
         }
         match class {
             0x00 | 0x0e => Ok(()),
-            0x20 | 0x21 => self.abort(f, "execution of", address),
+            0x20 | 0x21 => self.abort(f, "execution of", address, guard),
             0x22 => write!(f, ": {address:#018x}"),
-            0x24 | DATA_ABORT if self.contains(Self::WRITE) => self.abort(f, "write to", address),
-            0x24 | DATA_ABORT => self.abort(f, "read of", address),
+            0x24 | DATA_ABORT if self.contains(Self::WRITE) => {
+                self.abort(f, "write to", address, guard)
+            }
+            0x24 | DATA_ABORT => self.abort(f, "read of", address, guard),
             0x26 => write!(f, ": {sp:#018x}"),
             BRK => write!(f, " {:#x}", self.bits() & 0xffff),
             _ => write!(f, ", syndrome {:#010x}", self.bits()),
         }
     }
 
-    fn abort(self, f: &mut fmt::Formatter<'_>, action: &str, address: u64) -> fmt::Result {
+    fn abort(
+        self,
+        f: &mut fmt::Formatter<'_>,
+        action: &str,
+        address: u64,
+        guard: Guard<'_>,
+    ) -> fmt::Result {
         if self.contains(Self::NO_ADDRESS) {
             write!(f, ": {action} an unknown address")?;
         } else {
             write!(f, ": {action} {address:#018x}")?;
         }
-        write!(f, ", {}{}", Status(self.bits() & 0x3f), Guarded(address))?;
+        write!(f, ", {}{}", Status(self.bits() & 0x3f), guard)?;
         for flag in [Self::TABLE_WALK_STAGE_1, Self::CACHE_MAINTENANCE] {
             for (name, _) in self.intersection(flag).iter_names() {
                 write!(f, ", {name}")?;
@@ -152,5 +168,15 @@ impl fmt::Display for Status {
             0x31 => f.write_str("unsupported atomic update of the tables"),
             status => write!(f, "fault status {status:#04x}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_in_order_so_that_none_is_there_twice() {
+        assert!(CLASSES.is_sorted_by(|(one, _), (next, _)| one < next));
     }
 }

@@ -1,0 +1,198 @@
+//! What happened, in words. Manual: D1.3 "Exceptions".
+
+use core::fmt;
+
+use super::{Syndrome, TrapFrame};
+use crate::platform::Platform;
+use crate::stack::Stacks;
+
+/// The four vectors of each group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An instruction could not be executed, or asked for the exception.
+    Synchronous,
+    /// An ordinary interrupt.
+    Irq,
+    /// An urgent interrupt.
+    Fiq,
+    /// The system reports an error of its own.
+    SError,
+}
+
+impl TrapFrame {
+    /// Of which kind the exception is.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self.vector & 3 {
+            0 => Kind::Synchronous,
+            1 => Kind::Irq,
+            2 => Kind::Fiq,
+            _ => Kind::SError,
+        }
+    }
+
+    /// Whether the stack of exceptions was full.
+    #[must_use]
+    pub const fn is_on_overflow_stack(&self) -> bool {
+        self.vector & 16 != 0
+    }
+
+    /// Whether the interrupted code can go on. On the overflow stack it cannot, because the trap code expects the interrupted
+    /// stack right above the frame; unless it was running there already.
+    #[must_use]
+    pub fn can_return(&self) -> bool {
+        let end = core::ptr::from_ref(self).wrapping_add(1) as u64;
+        !self.is_on_overflow_stack() || self.sp() == end
+    }
+
+    /// Whether memory could not be used.
+    #[must_use]
+    pub fn is_bad_access(&self) -> bool {
+        self.kind() == Kind::Synchronous && self.syndrome().is_data_abort()
+    }
+
+    /// Whether the hardware reports an error of its own by registers other than those of the frame: never on this
+    /// architecture.
+    #[must_use]
+    pub const fn is_machine_check(&self) -> bool {
+        false
+    }
+
+    /// Why there was an exception, for synchronous ones.
+    #[must_use]
+    pub const fn syndrome(&self) -> Syndrome {
+        Syndrome::from_bits_retain(self.esr)
+    }
+}
+
+/// An exception; as text, what happened.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    frame: &'a TrapFrame,
+    platform: &'a dyn Platform,
+}
+
+impl<'a> Words<'a> {
+    pub(super) const fn new(frame: &'a TrapFrame, platform: &'a dyn Platform) -> Self {
+        Self { frame, platform }
+    }
+}
+
+impl fmt::Debug for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frame = self.frame;
+        if frame.is_on_overflow_stack() {
+            f.write_str("no room on the stack of exceptions: ")?;
+        }
+        match frame.kind() {
+            Kind::Synchronous => {
+                let guard = Stacks::of(self.platform).guard(frame.far);
+                frame.syndrome().describe(f, frame.far, guard, frame.sp)
+            }
+            Kind::Irq if frame.interrupt != 0 => {
+                match self.platform.interrupt_name(frame.interrupt) {
+                    Some(name) => f.write_str(name),
+                    None => write!(f, "interrupt {}", frame.interrupt),
+                }
+            }
+            Kind::Irq => f.write_str("IRQ"),
+            Kind::Fiq => f.write_str("FIQ"),
+            Kind::SError => write!(f, "SError, syndrome {:#010x}", frame.esr),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::Kernel;
+
+    fn words(vector: u64, esr: u64, far: u64) -> String {
+        let frame = TrapFrame {
+            vector,
+            esr,
+            far,
+            sp: 0x1235,
+            ..TrapFrame::default()
+        };
+        frame.words(&Kernel).to_string()
+    }
+
+    const fn class(class: u64) -> u64 {
+        class << 26 | 1 << 25
+    }
+
+    #[test]
+    fn an_abort_says_what_was_tried_and_what_is_there() {
+        assert_eq!(
+            words(0, class(0x25) | 4, 0),
+            "data abort: read of 0x0000000000000000, translation fault level 0"
+        );
+        assert_eq!(
+            words(0, class(0x25) | 0x4f, Kernel::GUARD),
+            "data abort: write to 0x0000000000001000, permission fault level 3, guard page of stack boot"
+        );
+        assert_eq!(
+            words(0, class(0x21) | 7, 0x10),
+            "instruction abort: execution of 0x0000000000000010, translation fault level 3"
+        );
+        assert_eq!(
+            words(0, class(0x25) | 1 << 10 | 0x10, 0),
+            "data abort: read of an unknown address, external abort"
+        );
+        assert_eq!(
+            words(0, class(0x25) | 1 << 8 | 1 << 7 | 0x3f, 0),
+            "data abort: read of 0x0000000000000000, fault status 0x3f, TABLE_WALK_STAGE_1, CACHE_MAINTENANCE"
+        );
+    }
+
+    #[test]
+    fn other_exceptions_have_their_names() {
+        assert_eq!(words(4, class(0x3c) | 7, 0), "breakpoint 0x7");
+        assert_eq!(words(0, class(0), 0), "undefined instruction");
+        assert_eq!(
+            words(0, class(0x26), 0),
+            "misaligned stack pointer: 0x0000000000001235"
+        );
+        assert_eq!(
+            words(0, class(0x22), 0x11),
+            "misaligned program counter: 0x0000000000000011"
+        );
+        assert_eq!(
+            words(0, class(0x07), 0),
+            "trapped SVE, SIMD or floating point, syndrome 0x1e000000"
+        );
+        assert_eq!(
+            words(0, class(0x3f), 0),
+            "exception of class 0x3f, syndrome 0xfe000000"
+        );
+        assert_eq!(words(7, 0xbe00_0000, 0), "SError, syndrome 0xbe000000");
+    }
+
+    #[test]
+    fn a_full_stack_of_exceptions_is_named() {
+        assert_eq!(
+            words(20, class(0), 0),
+            "no room on the stack of exceptions: undefined instruction"
+        );
+    }
+
+    #[test]
+    fn interrupts_have_the_kernels_names() {
+        assert_eq!(words(1, 0, 0), "IRQ");
+        assert_eq!(words(6, 0, 0), "FIQ");
+        let frame = |interrupt| TrapFrame {
+            vector: 1,
+            interrupt,
+            ..TrapFrame::default()
+        };
+        assert_eq!(frame(32).words(&Kernel).to_string(), "timer interrupt");
+        assert_eq!(frame(33).words(&Kernel).to_string(), "interrupt 33");
+    }
+}

@@ -1,0 +1,163 @@
+//! The ways into a report, and its three levels.
+
+use core::fmt::{self, Write};
+use core::panic::PanicInfo;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
+
+use crate::cause::{Cause, FirstLine};
+use crate::held::Held;
+use crate::postmortem::Postmortem;
+use crate::{Registers, TrapFrame};
+
+impl Postmortem {
+    /// Reports a panic, and ends the kernel. To be called by the panic handler with the registers that it has
+    /// [captured](crate::capture), so that it is the first frame of the trace.
+    pub fn panic(&'static self, info: &PanicInfo<'_>, registers: Registers) -> ! {
+        self.die(&Cause::Panic(info, registers))
+    }
+
+    /// Reports an exception that nothing can be done about, and ends the kernel.
+    pub fn fault(&'static self, frame: &TrapFrame) -> ! {
+        self.die(&Cause::Fault(frame))
+    }
+
+    /// Reports an exception, and returns: a breakpoint. The other CPUs stand still meanwhile, so that none writes in between.
+    pub fn breakpoint(&'static self, frame: &TrapFrame) {
+        let cause = Cause::Breakpoint(frame);
+        let held = Held::begin_for(self, &cause);
+        // It may be in code that a report calls.
+        if !held.is_nested() {
+            held.stop();
+        }
+        let mut out = self.out();
+        // Writing never fails, and what a broken `Display` has written is there.
+        let _ = writeln!(out, "{}", self.first_line(&held, &cause));
+        let _ = self.write_report(&mut out, &held, &cause);
+    }
+
+    /// Does with an exception what can be done without knowing more of the kernel: a read of a report that has failed, an NMI and
+    /// a breakpoint return, and everything else is reported and ends the kernel. For x86-64, on a PC.
+    #[cfg(target_arch = "x86_64")]
+    pub fn exception(&'static self, frame: &mut TrapFrame) {
+        if crate::probe::recover(frame) {
+            return;
+        }
+        if frame.is_nmi() {
+            self.nmi(frame, true, None);
+        } else if frame.is_breakpoint() {
+            self.breakpoint(frame);
+        } else {
+            self.fault(frame);
+        }
+    }
+
+    /// To be called for what [`Platform::send_nmi`](crate::Platform::send_nmi) sends, and for NMIs from outside: a button, an emulator's command. Returns
+    /// whether a report of all CPUs was asked for from outside, and is done.
+    ///
+    /// On x86-64 nothing says who sent an NMI. What another CPU sends is announced; if none did, it came from outside. Then it may
+    /// have reached all CPUs (`reaches_all`), as it does on a PC, and one of them reports for all. `outside`, if there is one, is
+    /// called instead of that report.
+    pub fn nmi(&'static self, frame: &TrapFrame, reaches_all: bool, outside: Option<fn()>) -> bool {
+        let cpu = self.platform.cpu();
+        let side = self.side(cpu);
+        let was_asked = side.is_asked.swap(false, Ordering::AcqRel);
+        if self.rendezvous.is_held_by_other(cpu) {
+            self.rendezvous.answer(side, NonNull::from(frame).cast());
+            return false;
+        }
+        // Otherwise it came too late, and who asked has gone on; or this CPU is writing a report, which is what somebody outside
+        // wants.
+        if was_asked || self.rendezvous.is_held_by(cpu) {
+            return false;
+        }
+        if let Some(outside) = outside {
+            outside();
+            return false;
+        }
+        let Some(held) = Held::begin(self) else {
+            self.rendezvous.answer(side, NonNull::from(frame).cast());
+            return false;
+        };
+        if reaches_all {
+            held.wait();
+        }
+        held.stop();
+        let cause = Cause::Nmi(frame);
+        let mut out = self.out();
+        // Writing never fails, and what a broken `Display` has written is there.
+        let _ = writeln!(out, "{}", self.first_line(&held, &cause));
+        let _ = self.write_report(&mut out, &held, &cause);
+        let _ = self.write_others(&mut out, &held, Some(&cause));
+        true
+    }
+
+    /// To be called at every tick of a CPU's timer. Once the watchdog is [started](Self::start_watchdog), reports a CPU whose
+    /// timer has not ticked for [`SECONDS`](crate::SECONDS), and ends the kernel.
+    pub fn tick(&'static self, ticks_per_second: u64) {
+        let cpu = self.platform.cpu();
+        let ticks = |cpu| &self.per_cpu(cpu).ticks;
+        let hangs = self
+            .watchdog
+            .tick(cpu, self.online(), ticks, ticks_per_second);
+        if let Some(hangs) = hangs {
+            self.die(&Cause::Hang(hangs, crate::capture()));
+        }
+    }
+
+    fn die(&'static self, cause: &Cause<'_>) -> ! {
+        // Nobody else's turn comes any more.
+        #[cfg(target_os = "none")]
+        crate::arch::mask_interrupts();
+        let held = Held::begin_for(self, cause);
+        let level = self.begun.fetch_add(1, Ordering::Relaxed);
+        // Writing never fails, and what a broken `Display` has written is there.
+        let _ = match level {
+            0 => self.write_first(&held, cause),
+            1 => self.write_second(&held, cause),
+            // The line of the second level met an error itself. It is ended, and that is all.
+            _ => {
+                let _ = self.out();
+                Ok(())
+            }
+        };
+        self.platform.leave()
+    }
+
+    /// Everything there is to say.
+    fn write_first(&'static self, held: &Held<'_>, cause: &Cause<'_>) -> fmt::Result {
+        held.stop();
+        self.take_over_last_words();
+        let mut out = self.out();
+        // Each part comes whatever becomes of those before it.
+        let line = self.first_line(held, cause);
+        let _ = write!(self.first_failure.keeping(&mut out), "{line}");
+        let _ = out.write_str("\n");
+        let _ = self.write_report(&mut out, held, cause);
+        let _ = self.write_others(&mut out, held, Some(cause));
+        let _ = self.write_blockers(&mut out);
+        self.first_failure.repeat(&mut out)
+    }
+
+    /// Something in the report met an error as well: no second report.
+    fn write_second(&'static self, held: &Held<'_>, cause: &Cause<'_>) -> fmt::Result {
+        self.take_over_last_words();
+        let mut out = self.out();
+        let _ = writeln!(out, "during the report: {}", self.first_line(held, cause));
+        self.first_failure.repeat(&mut out)
+    }
+
+    fn take_over_last_words(&self) {
+        if let Some(last_words) = &self.last_words {
+            last_words.take_over();
+        }
+    }
+
+    const fn first_line<'a>(&'a self, held: &Held<'_>, cause: &'a Cause<'a>) -> FirstLine<'a> {
+        FirstLine {
+            postmortem: self,
+            cpu: held.cpu(),
+            cause,
+        }
+    }
+}

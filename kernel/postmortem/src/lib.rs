@@ -1,0 +1,48 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(not(test), no_std)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
+)]
+
+pub mod aarch64;
+mod atomics;
+mod cause;
+mod code;
+mod entry;
+mod first_failure;
+mod held;
+mod last_words;
+mod platform;
+mod postmortem;
+pub mod probe;
+mod rendezvous;
+mod report;
+mod stack;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod watchdog;
+pub mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+use aarch64 as arch;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as arch;
+
+pub use arch::{Registers, TrapFrame, capture};
+pub use cause::Cause;
+pub use held::{Held, Other};
+pub use last_words::Region;
+pub use platform::{Image, Platform, Section, Task, TrapCode};
+pub use postmortem::{Out, PerCpu, Postmortem};
+pub use stack::{Guard, Owner, Place, Stack, Stacks};
+pub use unwind::Range;
+pub use walk::Walk;
+pub use watchdog::SECONDS;

@@ -1,0 +1,223 @@
+//! The state of a kernel's death: a static.
+
+use core::fmt::{self, Display, Write};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use crate::TrapFrame;
+use crate::first_failure::FirstFailure;
+use crate::held::Held;
+use crate::last_words::{LastWords, Region};
+use crate::platform::Platform;
+use crate::rendezvous::{Rendezvous, Side};
+use crate::stack::Stacks;
+use crate::watchdog::{Ticks, Watchdog};
+use crate::x86_64::{MachineCheck, Noted};
+
+/// What is kept for each CPU: a static array has as many as the kernel uses.
+#[derive(Debug)]
+pub struct PerCpu {
+    side: Side,
+    pub(crate) ticks: Ticks,
+}
+
+impl Default for PerCpu {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PerCpu {
+    /// That of a CPU which has not reported anything yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            side: Side {
+                is_asked: AtomicBool::new(false),
+                stopped: AtomicPtr::new(null_mut()),
+                waits_for: AtomicUsize::new(0),
+                failed: AtomicPtr::new(null_mut()),
+                depth: AtomicUsize::new(0),
+            },
+            ticks: Ticks::new(),
+        }
+    }
+}
+
+/// The death of a kernel: a static, made from the kernel's [`Platform`].
+///
+/// A report has three levels. What comes first is reported in full. An error while that is being written is one line. An error
+/// while that line is being written ends in silence. Each level ends with [`Platform::leave`].
+pub struct Postmortem {
+    pub(crate) platform: &'static dyn Platform,
+    per_cpu: &'static [PerCpu],
+    pub(crate) rendezvous: Rendezvous,
+    pub(crate) watchdog: Watchdog,
+    machine_check: Noted,
+    pub(crate) first_failure: FirstFailure,
+    pub(crate) last_words: Option<LastWords>,
+    /// How many reports were begun that end the kernel.
+    pub(crate) begun: AtomicU32,
+    /// What was written last was not the end of a line.
+    line_is_open: AtomicBool,
+}
+
+impl fmt::Debug for Postmortem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postmortem").finish_non_exhaustive()
+    }
+}
+
+/// What is written to a [`Postmortem`]: a [`Write`] for kernels whose own console is behind a lock.
+#[derive(Clone, Copy, Debug)]
+pub struct Out(&'static Postmortem);
+
+impl Write for Out {
+    /// Never fails: what a device does not take is lost.
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text);
+        Ok(())
+    }
+}
+
+impl Postmortem {
+    /// For this kernel, with room for so many CPUs.
+    #[must_use]
+    pub const fn new(platform: &'static dyn Platform, per_cpu: &'static [PerCpu]) -> Self {
+        Self {
+            platform,
+            per_cpu,
+            rendezvous: Rendezvous {
+                held: AtomicUsize::new(0),
+            },
+            watchdog: Watchdog::new(),
+            machine_check: Noted::new(),
+            first_failure: FirstFailure::new(),
+            last_words: None,
+            begun: AtomicU32::new(0),
+            line_is_open: AtomicBool::new(false),
+        }
+    }
+
+    /// Keeps what is written in this region, for the next boot to [show](Self::show_last_words).
+    #[must_use]
+    pub const fn with_last_words(mut self, region: &'static Region) -> Self {
+        self.last_words = Some(LastWords::new(region));
+        self
+    }
+
+    /// Writes what was printed last before the reset that led here, if that is known; then forgets it, to keep what is printed
+    /// from now on. To be called once, when the kernel boots.
+    pub fn show_last_words(&'static self) {
+        if let Some(last_words) = &self.last_words {
+            // Writing never fails.
+            let _ = last_words.show(&mut self.out());
+        }
+    }
+
+    /// Forgets what was printed, so that the next boot shows nothing: for a kernel that resets the machine although nothing
+    /// went wrong.
+    pub fn forget_last_words(&self) {
+        if let Some(last_words) = &self.last_words {
+            last_words.forget();
+        }
+    }
+
+    /// Changes a byte of the last words, so that the next boot finds their checksum wrong: for tests of a kernel.
+    pub fn damage_last_words(&self) {
+        if let Some(last_words) = &self.last_words {
+            last_words.damage();
+        }
+    }
+
+    /// How often the kernel was booted since power was switched on, this time included; counted where last words are kept and
+    /// shown.
+    pub fn boots(&self) -> u32 {
+        self.last_words.as_ref().map_or(0, LastWords::boots)
+    }
+
+    /// Sends text to the kernel's device, and keeps it as last words. Reports go this way; a kernel's `println!` should do so
+    /// too, so that its text is kept, and a report ends a line that was begun.
+    pub fn write(&self, text: &str) {
+        if let Some(last_words) = &self.last_words {
+            last_words.keep(text.as_bytes());
+        }
+        self.platform.write(text.as_bytes());
+        if let Some(last) = text.as_bytes().last() {
+            self.line_is_open.store(*last != b'\n', Ordering::Relaxed);
+        }
+    }
+
+    /// A writer for a report: takes no lock, because whoever holds it may never let it go. Ends a line that was begun.
+    pub fn out(&'static self) -> Out {
+        if self.line_is_open.load(Ordering::Relaxed) {
+            self.write("\n");
+        }
+        Out(self)
+    }
+
+    /// Has every CPU that [ticks](Self::tick) watch the next one.
+    pub fn start_watchdog(&self) {
+        self.watchdog.start();
+    }
+
+    /// Whether the watchdog watches this CPU: it has ticked.
+    pub fn is_watched(&self) -> bool {
+        self.per_cpu(self.platform.cpu()).ticks.have_begun()
+    }
+
+    /// Notes what the hardware says of a machine check, for the report.
+    pub fn note_machine_check(&self, error: MachineCheck) {
+        self.machine_check.note(error);
+    }
+
+    /// Holds the other CPUs, if no other CPU does that: what they do can be looked at once they have
+    /// [stopped](Held::stop). They go on when the result is dropped.
+    pub fn hold(&'static self) -> Option<Held<'static>> {
+        Held::begin(self)
+    }
+
+    /// The stacks of this kernel.
+    pub const fn stacks(&self) -> Stacks<'static> {
+        Stacks::of(self.platform)
+    }
+
+    /// What happened, in words.
+    pub fn words<'a>(&'a self, frame: &'a TrapFrame) -> impl Display + 'a {
+        Words {
+            postmortem: self,
+            frame,
+        }
+    }
+
+    /// All CPUs that run, by number.
+    pub(crate) fn online(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+        (0..self.per_cpu.len()).filter(|cpu| self.platform.is_online(*cpu))
+    }
+
+    pub(crate) fn side(&self, cpu: usize) -> &Side {
+        &self.per_cpu(cpu).side
+    }
+
+    /// What is kept for a CPU.
+    pub(crate) fn per_cpu(&self, cpu: usize) -> &PerCpu {
+        /// For a number that `Platform` has promised not to use: a report must not panic.
+        static NO_CPU: PerCpu = PerCpu::new();
+        self.per_cpu.get(cpu).unwrap_or(&NO_CPU)
+    }
+}
+
+struct Words<'a> {
+    postmortem: &'a Postmortem,
+    frame: &'a TrapFrame,
+}
+
+impl Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.frame.words(self.postmortem.platform).fmt(f)?;
+        match self.postmortem.machine_check.get() {
+            Some(error) if self.frame.is_machine_check() => error.fmt(f),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What a report says after its first line: the machine, the registers and the code of an exception, the callers; and the same
+//! of other CPUs and of tasks.
+
+use core::fmt::{self, Display, Write};
+
+use unwind::report::write_bytes;
+use unwind::sframe::{Damage, ParseError, Verified};
+
+use crate::arch::{INSTRUCTION, NAME};
+use crate::cause::{Cause, FirstLine};
+use crate::code;
+use crate::held::{Held, Other};
+use crate::platform::Image;
+use crate::postmortem::Postmortem;
+use crate::stack::TaskName;
+use crate::walk::{Walk, write_symbols};
+use crate::{Registers, TrapFrame};
+
+impl Postmortem {
+    /// Writes everything about this cause that follows the first line.
+    pub(crate) fn write_report(
+        &'static self,
+        out: &mut dyn Write,
+        held: &Held<'_>,
+        cause: &Cause<'_>,
+    ) -> fmt::Result {
+        let cpu = cause.cpu(held);
+        let image = self.platform.image();
+        let task = self.task_on(cpu);
+        write!(out, "cpu {cpu}, task {task}, {NAME}, ")?;
+        if image.build_id.is_empty() {
+            out.write_str("no build id")?;
+        } else {
+            out.write_str("build ")?;
+            write_bytes(out, image.build_id)?;
+        }
+        writeln!(out, ", {}", StateOfTables(&image))?;
+        if let Some(frame) = cause.frame(held) {
+            frame.write_registers(self.stacks(), out)?;
+            code::write(out, image.code, frame.pc(), INSTRUCTION)?;
+        }
+        self.write_callers(out, cpu, cause.registers(held))
+    }
+
+    /// Writes what the CPUs were doing that are held, and that the report of `cause` is not about: whole traces, one after
+    /// another.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_others(
+        &'static self,
+        out: &mut dyn Write,
+        held: &Held<'_>,
+        cause: Option<&Cause<'_>>,
+    ) -> fmt::Result {
+        let written = cause.map_or(held.cpu(), |cause| cause.cpu(held));
+        if let Some(Cause::Hang(_, registers)) = cause
+            && written != held.cpu()
+        {
+            let this = held.cpu();
+            let (task, wait) = (self.task_on(this), Wait(self, this));
+            writeln!(out, "cpu {this}, task {task}, stopped at its tick{wait}")?;
+            self.write_callers(out, this, *registers)?;
+        }
+        for cpu in held.others().filter(|cpu| *cpu != written) {
+            let task = self.task_on(cpu);
+            match held.other(cpu) {
+                // One with a breakpoint to report goes on afterwards, and reports it then.
+                Other::Interrupted(frame) | Other::Failed(&Cause::Breakpoint(frame)) => {
+                    self.write_stopped(out, cpu, frame)?;
+                }
+                Other::Failed(cause) => {
+                    let first = FirstLine {
+                        postmortem: self,
+                        cpu,
+                        cause,
+                    };
+                    writeln!(out, "cpu {cpu}, task {task}, failed too: {first}")?;
+                    self.write_callers(out, cpu, cause.registers(held))?;
+                }
+                Other::Silent => writeln!(out, "cpu {cpu} does not answer")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_stopped(
+        &'static self,
+        out: &mut dyn Write,
+        cpu: usize,
+        frame: &TrapFrame,
+    ) -> fmt::Result {
+        let (task, wait) = (self.task_on(cpu), Wait(self, cpu));
+        let (pc, place) = (frame.pc(), self.stacks().place(frame.sp()));
+        writeln!(
+            out,
+            "cpu {cpu}, task {task}, stopped at {pc:#018x}, {place}{wait}"
+        )?;
+        self.write_callers(out, cpu, frame.registers())
+    }
+
+    /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_callers(
+        &'static self,
+        out: &mut dyn Write,
+        cpu: usize,
+        registers: Registers,
+    ) -> fmt::Result {
+        let walk = Walk::new(self, cpu, registers);
+        self.platform.write_trace(&walk, out)
+    }
+
+    /// Writes every task with its state and its callers. `this` are the registers of the current task.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_tasks(&'static self, out: &mut dyn Write, this: Registers) -> fmt::Result {
+        let platform = self.platform;
+        let tasks = || (0..platform.tasks()).filter(|task| platform.task(*task).is_some());
+        writeln!(out, "{} tasks", tasks().count())?;
+        let cpu = platform.cpu();
+        let current = platform.current_task(cpu);
+        for number in tasks() {
+            if number == current {
+                self.write_state(out, number, ", this one")?;
+                self.write_callers(out, cpu, this)?;
+            } else {
+                self.write_task(out, number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes every task that keeps the current one of this CPU waiting: the one that blocks it, the one that blocks that, and
+    /// so on.
+    pub(crate) fn write_blockers(&'static self, out: &mut dyn Write) -> fmt::Result {
+        let platform = self.platform;
+        let this = platform.current_task(platform.cpu());
+        let next = |task: &usize| platform.task(*task)?.blocked_by;
+        // In a deadlock they wait in a circle.
+        let blockers = core::iter::successors(next(&this), next).take(platform.tasks());
+        for blocker in blockers.take_while(|blocker| *blocker != this) {
+            self.write_task(out, blocker)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the state of a task, and its callers if it does not run: of others they are not known.
+    fn write_task(&'static self, out: &mut dyn Write, number: usize) -> fmt::Result {
+        self.write_state(out, number, "")?;
+        let Some(task) = self.platform.task(number) else {
+            return Ok(());
+        };
+        match task.registers {
+            // No CPU has this number, so that of all stacks only those of tasks are left.
+            Some(registers) => self.write_callers(out, task.cpu.unwrap_or(usize::MAX), registers),
+            None => Ok(()),
+        }
+    }
+
+    fn write_state(&self, out: &mut dyn Write, number: usize, end: &str) -> fmt::Result {
+        match self.platform.task(number) {
+            Some(task) => writeln!(out, "task {}: {}{end}", task.name, task.state),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes why there are no names, if there are none, and returns them otherwise.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn symbols(
+        &self,
+        out: &mut dyn Write,
+    ) -> Result<Option<unwind::symbols::SymbolTable<'static>>, fmt::Error> {
+        write_symbols(&self.platform.image(), out)
+    }
+
+    /// The name of the task that runs on a CPU, as text.
+    fn task_on(&self, cpu: usize) -> impl Display + '_ {
+        TaskName(self.platform, self.platform.current_task(cpu))
+    }
+}
+
+/// What the task on this CPU waits for, as text to append.
+struct Wait<'a>(&'a Postmortem, usize);
+
+impl fmt::Display for Wait<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let platform = self.0.platform;
+        let task = platform.task(platform.current_task(self.1));
+        match task.and_then(|task| task.waits_for) {
+            Some(lock) => write!(f, ", waits for {lock}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is known of the unwind tables, as text.
+struct StateOfTables<'a>(&'a Image);
+
+impl fmt::Display for StateOfTables<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.verified {
+            None => f.write_str("tables not verified"),
+            Some(Ok(Verified { checksum: true })) => f.write_str("tables verified"),
+            Some(Ok(Verified { checksum: false })) => f.write_str("tables without checksum"),
+            Some(Err(Damage::Section(ParseError::Empty))) => f.write_str("no tables"),
+            Some(Err(damage)) => write!(f, "tables damaged: {damage}"),
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Whole reports of a kernel on the host, whose CPUs are threads, and whose end is an unwinding panic.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use unwind::Range;
+
+use crate::{
+    Image, Other, PerCpu, Platform, Postmortem, Region, Section, Stack, Task, TrapFrame, Walk,
+};
+
+thread_local! {
+    /// The number of the CPU that this thread is.
+    static CPU: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What [`Machine::leave`] panics with.
+struct Left;
+
+struct Machine {
+    out: Mutex<String>,
+    stack: &'static [u64],
+    cpus: usize,
+    /// CPU 1 was sent an NMI.
+    nmi: AtomicBool,
+    /// Time passes by itself, three seconds at every look.
+    hurries: bool,
+    /// Errors that it meets while a trace is written, the last one first.
+    in_trace: Errors,
+    /// Errors that it meets while a cause is put into words, the last one first.
+    in_words: Errors,
+    started: Instant,
+    looks: Mutex<u32>,
+}
+
+// SAFETY: each thread has a number of its own; the stack is an array.
+unsafe impl Platform for Machine {
+    fn write(&self, bytes: &[u8]) {
+        let text = std::str::from_utf8(bytes).expect("text");
+        self.out.lock().expect("no panic here").push_str(text);
+    }
+
+    fn leave(&self) -> ! {
+        panic_any(Left)
+    }
+
+    fn image(&self) -> Image {
+        let nothing = Section {
+            bytes: &[],
+            address: 0x1000,
+        };
+        Image {
+            build_id: &[0xab, 0xcd],
+            ..Image::new(nothing, nothing, nothing)
+        }
+    }
+
+    fn stack(&self, index: usize) -> Option<Stack> {
+        let words = self.stack.as_ptr_range();
+        let words = Range::new(words.start as u64, words.end as u64);
+        (index == 0).then(|| Stack::new("boot", 0, words))
+    }
+
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    fn is_online(&self, cpu: usize) -> bool {
+        cpu < self.cpus
+    }
+
+    fn send_nmi(&self, _: usize) {
+        self.nmi.store(true, Ordering::Release);
+    }
+
+    fn now(&self) -> Option<Duration> {
+        if !self.hurries {
+            return Some(self.started.elapsed());
+        }
+        let mut looks = self.looks.lock().expect("no panic here");
+        *looks += 3;
+        Some(Duration::from_secs(u64::from(*looks)))
+    }
+
+    fn task(&self, number: usize) -> Option<Task<'_>> {
+        let task = Task {
+            name: &"main",
+            state: &"runs",
+            waits_for: None,
+            blocked_by: None,
+            registers: None,
+            cpu: Some(0),
+        };
+        match number {
+            0 => Some(Task {
+                waits_for: Some(&"lock ledger"),
+                blocked_by: Some(1),
+                ..task
+            }),
+            1 => Some(Task {
+                name: &"other",
+                state: &"sleeps",
+                ..task
+            }),
+            _ => None,
+        }
+    }
+
+    fn tasks(&self) -> usize {
+        2
+    }
+
+    fn interrupt_name(&self, _: u64) -> Option<&'static str> {
+        fail(&self.in_words);
+        None
+    }
+
+    fn write_trace(&self, walk: &Walk, out: &mut dyn std::fmt::Write) -> std::fmt::Result {
+        fail(&self.in_trace);
+        walk.write(out, false)
+    }
+}
+
+/// Errors that are planned, and whose report they are part of.
+type Errors = Mutex<Vec<(&'static Postmortem, TrapFrame)>>;
+
+/// Meets the next error that is planned.
+fn fail(planned: &Errors) {
+    let next = planned.lock().expect("no panic here").pop();
+    if let Some((postmortem, frame)) = next {
+        postmortem.fault(&frame);
+    }
+}
+
+fn plan(errors: &Errors, postmortem: &'static Postmortem, number: u64) {
+    let mut errors = errors.lock().expect("no panic here");
+    errors.push((postmortem, frame(number)));
+}
+
+impl Machine {
+    fn new(cpus: usize, hurries: bool) -> (&'static Self, &'static Postmortem) {
+        let machine: &Self = Box::leak(Box::new(Self {
+            out: Mutex::default(),
+            stack: Box::leak(Box::new([0; 64])),
+            cpus,
+            nmi: AtomicBool::new(false),
+            hurries,
+            in_trace: Mutex::default(),
+            in_words: Mutex::default(),
+            started: Instant::now(),
+            looks: Mutex::new(0),
+        }));
+        let per_cpu = Box::leak(Box::new([const { PerCpu::new() }; 4]));
+        (
+            machine,
+            Box::leak(Box::new(Postmortem::new(machine, per_cpu))),
+        )
+    }
+
+    fn text(&self) -> String {
+        self.out.lock().expect("no panic here").clone()
+    }
+}
+
+/// An interrupt that nothing is known about but its number, which is all that its words have.
+fn frame(number: u64) -> TrapFrame {
+    let mut frame = TrapFrame::default();
+    frame.set_pc(0x4321);
+    #[cfg(target_arch = "x86_64")]
+    {
+        frame.vector = number;
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        frame.vector = 1;
+        frame.interrupt = number;
+    }
+    frame
+}
+
+/// Runs what ends the kernel.
+fn dies(body: impl FnOnce()) {
+    let end = catch_unwind(AssertUnwindSafe(body)).expect_err("the kernel goes on");
+    assert!(end.is::<Left>(), "the kernel did not leave by itself");
+}
+
+/// Without the lines of registers, which are another test's.
+fn lines(text: &str) -> Vec<&str> {
+    text.lines()
+        .filter(|line| !line.starts_with("  "))
+        .collect()
+}
+
+const FAULT: &str = "fault on cpu 0 at 0x0000000000004321: interrupt 200";
+const HEADER: &str = if cfg!(target_arch = "x86_64") {
+    "cpu 0, task main, x86_64, build abcd, tables not verified"
+} else {
+    "cpu 0, task main, aarch64, build abcd, tables not verified"
+};
+const CODE: &str = "code: there is none at 0x0000000000004321";
+
+#[test]
+fn a_fault_is_reported_in_full_with_the_first_line_once_more() {
+    let (machine, postmortem) = Machine::new(1, false);
+    postmortem.write("a line that was begun");
+    dies(|| postmortem.fault(&frame(200)));
+    let text = machine.text();
+    let lines = lines(&text);
+    assert_eq!(lines[..4], ["a line that was begun", FAULT, HEADER, CODE]);
+    assert!(lines[4].starts_with("no names: .symbols: "), "{text}");
+    assert!(
+        lines[5].starts_with("end of backtrace: incomplete: "),
+        "{text}"
+    );
+    let last = format!("first failure: {FAULT}");
+    assert_eq!(lines[6..], ["task other: sleeps", &*last]);
+}
+
+#[test]
+fn an_error_in_the_report_is_one_line() {
+    let (machine, postmortem) = Machine::new(1, false);
+    plan(&machine.in_trace, postmortem, 100);
+    dies(|| postmortem.fault(&frame(200)));
+    let second = "during the report: fault on cpu 0 at 0x0000000000004321: interrupt 100";
+    let last = format!("first failure: {FAULT}");
+    assert_eq!(lines(&machine.text()), [FAULT, HEADER, CODE, second, &last]);
+}
+
+#[test]
+fn an_error_in_that_line_ends_in_silence() {
+    let (machine, postmortem) = Machine::new(1, false);
+    plan(&machine.in_words, postmortem, 50);
+    plan(&machine.in_words, postmortem, 100);
+    dies(|| postmortem.fault(&frame(200)));
+    let begin = "fault on cpu 0 at 0x0000000000004321: ";
+    let text = format!("{begin}\nduring the report: {begin}\n");
+    assert_eq!(machine.text(), text);
+}
+
+#[test]
+fn a_breakpoint_is_reported_and_the_next_one_too() {
+    let (machine, postmortem) = Machine::new(1, false);
+    for count in 1..=2 {
+        postmortem.breakpoint(&frame(200));
+        let text = machine.text();
+        let first = "breakpoint on cpu 0 at 0x0000000000004321: interrupt 200";
+        assert_eq!(
+            lines(&text).iter().filter(|line| **line == first).count(),
+            count
+        );
+        assert!(postmortem.hold().is_some(), "nobody holds the others");
+    }
+}
+
+#[test]
+fn another_cpu_stands_still_while_it_is_looked_at() {
+    let (machine, postmortem) = Machine::new(2, false);
+    let is_back = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let cpu1 = scope.spawn(|| {
+            CPU.set(1);
+            while !machine.nmi.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            let asked_from_outside = postmortem.nmi(&frame(7), false, None);
+            is_back.store(true, Ordering::Release);
+            asked_from_outside
+        });
+        let held = postmortem.hold().expect("nobody holds the others");
+        held.stop();
+        assert!(matches!(held.other(1), Other::Interrupted(it) if *it == frame(7)));
+        let mut out = String::new();
+        postmortem
+            .write_others(&mut out, &held, None)
+            .expect("a string takes everything");
+        let first = "cpu 1, task other, stopped at 0x0000000000004321, no stack";
+        assert_eq!(out.lines().next(), Some(first));
+        assert!(!is_back.load(Ordering::Acquire), "it stands still");
+        drop(held);
+        assert!(!cpu1.join().expect("CPU 1 goes on"));
+    });
+}
+
+#[test]
+fn a_cpu_that_does_not_answer_in_time_is_named() {
+    let (machine, postmortem) = Machine::new(2, true);
+    dies(|| postmortem.fault(&frame(200)));
+    assert!(machine.text().contains("\ncpu 1 does not answer\n"));
+}
+
+#[test]
+fn an_nmi_that_nobody_sent_is_a_report_of_all_cpus() {
+    let (machine, postmortem) = Machine::new(2, true);
+    assert!(postmortem.nmi(&frame(2), true, None));
+    let text = machine.text();
+    assert!(
+        text.starts_with("interrupted on cpu 0 at 0x0000000000004321: "),
+        "{text}"
+    );
+    assert!(text.ends_with("\ncpu 1 does not answer\n"), "{text}");
+    assert!(postmortem.hold().is_some(), "all have gone on");
+}
+
+#[test]
+fn a_cpu_that_hangs_is_reported_by_the_one_that_watches_it() {
+    let (machine, postmortem) = Machine::new(2, true);
+    postmortem.start_watchdog();
+    CPU.set(1);
+    postmortem.tick(10);
+    CPU.set(0);
+    assert!(!postmortem.is_watched());
+    dies(|| {
+        for _ in 0..100 {
+            postmortem.tick(10);
+        }
+    });
+    let text = machine.text();
+    let first = "hang on cpu 1: its timer has not ticked for 3 s, cpu 0 says\n";
+    assert!(text.starts_with(first), "{text}");
+    assert!(
+        text.ends_with(&format!("\nfirst failure: {first}")),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_report_is_kept_for_the_next_boot() {
+    let region: &Region = Box::leak(Box::new(Region::new()));
+    let (machine, _) = Machine::new(1, false);
+    let per_cpu = Box::leak(Box::new([PerCpu::new()]));
+    let postmortem = Postmortem::new(machine, per_cpu).with_last_words(region);
+    let postmortem: &Postmortem = Box::leak(Box::new(postmortem));
+    dies(|| postmortem.fault(&frame(200)));
+    let before = machine.text();
+    postmortem.show_last_words();
+    let shown = machine.text().split_off(before.len());
+    let last = format!("| first failure: {FAULT}\n");
+    assert!(shown.ends_with(&last), "{shown}");
+    assert_eq!(postmortem.boots(), 1);
+}

@@ -1,0 +1,181 @@
+//! From registers to a trace: the one place that uses the unwinder.
+
+use core::fmt::{self, Write};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use unwind::markup::{self, Segment};
+use unwind::report::{Text, write_bytes};
+use unwind::symbols::SymbolTable;
+use unwind::{Code, Event, MAX_STACKS, Range, Trace, Unwinder};
+
+use crate::platform::Image;
+use crate::postmortem::Postmortem;
+use crate::stack::Stacks;
+use crate::{Registers, TrapFrame};
+
+/// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
+const ENDS: (u32, u32) = (256, 32);
+
+/// The kernel whose trace is being written. [`Text`] calls plain functions, to which nothing but the trap frame's address is
+/// given; and an image has one kernel.
+static CURRENT: AtomicPtr<Postmortem> = AtomicPtr::new(null_mut());
+
+/// A walk that has not begun: from these registers outwards, on the stacks of one CPU and of all tasks.
+#[derive(Debug)]
+pub struct Walk {
+    postmortem: &'static Postmortem,
+    image: Image,
+    code: [Code<'static>; 1],
+    registers: Registers,
+    ranges: [Range; MAX_STACKS],
+    count: usize,
+}
+
+impl Walk {
+    /// Not inlined: the ranges take a kilobyte of stack, only as long as a trace is being written.
+    #[inline(never)]
+    pub(crate) fn new(postmortem: &'static Postmortem, cpu: usize, registers: Registers) -> Self {
+        let image = postmortem.platform.image();
+        let mut ranges = [Range::new(0, 0); MAX_STACKS];
+        let stacks = postmortem.stacks().iter();
+        let stacks = stacks.filter(|stack| stack.is_used_by(cpu));
+        let mut count: usize = 0;
+        for (range, stack) in ranges.iter_mut().zip(stacks) {
+            *range = stack.range();
+            count = count.saturating_add(1);
+        }
+        Self {
+            postmortem,
+            image,
+            code: [Code::new(image.code.bytes, image.code.address)],
+            registers,
+            ranges,
+            count,
+        }
+    }
+
+    /// Walks, and tells the trace as events: the same ones for each form that it is written in.
+    ///
+    /// # Errors
+    /// Those of `listener`; the first one ends the trace.
+    pub fn tell(
+        &self,
+        listener: &mut dyn FnMut(&Event<'_, Registers>) -> fmt::Result,
+    ) -> fmt::Result {
+        let tables = match self.image.verified {
+            Some(verified) => self.image.tables.verified(verified),
+            None => self.image.tables,
+        };
+        let stacks: Stacks<'static> = self.postmortem.stacks();
+        let ranges = self.ranges.get(..self.count).unwrap_or_default();
+        let memory = unwind::Stacks::new(ranges, move |address| stacks.read_u64(address));
+        let unwinder = Unwinder::new(tables)
+            .code(&self.code)
+            .trap_registers(self.postmortem.platform.trap_code().saved);
+        let frames = unwinder.frames(self.registers, memory);
+        Trace::new(frames)
+            .ends(ENDS.0, ENDS.1)
+            .tell(listener)
+            .map(|_| ())
+    }
+
+    /// How events look as text, with names from `symbols`; if wanted with the registers of everything that was interrupted.
+    #[must_use]
+    pub fn text(
+        &self,
+        symbols: Option<SymbolTable<'static>>,
+        with_registers: bool,
+    ) -> Text<'static> {
+        let this = core::ptr::from_ref(self.postmortem).cast_mut();
+        CURRENT.store(this, Ordering::Relaxed);
+        let text = Text::new(symbols).trap_words(|out, frame| match current() {
+            Some(postmortem) => postmortem.write_interrupted(out, frame),
+            None => Ok(()),
+        });
+        match with_registers {
+            true => text.trap_lines(|out, frame| match current() {
+                Some(postmortem) => postmortem.write_interrupted_registers(out, frame),
+                None => Ok(()),
+            }),
+            false => text,
+        }
+    }
+
+    /// Writes the trace as text, a line a frame, if wanted with the registers of everything that was interrupted.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn Write, with_registers: bool) -> fmt::Result {
+        let text = self.text(write_symbols(&self.image, out)?, with_registers);
+        self.tell(&mut |event| text.write(out, event))
+    }
+
+    /// Writes the trace as markup for a symbolizer on the host, of a kernel that runs where it was linked to.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_markup(&self, out: &mut dyn Write) -> fmt::Result {
+        let code = self.image.code;
+        let segment = Segment {
+            start: code.address,
+            size: code.bytes.len() as u64,
+            access: "rx",
+            file_address: code.address,
+        };
+        markup::write_context(out, "kernel", self.image.build_id, &[segment])?;
+        let text = self.text(None, false);
+        self.tell(&mut |event| markup::write(out, &text, event))
+    }
+}
+
+fn current() -> Option<&'static Postmortem> {
+    // SAFETY: null, or from a reference that is valid for ever.
+    unsafe { CURRENT.load(Ordering::Relaxed).as_ref() }
+}
+
+/// The names, if there are any that can be trusted; otherwise writes why there are none.
+pub(crate) fn write_symbols(
+    image: &Image,
+    out: &mut dyn Write,
+) -> Result<Option<SymbolTable<'static>>, fmt::Error> {
+    match SymbolTable::parse(image.symbols.bytes, image.symbols.address) {
+        Ok(table) if image.build_id.is_empty() || table.build_id() == image.build_id => {
+            Ok(Some(table))
+        }
+        Ok(table) => {
+            out.write_str("no names: .symbols is of another image, build ")?;
+            write_bytes(out, table.build_id())?;
+            out.write_str("\n")?;
+            Ok(None)
+        }
+        Err(error) => {
+            writeln!(out, "no names: .symbols: {error}")?;
+            Ok(None)
+        }
+    }
+}
+
+impl Postmortem {
+    /// What trap code saved, with this stack pointer.
+    fn trap_frame(&self, sp: Option<u64>) -> Option<TrapFrame> {
+        (self.platform.trap_code().read)(self.stacks(), sp?)
+    }
+
+    fn write_interrupted(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
+        match self.trap_frame(frame) {
+            Some(frame) => {
+                let place = self.stacks().place(frame.sp());
+                write!(out, "{}, {place}", self.words(&frame))
+            }
+            None => out.write_str("interrupted"),
+        }
+    }
+
+    fn write_interrupted_registers(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
+        match self.trap_frame(frame) {
+            Some(frame) => frame.write_registers(self.stacks(), out),
+            None => out.write_str("  registers: not saved yet, or taken back already\n"),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What trap code saves. Manual: volume 3, chapter 7 "Interrupt and Exception Handling".
+
+use core::fmt::{self, Write};
+use core::mem::offset_of;
+
+use bitflags::bitflags;
+use unwind::SavedRegister;
+
+use super::{Registers, Words};
+use crate::platform::Platform;
+use crate::stack::Stacks;
+
+/// The registers of what was interrupted, as trap code leaves them on the stack: from `ss` to `rip` what the processor pushes,
+/// below that the error code (a zero where the processor pushes none), the vector, and the general registers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrapFrame {
+    /// The address of the last page fault, from the register of this name.
+    pub cr2: u64,
+    /// Of no meaning. With it the frame has 24 words, which keeps the stack aligned to 16 bytes.
+    pub padding: u64,
+    /// The register of this name, as are the next 14.
+    pub r15: u64,
+    #[allow(missing_docs)]
+    pub r14: u64,
+    #[allow(missing_docs)]
+    pub r13: u64,
+    #[allow(missing_docs)]
+    pub r12: u64,
+    #[allow(missing_docs)]
+    pub r11: u64,
+    #[allow(missing_docs)]
+    pub r10: u64,
+    #[allow(missing_docs)]
+    pub r9: u64,
+    #[allow(missing_docs)]
+    pub r8: u64,
+    #[allow(missing_docs)]
+    pub rbp: u64,
+    #[allow(missing_docs)]
+    pub rdi: u64,
+    #[allow(missing_docs)]
+    pub rsi: u64,
+    #[allow(missing_docs)]
+    pub rdx: u64,
+    #[allow(missing_docs)]
+    pub rcx: u64,
+    #[allow(missing_docs)]
+    pub rbx: u64,
+    #[allow(missing_docs)]
+    pub rax: u64,
+    /// Which exception or interrupt.
+    pub vector: u64,
+    /// What the processor pushed for it; zero for those without.
+    pub error_code: u64,
+    /// The interrupted program counter, an address.
+    pub rip: u64,
+    /// The interrupted code segment.
+    pub cs: u64,
+    /// The interrupted flags.
+    pub rflags: u64,
+    /// The interrupted stack pointer, an address.
+    pub rsp: u64,
+    /// The interrupted stack segment.
+    pub ss: u64,
+}
+
+/// Words of a [`TrapFrame`].
+const WORDS: usize = size_of::<TrapFrame>() / 8;
+
+bitflags! {
+    /// The flags that reports name. Manual: volume 1, 3.4.3 "EFLAGS Register".
+    #[derive(Clone, Copy)]
+    struct Flags: u64 {
+        const ID = 1 << 21;
+        const VIRTUAL_INTERRUPT_PENDING = 1 << 20;
+        const VIRTUAL_INTERRUPT = 1 << 19;
+        const ALIGNMENT_CHECK = 1 << 18;
+        const VIRTUAL_8086_MODE = 1 << 17;
+        const RESUME_FLAG = 1 << 16;
+        const NESTED_TASK = 1 << 14;
+        const IOPL_HIGH = 1 << 13;
+        const IOPL_LOW = 1 << 12;
+        const OVERFLOW_FLAG = 1 << 11;
+        const DIRECTION_FLAG = 1 << 10;
+        const INTERRUPT_FLAG = 1 << 9;
+        const TRAP_FLAG = 1 << 8;
+        const SIGN_FLAG = 1 << 7;
+        const ZERO_FLAG = 1 << 6;
+        const AUXILIARY_CARRY_FLAG = 1 << 4;
+        const PARITY_FLAG = 1 << 2;
+        const CARRY_FLAG = 1;
+    }
+}
+
+impl TrapFrame {
+    /// Where the frame has the registers that rows ask for in realigned frames and thunks, and the stack pointer, from whose
+    /// place walks that start in trap code find the others. By their DWARF numbers.
+    pub const SAVED: [SavedRegister; 3] = [
+        SavedRegister::new(10, offset_of!(Self, r10) as u32),
+        SavedRegister::new(11, offset_of!(Self, r11) as u32),
+        SavedRegister::new(7, offset_of!(Self, rsp) as u32),
+    ];
+
+    /// The frame at this address of a stack, if it can be read.
+    #[must_use]
+    pub fn read(stacks: Stacks<'_>, address: u64) -> Option<Self> {
+        let words = stacks.read_words::<WORDS>(address)?;
+        // SAFETY: the frame consists of so many words, all values of which are valid.
+        Some(unsafe { core::mem::transmute::<[u64; WORDS], Self>(words) })
+    }
+
+    /// The registers of what was interrupted, from which a walk can start.
+    #[must_use]
+    pub fn registers(&self) -> Registers {
+        let mut registers = Registers::new(self.rip, self.rsp, self.rbp);
+        registers.r10 = Some(self.r10);
+        registers.r11 = Some(self.r11);
+        registers
+    }
+
+    /// The interrupted program counter, an address.
+    #[must_use]
+    pub const fn pc(&self) -> u64 {
+        self.rip
+    }
+
+    /// Makes what was interrupted go on at this address.
+    pub const fn set_pc(&mut self, address: u64) {
+        self.rip = address;
+    }
+
+    /// The interrupted stack pointer, an address.
+    #[must_use]
+    pub const fn sp(&self) -> u64 {
+        self.rsp
+    }
+
+    /// What happened, in words.
+    #[must_use]
+    pub const fn words<'a>(&'a self, platform: &'a dyn Platform) -> Words<'a> {
+        Words::new(self, platform)
+    }
+
+    /// Writes all registers, in lines.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_registers(&self, stacks: Stacks<'_>, out: &mut dyn Write) -> fmt::Result {
+        let lines = [
+            [
+                ("rax", self.rax),
+                ("rbx", self.rbx),
+                ("rcx", self.rcx),
+                ("rdx", self.rdx),
+            ],
+            [
+                ("rsi", self.rsi),
+                ("rdi", self.rdi),
+                ("rbp", self.rbp),
+                ("rsp", self.rsp),
+            ],
+            [
+                ("r8 ", self.r8),
+                ("r9 ", self.r9),
+                ("r10", self.r10),
+                ("r11", self.r11),
+            ],
+            [
+                ("r12", self.r12),
+                ("r13", self.r13),
+                ("r14", self.r14),
+                ("r15", self.r15),
+            ],
+        ];
+        for line in lines {
+            for (name, value) in line {
+                write!(out, "  {name} {value:#018x}")?;
+            }
+            out.write_str("\n")?;
+        }
+        writeln!(
+            out,
+            "  rip {:#018x}  cr2 {:#018x}  cs {:#06x}  ss {:#06x}",
+            self.rip, self.cr2, self.cs, self.ss
+        )?;
+        write!(out, "  rflags {:#010x}", self.rflags)?;
+        for (name, _) in Flags::from_bits_truncate(self.rflags).iter_names() {
+            write!(out, " {name}")?;
+        }
+        writeln!(out, ", {}", stacks.place(self.rsp))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use x86_64::registers::rflags::RFlags;
+
+    use super::*;
+
+    #[test]
+    fn flags_have_the_names_of_the_crate_x86_64() {
+        let ours: Vec<_> = Flags::all()
+            .iter_names()
+            .map(|(name, flag)| (name, flag.bits()))
+            .collect();
+        let theirs: Vec<_> = RFlags::all()
+            .iter_names()
+            .map(|(name, flag)| (name, flag.bits()))
+            .collect();
+        assert_eq!(ours, theirs);
+    }
+}

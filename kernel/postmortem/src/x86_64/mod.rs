@@ -1,0 +1,53 @@
+//! x86-64. Manual chapters are those of the "Intel 64 and IA-32 Architectures Software Developer's Manual".
+
+mod entry;
+mod frame;
+mod machine_check;
+#[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
+mod tables;
+mod words;
+
+pub use frame::TrapFrame;
+pub use machine_check::MachineCheck;
+pub(crate) use machine_check::Noted;
+#[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
+pub use tables::Tables;
+pub use unwind::x86_64::Registers;
+pub use words::Words;
+
+/// The architecture's name in a report.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const NAME: &str = "x86_64";
+
+/// Bytes of the smallest instruction.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const INSTRUCTION: usize = 1;
+
+/// The registers at one exact instruction of the function that this is inlined into. They tell something as long as that has
+/// not returned: a function that gives them to another one in a tail call has.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn capture() -> Registers {
+    let (pc, sp, fp);
+    // SAFETY: only reads registers. The stack pointer and frame pointer do not change between these instructions, so
+    // they are those at `pc` too.
+    unsafe {
+        core::arch::asm!(
+            "lea {pc}, [rip]",
+            "mov {sp}, rsp",
+            "mov {fp}, rbp",
+            pc = out(reg) pc,
+            sp = out(reg) sp,
+            fp = out(reg) fp,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    Registers::new(pc, sp, fp)
+}
+
+/// Keeps ordinary interrupts away from this CPU.
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) fn mask_interrupts() {
+    // SAFETY: changes the interrupt flag and nothing else.
+    unsafe { core::arch::asm!("cli", options(nomem, nostack)) };
+}

@@ -1,0 +1,261 @@
+//! Segments, task state and interrupt descriptors of one CPU, for kernels that have none yet. Manual: volume 3, 7.10 "Interrupt
+//! Descriptor Table", 7.14.5 "Interrupt Stack Table", 8.7 "Task Management in 64-bit Mode".
+
+use core::cell::UnsafeCell;
+
+use unwind::Range;
+
+use crate::stack::Stack;
+
+/// Bytes of a stack in the interrupt stack table.
+const STACK: usize = 32 * 1024;
+
+/// The exceptions with a stack of their own, because they must not trust the one at hand: vector, and the stack's name.
+const STACKS: [(usize, &str); 3] = [(2, "nmi"), (8, "double fault"), (18, "machine check")];
+
+/// How many exceptions there are.
+pub const EXCEPTIONS: usize = 32;
+
+/// The selector of the code segment.
+const CODE: u16 = 8;
+/// The selector of the task state.
+#[cfg(target_os = "none")]
+const TASK: u16 = 16;
+
+/// A 64-bit code segment of the kernel: present, execute and read (table 3-1 "Code- and Data-Segment Types").
+const CODE_SEGMENT: u64 = 0x00af_9b00_0000_ffff;
+/// A gate: present, 64-bit interrupt gate (figure 7-8 "64-Bit IDT Gate Descriptors").
+const INTERRUPT_GATE: u64 = 0x8e << 40;
+/// A task state: present, available 64-bit (figure 8-4 "Format of TSS and LDT Descriptors in 64-bit Mode").
+const TASK_STATE: u64 = 0x89 << 40;
+
+/// The tables of the CPU that boots, with stacks for NMIs, double faults and machine checks: a static, which
+/// [`exceptions!`](crate::exceptions) makes.
+#[derive(Debug)]
+pub struct Tables {
+    entries: *const [u64; EXCEPTIONS],
+    content: UnsafeCell<Content>,
+    stacks: [UnsafeCell<Words>; STACKS.len()],
+}
+
+#[repr(C, align(16))]
+#[derive(Debug)]
+struct Words([u8; STACK]);
+
+#[repr(C, align(16))]
+#[derive(Debug)]
+struct Content {
+    descriptors: [[u64; 2]; EXCEPTIONS],
+    segments: [u64; 4],
+    /// In units of 4 bytes: figure 8-11 "64-Bit TSS Format".
+    task_state: [u32; TASK_STATE_WORDS],
+}
+
+/// Units of a task state.
+const TASK_STATE_WORDS: usize = 26;
+/// Where the interrupt stack table begins in it.
+const STACK_TABLE: usize = 9;
+
+// SAFETY: the entries are constants; the content is written by `load` alone, whose caller promises that nobody uses it yet; the
+// stacks are used by the processor alone.
+unsafe impl Sync for Tables {}
+
+impl Tables {
+    /// For these entries, by vector.
+    #[must_use]
+    pub const fn new(entries: *const [u64; EXCEPTIONS]) -> Self {
+        Self {
+            entries,
+            content: UnsafeCell::new(Content {
+                descriptors: [[0; 2]; EXCEPTIONS],
+                segments: [0; 4],
+                task_state: [0; TASK_STATE_WORDS],
+            }),
+            stacks: [const { UnsafeCell::new(Words([0; STACK])) }; STACKS.len()],
+        }
+    }
+
+    /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). They have no guard pages.
+    pub fn stack(&self, index: usize) -> Option<Stack> {
+        let (stack, (_, name)) = (self.stacks.get(index)?, STACKS.get(index)?);
+        let start = stack.get() as u64;
+        let words = Range::new(start, start.wrapping_add(STACK as u64));
+        Some(Stack::new(name, 0, words))
+    }
+
+    /// Fills the tables in, and has this CPU use them: exceptions are reported from now on.
+    ///
+    /// # Safety
+    /// Called once, by the only CPU that runs, in 64-bit mode and ring 0, by [`exceptions!`](crate::exceptions).
+    #[cfg(target_os = "none")]
+    pub unsafe fn load(&'static self) {
+        // SAFETY: nobody else uses the content, as for the caller.
+        let content = unsafe { self.fill() };
+        let descriptors = Pointer::to(&content.descriptors);
+        let segments = Pointer::to(&content.segments);
+        // SAFETY: the segment at `CODE` is like the one at hand, and no data segment is needed in 64-bit mode. The tables are
+        // never moved.
+        unsafe {
+            core::arch::asm!(
+                "lgdt [{segments}]",
+                "push {code}",
+                "lea {scratch}, [rip + 2f]",
+                "push {scratch}",
+                "retfq",
+                "2:",
+                "xor {scratch:e}, {scratch:e}",
+                "mov ss, {scratch:e}",
+                "mov ds, {scratch:e}",
+                "mov es, {scratch:e}",
+                "ltr {task:x}",
+                "lidt [{descriptors}]",
+                segments = in(reg) &raw const segments,
+                descriptors = in(reg) &raw const descriptors,
+                code = const CODE,
+                task = in(reg) TASK,
+                scratch = out(reg) _,
+            );
+        }
+    }
+}
+
+impl Tables {
+    /// Fills the tables in.
+    ///
+    /// # Safety
+    /// Nobody else uses the content.
+    unsafe fn fill(&self) -> &Content {
+        // SAFETY: as for the caller; and the entries are constants.
+        let (content, entries) = unsafe { (&mut *self.content.get(), &*self.entries) };
+        let ends = [0, 1, 2].map(|index| self.stack(index).map_or(0, |stack| stack.end()));
+        content.fill(entries, ends);
+        content
+    }
+}
+
+impl Content {
+    /// Fills everything in: the addresses of the entries, and the empty stack pointers of the [`STACKS`].
+    fn fill(&mut self, entries: &[u64; EXCEPTIONS], ends: [u64; STACKS.len()]) {
+        let descriptors = self.descriptors.iter_mut().zip(entries);
+        for (vector, (descriptor, entry)) in descriptors.enumerate() {
+            let stack = STACKS.iter().position(|(its, _)| *its == vector);
+            // Counted from 1; 0 is the stack at hand.
+            let stack = stack.map_or(0, |index| index.saturating_add(1)) as u64;
+            let offset = entry & 0xffff | (entry >> 16 & 0xffff) << 48;
+            let low = offset | u64::from(CODE) << 16 | stack << 32 | INTERRUPT_GATE;
+            *descriptor = [low, entry >> 32];
+        }
+        let places = self.task_state.iter_mut().skip(STACK_TABLE);
+        let halves = ends
+            .iter()
+            .flat_map(|end| [*end as u32, (*end >> 32) as u32]);
+        places.zip(halves).for_each(|(place, half)| *place = half);
+        let size = size_of_val(&self.task_state) as u64;
+        // Behind the task state's end: there is no map.
+        let [.., port_map] = &mut self.task_state;
+        *port_map = (size as u32) << 16;
+        let base = self.task_state.as_ptr() as u64;
+        let low = size.wrapping_sub(1) | (base & 0xff_ffff) << 16 | (base >> 24 & 0xff) << 56;
+        self.segments = [0, CODE_SEGMENT, low | TASK_STATE, base >> 32];
+    }
+}
+
+/// What `lgdt` and `lidt` read.
+#[cfg(target_os = "none")]
+#[repr(C, packed)]
+struct Pointer {
+    limit: u16,
+    base: u64,
+}
+
+#[cfg(target_os = "none")]
+impl Pointer {
+    fn to<T>(table: &T) -> Self {
+        Self {
+            limit: size_of::<T>().saturating_sub(1) as u16,
+            base: core::ptr::from_ref(table) as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use x86_64::VirtAddr;
+    use x86_64::structures::gdt::Descriptor;
+    use x86_64::structures::idt::InterruptDescriptorTable;
+    use x86_64::structures::tss::TaskStateSegment;
+
+    use super::*;
+
+    const ENTRIES: [u64; EXCEPTIONS] = {
+        let mut entries = [0xffff_8123_4567_89ab; EXCEPTIONS];
+        entries[14] = 0xffff_ffff_8000_1000;
+        entries
+    };
+
+    fn bytes<T>(value: &T) -> &[u8] {
+        let start = core::ptr::from_ref(value).cast();
+        // SAFETY: tables without padding.
+        unsafe { core::slice::from_raw_parts(start, size_of::<T>()) }
+    }
+
+    #[test]
+    fn tables_are_those_of_the_crate_x86_64() {
+        let tables = Tables::new(&ENTRIES);
+        // SAFETY: nobody else knows of them.
+        let content = unsafe { tables.fill() };
+
+        let mut descriptors = InterruptDescriptorTable::new();
+        // SAFETY: nobody loads the table.
+        unsafe {
+            let entry = VirtAddr::new(ENTRIES[14]);
+            descriptors.page_fault.set_handler_addr(entry);
+            let entry = VirtAddr::new(ENTRIES[8]);
+            let double_fault = descriptors.double_fault.set_handler_addr(entry);
+            double_fault.set_stack_index(1);
+        }
+        let theirs = bytes(&descriptors);
+        for vector in [8, 14] {
+            let mut theirs = theirs[16 * vector..][..16].to_vec();
+            // It takes the selector from the program that runs.
+            theirs[2..4].copy_from_slice(&CODE.to_le_bytes());
+            assert_eq!(
+                bytes(&content.descriptors[vector]),
+                theirs,
+                "vector {vector}"
+            );
+        }
+
+        let mut task_state = TaskStateSegment::new();
+        let end = |index| VirtAddr::new(tables.stack(index).expect("a stack").end());
+        let [one, two, three] = [0, 1, 2].map(end);
+        let none = VirtAddr::zero();
+        task_state.interrupt_stack_table = [one, two, three, none, none, none, none];
+        assert_eq!(bytes(&content.task_state), bytes(&task_state));
+
+        let task_state = content.task_state.as_ptr().cast();
+        // SAFETY: only its address is used.
+        let Descriptor::SystemSegment(low, high) =
+            (unsafe { Descriptor::tss_segment_unchecked(task_state) })
+        else {
+            panic!("no system segment");
+        };
+        assert_eq!(content.segments[2..], [low, high]);
+        let Descriptor::UserSegment(code) = Descriptor::kernel_code_segment() else {
+            panic!("no code segment");
+        };
+        // The processor itself sets the bit for "accessed".
+        assert_eq!(
+            content.segments[1] & 0x00f0_ff00_0000_0000,
+            code & 0x00f0_ff00_0000_0000 | 1 << 40
+        );
+    }
+
+    #[test]
+    fn the_stacks_have_names_and_do_not_overlap() {
+        let tables = Tables::new(&ENTRIES);
+        let stacks: Vec<_> = (0..).map_while(|index| tables.stack(index)).collect();
+        assert_eq!(stacks.len(), STACKS.len());
+        assert!(stacks.is_sorted_by(|one, next| one.end() <= next.words.start));
+    }
+}
