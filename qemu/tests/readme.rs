@@ -1,0 +1,59 @@
+//! The reports that the README shows are those that its commands print: all but addresses, offsets, sizes and the build.
+
+mod support;
+
+use std::fs;
+
+use qemu::workspace;
+use regex::Regex;
+use support::runner::run;
+
+/// What is shown of a report: no line of registers or of code bytes, and no number that any change of the kernel changes.
+fn shown(report: &str) -> Vec<String> {
+    let number = Regex::new("0x[0-9a-f]+|build [0-9a-f]{40}").expect("it is a pattern");
+    let is_register = |line: &str| {
+        let name = line.strip_prefix("  ").and_then(|line| line.chars().next());
+        name.is_some_and(char::is_alphabetic)
+    };
+    let lines = report.lines().map(str::trim_end);
+    lines
+        .filter(|line| !is_register(line) && !line.starts_with("code: ") && !line.starts_with('$'))
+        .map(|line| number.replace_all(line, "#").into_owned())
+        .collect()
+}
+
+/// The report in the README that has this line.
+fn example(line: &str) -> Vec<String> {
+    let text = fs::read_to_string(workspace::root().join("README.md")).expect("there is a README");
+    let is_it = |block: &&str| block.contains("end of backtrace: ") && block.contains(line);
+    let block = text.split("```").find(is_it);
+    let block = block.unwrap_or_else(|| panic!("no report with {line:?} in the README"));
+    shown(block.trim_start_matches('\n'))
+}
+
+/// Compares from the example's first line on, for as long as it goes.
+fn compare(line: &str, arguments: &[&str]) {
+    let text = run(arguments).text();
+    let (expected, found) = (example(line), shown(&text));
+    let is_there = found.windows(expected.len()).any(|part| part == expected);
+    assert!(
+        is_there,
+        "the README shows another report than `cargo run -- {}` does:\n{text}\nwithout numbers:\n{}\nthere it is:\n{}",
+        arguments.join(" "),
+        found.join("\n"),
+        expected.join("\n")
+    );
+}
+
+#[test]
+fn the_panic() {
+    compare("panicked at", &["panic"]);
+}
+
+#[test]
+fn the_exception_in_a_handler() {
+    compare(
+        "fault on cpu 0",
+        &["--release", "--arch", "aarch64", "exception-in-handler"],
+    );
+}
