@@ -526,3 +526,87 @@ fn a_callee_that_leaves_a_number() {
         "0..1 agrees\n1..9 mended sp+16 u c-8\n9..13 mended sp+48 u c-8\n13..14 mended sp+16 u c-8\n14..15 agrees\n15..21 made sp+8 u c-8\n",
     );
 }
+
+/// Rows that take the caller's stack pointer from memory that no frame is counted from: a context, to which the code may
+/// switch. What lies there as a place in this frame can be held against them.
+#[test]
+fn rows_that_take_the_frame_from_memory() {
+    // CFA = *(rsp).
+    let of_top = ".cfi_escape 0x0f, 3, 0x77, 0x00, 0x06\n nop\n .cfi_def_cfa rsp, 16\n";
+    for (name, load, expected) in [
+        (
+            "context",
+            "mov %rdi, %rax",
+            "0..10 agrees\n10..11 undecided: stack pointer from a register or from memory\n11..13 agrees\n",
+        ),
+        (
+            "wrong",
+            "lea 0(%rsp), %rax",
+            "0..11 agrees\n11..12 mended sp+16 u c-8\n12..14 agrees\n",
+        ),
+        ("right", "lea 8(%rsp), %rax", "0..15 agrees\n"),
+    ] {
+        let body = format!("{load}\n push %rax\n {of_top} pop %rax\n .cfi_def_cfa rsp, 8\n ret");
+        let text = [function("_start", "call f\n ret"), function("f", &body)];
+        check(&format!("of_top_{name}"), &text, expected);
+    }
+}
+
+/// The row of a call holds while the callee runs, which may change the register that it counts from.
+#[test]
+fn rows_of_calls_that_count_from_what_the_callee_changes() {
+    for (name, above, expected) in [
+        (
+            "right",
+            8,
+            "0..3 agrees\n3..8 undecided: stack pointer from a register or from memory\n8..10 agrees\n",
+        ),
+        (
+            "wrong",
+            24,
+            "0..3 agrees\n3..8 mended sp+8 u c-8\n8..10 agrees\n",
+        ),
+    ] {
+        let body = format!(
+            "mov %rsp, %rax\n .cfi_def_cfa rax, {above}\n call other\n .cfi_def_cfa rsp, 8\n ret"
+        );
+        let text = [function("_start", &body), function("other", "ret")];
+        check(&format!("call_counts_{name}"), &text, expected);
+    }
+}
+
+#[test]
+fn a_comparison_tells_the_stack_pointer_where_the_branch_is_not_taken() {
+    let text = [
+        function("_start", "call silent\n ret"),
+        silent(
+            "silent",
+            "mov %rsp, %rax\n mov %rdi, %rsp\n cmp %rax, %rsp\n jne 1f\n nop\n ret\n 1: hlt",
+        ),
+    ];
+    check(
+        "told_sp",
+        &text,
+        "0..6 agrees\n6..12 made sp+8 u c-8\n12..17 missing: stack pointer from a register or from memory\n17..19 made sp+8 u c-8\n19..20 missing: stack pointer from a register or from memory\n",
+    );
+}
+
+/// Three functions share code, and leave it at different places: what each found is told of exactly its instructions.
+#[test]
+fn code_that_functions_share_and_leave_one_after_the_other() {
+    let shared = "nop\n first: nop\n second: cmp $0, %eax\n je 1f\n cmp $0, %ecx\n je 1f\n nop\n ret\n 1: nop\n ret";
+    let text = [
+        function("_start", "call shared\n call one\n call other\n ret"),
+        function("one", "mov $1, %eax\n mov $0, %ecx\n jmp first"),
+        function("other", "mov $0, %eax\n jmp second"),
+        function("shared", shared),
+    ];
+    check("shared", &text, "0..51 agrees\n");
+    // Without rows of its own.
+    let text = [text[..3].concat(), silent("shared", shared)];
+    check(
+        "shared_silent",
+        &text,
+        "0..35 agrees\n35..36 made sp+8 u c-8\n36..37 made sp+8 u c-8\n37..42 made sp+8 u c-8\n42..47 made sp+8 u c-8\n47..49 made sp+8 u c-8\n49..51 made sp+8 u c-8\n",
+    );
+}
