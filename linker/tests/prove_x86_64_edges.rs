@@ -370,6 +370,15 @@ fn what_only_its_own_row_says_is_no_function() {
         ],
         "0..1 agrees\n",
     );
+    // One without a name.
+    check(
+        "piece_without_name",
+        &[
+            function("_start", "ret"),
+            ".cfi_startproc\n .cfi_def_cfa_offset 16\n nop\n ret\n .cfi_endproc\n".to_owned(),
+        ],
+        "0..1 agrees\n",
+    );
     // What only a symbol calls a function, with a way out that leads nowhere.
     check(
         "odd",
@@ -478,6 +487,9 @@ fn tables_that_lead_astray() {
             expected,
         );
     }
+    // Bytes between them that never run are no matter.
+    let with_gap = format!("{guessed}\n nop\n 3: pop %rbx\n ret");
+    check("astray_gap", &[function("_start", "call silent\n ret"), silent("silent", &with_gap), ".section .rodata\n .p2align 2\n table: .long 2b - table, 3b - table\n .long -1\n .text\n".to_owned()], "0..6 agrees\n6..11 made sp+8 u c-8\n11..33 made sp+16 u c-8\n33..34 made sp+8 u c-8\n35..36 made sp+16 u c-8\n36..37 made sp+8 u c-8\n");
 }
 
 #[test]
@@ -531,24 +543,26 @@ fn a_callee_that_leaves_a_number() {
 /// switch. What lies there as a place in this frame can be held against them.
 #[test]
 fn rows_that_take_the_frame_from_memory() {
-    // CFA = *(rsp).
-    let of_top = ".cfi_escape 0x0f, 3, 0x77, 0x00, 0x06\n nop\n .cfi_def_cfa rsp, 16\n";
     for (name, load, expected) in [
         (
             "context",
             "mov %rdi, %rax",
-            "0..10 agrees\n10..11 undecided: stack pointer from a register or from memory\n11..13 agrees\n",
+            "0..14 agrees\n14..15 undecided: stack pointer from a register or from memory\n15..17 agrees\n",
         ),
         (
             "wrong",
-            "lea 0(%rsp), %rax",
-            "0..11 agrees\n11..12 mended sp+16 u c-8\n12..14 agrees\n",
+            "mov %rbp, %rax",
+            "0..14 agrees\n14..15 mended sp+24 c-16 c-8\n15..17 agrees\n",
         ),
-        ("right", "lea 8(%rsp), %rax", "0..15 agrees\n"),
+        ("right", "lea 16(%rbp), %rax", "0..18 agrees\n"),
     ] {
-        let body = format!("{load}\n push %rax\n {of_top} pop %rax\n .cfi_def_cfa rsp, 8\n ret");
+        // CFA = *(rbp - 8).
+        let body = format!(
+            "push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset rbp, -16\n mov %rsp, %rbp\n .cfi_def_cfa_register rbp\n {load}\n push %rax\n
+             .cfi_escape 0x0f, 3, 0x76, 0x78, 0x06\n nop\n .cfi_def_cfa rbp, 16\n leave\n .cfi_def_cfa rsp, 8\n .cfi_same_value rbp\n ret"
+        );
         let text = [function("_start", "call f\n ret"), function("f", &body)];
-        check(&format!("of_top_{name}"), &text, expected);
+        check(&format!("from_memory_{name}"), &text, expected);
     }
 }
 
