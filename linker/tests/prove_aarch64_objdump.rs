@@ -213,7 +213,7 @@ impl<'a> Text<'a> {
     fn stores_anywhere(&self) -> bool {
         let first = self.operands[0].trim_start_matches(['{', ' ']);
         let is_scalable = first.starts_with(['z', 'p']);
-        let is_block = ["stgm", "stzgm", "stilp", "stl1", "sttp", "sttnp"].contains(&self.mnemonic);
+        let is_block = ["stgm", "stzgm", "stilp", "stl1"].contains(&self.mnemonic);
         let is_block = is_block || self.mnemonic == "stlr" && self.operands[1].ends_with('!');
         self.mnemonic.starts_with("st") && self.memory().is_some() && (is_scalable || is_block)
     }
@@ -314,7 +314,9 @@ impl<'a> Text<'a> {
                 count * whole
             }
             _ => {
-                let pair = starts(&["stp", "stnp", "stxp", "stlxp", "casp", "stilp"]);
+                let pair = starts(&[
+                    "stp", "stnp", "sttp", "sttnp", "stxp", "stlxp", "casp", "stilp",
+                ]);
                 let letters = match starts(&["casp"]) || name.ends_with('p') {
                     true => name.trim_end_matches('p'),
                     false => name,

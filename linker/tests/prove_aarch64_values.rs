@@ -36,7 +36,9 @@ fn sums_of_numbers() {
         "mov x0, #0x1000\n mov x1, #3\n add x2, x0, x1\n sub x3, x0, x1\n add x4, x0, x1, lsl #4\n sub x5, x0, x1, lsl #4\n
          add w6, w0, w1\n sub w7, w1, w0\n add x8, x0, x1, lsr #1\n add x9, x0, w1, uxtb #2\n sub x10, x10, x10\n
          add x11, x0, #1, lsl #12\n sub x12, x0, x1, asr #1\n add w13, w0, w1, lsl #1\n subs x14, x0, #1\n
-         sub x15, x16, x17\n add w16, w17, w1\n sub w17, w18, w18\n sub x18, x19, x19, lsl #1\n add x20, x0, x1, lsr #0",
+         sub x15, x16, x17\n add w16, w17, w1\n sub w17, w18, w18\n sub x18, x19, x19, lsl #1\n add x20, x0, x1, lsr #0\n
+         mov x21, #0xff\n add x22, x0, w21, uxtb\n add x23, x0, w21, sxtb\n sub x24, x25, x26\n add w25, w0, wzr\n
+         sub w26, w27, w27, uxtw",
         &[
             (2, Some(0x1003)),
             (3, Some(0xffd)),
@@ -55,6 +57,11 @@ fn sums_of_numbers() {
             (17, Some(0)),
             (18, None),
             (20, Some(0x1003)),
+            (22, Some(0x10ff)),
+            (23, Some(0xfff)),
+            (24, None),
+            (25, Some(0x1000)),
+            (26, Some(0)),
         ],
     );
 }
@@ -105,13 +112,14 @@ fn moves_of_numbers() {
     numbers(
         "moves",
         "movz x0, #0x1234, lsl #48\n movk x0, #0x5678, lsl #32\n movk x0, #0x9abc\n movn x1, #0x1234, lsl #16\n movn w2, #0x12\n
-         movz w3, #1, lsl #16\n movk x4, #5\n movk w3, #2",
+         movz w3, #1, lsl #16\n movk x4, #5\n movk w3, #2\n mov x5, #0x1111111111111111\n movk x5, #0x2222, lsl #16",
         &[
             (0, Some(0x1234_5678_0000_9abc)),
             (1, Some(!0x1234_0000)),
             (2, Some(0xffff_ffed)),
             (3, Some(0x1_0002)),
             (4, None),
+            (5, Some(0x1111_1111_2222_1111)),
         ],
     );
 }
@@ -215,6 +223,14 @@ fn comparisons() {
             1,
             Some(7),
         ),
+        (
+            "sxtb_within",
+            "cmp x1, #0x7f\n sxtb x0, w1",
+            1,
+            0,
+            Some(0x7f),
+        ),
+        ("sxtb_over", "cmp x1, #0x80\n sxtb x0, w1", 1, 0, None),
         ("subs", "subs x2, x1, #5", 1, 1, Some(5)),
         ("subs_result", "subs x2, x1, #5", 1, 2, None),
         ("subs_same", "svc #0\n subs x1, x1, #5", 2, 1, None),
@@ -260,6 +276,38 @@ fn comparisons() {
         &[(2, Condition::Equal)],
     );
     assert_eq!(ran.machine.get(10), Value::entry(10));
+}
+
+/// What is equal to an address on the stack is that address: in a register that holds what was compared, as a whole.
+#[test]
+fn registers_that_are_equal_to_an_address() {
+    let place = Value::Stack(Base::ENTRY, -64);
+    for (name, text, register, is_place) in [
+        ("right", "cmp x10, x9", 10, true),
+        ("left", "cmp x9, x10", 10, true),
+        ("another_result", "subs x11, x10, x9", 10, true),
+        ("left_another_result", "subs x11, x9, x10", 10, true),
+        ("result", "subs x10, x10, x9", 10, false),
+        ("left_result", "subs x10, x9, x10", 10, false),
+        ("shifted", "mov x10, #2\n cmp x9, x10, lsl #1", 10, false),
+        ("shifted_unknown", "svc #0\n cmp x9, x0, lsl #1", 0, false),
+        // The lower half of one is equal to the lower half of the other; `uxtx` does not make it more.
+        ("half", "cmp w10, w9", 10, false),
+        (
+            "half_extended",
+            "mov w10, w10\n .inst 0x6b29615f",
+            10,
+            false,
+        ),
+        // The number stands where another instruction has a register: 10.
+        ("number", "cmp x9, #0x280", 10, false),
+    ] {
+        let text = format!("sub x9, sp, #64\n {text}");
+        let equal = text.lines().count();
+        let name = format!("a64_values_equal_{name}");
+        let ran = run_assuming(&name, &text, &[(equal, Condition::Equal)]);
+        assert_eq!(ran.machine.get(register) == place, is_place, "{text}");
+    }
 }
 
 #[test]
@@ -313,6 +361,16 @@ fn pairs_and_literals() {
     assert!(get(0) != low(19) && get(1) != low(20));
     assert_eq!((get(4), get(5)), (Value::entry(21), Value::entry(22)));
     assert_eq!(ran.sp(), 0);
+    // Words with a sign.
+    let ran = run(
+        "a64_values_pair_of_words",
+        "mov x0, #-1\n str x0, [sp, #-16]\n str w0, [sp, #-8]\n ldpsw x1, x2, [sp, #-16]\n ldr w3, [sp, #-16]\n ldrsw x4, [sp, #-8]\n ldxr w5, [sp]\n ldp w6, w7, [sp, #-8]",
+    );
+    let get = |register| ran.machine.get(register);
+    assert_eq!(get(1), Value::Constant(u64::MAX));
+    assert_eq!(get(3), Value::Constant(0xffff_ffff));
+    assert_eq!(get(4), Value::Constant(u64::MAX));
+    assert_eq!(get(6), Value::Constant(0xffff_ffff));
     for (name, text, most) in [
         ("w", "ldr w0, .+8", Some(0xffff_ffff)),
         ("x", "ldr x0, .+8", None),
@@ -325,12 +383,72 @@ fn pairs_and_literals() {
     }
 }
 
+/// A table is read with an index that counts its entries, into a register for addresses.
+#[test]
+fn loads_from_tables() {
+    let base = "mov x1, #0x200000\n and x3, x3, #7\n";
+    for (name, text, size) in [
+        ("b", "ldrb w4, [x1, x3]", 1),
+        ("h", "ldrh w4, [x1, x3, lsl #1]", 2),
+        ("x", "ldr x4, [x1, x3, lsl #3]", 8),
+        ("sw", "ldrsw x4, [x1, x3, lsl #2]", 4),
+        ("sb", "ldrsb x4, [x1, w3, uxtw]", 1),
+    ] {
+        let ran = run(
+            &format!("a64_values_table_{name}"),
+            &format!("{base} {text}"),
+        );
+        let table = ran.table(ran.machine.get(4));
+        assert_eq!((table.address, table.size), (0x20_0000, size), "{text}");
+        assert_eq!(table.signed, text.contains("ldrs"), "{text}");
+        assert_eq!((table.count, table.shift, table.base), (Some(8), 0, 0));
+    }
+    for (name, text) in [
+        ("not_shifted", "ldrh w4, [x1, x3]"),
+        // Of the sign that goes to half of a register nothing is remembered.
+        ("half", "ldrsh w4, [x1, x3, lsl #1]"),
+    ] {
+        let ran = run(
+            &format!("a64_values_table_{name}"),
+            &format!("{base} {text}"),
+        );
+        let value = ran.machine.get(4);
+        assert!(!matches!(value, Value::Table(_)), "{text}: {value:?}");
+    }
+    for (name, text) in [
+        ("store", "strb w4, [x1, x3]"),
+        ("vector", "ldr d0, [x1, x3, lsl #3]"),
+        ("store_vector", "str d0, [x1, x3, lsl #3]"),
+        ("not_shifted_word", "ldr w4, [x1, x3]"),
+    ] {
+        let ran = run(
+            &format!("a64_values_table_{name}"),
+            &format!("{base} {text}"),
+        );
+        assert_eq!(ran.tables.addresses().count(), 0, "{text}");
+    }
+    // An entry counts instructions from a place.
+    let ran = run(
+        "a64_values_table_sum",
+        &format!("{base} ldrb w4, [x1, x3]\n lsl x4, x4, #2\n adr x5, .+4\n add x6, x5, x4"),
+    );
+    let table = ran.table(ran.machine.get(6));
+    assert_eq!((table.shift, table.base), (2, START + 4 * 4 + 4));
+}
+
 #[test]
 fn branches_under_the_condition_always() {
     let ran = run("a64_values_always", "b.al .\n b.nv .\n b.mi .");
     let to = |index: u64| Value::Constant(START + 4 * index);
     assert_eq!(ran.flows[..2], [Flow::Jump(to(0)), Flow::Jump(to(1))]);
     assert_eq!(ran.flows[2], Flow::Branch(START + 8, Condition::Other));
+    // One instruction that compares and branches.
+    let ran = run(
+        "a64_values_compare_and_branch",
+        ".arch_extension cmpbr\n cbgt x1, x2, .+16\n cbeq w1, #5, .-4\n cbhne w1, w2, .",
+    );
+    let to = |address| Flow::Branch(address, Condition::Other);
+    assert_eq!(ran.flows, [START + 16, START, START + 8].map(to));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is known of registers, of the stack and of comparisons: what a read gives back, what a write or a call makes
 //! unknown, and what is left where two ways meet.
 
-use linker::prove::compare::{Condition, Operand};
+use linker::prove::compare::{Condition, Consequence, Limit, Operand};
 use linker::prove::machine::Machine;
 use linker::prove::value::{Address, Base, Origin, REGISTERS, Register, Value};
 
@@ -534,6 +534,74 @@ fn what_was_read_or_compared_by_a_name_is_forgotten_with_it() {
     machine.name();
     machine.at = 0x300;
     assert_eq!(machine.load(place, 8), read);
+}
+
+#[test]
+fn a_comparison_is_forgotten_when_one_side_is_made_anew() {
+    let place = Operand {
+        register: None,
+        value: stack(-8),
+    };
+    for named_first in [true, false] {
+        let mut machine = machine();
+        machine.at = 0x100;
+        let named = Operand {
+            register: Some(2),
+            value: machine.name(),
+        };
+        match named_first {
+            true => machine.compare(named, place),
+            false => machine.compare(place, named),
+        }
+        let holds = Consequence::Holds(2, stack(-8));
+        assert_eq!(machine.consequence(Condition::Equal), Some(holds));
+        machine.name();
+        assert_eq!(machine.consequence(Condition::Equal), None);
+    }
+}
+
+/// A bound that a type gives and one that a comparison tells, of the same size: both ways of it have to be told.
+#[test]
+fn who_says_how_large_a_value_can_be() {
+    let told = |most: u64| {
+        Some(Limit {
+            most,
+            is_told: true,
+        })
+    };
+    let of_type = |most: u64| {
+        Some(Limit {
+            most,
+            is_told: false,
+        })
+    };
+    let mut typed = machine();
+    typed.at = 0x100;
+    let value = typed.load(at(-64), 1);
+    assert_eq!(typed.limit(value), of_type(255));
+    let mut compared = typed.clone();
+    let operand = Operand {
+        register: None,
+        value,
+    };
+    compared.compare(operand, number(255));
+    compared.assume(Condition::BelowOrEqual);
+    assert_eq!(compared.limit(value), told(255));
+    let mut smaller = typed.clone();
+    smaller.compare(operand, number(7));
+    smaller.assume(Condition::BelowOrEqual);
+    assert_eq!(smaller.limit(value), told(7));
+    for (one, other, both) in [
+        (&typed, &compared, of_type(255)),
+        (&compared, &typed, of_type(255)),
+        (&compared, &compared, told(255)),
+        (&compared, &smaller, told(255)),
+        (&smaller, &typed, of_type(255)),
+    ] {
+        let mut joined = one.clone();
+        joined.join(other, 0x200);
+        assert_eq!(joined.limit(value), both);
+    }
 }
 
 #[test]

@@ -229,3 +229,41 @@ fn reasons_name_the_instruction() {
 ";
     assert_eq!(found, expected);
 }
+
+/// A call of what is no code makes no function of it, however often what calls it is followed.
+#[test]
+fn calls_of_what_is_no_code() {
+    let text = [
+        function("_start", "call jumps\n ret"),
+        // `hidden` is found by this call, and that it never returns when it has been followed.
+        function(
+            "jumps",
+            "test %edi, %edi\n je 1f\n call .Lhidden\n 1: call nowhere\n jmp nowhere",
+        ),
+        ".Lhidden: jmp .Lhidden\n".to_owned(),
+    ];
+    let switch = ["--defsym=nowhere=0xffffffff80200000"];
+    let found = prove_linked("rounds_no_code", TARGET, &text.concat(), &switch);
+    assert_eq!(
+        found,
+        "0..6 agrees\n6..25 undecided: bytes that are no instruction\n25..27 made sp+8 u c-8\n"
+    );
+}
+
+/// What is called and has no rows of its own is a function, also for the one that jumps there.
+#[test]
+fn functions_that_only_calls_tell() {
+    let text = [
+        function("_start", "call jumps\n call .Lhidden\n ret"),
+        function(
+            "jumps",
+            "test %edi, %edi\n je 1f\n call .Lother\n 1: jmp .Lhidden",
+        ),
+        ".Lhidden: push %rbx\n pop %rbx\n ret\n .Lother: jmp .Lother\n".to_owned(),
+    ];
+    check(
+        "hidden",
+        &text,
+        "0..22 agrees\n22..23 made sp+8 u c-8\n23..24 made sp+16 u c-8\n24..25 made sp+8 u c-8\n25..27 made sp+8 u c-8\n",
+    );
+}

@@ -4,6 +4,9 @@ mod common;
 #[path = "common/proven.rs"]
 mod proven;
 
+use std::fs;
+
+use common::{assemble, folder};
 use linker::prove::text::Text;
 use object::{Object, ObjectSection};
 use proven::{START, function, linked};
@@ -37,6 +40,29 @@ fn constants_and_code() {
     assert_eq!(text.code_at(init + 1), None);
     let starts: Vec<u64> = text.code().iter().map(|(start, _)| *start).collect();
     assert_eq!(starts, [START, init]);
+}
+
+/// What no segment holds is not in memory: such sections have the address 0.
+#[test]
+fn sections_that_are_not_loaded_are_no_constants() {
+    let notes = " .section .notes, \"\"\n .quad 0x1122334455667788\n .text\n";
+    let text = function("_start", "ret") + notes;
+    let data = linked("text_notes", "x86_64-unknown-linux-gnu", &text, &[]);
+    let file = object::File::parse(&*data).unwrap();
+    assert_eq!(address(&file, ".notes"), 0);
+    assert_eq!(Text::of(&file).read(0, 8), None);
+}
+
+/// An object file, or an image that says nothing of segments: only the sections tell what is written to.
+#[test]
+fn files_without_segments() {
+    let folder = folder("text_object");
+    for (section, constant) in [(".data", None), (".rodata", Some(0x99))] {
+        let text = format!(".section {section}\n .quad 0x99\n");
+        let object = fs::read(assemble(&folder, "x86_64-unknown-none", &text)).unwrap();
+        let file = object::File::parse(&*object).unwrap();
+        assert_eq!(Text::of(&file).read(0, 8), constant, "{section}");
+    }
 }
 
 #[test]

@@ -370,6 +370,15 @@ fn what_only_its_own_row_says_is_no_function() {
         ],
         "0..1 agrees\n",
     );
+    // One without a name.
+    check(
+        "piece_without_name",
+        &[
+            function("_start", "ret"),
+            ".cfi_startproc\n .cfi_def_cfa_offset 16\n nop\n ret\n .cfi_endproc\n".to_owned(),
+        ],
+        "0..1 agrees\n",
+    );
     // What only a symbol calls a function, with a way out that leads nowhere.
     check(
         "odd",
@@ -478,6 +487,9 @@ fn tables_that_lead_astray() {
             expected,
         );
     }
+    // Bytes between them that never run are no matter.
+    let with_gap = format!("{guessed}\n nop\n 3: pop %rbx\n ret");
+    check("astray_gap", &[function("_start", "call silent\n ret"), silent("silent", &with_gap), ".section .rodata\n .p2align 2\n table: .long 2b - table, 3b - table\n .long -1\n .text\n".to_owned()], "0..6 agrees\n6..11 made sp+8 u c-8\n11..33 made sp+16 u c-8\n33..34 made sp+8 u c-8\n35..36 made sp+16 u c-8\n36..37 made sp+8 u c-8\n");
 }
 
 #[test]
@@ -524,5 +536,91 @@ fn a_callee_that_leaves_a_number() {
             silent("size", "mov $32, %ebx\n ret"),
         ],
         "0..1 agrees\n1..9 mended sp+16 u c-8\n9..13 mended sp+48 u c-8\n13..14 mended sp+16 u c-8\n14..15 agrees\n15..21 made sp+8 u c-8\n",
+    );
+}
+
+/// Rows that take the caller's stack pointer from memory that no frame is counted from: a context, to which the code may
+/// switch. What lies there as a place in this frame can be held against them.
+#[test]
+fn rows_that_take_the_frame_from_memory() {
+    for (name, load, expected) in [
+        (
+            "context",
+            "mov %rdi, %rax",
+            "0..14 agrees\n14..15 undecided: stack pointer from a register or from memory\n15..17 agrees\n",
+        ),
+        (
+            "wrong",
+            "mov %rbp, %rax",
+            "0..14 agrees\n14..15 mended sp+24 c-16 c-8\n15..17 agrees\n",
+        ),
+        ("right", "lea 16(%rbp), %rax", "0..18 agrees\n"),
+    ] {
+        // CFA = *(rbp - 8).
+        let body = format!(
+            "push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset rbp, -16\n mov %rsp, %rbp\n .cfi_def_cfa_register rbp\n {load}\n push %rax\n
+             .cfi_escape 0x0f, 3, 0x76, 0x78, 0x06\n nop\n .cfi_def_cfa rbp, 16\n leave\n .cfi_def_cfa rsp, 8\n .cfi_same_value rbp\n ret"
+        );
+        let text = [function("_start", "call f\n ret"), function("f", &body)];
+        check(&format!("from_memory_{name}"), &text, expected);
+    }
+}
+
+/// The row of a call holds while the callee runs, which may change the register that it counts from.
+#[test]
+fn rows_of_calls_that_count_from_what_the_callee_changes() {
+    for (name, above, expected) in [
+        (
+            "right",
+            8,
+            "0..3 agrees\n3..8 undecided: stack pointer from a register or from memory\n8..10 agrees\n",
+        ),
+        (
+            "wrong",
+            24,
+            "0..3 agrees\n3..8 mended sp+8 u c-8\n8..10 agrees\n",
+        ),
+    ] {
+        let body = format!(
+            "mov %rsp, %rax\n .cfi_def_cfa rax, {above}\n call other\n .cfi_def_cfa rsp, 8\n ret"
+        );
+        let text = [function("_start", &body), function("other", "ret")];
+        check(&format!("call_counts_{name}"), &text, expected);
+    }
+}
+
+#[test]
+fn a_comparison_tells_the_stack_pointer_where_the_branch_is_not_taken() {
+    let text = [
+        function("_start", "call silent\n ret"),
+        silent(
+            "silent",
+            "mov %rsp, %rax\n mov %rdi, %rsp\n cmp %rax, %rsp\n jne 1f\n nop\n ret\n 1: hlt",
+        ),
+    ];
+    check(
+        "told_sp",
+        &text,
+        "0..6 agrees\n6..12 made sp+8 u c-8\n12..17 missing: stack pointer from a register or from memory\n17..19 made sp+8 u c-8\n19..20 missing: stack pointer from a register or from memory\n",
+    );
+}
+
+/// Three functions share code, and leave it at different places: what each found is told of exactly its instructions.
+#[test]
+fn code_that_functions_share_and_leave_one_after_the_other() {
+    let shared = "nop\n first: nop\n second: cmp $0, %eax\n je 1f\n cmp $0, %ecx\n je 1f\n nop\n ret\n 1: nop\n ret";
+    let text = [
+        function("_start", "call shared\n call one\n call other\n ret"),
+        function("one", "mov $1, %eax\n mov $0, %ecx\n jmp first"),
+        function("other", "mov $0, %eax\n jmp second"),
+        function("shared", shared),
+    ];
+    check("shared", &text, "0..51 agrees\n");
+    // Without rows of its own.
+    let text = [text[..3].concat(), silent("shared", shared)];
+    check(
+        "shared_silent",
+        &text,
+        "0..35 agrees\n35..36 made sp+8 u c-8\n36..37 made sp+8 u c-8\n37..42 made sp+8 u c-8\n42..47 made sp+8 u c-8\n47..49 made sp+8 u c-8\n49..51 made sp+8 u c-8\n",
     );
 }

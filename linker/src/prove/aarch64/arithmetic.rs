@@ -30,7 +30,7 @@ impl Run<'_> {
 
     pub(super) fn add_extended(&mut self) -> Flow {
         let (bits, signed) = self.extension();
-        let right = self.read(self.number(16), 64);
+        let right = self.read(self.number(16), self.width());
         let right = self.extend(right, bits, signed);
         let (to, left) = (self.number(0), self.number(5));
         self.add(to, left, true, right, self.bits(10, 3) as u8)
@@ -48,8 +48,8 @@ impl Run<'_> {
         let width = self.width();
         let (subtracts, sets_flags) = (self.bit(30), self.bit(29));
         let compares = subtracts && sets_flags;
-        // A name for what is compared with a number, so that its bound holds for all copies.
-        if compares && matches!(right, Value::Constant(_)) && (is_sp || from != SP) {
+        // A name for what is compared, so that its bound holds for all copies.
+        if compares {
             self.machine.named(from);
         }
         let left = match is_sp {
@@ -57,19 +57,15 @@ impl Run<'_> {
             false => self.read(from, width),
         };
         let full = width == 64;
-        let same = !is_sp && from == self.number(16) && shift == 0 && left == right;
         let shifted = match right {
             _ if shift == 0 => right,
             Value::Constant(value) => Value::Constant(value << shift),
             _ => Value::Unknown,
         };
         let value = match (subtracts, left, shifted) {
-            (true, Value::Same(_) | Value::Low(..), _) if same => Value::Constant(0),
-            (true, ..) if full => left.minus(shifted),
-            (false, ..) if full => self.tables.sum(left, right, shift),
-            (true, Value::Constant(_), Value::Constant(_)) => left.minus(shifted),
-            (false, Value::Constant(_), Value::Constant(_)) => left.plus(shifted),
-            _ => Value::Unknown,
+            (true, Value::Same(_) | Value::Low(..), _) if left == shifted => Value::Constant(0),
+            (true, ..) => left.minus(shifted),
+            (false, ..) => self.tables.sum(left, right, shift),
         };
         let goes_nowhere = to == SP && (sets_flags || !is_sp);
         if !goes_nowhere {
@@ -85,36 +81,28 @@ impl Run<'_> {
             self.write_or_sp(to, width, value);
         }
         if compares {
-            let operand = |register: Register, is_register: bool, value| Operand {
-                register: Some(register)
-                    .filter(|_| is_register && full && (goes_nowhere || register != to)),
-                value,
-            };
-            // Only an unshifted register holds what was compared.
-            let is_register = !self.is_immediate() && shift == 0 && self.number(16) != SP;
-            let right_register = self.number(16);
-            let is_register =
-                is_register && self.machine.get(right_register) == right && right != Value::Unknown;
             // The result may have taken the name that a source had.
             let at = self.machine.at;
             let known = |value: Value| match value.is_named(at) && !goes_nowhere {
                 true => Value::Unknown,
                 false => value,
             };
-            let (left, shifted) = (known(left), known(shifted));
-            self.machine.compare(
-                operand(from, is_sp || from != SP, left),
-                operand(right_register, is_register, shifted),
+            // Only a register that holds what was compared: not one that was shifted, nor one that has the result now. In an
+            // instruction with a number, these bits are a part of it.
+            let operand = |register: Register, value: Value| Operand {
+                register: Some(register)
+                    .filter(|of| value != Value::Unknown && self.machine.get(*of) == value),
+                value,
+            };
+            let (left, right) = (
+                operand(from, known(left)),
+                operand(self.number(16), known(shifted)),
             );
+            self.machine.compare(left, right);
         } else if sets_flags {
             self.machine.forget_flags();
         }
         Flow::Next
-    }
-
-    /// Whether the second source of an addition is a number.
-    fn is_immediate(&self) -> bool {
-        self.bits(23, 6) == 0b10_0010
     }
 
     pub(super) fn logical_immediate(&mut self) -> Flow {
@@ -181,12 +169,11 @@ impl Run<'_> {
                     (1, Value::Constant(left), Value::Constant(right)) if amount == 0 => {
                         Value::Constant(left | if negates { !right } else { right })
                     }
-                    (2, left, right) if from == other && left == right && amount == 0 => {
-                        match negates {
-                            true => Value::Constant(u64::MAX),
-                            false => Value::Constant(0),
-                        }
-                    }
+                    // A register with itself.
+                    (2, ..) if from == other && amount == 0 => match negates {
+                        true => Value::Constant(u64::MAX),
+                        false => Value::Constant(0),
+                    },
                     // Alignment to what a register says.
                     (0, Value::Stack(..), _) => self.machine.new_base(),
                     _ => self.machine.name(),

@@ -169,7 +169,7 @@ impl Run<'_> {
             simd,
             size,
             signed,
-            bits: if size == 4 && !signed { 32 } else { 64 },
+            bits: 64,
         };
         let indexing = match self.bits(23, 2) {
             1 => Indexing::Post,
@@ -190,7 +190,6 @@ impl Run<'_> {
         if self.bit(26) || opc == 3 {
             return Flow::Next;
         }
-        let address = self.machine.at.wrapping_add_signed(self.signed(5, 19) << 2);
         let access = Access {
             loads: true,
             simd: false,
@@ -198,14 +197,15 @@ impl Run<'_> {
             signed: opc == 2,
             bits: if opc == 0 { 32 } else { 64 },
         };
-        self.transfer(self.number(0), Address::At(address), access);
+        // Constants next to code are not looked at.
+        self.transfer(self.number(0), Address::Unknown, access);
         Flow::Next
     }
 
     /// Exclusive accesses, and those that acquire or release.
     pub(super) fn exclusive(&mut self) -> Flow {
         let size = 1_u8 << self.bits(30, 2);
-        let (ordered, loads, pair) = (self.bit(23), self.bit(22), self.bit(21) && !self.bit(23));
+        let (ordered, loads, pair) = (self.bit(23), self.bit(22), self.bit(21));
         let base = self.base();
         let address = Address::of(base, 0);
         let access = Access {
@@ -213,7 +213,7 @@ impl Run<'_> {
             simd: false,
             size,
             signed: false,
-            bits: if size == 8 { 64 } else { 32 },
+            bits: 64,
         };
         if loads || ordered {
             self.transfer(self.number(0), address, access);

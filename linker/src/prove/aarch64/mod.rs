@@ -141,7 +141,7 @@ impl Run<'_> {
                 self.tagged_pair()
             }
             InsnClass::LDSTPAIR_OFF | InsnClass::LDSTPAIR_INDEXED | InsnClass::LDSTNAPAIR_OFFS
-                if self.bits(27, 3) == 0b101 && self.bits(30, 2) != 3 =>
+                if self.bits(27, 3) == 0b101 =>
             {
                 self.pair()
             }

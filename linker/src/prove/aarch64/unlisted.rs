@@ -31,7 +31,12 @@ impl Run<'_> {
                 | InsnOperandKind::MOPS_WB_Rn => {
                     self.write(register, 64, Value::Unknown);
                 }
-                InsnOperandKind::Rd_SP => self.write_address(register),
+                InsnOperandKind::Rd_SP => {
+                    let source = definition.operands.get(1);
+                    let low = source.and_then(|source| source.bit_fields.first());
+                    let from = low.map_or(register, |field| self.number(field.lsb.into()));
+                    self.write_address(register, from);
+                }
                 // The second register of a pair: the first one has an even number.
                 InsnOperandKind::PAIRREG | InsnOperandKind::PAIRREG_OR_XZR => {
                     let first = match definition.class {
@@ -53,7 +58,8 @@ impl Run<'_> {
             }
         }
         if self.moves_base() {
-            self.write_address(self.number(5));
+            let base = self.number(5);
+            self.write_address(base, base);
         }
         let keeps_flags = match definition.class {
             InsnClass::DP_3SRC | InsnClass::EXTRACT | InsnClass::CSSC => true,
@@ -77,8 +83,9 @@ impl Run<'_> {
             }
             (InsnClass::LSE_ATOMIC | InsnClass::THE, InsnOperandKind::Rt) => !compares,
             (InsnClass::LSE_ATOMIC, InsnOperandKind::Rt_LS64) => mnemonic == "ld64b",
-            (InsnClass::RCPC3, _) => !mnemonic.starts_with("st"),
+            (InsnClass::RCPC3 | InsnClass::LDSTPAIR_OFF, _) => !mnemonic.starts_with("st"),
             (InsnClass::LDSTEXCL, _) => !matches!(mnemonic, "stgm" | "stzgm"),
+            (InsnClass::GCS, _) => matches!(mnemonic, "gcspopm" | "gcsss2"),
             (InsnClass::IC_SYSTEM, _) => {
                 !matches!(mnemonic, "msrr" | "sysp" | "wfet" | "wfit" | "rmif")
             }
@@ -94,14 +101,12 @@ impl Run<'_> {
             && pairs.iter().any(|of| definition.mnemonic.contains(of))
     }
 
-    /// Gives a register, which may be the stack pointer, an address that is not known. One that was on the stack still is.
-    fn write_address(&mut self, register: Register) {
-        let is_stack = [register, self.number(5)]
-            .into_iter()
-            .any(|of| matches!(self.machine.get(of), Value::Stack(..)));
-        let value = match is_stack {
-            true => self.machine.new_base(),
-            false => Value::Unknown,
+    /// Gives a register, which may be the stack pointer, an address that is not known. One that is made from an address on the
+    /// stack is one, too.
+    fn write_address(&mut self, register: Register, from: Register) {
+        let value = match self.machine.get(from) {
+            Value::Stack(..) => self.machine.new_base(),
+            _ => Value::Unknown,
         };
         self.machine.set(register, value);
     }
@@ -113,14 +118,10 @@ impl Run<'_> {
             .operands
             .iter()
             .any(|operand| match operand.kind {
-                InsnOperandKind::ADDR_SIMM7 => self.bit(23),
-                InsnOperandKind::ADDR_SIMM9 => self.bit(10),
                 InsnOperandKind::ADDR_SIMM10 => self.bit(11),
                 InsnOperandKind::RCPC3_ADDR_OPT_POSTIND
                 | InsnOperandKind::RCPC3_ADDR_OPT_PREIND_WB => !self.bit(12),
-                InsnOperandKind::SIMD_ADDR_POST
-                | InsnOperandKind::RCPC3_ADDR_POSTIND
-                | InsnOperandKind::RCPC3_ADDR_PREIND_WB => true,
+                InsnOperandKind::RCPC3_ADDR_POSTIND | InsnOperandKind::RCPC3_ADDR_PREIND_WB => true,
                 _ => false,
             })
     }
@@ -154,6 +155,10 @@ impl Run<'_> {
                         }
                     }
                     _ if mnemonic.starts_with("casp") => 8 << self.bits(30, 1),
+                    // For unprivileged accesses, one bit tells words from double words.
+                    _ if self.bits(24, 6) == 0b01_1001 => 4 << self.bits(30, 1),
+                    // Floating-point numbers of 16 bits: "brain" ones have the size of bytes.
+                    _ if self.bit(26) => 2_u8.max(1 << self.bits(30, 2)),
                     _ => 1 << self.bits(30, 2),
                 };
                 self.machine.store(address, size, Value::Unknown);
