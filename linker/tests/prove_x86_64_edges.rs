@@ -492,6 +492,22 @@ fn tables_that_lead_astray() {
     check("astray_gap", &[function("_start", "call silent\n ret"), silent("silent", &with_gap), ".section .rodata\n .p2align 2\n table: .long 2b - table, 3b - table\n .long -1\n .text\n".to_owned()], "0..6 agrees\n6..11 made sp+8 u c-8\n11..33 made sp+16 u c-8\n33..34 made sp+8 u c-8\n35..36 made sp+16 u c-8\n36..37 made sp+8 u c-8\n");
 }
 
+/// A piece that was moved away belongs to its function: nothing but its end bounds the table, whose entries lead to both.
+#[test]
+fn a_table_in_a_piece_of_a_function() {
+    let text = [
+        function("_start", "call f\n ret"),
+        function("f", "test %edi, %edi\n js f.cold\n 1: nop\n ret\n 2: ret"),
+        function(
+            "f.cold",
+            "movzbl %dil, %edi\n lea table(%rip), %rdx\n movslq (%rdx,%rdi,4), %rax\n add %rdx, %rax\n jmp *%rax\n 3: ret",
+        ),
+        ".section .rodata\n .p2align 2\n table: .long 1b - table, 2b - table, 3b - table\n .long -1\n .text\n"
+            .to_owned(),
+    ];
+    check("table_in_piece", &text, "0..38 agrees\n");
+}
+
 #[test]
 fn places_that_rows_name_wrongly() {
     // The word on the stack is an address there, but not that of the caller's frame.

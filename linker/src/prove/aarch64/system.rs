@@ -72,7 +72,6 @@ impl Run<'_> {
 
     /// Hints, some of which are pointer authentication's instructions for processors that may not have it.
     fn hint(&mut self) -> Flow {
-        const X16: Register = 16;
         const X17: Register = 17;
         match self.bits(5, 7) {
             // xpaclri
@@ -85,11 +84,6 @@ impl Run<'_> {
             24..=27 => self.replace(LR, signed),
             // autiaz, autiasp, autibz, autibsp
             28..=31 => self.replace(LR, authenticated),
-            // chkfeat
-            40 => {
-                self.machine.set(X16, Value::Unknown);
-                Flow::Next
-            }
             _ => Flow::Next,
         }
     }
