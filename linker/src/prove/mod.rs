@@ -10,7 +10,7 @@
 //! | [`isa`], [`x86_64`], [`aarch64`] | what an instruction makes of that |
 //! | [`follow`], `ways`, `jump_table`, [`outcome`] | one function, through all its branches |
 //! | [`rounds`], [`world`], [`entries`] | all functions, and what they have to know of each other |
-//! | [`judge`], `enter`, `find_row`, [`unit`] | rows against what is known |
+//! | [`judge`], `enter`, `find_row`, [`mod@unit`] | rows against what is known |
 //! | [`repair`], [`tally`], [`origin`] | rows as the code has them, how much of it is proven, and where a table's rows come from |
 
 pub mod aarch64;
