@@ -492,6 +492,27 @@ size = 3 bytes  callee
 }
 
 #[test]
+fn trap_code_has_no_mark_in_debug_frame_and_other_code_none_in_eh_frame() {
+    // The caller's stack pointer lies on the stack: the processor has pushed it, or code that switches stacks.
+    let saved = " .cfi_def_cfa rsp, 40\n .cfi_offset rip, -40\n .cfi_offset rsp, -16\n nop";
+    let rules = "  +0 (sp+24) u (sp+0)\n";
+    for (name, sections, mark, attributes) in [
+        ("marked", ".eh_frame", " .cfi_signal_frame\n", "SF"),
+        ("no_mark", ".eh_frame", "", "F"),
+        ("lost_mark", ".debug_frame", " .cfi_signal_frame\n", "SF"),
+    ] {
+        let text = [
+            format!(".cfi_sections {sections}\n"),
+            function("_start", &format!("{mark}{saved}")),
+        ];
+        let (found, left_out) = rows(&format!("trap_{name}"), X86_64, &text.concat());
+        let expected = format!("size = 1 bytes, attr = \"{attributes}\"  _start\n{rules}");
+        assert_eq!(found, expected, "{name}");
+        assert_eq!(left_out, [""; 0]);
+    }
+}
+
+#[test]
 fn debug_frame_of_removed_code_is_no_function() {
     let text = [
         ".cfi_sections .debug_frame\n.section .text.a,\"ax\",%progbits\n".to_owned(),

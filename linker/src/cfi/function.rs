@@ -6,7 +6,7 @@ use gimli::{
 };
 use unwind::sframe::{Base, Row, Rule};
 
-use super::augmentation::Letters;
+use super::augmentation::{Kind, Letters};
 use super::rules::{Context, Converted};
 use super::{Frames, Slice};
 use crate::architecture::Architecture;
@@ -29,6 +29,7 @@ pub(super) struct Converter<'a, S> {
     architecture: &'static Architecture,
     section: &'a S,
     bases: &'a BaseAddresses,
+    kind: Kind,
     /// Reused, for its memory.
     context: UnwindContext<usize, Unbounded>,
 }
@@ -44,8 +45,8 @@ struct Piece {
 }
 
 impl Piece {
-    /// Whether a row loads the caller's stack pointer from the stack pointer on, as only the processor has saved it. LLVM writes
-    /// no mark of signal frames into `.debug_frame`, which is all that it writes for assembly without unwind tables.
+    /// Whether a row loads the caller's stack pointer from the stack, counted from the stack pointer: where the processor has
+    /// saved it.
     fn is_trap_code(&self) -> bool {
         let is_saved = |row: &Row| {
             matches!(
@@ -65,11 +66,13 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
         architecture: &'static Architecture,
         section: &'a S,
         bases: &'a BaseAddresses,
+        kind: Kind,
     ) -> Self {
         Self {
             architecture,
             section,
             bases,
+            kind,
             context: UnwindContext::new_in(),
         }
     }
@@ -85,7 +88,11 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
         let start = fde.initial_address();
         match self.pieces(fde, letters.signal, &mut frames.left_out) {
             Ok(pieces) => {
-                let signal = letters.signal || pieces.iter().any(Piece::is_trap_code);
+                // LLVM writes no mark of signal frames into `.debug_frame`, which is all that it writes for assembly without
+                // unwind tables. Where there can be a mark, its absence counts: code that switches stacks has such rows, too.
+                let has_no_marks = self.kind == Kind::DebugFrame;
+                let signal =
+                    letters.signal || has_no_marks && pieces.iter().any(Piece::is_trap_code);
                 frames
                     .functions
                     .extend(pieces.into_iter().map(|piece| Function {

@@ -117,7 +117,14 @@ impl Frames {
         let mut section = EhFrame::new(&data, endian);
         section.set_address_size(8);
         section.set_vendor(architecture.vendor);
-        let mut frames = section::read(architecture, &section, bases, &letters, |_| true)?;
+        let mut frames = section::read(
+            architecture,
+            &section,
+            bases,
+            &letters,
+            Kind::EhFrame,
+            |_| true,
+        )?;
         frames.sort();
         Ok(frames)
     }
@@ -135,7 +142,14 @@ impl Frames {
         section.set_address_size(8);
         section.set_vendor(architecture.vendor);
         let bases = BaseAddresses::default();
-        let mut frames = section::read(architecture, &section, &bases, &letters, is_code)?;
+        let mut frames = section::read(
+            architecture,
+            &section,
+            &bases,
+            &letters,
+            Kind::DebugFrame,
+            is_code,
+        )?;
         frames.sort();
         Ok(frames)
     }

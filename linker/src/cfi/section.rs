@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use anyhow::{Context, Result};
 use gimli::{BaseAddresses, CieOrFde, CommonInformationEntry, Reader, UnwindOffset, UnwindSection};
 
-use super::augmentation::Letters;
+use super::augmentation::{Kind, Letters};
 use super::function::Converter;
 use super::{Frames, Slice};
 use crate::architecture::Architecture;
@@ -19,12 +19,13 @@ pub(super) fn read<'data, S>(
     section: &S,
     bases: &BaseAddresses,
     letters: &HashMap<usize, Letters>,
+    kind: Kind,
     is_code: impl Fn(u64) -> bool,
 ) -> Result<Frames>
 where
     S: UnwindSection<Slice<'data>>,
 {
-    let mut converter = Converter::new(architecture, section, bases);
+    let mut converter = Converter::new(architecture, section, bases, kind);
     let mut cies: HashMap<usize, CommonInformationEntry<Slice<'data>>> = HashMap::new();
     let mut frames = Frames::default();
     let mut entries = section.entries(bases);
