@@ -7,9 +7,13 @@ use crate::sframe::{Abi, Damage, ParseError};
 use crate::{aarch64, text};
 
 /// Why there is no further frame. Only [`Self::Complete`] vouches for the whole list.
+///
+/// The tag is a word of its own. Where the compiler chooses the layout, the small payloads lie right behind a tag of one byte, every
+/// copy goes byte by byte, and a walk's code is 4 % larger on AArch64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
+#[repr(u64)]
 pub enum End {
     /// The outermost function was reached, its frame lies at the base of its stack, every step was by table: one that is not
     /// known to be damaged; and a call led from each caller to its callee.
