@@ -72,6 +72,8 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
 impl<R: Fn(u64) -> Option<u64>> Memory for Stacks<'_, R> {}
 
 impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
+    // Not inlined: its loop would be in each of ten callers, two kilobytes on x86-64 at opt-level 3.
+    #[inline(never)]
     fn word(&self, address: u64, size: u64) -> Option<u64> {
         // Nearly every word lies in the current range; asking it alone first is a third of the work.
         let current = self

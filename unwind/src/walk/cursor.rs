@@ -89,7 +89,8 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
-    /// The address that a rule counts from its base.
+    /// The address that a rule counts from its base. Not inlined: six callers would have a copy.
+    #[inline(never)]
     pub(super) fn address(&self, base: Base, offset: i64, cfa: Option<u64>) -> Result<u64, End> {
         let value = match base {
             Base::Cfa => cfa,
