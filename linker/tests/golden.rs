@@ -1,4 +1,4 @@
-//! The tables that `unwind` stores as examples of the format, byte by byte. `SYMBOLS_GOLDEN=write cargo test -p linker
+//! The tables that `unwind` stores as examples of the format, byte by byte. `SYMBOLS_GOLDEN=write cargo test -p sframe-link
 //! --test golden` writes them again, after a change that is meant to be one.
 
 use std::fmt::Write;

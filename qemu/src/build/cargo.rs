@@ -17,7 +17,8 @@ const OF_THIS_CRATE: [&str; 7] = [
 ];
 
 /// A cargo command for the workspace: the very cargo that runs this, when one does.
-pub(super) fn cargo(subcommand: &str) -> Command {
+#[must_use]
+pub fn cargo(subcommand: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .arg(subcommand)

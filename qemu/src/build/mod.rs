@@ -7,4 +7,5 @@ mod kernel;
 pub mod linker;
 
 pub use bare_metal::bare_metal;
+pub use cargo::cargo;
 pub use kernel::{Kernel, Profile};

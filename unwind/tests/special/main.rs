@@ -1,6 +1,5 @@
 //! What no tool writes, or only a broken one: sections assembled by hand.
 
-mod checksum;
 mod damage;
 mod extent;
 mod hand;

@@ -1,4 +1,4 @@
-//! How long it takes to find a name: `cargo bench -p unwind --bench symbols [-- IMAGE]`.
+//! How long it takes to find a name: `cargo bench -p sframe-proof --bench symbols [-- IMAGE]`.
 //!
 //! Makes `.symbols` of every level for a linked ELF file with debug information (this program itself, if none is named), and
 //! asks each for random addresses in functions. Prints nanoseconds, warm: of the least of many rounds for each address.

@@ -1,6 +1,6 @@
 //! Draws functions from a real image, as text: the data that the benchmarks multiply.
 //!
-//! `cargo run -p unwind --release --example sample -- FILE COUNT > unwind/benches/functions.txt`
+//! `cargo run -p sframe-proof --release --example sample -- FILE COUNT > unwind/proof/benches/functions.txt`
 //!
 //! A line is a function: its size in bytes, then its rows as `offset:cfa[,frame pointer]`, where `s16` is the stack
 //! pointer plus 16, `f16` the frame pointer plus 16, and `,-16` a frame pointer saved at the CFA less 16. Functions with

@@ -1,4 +1,4 @@
-//! Instruction counts: `cargo bench -p unwind --bench instructions`. What wall clock cannot show on a busy machine:
+//! Instruction counts: `cargo bench -p sframe-proof --bench instructions`. What wall clock cannot show on a busy machine:
 //! these numbers are the same in every run.
 //!
 //! Needs valgrind, and `cargo install gungraun-runner --version 0.20.0`.

@@ -18,12 +18,12 @@ fn build() -> PathBuf {
         .args([
             "build",
             "--quiet",
-            "--package=linker",
+            "--package=sframe-link",
             "--bin=sframe",
             "--locked",
         ])
         // The more an optimizer does, the more there is to describe; but it takes its time.
-        .args(["--config", "profile.dev.package.linker.opt-level=1"])
+        .args(["--config", "profile.dev.package.sframe-link.opt-level=1"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_PROFILE_DEV_DEBUG", "0")

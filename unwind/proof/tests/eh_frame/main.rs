@@ -9,5 +9,5 @@ mod converted;
 mod dwarf;
 mod llvm;
 mod machine;
-#[path = "../say/mod.rs"]
+#[path = "../../../tests/say/mod.rs"]
 mod say;
