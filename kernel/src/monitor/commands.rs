@@ -11,7 +11,7 @@ use crate::console::{self, println};
 use crate::platform::{self, POSTMORTEM};
 use crate::scenario::overflow;
 use crate::verdict::Verdict;
-use crate::{breakpoint, cpus, heap, task, watchdog};
+use crate::{board, breakpoint, cpus, heap, watchdog};
 
 /// A command.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +82,7 @@ pub const COMMANDS: &[Command] = &[
         about: "what every task does, and who called it to do that",
         run: |_| {
             // The console never fails.
-            let _ = task::dump(&mut *console::lock());
+            let _ = platform::write_tasks(&mut *console::lock());
             Ok(())
         },
     },
@@ -131,7 +131,7 @@ pub const COMMANDS: &[Command] = &[
         about: "resets the machine",
         run: |_| {
             POSTMORTEM.forget_last_words();
-            exit::reset()
+            board::reset()
         },
     },
     Command {
