@@ -13,6 +13,7 @@ compile_error!("the kernel runs on bare metal: `cargo run` builds it for that");
 extern crate alloc;
 
 mod arch;
+mod bad;
 mod board;
 mod boot_memory;
 mod breakpoint;

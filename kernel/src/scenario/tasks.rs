@@ -3,7 +3,7 @@
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::arch::bad;
+use crate::bad;
 use crate::console::{self, println};
 use crate::interrupt::Masked;
 use crate::lock::Lock;

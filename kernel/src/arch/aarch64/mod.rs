@@ -1,6 +1,5 @@
 //! AArch64. Manual chapters are those of the "Arm Architecture Reference Manual for A-profile architecture".
 
-pub mod bad;
 pub mod boot;
 pub mod cpu;
 pub mod exit;

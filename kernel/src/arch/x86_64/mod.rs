@@ -1,6 +1,5 @@
 //! x86-64. Manual chapters are those of the "Intel 64 and IA-32 Architectures Software Developer's Manual".
 
-pub mod bad;
 pub mod boot;
 pub mod cpu;
 pub mod exit;
