@@ -4,15 +4,13 @@
 //! A frame begins and ends with a zero byte, which no text has. So a terminal shows the text, and a decoder that misses a
 //! byte finds the next frame and the next line.
 
-use core::cell::UnsafeCell;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use defmt::Encoder;
 use postmortem::Walk;
 use unwind::Event;
 
-use crate::{board, console, cpus};
+use crate::cpus;
 
 /// Whether traces are sent as frames.
 static ARE_USED: AtomicBool = AtomicBool::new(false);
@@ -20,54 +18,8 @@ static ARE_USED: AtomicBool = AtomicBool::new(false);
 /// The number of the processor that reports, plus one: it does not wait for the console.
 static REPORTER: AtomicUsize = AtomicUsize::new(0);
 
-/// Encodes one frame at a time.
-///
-/// The fence: only the logger below uses it, between `acquire` and `release`: who has the console, or who reports while
-/// everybody else stands still.
-struct Shared(UnsafeCell<Encoder>);
-
-// SAFETY: see the type.
-unsafe impl Sync for Shared {}
-
-static ENCODER: Shared = Shared(UnsafeCell::new(Encoder::new()));
-
-#[defmt::global_logger]
-struct Serial;
-
-// SAFETY: between `acquire` and `release` nobody else writes: they hold the console, or are called by the reporter.
-unsafe impl defmt::Logger for Serial {
-    fn acquire() {
-        if !is_reporter() {
-            console::hold();
-        }
-        // A frame that was begun, and interrupted by a report, ends here. That makes each frame begin with a zero byte too,
-        // which ends the text before it.
-        // SAFETY: see `Shared`.
-        let encoder = unsafe { &mut *ENCODER.0.get() };
-        *encoder = Encoder::new();
-        encoder.start_frame(board::write);
-    }
-
-    unsafe fn flush() {
-        // What was written is on the line already.
-    }
-
-    unsafe fn release() {
-        // SAFETY: see `Shared`.
-        unsafe { &mut *ENCODER.0.get() }.end_frame(board::write);
-        if !is_reporter() {
-            // SAFETY: `acquire` held it.
-            unsafe { console::let_go() };
-        }
-    }
-
-    unsafe fn write(bytes: &[u8]) {
-        // SAFETY: see `Shared`.
-        unsafe { &mut *ENCODER.0.get() }.write(bytes, board::write);
-    }
-}
-
-fn is_reporter() -> bool {
+/// Whether this processor reports.
+pub fn is_reporter() -> bool {
     REPORTER.load(Ordering::Relaxed) == cpus::this() + 1
 }
 

@@ -54,7 +54,7 @@ pub fn name(number: u64) -> Option<&'static str> {
     (number == u64::from(TIMER)).then_some("timer interrupt")
 }
 
-/// Called by the architecture's `interrupts`. An interrupt that nobody handles is forgotten.
+/// Calls who handles an interrupt. One that nobody handles is forgotten.
 pub fn dispatch(number: usize, frame: &mut TrapFrame) {
     if let Some(handler) = HANDLERS.get(number).and_then(Once::get) {
         handler(frame);

@@ -3,33 +3,22 @@
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use spin::{Mutex, MutexGuard};
 
-use crate::task;
+use crate::task::{self, LockInfo};
 
 /// A lock around a value. Who waits for it lets other tasks run, and notices when it would wait for ever.
 #[derive(Debug)]
 pub struct Lock<T> {
-    info: Info,
+    info: LockInfo,
     value: Mutex<T>,
-}
-
-/// What is known of a lock.
-#[derive(Debug)]
-pub struct Info {
-    name: &'static str,
-    /// The number of the task that holds it, plus one.
-    holder: AtomicUsize,
-    /// Where that took it.
-    place: AtomicPtr<Location<'static>>,
 }
 
 /// The right to use the value.
 #[derive(Debug)]
 pub struct Guard<T: 'static> {
-    lock: &'static Info,
+    lock: &'static LockInfo,
     value: MutexGuard<'static, T>,
 }
 
@@ -37,11 +26,7 @@ impl<T> Lock<T> {
     /// A lock with this name, which nobody holds.
     pub const fn new(name: &'static str, value: T) -> Self {
         Self {
-            info: Info {
-                name,
-                holder: AtomicUsize::new(0),
-                place: AtomicPtr::new(core::ptr::null_mut()),
-            },
+            info: LockInfo::new(name),
             value: Mutex::new(value),
         }
     }
@@ -56,10 +41,7 @@ impl<T> Lock<T> {
         loop {
             if let Some(value) = self.value.try_lock() {
                 task.want(None);
-                let place = core::ptr::from_ref(Location::caller()).cast_mut();
-                self.info.place.store(place, Ordering::Relaxed);
-                let holder = task::current() + 1;
-                self.info.holder.store(holder, Ordering::Release);
+                self.info.take(task::current(), Location::caller());
                 let lock = &self.info;
                 return Guard { lock, value };
             }
@@ -80,35 +62,6 @@ impl<T> Lock<T> {
     }
 }
 
-impl Info {
-    /// The number of the task that holds it; none also for the moment in which somebody takes it.
-    pub fn holder(&self) -> Option<usize> {
-        self.holder.load(Ordering::Acquire).checked_sub(1)
-    }
-
-    /// Where that took it.
-    fn place(&self) -> Option<&'static Location<'static>> {
-        let place = self.place.load(Ordering::Relaxed);
-        // SAFETY: null, or a static.
-        unsafe { place.as_ref() }
-    }
-}
-
-/// Its name, who holds it, and since where.
-impl fmt::Display for Info {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "lock {}", self.name)?;
-        let Some(holder) = self.holder() else {
-            return Ok(());
-        };
-        write!(f, ", which task {} holds", task::get(holder).name())?;
-        match self.place() {
-            Some(place) => write!(f, " since {place}"),
-            None => Ok(()),
-        }
-    }
-}
-
 impl<T> Deref for Guard<T> {
     type Target = T;
 
@@ -126,30 +79,7 @@ impl<T> DerefMut for Guard<T> {
 impl<T> Drop for Guard<T> {
     fn drop(&mut self) {
         // Before the value's own guard opens the lock.
-        self.lock.holder.store(0, Ordering::Release);
-    }
-}
-
-/// A lock that can be exchanged at any time, or none.
-#[derive(Debug)]
-pub struct AtomicLock(AtomicPtr<Info>);
-
-impl AtomicLock {
-    /// None.
-    pub const fn none() -> Self {
-        Self(AtomicPtr::new(core::ptr::null_mut()))
-    }
-
-    /// Reads it.
-    pub fn load(&self) -> Option<&'static Info> {
-        // SAFETY: null, or from `store`.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// Changes it.
-    pub fn store(&self, lock: Option<&'static Info>) {
-        let lock = lock.map_or(core::ptr::null(), core::ptr::from_ref);
-        self.0.store(lock.cast_mut(), Ordering::Release);
+        self.lock.release();
     }
 }
 
@@ -159,7 +89,7 @@ struct Deadlock;
 
 /// The locks that a task waits for, and those that their holders wait for, and so on, each with the task that waits. As many as
 /// there can be: in a circle they go on for ever.
-pub fn chain(task: usize) -> impl Iterator<Item = (usize, &'static Info)> {
+pub fn chain(task: usize) -> impl Iterator<Item = (usize, &'static LockInfo)> {
     let next = |task: usize| task::get(task).wants().map(|lock| (task, lock));
     core::iter::successors(next(task), move |(_, lock)| next(lock.holder()?)).take(task::MOST)
 }
@@ -168,7 +98,7 @@ impl Deadlock {
     /// If the current task waits for itself.
     fn find() -> Option<Self> {
         let this = task::current();
-        let holds = |(_, lock): (usize, &Info)| lock.holder() == Some(this);
+        let holds = |(_, lock): (usize, &LockInfo)| lock.holder() == Some(this);
         chain(this).any(holds).then_some(Self)
     }
 }

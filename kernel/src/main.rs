@@ -13,6 +13,7 @@ compile_error!("the kernel runs on bare metal: `cargo run` builds it for that");
 extern crate alloc;
 
 mod arch;
+mod bad;
 mod board;
 mod boot_memory;
 mod breakpoint;
@@ -20,16 +21,20 @@ mod command_line;
 mod console;
 mod cpus;
 mod frames;
+mod handlers;
 mod heap;
 mod image;
 mod interrupt;
 mod lock;
+mod logger;
 mod monitor;
 mod nmi;
 mod page_table;
+mod percpu;
 mod platform;
 mod scenario;
 mod stack;
+mod stacks;
 mod task;
 mod timer;
 mod verdict;
@@ -37,16 +42,19 @@ mod watchdog;
 
 use boot_memory::BootMemory;
 use console::println;
+use handlers::HANDLERS;
 use scenario::early::{self, Stage};
+
+arch::boot::entry!(main = kernel_main, start_main = cpus::main);
 
 /// Called by `kernel_entry` with what the boot loader passed: x86-64 the physical address of PVH start info, AArch64
 /// perhaps that of the device tree.
 extern "C" fn kernel_main(argument: u64) -> ! {
     cpus::introduce(0);
-    arch::init();
+    arch::init(&HANDLERS);
     image::verify_tables();
     // SAFETY: this is the first that runs after the boot tables were put in force, and `protect` below takes the value.
-    let mut memory = unsafe { BootMemory::new() };
+    let mut memory = unsafe { BootMemory::new(arch::mmu::boot_address) };
     let command_line = board::command_line(&memory, argument);
     let scenario = command_line.as_ref().and_then(|line| line.scenario());
     let has = |word| command_line.as_ref().is_some_and(|line| line.has(word));
@@ -57,12 +65,16 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     frames::use_frames(has("defmt"));
     early::run(scenario, Stage::Vectors);
     let cpus = cpus::List::read(&mut memory, argument);
-    arch::mmu::protect(memory);
+    arch::mmu::protect(memory, stacks::guards());
     early::run(scenario, Stage::Tables);
     heap::init();
     arch::interrupts::init();
     arch::interrupts::init_cpu();
-    cpus.start();
+    board::enable_button();
+    cpus.start(|cpu| {
+        let id = cpus::hardware_id(cpu);
+        println!("cpu {cpu}, known to the hardware as {id:#x}, does not start");
+    });
     arch::cpu::unmask_interrupts();
 
     let scenario = scenario.unwrap_or(scenario::DEFAULT);

@@ -6,6 +6,7 @@ use postmortem::TrapFrame;
 use spin::Once;
 
 use crate::arch::interrupts;
+use crate::board;
 use crate::platform::POSTMORTEM;
 
 /// What to do when somebody outside asks, instead of a report.
@@ -21,6 +22,7 @@ pub static REPORTS: AtomicU32 = AtomicU32::new(0);
 
 /// Called with what was interrupted: x86-64 an NMI, AArch64 an interrupt of group 0.
 pub fn received(frame: &TrapFrame) {
+    board::clear_button();
     let outside = HANDLER.get().copied();
     if POSTMORTEM.nmi(frame, interrupts::NMI_REACHES_ALL, outside) {
         REPORTS.fetch_add(1, Ordering::Release);

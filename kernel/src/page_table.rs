@@ -4,8 +4,9 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use unwind::Range as Addresses;
+
 use crate::image::{self, Access};
-use crate::stack;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -35,17 +36,22 @@ impl Table {
 }
 
 /// Fills tables of pages, which map one after another from the virtual address `base` on, with the kernel's image.
-/// `entry` makes the entry for a page. Guard pages below stacks stay unmapped.
+/// `entry` makes the entry for a page. Pages of `guards` stay unmapped.
 ///
 /// # Panics
 /// The image does not fit; the linker script checks that it does.
-pub fn map_image(tables: &[Table], base: u64, entry: impl Fn(u64, Access) -> u64) {
+pub fn map_image(
+    tables: &[Table],
+    base: u64,
+    guards: impl Iterator<Item = Addresses>,
+    entry: impl Fn(u64, Access) -> u64,
+) {
     for (Range { start, end }, access) in image::sections() {
         for page in (start..end).step_by(PAGE as usize) {
             set(tables, page - base, entry(page, access));
         }
     }
-    for guard in stack::guards() {
+    for guard in guards {
         for page in (guard.start..guard.end).step_by(PAGE as usize) {
             set(tables, page - base, 0);
         }

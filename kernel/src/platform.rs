@@ -1,6 +1,7 @@
 //! What this kernel is to the code that reports its death.
 
 use core::fmt::{self, Write};
+use core::hint::black_box;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -9,7 +10,7 @@ use postmortem::{Image, PerCpu, Platform, Postmortem, Region, Stack, Task, Walk,
 
 use crate::arch::{cpu, exit, interrupts};
 use crate::verdict::Verdict;
-use crate::{board, cpus, frames, image, interrupt, stack, task};
+use crate::{board, cpus, frames, image, interrupt, stacks, task};
 
 /// All reports come from here.
 pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU).with_last_words(&REGION);
@@ -33,6 +34,13 @@ static RESETS: AtomicBool = AtomicBool::new(false);
 #[panic_handler]
 fn panic(info: &PanicInfo) -> ! {
     POSTMORTEM.panic(info, capture())
+}
+
+/// Writes a report of every task.
+#[inline(never)]
+pub fn write_tasks(out: &mut dyn Write) -> fmt::Result {
+    // No tail call: the frame whose registers are captured has to be there as long as they are walked from.
+    black_box(POSTMORTEM.write_tasks(out, capture()))
 }
 
 /// Traces have the registers of everything that was interrupted, from now on or no longer.
@@ -60,7 +68,7 @@ unsafe impl Platform for Kernel {
 
     fn leave(&self) -> ! {
         if RESETS.load(Ordering::Relaxed) {
-            exit::reset();
+            board::reset();
         }
         exit::leave(Verdict::Panicked)
     }
@@ -70,7 +78,7 @@ unsafe impl Platform for Kernel {
     }
 
     fn stack(&self, index: usize) -> Option<Stack> {
-        stack::get(index)
+        stacks::get(index)
     }
 
     fn cpu(&self) -> usize {

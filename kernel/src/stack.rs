@@ -5,9 +5,7 @@ use core::cell::UnsafeCell;
 use postmortem::Owner;
 use unwind::Range;
 
-use crate::arch::stacks;
-use crate::cpus::{self, MOST};
-use crate::task;
+use crate::percpu::MOST;
 
 /// Bytes of the unmapped pages below each stack. As many as the smallest stack has, so that on AArch64 one bit of the stack
 /// pointer tells whether it is in them (`arch/aarch64/vectors.s`), and a frame bigger than a page does not jump over.
@@ -76,30 +74,3 @@ pub type Exception = Stack<{ 32 * 1024 }>;
 
 /// The stack that each processor runs on from the kernel's entry on.
 pub static BOOT: [Boot; MOST] = [const { Stack::new() }; MOST];
-
-/// How many stacks a processor has.
-const COUNT: usize = 1 + stacks::COUNT;
-
-/// The stack of a processor with this index, less than [`COUNT`].
-fn of(cpu: usize, index: usize) -> postmortem::Stack {
-    match index.checked_sub(1) {
-        None => BOOT[cpu].extent("boot", cpu),
-        Some(index) => stacks::of(cpu, index),
-    }
-}
-
-/// The stack with this index, of all that processors have that were started, and then of all tasks.
-pub fn get(index: usize) -> Option<postmortem::Stack> {
-    let (cpu, in_cpu) = (index / COUNT, index % COUNT);
-    match cpu < cpus::started() {
-        true => Some(of(cpu, in_cpu)),
-        false => task::stack(index - cpus::started() * COUNT),
-    }
-}
-
-/// The guard pages below all stacks, also those that nobody uses yet.
-pub fn guards() -> impl Iterator<Item = Range> {
-    let cpus = (0..MOST).flat_map(|cpu| (0..COUNT).map(move |index| of(cpu, index)));
-    let tasks = (0..).map_while(task::stack);
-    cpus.chain(tasks).map(|stack| stack.guard)
-}

@@ -436,7 +436,7 @@ fn reserved_vectors_are_reported_too() {
         let change = format!("set *(unsigned short*)$_ = {:#x}", vector << 8 | 0xcd);
         let commands = [
             "set language c",
-            "break kernel::arch::x86_64::bad::undefined",
+            "break kernel::bad::x86_64::undefined",
             "continue",
             "delete",
             "find /b $pc, +64, 0x0f, 0x0b",

@@ -119,7 +119,7 @@ fn gdb_sees_the_same_callers_of_every_task() {
         let (booted, said) = boot(
             kernel,
             "tasks",
-            "kernel::task::dump::dump",
+            "kernel::platform::write_tasks",
             &set,
             "tasks.py",
         );

@@ -92,7 +92,7 @@ fn each_task_is_reported_with_its_state_and_all_its_callers() {
             main.panicked, "task main: runs on cpu 0, this one",
             "{kernel:?}"
         );
-        let trace = "p kernel::task::dump::dump
+        let trace = "p kernel::platform::write_tasks
                      r kernel::scenario::tasks::run";
         trace::expect(kernel, &main, trace, "complete, ");
         for (name, state, trace) in expected(kernel.arch) {

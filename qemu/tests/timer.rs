@@ -30,8 +30,8 @@ fn interrupted(arch: Arch, stack: &str) -> String {
         Arch::Aarch64 => "",
     };
     format!(
-        "r~ kernel::timer::tick
-         r~ kernel::interrupt::dispatch
+        "r~ kernel::interrupt::dispatch
+         r~ kernel::handlers::interrupt
          r~ kernel::arch::{arch_name}::interrupts::handle
          {change_of_stack}
          {on_stack}

@@ -1,5 +1,9 @@
 //! What differs between processors. Each folder has the same files, and each file the same job and public names.
 
+mod handlers;
+
+pub use handlers::Handlers;
+
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "aarch64")]

@@ -11,7 +11,8 @@ use super::raspi;
 use super::raspi3::RASPI3;
 use super::raspi4::RASPI4;
 use super::virt::VIRT;
-use crate::arch::exit::CONDUIT;
+use crate::arch::exit::{self, CONDUIT};
+use crate::arch::interrupts::{self, GIC, Gic};
 use crate::arch::mmu::image_offset;
 use crate::boot_memory::BootMemory;
 use crate::command_line::CommandLine;
@@ -27,8 +28,8 @@ pub struct Board {
     pub pl011: Port,
     /// The mini UART, on boards that have one.
     pub mini_uart: Option<Port>,
-    /// Physical addresses of the GIC: distributor, CPU interface.
-    pub gic: Option<(u64, u64)>,
+    /// The interrupt controller, on boards that have one which this kernel can use.
+    pub gic: Option<Gic>,
     /// The button that interrupts, on boards that have one.
     pub button: Option<Button>,
     /// The physical address of a Raspberry Pi's devices.
@@ -69,14 +70,19 @@ pub fn name() -> &'static str {
     current().0.name
 }
 
-/// Physical addresses of the GIC: distributor, CPU interface.
-pub fn gic() -> Option<(u64, u64)> {
-    current().0.gic
+/// Has the button, if there is one, interrupt as an NMI. After the interrupt controller was set up.
+pub fn enable_button() {
+    if let Some(button) = current().0.button {
+        interrupts::enable_as_nmi(button.interrupt);
+        button.enable();
+    }
 }
 
-/// The button that interrupts.
-pub fn button() -> Option<Button> {
-    current().0.button
+/// Called at every NMI: lets the button interrupt again.
+pub fn clear_button() {
+    if let Some(button) = current().0.button {
+        button.clear();
+    }
 }
 
 /// Sends bytes over the serial line. What the device does not take in time is lost: a report must come to its end.
@@ -89,15 +95,16 @@ pub fn read() -> Option<u8> {
     current().1.read()
 }
 
-/// Resets the board, if it has a device for that.
-pub fn reset() {
+/// Resets the machine, by a device of the board or by firmware. Where there is neither, stops the processor.
+pub fn reset() -> ! {
     if let Some(peripherals) = current().0.peripherals {
         raspi::reset(peripherals);
     }
+    exit::reset()
 }
 
-/// Reads the device tree at the physical address `argument`: which board it is, its serial port, and how the firmware is
-/// called. Gives the command line.
+/// Reads the device tree at the physical address `argument`: which board it is, with its serial port and interrupt controller,
+/// and how the firmware is called. Gives the command line.
 pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     let tree = DeviceTree::at(memory, argument);
     let is_its = |board: &&&Board| tree.as_ref().is_some_and(|tree| tree.is_of(board));
@@ -106,6 +113,9 @@ pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     let port = tree.as_ref().and_then(|tree| tree.console(board));
     let port = port.unwrap_or(board.pl011);
     FOUND.call_once(|| Found(board, port));
+    if let Some(gic) = board.gic {
+        GIC.call_once(|| gic);
+    }
     if let Some(peripherals) = board.peripherals {
         raspi::connect(peripherals, port);
     }

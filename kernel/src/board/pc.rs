@@ -9,6 +9,8 @@ use super::madt;
 use crate::boot_memory::BootMemory;
 use crate::command_line::CommandLine;
 
+pub use crate::arch::exit::reset;
+
 /// The board's name.
 pub const fn name() -> &'static str {
     "pc"
@@ -57,6 +59,12 @@ fn uart() -> Option<Uart16550<PioBackend>> {
     }
     Some(uart)
 }
+
+/// Has the button interrupt as an NMI: it does by itself.
+pub const fn enable_button() {}
+
+/// Lets the button interrupt again: it does by itself.
+pub const fn clear_button() {}
 
 /// The first word of start info, and where the addresses of the command line and of ACPI's tables are in it (Xen, `public/arch-x86/hvm/
 /// start_info.h`).

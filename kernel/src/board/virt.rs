@@ -3,6 +3,7 @@
 use super::arm::Board;
 use super::button::Button;
 use super::port::{Kind, Port};
+use crate::arch::interrupts::Gic;
 
 /// See above.
 pub static VIRT: Board = Board {
@@ -15,7 +16,10 @@ pub static VIRT: Board = Board {
         clock: 24_000_000,
     },
     mini_uart: None,
-    gic: Some((0x0800_0000, 0x0801_0000)),
+    gic: Some(Gic {
+        distributor: 0x0800_0000,
+        interface: 0x0801_0000,
+    }),
     // SPI 7, that of the GPIO controller, which has nothing else.
     button: Some(Button {
         interrupt: 39,

@@ -2,7 +2,7 @@
 
 use core::hint::black_box;
 
-use crate::arch::bad;
+use crate::bad;
 use crate::image;
 
 /// Reads through a null pointer.

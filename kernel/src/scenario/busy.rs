@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use core::hint::{black_box, spin_loop};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::arch::{bad, cpu, interrupts};
+use crate::arch::{cpu, interrupts};
+use crate::bad;
 use crate::console::println;
 use crate::{breakpoint, cpus};
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::hint::black_box;
 
-use crate::arch::bad;
+use crate::bad;
 use crate::console::println;
 
 /// Panics when it is shown.

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::hint::black_box;
 
-use crate::arch::bad;
+use crate::bad;
 
 /// How far the kernel has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Deaths that the next boot tells of.
 
-use crate::arch::exit;
+use crate::board;
 use crate::console::println;
 use crate::platform::{self, POSTMORTEM};
 
@@ -22,7 +22,7 @@ pub fn damaged() {
     if is_first() {
         println!("nobody will read this again");
         POSTMORTEM.damage_last_words();
-        exit::reset();
+        board::reset();
     }
 }
 

@@ -1,8 +1,8 @@
-//! Breakpoints where the rules for unwinders contradict the code: `arch/*/lies.s` has the functions.
+//! Breakpoints where the rules for unwinders contradict the code: `bad/*/lies.s` has the functions.
 
 use core::hint::black_box;
 
-use crate::arch::bad;
+use crate::bad;
 use crate::console::println;
 
 /// Calls each of them. That they return proves that the code is right, and so what a report must say.

@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use super::overflow::descend;
-use crate::arch::bad;
+use crate::bad;
 use crate::breakpoint;
 
 /// The handler of a breakpoint reads through a null pointer.

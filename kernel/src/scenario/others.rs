@@ -4,7 +4,8 @@ use core::fmt;
 use core::hint::{black_box, spin_loop};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::arch::{bad, cpu, interrupts};
+use crate::arch::{cpu, interrupts};
+use crate::bad;
 use crate::console::println;
 use crate::lock::Lock;
 use crate::platform::POSTMORTEM;

@@ -1,8 +1,8 @@
-//! An exception where a stack walk is hard: `arch/*/bad.s` has the functions.
+//! An exception where a stack walk is hard: `bad/*/bad.s` has the functions.
 
 use core::hint::black_box;
 
-use crate::arch::bad;
+use crate::bad;
 
 /// Calls a function of `bad.s`, which fails.
 macro_rules! scenarios {

@@ -3,10 +3,11 @@
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::arch::bad;
+use crate::bad;
 use crate::console::{self, println};
 use crate::interrupt::Masked;
 use crate::lock::Lock;
+use crate::platform;
 use crate::task::{self, give_way, sleep, spawn};
 use crate::timer::TICKS_PER_SECOND;
 
@@ -34,7 +35,7 @@ pub fn run() {
             // Has no turn before the report.
             let fresh = spawn("fresh", visit, 1);
             // The console never fails.
-            let _ = task::dump(&mut *console::lock());
+            let _ = platform::write_tasks(&mut *console::lock());
             break fresh;
         }
         give_way();

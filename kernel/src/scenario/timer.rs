@@ -1,4 +1,4 @@
-//! Interrupts of the timer where a stack walk is hard: `arch/*/bad.s` has the functions.
+//! Interrupts of the timer where a stack walk is hard: `bad/*/bad.s` has the functions.
 
 use core::fmt::Write;
 use core::hint::black_box;
@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use postmortem::{TrapFrame, capture};
 
-use crate::arch::{bad, cpu, exit};
+use crate::arch::{cpu, exit};
+use crate::bad;
 use crate::platform::POSTMORTEM;
 use crate::verdict::Verdict;
 use crate::{cpus, image, timer};

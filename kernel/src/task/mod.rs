@@ -3,7 +3,8 @@
 //! They are statics, and what is known of them lies in atomic words, so that a report can read all of it at any time
 //! without a lock.
 
-mod dump;
+mod describe;
+mod lock_info;
 mod name;
 mod schedule;
 mod state;
@@ -13,24 +14,21 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::arch::switch::Context;
 use crate::cpus;
 use crate::interrupt::Masked;
-use crate::lock::{AtomicLock, Info};
 use crate::stack::Stack;
 use crate::timer;
+use lock_info::AtomicLock;
 use name::Name;
 use state::{AtomicState, State};
 
-pub use dump::{describe, dump};
-#[cfg(target_arch = "aarch64")]
-pub use schedule::is_slice_over;
-pub use schedule::{end_slice, give_way, preempt, sleep, wait_for_lock};
+pub use crate::arch::switch::Entry;
+pub use describe::describe;
+pub use lock_info::LockInfo;
+pub use schedule::{end_slice, give_way, is_slice_over, preempt, sleep, wait_for_lock};
 
 /// Most tasks at a time that can be started.
 pub const STARTABLE: usize = 16;
 /// Most tasks at a time, those of the processors themselves included.
 pub const MOST: usize = cpus::MOST + STARTABLE;
-
-/// What a task does: a function, and what it is called with.
-pub type Entry = fn(usize);
 
 /// A thread of the kernel. A debugger finds its first words without being told: what it does, and where it stopped.
 #[repr(C)]
@@ -60,12 +58,12 @@ impl Task {
     }
 
     /// The lock that it is waiting for.
-    pub fn wants(&self) -> Option<&'static Info> {
+    pub fn wants(&self) -> Option<&'static LockInfo> {
         self.wants.load()
     }
 
     /// Notes that it is waiting for a lock, or not.
-    pub fn want(&self, lock: Option<&'static Info>) {
+    pub fn want(&self, lock: Option<&'static LockInfo>) {
         self.wants.store(lock);
     }
 }
@@ -81,10 +79,9 @@ static TASKS: [Task; MOST] = {
     let mut tasks = [const { Task::new("", State::Free) }; MOST];
     let mut cpu = 0;
     while cpu < cpus::MOST {
-        tasks[cpu] = Task::new(NAMES[cpu], State::Free);
+        tasks[cpu] = Task::new(NAMES[cpu], State::Runs(cpu));
         cpu += 1;
     }
-    tasks[0].state = AtomicState::new(State::Runs(0));
     tasks
 };
 
@@ -115,12 +112,6 @@ pub fn current() -> usize {
 /// The number of the task that runs on this processor.
 pub fn on(cpu: usize) -> usize {
     CURRENT[cpu].load(Ordering::Relaxed)
-}
-
-/// Makes what this processor does from its entry on a task.
-pub fn adopt() {
-    let cpu = cpus::this();
-    TASKS[cpu].state.store(State::Runs(cpu));
 }
 
 /// The task with this number.
@@ -166,7 +157,7 @@ pub fn spawn(name: &str, entry: Entry, argument: usize) -> Handle {
     let task = &TASKS[number];
     task.name.set(name);
     // SAFETY: nobody runs on this stack: its task had ended, and somebody had waited for that.
-    let context = unsafe { STACKS[number - cpus::MOST].put(Context::new(entry, argument)) };
+    let context = unsafe { STACKS[number - cpus::MOST].put(Context::new(main, entry, argument)) };
     task.context.store(context, Ordering::Relaxed);
     task.state.store(State::Ready);
     // From the second on, tasks take turns.

@@ -1,18 +1,23 @@
 //! From what QEMU leaves to the first Rust function.
 
-use core::arch::global_asm;
-
-global_asm!(
-    include_str!("boot.s"),
-    mair = const super::mmu::MAIR,
-    tcr = const super::mmu::BOOT_TCR,
-    stack = sym crate::stack::BOOT,
-    stack_end = const crate::stack::Boot::END,
-    trap_stack = sym super::stacks::EXCEPTION,
-    trap_stack_end = const crate::stack::Exception::END,
-    stack_size = const size_of::<crate::stack::Boot>(),
-    trap_stack_size = const size_of::<crate::stack::Exception>(),
-    start_main = sym crate::cpus::main,
-    cpus = sym crate::cpus::CPUS,
-    main = sym crate::kernel_main,
-);
+/// Defines the code that the machine enters the kernel by: boot.s. The first CPU comes to `main`, with what the boot loader
+/// passed; every other one comes to `start_main`, with its number. A macro, because assembly names them by their symbols.
+macro_rules! entry {
+    (main = $main:path, start_main = $start_main:path) => {
+        core::arch::global_asm!(
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/arch/aarch64/boot.s")),
+            mair = const $crate::arch::mmu::MAIR,
+            tcr = const $crate::arch::mmu::BOOT_TCR,
+            stack = sym $crate::stack::BOOT,
+            stack_end = const $crate::stack::Boot::END,
+            trap_stack = sym $crate::arch::stacks::EXCEPTION,
+            trap_stack_end = const $crate::stack::Exception::END,
+            stack_size = const size_of::<$crate::stack::Boot>(),
+            trap_stack_size = const size_of::<$crate::stack::Exception>(),
+            start_main = sym $start_main,
+            cpus = sym $crate::percpu::CPUS,
+            main = sym $main,
+        );
+    };
+}
+pub(crate) use entry;

@@ -155,7 +155,7 @@ kernel_entry:
 1:  stp xzr, xzr, [x1], #16
     cmp x1, x2
     b.lo 1b
-    // What this processor is, cpus.rs, so that it can be told from the first instruction of Rust on.
+    // What this processor is, percpu.rs, so that it can be told from the first instruction of Rust on.
     ldr x1, ={cpus}
     msr tpidr_el1, x1
     // Exceptions run on SP_EL1, everything else on SP_EL0: so they have a stack also when this one is full.

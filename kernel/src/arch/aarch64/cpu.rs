@@ -62,12 +62,12 @@ pub fn ticks_per_second() -> u64 {
     CNTFRQ_EL0.get()
 }
 
-/// Remembers where this processor's [`Cpu`](crate::cpus::Cpu) is.
+/// Remembers where this processor's [`Cpu`](crate::percpu::Cpu) is.
 pub fn set_block(address: u64) {
     TPIDR_EL1.set(address);
 }
 
-/// This processor's number, the first word of its [`Cpu`](crate::cpus::Cpu).
+/// This processor's number, the first word of its [`Cpu`](crate::percpu::Cpu).
 pub fn index() -> usize {
     // SAFETY: `set_block` was called before anything else.
     unsafe { (TPIDR_EL1.get() as *const usize).read_volatile() }

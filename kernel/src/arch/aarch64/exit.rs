@@ -7,7 +7,6 @@ use smccc::{Hvc, Smc, psci};
 use spin::Once;
 
 use super::cpu;
-use crate::board;
 use crate::verdict::Verdict;
 
 /// How the firmware is called (PSCI, section 5 "PSCI functions"): the device tree says which of the two.
@@ -44,9 +43,8 @@ pub fn leave(verdict: Verdict) -> ! {
     cpu::halt()
 }
 
-/// Resets the machine, by PSCI or a device of the board. Where there is neither, stops the processor.
+/// Resets the machine, by PSCI. Where there is none, stops the processor.
 pub fn reset() -> ! {
-    board::reset();
     let _ = match CONDUIT.get() {
         Some(Conduit::Hypervisor) => psci::system_reset::<Hvc>(),
         Some(Conduit::SecureMonitor) => psci::system_reset::<Smc>(),

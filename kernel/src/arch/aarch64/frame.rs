@@ -3,27 +3,27 @@
 use aarch64_cpu::registers::{SP_EL0, Writeable};
 use postmortem::TrapFrame;
 
-use crate::platform::POSTMORTEM;
-
 /// In SPSR_EL1, the interrupted state: the stack pointer was SP_EL1, not SP_EL0.
 const SP_ELX: u64 = 1;
 /// There too: IRQs are masked.
 const IRQ_MASKED: u64 = 1 << 7;
 
-/// Makes the interrupted task go on in `trap_preempted` of `vectors.s`, on its own stack, with this frame there. Not
-/// where an exception was interrupted, or where there is no room.
-pub fn move_to_task(frame: &mut TrapFrame) {
+/// Makes the interrupted task go on in `trap_preempted` of `vectors.s`, on its own stack, which has room for
+/// this frame. Not where an exception was interrupted.
+///
+/// # Safety
+/// The stack has room for a trap frame below the interrupted stack pointer.
+pub unsafe fn move_to_task(frame: &mut TrapFrame) {
     unsafe extern "C" {
         /// Only the address counts.
         static trap_preempted: u8;
     }
     let size = size_of::<TrapFrame>() as u64;
     let place = frame.sp.wrapping_sub(size);
-    let has_room = place.is_multiple_of(16) && POSTMORTEM.stacks().holds_words(place, size);
-    if frame.spsr & SP_ELX != 0 || !has_room {
+    if frame.spsr & SP_ELX != 0 || !place.is_multiple_of(16) {
         return;
     }
-    // SAFETY: in a stack, below the stack pointer of who runs there, so nobody uses it.
+    // SAFETY: in a stack, see above, below the stack pointer of who runs there, so nobody uses it.
     unsafe { (place as *mut TrapFrame).write(*frame) };
     SP_EL0.set(place);
     // What interrupts this before it is left goes by the rules of where it goes on, and they count from there. The way

@@ -11,9 +11,12 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use postmortem::TrapFrame;
+use spin::Once;
 
+use super::cpu;
 use super::mmu::HIGH;
-use crate::{board, cpus, interrupt, nmi};
+use crate::arch::handlers;
+use crate::percpu;
 
 /// The interrupt ID of the timer that EL1 uses, its own on each processor ("Server Base System Architecture", PPI
 /// assignments).
@@ -31,6 +34,18 @@ const SPECIAL: u32 = 1020;
 /// Priorities: smaller is more urgent.
 const URGENT: u8 = 0;
 const ORDINARY: u8 = 0xa0;
+
+/// Physical addresses of a GIC's registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Gic {
+    /// Those of the distributor.
+    pub distributor: u64,
+    /// Those of the CPU interface.
+    pub interface: u64,
+}
+
+/// Set when the board is known, if that has one.
+pub static GIC: Once<Gic> = Once::new();
 
 /// Whether there is a GIC, and [`init`] has been called.
 static IS_READY: AtomicBool = AtomicBool::new(false);
@@ -88,8 +103,11 @@ impl Registers {
 
 /// Distributor, and this processor's interface.
 fn registers() -> Option<(Registers, Registers)> {
-    let (distributor, interface) = board::gic()?;
-    Some((Registers(distributor + HIGH), Registers(interface + HIGH)))
+    let gic = GIC.get()?;
+    Some((
+        Registers(gic.distributor + HIGH),
+        Registers(gic.interface + HIGH),
+    ))
 }
 
 /// Sets the distributor up: all interrupts are ordinary ones.
@@ -102,10 +120,6 @@ pub fn init() {
         distributor.write(distributor::GROUP + word * 4, u32::MAX);
     }
     distributor.write(distributor::CONTROL, BOTH_GROUPS);
-    if let Some(button) = board::button() {
-        enable_as_nmi(button.interrupt);
-        button.enable();
-    }
     IS_READY.store(true, Ordering::Release);
 }
 
@@ -133,7 +147,7 @@ pub fn enable(id: u32) {
     };
     if id >= 32 {
         set_priority(id, ORDINARY);
-        route(id, cpus::this());
+        route(id, cpu::index());
     }
     distributor.write(
         distributor::SET_ENABLE + u64::from(id / 32 * 4),
@@ -153,7 +167,7 @@ pub fn enable_as_nmi(id: u32) {
     let edge = 2 << (id % 16 * 2);
     distributor.write(configuration, distributor.read(configuration) | edge);
     set_priority(id, URGENT);
-    route(id, cpus::this());
+    route(id, cpu::index());
     distributor.write(distributor::SET_ENABLE + word, 1 << (id % 32));
 }
 
@@ -166,41 +180,42 @@ fn set_priority(id: u32, priority: u8) {
 /// Sends a device's interrupt to this processor of ours from now on.
 fn route(id: u32, cpu: usize) {
     if let Some((distributor, _)) = registers() {
-        let target = 1 << (cpus::hardware_id(cpu) & 7);
+        let target = 1 << (percpu::hardware_id(cpu) & 7);
         distributor.write_byte(distributor::TARGETS + u64::from(id), target);
     }
 }
 
 /// Makes another processor look whether there is something to do.
 pub fn wake(cpu: usize) {
-    send(WAKE, cpus::hardware_id(cpu) as u32);
+    send(WAKE, percpu::hardware_id(cpu) as u32);
 }
 
-/// Called for IRQ and FIQ: acknowledges, and calls who handles it.
-pub fn handle(frame: &mut TrapFrame) {
+/// Called for IRQ and FIQ: acknowledges, and calls who handles it. Whether the turn of what was interrupted is over.
+pub fn handle(frame: &mut TrapFrame) -> bool {
     let Some((distributor, interface)) = registers() else {
-        return;
+        return false;
     };
     let acknowledged = interface.read(interface::ACKNOWLEDGE);
     let id = acknowledged & 0x3ff;
     if id >= SPECIAL {
-        return;
+        return false;
     }
     // Before the handler, which may switch to another task and come back much later.
     interface.write(interface::END, acknowledged);
     // An NMI that comes right after an IRQ was taken is acknowledged in its place; the IRQ comes again.
     let group = distributor.read(distributor::GROUP + u64::from(id / 32 * 4));
     if group & (1 << (id % 32)) == 0 {
-        if let Some(button) = board::button().filter(|button| button.interrupt == id) {
-            button.clear();
-            // Another processor is asked first next time.
-            let next = cpus::online().find(|cpu| *cpu > cpus::this()).unwrap_or(0);
+        if id >= 32 {
+            // A device's: another processor is asked first next time.
+            let this = cpu::index();
+            let next = percpu::online().find(|cpu| *cpu > this).unwrap_or(0);
             route(id, next);
         }
-        nmi::received(frame);
+        (handlers::get().nmi)(frame);
+        false
     } else {
         frame.interrupt = u64::from(id);
-        interrupt::dispatch(id as usize, frame);
+        (handlers::get().interrupt)(id as usize, frame)
     }
 }
 

@@ -6,6 +6,8 @@ use aarch64_cpu::asm::barrier;
 use aarch64_cpu::registers::{PAR_EL1, ReadWriteable, Readable, TCR_EL1, TTBR1_EL1, Writeable};
 use bitflags::bitflags;
 
+use unwind::Range;
+
 use crate::boot_memory::BootMemory;
 use crate::image::Access;
 use crate::page_table::{self, Table, map_image};
@@ -83,9 +85,9 @@ fn physical(page: u64) -> u64 {
     PAR_EL1.get() & PAR_ADDRESS
 }
 
-/// Replaces the boot tables: the image, code read-only, data not executable, guard pages unmapped, and the devices;
+/// Replaces the boot tables: the image, code read-only, data not executable, `guards` unmapped, and the devices;
 /// nothing in the lower half, so that a null pointer faults.
-pub fn protect(_: BootMemory) {
+pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
     let offset = image_offset();
     let address = |of: u64| (of - HIGH).wrapping_add(offset);
     let table = Entry::VALID | Entry::TABLE_OR_PAGE;
@@ -99,7 +101,7 @@ pub fn protect(_: BootMemory) {
     for (index, level3) in LEVEL3.iter().enumerate() {
         LEVEL2.set(index, entry(level3));
     }
-    map_image(&LEVEL3, HIGH + IMAGE, |page, access| {
+    map_image(&LEVEL3, HIGH + IMAGE, guards, |page, access| {
         address(page) | flags(access).bits()
     });
 

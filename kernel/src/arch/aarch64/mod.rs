@@ -1,7 +1,6 @@
 //! AArch64. Manual chapters are those of the "Arm Architecture Reference Manual for A-profile architecture".
 
-pub mod bad;
-mod boot;
+pub mod boot;
 pub mod cpu;
 pub mod exit;
 mod frame;
@@ -14,11 +13,14 @@ pub mod timer;
 pub mod trap;
 mod vectors;
 
+use super::handlers::{self, Handlers};
+
 /// The architecture's name in a report.
 pub const NAME: &str = "aarch64";
 
-/// Makes faults reportable. The first thing after entry.
-pub fn init() {
+/// Makes exceptions come to these handlers. The first thing after entry.
+pub fn init(handlers: &'static Handlers) {
+    handlers::set(handlers);
     vectors::init();
     cpu::unmask_urgent();
 }

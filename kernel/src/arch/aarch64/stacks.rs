@@ -1,6 +1,6 @@
 //! The stacks of exceptions.
 
-use crate::cpus::MOST;
+use crate::percpu::MOST;
 use crate::stack::{Exception, Stack};
 
 /// For every exception: SP_EL1. Everything else runs on SP_EL0.

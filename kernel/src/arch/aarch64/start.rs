@@ -14,7 +14,7 @@ unsafe extern "C" {
 /// There is nothing to prepare: they start in the image.
 pub fn prepare(_: &mut BootMemory) {}
 
-/// Starts a processor, which comes to [`main`](crate::cpus::main) with this number.
+/// Starts a processor, which comes to `start_main` of [`entry`](super::boot::entry) with this number.
 ///
 /// # Safety
 /// The processor does nothing yet, and the number's stacks are not in use.

@@ -49,7 +49,7 @@ task_begin:
 task_start:
     mov x0, x19
     mov x1, x20
-    bl {main}
+    blr x21
     brk #0
     .cfi_endproc
 .size task_begin, . - task_begin

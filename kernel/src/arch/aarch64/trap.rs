@@ -5,9 +5,8 @@ use postmortem::{TrapFrame, probe};
 
 use super::frame::move_to_task;
 use super::{cpu, exit, interrupts};
-use crate::platform::POSTMORTEM;
+use crate::arch::handlers;
 use crate::verdict::Verdict;
-use crate::{breakpoint, task};
 
 /// Bytes of an instruction.
 const INSTRUCTION: u64 = 4;
@@ -21,6 +20,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
     if frame.can_return() && probe::recover(frame) {
         return;
     }
+    let handlers = handlers::get();
     let kind = frame.kind();
     // On the overflow stack nothing else may come: from there it could not return.
     if kind != Kind::Fiq && !frame.is_on_overflow_stack() {
@@ -29,18 +29,20 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
     }
     match kind {
         Kind::Synchronous if frame.syndrome().is_breakpoint() => {
-            breakpoint::hit(frame);
+            (handlers.breakpoint)(frame);
             frame.elr += INSTRUCTION;
         }
         Kind::Irq => {
-            interrupts::handle(frame);
-            if task::is_slice_over() {
+            if interrupts::handle(frame) {
                 // It goes on in `preempted`.
-                move_to_task(frame);
+                // SAFETY: the handler has said that there is room.
+                unsafe { move_to_task(frame) };
             }
         }
-        Kind::Fiq => interrupts::handle(frame),
-        _ => POSTMORTEM.fault(frame),
+        Kind::Fiq => {
+            interrupts::handle(frame);
+        }
+        _ => (handlers.fault)(frame, None),
     }
     // So that nothing overwrites the registers that the way back needs.
     cpu::mask_all();
@@ -48,5 +50,5 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
 
 /// Called by vectors.s, on the stack of a task that was interrupted.
 pub extern "C" fn preempted() {
-    task::preempt();
+    (handlers::get().preempt)();
 }

@@ -91,7 +91,7 @@ exception_overflow_\number:
     .cfi_signal_frame
     interrupted_is_in_sp
     .cfi_def_cfa_offset 304
-    mrs x0, tpidr_el1                   // this processor's Cpu: cpus.rs
+    mrs x0, tpidr_el1                   // this processor's Cpu: percpu.rs
     ldr x0, [x0, #8]
     mov x1, sp
     sub x1, x0, x1

@@ -1,14 +1,19 @@
 //! From what QEMU leaves to the first Rust function.
 
-use core::arch::global_asm;
-
-global_asm!(
-    include_str!("boot.s"),
-    stack = sym crate::stack::BOOT,
-    stack_end = const crate::stack::Boot::END,
-    cpus = sym crate::cpus::CPUS,
-    main = sym crate::kernel_main,
-    start_stack = sym super::start::STACK,
-    start_index = sym super::start::INDEX,
-    start_main = sym crate::cpus::main,
-);
+/// Defines the code that the machine enters the kernel by: boot.s. The first CPU comes to `main`, with what the boot loader
+/// passed; every other one comes to `start_main`, with its number. A macro, because assembly names them by their symbols.
+macro_rules! entry {
+    (main = $main:path, start_main = $start_main:path) => {
+        core::arch::global_asm!(
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/arch/x86_64/boot.s")),
+            stack = sym $crate::stack::BOOT,
+            stack_end = const $crate::stack::Boot::END,
+            cpus = sym $crate::percpu::CPUS,
+            main = sym $main,
+            start_stack = sym $crate::arch::start::STACK,
+            start_index = sym $crate::arch::start::INDEX,
+            start_main = sym $start_main,
+        );
+    };
+}
+pub(crate) use entry;

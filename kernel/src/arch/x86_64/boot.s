@@ -109,7 +109,7 @@ kernel_entry:
     shr rcx, 3
     xor eax, eax
     rep stosq
-    # GS base: what this processor is, cpus.rs, so that it can be told from the first instruction of Rust on.
+    # GS base: what this processor is, percpu.rs, so that it can be told from the first instruction of Rust on.
     lea rax, [rip + {cpus}]
     mov rdi, rdx
     mov rdx, rax

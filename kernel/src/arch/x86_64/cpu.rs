@@ -46,12 +46,12 @@ pub fn ticks_per_second() -> u64 {
     4_000_000_000
 }
 
-/// Remembers where this processor's [`Cpu`](crate::cpus::Cpu) is.
+/// Remembers where this processor's [`Cpu`](crate::percpu::Cpu) is.
 pub fn set_block(address: u64) {
     GsBase::write(VirtAddr::new(address));
 }
 
-/// This processor's number, the first word of its [`Cpu`](crate::cpus::Cpu).
+/// This processor's number, the first word of its [`Cpu`](crate::percpu::Cpu).
 pub fn index() -> usize {
     let index;
     // SAFETY: `set_block` was called before anything else.

@@ -11,8 +11,9 @@ use x86_64::instructions::interrupts;
 use x86_64::instructions::port::Port;
 use x86_64::registers::model_specific::{ApicBase, ApicBaseFlags, Msr};
 
-use super::{mmu, stacks};
-use crate::{cpus, interrupt, task};
+use super::{cpu, mmu, stacks};
+use crate::arch::handlers;
+use crate::percpu;
 
 /// First vector that is no exception.
 pub const FIRST: u64 = 32;
@@ -154,41 +155,47 @@ pub fn id() -> u32 {
 
 /// Makes another processor look whether there is something to do.
 pub fn wake(cpu: usize) {
-    send(WAKE, cpus::hardware_id(cpu) as u32);
+    send(WAKE, percpu::hardware_id(cpu) as u32);
 }
 
 unsafe extern "C" {
-    /// Calls `function` with `frame` on the empty stack that ends at the address `stack`: on_stack.s.
+    /// Calls `function` with `frame` on the empty stack that ends at the address `stack`, and gives what it gives: on_stack.s.
     ///
     /// # Safety
     /// Nobody else is on that stack.
-    fn call_on_stack(frame: &mut TrapFrame, function: extern "C" fn(&mut TrapFrame), stack: u64);
+    fn call_on_stack(
+        frame: &mut TrapFrame,
+        function: extern "C" fn(&mut TrapFrame) -> bool,
+        stack: u64,
+    ) -> bool;
 }
 
 /// Called for vectors from [`FIRST`] on: handles the interrupt on the stack for interrupts, and ends the turn of the
 /// task that was interrupted, if that is over.
 pub fn handle_on_stack(frame: &mut TrapFrame) {
-    let stack = stacks::interrupt(cpus::this());
+    let stack = stacks::interrupt(cpu::index());
     if stack.holds(frame.rsp) {
         // It interrupted another one's handler.
         handle(frame);
     } else {
         // SAFETY: what was interrupted is not on that stack, and whoever is there is never left before it is done.
-        unsafe { call_on_stack(frame, handle, stack.end()) };
-        task::preempt();
+        let is_turn_over = unsafe { call_on_stack(frame, handle, stack.end()) };
+        if is_turn_over {
+            (handlers::get().preempt)();
+        }
     }
 }
 
-/// Acknowledges, and calls who handles it.
-extern "C" fn handle(frame: &mut TrapFrame) {
+/// Acknowledges, and calls who handles it. Whether the turn of what was interrupted is over.
+extern "C" fn handle(frame: &mut TrapFrame) -> bool {
     let vector = frame.vector as u32;
     if vector == SPURIOUS {
-        return;
+        return false;
     }
     // Before the handler, which may switch to another task and come back much later.
     // SAFETY: the interrupt that is being handled.
     unsafe { write(Register::EndOfInterrupt, 0) };
-    interrupt::dispatch(vector as usize, frame);
+    (handlers::get().interrupt)(vector as usize, frame)
 }
 
 /// Sends an interrupt with this vector to a processor.

@@ -4,8 +4,6 @@ use postmortem::x86_64::MachineCheck;
 use x86_64::registers::control::{Cr4, Cr4Flags};
 use x86_64::registers::model_specific::Msr;
 
-use crate::platform::POSTMORTEM;
-
 /// IA32_MCG_CAP: bits 7 to 0 say how many banks there are.
 const CAPABILITIES: u32 = 0x179;
 /// IA32_MC0_STATUS; that of the next bank is four further, and the address of the error is in the MSR behind it.
@@ -17,8 +15,8 @@ pub fn enable() {
     unsafe { Cr4::update(|flags| flags.insert(Cr4Flags::MACHINE_CHECK_EXCEPTION)) };
 }
 
-/// Notes the error that this processor has met: another one may have to report it, which cannot read these registers.
-pub fn note() {
+/// The error that this processor has met, if it is still noted. Read by no other one.
+pub fn error() -> Option<MachineCheck> {
     // SAFETY: every processor that has this exception has this register; so many banks exist, and reading has no effect.
     let banks = unsafe { Msr::new(CAPABILITIES).read() } as u32 & 0xff;
     let mut errors = (0..banks).filter_map(|bank| {
@@ -29,7 +27,5 @@ pub fn note() {
         let address = || unsafe { Msr::new(register + 1).read() };
         MachineCheck::new(u64::from(bank), status, address)
     });
-    if let Some(error) = errors.next() {
-        POSTMORTEM.note_machine_check(error);
-    }
+    errors.next()
 }

@@ -5,6 +5,8 @@ use x86_64::registers::control::{Cr3, Cr3Flags};
 use x86_64::structures::paging::{PageTableFlags, PhysFrame};
 use x86_64::{PhysAddr, VirtAddr};
 
+use unwind::Range;
+
 use crate::boot_memory::BootMemory;
 use crate::image::Access;
 use crate::page_table::{self, Table, map_image};
@@ -35,9 +37,9 @@ pub const fn device(physical: u64) -> u64 {
     physical | 0xffff_ffff_0000_0000
 }
 
-/// Replaces the boot tables: the image only, code read-only, data not executable, guard pages unmapped, the
+/// Replaces the boot tables: the image only, code read-only, data not executable, `guards` unmapped, the
 /// interrupt controllers, and nothing at low addresses, so that a null pointer faults.
-pub fn protect(_: BootMemory) {
+pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
     let table = PageTableFlags::PRESENT | PageTableFlags::WRITABLE;
     let entry = |table: &Table, flags: PageTableFlags| (table.address() - HIGH) | flags.bits();
     LEVEL4.set(511, entry(&LEVEL3, table));
@@ -56,7 +58,7 @@ pub fn protect(_: BootMemory) {
         let index = (device(physical) >> 21) % 512;
         LEVEL2_DEVICES.set(index as usize, physical | page.bits());
     }
-    map_image(&LEVEL1, HIGH, |page, access| {
+    map_image(&LEVEL1, HIGH, guards, |page, access| {
         (page - HIGH) | flags(access).bits()
     });
 

@@ -1,7 +1,6 @@
 //! x86-64. Manual chapters are those of the "Intel 64 and IA-32 Architectures Software Developer's Manual".
 
-pub mod bad;
-mod boot;
+pub mod boot;
 pub mod cpu;
 pub mod exit;
 pub mod interrupts;
@@ -14,11 +13,14 @@ pub mod timer;
 pub mod trap;
 mod vectors;
 
+use super::handlers::{self, Handlers};
+
 /// The architecture's name in a report.
 pub const NAME: &str = "x86_64";
 
-/// Makes faults reportable. The first thing after entry.
-pub fn init() {
+/// Makes exceptions come to these handlers. The first thing after entry.
+pub fn init(handlers: &'static Handlers) {
+    handlers::set(handlers);
     vectors::init(0);
     machine_check::enable();
 }

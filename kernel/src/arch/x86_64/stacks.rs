@@ -3,7 +3,7 @@
 use x86_64::VirtAddr;
 use x86_64::structures::tss::TaskStateSegment;
 
-use crate::cpus::MOST;
+use crate::percpu::MOST;
 use crate::stack::{Exception, Stack};
 
 /// For an NMI, which comes at any time, also while the stack pointer is being changed.

@@ -29,7 +29,7 @@ pub fn prepare(memory: &mut BootMemory) {
     unsafe { memory.write(PAGE, code) };
 }
 
-/// Starts a processor, which comes to [`main`](crate::cpus::main) with this number.
+/// Starts a processor, which comes to `start_main` of [`entry`](super::boot::entry) with this number.
 ///
 /// # Safety
 /// The processor does nothing yet, and the number's stacks are not in use. [`prepare`] has been called.

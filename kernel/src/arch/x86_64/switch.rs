@@ -4,9 +4,17 @@ use core::arch::global_asm;
 
 use postmortem::Registers;
 
-use crate::task::Entry;
+global_asm!(include_str!("switch.s"));
 
-global_asm!(include_str!("switch.s"), main = sym crate::task::main);
+/// What a task does: a function, and what it is called with.
+pub type Entry = fn(usize);
+
+/// Where every task begins, with what it does.
+#[allow(
+    improper_ctypes_definitions,
+    reason = "the pointer goes through a register, from one place of this kernel to another"
+)]
+pub type Main = extern "C" fn(Entry, usize) -> !;
 
 unsafe extern "C" {
     /// Keeps this task's registers on its stack, stores its stack pointer at `save`, and goes on with the task that once
@@ -37,12 +45,12 @@ pub struct Context {
 }
 
 impl Context {
-    /// That of a task that begins with [`main`](crate::task::main).
-    pub fn new(entry: Entry, argument: usize) -> Self {
+    /// That of a task that begins with `main`.
+    pub fn new(main: Main, entry: Entry, argument: usize) -> Self {
         Self {
             r15: 0,
             r14: 0,
-            r13: 0,
+            r13: main as usize as u64,
             r12: argument as u64,
             rbx: entry as usize as u64,
             rbp: 0,

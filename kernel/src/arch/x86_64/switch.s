@@ -52,7 +52,7 @@ task_begin:
 task_start:
     mov rdi, rbx
     mov rsi, r12
-    call {main}
+    call r13
     ud2
     .cfi_endproc
 .size task_begin, . - task_begin

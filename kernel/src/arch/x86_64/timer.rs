@@ -6,7 +6,6 @@ use spin::Once;
 use x86_64::instructions::port::Port;
 
 use super::interrupts::{MASKED, Register, TIMER, read, write};
-use crate::timer::TICKS_PER_SECOND;
 
 /// In the timer's entry of the local vector table: begins again by itself.
 const PERIODIC: u32 = 1 << 17;
@@ -30,14 +29,14 @@ const PATIENCE: u32 = 1_000_000;
 /// Counts in a tick. All processors have the same.
 static COUNTS: Once<u32> = Once::new();
 
-/// Lets an interrupt come at every tick.
-pub fn start() {
+/// Lets an interrupt come so many times a second.
+pub fn start(ticks_per_second: u64) {
     // SAFETY: the vector has an entry.
     unsafe {
         write(Register::TimerDivide, BY_16);
         write(Register::Timer, MASKED | TIMER);
     }
-    let counts = *COUNTS.call_once(measure);
+    let counts = *COUNTS.call_once(|| measure(ticks_per_second));
     // SAFETY: as above.
     unsafe {
         write(Register::Timer, PERIODIC | TIMER);
@@ -46,13 +45,13 @@ pub fn start() {
 }
 
 /// Lets the next tick come: it does by itself.
-pub fn again() {}
+pub fn again(_: u64) {}
 
 /// How far the timer counts in a tick. Where the 8254 does not count, as many as there are at 1 GHz.
-fn measure() -> u32 {
+fn measure(ticks_per_second: u64) -> u32 {
     let mut gate = Port::<u8>::new(GATE);
     let mut counter = Port::<u8>::new(COUNTER);
-    let [low, high, ..] = (OLD_TIMER_HZ / TICKS_PER_SECOND).to_le_bytes();
+    let [low, high, ..] = (OLD_TIMER_HZ / ticks_per_second).to_le_bytes();
     // SAFETY: on a PC nothing else is at these ports, and nobody else uses the third counter. The timer is masked.
     let output = unsafe {
         let closed = gate.read() & !3;
@@ -68,6 +67,6 @@ fn measure() -> u32 {
     if output {
         counts.max(1)
     } else {
-        (1_000_000_000 / 16 / TICKS_PER_SECOND) as u32
+        (1_000_000_000 / 16 / ticks_per_second) as u32
     }
 }

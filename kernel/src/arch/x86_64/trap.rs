@@ -3,8 +3,7 @@
 use postmortem::{TrapFrame, probe};
 
 use super::{interrupts, machine_check};
-use crate::platform::POSTMORTEM;
-use crate::{breakpoint, nmi};
+use crate::arch::handlers;
 
 const NMI: u64 = 2;
 const BREAKPOINT: u64 = 3;
@@ -15,15 +14,13 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
     if probe::recover(frame) {
         return;
     }
+    let handlers = handlers::get();
     match frame.vector {
         // The saved rip is behind the instruction.
-        BREAKPOINT => breakpoint::hit(frame),
-        NMI => nmi::received(frame),
-        MACHINE_CHECK => {
-            machine_check::note();
-            POSTMORTEM.fault(frame);
-        }
+        BREAKPOINT => (handlers.breakpoint)(frame),
+        NMI => (handlers.nmi)(frame),
+        MACHINE_CHECK => (handlers.fault)(frame, machine_check::error()),
         interrupts::FIRST.. => interrupts::handle_on_stack(frame),
-        _ => POSTMORTEM.fault(frame),
+        _ => (handlers.fault)(frame, None),
     }
 }

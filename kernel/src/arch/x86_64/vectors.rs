@@ -11,7 +11,7 @@ use x86_64::structures::idt::{Entry, HandlerFunc, InterruptDescriptorTable};
 use x86_64::structures::tss::TaskStateSegment;
 
 use super::{interrupts, stacks};
-use crate::cpus::MOST;
+use crate::percpu::MOST;
 
 postmortem::exception_entries!(super::trap::exception, 64);
 global_asm!(include_str!("on_stack.s"));

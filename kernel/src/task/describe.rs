@@ -1,34 +1,25 @@
-//! What every task does: its state, and where it stopped.
+//! What a report says of a task: its state, and where it stopped.
 
-use core::fmt::{self, Display, Write};
-use core::hint::black_box;
+use core::fmt::{self, Display};
 use core::sync::atomic::Ordering;
-
-use postmortem::capture;
 
 use super::state::State;
 use super::{Task, get};
 use crate::arch::switch;
 use crate::cpus;
-use crate::platform::POSTMORTEM;
 use crate::timer;
-
-/// Writes a report of every task.
-#[inline(never)]
-pub fn dump(out: &mut dyn Write) -> fmt::Result {
-    // No tail call: the frame whose registers are captured has to be there as long as they are walked from.
-    black_box(POSTMORTEM.write_tasks(out, capture()))
-}
 
 /// What a report says of the task with this number, if there is one.
 pub fn describe(number: usize) -> Option<postmortem::Task<'static>> {
+    // A processor that runs no Rust code has no task, unless it is this one, which is asked too early.
+    let is_absent = number < cpus::MOST && number != cpus::this() && !cpus::is_online(number);
     let task = get(number);
     let state = task.state.load();
     let registers = match (state, task.context.load(Ordering::Acquire)) {
         (State::Ended, _) | (_, 0) => None,
         (_, sp) => Some(switch::registers(sp)),
     };
-    (state != State::Free).then_some(postmortem::Task {
+    (state != State::Free && !is_absent).then_some(postmortem::Task {
         name: &task.name,
         state: task,
         waits_for: task.wants().map(|lock| lock as &dyn Display),

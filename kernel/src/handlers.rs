@@ -1,0 +1,42 @@
+//! What this kernel does at exceptions: the table that it gives to [`arch`].
+
+use postmortem::TrapFrame;
+use postmortem::x86_64::MachineCheck;
+
+use crate::arch::Handlers;
+use crate::arch::interrupts::TIMER;
+use crate::platform::POSTMORTEM;
+use crate::{breakpoint, interrupt, nmi, task, timer};
+
+/// The table.
+pub static HANDLERS: Handlers = Handlers {
+    fault,
+    breakpoint: breakpoint::hit,
+    nmi: nmi::received,
+    interrupt,
+    preempt: task::preempt,
+};
+
+fn fault(frame: &TrapFrame, error: Option<MachineCheck>) -> ! {
+    if let Some(error) = error {
+        POSTMORTEM.note_machine_check(error);
+    }
+    POSTMORTEM.fault(frame)
+}
+
+fn interrupt(number: usize, frame: &mut TrapFrame) -> bool {
+    if number == TIMER as usize {
+        timer::tick();
+        POSTMORTEM.tick(timer::TICKS_PER_SECOND);
+        task::end_slice();
+    }
+    interrupt::dispatch(number, frame);
+    task::is_slice_over() && has_room(frame)
+}
+
+/// Whether the interrupted stack has room for a trap frame below what was interrupted.
+fn has_room(frame: &TrapFrame) -> bool {
+    let size = size_of::<TrapFrame>() as u64;
+    let place = frame.sp().wrapping_sub(size);
+    POSTMORTEM.stacks().holds_words(place, size)
+}

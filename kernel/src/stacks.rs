@@ -1,0 +1,35 @@
+//! All stacks of the kernel: those of CPUs, and those of tasks.
+
+use unwind::Range;
+
+use crate::arch::stacks;
+use crate::cpus::{self, MOST};
+use crate::stack::BOOT;
+use crate::task;
+
+/// How many stacks a CPU has.
+const COUNT: usize = 1 + stacks::COUNT;
+
+/// The stack of a CPU with this index, less than [`COUNT`].
+fn of(cpu: usize, index: usize) -> postmortem::Stack {
+    match index.checked_sub(1) {
+        None => BOOT[cpu].extent("boot", cpu),
+        Some(index) => stacks::of(cpu, index),
+    }
+}
+
+/// The stack with this index, of all that CPUs have that were started, and then of all tasks.
+pub fn get(index: usize) -> Option<postmortem::Stack> {
+    let (cpu, in_cpu) = (index / COUNT, index % COUNT);
+    match cpu < cpus::started() {
+        true => Some(of(cpu, in_cpu)),
+        false => task::stack(index - cpus::started() * COUNT),
+    }
+}
+
+/// The guard pages below all stacks, also those that nobody uses yet.
+pub fn guards() -> impl Iterator<Item = Range> {
+    let cpus = (0..MOST).flat_map(|cpu| (0..COUNT).map(move |index| of(cpu, index)));
+    let tasks = (0..).map_while(task::stack);
+    cpus.chain(tasks).map(|stack| stack.guard)
+}
