@@ -36,10 +36,12 @@ impl Postmortem {
         let _ = self.write_report(&mut out, &held, &cause);
     }
 
-    /// Does with an exception what can be done without knowing more of the kernel: a read of a report that has failed, an NMI and
-    /// a breakpoint return, and everything else is reported and ends the kernel. For x86-64, on a PC.
-    #[cfg(target_arch = "x86_64")]
+    /// Does with an exception what can be done without knowing more of the kernel: a read of a report that has failed, an NMI of a
+    /// PC and a breakpoint return, and everything else is reported and ends the kernel.
     pub fn exception(&'static self, frame: &mut TrapFrame) {
+        if !frame.can_return() {
+            self.fault(frame);
+        }
         if crate::probe::recover(frame) {
             return;
         }
@@ -47,6 +49,7 @@ impl Postmortem {
             self.nmi(frame, true, None);
         } else if frame.is_breakpoint() {
             self.breakpoint(frame);
+            frame.skip_breakpoint();
         } else {
             self.fault(frame);
         }

@@ -31,7 +31,7 @@ impl TrapFrame {
         }
     }
 
-    /// Whether the stack of exceptions was full.
+    /// Whether the frame is on a stack for exceptions that find no room on the stack at hand.
     #[must_use]
     pub const fn is_on_overflow_stack(&self) -> bool {
         self.vector & 16 != 0
@@ -43,6 +43,24 @@ impl TrapFrame {
     pub fn can_return(&self) -> bool {
         let end = core::ptr::from_ref(self).wrapping_add(1) as u64;
         !self.is_on_overflow_stack() || self.sp() == end
+    }
+
+    /// Whether it is a breakpoint. The interrupted program counter is that of the instruction.
+    #[must_use]
+    pub fn is_breakpoint(&self) -> bool {
+        self.kind() == Kind::Synchronous && self.syndrome().is_breakpoint()
+    }
+
+    /// Makes the interrupted code go on after a breakpoint.
+    pub const fn skip_breakpoint(&mut self) {
+        self.elr = self.elr.wrapping_add(4);
+    }
+
+    /// Whether it is an interrupt that cannot be masked, whatever the kernel: never on this architecture. A kernel that uses an
+    /// interrupt as one knows it by its number.
+    #[must_use]
+    pub const fn is_nmi(&self) -> bool {
+        false
     }
 
     /// Whether memory could not be used.
@@ -88,7 +106,7 @@ impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let frame = self.frame;
         if frame.is_on_overflow_stack() {
-            f.write_str("no room on the stack of exceptions: ")?;
+            f.write_str("no room on the stack: ")?;
         }
         match frame.kind() {
             Kind::Synchronous => {
@@ -179,7 +197,7 @@ mod tests {
     fn a_full_stack_of_exceptions_is_named() {
         assert_eq!(
             words(20, class(0), 0),
-            "no room on the stack of exceptions: undefined instruction"
+            "no room on the stack: undefined instruction"
         );
     }
 

@@ -94,6 +94,15 @@ impl TrapFrame {
         self.vector == BREAKPOINT
     }
 
+    /// Makes the interrupted code go on after a breakpoint: it does so by itself.
+    pub const fn skip_breakpoint(&mut self) {}
+
+    /// Whether the interrupted code can go on: always on this architecture, as far as trap code knows.
+    #[must_use]
+    pub const fn can_return(&self) -> bool {
+        true
+    }
+
     /// Whether the hardware reports an error of its own.
     #[must_use]
     pub const fn is_machine_check(&self) -> bool {

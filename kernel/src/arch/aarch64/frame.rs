@@ -10,7 +10,7 @@ const SP_ELX: u64 = 1;
 /// There too: IRQs are masked.
 const IRQ_MASKED: u64 = 1 << 7;
 
-/// Makes the interrupted task go on in `trap_preempted` of `vectors.s`, on its own stack, with this frame there. Not
+/// Makes the interrupted task go on in `trap_preempted` of `preempted.s`, on its own stack, with this frame there. Not
 /// where an exception was interrupted, or where there is no room.
 pub fn move_to_task(frame: &mut TrapFrame) {
     unsafe extern "C" {
