@@ -1,8 +1,6 @@
 //! From registers to a trace: the one place that uses the unwinder.
 
 use core::fmt::{self, Write};
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
 
 use unwind::markup::{self, Segment};
 use unwind::report::{Text, write_bytes};
@@ -16,10 +14,6 @@ use crate::{Registers, TrapFrame};
 
 /// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
 const ENDS: (u32, u32) = (256, 32);
-
-/// The kernel whose trace is being written. [`Text`] calls plain functions, to which nothing but the trap frame's address is
-/// given; and an image has one kernel.
-static CURRENT: AtomicPtr<Postmortem> = AtomicPtr::new(null_mut());
 
 /// A walk that has not begun: from these registers outwards, on the stacks of one CPU and of all tasks.
 #[derive(Debug)]
@@ -80,26 +74,24 @@ impl Walk {
             .map(|_| ())
     }
 
-    /// How events look as text, with names from `symbols`; if wanted with the registers of everything that was interrupted.
-    #[must_use]
-    pub fn text(
+    /// Calls `write` with how events look as text: with names from `symbols`; if wanted with the registers of everything that was
+    /// interrupted.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn with_text(
         &self,
-        symbols: Option<SymbolTable<'static>>,
+        symbols: Option<SymbolTable<'_>>,
         with_registers: bool,
-    ) -> Text<'static> {
-        let this = core::ptr::from_ref(self.postmortem).cast_mut();
-        CURRENT.store(this, Ordering::Relaxed);
-        let text = Text::new(symbols).trap_words(|out, frame| match current() {
-            Some(postmortem) => postmortem.write_interrupted(out, frame),
-            None => Ok(()),
-        });
-        match with_registers {
-            true => text.trap_lines(|out, frame| match current() {
-                Some(postmortem) => postmortem.write_interrupted_registers(out, frame),
-                None => Ok(()),
-            }),
-            false => text,
-        }
+        write: impl FnOnce(&Text<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        let postmortem = self.postmortem;
+        let words = |out: &mut dyn Write, frame| postmortem.write_interrupted(out, frame);
+        let lines = |out: &mut dyn Write, frame| match with_registers {
+            true => postmortem.write_interrupted_registers(out, frame),
+            false => Ok(()),
+        };
+        write(&Text::new(symbols).trap_words(&words).trap_lines(&lines))
     }
 
     /// Writes the trace as text, a line a frame, if wanted with the registers of everything that was interrupted.
@@ -107,8 +99,10 @@ impl Walk {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, out: &mut dyn Write, with_registers: bool) -> fmt::Result {
-        let text = self.text(write_symbols(&self.image, out)?, with_registers);
-        self.tell(&mut |event| text.write(out, event))
+        let symbols = write_symbols(&self.image, out)?;
+        self.with_text(symbols, with_registers, |text| {
+            self.tell(&mut |event| text.write(out, event))
+        })
     }
 
     /// Writes the trace as markup for a symbolizer on the host, of a kernel that runs where it was linked to.
@@ -124,14 +118,10 @@ impl Walk {
             file_address: code.address,
         };
         markup::write_context(out, "kernel", self.image.build_id, &[segment])?;
-        let text = self.text(None, false);
-        self.tell(&mut |event| markup::write(out, &text, event))
+        self.with_text(None, false, |text| {
+            self.tell(&mut |event| markup::write(out, text, event))
+        })
     }
-}
-
-fn current() -> Option<&'static Postmortem> {
-    // SAFETY: null, or from a reference that is valid for ever.
-    unsafe { CURRENT.load(Ordering::Relaxed).as_ref() }
 }
 
 /// The names, if there are any that can be trusted; otherwise writes why there are none.
