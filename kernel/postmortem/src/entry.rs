@@ -5,10 +5,11 @@ use core::panic::PanicInfo;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use crate::cause::{Cause, FirstLine};
+use crate::arch::{Registers, TrapFrame};
+use crate::cause::Cause;
 use crate::held::Held;
 use crate::postmortem::Postmortem;
-use crate::{Registers, TrapFrame};
+use crate::subject::FirstLine;
 
 impl Postmortem {
     /// Reports a panic, and ends the kernel. To be called by the panic handler with the registers that it has

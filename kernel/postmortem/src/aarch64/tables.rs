@@ -11,6 +11,10 @@ use crate::stack::Stack;
 /// [`exceptions!`](crate::exceptions) makes.
 #[derive(Debug)]
 pub struct Tables<const CPUS: usize> {
+    #[cfg_attr(
+        not(target_os = "none"),
+        expect(dead_code, reason = "loaded on bare metal only")
+    )]
     vectors: *const u8,
     overflow: [UnsafeCell<Words>; CPUS],
 }

@@ -3,8 +3,7 @@
 use core::fmt;
 
 use super::{Syndrome, TrapFrame};
-use crate::platform::Platform;
-use crate::stack::Stacks;
+use crate::names::Names;
 
 /// The four vectors of each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,12 +86,12 @@ impl TrapFrame {
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
     frame: &'a TrapFrame,
-    platform: &'a dyn Platform,
+    names: &'a dyn Names,
 }
 
 impl<'a> Words<'a> {
-    pub(super) const fn new(frame: &'a TrapFrame, platform: &'a dyn Platform) -> Self {
-        Self { frame, platform }
+    pub(super) const fn new(frame: &'a TrapFrame, names: &'a dyn Names) -> Self {
+        Self { frame, names }
     }
 }
 
@@ -109,16 +108,13 @@ impl fmt::Display for Words<'_> {
             f.write_str("no room on the stack: ")?;
         }
         match frame.kind() {
-            Kind::Synchronous => {
-                let guard = Stacks::of(self.platform).guard(frame.far);
-                frame.syndrome().describe(f, frame.far, guard, frame.sp)
-            }
-            Kind::Irq if frame.interrupt != 0 => {
-                match self.platform.interrupt_name(frame.interrupt) {
-                    Some(name) => f.write_str(name),
-                    None => write!(f, "interrupt {}", frame.interrupt),
-                }
-            }
+            Kind::Synchronous => frame
+                .syndrome()
+                .describe(f, frame.far, self.names, frame.sp),
+            Kind::Irq if frame.interrupt != 0 => match self.names.interrupt(frame.interrupt) {
+                Some(name) => f.write_str(name),
+                None => write!(f, "interrupt {}", frame.interrupt),
+            },
             Kind::Irq => f.write_str("IRQ"),
             Kind::Fiq => f.write_str("FIQ"),
             Kind::SError => write!(f, "SError, syndrome {:#010x}", frame.esr),
@@ -129,6 +125,7 @@ impl fmt::Display for Words<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Stacks;
     use crate::tests::Kernel;
 
     fn words(vector: u64, esr: u64, far: u64) -> String {
@@ -139,7 +136,7 @@ mod tests {
             sp: 0x1235,
             ..TrapFrame::default()
         };
-        frame.words(&Kernel).to_string()
+        frame.words(&Stacks::of(&Kernel)).to_string()
     }
 
     const fn class(class: u64) -> u64 {
@@ -210,7 +207,13 @@ mod tests {
             interrupt,
             ..TrapFrame::default()
         };
-        assert_eq!(frame(32).words(&Kernel).to_string(), "timer interrupt");
-        assert_eq!(frame(33).words(&Kernel).to_string(), "interrupt 33");
+        assert_eq!(
+            frame(32).words(&Stacks::of(&Kernel)).to_string(),
+            "timer interrupt"
+        );
+        assert_eq!(
+            frame(33).words(&Stacks::of(&Kernel)).to_string(),
+            "interrupt 33"
+        );
     }
 }
