@@ -37,17 +37,18 @@ pub fn are_used() -> bool {
 /// is not waited for.
 pub fn send_trace(walk: &Walk) -> fmt::Result {
     let before = REPORTER.swap(cpus::this() + 1, Ordering::Relaxed);
-    let text = walk.text(None, false);
-    let sent = walk.tell(&mut |event| {
-        match *event {
-            Event::Frame(number, frame) => defmt::println!("{=u32}: {}", number, frame),
-            // Who decodes it knows the names, and whether this is another function at all.
-            Event::TailCall { called, .. } => {
-                defmt::println!("        reached by a tail call from {=u64:#018x}", called);
+    let sent = walk.with_text(None, false, |text| {
+        walk.tell(&mut |event| {
+            match *event {
+                Event::Frame(number, frame) => defmt::println!("{=u32}: {}", number, frame),
+                // Who decodes it knows the names, and whether this is another function at all.
+                Event::TailCall { called, .. } => {
+                    defmt::println!("        reached by a tail call from {=u64:#018x}", called);
+                }
+                _ => text.write(&mut Line::new(), event)?,
             }
-            _ => text.write(&mut Line::new(), event)?,
-        }
-        Ok(())
+            Ok(())
+        })
     });
     REPORTER.store(before, Ordering::Relaxed);
     sent

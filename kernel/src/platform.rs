@@ -13,14 +13,16 @@ use crate::verdict::Verdict;
 use crate::{board, cpus, frames, image, interrupt, stacks, task};
 
 /// All reports come from here.
-pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU).with_last_words(&REGION);
+pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU)
+    .with_last_words(&REGION)
+    .with_traces(write_trace);
 
 static PER_CPU: [PerCpu; cpus::MOST] = [const { PerCpu::new() }; cpus::MOST];
 
 /// What was printed last, but for traces that are sent as frames (`frames.rs`): they are no text. In no segment of the image
 /// (`.epitaph` in `arch/*/link.ld`), so that nobody loads or clears it.
 #[unsafe(link_section = ".epitaph")]
-static REGION: Region = Region::new();
+pub static REGION: Region = Region::new();
 
 /// Whether traces have the registers of everything that was interrupted: many lines, which are asked for.
 static HAS_REGISTERS: AtomicBool = AtomicBool::new(false);
@@ -115,15 +117,16 @@ unsafe impl Platform for Kernel {
     fn interrupt_name(&self, number: u64) -> Option<&'static str> {
         interrupt::name(number)
     }
+}
 
-    fn write_trace(&self, walk: &Walk, out: &mut dyn Write) -> fmt::Result {
-        if frames::are_used() {
-            return frames::send_trace(walk);
-        }
-        walk.write(out, HAS_REGISTERS.load(Ordering::Relaxed))?;
-        match HAS_MARKUP.load(Ordering::Relaxed) {
-            true => walk.write_markup(out),
-            false => Ok(()),
-        }
+/// In the forms that were asked for.
+fn write_trace(walk: &Walk, out: &mut dyn Write) -> fmt::Result {
+    if frames::are_used() {
+        return frames::send_trace(walk);
+    }
+    walk.write(out, HAS_REGISTERS.load(Ordering::Relaxed))?;
+    match HAS_MARKUP.load(Ordering::Relaxed) {
+        true => walk.write_markup(out),
+        false => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use unwind::Range;
 use crate::percpu::MOST;
 
 /// Bytes of the unmapped pages below each stack. As many as the smallest stack has, so that on AArch64 one bit of the stack
-/// pointer tells whether it is in them (`arch/aarch64/vectors.s`), and a frame bigger than a page does not jump over.
+/// pointer tells whether it is in them (`arch/aarch64/vectors.rs`), and a frame bigger than a page does not jump over.
 pub const GUARD: usize = 32 * 1024;
 
 /// A stack, with guard pages below, which [`page_table`](crate::page_table) leaves unmapped.

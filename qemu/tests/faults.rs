@@ -390,7 +390,7 @@ fn a_stray_stack_pointer_in_a_handler() {
         scenario: "stray-in-handler",
         words: [
             "double fault, last page fault at 0x000000004343c338",
-            "no room on the stack of exceptions: undefined instruction",
+            "no room on the stack: undefined instruction",
         ],
         trace: [
             "p bad_stack_pointer
@@ -557,7 +557,7 @@ fn an_exception_with_no_room_for_it() {
                 "x86_64",
             ),
             Arch::Aarch64 => (
-                "no room on the stack of exceptions: data abort: write to ",
+                "no room on the stack: data abort: write to ",
                 "exception",
                 "breakpoint 0x1",
                 "aarch64",

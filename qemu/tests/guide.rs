@@ -8,6 +8,7 @@ mod support;
 use std::fs;
 
 use qemu::build::Profile;
+use qemu::machine::Arch;
 use qemu::workspace;
 use support::outside::Outside;
 use support::runner::run;
@@ -48,7 +49,7 @@ fn the_guide_leads_to_the_report_it_shows() {
     kernel.name_repository("src/backtrace.rs");
     println!("{} changes, {lines} lines added", steps.len());
 
-    let image = kernel.build("guide", Profile::Debug, "corner-shop");
+    let image = kernel.build(Arch::X86_64, "guide", Profile::Debug, "corner-shop");
     let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
     let text = ran.text().replace('\r', "");
     let report = &text[text.find("exception ").expect("an exception")..];

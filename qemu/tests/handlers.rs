@@ -51,7 +51,7 @@ fn a_trace_crosses_handlers_that_the_compiler_makes() {
     let serial = root.join("qemu/tests/guide/kernel/src/serial.rs");
     fs::copy(serial, kernel.folder().join("src/serial.rs")).expect("a file can be copied");
     for profile in Profile::ALL {
-        let image = kernel.build("handlers", profile, "handlers");
+        let image = kernel.build(Arch::X86_64, "handlers", profile, "handlers");
         let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
         let text = ran.text();
         // The handlers return to where they were called from, so the callers are those that are expected.

@@ -212,7 +212,7 @@ fn what_trap_code_interrupted_is_not_made_up_when_it_fails() {
         let booted = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands).booted;
         assert_eq!(booted.verdict, Verdict::Panicked);
         let report = Report::find(&booted.serial);
-        let words = "no room on the stack of exceptions: data abort: write to ";
+        let words = "no room on the stack: data abort: write to ";
         assert!(report.panicked.contains(words), "{}", report.text);
         let [frame] = &report.frames[..] else {
             panic!("{}", report.text);

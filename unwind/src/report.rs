@@ -40,14 +40,20 @@ use crate::verdict::{Doubt, End, How};
 use crate::walk::{Frame, Frames};
 
 /// Writes why trap code ran, in a few words and without a line's end. The address is that of [`Frame::trap_frame`].
-pub type TrapWords = fn(&mut dyn Write, Option<u64>) -> fmt::Result;
+pub type TrapWords<'a> = &'a dyn Fn(&mut dyn Write, Option<u64>) -> fmt::Result;
 
 /// What text says of events: the names, and what a kernel says of its traps.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Text<'a> {
     symbols: Option<SymbolTable<'a>>,
-    trap_words: TrapWords,
-    trap_lines: TrapWords,
+    trap_words: TrapWords<'a>,
+    trap_lines: TrapWords<'a>,
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Text { .. }")
+    }
 }
 
 impl<'a> Text<'a> {
@@ -56,14 +62,14 @@ impl<'a> Text<'a> {
     pub const fn new(symbols: Option<SymbolTable<'a>>) -> Self {
         Self {
             symbols,
-            trap_words: |out, _| out.write_str("interrupted"),
-            trap_lines: |_, _| Ok(()),
+            trap_words: &|out, _| out.write_str("interrupted"),
+            trap_lines: &|_, _| Ok(()),
         }
     }
 
     /// Lets the kernel say in its own words what interrupted a frame. Without this, it says "interrupted".
     #[must_use]
-    pub const fn trap_words(mut self, words: TrapWords) -> Self {
+    pub const fn trap_words(mut self, words: TrapWords<'a>) -> Self {
         self.trap_words = words;
         self
     }
@@ -71,7 +77,7 @@ impl<'a> Text<'a> {
     /// Lets the kernel write whole lines after those words, each with two spaces before it: the registers of what was
     /// interrupted.
     #[must_use]
-    pub const fn trap_lines(mut self, lines: TrapWords) -> Self {
+    pub const fn trap_lines(mut self, lines: TrapWords<'a>) -> Self {
         self.trap_lines = lines;
         self
     }
@@ -133,7 +139,7 @@ impl<'a> Text<'a> {
 /// let unwinder = Unwinder::new(tables).code(&code);
 /// let frames = unwinder.frames(Registers::new(0x1024, 0x8000, 0), Stacks::new(&stacks, read));
 /// let mut serial = String::new();
-/// let report = Backtrace::new(frames, None).trap_words(|out, trap_frame| {
+/// let report = Backtrace::new(frames, None).trap_words(&|out, trap_frame| {
 ///     // A kernel looks there for the exception's number.
 ///     write!(out, "breakpoint, saved at {:#x}", trap_frame.unwrap_or(0))
 /// });
@@ -166,14 +172,14 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Backtrace<'a, 
 
     /// [`Text::trap_words`].
     #[must_use]
-    pub const fn trap_words(mut self, words: TrapWords) -> Self {
+    pub const fn trap_words(mut self, words: TrapWords<'a>) -> Self {
         self.text.trap_words = words;
         self
     }
 
     /// [`Text::trap_lines`].
     #[must_use]
-    pub const fn trap_lines(mut self, lines: TrapWords) -> Self {
+    pub const fn trap_lines(mut self, lines: TrapWords<'a>) -> Self {
         self.text.trap_lines = lines;
         self
     }

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use crate::platform::Section;
+use crate::image::Section;
 
 /// Bytes that a report shows on each side.
 const AROUND: usize = 16;

@@ -5,10 +5,11 @@ use core::panic::PanicInfo;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use crate::cause::{Cause, FirstLine};
+use crate::arch::{Registers, TrapFrame};
+use crate::cause::Cause;
 use crate::held::Held;
 use crate::postmortem::Postmortem;
-use crate::{Registers, TrapFrame};
+use crate::subject::FirstLine;
 
 impl Postmortem {
     /// Reports a panic, and ends the kernel. To be called by the panic handler with the registers that it has
@@ -36,10 +37,12 @@ impl Postmortem {
         let _ = self.write_report(&mut out, &held, &cause);
     }
 
-    /// Does with an exception what can be done without knowing more of the kernel: a read of a report that has failed, an NMI and
-    /// a breakpoint return, and everything else is reported and ends the kernel. For x86-64, on a PC.
-    #[cfg(target_arch = "x86_64")]
+    /// Does with an exception what can be done without knowing more of the kernel: a read of a report that has failed, an NMI of a
+    /// PC and a breakpoint return, and everything else is reported and ends the kernel.
     pub fn exception(&'static self, frame: &mut TrapFrame) {
+        if !frame.can_return() {
+            self.fault(frame);
+        }
         if crate::probe::recover(frame) {
             return;
         }
@@ -47,6 +50,7 @@ impl Postmortem {
             self.nmi(frame, true, None);
         } else if frame.is_breakpoint() {
             self.breakpoint(frame);
+            frame.skip_breakpoint();
         } else {
             self.fault(frame);
         }

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
-use crate::TrapFrame;
+use crate::arch::TrapFrame;
 use crate::cause::Cause;
 use crate::postmortem::Postmortem;
 use crate::rendezvous::{Shown, Side};
@@ -142,6 +142,14 @@ impl<'p> Held<'p> {
             // this.
             Shown::Failed(cause) => Other::Failed(unsafe { cause.cast().as_ref() }),
         }
+    }
+}
+
+impl Postmortem {
+    /// Holds the other CPUs, if no other CPU does that: what they do can be looked at once they have
+    /// [stopped](Held::stop). They go on when the result is dropped.
+    pub fn hold(&'static self) -> Option<Held<'static>> {
+        Held::begin(self)
     }
 }
 

@@ -1,14 +1,13 @@
 //! What only the kernel knows.
 
-use core::fmt::{self, Display, Write};
+use core::fmt::{self, Display};
 use core::time::Duration;
 
 use unwind::SavedRegister;
-use unwind::sframe::{Damage, Tables, Verified};
 
-use crate::stack::{Stack, Stacks};
-use crate::walk::Walk;
-use crate::{Registers, TrapFrame};
+use crate::arch::{Registers, TrapFrame};
+use crate::image::Image;
+use crate::stack::{ReadWord, Stack};
 
 /// A kernel, as seen by the code that reports its death. The first four methods have to be written; the others are for kernels
 /// with several CPUs, with tasks, or with something to add.
@@ -86,14 +85,6 @@ pub unsafe trait Platform: Sync {
         let _ = number;
         None
     }
-
-    /// Writes a trace in the form that this kernel wants. As written here: as text, without registers.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    fn write_trace(&self, walk: &Walk, out: &mut dyn Write) -> fmt::Result {
-        walk.write(out, false)
-    }
 }
 
 /// How a kernel's trap code saves registers on the stack, for walks that come across it.
@@ -103,110 +94,8 @@ pub struct TrapCode {
     /// [`Unwinder::trap_registers`](unwind::Unwinder::trap_registers).
     pub saved: &'static [SavedRegister],
     /// Reads them at that stack pointer, an address, and gives them in the order of [`TrapFrame`]; `None` if they cannot be
-    /// read.
-    pub read: fn(Stacks<'_>, u64) -> Option<TrapFrame>,
-}
-
-/// Bytes of the image.
-#[derive(Clone, Copy, Debug)]
-pub struct Section {
-    /// The bytes.
-    pub bytes: &'static [u8],
-    /// Where the first of them lies, an address.
-    pub address: u64,
-}
-
-impl Section {
-    /// The bytes where they lie.
-    #[must_use]
-    pub fn new(bytes: &'static [u8]) -> Self {
-        let address = bytes.as_ptr() as u64;
-        Self { bytes, address }
-    }
-
-    /// The bytes between two symbols of the linker script.
-    ///
-    /// # Safety
-    /// They are part of the image: mapped, readable and constant as long as the kernel runs.
-    #[must_use]
-    pub unsafe fn between(start: *const u8, end: *const u8) -> Self {
-        let length = (end as usize).saturating_sub(start as usize);
-        // SAFETY: as for the caller.
-        Self::new(unsafe { core::slice::from_raw_parts(start, length) })
-    }
-
-    /// The address after the last byte.
-    #[must_use]
-    pub fn end(&self) -> u64 {
-        self.address.wrapping_add(self.bytes.len() as u64)
-    }
-}
-
-/// What a report needs of the kernel's image. What an image does not have is empty.
-#[derive(Clone, Copy, Debug)]
-pub struct Image {
-    /// All code: what lies between `__text_start` and `__text_end`.
-    pub code: Section,
-    /// The unwind tables, `.sframe`, between `__sframe_start` and `__sframe_end`.
-    pub tables: Tables<'static>,
-    /// What [`Tables::verify`] said of them; `None` when nobody has asked yet.
-    pub verified: Option<Result<Verified, Damage>>,
-    /// The names of functions, `.symbols`, between `__symbols_start` and `__symbols_end`.
-    pub symbols: Section,
-    /// The build id that the linker put into a note: what tells this image from every other. Empty if it is not known; then
-    /// names are taken to be of this image.
-    pub build_id: &'static [u8],
-}
-
-/// The [`Image`] between the symbols of the linker script that `unwind` and `sframe-link` ask for: `__text_start`, `__text_end`,
-/// and those of `tables.ld`. Verified tables and a build id can be filled in.
-///
-/// In a program on the host, such as a test, there are no such symbols, and everything is empty.
-#[cfg(target_os = "none")]
-#[macro_export]
-macro_rules! image {
-    () => {{
-        unsafe extern "C" {
-            static __text_start: u8;
-            static __text_end: u8;
-            static __sframe_start: u8;
-            static __sframe_end: u8;
-            static __symbols_start: u8;
-            static __symbols_end: u8;
-        }
-        // SAFETY: the linker script puts constant bytes of the image between these symbols.
-        unsafe {
-            $crate::Image::new(
-                $crate::Section::between(&raw const __text_start, &raw const __text_end),
-                $crate::Section::between(&raw const __sframe_start, &raw const __sframe_end),
-                $crate::Section::between(&raw const __symbols_start, &raw const __symbols_end),
-            )
-        }
-    }};
-}
-
-#[allow(missing_docs)]
-#[cfg(not(target_os = "none"))]
-#[macro_export]
-macro_rules! image {
-    () => {{
-        let nothing = $crate::Section::new(&[]);
-        $crate::Image::new(nothing, nothing, nothing)
-    }};
-}
-
-impl Image {
-    /// With this code, these tables and these names. Nobody has verified the tables, and the build id is not known.
-    #[must_use]
-    pub fn new(code: Section, tables: Section, symbols: Section) -> Self {
-        Self {
-            code,
-            tables: Tables::new(tables.bytes, tables.address),
-            verified: None,
-            symbols,
-            build_id: &[],
-        }
-    }
+    /// read. The first argument reads the word at an address.
+    pub read: fn(ReadWord<'_>, u64) -> Option<TrapFrame>,
 }
 
 /// What is known of a task.

@@ -4,15 +4,19 @@ use core::fmt::{self, Display, Write};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use crate::TrapFrame;
+use crate::arch::{Registers, TrapFrame};
 use crate::first_failure::FirstFailure;
-use crate::held::Held;
 use crate::last_words::{LastWords, Region};
 use crate::platform::Platform;
 use crate::rendezvous::{Rendezvous, Side};
-use crate::stack::Stacks;
+use crate::stacks::Stacks;
+use crate::walk::Walk;
 use crate::watchdog::{Ticks, Watchdog};
+use crate::words::Words;
 use crate::x86_64::{MachineCheck, Noted};
+
+/// Writes a trace in the form that a kernel wants. Its errors are those of what it writes to.
+pub type WriteTrace = fn(&Walk, &mut dyn Write) -> fmt::Result;
 
 /// What is kept for each CPU: a static array has as many as the kernel uses.
 #[derive(Debug)]
@@ -56,6 +60,7 @@ pub struct Postmortem {
     machine_check: Noted,
     pub(crate) first_failure: FirstFailure,
     pub(crate) last_words: Option<LastWords>,
+    write_trace: WriteTrace,
     /// How many reports were begun that end the kernel.
     pub(crate) begun: AtomicU32,
     /// What was written last was not the end of a line.
@@ -94,6 +99,7 @@ impl Postmortem {
             machine_check: Noted::new(),
             first_failure: FirstFailure::new(),
             last_words: None,
+            write_trace: |walk, out| walk.write(out, false),
             begun: AtomicU32::new(0),
             line_is_open: AtomicBool::new(false),
         }
@@ -103,6 +109,13 @@ impl Postmortem {
     #[must_use]
     pub const fn with_last_words(mut self, region: &'static Region) -> Self {
         self.last_words = Some(LastWords::new(region));
+        self
+    }
+
+    /// Writes traces by this function. Without it, they are text without registers.
+    #[must_use]
+    pub const fn with_traces(mut self, write: WriteTrace) -> Self {
+        self.write_trace = write;
         self
     }
 
@@ -120,13 +133,6 @@ impl Postmortem {
     pub fn forget_last_words(&self) {
         if let Some(last_words) = &self.last_words {
             last_words.forget();
-        }
-    }
-
-    /// Changes a byte of the last words, so that the next boot finds their checksum wrong: for tests of a kernel.
-    pub fn damage_last_words(&self) {
-        if let Some(last_words) = &self.last_words {
-            last_words.damage();
         }
     }
 
@@ -171,12 +177,6 @@ impl Postmortem {
         self.machine_check.note(error);
     }
 
-    /// Holds the other CPUs, if no other CPU does that: what they do can be looked at once they have
-    /// [stopped](Held::stop). They go on when the result is dropped.
-    pub fn hold(&'static self) -> Option<Held<'static>> {
-        Held::begin(self)
-    }
-
     /// The stacks of this kernel.
     pub const fn stacks(&self) -> Stacks<'static> {
         Stacks::of(self.platform)
@@ -184,10 +184,21 @@ impl Postmortem {
 
     /// What happened, in words.
     pub fn words<'a>(&'a self, frame: &'a TrapFrame) -> impl Display + 'a {
-        Words {
-            postmortem: self,
-            frame,
-        }
+        Words::new(self.platform, &self.machine_check, frame)
+    }
+
+    /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_callers(
+        &'static self,
+        out: &mut dyn Write,
+        cpu: usize,
+        registers: Registers,
+    ) -> fmt::Result {
+        let walk = Walk::new(self.platform, &self.machine_check, cpu, registers);
+        (self.write_trace)(&walk, out)
     }
 
     /// All CPUs that run, by number.
@@ -204,20 +215,5 @@ impl Postmortem {
         /// For a number that `Platform` has promised not to use: a report must not panic.
         static NO_CPU: PerCpu = PerCpu::new();
         self.per_cpu.get(cpu).unwrap_or(&NO_CPU)
-    }
-}
-
-struct Words<'a> {
-    postmortem: &'a Postmortem,
-    frame: &'a TrapFrame,
-}
-
-impl Display for Words<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.frame.words(self.postmortem.platform).fmt(f)?;
-        match self.postmortem.machine_check.get() {
-            Some(error) if self.frame.is_machine_check() => error.fmt(f),
-            _ => Ok(()),
-        }
     }
 }

@@ -6,15 +6,15 @@ use core::fmt::{self, Display, Write};
 use unwind::report::write_bytes;
 use unwind::sframe::{Damage, ParseError, Verified};
 
-use crate::arch::{INSTRUCTION, NAME};
-use crate::cause::{Cause, FirstLine};
+use crate::arch::{INSTRUCTION, NAME, Registers, TrapFrame};
+use crate::cause::Cause;
 use crate::code;
 use crate::held::{Held, Other};
-use crate::platform::Image;
+use crate::image::Image;
 use crate::postmortem::Postmortem;
-use crate::stack::TaskName;
-use crate::walk::{Walk, write_symbols};
-use crate::{Registers, TrapFrame};
+use crate::stacks::TaskName;
+use crate::subject::FirstLine;
+use crate::walk::write_symbols;
 
 impl Postmortem {
     /// Writes everything about this cause that follows the first line.
@@ -36,7 +36,7 @@ impl Postmortem {
         }
         writeln!(out, ", {}", StateOfTables(&image))?;
         if let Some(frame) = cause.frame(held) {
-            frame.write_registers(self.stacks(), out)?;
+            frame.write_registers(&self.stacks(), out)?;
             code::write(out, image.code, frame.pc(), INSTRUCTION)?;
         }
         self.write_callers(out, cpu, cause.registers(held))
@@ -97,20 +97,6 @@ impl Postmortem {
             "cpu {cpu}, task {task}, stopped at {pc:#018x}, {place}{wait}"
         )?;
         self.write_callers(out, cpu, frame.registers())
-    }
-
-    /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_callers(
-        &'static self,
-        out: &mut dyn Write,
-        cpu: usize,
-        registers: Registers,
-    ) -> fmt::Result {
-        let walk = Walk::new(self, cpu, registers);
-        self.platform.write_trace(&walk, out)
     }
 
     /// Writes every task with its state and its callers. `this` are the registers of the current task.

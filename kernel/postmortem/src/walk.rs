@@ -1,30 +1,27 @@
 //! From registers to a trace: the one place that uses the unwinder.
 
 use core::fmt::{self, Write};
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
 
 use unwind::markup::{self, Segment};
 use unwind::report::{Text, write_bytes};
 use unwind::symbols::SymbolTable;
 use unwind::{Code, Event, MAX_STACKS, Range, Trace, Unwinder};
 
-use crate::platform::Image;
-use crate::postmortem::Postmortem;
-use crate::stack::Stacks;
-use crate::{Registers, TrapFrame};
+use crate::arch::{Registers, TrapFrame};
+use crate::image::Image;
+use crate::platform::Platform;
+use crate::stacks::Stacks;
+use crate::words::Words;
+use crate::x86_64::Noted;
 
 /// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
 const ENDS: (u32, u32) = (256, 32);
 
-/// The kernel whose trace is being written. [`Text`] calls plain functions, to which nothing but the trap frame's address is
-/// given; and an image has one kernel.
-static CURRENT: AtomicPtr<Postmortem> = AtomicPtr::new(null_mut());
-
 /// A walk that has not begun: from these registers outwards, on the stacks of one CPU and of all tasks.
-#[derive(Debug)]
 pub struct Walk {
-    postmortem: &'static Postmortem,
+    platform: &'static dyn Platform,
+    /// For what is said of machine checks.
+    noted: &'static Noted,
     image: Image,
     code: [Code<'static>; 1],
     registers: Registers,
@@ -32,13 +29,24 @@ pub struct Walk {
     count: usize,
 }
 
+impl fmt::Debug for Walk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Walk from {:x?}", self.registers)
+    }
+}
+
 impl Walk {
     /// Not inlined: the ranges take a kilobyte of stack, only as long as a trace is being written.
     #[inline(never)]
-    pub(crate) fn new(postmortem: &'static Postmortem, cpu: usize, registers: Registers) -> Self {
-        let image = postmortem.platform.image();
+    pub(crate) fn new(
+        platform: &'static dyn Platform,
+        noted: &'static Noted,
+        cpu: usize,
+        registers: Registers,
+    ) -> Self {
+        let image = platform.image();
         let mut ranges = [Range::new(0, 0); MAX_STACKS];
-        let stacks = postmortem.stacks().iter();
+        let stacks = Stacks::of(platform).iter();
         let stacks = stacks.filter(|stack| stack.is_used_by(cpu));
         let mut count: usize = 0;
         for (range, stack) in ranges.iter_mut().zip(stacks) {
@@ -46,7 +54,8 @@ impl Walk {
             count = count.saturating_add(1);
         }
         Self {
-            postmortem,
+            platform,
+            noted,
             image,
             code: [Code::new(image.code.bytes, image.code.address)],
             registers,
@@ -67,12 +76,12 @@ impl Walk {
             Some(verified) => self.image.tables.verified(verified),
             None => self.image.tables,
         };
-        let stacks: Stacks<'static> = self.postmortem.stacks();
+        let stacks: Stacks<'static> = Stacks::of(self.platform);
         let ranges = self.ranges.get(..self.count).unwrap_or_default();
         let memory = unwind::Stacks::new(ranges, move |address| stacks.read_u64(address));
         let unwinder = Unwinder::new(tables)
             .code(&self.code)
-            .trap_registers(self.postmortem.platform.trap_code().saved);
+            .trap_registers(self.platform.trap_code().saved);
         let frames = unwinder.frames(self.registers, memory);
         Trace::new(frames)
             .ends(ENDS.0, ENDS.1)
@@ -80,26 +89,23 @@ impl Walk {
             .map(|_| ())
     }
 
-    /// How events look as text, with names from `symbols`; if wanted with the registers of everything that was interrupted.
-    #[must_use]
-    pub fn text(
+    /// Calls `write` with how events look as text: with names from `symbols`; if wanted with the registers of everything that was
+    /// interrupted.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn with_text(
         &self,
-        symbols: Option<SymbolTable<'static>>,
+        symbols: Option<SymbolTable<'_>>,
         with_registers: bool,
-    ) -> Text<'static> {
-        let this = core::ptr::from_ref(self.postmortem).cast_mut();
-        CURRENT.store(this, Ordering::Relaxed);
-        let text = Text::new(symbols).trap_words(|out, frame| match current() {
-            Some(postmortem) => postmortem.write_interrupted(out, frame),
-            None => Ok(()),
-        });
-        match with_registers {
-            true => text.trap_lines(|out, frame| match current() {
-                Some(postmortem) => postmortem.write_interrupted_registers(out, frame),
-                None => Ok(()),
-            }),
-            false => text,
-        }
+        write: impl FnOnce(&Text<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        let words = |out: &mut dyn Write, frame| self.write_interrupted(out, frame);
+        let lines = |out: &mut dyn Write, frame| match with_registers {
+            true => self.write_interrupted_registers(out, frame),
+            false => Ok(()),
+        };
+        write(&Text::new(symbols).trap_words(&words).trap_lines(&lines))
     }
 
     /// Writes the trace as text, a line a frame, if wanted with the registers of everything that was interrupted.
@@ -107,8 +113,10 @@ impl Walk {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, out: &mut dyn Write, with_registers: bool) -> fmt::Result {
-        let text = self.text(write_symbols(&self.image, out)?, with_registers);
-        self.tell(&mut |event| text.write(out, event))
+        let symbols = write_symbols(&self.image, out)?;
+        self.with_text(symbols, with_registers, |text| {
+            self.tell(&mut |event| text.write(out, event))
+        })
     }
 
     /// Writes the trace as markup for a symbolizer on the host, of a kernel that runs where it was linked to.
@@ -124,14 +132,34 @@ impl Walk {
             file_address: code.address,
         };
         markup::write_context(out, "kernel", self.image.build_id, &[segment])?;
-        let text = self.text(None, false);
-        self.tell(&mut |event| markup::write(out, &text, event))
+        self.with_text(None, false, |text| {
+            self.tell(&mut |event| markup::write(out, text, event))
+        })
     }
-}
 
-fn current() -> Option<&'static Postmortem> {
-    // SAFETY: null, or from a reference that is valid for ever.
-    unsafe { CURRENT.load(Ordering::Relaxed).as_ref() }
+    /// What trap code saved, with this stack pointer.
+    fn trap_frame(&self, sp: Option<u64>) -> Option<TrapFrame> {
+        let stacks = Stacks::of(self.platform);
+        (self.platform.trap_code().read)(&|address| stacks.read_u64(address), sp?)
+    }
+
+    fn write_interrupted(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
+        match self.trap_frame(frame) {
+            Some(frame) => {
+                let words = Words::new(self.platform, self.noted, &frame);
+                let place = Stacks::of(self.platform).place(frame.sp());
+                write!(out, "{words}, {place}")
+            }
+            None => out.write_str("interrupted"),
+        }
+    }
+
+    fn write_interrupted_registers(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
+        match self.trap_frame(frame) {
+            Some(frame) => frame.write_registers(&Stacks::of(self.platform), out),
+            None => out.write_str("  registers: not saved yet, or taken back already\n"),
+        }
+    }
 }
 
 /// The names, if there are any that can be trusted; otherwise writes why there are none.
@@ -152,30 +180,6 @@ pub(crate) fn write_symbols(
         Err(error) => {
             writeln!(out, "no names: .symbols: {error}")?;
             Ok(None)
-        }
-    }
-}
-
-impl Postmortem {
-    /// What trap code saved, with this stack pointer.
-    fn trap_frame(&self, sp: Option<u64>) -> Option<TrapFrame> {
-        (self.platform.trap_code().read)(self.stacks(), sp?)
-    }
-
-    fn write_interrupted(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
-        match self.trap_frame(frame) {
-            Some(frame) => {
-                let place = self.stacks().place(frame.sp());
-                write!(out, "{}, {place}", self.words(&frame))
-            }
-            None => out.write_str("interrupted"),
-        }
-    }
-
-    fn write_interrupted_registers(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {
-        match self.trap_frame(frame) {
-            Some(frame) => frame.write_registers(self.stacks(), out),
-            None => out.write_str("  registers: not saved yet, or taken back already\n"),
         }
     }
 }

@@ -38,7 +38,7 @@ fn index(values: &[u8], index: usize) -> u8 {
 }
 
 /// The handler of a breakpoint loses its stack pointer, and fails. On AArch64 that is the stack pointer of exceptions, and
-/// bit 15 is set, by which vectors.s takes it for one with room below it.
+/// bit 15 is set, by which vectors.rs takes it for one with room below it.
 #[inline(never)]
 pub fn stray_stack_pointer() {
     breakpoint::handle_with(lose_stack_pointer);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use qemu::build::{self, Profile};
+use qemu::machine::Arch;
 use qemu::setup::{self, RustSrc};
 use qemu::workspace;
 use tempfile::TempDir;
@@ -49,7 +50,7 @@ impl Outside {
 
     /// `cargo build` as its owner would say it, who has a nightly compiler, its source and `sframe-link`. `place`: a folder
     /// below the target folder.
-    pub fn build(&self, place: &str, profile: Profile, name: &str) -> PathBuf {
+    pub fn build(&self, arch: Arch, place: &str, profile: Profile, name: &str) -> PathBuf {
         let target = target().join(place);
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         for (name, _) in std::env::vars_os() {
@@ -79,7 +80,7 @@ impl Outside {
         }
         let status = command.status().expect("cargo starts");
         assert!(status.success(), "the kernel is built");
-        let folder = target.join("x86_64-unknown-none").join(profile.name());
+        let folder = target.join(arch.triple()).join(profile.name());
         folder.join(name)
     }
 }

@@ -642,8 +642,8 @@ fn a_long_report_has_two_ends() {
     let report = |first, last| {
         let mut text = std::string::String::new();
         let report = crate::report::Backtrace::new(frames.clone(), None)
-            .trap_words(|out, frame| write!(out, "trap frame {frame:x?}"))
-            .trap_lines(|out, frame| writeln!(out, "  saved at {frame:x?}"))
+            .trap_words(&|out, frame| write!(out, "trap frame {frame:x?}"))
+            .trap_lines(&|out, frame| writeln!(out, "  saved at {frame:x?}"))
             .ends(first, last);
         assert_eq!(report.write(&mut text), Ok(End::Complete));
         text
@@ -667,8 +667,8 @@ end of backtrace: complete, 12 frames
 
     // As markup it is the same but for the lines of frames.
     let text = crate::report::Text::new(None)
-        .trap_words(|out, frame| write!(out, "trap frame {frame:x?}"))
-        .trap_lines(|out, frame| writeln!(out, "  saved at {frame:x?}"));
+        .trap_words(&|out, frame| write!(out, "trap frame {frame:x?}"))
+        .trap_lines(&|out, frame| writeln!(out, "  saved at {frame:x?}"));
     let mut markup = std::string::String::new();
     let mut trace = crate::Trace::new(frames.clone()).ends(2, 1);
     let end = trace.tell(&mut |event| crate::markup::write(&mut markup, &text, event));

@@ -7,8 +7,8 @@ use bitflags::bitflags;
 use unwind::SavedRegister;
 
 use super::{Registers, Words};
-use crate::platform::Platform;
-use crate::stack::Stacks;
+use crate::names::Names;
+use crate::stack::{ReadWord, read_words};
 
 /// The registers of what was interrupted, and why, as trap code leaves them on the stack.
 #[repr(C)]
@@ -65,10 +65,10 @@ impl TrapFrame {
         SavedRegister::new(31, offset_of!(Self, sp) as u32),
     ];
 
-    /// The frame at this address of a stack, if it can be read.
+    /// The frame at this address of a stack, if its words can be read.
     #[must_use]
-    pub fn read(stacks: Stacks<'_>, address: u64) -> Option<Self> {
-        let words = stacks.read_words::<WORDS>(address)?;
+    pub fn read(read: ReadWord<'_>, address: u64) -> Option<Self> {
+        let words = read_words::<WORDS>(read, address)?;
         // SAFETY: the frame consists of so many words, all values of which are valid.
         Some(unsafe { core::mem::transmute::<[u64; WORDS], Self>(words) })
     }
@@ -100,15 +100,15 @@ impl TrapFrame {
 
     /// What happened, in words.
     #[must_use]
-    pub const fn words<'a>(&'a self, platform: &'a dyn Platform) -> Words<'a> {
-        Words::new(self, platform)
+    pub const fn words<'a>(&'a self, names: &'a dyn Names) -> Words<'a> {
+        Words::new(self, names)
     }
 
     /// Writes all registers, in lines.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_registers(&self, stacks: Stacks<'_>, out: &mut dyn Write) -> fmt::Result {
+    pub fn write_registers(&self, names: &dyn Names, out: &mut dyn Write) -> fmt::Result {
         for (number, value) in self.x.iter().enumerate() {
             write!(out, "  x{number:<2} {value:#018x}")?;
             if number % 4 == 3 {
@@ -125,6 +125,8 @@ impl TrapFrame {
         for (name, _) in State::from_bits_truncate(self.spsr).iter_names() {
             write!(out, " {name}")?;
         }
-        writeln!(out, ", {}", stacks.place(self.sp))
+        out.write_str(", ")?;
+        names.write_place(out, self.sp)?;
+        out.write_str("\n")
     }
 }

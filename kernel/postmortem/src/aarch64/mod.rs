@@ -1,13 +1,25 @@
 //! AArch64. Manual chapters are those of the "Arm Architecture Reference Manual for A-profile architecture".
 
+#[cfg(target_arch = "aarch64")]
+mod entry;
 mod frame;
 mod syndrome;
+#[cfg(any(all(target_arch = "aarch64", target_os = "none"), test))]
+mod tables;
 mod words;
 
 pub use frame::TrapFrame;
 pub use syndrome::Syndrome;
+#[cfg(any(all(target_arch = "aarch64", target_os = "none"), test))]
+pub use tables::Tables;
 pub use unwind::aarch64::Registers;
+#[cfg(target_arch = "aarch64")]
+#[doc(hidden)]
+pub use unwind::aarch64::{ELR, SP_EL0};
 pub use words::{Kind, Words};
+
+/// Bytes of an overflow stack, for exceptions that find no room on the stack at hand.
+pub const OVERFLOW_STACK: usize = 32 * 1024;
 
 /// The architecture's name in a report.
 #[cfg(target_arch = "aarch64")]

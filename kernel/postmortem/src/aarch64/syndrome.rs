@@ -5,7 +5,7 @@ use core::fmt;
 
 use bitflags::bitflags;
 
-use crate::stack::Guard;
+use crate::names::Names;
 
 bitflags! {
     /// ESR_EL1. The flags are those of data aborts; the class and the fault status are numbers beside them.
@@ -98,12 +98,12 @@ impl Syndrome {
         self.class() == DATA_ABORT
     }
 
-    /// Writes it in words: of an access to `address`, of which `guard` is known, with the stack pointer `sp`.
+    /// Writes it in words: of an access to `address`, with the stack pointer `sp`.
     pub(super) fn describe(
         self,
         f: &mut fmt::Formatter<'_>,
         address: u64,
-        guard: Guard<'_>,
+        names: &dyn Names,
         sp: u64,
     ) -> fmt::Result {
         let class = self.class();
@@ -113,12 +113,12 @@ impl Syndrome {
         }
         match class {
             0x00 | 0x0e => Ok(()),
-            0x20 | 0x21 => self.abort(f, "execution of", address, guard),
+            0x20 | 0x21 => self.abort(f, "execution of", address, names),
             0x22 => write!(f, ": {address:#018x}"),
             0x24 | DATA_ABORT if self.contains(Self::WRITE) => {
-                self.abort(f, "write to", address, guard)
+                self.abort(f, "write to", address, names)
             }
-            0x24 | DATA_ABORT => self.abort(f, "read of", address, guard),
+            0x24 | DATA_ABORT => self.abort(f, "read of", address, names),
             0x26 => write!(f, ": {sp:#018x}"),
             BRK => write!(f, " {:#x}", self.bits() & 0xffff),
             _ => write!(f, ", syndrome {:#010x}", self.bits()),
@@ -130,14 +130,15 @@ impl Syndrome {
         f: &mut fmt::Formatter<'_>,
         action: &str,
         address: u64,
-        guard: Guard<'_>,
+        names: &dyn Names,
     ) -> fmt::Result {
         if self.contains(Self::NO_ADDRESS) {
             write!(f, ": {action} an unknown address")?;
         } else {
             write!(f, ": {action} {address:#018x}")?;
         }
-        write!(f, ", {}{}", Status(self.bits() & 0x3f), guard)?;
+        write!(f, ", {}", Status(self.bits() & 0x3f))?;
+        names.write_guard(f, address)?;
         for flag in [Self::TABLE_WALK_STAGE_1, Self::CACHE_MAINTENANCE] {
             for (name, _) in self.intersection(flag).iter_names() {
                 write!(f, ", {name}")?;

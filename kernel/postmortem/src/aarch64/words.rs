@@ -3,8 +3,7 @@
 use core::fmt;
 
 use super::{Syndrome, TrapFrame};
-use crate::platform::Platform;
-use crate::stack::Stacks;
+use crate::names::Names;
 
 /// The four vectors of each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ impl TrapFrame {
         }
     }
 
-    /// Whether the stack of exceptions was full.
+    /// Whether the frame is on a stack for exceptions that find no room on the stack at hand.
     #[must_use]
     pub const fn is_on_overflow_stack(&self) -> bool {
         self.vector & 16 != 0
@@ -43,6 +42,24 @@ impl TrapFrame {
     pub fn can_return(&self) -> bool {
         let end = core::ptr::from_ref(self).wrapping_add(1) as u64;
         !self.is_on_overflow_stack() || self.sp() == end
+    }
+
+    /// Whether it is a breakpoint. The interrupted program counter is that of the instruction.
+    #[must_use]
+    pub fn is_breakpoint(&self) -> bool {
+        self.kind() == Kind::Synchronous && self.syndrome().is_breakpoint()
+    }
+
+    /// Makes the interrupted code go on after a breakpoint.
+    pub const fn skip_breakpoint(&mut self) {
+        self.elr = self.elr.wrapping_add(4);
+    }
+
+    /// Whether it is an interrupt that cannot be masked, whatever the kernel: never on this architecture. A kernel that uses an
+    /// interrupt as one knows it by its number.
+    #[must_use]
+    pub const fn is_nmi(&self) -> bool {
+        false
     }
 
     /// Whether memory could not be used.
@@ -69,12 +86,12 @@ impl TrapFrame {
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
     frame: &'a TrapFrame,
-    platform: &'a dyn Platform,
+    names: &'a dyn Names,
 }
 
 impl<'a> Words<'a> {
-    pub(super) const fn new(frame: &'a TrapFrame, platform: &'a dyn Platform) -> Self {
-        Self { frame, platform }
+    pub(super) const fn new(frame: &'a TrapFrame, names: &'a dyn Names) -> Self {
+        Self { frame, names }
     }
 }
 
@@ -88,19 +105,16 @@ impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let frame = self.frame;
         if frame.is_on_overflow_stack() {
-            f.write_str("no room on the stack of exceptions: ")?;
+            f.write_str("no room on the stack: ")?;
         }
         match frame.kind() {
-            Kind::Synchronous => {
-                let guard = Stacks::of(self.platform).guard(frame.far);
-                frame.syndrome().describe(f, frame.far, guard, frame.sp)
-            }
-            Kind::Irq if frame.interrupt != 0 => {
-                match self.platform.interrupt_name(frame.interrupt) {
-                    Some(name) => f.write_str(name),
-                    None => write!(f, "interrupt {}", frame.interrupt),
-                }
-            }
+            Kind::Synchronous => frame
+                .syndrome()
+                .describe(f, frame.far, self.names, frame.sp),
+            Kind::Irq if frame.interrupt != 0 => match self.names.interrupt(frame.interrupt) {
+                Some(name) => f.write_str(name),
+                None => write!(f, "interrupt {}", frame.interrupt),
+            },
             Kind::Irq => f.write_str("IRQ"),
             Kind::Fiq => f.write_str("FIQ"),
             Kind::SError => write!(f, "SError, syndrome {:#010x}", frame.esr),
@@ -111,6 +125,7 @@ impl fmt::Display for Words<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Stacks;
     use crate::tests::Kernel;
 
     fn words(vector: u64, esr: u64, far: u64) -> String {
@@ -121,7 +136,7 @@ mod tests {
             sp: 0x1235,
             ..TrapFrame::default()
         };
-        frame.words(&Kernel).to_string()
+        frame.words(&Stacks::of(&Kernel)).to_string()
     }
 
     const fn class(class: u64) -> u64 {
@@ -179,7 +194,7 @@ mod tests {
     fn a_full_stack_of_exceptions_is_named() {
         assert_eq!(
             words(20, class(0), 0),
-            "no room on the stack of exceptions: undefined instruction"
+            "no room on the stack: undefined instruction"
         );
     }
 
@@ -192,7 +207,13 @@ mod tests {
             interrupt,
             ..TrapFrame::default()
         };
-        assert_eq!(frame(32).words(&Kernel).to_string(), "timer interrupt");
-        assert_eq!(frame(33).words(&Kernel).to_string(), "interrupt 33");
+        assert_eq!(
+            frame(32).words(&Stacks::of(&Kernel)).to_string(),
+            "timer interrupt"
+        );
+        assert_eq!(
+            frame(33).words(&Stacks::of(&Kernel)).to_string(),
+            "interrupt 33"
+        );
     }
 }

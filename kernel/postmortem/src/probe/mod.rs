@@ -7,7 +7,7 @@
 //! handled, whose frame the next one would overwrite. A report from there takes that risk, on a stack that is gone: a return
 //! without `iretq` would have to do without the trap code that all other exceptions share.
 
-use crate::TrapFrame;
+use crate::arch::TrapFrame;
 
 #[cfg(all(target_os = "none", target_arch = "x86_64"))]
 core::arch::global_asm!(include_str!("x86_64.s"));

@@ -16,6 +16,8 @@ use crate::{
 thread_local! {
     /// The number of the CPU that this thread is.
     static CPU: Cell<usize> = const { Cell::new(0) };
+    /// Errors that it meets while a trace is written, the last one first.
+    static IN_TRACE: Errors = const { Mutex::new(Vec::new()) };
 }
 
 /// What [`Machine::leave`] panics with.
@@ -29,8 +31,6 @@ struct Machine {
     nmi: AtomicBool,
     /// Time passes by itself, three seconds at every look.
     hurries: bool,
-    /// Errors that it meets while a trace is written, the last one first.
-    in_trace: Errors,
     /// Errors that it meets while a cause is put into words, the last one first.
     in_words: Errors,
     started: Instant,
@@ -118,11 +118,6 @@ unsafe impl Platform for Machine {
         fail(&self.in_words);
         None
     }
-
-    fn write_trace(&self, walk: &Walk, out: &mut dyn std::fmt::Write) -> std::fmt::Result {
-        fail(&self.in_trace);
-        walk.write(out, false)
-    }
 }
 
 /// Errors that are planned, and whose report they are part of.
@@ -134,6 +129,11 @@ fn fail(planned: &Errors) {
     if let Some((postmortem, frame)) = next {
         postmortem.fault(&frame);
     }
+}
+
+fn write_trace(walk: &Walk, out: &mut dyn std::fmt::Write) -> std::fmt::Result {
+    IN_TRACE.with(fail);
+    walk.write(out, false)
 }
 
 fn plan(errors: &Errors, postmortem: &'static Postmortem, number: u64) {
@@ -149,7 +149,6 @@ impl Machine {
             cpus,
             nmi: AtomicBool::new(false),
             hurries,
-            in_trace: Mutex::default(),
             in_words: Mutex::default(),
             started: Instant::now(),
             looks: Mutex::new(0),
@@ -157,7 +156,9 @@ impl Machine {
         let per_cpu = Box::leak(Box::new([const { PerCpu::new() }; 4]));
         (
             machine,
-            Box::leak(Box::new(Postmortem::new(machine, per_cpu))),
+            Box::leak(Box::new(
+                Postmortem::new(machine, per_cpu).with_traces(write_trace),
+            )),
         )
     }
 
@@ -223,7 +224,7 @@ fn a_fault_is_reported_in_full_with_the_first_line_once_more() {
 #[test]
 fn an_error_in_the_report_is_one_line() {
     let (machine, postmortem) = Machine::new(1, false);
-    plan(&machine.in_trace, postmortem, 100);
+    IN_TRACE.with(|errors| plan(errors, postmortem, 100));
     dies(|| postmortem.fault(&frame(200)));
     let second = "during the report: fault on cpu 0 at 0x0000000000004321: interrupt 100";
     let last = format!("first failure: {FAULT}");

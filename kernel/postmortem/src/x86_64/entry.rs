@@ -29,10 +29,13 @@ macro_rules! exception_entries {
 
 /// Everything that a kernel without handlers needs for exceptions: `exceptions!(TABLES, POSTMORTEM)` defines the
 /// `x86_64::Tables` `TABLES` and the entries of all exceptions, which go to
-/// `Postmortem::exception` of `POSTMORTEM`. For one CPU and no interrupts.
+/// `Postmortem::exception` of `POSTMORTEM`. For a kernel without interrupts. With a third argument for so many CPUs.
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {
+        $crate::exceptions!($tables, $postmortem, 1);
+    };
+    ($tables:ident, $postmortem:path, $cpus:literal) => {
         $crate::exception_entries!(postmortem_exception, 32);
 
         extern "C" fn postmortem_exception(frame: &mut $crate::TrapFrame) {
@@ -44,7 +47,7 @@ macro_rules! exceptions {
             static exception_entries: [u64; 32];
         }
 
-        static $tables: $crate::x86_64::Tables =
+        static $tables: $crate::x86_64::Tables<$cpus> =
             $crate::x86_64::Tables::new(&raw const exception_entries);
     };
 }

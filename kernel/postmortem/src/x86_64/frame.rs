@@ -7,8 +7,8 @@ use bitflags::bitflags;
 use unwind::SavedRegister;
 
 use super::{Registers, Words};
-use crate::platform::Platform;
-use crate::stack::Stacks;
+use crate::names::Names;
+use crate::stack::{ReadWord, read_words};
 
 /// The registers of what was interrupted, as trap code leaves them on the stack: from `ss` to `rip` what the processor pushes,
 /// below that the error code (a zero where the processor pushes none), the vector, and the general registers.
@@ -102,10 +102,10 @@ impl TrapFrame {
         SavedRegister::new(7, offset_of!(Self, rsp) as u32),
     ];
 
-    /// The frame at this address of a stack, if it can be read.
+    /// The frame at this address of a stack, if its words can be read.
     #[must_use]
-    pub fn read(stacks: Stacks<'_>, address: u64) -> Option<Self> {
-        let words = stacks.read_words::<WORDS>(address)?;
+    pub fn read(read: ReadWord<'_>, address: u64) -> Option<Self> {
+        let words = read_words::<WORDS>(read, address)?;
         // SAFETY: the frame consists of so many words, all values of which are valid.
         Some(unsafe { core::mem::transmute::<[u64; WORDS], Self>(words) })
     }
@@ -138,15 +138,15 @@ impl TrapFrame {
 
     /// What happened, in words.
     #[must_use]
-    pub const fn words<'a>(&'a self, platform: &'a dyn Platform) -> Words<'a> {
-        Words::new(self, platform)
+    pub const fn words<'a>(&'a self, names: &'a dyn Names) -> Words<'a> {
+        Words::new(self, names)
     }
 
     /// Writes all registers, in lines.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_registers(&self, stacks: Stacks<'_>, out: &mut dyn Write) -> fmt::Result {
+    pub fn write_registers(&self, names: &dyn Names, out: &mut dyn Write) -> fmt::Result {
         let lines = [
             [
                 ("rax", self.rax),
@@ -188,7 +188,9 @@ impl TrapFrame {
         for (name, _) in Flags::from_bits_truncate(self.rflags).iter_names() {
             write!(out, " {name}")?;
         }
-        writeln!(out, ", {}", stacks.place(self.rsp))
+        out.write_str(", ")?;
+        names.write_place(out, self.rsp)?;
+        out.write_str("\n")
     }
 }
 

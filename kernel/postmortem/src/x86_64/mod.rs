@@ -1,5 +1,6 @@
 //! x86-64. Manual chapters are those of the "Intel 64 and IA-32 Architectures Software Developer's Manual".
 
+#[cfg(target_arch = "x86_64")]
 mod entry;
 mod frame;
 mod machine_check;

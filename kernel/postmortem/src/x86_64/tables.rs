@@ -1,4 +1,4 @@
-//! Segments, task state and interrupt descriptors of one CPU, for kernels that have none yet. Manual: volume 3, 7.10 "Interrupt
+//! Segments, task state and interrupt descriptors of all CPUs, for kernels that have none yet. Manual: volume 3, 7.10 "Interrupt
 //! Descriptor Table", 7.14.5 "Interrupt Stack Table", 8.7 "Task Management in 64-bit Mode".
 
 use core::cell::UnsafeCell;
@@ -29,13 +29,14 @@ const INTERRUPT_GATE: u64 = 0x8e << 40;
 /// A task state: present, available 64-bit (figure 8-4 "Format of TSS and LDT Descriptors in 64-bit Mode").
 const TASK_STATE: u64 = 0x89 << 40;
 
-/// The tables of the CPU that boots, with stacks for NMIs, double faults and machine checks: a static, which
-/// [`exceptions!`](crate::exceptions) makes.
+/// The tables of all CPUs, each with stacks for NMIs, double faults and machine checks: a static, which
+/// [`exceptions!`](crate::exceptions) makes. Descriptors of entries are the same for all, and yet there are some for each CPU:
+/// so none waits for another one to fill them in.
 #[derive(Debug)]
-pub struct Tables {
+pub struct Tables<const CPUS: usize> {
     entries: *const [u64; EXCEPTIONS],
-    content: UnsafeCell<Content>,
-    stacks: [UnsafeCell<Words>; STACKS.len()],
+    contents: [UnsafeCell<Content>; CPUS],
+    stacks: [[UnsafeCell<Words>; STACKS.len()]; CPUS],
 }
 
 #[repr(C, align(16))]
@@ -56,41 +57,68 @@ const TASK_STATE_WORDS: usize = 26;
 /// Where the interrupt stack table begins in it.
 const STACK_TABLE: usize = 9;
 
-// SAFETY: the entries are constants; the content is written by `load` alone, whose caller promises that nobody uses it yet; the
-// stacks are used by the processor alone.
-unsafe impl Sync for Tables {}
+// SAFETY: the entries are constants; a CPU's content is written by its `load` alone, whose caller promises that it is the only
+// one; the stacks are used by the processor alone.
+unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
 
-impl Tables {
+impl<const CPUS: usize> Tables<CPUS> {
     /// For these entries, by vector.
     #[must_use]
     pub const fn new(entries: *const [u64; EXCEPTIONS]) -> Self {
         Self {
             entries,
-            content: UnsafeCell::new(Content {
-                descriptors: [[0; 2]; EXCEPTIONS],
-                segments: [0; 4],
-                task_state: [0; TASK_STATE_WORDS],
-            }),
-            stacks: [const { UnsafeCell::new(Words([0; STACK])) }; STACKS.len()],
+            contents: [const { UnsafeCell::new(Content::EMPTY) }; CPUS],
+            stacks: [const { [const { UnsafeCell::new(Words([0; STACK])) }; STACKS.len()] }; CPUS],
         }
     }
 
     /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). They have no guard pages.
     pub fn stack(&self, index: usize) -> Option<Stack> {
-        let (stack, (_, name)) = (self.stacks.get(index)?, STACKS.get(index)?);
-        let start = stack.get() as u64;
-        let words = Range::new(start, start.wrapping_add(STACK as u64));
-        Some(Stack::new(name, 0, words))
+        let mut stacks = self.stacks.iter().enumerate().flat_map(|(cpu, stacks)| {
+            let named = stacks.iter().zip(STACKS);
+            named.map(move |(stack, (_, name))| Stack::new(name, cpu, range(stack)))
+        });
+        stacks.nth(index)
     }
 
-    /// Fills the tables in, and has this CPU use them: exceptions are reported from now on.
+    /// The CPU whose table of segments is at this address; 0 if there is none.
+    fn owner(&self, segments: u64) -> usize {
+        let is_there = |content: &UnsafeCell<Content>| {
+            let offset = core::mem::offset_of!(Content, segments) as u64;
+            (content.get() as u64).wrapping_add(offset) == segments
+        };
+        self.contents.iter().position(is_there).unwrap_or(0)
+    }
+
+    /// The number of the CPU that this runs on, for [`Platform::cpu`](crate::Platform::cpu): the one that it gave to
+    /// [`Self::load`], and 0 before that.
+    #[cfg(target_os = "none")]
+    pub fn cpu(&self) -> usize {
+        let mut segments = Pointer { limit: 0, base: 0 };
+        // SAFETY: writes to this variable, which has the size that it needs.
+        unsafe {
+            core::arch::asm!("sgdt [{}]", in(reg) &raw mut segments, options(nostack, preserves_flags));
+        }
+        self.owner(segments.base)
+    }
+
+    /// Fills in the tables of the CPU with this number, counted from 0, and has this CPU use them: exceptions are reported from
+    /// now on.
+    ///
+    /// # Panics
+    /// When there is no room for this CPU.
     ///
     /// # Safety
-    /// Called once, by the only CPU that runs, in 64-bit mode and ring 0, by [`exceptions!`](crate::exceptions).
+    /// Called once by each CPU, with different numbers, in 64-bit mode and ring 0, by [`exceptions!`](crate::exceptions).
     #[cfg(target_os = "none")]
-    pub unsafe fn load(&'static self) {
+    pub unsafe fn load(&'static self, cpu: usize) {
         // SAFETY: nobody else uses the content, as for the caller.
-        let content = unsafe { self.fill() };
+        let content = unsafe { self.fill(cpu) };
+        assert!(
+            content.is_some(),
+            "tables for {CPUS} CPUs, not for CPU {cpu}"
+        );
+        let Some(content) = content else { return };
         let descriptors = Pointer::to(&content.descriptors);
         let segments = Pointer::to(&content.segments);
         // SAFETY: the segment at `CODE` is like the one at hand, and no data segment is needed in 64-bit mode. The tables are
@@ -119,21 +147,28 @@ impl Tables {
     }
 }
 
-impl Tables {
-    /// Fills the tables in.
+impl<const CPUS: usize> Tables<CPUS> {
+    /// Fills in the tables of this CPU, if there are any.
     ///
     /// # Safety
-    /// Nobody else uses the content.
-    unsafe fn fill(&self) -> &Content {
+    /// Nobody else uses its content.
+    unsafe fn fill(&self, cpu: usize) -> Option<&Content> {
+        let stacks = self.stacks.get(cpu)?;
         // SAFETY: as for the caller; and the entries are constants.
-        let (content, entries) = unsafe { (&mut *self.content.get(), &*self.entries) };
-        let ends = [0, 1, 2].map(|index| self.stack(index).map_or(0, |stack| stack.end()));
-        content.fill(entries, ends);
-        content
+        let (content, entries) = unsafe { (&mut *self.contents.get(cpu)?.get(), &*self.entries) };
+        content.fill(entries, stacks.each_ref().map(|stack| range(stack).end));
+        Some(content)
     }
 }
 
 impl Content {
+    /// As it is before it is filled in.
+    const EMPTY: Self = Self {
+        descriptors: [[0; 2]; EXCEPTIONS],
+        segments: [0; 4],
+        task_state: [0; TASK_STATE_WORDS],
+    };
+
     /// Fills everything in: the addresses of the entries, and the empty stack pointers of the [`STACKS`].
     fn fill(&mut self, entries: &[u64; EXCEPTIONS], ends: [u64; STACKS.len()]) {
         let descriptors = self.descriptors.iter_mut().zip(entries);
@@ -158,6 +193,12 @@ impl Content {
         let low = size.wrapping_sub(1) | (base & 0xff_ffff) << 16 | (base >> 24 & 0xff) << 56;
         self.segments = [0, CODE_SEGMENT, low | TASK_STATE, base >> 32];
     }
+}
+
+/// Where a stack lies.
+fn range(stack: &UnsafeCell<Words>) -> Range {
+    let start = stack.get() as u64;
+    Range::new(start, start.wrapping_add(STACK as u64))
 }
 
 /// What `lgdt` and `lidt` read.
@@ -186,6 +227,7 @@ mod tests {
     use x86_64::structures::tss::TaskStateSegment;
 
     use super::*;
+    use crate::Owner;
 
     const ENTRIES: [u64; EXCEPTIONS] = {
         let mut entries = [0xffff_8123_4567_89ab; EXCEPTIONS];
@@ -201,9 +243,18 @@ mod tests {
 
     #[test]
     fn tables_are_those_of_the_crate_x86_64() {
-        let tables = Tables::new(&ENTRIES);
+        let tables: Box<Tables<2>> = Box::new(Tables::new(&ENTRIES));
+        for cpu in 0..2 {
+            check(&tables, cpu);
+        }
         // SAFETY: nobody else knows of them.
-        let content = unsafe { tables.fill() };
+        assert!(unsafe { tables.fill(2) }.is_none());
+    }
+
+    fn check(tables: &Tables<2>, cpu: usize) {
+        // SAFETY: nobody else knows of them.
+        let content = unsafe { tables.fill(cpu) }.expect("room for this CPU");
+        assert_eq!(tables.owner(content.segments.as_ptr() as u64), cpu);
 
         let mut descriptors = InterruptDescriptorTable::new();
         // SAFETY: nobody loads the table.
@@ -227,7 +278,7 @@ mod tests {
         }
 
         let mut task_state = TaskStateSegment::new();
-        let end = |index| VirtAddr::new(tables.stack(index).expect("a stack").end());
+        let end = |index| VirtAddr::new(tables.stack(3 * cpu + index).expect("a stack").end());
         let [one, two, three] = [0, 1, 2].map(end);
         let none = VirtAddr::zero();
         task_state.interrupt_stack_table = [one, two, three, none, none, none, none];
@@ -253,9 +304,14 @@ mod tests {
 
     #[test]
     fn the_stacks_have_names_and_do_not_overlap() {
-        let tables = Tables::new(&ENTRIES);
+        let tables: Box<Tables<3>> = Box::new(Tables::new(&ENTRIES));
+        assert_eq!(tables.owner(0), 0, "before it is loaded");
         let stacks: Vec<_> = (0..).map_while(|index| tables.stack(index)).collect();
-        assert_eq!(stacks.len(), STACKS.len());
+        assert_eq!(stacks.len(), 3 * STACKS.len());
+        for (index, stack) in stacks.iter().enumerate() {
+            let owner = Owner::Cpu(STACKS[index % 3].1, index / 3);
+            assert_eq!(stack.owner, owner);
+        }
         assert!(stacks.is_sorted_by(|one, next| one.end() <= next.words.start));
     }
 }

@@ -5,8 +5,7 @@ use core::fmt;
 use bitflags::bitflags;
 
 use super::TrapFrame;
-use crate::platform::Platform;
-use crate::stack::Stacks;
+use crate::names::Names;
 
 const NMI: u64 = 2;
 const BREAKPOINT: u64 = 3;
@@ -94,6 +93,15 @@ impl TrapFrame {
         self.vector == BREAKPOINT
     }
 
+    /// Makes the interrupted code go on after a breakpoint: it does so by itself.
+    pub const fn skip_breakpoint(&mut self) {}
+
+    /// Whether the interrupted code can go on: always on this architecture, as far as trap code knows.
+    #[must_use]
+    pub const fn can_return(&self) -> bool {
+        true
+    }
+
     /// Whether the hardware reports an error of its own.
     #[must_use]
     pub const fn is_machine_check(&self) -> bool {
@@ -105,12 +113,12 @@ impl TrapFrame {
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
     frame: &'a TrapFrame,
-    platform: &'a dyn Platform,
+    names: &'a dyn Names,
 }
 
 impl<'a> Words<'a> {
-    pub(super) const fn new(frame: &'a TrapFrame, platform: &'a dyn Platform) -> Self {
-        Self { frame, platform }
+    pub(super) const fn new(frame: &'a TrapFrame, names: &'a dyn Names) -> Self {
+        Self { frame, names }
     }
 
     fn page_fault(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,8 +136,8 @@ impl<'a> Words<'a> {
             "not mapped"
         };
         let address = self.frame.cr2;
-        let guard = Stacks::of(self.platform).guard(address);
-        write!(f, ": {action} {address:#018x}, {reason}{guard}")?;
+        write!(f, ": {action} {address:#018x}, {reason}")?;
+        self.names.write_guard(f, address)?;
         let said = PageFault::INSTRUCTION_FETCH
             | PageFault::CAUSED_BY_WRITE
             | PageFault::PROTECTION_VIOLATION;
@@ -152,10 +160,7 @@ impl fmt::Display for Words<'_> {
         let name = usize::try_from(frame.vector)
             .ok()
             .and_then(|at| NAMES.get(at));
-        match name
-            .copied()
-            .or_else(|| self.platform.interrupt_name(frame.vector))
-        {
+        match name.copied().or_else(|| self.names.interrupt(frame.vector)) {
             Some(name) => f.write_str(name)?,
             None => write!(f, "interrupt {}", frame.vector)?,
         }
@@ -164,8 +169,8 @@ impl fmt::Display for Words<'_> {
             // Its error code is zero; what led to it may be known by this register.
             DOUBLE_FAULT => {
                 let address = frame.cr2;
-                let guard = Stacks::of(self.platform).guard(address);
-                write!(f, ", last page fault at {address:#018x}{guard}")
+                write!(f, ", last page fault at {address:#018x}")?;
+                self.names.write_guard(f, address)
             }
             _ if frame.error_code == 0 => Ok(()),
             CONTROL_PROTECTION => control_protection(f, frame.error_code),
@@ -207,6 +212,7 @@ mod tests {
     use x86_64::structures::idt::{PageFaultErrorCode, SelectorErrorCode};
 
     use super::*;
+    use crate::Stacks;
     use crate::tests::Kernel;
 
     fn words(vector: u64, error_code: u64, cr2: u64) -> String {
@@ -216,7 +222,7 @@ mod tests {
             cr2,
             ..TrapFrame::default()
         };
-        frame.words(&Kernel).to_string()
+        frame.words(&Stacks::of(&Kernel)).to_string()
     }
 
     #[test]

@@ -8,7 +8,7 @@ const SP_ELX: u64 = 1;
 /// There too: IRQs are masked.
 const IRQ_MASKED: u64 = 1 << 7;
 
-/// Makes the interrupted task go on in `trap_preempted` of `vectors.s`, on its own stack, which has room for
+/// Makes the interrupted task go on in `trap_preempted` of `preempted.s`, on its own stack, which has room for
 /// this frame. Not where an exception was interrupted.
 ///
 /// # Safety

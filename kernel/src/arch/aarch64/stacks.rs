@@ -1,15 +1,17 @@
 //! The stacks of exceptions.
 
+use postmortem::aarch64::OVERFLOW_STACK;
+
 use crate::percpu::MOST;
 use crate::stack::{Exception, Stack};
 
 /// For every exception: SP_EL1. Everything else runs on SP_EL0.
 pub static EXCEPTION: [Exception; MOST] = [const { Stack::new() }; MOST];
-// vectors.s tells by a shift whether an address is in them.
+// vectors.rs tells by a shift whether an address is in them.
 const _: () = assert!(size_of_val(&EXCEPTION).is_power_of_two());
 
 /// For an exception that finds the exceptions' stack full.
-static OVERFLOW: [Exception; MOST] = [const { Stack::new() }; MOST];
+static OVERFLOW: [Stack<OVERFLOW_STACK>; MOST] = [const { Stack::new() }; MOST];
 
 /// How many a processor has.
 pub const COUNT: usize = 2;

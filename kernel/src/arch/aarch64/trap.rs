@@ -8,10 +8,7 @@ use super::{cpu, exit, interrupts};
 use crate::arch::handlers;
 use crate::verdict::Verdict;
 
-/// Bytes of an instruction.
-const INSTRUCTION: u64 = 4;
-
-/// Called by vectors.s. When it returns, so does the interrupted code.
+/// Called by the entries of `vectors.rs`. When it returns, so does the interrupted code.
 pub extern "C" fn exception(frame: &mut TrapFrame) {
     if exit::is_leaving() {
         // The verdict is already known; this is `hlt` where nobody listens for semihosting.
@@ -28,9 +25,9 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         cpu::unmask_urgent();
     }
     match kind {
-        Kind::Synchronous if frame.syndrome().is_breakpoint() => {
+        Kind::Synchronous if frame.is_breakpoint() => {
             (handlers.breakpoint)(frame);
-            frame.elr += INSTRUCTION;
+            frame.skip_breakpoint();
         }
         Kind::Irq => {
             if interrupts::handle(frame) {
@@ -48,7 +45,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
     cpu::mask_all();
 }
 
-/// Called by vectors.s, on the stack of a task that was interrupted.
+/// Called by preempted.s, on the stack of a task that was interrupted.
 pub extern "C" fn preempted() {
     (handlers::get().preempt)();
 }

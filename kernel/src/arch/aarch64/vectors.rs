@@ -5,18 +5,32 @@ use core::arch::global_asm;
 use aarch64_cpu::asm::barrier;
 use aarch64_cpu::registers::{VBAR_EL1, Writeable};
 
-global_asm!(
-    include_str!("vectors.s"),
-    handler = sym super::trap::exception,
-    preempted = sym super::trap::preempted,
+postmortem::exception_entries!(
+    super::trap::exception,
+    // This CPU's `Cpu`: percpu.rs.
+    overflow_stack: "
+        mrs x0, tpidr_el1
+        ldr x0, [x0, #8]
+    ",
+    // Only the stacks for exceptions have room, whatever else is mapped: in their words bit 15 of an address is set, in their
+    // guard pages it is clear, and all of them are one array. There are no threads at EL0 whose register this could be.
+    room: "
+        msr tpidr_el0, x1
+        adrp x1, {stacks}
+        sub x1, x0, x1
+        lsr x1, x1, #{stacks_shift}
+        mvn x0, x0
+        ubfx x0, x0, #15, #1
+        orr x0, x0, x1
+        mrs x1, tpidr_el0
+    ",
     stacks = sym super::stacks::EXCEPTION,
-    elr = const unwind::aarch64::ELR,
-    sp_el0 = const unwind::aarch64::SP_EL0,
     stacks_shift = const size_of_val(&super::stacks::EXCEPTION).ilog2(),
 );
+global_asm!(include_str!("preempted.s"), preempted = sym super::trap::preempted);
 
 unsafe extern "C" {
-    /// The vector table in vectors.s; only its address counts.
+    /// The vector table of `exception_entries!`; only its address counts.
     static exception_vectors: u8;
 }
 

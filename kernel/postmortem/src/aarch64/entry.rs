@@ -1,5 +1,109 @@
+//! Trap code: what the processor enters when an exception or an interrupt comes, with rules for unwinders at every instruction.
+//! Manual: D1.3 "Exceptions".
+//!
+//! Whether a stack has room is asked of the MMU, before anything is written. A range of addresses to compare with, or a bit of the
+//! stack pointer, was rejected: a kernel with a stack for each task would have to keep such a range up to date, or all of its
+//! stacks would need one size and alignment.
+
+/// Defines the 16 vectors of exceptions and interrupts, the table `exception_vectors`, for a kernel at EL1. All of them save a
+/// [`TrapFrame`](crate::aarch64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, so does the
+/// interrupted code; what may overwrite `ELR_EL1` must be masked then, if the handler has unmasked it.
+///
+/// The frame is written to the stack that `sp` points to: to that of the code that was interrupted, or, in a kernel that runs on
+/// `SP_EL0`, to a stack for exceptions. Is there no room, it is written to an overflow stack, from which nothing returns;
+/// [`TrapFrame::is_on_overflow_stack`](crate::aarch64::TrapFrame::is_on_overflow_stack) tells. `overflow_stack` are instructions
+/// that put into `x0` where the CPU's overflow stack ends, of
+/// [`OVERFLOW_STACK`](crate::aarch64::OVERFLOW_STACK) bytes. They use no other register, and not the stack.
+///
+/// `room`, if it is there, are instructions of the kernel's own that tell whether there is room: `x0` is the address of
+/// the frame when they begin, and when they end it is zero if the frame can be written there. They keep other registers.
+/// Without them, the MMU is asked.
+/// Operands of these instructions follow at the end, as in [`global_asm!`](core::arch::global_asm).
+///
+/// Overwritten are `TPIDRRO_EL0`, `PAR_EL1`, and on the way to the overflow stack `TPIDR_EL0`. `SP_EL0` is left as it is: a kernel
+/// that switches between threads of EL0 switches it too.
+///
+/// ```no_run
+/// # #[cfg(all(target_arch = "aarch64", target_os = "none"))]
+/// postmortem::exception_entries!(exception, overflow_stack: "ldr x0, =0x40080000");
+///
+/// extern "C" fn exception(frame: &mut postmortem::TrapFrame) {
+///     # #[cfg(target_arch = "aarch64")]
+///     if frame.can_return() && postmortem::probe::recover(frame) {
+///         return;
+///     }
+///     // Interrupts, and what the kernel can do something about; or `POSTMORTEM.fault(frame)`.
+/// }
+/// ```
+#[macro_export]
+macro_rules! exception_entries {
+    ($handler:path, overflow_stack: $overflow_stack:literal, room: $room:literal $(, $($operands:tt)*)?) => {
+        ::core::arch::global_asm!(
+            $crate::exception_entries_text!($overflow_stack, $room),
+            handler = sym $handler,
+            elr = const $crate::aarch64::ELR,
+            sp_el0 = const $crate::aarch64::SP_EL0,
+            overflow_shift = const $crate::aarch64::OVERFLOW_STACK.ilog2(),
+            $($($operands)*)?
+        );
+    };
+    ($handler:path, overflow_stack: $overflow_stack:literal $(, $($operands:tt)*)?) => {
+        $crate::exception_entries!(
+            $handler,
+            overflow_stack: $overflow_stack,
+            // Is the first word aligned, can it be written, and can the last one?
+            room: "
+                tst x0, #15
+                at s1e1w, x0
+                isb
+                mrs x0, par_el1
+                tbnz x0, #0, 2f
+                add x0, sp, #304 - 8
+                at s1e1w, x0
+                isb
+                mrs x0, par_el1
+            2:  and x0, x0, #1
+                cinc x0, x0, ne
+            ",
+            $($($operands)*)?
+        );
+    };
+}
+
+/// Everything that a kernel without handlers needs for exceptions: `exceptions!(TABLES, POSTMORTEM)` defines the
+/// `aarch64::Tables` `TABLES` and the vectors, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel at EL1 that has
+/// no interrupts, and does not use `TPIDR_EL1`. With a third argument for so many CPUs.
+#[macro_export]
+macro_rules! exceptions {
+    ($tables:ident, $postmortem:path) => {
+        $crate::exceptions!($tables, $postmortem, 1);
+    };
+    ($tables:ident, $postmortem:path, $cpus:literal) => {
+        $crate::exception_entries!(postmortem_exception, overflow_stack: "mrs x0, tpidr_el1");
+
+        extern "C" fn postmortem_exception(frame: &mut $crate::TrapFrame) {
+            $postmortem.exception(frame);
+        }
+
+        unsafe extern "C" {
+            /// Of the entries; only its address counts.
+            static exception_vectors: u8;
+        }
+
+        static $tables: $crate::aarch64::Tables<$cpus> =
+            $crate::aarch64::Tables::new(&raw const exception_vectors);
+    };
+}
+
+/// The text of [`exception_entries!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! exception_entries_text {
+    ($overflow_stack:literal, $room:literal) => {
+        concat!(
+            r#"
 // The vector table (D1.3.1 "Exception vectors": four groups of four, 128 bytes each) and the one way all of them go.
-// What they save on SP_EL1 is the TrapFrame of `postmortem`: 304 bytes.
+// What they save on SP_EL1 is a TrapFrame: 304 bytes.
 //
 // The rules for unwinders say, for every instruction, where the interrupted program counter and stack pointer are: at first in
 // ELR_EL1, and in SP_EL0 or SP_EL1. The registers that TrapFrame::SAVED names are where the program counter is: in their own
@@ -41,22 +145,18 @@ exception_\number:
     .cfi_startproc simple
     .cfi_signal_frame
     .if (\number & 12) == 4
-    // An exception interrupted another one. Is there room on a stack of exceptions? Bit 15 of the stack pointer is set in
-    // their words and clear in their guard pages, and all of them are one array. Until it is known that memory can be written,
-    // x0 and x1 are kept in the two registers for pointers of threads at EL0: there are none.
+    // Is there room for the frame? Until it is known that memory can be written, x0 is kept in the register for pointers
+    // of threads at EL0 that those cannot write to.
     interrupted_is_in_sp
     sub sp, sp, #304
     .cfi_def_cfa_offset 304
     msr tpidrro_el0, x0
-    msr tpidr_el0, x1
     mov x0, sp
-    tbz x0, #15, exception_overflow_\number
-    adrp x1, {stacks}
-    sub x0, x0, x1
-    lsr x0, x0, #{stacks_shift}
+"#,
+            $room,
+            r#"
     cbnz x0, exception_overflow_\number
     mrs x0, tpidrro_el0
-    mrs x1, tpidr_el0
     stp x0, x1, [sp]
     add x0, sp, #304
     .else
@@ -91,11 +191,13 @@ exception_overflow_\number:
     .cfi_signal_frame
     interrupted_is_in_sp
     .cfi_def_cfa_offset 304
-    mrs x0, tpidr_el1                   // this processor's Cpu: percpu.rs
-    ldr x0, [x0, #8]
+    msr tpidr_el0, x1
+"#,
+            $overflow_stack,
+            r#"
     mov x1, sp
     sub x1, x0, x1
-    lsr x1, x1, #15
+    lsr x1, x1, #{overflow_shift}
     sub x0, x0, #304
     cbnz x1, 1f
     mov x0, sp
@@ -174,8 +276,8 @@ trap_entry:
     mov x0, sp
     bl {handler}
     // The interrupted stack pointer is where it was: SP_EL0 untouched, SP_EL1 above this frame. That is not so of what comes
-    // to the overflow stack from another one, so nothing returns there: trap.rs. There is a way out for each of the two,
-    // because the rules behind them differ.
+    // to the overflow stack from another one, so nothing returns there. There is a way out for each of the two, because the
+    // rules behind them differ.
     ldr x2, [sp, #288]
     and x2, x2, #12
     cmp x2, #4
@@ -188,23 +290,9 @@ trap_entry:
     .cfi_endproc
 .size trap_entry, . - trap_entry
 
-// Where an interrupted task goes on instead, when its turn is over: on its own stack, to which frame.rs has moved the frame.
-// The interrupt itself is done.
-.type trap_preempted, %function
-.global trap_preempted
-trap_preempted:
-    .cfi_startproc simple
-    .cfi_signal_frame
-    frame_is_at_sp
-    bl {preempted}
-    // So that nothing overwrites the registers that the way back needs.
-    msr daifset, #15
-    b trap_return_above
-    .cfi_endproc
-.size trap_preempted, . - trap_preempted
-
 // The way back to what was interrupted on this stack, right above the frame.
 .type trap_return_above, %function
+.global trap_return_above
 trap_return_above:
     .cfi_startproc simple
     .cfi_signal_frame
@@ -216,3 +304,7 @@ trap_return_above:
     eret
     .cfi_endproc
 .size trap_return_above, . - trap_return_above
+"#
+        )
+    };
+}

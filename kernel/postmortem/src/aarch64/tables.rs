@@ -1,0 +1,108 @@
+//! The vectors and overflow stacks of all CPUs, for kernels that have none yet. Manual: D1.3.1 "Exception vectors".
+
+use core::cell::UnsafeCell;
+
+use unwind::Range;
+
+use super::OVERFLOW_STACK;
+use crate::stack::Stack;
+
+/// The vectors of all CPUs, and a stack for each that takes exceptions which find no room: a static, which
+/// [`exceptions!`](crate::exceptions) makes.
+#[derive(Debug)]
+pub struct Tables<const CPUS: usize> {
+    #[cfg_attr(
+        not(target_os = "none"),
+        expect(dead_code, reason = "loaded on bare metal only")
+    )]
+    vectors: *const u8,
+    overflow: [UnsafeCell<Words>; CPUS],
+}
+
+#[repr(C, align(16))]
+#[derive(Debug)]
+struct Words([u8; OVERFLOW_STACK]);
+
+// SAFETY: the vectors are constants, and the stacks are used by trap code alone.
+unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
+
+impl<const CPUS: usize> Tables<CPUS> {
+    /// For these vectors.
+    #[must_use]
+    pub const fn new(vectors: *const u8) -> Self {
+        Self {
+            vectors,
+            overflow: [const { UnsafeCell::new(Words([0; OVERFLOW_STACK])) }; CPUS],
+        }
+    }
+
+    /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). They have no guard pages.
+    pub fn stack(&self, index: usize) -> Option<Stack> {
+        let start = self.overflow.get(index)?.get() as u64;
+        let words = Range::new(start, start.wrapping_add(OVERFLOW_STACK as u64));
+        Some(Stack::new("overflow", index, words))
+    }
+
+    /// The CPU whose overflow stack ends at this address; 0 if there is none.
+    fn owner(&self, end: u64) -> usize {
+        let ends_there = |cpu: &usize| self.stack(*cpu).is_some_and(|stack| stack.end() == end);
+        (0..CPUS).find(ends_there).unwrap_or(0)
+    }
+
+    /// The number of the CPU that this runs on, for [`Platform::cpu`](crate::Platform::cpu): the one that it gave to
+    /// [`Self::load`], and 0 before that.
+    #[cfg(all(target_arch = "aarch64", target_os = "none"))]
+    pub fn cpu(&self) -> usize {
+        let end: u64;
+        // SAFETY: reads a register that nothing but `load` writes.
+        unsafe {
+            core::arch::asm!("mrs {}, tpidr_el1", out(reg) end, options(nomem, nostack, preserves_flags));
+        }
+        self.owner(end)
+    }
+
+    /// Has the CPU with this number, counted from 0, use the tables: exceptions are reported from now on, those too that the
+    /// system raises by itself (`SError`).
+    ///
+    /// # Panics
+    /// When there is no room for this CPU.
+    ///
+    /// # Safety
+    /// Called once by each CPU, with different numbers, at EL1.
+    #[cfg(all(target_arch = "aarch64", target_os = "none"))]
+    pub unsafe fn load(&'static self, cpu: usize) {
+        let stack = self.stack(cpu);
+        assert!(stack.is_some(), "tables for {CPUS} CPUs, not for CPU {cpu}");
+        let end = stack.map_or(0, |stack| stack.end());
+        // SAFETY: the vectors save what they interrupt, and nobody else uses the register, as for the caller.
+        unsafe {
+            core::arch::asm!(
+                "msr tpidr_el1, {end}",
+                "msr vbar_el1, {vectors}",
+                "isb",
+                "msr daifclr, #4",
+                end = in(reg) end,
+                vectors = in(reg) self.vectors,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cpu_is_known_by_the_end_of_its_stack() {
+        let tables: Box<Tables<3>> = Box::new(Tables::new(core::ptr::null()));
+        let stacks: Vec<_> = (0..).map_while(|index| tables.stack(index)).collect();
+        assert_eq!(stacks.len(), 3);
+        assert!(stacks.is_sorted_by(|one, next| one.end() <= next.words.start));
+        for (cpu, stack) in stacks.iter().enumerate() {
+            assert_eq!(tables.owner(stack.end()), cpu);
+            assert_eq!(stack.owner, crate::Owner::Cpu("overflow", cpu));
+        }
+        assert_eq!(tables.owner(0), 0, "before it is loaded");
+    }
+}

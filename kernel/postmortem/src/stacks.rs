@@ -1,0 +1,150 @@
+//! All stacks of a kernel: what a walk may read, and what an address or a stack pointer is in words.
+
+use core::fmt;
+
+use crate::names::Names;
+use crate::platform::Platform;
+use crate::probe;
+use crate::stack::{Owner, Stack};
+
+/// All stacks of a kernel, and how they are read.
+#[derive(Clone, Copy)]
+pub struct Stacks<'a>(pub(crate) &'a dyn Platform);
+
+impl<'a> Stacks<'a> {
+    /// Those of this kernel.
+    #[must_use]
+    pub const fn of(platform: &'a dyn Platform) -> Self {
+        Self(platform)
+    }
+
+    /// All of them.
+    pub fn iter(self) -> impl Iterator<Item = Stack> + 'a {
+        (0..).map_while(move |index| self.0.stack(index))
+    }
+
+    /// The word at `address`, if that is aligned, lies in the words of a stack and can be read. Memory of a stack may be gone,
+    /// in a kernel that dies; then the read faults, and the answer is `None`.
+    ///
+    /// The fence around reading stacks: whatever address comes out of a damaged frame, nothing else is read.
+    #[must_use]
+    pub fn read_u64(self, address: u64) -> Option<u64> {
+        if !address.is_multiple_of(8) || !self.holds_words(address, 8) {
+            return None;
+        }
+        // SAFETY: aligned, and no device: `Platform` promises that of the words of a stack.
+        unsafe { probe::read(address) }
+    }
+
+    /// Whether so many bytes from `address` on are words of one stack.
+    #[must_use]
+    pub fn holds_words(self, address: u64, bytes: u64) -> bool {
+        self.iter().any(|stack| stack.words.holds(address, bytes))
+    }
+
+    /// The stack that an address belongs to, guard pages included.
+    #[must_use]
+    pub fn find(self, address: u64) -> Option<Stack> {
+        self.iter().find(|stack| stack.range().holds(address, 1))
+    }
+
+    /// The stack that this stack pointer is in, as text: "stack boot", "stack irq overflowed", "no stack".
+    #[must_use]
+    pub const fn place(self, sp: u64) -> Place<'a> {
+        Place { stacks: self, sp }
+    }
+
+    /// What is known of an address that could not be used, as text to append: ", guard page of stack boot", or nothing.
+    #[must_use]
+    pub const fn guard(self, address: u64) -> Guard<'a> {
+        Guard {
+            stacks: self,
+            address,
+        }
+    }
+}
+
+impl Names for Stacks<'_> {
+    fn interrupt(&self, number: u64) -> Option<&'static str> {
+        self.0.interrupt_name(number)
+    }
+
+    fn write_place(&self, out: &mut dyn fmt::Write, sp: u64) -> fmt::Result {
+        write!(out, "{}", self.place(sp))
+    }
+
+    fn write_guard(&self, out: &mut dyn fmt::Write, address: u64) -> fmt::Result {
+        write!(out, "{}", self.guard(address))
+    }
+}
+
+impl fmt::Debug for Stacks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// The name of a stack, as text.
+struct Name<'a>(&'a dyn Platform, Owner);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            Owner::Cpu(name, 0) => f.write_str(name),
+            Owner::Cpu(name, cpu) => write!(f, "{name} of cpu {cpu}"),
+            Owner::Task(task) => write!(f, "task {}", TaskName(self.0, task)),
+        }
+    }
+}
+
+/// The name of the task with this number, as text; its number if it has no name.
+pub(crate) struct TaskName<'a>(pub &'a dyn Platform, pub usize);
+
+impl fmt::Display for TaskName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.task(self.1) {
+            Some(task) => task.name.fmt(f),
+            None => self.1.fmt(f),
+        }
+    }
+}
+
+/// A stack pointer; as text, the stack that it is in.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    stacks: Stacks<'a>,
+    sp: u64,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(stack) = self.stacks.iter().find(|stack| stack.holds(self.sp)) else {
+            return f.write_str("no stack");
+        };
+        write!(f, "stack {}", Name(self.stacks.0, stack.owner))?;
+        match self.sp < stack.words.start {
+            true => f.write_str(" overflowed"),
+            false => Ok(()),
+        }
+    }
+}
+
+/// An address that could not be used; as text, whose guard page it is in.
+#[derive(Clone, Copy, Debug)]
+pub struct Guard<'a> {
+    stacks: Stacks<'a>,
+    address: u64,
+}
+
+impl fmt::Display for Guard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut stacks = self.stacks.iter();
+        match stacks.find(|stack| stack.guard.holds(self.address, 1)) {
+            Some(stack) => {
+                let name = Name(self.stacks.0, stack.owner);
+                write!(f, ", guard page of stack {name}")
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a report is about: the CPU, and what it was doing.
+
+use core::fmt;
+
+use crate::arch::{Registers, TrapFrame};
+use crate::cause::Cause;
+use crate::held::{Held, Other};
+use crate::postmortem::Postmortem;
+use crate::watchdog::SECONDS;
+
+impl Cause<'_> {
+    /// What was interrupted, if anything was.
+    pub(crate) fn frame<'a>(&'a self, held: &'a Held<'_>) -> Option<&'a TrapFrame> {
+        match self {
+            Self::Panic(..) => None,
+            Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => Some(frame),
+            Self::Hang(cpu, _) => match held.other(*cpu) {
+                Other::Interrupted(frame) => Some(frame),
+                Other::Failed(_) | Other::Silent => None,
+            },
+        }
+    }
+
+    /// The CPU that the report is about: this one, or the one that hangs, if it could be stopped.
+    pub(crate) fn cpu(&self, held: &Held<'_>) -> usize {
+        match (self, self.frame(held)) {
+            (Self::Hang(cpu, _), Some(_)) => *cpu,
+            _ => held.cpu(),
+        }
+    }
+
+    /// Where a walk of that CPU starts.
+    pub(crate) fn registers(&self, held: &Held<'_>) -> Registers {
+        match self {
+            Self::Panic(_, registers) => *registers,
+            Self::Hang(_, registers) => self.frame(held).map_or(*registers, TrapFrame::registers),
+            Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => frame.registers(),
+        }
+    }
+}
+
+/// The first line of a report, without its end.
+pub(crate) struct FirstLine<'a> {
+    pub postmortem: &'a Postmortem,
+    /// The CPU that met the cause.
+    pub cpu: usize,
+    pub cause: &'a Cause<'a>,
+}
+
+impl fmt::Display for FirstLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpu = self.cpu;
+        let (what, frame) = match self.cause {
+            Cause::Panic(info, _) => {
+                f.write_str("panicked")?;
+                if let Some(location) = info.location() {
+                    write!(f, " at {location}")?;
+                }
+                return write!(f, ": {}", info.message());
+            }
+            Cause::Fault(frame) => ("fault", frame),
+            Cause::Breakpoint(frame) => ("breakpoint", frame),
+            Cause::Nmi(frame) => ("interrupted", frame),
+            Cause::Hang(hangs, _) => {
+                return write!(
+                    f,
+                    "hang on cpu {hangs}: its timer has not ticked for {SECONDS} s, cpu {cpu} says"
+                );
+            }
+        };
+        let words = self.postmortem.words(frame);
+        write!(f, "{what} on cpu {cpu} at {:#018x}: {words}", frame.pc())
+    }
+}
