@@ -11,6 +11,7 @@ use support::built::{emulator, image};
 use support::expected;
 use support::report::Report;
 use support::runner::run;
+use support::trace;
 
 const KERNELS: [Kernel; 2] = [
     Kernel {
@@ -39,7 +40,7 @@ fn a_panic_is_the_same_report_on_raspi3b_as_on_virt() {
     for kernel in KERNELS {
         let [virt, raspi] = ["virt", "raspi3b"].map(|board| panic_on(board, kernel));
         raspi.expect_complete();
-        expected::expect(kernel, &raspi, &expected::panic());
+        trace::expect(kernel, &raspi, &expected::panic(), "complete, ");
         // One image, at the same addresses.
         assert_eq!(virt.panicked, raspi.panicked);
         assert_eq!(virt.frames, raspi.frames);
@@ -61,7 +62,7 @@ fn a_panic_is_the_same_report_on_raspi4b_where_qemu_has_it() {
     for kernel in KERNELS {
         let raspi = panic_on("raspi4b", kernel);
         raspi.expect_complete();
-        expected::expect(kernel, &raspi, &expected::panic());
+        trace::expect(kernel, &raspi, &expected::panic(), "complete, ");
         assert!(raspi.text.contains("kernel on raspi4, "), "{}", raspi.text);
     }
 }
@@ -105,7 +106,7 @@ fn the_mini_uart_is_used_where_it_is_on_the_pins() {
         .expect("QEMU starts");
     assert_eq!(booted.verdict, Verdict::Panicked);
     let report = Report::find(&booted.serial);
-    expected::expect(KERNELS[0], &report, &expected::panic());
+    trace::expect(KERNELS[0], &report, &expected::panic(), "complete, ");
 }
 
 /// As the firmware would take it from the card, but without a device tree: the processor tells which board it is.
@@ -129,7 +130,7 @@ fn the_image_for_a_card_boots_without_a_device_tree_too() {
         .expect("QEMU starts");
     assert_eq!(output.status.code(), Some(101));
     let report = Report::find(&output.stdout);
-    expected::expect(KERNELS[0], &report, &expected::panic());
+    trace::expect(KERNELS[0], &report, &expected::panic(), "complete, ");
     assert!(
         report.text.contains("kernel on raspi3, "),
         "{}",

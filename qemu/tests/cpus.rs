@@ -4,7 +4,6 @@
 mod support;
 
 use qemu::build::Kernel;
-use qemu::machine::Arch;
 use support::built::{every_kernel_and_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
@@ -53,27 +52,15 @@ fn expect_trace(kernel: Kernel, report: &Report, trace: &str, job: Option<&str>)
         trace::expect(kernel, report, trace, "complete, ");
         return;
     };
-    let closure = match job.contains("{closure") {
-        true => format!("r~ {job}\nr~ <{job} as core::ops::function::FnOnce>::call_once"),
-        false => format!("r {job}"),
+    let letters = match job.contains("{closure") {
+        true => "r~",
+        false => "r",
     };
-    let start = start(kernel.arch);
-    let whole = format!("{trace}\n{closure}\nr kernel::cpus::main\nr {start}");
+    let whole = format!("{trace}\n{letters} {job}\n= cpu");
     trace::expect_whole(kernel, report, &whole, "complete, ");
 }
 
-/// Where a CPU begins that is not the first.
-fn start(arch: Arch) -> &'static str {
-    match arch {
-        Arch::X86_64 => "start_entry",
-        Arch::Aarch64 => "start_high",
-    }
-}
-
-const PANIC: &str = "
-    p __rustc::rust_begin_unwind
-    r core::panicking::panic_fmt
-";
+const PANIC: &str = "= panic";
 
 const LOOP: &str = "
     p bad_loop
@@ -218,7 +205,7 @@ fn two_breakpoints_at_once_are_two_whole_reports() {
                 let trace = format!("{job}\nr kernel::scenario::others::two_breakpoints");
                 expect_trace(kernel, report, &trace, None);
             } else {
-                let whole = format!("{job}\nr kernel::cpus::main\nr {}", start(kernel.arch));
+                let whole = format!("{job}\n= cpu");
                 trace::expect_whole(kernel, report, &whole, "complete, ");
             }
         }

@@ -80,14 +80,9 @@ fn a_panic_with_the_console_locked_is_reported() {
             "{}",
             report.panicked
         );
-        let callers = "p __rustc::rust_begin_unwind
-                       r core::panicking::panic_fmt
+        let callers = "= panic
                        r <kernel::scenario::display::Panics as core::fmt::Display>::fmt
-                       r~ core::fmt::rt::Argument::fmt
-                       r core::fmt::write
-                       r~ <&mut kernel::console::Console as core::fmt::Write::write_fmt::SpecWriteFmt>::spec_write_fmt
-                       r~ <kernel::console::Console as core::fmt::Write>::write_fmt
-                       r~ kernel::console::print
+                       = kernel
                        r kernel::scenario::display::panic_in_print";
         trace::expect(kernel, &report, callers, "complete, ");
     }
@@ -99,8 +94,7 @@ fn early(kernel: Kernel, report: &Report, callers: &str) {
     let whole = format!(
         "{callers}
          r~ kernel::scenario::early::run
-         r~ kernel::kernel_main
-         r kernel_entry"
+         = entry"
     );
     trace::expect_whole(kernel, report, &whole, "complete, ");
 }
@@ -120,8 +114,7 @@ fn a_panic_before_anything_is_set_up_is_reported() {
             "{}",
             report.panicked
         );
-        let callers = "p __rustc::rust_begin_unwind
-                       r core::panicking::panic_fmt
+        let callers = "= panic
                        r kernel::scenario::early::panic";
         early(kernel, &report, callers);
     }
@@ -147,13 +140,7 @@ fn an_allocation_before_there_is_a_heap_is_reported() {
         let report = Report::find(&boot(kernel, "no-heap").expect(101).serial);
         let words = ": memory allocation of 100 bytes failed";
         assert!(report.panicked.ends_with(words), "{}", report.panicked);
-        let callers = "p __rustc::rust_begin_unwind
-                       r~ core::panicking::panic_nounwind_fmt::runtime
-                       r core::panicking::panic_nounwind_fmt
-                       r __rustc::__rdl_alloc_error_handler
-                       r~ alloc::alloc::handle_alloc_error::rt_error
-                       r alloc::alloc::handle_alloc_error
-                       r~ alloc::boxed::box_new_uninit
+        let callers = "= panic
                        r kernel::scenario::early::allocation";
         early(kernel, &report, callers);
     }
@@ -173,11 +160,10 @@ fn a_panic_instead_of_the_first_instruction_is_reported() {
         );
         let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
         let report = Report::find(&ran.serial);
-        let callers = "p __rustc::rust_begin_unwind
-                       r core::panicking::panic_fmt
+        let callers = "= panic
                        r kernel::scenario::early::panic
                        r kernel_entry";
-        trace::expect_whole(kernel, &report, callers, "complete, ");
+        trace::expect_in(&image, kernel, &report, callers, "complete, ");
     }
 }
 
@@ -192,8 +178,7 @@ fn a_stack_that_cannot_be_read_ends_the_walk() {
             "{}",
             report.panicked
         );
-        let callers = "p __rustc::rust_begin_unwind
-                       r core::panicking::panic_fmt
+        let callers = "= panic
                        r+ kernel::scenario::unreadable::descend
                        ...";
         trace::expect_whole(
@@ -218,8 +203,7 @@ fn an_epitaph_tells_of_the_boot_before() {
             report.panicked.ends_with(": for the next boot to tell"),
             "{text}"
         );
-        let callers = "p __rustc::rust_begin_unwind
-                       r core::panicking::panic_fmt
+        let callers = "= panic
                        r kernel::scenario::epitaph::read";
         trace::expect(kernel, &report, callers, "complete, ");
         let quoted: Vec<_> = after

@@ -8,7 +8,7 @@ use qemu::machine::Arch;
 use support::built::{every_kernel, every_kernel_and_both_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
-use support::trace;
+use support::{recursion, trace};
 
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
     run([
@@ -395,9 +395,7 @@ fn a_stray_stack_pointer_in_a_handler() {
         trace: [
             "p bad_stack_pointer
              f kernel::scenario::nested::lose_stack_pointer
-             r~ kernel::breakpoint::hit
-             r~ kernel::arch::x86_64::trap::exception
-             r trap_entry
+             = trap
              -- breakpoint, stack boot
              p kernel::scenario::nested::stray_stack_pointer",
             "p bad_stack_pointer
@@ -417,19 +415,6 @@ fn a_stray_stack_pointer_in_a_handler() {
 /// Trap code, called by nobody, is between the handler and what it interrupted.
 #[test]
 fn an_exception_in_a_handler() {
-    let trace = |arch: &str, words: &str| -> &'static str {
-        format!(
-            "p kernel::scenario::nested::handler
-             r~ kernel::scenario::nested::exception_in_handler::{{closure#0}}
-             r~ <kernel::scenario::nested::exception_in_handler::{{closure#0}} as core::ops::function::FnOnce>::call_once
-             r~ kernel::breakpoint::hit
-             r~ kernel::arch::{arch}::trap::exception
-             r trap_entry
-             -- {words}, stack boot
-             p kernel::scenario::nested::exception_in_handler"
-        )
-        .leak()
-    };
     Expected {
         scenario: "exception-in-handler",
         words: [
@@ -437,8 +422,16 @@ fn an_exception_in_a_handler() {
             "data abort: read of 0x0000000000000000, translation fault level 0",
         ],
         trace: [
-            trace("x86_64", "breakpoint"),
-            trace("aarch64", "breakpoint 0x1"),
+            "p kernel::scenario::nested::handler
+             r~ kernel::scenario::nested::exception_in_handler::{closure#0}
+             = trap
+             -- breakpoint, stack boot
+             p kernel::scenario::nested::exception_in_handler",
+            "p kernel::scenario::nested::handler
+             r~ kernel::scenario::nested::exception_in_handler::{closure#0}
+             = trap
+             -- breakpoint 0x1, stack boot
+             p kernel::scenario::nested::exception_in_handler",
         ],
         end: COMPLETE,
     }
@@ -450,42 +443,21 @@ fn a_panic_in_a_handler() {
     for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "panic-in-handler").expect(101);
         let report = Report::find(&ran.serial);
-        let (boundary, arch) = match kernel.arch {
-            Arch::X86_64 => ("breakpoint", "x86_64"),
-            Arch::Aarch64 => ("breakpoint 0x1", "aarch64"),
+        let boundary = match kernel.arch {
+            Arch::X86_64 => "breakpoint",
+            Arch::Aarch64 => "breakpoint 0x1",
         };
         let handler = "kernel::scenario::nested::panic_in_handler";
         let trace = format!(
-            "p __rustc::rust_begin_unwind
-             r core::panicking::panic_fmt
-             r core::panicking::panic_bounds_check
+            "= panic
              r kernel::scenario::nested::index
              r~ {handler}::{{closure#0}}
-             r~ <{handler}::{{closure#0}} as core::ops::function::FnOnce>::call_once
-             r~ kernel::breakpoint::hit
-             r~ kernel::arch::{arch}::trap::exception
-             r trap_entry
+             = trap
              -- {boundary}, stack boot
              p {handler}"
         );
         trace::expect(kernel, &report, &trace, "complete, ");
     }
-}
-
-/// A stack that a recursion has filled: its two ends, and how many frames are between them.
-#[track_caller]
-fn check_ends(report: &Report) {
-    let (at, left_out) = &report.words[0];
-    assert_eq!(*at, 256, "in:\n{}", report.text);
-    let left_out: usize = left_out
-        .strip_suffix(" frames left out")
-        .and_then(|count| count.parse().ok())
-        .unwrap_or_else(|| panic!("no count in:\n{}", report.text));
-    let all = report.frames.len() + left_out;
-    assert_eq!(
-        report.end,
-        format!("end of backtrace: complete, {all} frames")
-    );
 }
 
 #[test]
@@ -498,33 +470,11 @@ fn a_recursion_that_fills_the_stack() {
             "{kernel:?}: {}",
             report.panicked
         );
-        check_ends(&report);
-        assert_eq!(report.frames[0].letter, 'p');
-        let trace = "r+ kernel::scenario::overflow::descend
-                     r kernel::scenario::overflow::recursion";
-        trace::expect(kernel, &without_innermost(report), trace, "complete, ");
+        recursion::expect_ends(&report);
+        let (report, recursion) = recursion::from_recursion(report);
+        let trace = format!("{recursion}\nr kernel::scenario::overflow::recursion");
+        trace::expect(kernel, &report, &trace, "complete, ");
     }
-}
-
-/// Where a recursion fails is by chance: in the function itself, or in one that it calls.
-fn without_innermost(mut report: Report) -> Report {
-    let is_recursion = |name: &Option<String>| {
-        name.as_deref()
-            .is_some_and(|name| name.ends_with("::descend"))
-    };
-    let innermost = report
-        .frames
-        .iter()
-        .position(|frame| is_recursion(&frame.name));
-    let innermost = innermost.unwrap_or_else(|| panic!("no recursion in:\n{}", report.text));
-    assert!(innermost < 3, "in:\n{}", report.text);
-    report.frames.drain(..innermost);
-    // An exact frame among the return addresses.
-    report.frames[0].letter = 'r';
-    for (before, _) in &mut report.words {
-        *before -= innermost;
-    }
-    report
 }
 
 #[test]
@@ -549,36 +499,28 @@ fn an_exception_with_no_room_for_it() {
     for kernel in every_kernel_and_both_plain() {
         let ran = boot(kernel, "double-fault").expect(101);
         let report = Report::find(&ran.serial);
-        let (words, stack, boundary, arch) = match kernel.arch {
-            Arch::X86_64 => (
-                "double fault, last page fault at ",
-                "boot",
-                "breakpoint",
-                "x86_64",
-            ),
+        let (words, stack, boundary) = match kernel.arch {
+            Arch::X86_64 => ("double fault, last page fault at ", "boot", "breakpoint"),
             Arch::Aarch64 => (
                 "no room on the stack: data abort: write to ",
                 "exception",
                 "breakpoint 0x1",
-                "aarch64",
             ),
         };
         assert!(report.panicked.contains(words), "{}", report.panicked);
         let guard = format!(", guard page of stack {stack}");
         assert!(report.panicked.ends_with(&guard), "{}", report.panicked);
-        check_ends(&report);
+        recursion::expect_ends(&report);
+        let (report, recursion) = recursion::from_recursion(report);
         let handler = "kernel::scenario::nested::no_stack_for_handler";
         let trace = format!(
-            "r+ kernel::scenario::overflow::descend
+            "{recursion}
              r~ {handler}::{{closure#0}}
-             r~ <{handler}::{{closure#0}} as core::ops::function::FnOnce>::call_once
-             r~ kernel::breakpoint::hit
-             r~ kernel::arch::{arch}::trap::exception
-             r trap_entry
+             = trap
              -- {boundary}, stack boot
              p {handler}"
         );
-        trace::expect(kernel, &without_innermost(report), &trace, "complete, ");
+        trace::expect(kernel, &report, &trace, "complete, ");
     }
 }
 
@@ -592,9 +534,7 @@ fn a_division_by_zero() {
             // No exception: a panic.
             Arch::Aarch64 => (
                 ": attempt to divide by zero",
-                "p __rustc::rust_begin_unwind
-                 r core::panicking::panic_fmt
-                 r core::panicking::panic_const::panic_const_div_by_zero
+                "= panic
                  r kernel::scenario::instructions::divide",
             ),
         };

@@ -8,6 +8,7 @@ use support::built::{every_kernel, every_kernel_and_plain, image, plain};
 use support::expected;
 use support::report::Report;
 use support::runner::{Ran, run};
+use support::trace;
 
 /// `cargo run -- --arch ARCH [--release] SCENARIO…`
 fn cargo_run(kernel: Kernel, scenarios: &[&str]) -> Ran {
@@ -37,7 +38,7 @@ fn without_arguments_it_panics_on_x86_64_and_names_its_callers() {
     let ran = run::<&str>([]).expect(0);
     let report = Report::find(&ran.serial);
     report.expect_complete();
-    expected::expect(kernel, &report, &expected::panic());
+    trace::expect(kernel, &report, &expected::panic(), "complete, ");
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn panic_names_every_caller() {
         assert!(report.panicked.starts_with(begin), "{}", report.panicked);
         assert!(report.panicked.ends_with(message), "{}", report.panicked);
         report.expect_complete();
-        expected::expect(kernel, &report, &expected::panic());
+        trace::expect(kernel, &report, &expected::panic(), "complete, ");
         expect_places(&report);
     }
 }
@@ -60,7 +61,7 @@ fn panic_names_every_caller_without_unwind_tables_of_the_compiler() {
     let kernel = plain(Arch::X86_64);
     let report = Report::find(&boot(kernel, "panic").expect(101).serial);
     report.expect_complete();
-    expected::expect(kernel, &report, &expected::panic());
+    trace::expect(kernel, &report, &expected::panic(), "complete, ");
 }
 
 /// The functions of the scenario are called from their own file, the innermost one where the first line says, and those
@@ -98,7 +99,7 @@ fn an_exhausted_heap_is_reported() {
             report.panicked
         );
         report.expect_complete();
-        expected::expect(kernel, &report, &expected::heap_panic());
+        trace::expect(kernel, &report, expected::HEAP_PANIC, "complete, ");
     }
 }
 
@@ -107,7 +108,7 @@ fn two_hundred_frames_are_all_listed() {
     for kernel in every_kernel_and_plain() {
         let report = Report::find(&boot(kernel, "deep").expect(101).serial);
         report.expect_complete();
-        expected::expect(kernel, &report, &expected::deep());
+        trace::expect(kernel, &report, &expected::deep(), "complete, ");
     }
 }
 

@@ -7,7 +7,7 @@ use qemu::machine::Arch;
 use support::built::{every_kernel_and_plain, image};
 use support::report::Report;
 use support::runner::{Ran, run};
-use support::trace;
+use support::{recursion, trace};
 
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
     run([
@@ -17,62 +17,36 @@ fn boot(kernel: Kernel, scenario: &str) -> Ran {
     ])
 }
 
-/// From where a task gave up its processor, outwards.
-const SWITCHED: &str = "
-    p task_switch
-    r~ kernel::task::schedule::go_on
-    r~ kernel::task::schedule::leave
-";
-
-/// What a task waits in that wants a lock, outwards.
-const LOCK: &str = "
-    r~ kernel::task::schedule::wait_for_lock
-    r~ kernel::lock::Lock::lock
-";
-
-/// From where the timer interrupted a task and its turn was over, outwards to what was interrupted.
-fn preempted(arch: Arch) -> String {
-    let ways = match arch {
-        Arch::X86_64 => {
-            "r~ kernel::arch::x86_64::interrupts::handle_on_stack
-             r~ kernel::arch::x86_64::trap::exception
-             r trap_entry"
-        }
-        Arch::Aarch64 => {
-            "r~ kernel::arch::aarch64::trap::preempted
-             r trap_preempted"
-        }
-    };
-    format!(
-        "{SWITCHED}
-         r~ kernel::task::schedule::give_way
-         r~ kernel::task::schedule::preempt
-         {ways}
-         -- timer interrupt, stack task busy"
-    )
-}
-
 /// The tasks of scenario `tasks` that have callers: name, state and trace.
 fn expected(arch: Arch) -> [(&'static str, &'static str, String); 6] {
     const DOOR: &str =
         "waits for lock door, which task main holds since kernel/src/scenario/tasks.rs:";
     let visit = |depth: usize| {
         let enter = "r kernel::scenario::tasks::enter\n".repeat(depth + 1);
-        format!("{SWITCHED}{LOCK}{enter}r~ kernel::scenario::tasks::visit")
+        format!("= switch\n{enter}r~ kernel::scenario::tasks::visit")
     };
-    let sleeper = "r~ kernel::task::schedule::sleep
+    let sleeper = "= switch
                    r kernel::scenario::tasks::rest::{closure#0}
                    r kernel::scenario::tasks::rest";
-    let parent = "r~ kernel::task::Handle::join
+    let parent = "= switch
                   r kernel::scenario::tasks::bring_up";
-    let busy = "p bad_busy
-                r kernel::scenario::tasks::work";
-    let switched = |trace| format!("{SWITCHED}{trace}");
+    // The timer interrupted it, and its turn was over.
+    let trap_code = match arch {
+        Arch::X86_64 => "trap_entry",
+        Arch::Aarch64 => "trap_preempted",
+    };
+    let busy = format!(
+        "= switch
+         r {trap_code}
+         -- timer interrupt, stack task busy
+         p bad_busy
+         r kernel::scenario::tasks::work"
+    );
     [
         ("visitor", DOOR, visit(3)),
-        ("sleeper", "sleeps for ", switched(sleeper)),
-        ("parent", "waits for task child to end", switched(parent)),
-        ("busy", "ready to run", preempted(arch) + "\n" + busy),
+        ("sleeper", "sleeps for ", sleeper.to_owned()),
+        ("parent", "waits for task child to end", parent.to_owned()),
+        ("busy", "ready to run", busy),
         ("child", DOOR, visit(2)),
         (
             "fresh",
@@ -92,7 +66,7 @@ fn each_task_is_reported_with_its_state_and_all_its_callers() {
             main.panicked, "task main: runs on cpu 0, this one",
             "{kernel:?}"
         );
-        let trace = "p kernel::platform::write_tasks
+        let trace = "= report
                      r kernel::scenario::tasks::run";
         trace::expect(kernel, &main, trace, "complete, ");
         for (name, state, trace) in expected(kernel.arch) {
@@ -130,19 +104,10 @@ fn each_task_is_reported_with_its_state_and_all_its_callers() {
     }
 }
 
-/// What a function panics with that takes an index out of bounds, outwards to it.
-const OUT_OF_BOUNDS: &str = "
-    p __rustc::rust_begin_unwind
-    r core::panicking::panic_fmt
-    r core::panicking::panic_bounds_check
-    r kernel::scenario::deadlock::index
-";
-
 /// What a task panics in that would wait for itself, outwards.
 const DEADLOCK: &str = "
-    p __rustc::rust_begin_unwind
-    r core::panicking::panic_fmt
-    r~ kernel::lock::Lock::lock
+    = panic
+    = kernel
     r kernel::scenario::deadlock::wait_for
 ";
 
@@ -173,12 +138,10 @@ fn a_deadlock_is_reported_with_the_holders_and_their_callers() {
 
         let state = "task first: waits for lock right, which task second holds since ";
         assert!(first.panicked.starts_with(state), "{}", first.panicked);
-        let trace = format!(
-            "{SWITCHED}{LOCK}
-             r kernel::scenario::deadlock::wait_for
-             r~ kernel::scenario::deadlock::take_left"
-        );
-        trace::expect_of_task(kernel, first, &trace);
+        let trace = "= switch
+                     r kernel::scenario::deadlock::wait_for
+                     r~ kernel::scenario::deadlock::take_left";
+        trace::expect_of_task(kernel, first, trace);
     }
 }
 
@@ -205,8 +168,10 @@ fn a_panic_in_a_task_names_the_task() {
             "{}",
             ran.text()
         );
-        let trace = format!("{OUT_OF_BOUNDS} r~ kernel::scenario::deadlock::fail");
-        trace::expect_of_task(kernel, &Report::find(&ran.serial), &trace);
+        let trace = "= panic
+                     r kernel::scenario::deadlock::index
+                     r~ kernel::scenario::deadlock::fail";
+        trace::expect_of_task(kernel, &Report::find(&ran.serial), trace);
     }
 }
 
@@ -215,30 +180,12 @@ fn a_panic_in_a_task_names_the_task() {
 fn a_task_fills_its_stack() {
     for kernel in every_kernel_and_plain() {
         let ran = boot(kernel, "task-overflow").expect(101);
-        let mut report = Report::find(&ran.serial);
+        let report = Report::find(&ran.serial);
         let place = ", guard page of stack task endless";
         assert!(report.panicked.ends_with(place), "{}", report.panicked);
-        let (at, left_out) = &report.words[0];
-        assert_eq!(*at, 256, "in:\n{}", report.text);
-        let left_out = left_out.strip_suffix(" frames left out");
-        let left_out: usize = left_out
-            .and_then(|count| count.parse().ok())
-            .expect("a count");
-        let all = report.frames.len() + left_out;
-        assert_eq!(
-            report.end,
-            format!("end of backtrace: complete, {all} frames")
-        );
-        // Where it fails is by chance: in the function itself, or in one that it calls.
-        let descend = Some("kernel::scenario::overflow::descend".to_owned());
-        let innermost = report.frames.iter().position(|frame| frame.name == descend);
-        let innermost = innermost.expect("a recursion");
-        assert!(innermost < 3, "in:\n{}", report.text);
-        report.frames.drain(..innermost);
-        report.frames[0].letter = 'r';
-        report.words[0].0 -= innermost;
-        let trace = "r+ kernel::scenario::overflow::descend
-                     r~ kernel::scenario::deadlock::fill";
-        trace::expect_of_task(kernel, &report, trace);
+        recursion::expect_ends(&report);
+        let (report, recursion) = recursion::from_recursion(report);
+        let trace = format!("{recursion}\nr~ kernel::scenario::deadlock::fill");
+        trace::expect_of_task(kernel, &report, &trace);
     }
 }

@@ -17,48 +17,19 @@ fn boot(kernel: Kernel, scenario: &str) -> Ran {
     ])
 }
 
-/// From what the timer's handler calls, outwards to what was interrupted: that ran on this stack.
-fn interrupted(arch: Arch, stack: &str) -> String {
-    let arch_name = arch.name();
-    // The processor itself has another stack ready on AArch64, and a handler's own interrupts stay on its stack.
-    let change_of_stack = match (arch, stack) {
-        (Arch::X86_64, "boot") => "r call_on_stack",
-        _ => "",
-    };
-    let on_stack = match arch {
-        Arch::X86_64 => "r~ kernel::arch::x86_64::interrupts::handle_on_stack",
-        Arch::Aarch64 => "",
-    };
-    format!(
-        "r~ kernel::interrupt::dispatch
-         r~ kernel::handlers::interrupt
-         r~ kernel::arch::{arch_name}::interrupts::handle
-         {change_of_stack}
-         {on_stack}
-         r~ kernel::arch::{arch_name}::trap::exception
-         r trap_entry
-         -- timer interrupt, stack {stack}\n"
-    )
+/// From the scenario's handler outwards to what was interrupted: that ran on this stack.
+fn interrupted(stack: &str) -> String {
+    format!("= trap\n-- timer interrupt, stack {stack}\n")
 }
 
 /// What the handler of a scenario does, outwards.
 fn panics_in(scenario: &str) -> String {
-    format!(
-        "p __rustc::rust_begin_unwind
-         r core::panicking::panic_fmt
-         r core::panicking::panic_bounds_check
-         r kernel::scenario::timer::index
-         {}",
-        handler_of(scenario)
-    )
+    let handler = handler_of(scenario);
+    format!("= panic\nr kernel::scenario::timer::index\n{handler}")
 }
 
 fn handler_of(scenario: &str) -> String {
-    let handler = format!("kernel::scenario::timer::{scenario}::{{closure#0}}");
-    format!(
-        "r~ {handler}
-         r~ <{handler} as core::ops::function::FnOnce>::call_once\n"
-    )
+    format!("r~ kernel::scenario::timer::{scenario}::{{closure#0}}\n")
 }
 
 const BUSY: &str = "
@@ -72,7 +43,7 @@ fn a_panic_in_the_handler() {
         let ran = boot(kernel, "panic-in-timer").expect(101);
         let trace = [
             panics_in("panic_in_handler"),
-            interrupted(kernel.arch, "boot"),
+            interrupted("boot"),
             BUSY.to_owned(),
             "r kernel::scenario::timer::panic_in_handler".to_owned(),
         ];
@@ -92,10 +63,10 @@ fn an_interrupt_in_the_handler_of_another() {
         let scenario = "interrupt_in_interrupt";
         let trace = [
             panics_in(scenario),
-            interrupted(kernel.arch, stack),
+            interrupted(stack),
             BUSY.to_owned(),
             handler_of(scenario),
-            interrupted(kernel.arch, "boot"),
+            interrupted("boot"),
             BUSY.to_owned(),
             format!("r kernel::scenario::timer::{scenario}"),
         ];
@@ -148,7 +119,7 @@ fn an_interrupt_at_each_hard_place() {
             let address = address.expect("a frame that was interrupted").address;
             let first = format!("interrupted on cpu 0 at {address:#018x}: timer interrupt");
             assert_eq!(report.panicked, first, "{kernel:?}");
-            let interrupted = interrupted(kernel.arch, "boot");
+            let interrupted = interrupted("boot");
             let handler = "p kernel::scenario::timer::report_place\n";
             // That one has a frame of its own in the place itself.
             let caller = match place {

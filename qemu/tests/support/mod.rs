@@ -4,16 +4,19 @@
 #![allow(dead_code, reason = "every test program compiles this and uses a part")]
 
 pub mod built;
+pub mod calls;
 pub mod corrupt;
 pub mod expected;
 pub mod gdb;
 pub mod llvm;
 pub mod outside;
+pub mod recursion;
 pub mod report;
 pub mod runner;
 pub mod session;
 pub mod tiny;
 pub mod trace;
+pub mod ways;
 
 use object::{Object, ObjectSymbol};
 

@@ -3,7 +3,7 @@
 use qemu::report::{self, Begin, Line, TailCall};
 
 /// A report on the serial line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Report {
     /// The first line: where and why.
     pub panicked: String,

@@ -1,64 +1,76 @@
-//! Expected traces, as text. A line each:
+//! Expected traces, as text. A line each, from the innermost frame outwards:
 //!
 //! ```text
 //! p NAME   a frame with this letter and name; "-" for one without name
 //! r~ NAME  a frame that an optimizing compiler may make part of its caller
 //! r+ NAME  one or more of them; those left out may be among them
+//! = WAY    frames that the scenario has no functions in: see `ways`
 //! -- WORDS the line of words between frames, or how it begins
 //! ...      whatever a scan finds
 //! ```
+//!
+//! Only the scenario's own functions are named. Behind a closure there may be the compiler's adapter for it, which no
+//! line names. Besides, every frame must fit the code of the image: see [`Calls`].
+
+use std::iter::{Enumerate, Peekable};
+use std::path::Path;
+use std::slice::Iter;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 
+use super::built;
+use super::calls::Calls;
 use super::report::{Frame, Report};
+use super::ways::Way;
 
-/// Below every scenario.
-const KERNEL: &str = "
-    r~ kernel::scenario::run
-    r~ kernel::kernel_main
-    r kernel_entry
-";
-
-/// Fails unless the report has exactly this trace, with the kernel's own functions below it, and this end.
+/// Fails unless the report has exactly this trace, with the way from the kernel's entry below it, and this end.
 #[track_caller]
 pub fn expect(kernel: Kernel, report: &Report, trace: &str, end: &str) {
     let whole = if trace.contains("...") {
         trace.to_owned()
     } else {
-        format!("{trace}{KERNEL}")
+        format!("{trace}\n= entry")
     };
     expect_whole(kernel, report, &whole, end);
 }
 
-/// Below what a task does.
-const TASK: &str = "
-    r~ kernel::task::main
-    r task_begin
-";
-
-/// Fails unless the report has exactly this trace, with the first functions of a task below it.
+/// Fails unless the report has exactly this trace, with the begin of a task below it.
 #[track_caller]
 pub fn expect_of_task(kernel: Kernel, report: &Report, trace: &str) {
-    expect_whole(kernel, report, &format!("{trace}{TASK}"), "complete, ");
+    expect_whole(kernel, report, &format!("{trace}\n= task"), "complete, ");
 }
 
-/// The same without the kernel's own functions.
+/// Fails unless the report has exactly this trace, with nothing below it.
 #[track_caller]
 pub fn expect_whole(kernel: Kernel, report: &Report, trace: &str, end: &str) {
-    let stops = is_link_lost(kernel, report);
-    if let Err(why) = compare(kernel.profile, report, trace, stops) {
+    expect_in(&built::image(kernel), kernel, report, trace, end);
+}
+
+/// The same for an image of one's own, which was built like this kernel.
+#[track_caller]
+pub fn expect_in(image: &Path, kernel: Kernel, report: &Report, trace: &str, end: &str) {
+    if let Err(why) = check(&Calls::of(image), kernel, report, trace, end) {
         panic!("{kernel:?}: {why} in:\n{}", report.text);
     }
-    if stops {
-        return;
-    }
+}
+
+/// Whether the report has exactly this trace and this end, and fits the code.
+pub fn check(
+    calls: &Calls,
+    kernel: Kernel,
+    report: &Report,
+    trace: &str,
+    end: &str,
+) -> Result<(), String> {
+    let stops = is_link_lost(kernel, report);
+    compare(kernel.profile, report, trace, stops)?;
+    calls.check(report)?;
     let prefix = format!("end of backtrace: {end}");
-    assert!(
-        report.end.starts_with(&prefix),
-        "{kernel:?}: no {prefix:?} in:\n{}",
-        report.text
-    );
+    match stops || report.end.starts_with(&prefix) {
+        true => Ok(()),
+        false => Err(format!("no {prefix:?}")),
+    }
 }
 
 /// Fails unless the registers of what was interrupted are between the line that says so, which begins so, and its frame,
@@ -97,58 +109,101 @@ fn is_link_lost(kernel: Kernel, report: &Report) -> bool {
     is_plain && report.end.starts_with(why)
 }
 
+/// The frames that no line has been compared with yet.
+pub struct Rest<'a>(Peekable<Enumerate<Iter<'a, Frame>>>);
+
+impl<'a> Rest<'a> {
+    /// The next one, if it is one of these.
+    pub fn next_if(&mut self, is: impl Fn(&Frame) -> bool) -> Option<&'a Frame> {
+        self.0
+            .next_if(|(_, frame)| is(frame))
+            .map(|(_, frame)| frame)
+    }
+
+    /// The number of the next one, and that.
+    fn peek(&mut self) -> Option<(usize, &'a Frame)> {
+        self.0.peek().copied()
+    }
+
+    /// Whether what a scan found begins here. That is nobody's caller for certain; what was found before it is right.
+    pub fn is_scanned(&mut self) -> bool {
+        self.peek()
+            .is_some_and(|(number, frame)| number > 1 && frame.letter == '?')
+    }
+
+    fn expect_scanned(&mut self) -> Result<(), String> {
+        match self.0.find(|(_, frame)| frame.letter != '?') {
+            None => Ok(()),
+            Some((_, frame)) => Err(format!("{frame:x?} was not found by scanning")),
+        }
+    }
+}
+
+/// `stops`: the rest of the trace may be missing where frames found by scanning begin.
 fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Result<(), String> {
-    let mut frames = report.frames.iter().enumerate().peekable();
+    let mut frames = Rest(report.frames.iter().enumerate().peekable());
     let mut words = report
         .words
         .iter()
         .filter(|(_, words)| !words.ends_with(" frames left out"));
     for line in trace.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        if line == "..." {
-            return match frames.find(|(_, frame)| frame.letter != '?') {
-                None => Ok(()),
-                Some((_, frame)) => Err(format!("{frame:x?} was not found by scanning")),
-            };
-        }
-        // What a scan finds after that is nobody's caller for certain; what was found before it is right.
-        let is_scanned = frames
-            .peek()
-            .is_some_and(|(number, frame)| *number > 1 && frame.letter == '?');
-        if stops && is_scanned {
-            return match frames.find(|(_, frame)| frame.letter != '?') {
-                None => Ok(()),
-                Some((_, frame)) => Err(format!("{frame:x?} was not found by scanning")),
-            };
+        if line == "..." || stops && frames.is_scanned() {
+            return frames.expect_scanned();
         }
         let (how, what) = line.split_once(' ').expect("two words");
-        if how == "--" {
-            let number = frames.peek().map(|(number, _)| *number);
-            match words.next() {
-                Some((before, found)) if Some(*before) == number && found.starts_with(what) => {}
-                other => return Err(format!("{line:?} is not before {number:?}, but {other:?}")),
+        match how {
+            "--" => {
+                let number = frames.peek().map(|(number, _)| number);
+                match words.next() {
+                    Some((before, found)) if Some(*before) == number && found.starts_with(what) => {
+                    }
+                    other => {
+                        return Err(format!("{line:?} is not before {number:?}, but {other:?}"));
+                    }
+                }
             }
-            continue;
-        }
-        let mut how = how.chars();
-        let letter = how.next().expect("a letter");
-        let count = how.next();
-        let fits =
-            |frame: &Frame| frame.letter == letter && frame.name.as_deref().unwrap_or("-") == what;
-        let mut found = 0;
-        while (found == 0 || count == Some('+'))
-            && frames.next_if(|(_, frame)| fits(frame)).is_some()
-        {
-            found += 1;
-        }
-        if found == 0 && !(count == Some('~') && profile.is_optimized()) {
-            return Err(format!(
-                "{line:?} is not where it should be, but {:x?}",
-                frames.peek()
-            ));
+            "=" => {
+                let went = Way::named(what).follow(&mut frames, profile);
+                let stopped = stops && frames.is_scanned();
+                if let Err(why) = went
+                    && !stopped
+                {
+                    let next = frames.peek();
+                    return Err(format!("{line:?}: {why}, at {next:x?}"));
+                }
+            }
+            _ => named(&mut frames, how, what, profile)?,
         }
     }
-    match (frames.next(), words.next()) {
+    match (frames.peek(), words.next()) {
         (None, None) => Ok(()),
         (frame, words) => Err(format!("unexpected: {frame:x?} {words:?}")),
     }
+}
+
+/// The frames of a line with a name.
+fn named(frames: &mut Rest<'_>, how: &str, name: &str, profile: Profile) -> Result<(), String> {
+    let mut how = how.chars();
+    let letter = how.next().expect("a letter");
+    let count = how.next();
+    let fits =
+        |frame: &Frame| frame.letter == letter && frame.name.as_deref().unwrap_or("-") == name;
+    let mut found = 0;
+    while (found == 0 || count == Some('+')) && frames.next_if(fits).is_some() {
+        found += 1;
+    }
+    if found == 0 && !(count == Some('~') && profile.is_optimized()) {
+        let next = frames.peek();
+        return Err(format!("{name} is not where it should be, but {next:x?}"));
+    }
+    if name.contains("{closure") {
+        let adapter = format!("<{name} as core::ops::function::");
+        frames.next_if(|frame| frame.letter == letter && has_prefix(frame, &adapter));
+    }
+    Ok(())
+}
+
+fn has_prefix(frame: &Frame, prefix: &str) -> bool {
+    let name = frame.name.as_deref();
+    name.is_some_and(|name| name.starts_with(prefix))
 }

@@ -1,0 +1,200 @@
+//! The expectations of other tests: a real report meets them, and none does in which anything was changed.
+
+mod support;
+
+use qemu::build::Kernel;
+use qemu::machine::Arch;
+use support::built::{every_kernel, image};
+use support::calls::Calls;
+use support::expected;
+use support::report::{Frame, Report};
+use support::runner::run;
+use support::trace;
+use support::ways::is_scenario;
+
+/// A report, and what is expected of it.
+struct Case {
+    kernel: Kernel,
+    calls: std::sync::Arc<Calls>,
+    report: Report,
+    trace: String,
+}
+
+impl Case {
+    #[track_caller]
+    fn of(kernel: Kernel, scenario: &str, trace: &str) -> Self {
+        let image = image(kernel);
+        let words = ["--image".as_ref(), image.as_os_str(), scenario.as_ref()];
+        let case = Self {
+            kernel,
+            calls: Calls::of(&image),
+            report: Report::find(&run(words).expect(101).serial),
+            trace: format!("{trace}\n= entry"),
+        };
+        let met = case.check(&case.report);
+        assert_eq!(met, Ok(()), "{kernel:?}: {}", case.report.text);
+        case
+    }
+
+    fn check(&self, report: &Report) -> Result<(), String> {
+        trace::check(&self.calls, self.kernel, report, &self.trace, "complete, ")
+    }
+
+    /// Fails if the report would meet the expectation after this.
+    #[track_caller]
+    fn refuse(&self, what: &str, change: impl FnOnce(&mut Report)) {
+        let mut report = self.report.clone();
+        change(&mut report);
+        let (kernel, frames) = (self.kernel, &report.frames);
+        let refused = self.check(&report).is_err();
+        assert!(refused, "{kernel:?}: {what} is not noticed: {frames:#x?}");
+    }
+
+    fn refuse_all_changes(&self) {
+        let frames = &self.report.frames;
+        for (number, frame) in frames.iter().enumerate() {
+            let name = frame.name.as_deref().unwrap_or("-");
+            let what = |change: &str| format!("frame {number}, {name}, {change}");
+            // Nothing tells which function a pointer led to, if no expectation names it.
+            let caller = frames.get(number + 1);
+            let by_pointer = caller.is_some_and(|it| self.calls.is_by_pointer(it.address));
+            let is_adapter = name.contains(" as core::ops::function::");
+            let is_named = is_scenario(name) && !is_adapter;
+            if is_named || !by_pointer {
+                self.refuse(&what("missing"), |report| remove(report, number));
+            }
+            self.refuse(&what("twice"), |report| {
+                insert(report, number, frame.clone())
+            });
+            for letter in "prlf?".chars().filter(|letter| *letter != frame.letter) {
+                self.refuse(&what("of another kind"), |report| {
+                    report.frames[number].letter = letter;
+                });
+            }
+            for name in [
+                "kernel::scenario::deep::descend",
+                "bad_leaf",
+                "kernel_entry",
+            ] {
+                if frame.name.as_deref() != Some(name) {
+                    self.refuse(&what("of another scenario"), |report| {
+                        report.frames[number].name = Some(name.to_owned());
+                    });
+                }
+            }
+            self.refuse(&what("without a name"), |report| {
+                report.frames[number].name = None;
+            });
+            // Two calls by pointer hide what is between them, where no name is expected.
+            let both = |other: &Frame| {
+                let by_pointer = |it: &Frame| self.calls.is_by_pointer(it.address);
+                !is_named && by_pointer(frame) && by_pointer(other)
+            };
+            for other in frames.iter().filter(|other| !both(other)) {
+                self.refuse(&what(&format!("behind {:?}", other.name)), |report| {
+                    insert(report, number, other.clone());
+                });
+            }
+        }
+        for index in 0..self.report.words.len() {
+            self.refuse("a boundary less", |report| {
+                report.words.remove(index);
+            });
+            self.refuse("a boundary elsewhere", |report| {
+                report.words[index].0 -= 1;
+            });
+            self.refuse("another boundary", |report| {
+                report.words[index].1 = "page fault, stack boot".to_owned();
+            });
+        }
+        self.refuse("a boundary more", |report| {
+            report
+                .words
+                .push((frames.len() - 1, "breakpoint".to_owned()));
+        });
+        self.refuse("another end", |report| {
+            report.end = report.end.replace("complete", "incomplete");
+        });
+    }
+}
+
+fn remove(report: &mut Report, number: usize) {
+    report.frames.remove(number);
+    for (before, _) in &mut report.words {
+        *before -= usize::from(*before > number);
+    }
+}
+
+fn insert(report: &mut Report, number: usize, frame: Frame) {
+    report.frames.insert(number, frame);
+    for (before, _) in &mut report.words {
+        *before += usize::from(*before > number);
+    }
+}
+
+#[test]
+fn no_change_of_a_panic_meets_its_expectation() {
+    for kernel in every_kernel() {
+        Case::of(kernel, "panic", &expected::panic()).refuse_all_changes();
+    }
+}
+
+#[test]
+fn no_change_of_a_panic_in_a_handler_meets_its_expectation() {
+    for kernel in every_kernel() {
+        let boundary = match kernel.arch {
+            Arch::X86_64 => "breakpoint",
+            Arch::Aarch64 => "breakpoint 0x1",
+        };
+        let scenario = "kernel::scenario::nested::panic_in_handler";
+        let trace = format!(
+            "= panic
+             r kernel::scenario::nested::index
+             r~ {scenario}::{{closure#0}}
+             = trap
+             -- {boundary}, stack boot
+             p {scenario}"
+        );
+        Case::of(kernel, "panic-in-handler", &trace).refuse_all_changes();
+    }
+}
+
+#[test]
+fn no_change_of_a_panic_below_the_kernel_meets_its_expectation() {
+    for kernel in every_kernel() {
+        let trace = "= panic
+                     = kernel
+                     r kernel::scenario::deadlock::wait_for
+                     r kernel::scenario::deadlock::twice";
+        Case::of(kernel, "lock-twice", trace).refuse_all_changes();
+    }
+}
+
+/// The kernel's own functions may have other names tomorrow.
+#[test]
+fn other_names_of_private_functions_meet_the_expectation() {
+    for kernel in every_kernel() {
+        let mut case = Case::of(kernel, "panic", &expected::panic());
+        let mut renamed = 0;
+        for frame in &mut case.report.frames {
+            let name = frame.name.as_deref().expect("a name");
+            for (private, other) in [
+                ("core::", "core::other::name"),
+                ("kernel::scenario::run", "kernel::other::name"),
+                ("kernel::kernel_main", "kernel::start"),
+            ] {
+                let is_private = match private.ends_with("::") {
+                    true => name.starts_with(private),
+                    false => name == private,
+                };
+                if is_private {
+                    frame.name = Some(other.to_owned());
+                    renamed += 1;
+                    break;
+                }
+            }
+        }
+        assert!(renamed > 1, "{:#x?}", case.report.frames);
+        assert_eq!(case.check(&case.report), Ok(()));
+    }
+}

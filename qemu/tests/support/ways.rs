@@ -1,0 +1,165 @@
+//! The frames of a trace that a scenario has no functions in: how the kernel came to it, and how it came to the report.
+//!
+//! The kernel's private functions are not named here, so that they can be renamed, split and inlined. What holds instead:
+//! a way begins and ends at functions that `kernel/src/symbols.rs` documents, all frames between them follow each other,
+//! are return addresses, and none belongs to a scenario. That each one calls the next is for [`super::calls`] to find.
+
+use qemu::build::Profile;
+
+use super::report::Frame;
+use super::trace::Rest;
+
+/// Where scenarios have a module each.
+const SCENARIOS: &str = "kernel::scenario::";
+/// The module of the scenario that takes commands.
+const MONITOR: &str = "kernel::monitor::";
+
+/// Most frames between the two ends of a way. None has half as many today.
+const MOST: usize = 12;
+
+/// A way.
+pub struct Way {
+    name: &'static str,
+    /// The innermost function, an exact frame.
+    from: Option<fn(&str) -> bool>,
+    /// Which functions are on it.
+    between: fn(&str) -> bool,
+    /// How many of those have frames of their own at least: where nothing is inlined, and by an optimizing compiler.
+    fewest: [usize; 2],
+    /// The outermost function.
+    to: Option<fn(&str) -> bool>,
+}
+
+const WAYS: [Way; 8] = [
+    // From the panic handler through `core` and `alloc` to who panicked.
+    Way {
+        name: "panic",
+        from: Some(|name| name == "__rustc::rust_begin_unwind"),
+        between: is_library,
+        fewest: [1, 1],
+        to: None,
+    },
+    // From a function that reports through the kernel to who called for it.
+    Way {
+        name: "report",
+        from: Some(is_kernel),
+        between: is_kernel,
+        fewest: [0, 0],
+        to: None,
+    },
+    // From a scenario's function through the kernel, or `core`, to another one.
+    Way {
+        name: "kernel",
+        from: None,
+        between: is_kernel,
+        fewest: [1, 0],
+        to: None,
+    },
+    // From where a task gave up its CPU to who had it do that.
+    Way {
+        name: "switch",
+        from: Some(|name| name == "task_switch"),
+        between: is_kernel,
+        fewest: [1, 0],
+        to: None,
+    },
+    // From a handler to the trap code that called it.
+    Way {
+        name: "trap",
+        from: None,
+        between: is_kernel,
+        fewest: [1, 0],
+        to: Some(|name| ["trap_entry", "trap_preempted"].contains(&name)),
+    },
+    // From a scenario to the entry of the kernel, of a task, of a CPU that is not the first.
+    Way {
+        name: "entry",
+        from: None,
+        between: is_kernel,
+        fewest: [1, 0],
+        to: Some(|name| name == "kernel_entry"),
+    },
+    Way {
+        name: "task",
+        from: None,
+        between: is_kernel,
+        fewest: [1, 0],
+        to: Some(|name| name == "task_begin"),
+    },
+    Way {
+        name: "cpu",
+        from: None,
+        between: is_kernel,
+        fewest: [1, 1],
+        to: Some(|name| ["start_entry", "start_high"].contains(&name)),
+    },
+];
+
+impl Way {
+    /// The way with this name.
+    pub fn named(name: &str) -> &'static Self {
+        let way = WAYS.iter().find(|way| way.name == name);
+        way.unwrap_or_else(|| panic!("no way {name:?}"))
+    }
+
+    /// Goes past its frames.
+    pub fn follow(&self, frames: &mut Rest<'_>, profile: Profile) -> Result<(), &'static str> {
+        let is = |letter, which: fn(&str) -> bool| {
+            move |frame: &Frame| frame.letter == letter && frame.name.as_deref().is_some_and(which)
+        };
+        if let Some(from) = self.from {
+            frames.next_if(is('p', from)).ok_or("it does not begin")?;
+        }
+        let (mut count, mut last) = (0, None);
+        while let Some(frame) = frames.next_if(is('r', self.between)) {
+            if last.replace(frame.address) == Some(frame.address) {
+                return Err("one is there twice");
+            }
+            count += 1;
+        }
+        if count > MOST {
+            return Err("it is too long");
+        }
+        let [plain, optimized] = self.fewest;
+        let fewest = if profile.is_optimized() {
+            optimized
+        } else {
+            plain
+        };
+        if count < fewest {
+            return Err("it is too short");
+        }
+        if let Some(to) = self.to {
+            frames.next_if(is('r', to)).ok_or("it does not end")?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether this is a function of the libraries that come with the compiler.
+fn is_library(name: &str) -> bool {
+    let path = name.trim_start_matches(['<', '&']);
+    let path = path.strip_prefix("mut ").unwrap_or(path);
+    let libraries = ["core::", "alloc::", "__rustc::"];
+    libraries.iter().any(|it| path.starts_with(it)) && !is_scenario(name)
+}
+
+/// Whether this is a function of the kernel's, or of a library, but of no scenario. All of them but the one that changes
+/// stacks have a path; other assembly begins or ends a way.
+fn is_kernel(name: &str) -> bool {
+    (name.contains("::") || name == "call_on_stack")
+        && name != "__rustc::rust_begin_unwind"
+        && !is_scenario(name)
+}
+
+/// Whether a scenario's module is part of this name, or the monitor, which is a scenario as well. What is in no module, as
+/// the function that runs the scenario that was chosen, is the kernel's.
+pub fn is_scenario(name: &str) -> bool {
+    let mut found = name.match_indices(SCENARIOS);
+    let is_in_module = found.any(|(at, _)| {
+        let rest = &name[at + SCENARIOS.len()..];
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+        end.is_some_and(|end| rest[end..].starts_with("::"))
+    });
+    is_in_module || name.contains(MONITOR)
+}
