@@ -3,9 +3,9 @@
 use core::sync::atomic::Ordering;
 
 use crate::arch::{cpu, interrupts, stacks, start};
-use crate::boot_memory::BootMemory;
 use crate::percpu::{CPUS, STARTED};
 use crate::{arch, board};
+use portable::BootMemory;
 
 pub use crate::percpu::{MOST, hardware_id, is_online, online, started};
 

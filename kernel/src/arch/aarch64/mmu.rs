@@ -8,9 +8,9 @@ use bitflags::bitflags;
 
 use unwind::Range;
 
-use crate::boot_memory::BootMemory;
 use crate::image::Access;
 use crate::page_table::{self, Table, map_image};
+use portable::BootMemory;
 
 /// Virtual minus physical address of devices, and of the image where the linker script has it.
 pub const HIGH: u64 = 0xffff_0000_0000_0000;

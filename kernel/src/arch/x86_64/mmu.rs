@@ -7,9 +7,9 @@ use x86_64::{PhysAddr, VirtAddr};
 
 use unwind::Range;
 
-use crate::boot_memory::BootMemory;
 use crate::image::Access;
 use crate::page_table::{self, Table, map_image};
+use portable::BootMemory;
 
 /// Virtual minus physical address of everything in the image.
 pub const HIGH: u64 = 0xffff_ffff_8000_0000;

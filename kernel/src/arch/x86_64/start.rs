@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::interrupts;
-use crate::boot_memory::BootMemory;
 use crate::stack::BOOT;
+use portable::BootMemory;
 
 /// Physical address of the page where a processor starts, in real mode. Free on a PC once firmware is done.
 const PAGE: u64 = 0x8000;
