@@ -2,10 +2,11 @@
 
 use core::sync::atomic::Ordering;
 
+use portable::BootMemory;
+
 use crate::arch::{cpu, interrupts, stacks, start};
 use crate::percpu::{CPUS, STARTED};
 use crate::{arch, board};
-use portable::BootMemory;
 
 pub use crate::percpu::{MOST, hardware_id, is_online, online, started};
 

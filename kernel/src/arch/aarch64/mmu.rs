@@ -5,12 +5,11 @@ use core::arch::asm;
 use aarch64_cpu::asm::barrier;
 use aarch64_cpu::registers::{PAR_EL1, ReadWriteable, Readable, TCR_EL1, TTBR1_EL1, Writeable};
 use bitflags::bitflags;
-
+use portable::BootMemory;
 use unwind::Range;
 
 use crate::image::Access;
 use crate::page_table::{self, Table, map_image};
-use portable::BootMemory;
 
 /// Virtual minus physical address of devices, and of the image where the linker script has it.
 pub const HIGH: u64 = 0xffff_0000_0000_0000;

@@ -2,9 +2,10 @@
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use portable::BootMemory;
+
 use super::interrupts;
 use crate::stack::BOOT;
-use portable::BootMemory;
 
 /// Physical address of the page where a processor starts, in real mode. Free on a PC once firmware is done.
 const PAGE: u64 = 0x8000;
