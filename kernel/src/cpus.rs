@@ -2,8 +2,9 @@
 
 use core::sync::atomic::Ordering;
 
+use portable::BootMemory;
+
 use crate::arch::{cpu, interrupts, stacks, start};
-use crate::boot_memory::BootMemory;
 use crate::percpu::{CPUS, STARTED};
 use crate::{arch, board};
 

@@ -15,9 +15,7 @@ extern crate alloc;
 mod arch;
 mod bad;
 mod board;
-mod boot_memory;
 mod breakpoint;
-mod command_line;
 mod console;
 mod cpus;
 mod frames;
@@ -40,10 +38,11 @@ mod timer;
 mod verdict;
 mod watchdog;
 
-use boot_memory::BootMemory;
 use console::println;
 use handlers::HANDLERS;
-use scenario::early::{self, Stage};
+use portable::BootMemory;
+use portable::scenarios::Stage;
+use scenario::early;
 
 arch::boot::entry!(main = kernel_main, start_main = cpus::main);
 

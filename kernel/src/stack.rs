@@ -11,7 +11,7 @@ use crate::percpu::MOST;
 /// pointer tells whether it is in them (`arch/aarch64/vectors.rs`), and a frame bigger than a page does not jump over.
 pub const GUARD: usize = 32 * 1024;
 
-/// A stack, with guard pages below, which [`page_table`](crate::page_table) leaves unmapped.
+/// A stack, with guard pages below, which the page tables leave unmapped.
 #[repr(C, align(65536))]
 #[derive(Debug)]
 pub struct Stack<const SIZE: usize> {

@@ -1,21 +1,11 @@
-//! The scenarios, from the one list that the kernel uses too.
+//! The scenarios, from the one table that the kernel uses too.
 
-#[path = "../../kernel/src/scenario/list.rs"]
-mod list;
-
-pub use list::{Outcome, SCENARIOS, Scenario};
-
-/// The scenario with this name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Scenario> {
-    SCENARIOS.iter().find(|scenario| scenario.name == name)
-}
+pub use portable::scenarios::{Outcome, SCENARIOS, Scenario, find};
 
 /// Fewest CPUs that a scenario needs.
 #[must_use]
 pub fn cpus(name: &str) -> u32 {
-    let entry = list::CPUS.iter().find(|(scenario, _)| *scenario == name);
-    entry.map_or(1, |(_, cpus)| *cpus)
+    find(name).map_or(1, |scenario| scenario.cpus)
 }
 
 /// Whether a scenario resets the machine, and goes on.

@@ -2,10 +2,12 @@
 //! the processor.
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
+use portable::BootMemory;
+use portable::command_line::CommandLine;
+use portable::device_tree::{DeviceTree, Uart};
 use spin::Once;
 
 use super::button::Button;
-use super::device_tree::DeviceTree;
 use super::port::Port;
 use super::raspi;
 use super::raspi3::RASPI3;
@@ -14,8 +16,6 @@ use super::virt::VIRT;
 use crate::arch::exit::{self, CONDUIT};
 use crate::arch::interrupts::{self, GIC, Gic};
 use crate::arch::mmu::image_offset;
-use crate::boot_memory::BootMemory;
-use crate::command_line::CommandLine;
 
 /// A kind of board.
 #[derive(Debug)]
@@ -34,6 +34,17 @@ pub struct Board {
     pub button: Option<Button>,
     /// The physical address of a Raspberry Pi's devices.
     pub peripherals: Option<u64>,
+}
+
+impl Board {
+    /// The port that is this device, at this physical address, if the board has one.
+    fn port(&self, uart: Uart, address: u64) -> Option<Port> {
+        let port = match uart {
+            Uart::Pl011 => self.pl011,
+            Uart::Mini => self.mini_uart?,
+        };
+        Some(Port { address, ..port })
+    }
 }
 
 static BOARDS: [&Board; 3] = [&VIRT, &RASPI3, &RASPI4];
@@ -107,10 +118,14 @@ pub fn reset() -> ! {
 /// and how the firmware is called. Gives the command line.
 pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     let tree = DeviceTree::at(memory, argument);
-    let is_its = |board: &&&Board| tree.as_ref().is_some_and(|tree| tree.is_of(board));
+    let is_its = |board: &&&Board| {
+        tree.as_ref()
+            .is_some_and(|tree| tree.is_of(board.compatible))
+    };
     let board = BOARDS.iter().find(is_its).copied();
     let board = board.unwrap_or_else(by_processor);
-    let port = tree.as_ref().and_then(|tree| tree.console(board));
+    let console = tree.as_ref().and_then(DeviceTree::console);
+    let port = console.and_then(|(uart, address)| board.port(uart, address));
     let port = port.unwrap_or(board.pl011);
     FOUND.call_once(|| Found(board, port));
     if let Some(gic) = board.gic {

@@ -2,8 +2,6 @@
 //! interrupt with.
 
 #[cfg(target_arch = "x86_64")]
-mod madt;
-#[cfg(target_arch = "x86_64")]
 mod pc;
 #[cfg(target_arch = "x86_64")]
 pub use pc::*;
@@ -12,8 +10,6 @@ pub use pc::*;
 mod arm;
 #[cfg(target_arch = "aarch64")]
 mod button;
-#[cfg(target_arch = "aarch64")]
-mod device_tree;
 #[cfg(target_arch = "aarch64")]
 mod mini_uart;
 #[cfg(target_arch = "aarch64")]

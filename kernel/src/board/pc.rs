@@ -2,12 +2,11 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use portable::BootMemory;
+use portable::command_line::CommandLine;
+use portable::madt;
 use uart_16550::backend::PioBackend;
 use uart_16550::{BaudRate, Config, Uart16550};
-
-use super::madt;
-use crate::boot_memory::BootMemory;
-use crate::command_line::CommandLine;
 
 pub use crate::arch::exit::reset;
 

@@ -1,5 +1,7 @@
 //! A serial port: which device, and where.
 
+use portable::device_tree::Uart;
+
 use super::{mini_uart, pl011};
 
 /// Bits a second, of every port.
@@ -11,21 +13,12 @@ const PATIENCE: u32 = 1_000_000;
 /// A serial port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// What device it is.
-    pub kind: Kind,
+    /// Which device it is.
+    pub uart: Uart,
     /// The physical address of its registers.
     pub address: u64,
     /// Its clock, in Hz.
     pub clock: u32,
-}
-
-/// The devices that can be a serial port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Arm's.
-    Pl011,
-    /// The small one of a Raspberry Pi, which is all that is left for the pins while the other has the radio.
-    MiniUart,
 }
 
 impl Port {
@@ -33,9 +26,9 @@ impl Port {
     pub fn write(self, bytes: &[u8]) {
         for byte in bytes {
             for _ in 0..PATIENCE {
-                let is_sent = match self.kind {
-                    Kind::Pl011 => pl011::try_send(self, *byte),
-                    Kind::MiniUart => mini_uart::try_send(self, *byte),
+                let is_sent = match self.uart {
+                    Uart::Pl011 => pl011::try_send(self, *byte),
+                    Uart::Mini => mini_uart::try_send(self, *byte),
                 };
                 if is_sent {
                     break;
@@ -47,9 +40,9 @@ impl Port {
 
     /// The next byte, if there is one. What came in wrong is left out.
     pub fn read(self) -> Option<u8> {
-        match self.kind {
-            Kind::Pl011 => pl011::try_receive(self),
-            Kind::MiniUart => mini_uart::try_receive(self),
+        match self.uart {
+            Uart::Pl011 => pl011::try_receive(self),
+            Uart::Mini => mini_uart::try_receive(self),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What all Raspberry Pis have. Manual: "BCM2837 ARM Peripherals", of which "BCM2711 ARM Peripherals" keeps these parts.
 
-use super::port::{Kind, Port};
+use portable::device_tree::Uart;
+
+use super::port::Port;
 use super::registers::Registers;
 
 /// Offsets in bytes from the start of the peripherals: GPIO, power management.
@@ -26,9 +28,9 @@ const SOON: u32 = 10;
 
 /// Connects a serial port with the pins.
 pub fn connect(peripherals: u64, port: Port) {
-    let function = match port.kind {
-        Kind::Pl011 => PL011_ON_PINS,
-        Kind::MiniUart => MINI_UART_ON_PINS,
+    let function = match port.uart {
+        Uart::Pl011 => PL011_ON_PINS,
+        Uart::Mini => MINI_UART_ON_PINS,
     };
     // SAFETY: the board's.
     let gpio = unsafe { Registers::new(peripherals + GPIO) };

@@ -1,7 +1,9 @@
 //! Raspberry Pi 3, all models: BCM2837, four Cortex-A53.
 
+use portable::device_tree::Uart;
+
 use super::arm::Board;
-use super::port::{Kind, Port};
+use super::port::Port;
 
 const PERIPHERALS: u64 = 0x3f00_0000;
 
@@ -10,13 +12,13 @@ pub static RASPI3: Board = Board {
     name: "raspi3",
     compatible: "brcm,bcm2837",
     pl011: Port {
-        kind: Kind::Pl011,
+        uart: Uart::Pl011,
         address: PERIPHERALS + 0x20_1000,
         // `init_uart_clock` of config.txt.
         clock: 48_000_000,
     },
     mini_uart: Some(Port {
-        kind: Kind::MiniUart,
+        uart: Uart::Mini,
         address: PERIPHERALS + 0x21_5040,
         // The core's clock, which `enable_uart=1` keeps as it is.
         clock: 250_000_000,

@@ -1,7 +1,9 @@
 //! Raspberry Pi 4, 400 and Compute Module 4: BCM2711, four Cortex-A72.
 
+use portable::device_tree::Uart;
+
 use super::arm::Board;
-use super::port::{Kind, Port};
+use super::port::Port;
 
 const PERIPHERALS: u64 = 0xfe00_0000;
 
@@ -10,13 +12,13 @@ pub static RASPI4: Board = Board {
     name: "raspi4",
     compatible: "brcm,bcm2711",
     pl011: Port {
-        kind: Kind::Pl011,
+        uart: Uart::Pl011,
         address: PERIPHERALS + 0x20_1000,
         // `init_uart_clock` of config.txt.
         clock: 48_000_000,
     },
     mini_uart: Some(Port {
-        kind: Kind::MiniUart,
+        uart: Uart::Mini,
         address: PERIPHERALS + 0x21_5040,
         // The core's clock, which `enable_uart=1` keeps as it is.
         clock: 500_000_000,

@@ -1,8 +1,10 @@
 //! QEMU's `virt` machine.
 
+use portable::device_tree::Uart;
+
 use super::arm::Board;
 use super::button::Button;
-use super::port::{Kind, Port};
+use super::port::Port;
 use crate::arch::interrupts::Gic;
 
 /// See above.
@@ -10,7 +12,7 @@ pub static VIRT: Board = Board {
     name: "virt",
     compatible: "linux,dummy-virt",
     pl011: Port {
-        kind: Kind::Pl011,
+        uart: Uart::Pl011,
         address: 0x0900_0000,
         // QEMU does not care.
         clock: 24_000_000,

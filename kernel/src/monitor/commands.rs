@@ -15,9 +15,9 @@ use crate::{board, breakpoint, cpus, heap, watchdog};
 
 /// A command.
 #[derive(Clone, Copy, Debug)]
-pub struct Command {
+struct Command {
     /// The first word of the line.
-    pub name: &'static str,
+    name: &'static str,
     /// What may follow, for people.
     arguments: &'static str,
     /// What it does, for people.
@@ -46,7 +46,7 @@ impl fmt::Display for Unusable<'_> {
 }
 
 /// All commands, in the order that `help` lists them.
-pub const COMMANDS: &[Command] = &[
+const COMMANDS: &[Command] = &[
     Command {
         name: "help",
         arguments: "",
@@ -141,6 +141,11 @@ pub const COMMANDS: &[Command] = &[
         run: |_| exit::leave(Verdict::Success),
     },
 ];
+
+/// The name of the command with this index.
+pub fn name(index: usize) -> Option<&'static str> {
+    Some(COMMANDS.get(index)?.name)
+}
 
 /// Does what a line says.
 pub fn run(line: &str) {

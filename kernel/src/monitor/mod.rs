@@ -1,14 +1,12 @@
 //! The monitor: commands typed on the serial line, for whoever wants to look at a kernel that runs, or to see it die.
 
 mod commands;
-mod history;
-mod keys;
-mod line;
 mod look_up;
 
+use portable::keys::Keys;
+use portable::line::{Editor, Input};
+
 use crate::{console, cpus, watchdog};
-use keys::Keys;
-use line::{Editor, Input};
 
 /// What stands before every command.
 const PROMPT: &str = "> ";
@@ -20,7 +18,7 @@ pub fn run() {
     }
     console::print(format_args!("monitor: `help` says what there is\n{PROMPT}"));
     let mut keys = Keys::new();
-    let mut editor = Editor::new();
+    let mut editor = Editor::new(PROMPT, commands::name);
     loop {
         let Some(key) = keys.take(console::read()) else {
             continue;

@@ -3,28 +3,14 @@
 use alloc::boxed::Box;
 use core::hint::black_box;
 
+use portable::scenarios::{SCENARIOS, Stage};
+
 use crate::bad;
-
-/// How far the kernel has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Exceptions have their vectors. The page tables are those of the boot code, nothing was written to the console yet.
-    Vectors,
-    /// The page tables are the kernel's own. There is no heap.
-    Tables,
-}
-
-/// The scenarios that do not wait until the kernel is up.
-const EARLY: [(&str, Stage, fn()); 3] = [
-    ("early-panic", Stage::Vectors, panic),
-    ("early-exception", Stage::Vectors, exception),
-    ("no-heap", Stage::Tables, allocation),
-];
 
 /// Runs the scenario with this name, if this is its time.
 pub fn run(name: Option<&str>, now: Stage) {
-    for (early, stage, run) in EARLY {
-        if name == Some(early) && now == stage {
+    for (scenario, run) in SCENARIOS.iter().zip(super::RUN) {
+        if name == Some(scenario.name) && now == scenario.stage {
             run();
         }
     }

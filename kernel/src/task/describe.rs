@@ -3,7 +3,8 @@
 use core::fmt::{self, Display};
 use core::sync::atomic::Ordering;
 
-use super::state::State;
+use portable::task_state::State;
+
 use super::{Task, get};
 use crate::arch::switch;
 use crate::cpus;

@@ -5,11 +5,12 @@
 
 mod describe;
 mod lock_info;
-mod name;
 mod schedule;
-mod state;
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use portable::name::Name;
+use portable::task_state::{AtomicState, State};
 
 use crate::arch::switch::Context;
 use crate::cpus;
@@ -17,8 +18,6 @@ use crate::interrupt::Masked;
 use crate::stack::Stack;
 use crate::timer;
 use lock_info::AtomicLock;
-use name::Name;
-use state::{AtomicState, State};
 
 pub use crate::arch::switch::Entry;
 pub use describe::describe;

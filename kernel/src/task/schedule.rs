@@ -3,9 +3,9 @@
 use core::mem;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use portable::task_state::State;
 use spin::Mutex;
 
-use super::state::State;
 use super::{CURRENT, MOST, TASKS, current, on};
 use crate::arch::cpu;
 use crate::arch::switch::switch;

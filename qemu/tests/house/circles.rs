@@ -125,6 +125,16 @@ impl<'ast> Visit<'ast> for Used {
         self.note_tree(&[], &item.tree);
     }
 
+    /// What a macro is given may be assembly, with the symbols of functions, or items that it defines.
+    fn visit_macro(&mut self, called: &'ast syn::Macro) {
+        let text = called.tokens.to_string();
+        for (at, _) in text.match_indices("crate :: ") {
+            let name = text[at + "crate :: ".len()..].split(' ').next();
+            self.names.extend(name.map(str::to_owned));
+        }
+        visit::visit_macro(self, called);
+    }
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let names: Vec<String> = path
             .segments

@@ -3,22 +3,14 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use portable::device_tree::Conduit;
 use smccc::{Hvc, Smc, psci};
 use spin::Once;
 
 use super::cpu;
 use crate::verdict::Verdict;
 
-/// How the firmware is called (PSCI, section 5 "PSCI functions"): the device tree says which of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Conduit {
-    /// `hvc`.
-    Hypervisor,
-    /// `smc`.
-    SecureMonitor,
-}
-
-/// Set when the device tree has been read.
+/// How the firmware is called. Set when the device tree has been read.
 pub static CONDUIT: Once<Conduit> = Once::new();
 
 /// The verdict was already asked for by semihosting, which is not there.

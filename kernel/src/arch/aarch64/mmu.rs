@@ -5,10 +5,9 @@ use core::arch::asm;
 use aarch64_cpu::asm::barrier;
 use aarch64_cpu::registers::{PAR_EL1, ReadWriteable, Readable, TCR_EL1, TTBR1_EL1, Writeable};
 use bitflags::bitflags;
-
+use portable::BootMemory;
 use unwind::Range;
 
-use crate::boot_memory::BootMemory;
 use crate::image::Access;
 use crate::page_table::{self, Table, map_image};
 

@@ -1,10 +1,11 @@
 //! Starting other processors: "Power State Coordination Interface", 5.1.4 "CPU_ON".
 
+use portable::BootMemory;
+use portable::device_tree::Conduit;
 use smccc::{Hvc, Smc, psci};
 
-use super::exit::{CONDUIT, Conduit};
+use super::exit::CONDUIT;
 use super::mmu;
-use crate::boot_memory::BootMemory;
 
 unsafe extern "C" {
     /// Where they start, in boot.s: a physical address, if the image is where the linker script has it.

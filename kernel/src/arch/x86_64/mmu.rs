@@ -1,13 +1,12 @@
 //! Paging. Manual: volume 3, chapter 5 "Paging", 4-level.
 
+use portable::BootMemory;
+use unwind::Range;
 use x86_64::instructions::tlb;
 use x86_64::registers::control::{Cr3, Cr3Flags};
 use x86_64::structures::paging::{PageTableFlags, PhysFrame};
 use x86_64::{PhysAddr, VirtAddr};
 
-use unwind::Range;
-
-use crate::boot_memory::BootMemory;
 use crate::image::Access;
 use crate::page_table::{self, Table, map_image};
 

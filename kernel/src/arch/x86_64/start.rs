@@ -2,8 +2,9 @@
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use portable::BootMemory;
+
 use super::interrupts;
-use crate::boot_memory::BootMemory;
 use crate::stack::BOOT;
 
 /// Physical address of the page where a processor starts, in real mode. Free on a PC once firmware is done.

@@ -6,9 +6,8 @@
 
 use core::fmt::{self, Write};
 
-use super::commands::COMMANDS;
-use super::history::{History, Text};
-use super::keys::Key;
+use crate::history::{History, Text};
+use crate::keys::Key;
 
 /// What a key has led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,19 +28,28 @@ pub struct Editor {
     line: Text,
     cursor: usize,
     history: History,
+    prompt: &'static str,
+    word: Words,
 }
 
+/// The word with this index, of those that Tab completes; none behind the last one.
+pub type Words = fn(usize) -> Option<&'static str>;
+
 impl Editor {
-    /// An empty line, without history.
-    pub const fn new() -> Self {
+    /// An empty line, without history. `prompt` is what stands before it.
+    #[must_use]
+    pub const fn new(prompt: &'static str, word: Words) -> Self {
         Self {
             line: Text::new(),
             cursor: 0,
             history: History::new(),
+            prompt,
+            word,
         }
     }
 
     /// What was typed.
+    #[must_use]
     pub fn text(&self) -> &str {
         self.line.as_str()
     }
@@ -54,6 +62,9 @@ impl Editor {
     }
 
     /// Does what the key says, and shows it.
+    ///
+    /// # Errors
+    /// Those of `out`.
     pub fn press(&mut self, key: Key, out: &mut impl Write) -> Result<Input, fmt::Error> {
         let end = self.line.len();
         match key {
@@ -144,16 +155,16 @@ impl Editor {
     fn clear_screen(&mut self, out: &mut impl Write) -> fmt::Result {
         let cursor = self.cursor;
         self.go(0, out)?;
-        write!(out, "\x1b[H\x1b[2J{}{}", super::PROMPT, self.text())?;
+        write!(out, "\x1b[H\x1b[2J{}{}", self.prompt, self.text())?;
         self.cursor = self.line.len();
         self.go(cursor, out)
     }
 
-    /// Writes the rest of a command's name, if there is one way only to go on.
+    /// Writes the rest of a word, if there is one way only to go on.
     fn complete(&mut self, out: &mut impl Write) -> fmt::Result {
         let typed = self.text();
-        let mut names = COMMANDS.iter().map(|command| command.name);
-        let mut fitting = names.by_ref().filter_map(|name| name.strip_prefix(typed));
+        let words = (0..).map_while(self.word);
+        let mut fitting = words.filter_map(|word| word.strip_prefix(typed));
         match (fitting.next(), fitting.next()) {
             (Some(rest), None) if self.cursor == typed.len() => {
                 for byte in rest.bytes().chain([b' ']) {
@@ -190,5 +201,142 @@ fn back(by: usize, out: &mut impl Write) -> fmt::Result {
     match by {
         0 => Ok(()),
         _ => write!(out, "\x1b[{by}D"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZero;
+
+    use vt100::Parser;
+
+    use super::*;
+    use crate::keys::Keys;
+
+    const WORDS: [&str; 3] = ["help", "heap", "exit"];
+
+    fn size(of: u16) -> NonZero<u16> {
+        NonZero::new(of).expect("not zero")
+    }
+
+    /// An editor, and the terminal that shows it.
+    struct Desk {
+        keys: Keys,
+        editor: Editor,
+        terminal: Parser,
+        input: Input,
+    }
+
+    impl Desk {
+        fn new() -> Self {
+            let mut desk = Self {
+                keys: Keys::new(),
+                editor: Editor::new("> ", |index| WORDS.get(index).copied()),
+                terminal: Parser::new(size(4), size(160), 0),
+                input: Input::Editing,
+            };
+            desk.terminal.process(b"> ");
+            desk
+        }
+
+        /// Presses keys, after each of which the terminal must show the line, with its cursor where it is.
+        fn press(&mut self, bytes: &str) -> &mut Self {
+            for byte in bytes.bytes() {
+                let Some(key) = self.keys.take(byte) else {
+                    continue;
+                };
+                let mut out = String::new();
+                self.input = self
+                    .editor
+                    .press(key, &mut out)
+                    .expect("text can be written");
+                // As a serial line does.
+                self.terminal.process(out.replace('\n', "\r\n").as_bytes());
+                if self.input == Input::Editing {
+                    let shown = self.terminal.screen().rows(0, 160).next();
+                    let shown = shown.unwrap_or_default();
+                    let line = format!("> {}", self.editor.text());
+                    assert_eq!(shown.trim_end(), line.trim_end(), "{key:?}");
+                    let (_, column) = self.terminal.screen().cursor_position();
+                    assert_eq!(usize::from(column), 2 + self.editor.cursor, "{key:?}");
+                }
+            }
+            self
+        }
+
+        #[track_caller]
+        fn expect(&self, text: &str) {
+            assert_eq!(self.editor.text(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_typed_is_there() {
+        Desk::new().press("lookup 10").expect("lookup 10");
+    }
+
+    #[test]
+    fn the_cursor_goes_and_what_is_typed_goes_where_it_is() {
+        let mut desk = Desk::new();
+        desk.press("ac\x02b").expect("abc");
+        desk.press("\x01<\x05>").expect("<abc>");
+        desk.press("\x02\x02\x7f").expect("<ac>");
+        desk.press("\x1b[3~").expect("<a>");
+        // Nowhere to go on to.
+        desk.press("\x01\x02\x7f\x05\x06\x1b[3~").expect("<a>");
+    }
+
+    #[test]
+    fn words_are_gone_over_and_taken_out() {
+        let mut desk = Desk::new();
+        desk.press("one  two three\x1bb\x1bb*")
+            .expect("one  *two three");
+        desk.press("\x1bf*").expect("one  *two* three");
+        desk.press("\x17").expect("one   three");
+        desk.press("\x0b").expect("one  ");
+        desk.press("\x15").expect("");
+    }
+
+    #[test]
+    fn a_word_is_completed_if_it_is_the_only_one() {
+        let mut desk = Desk::new();
+        desk.press("he\t").expect("he");
+        desk.press("l\t").expect("help ");
+        desk.press("\t").expect("help ");
+    }
+
+    #[test]
+    fn lines_come_back() {
+        let mut desk = Desk::new();
+        for line in ["one\r", "two\r"] {
+            desk.press(line);
+            assert_eq!(desk.input, Input::Line);
+            desk.editor.finish();
+            desk.terminal.process(b"\x1b[H\x1b[2J> ");
+        }
+        desk.press("th\x10\x10").expect("one");
+        desk.press("\x0e").expect("two");
+        desk.press("\x0e").expect("th");
+    }
+
+    #[test]
+    fn a_line_ends_in_several_ways() {
+        assert_eq!(Desk::new().press("a\r").input, Input::Line);
+        assert_eq!(Desk::new().press("a\x03").input, Input::Dropped);
+        assert_eq!(Desk::new().press("\x04").input, Input::End);
+        let mut desk = Desk::new();
+        assert_eq!(desk.press("a\x02\x04").input, Input::Editing);
+        desk.expect("");
+    }
+
+    #[test]
+    fn a_cleared_screen_shows_the_line_again() {
+        Desk::new().press("abc\x02\x0cd").expect("abdc");
+    }
+
+    #[test]
+    fn a_full_line_takes_no_more() {
+        let long = "x".repeat(crate::history::SIZE);
+        Desk::new().press(&long).press("y").expect(&long);
     }
 }

@@ -12,8 +12,15 @@ pub struct Text {
     length: usize,
 }
 
+impl Default for Text {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Text {
     /// An empty line.
+    #[must_use]
     pub const fn new() -> Self {
         Self {
             bytes: [0; SIZE],
@@ -22,16 +29,27 @@ impl Text {
     }
 
     /// What is in it.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
 
     /// Bytes in it.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
+    /// Whether nothing is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
     /// Puts a character at a place; whether there was room.
+    ///
+    /// # Panics
+    /// The place is behind the end.
     pub fn insert(&mut self, at: usize, byte: u8) -> bool {
         let has_room = self.length < SIZE;
         if has_room {
@@ -43,6 +61,9 @@ impl Text {
     }
 
     /// Takes out what is between two places.
+    ///
+    /// # Panics
+    /// One of them is behind the end, or they are in the wrong order.
     pub fn remove(&mut self, from: usize, to: usize) {
         self.bytes.copy_within(to..self.length, from);
         self.length -= to - from;
@@ -61,8 +82,15 @@ pub struct History {
     draft: Text,
 }
 
+impl Default for History {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl History {
     /// No lines.
+    #[must_use]
     pub const fn new() -> Self {
         Self {
             lines: [Text::new(); LINES],
@@ -76,7 +104,7 @@ impl History {
     pub fn keep(&mut self, line: &Text) {
         self.back = 0;
         let is_last = self.count > 0 && self.line(1).as_str() == line.as_str();
-        if line.len() > 0 && !is_last {
+        if !line.is_empty() && !is_last {
             self.lines[self.count % LINES] = *line;
             self.count += 1;
         }
@@ -105,5 +133,63 @@ impl History {
 
     fn line(&self, back: usize) -> &Text {
         &self.lines[(self.count - back) % LINES]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(of: &str) -> Text {
+        let mut text = Text::new();
+        for byte in of.bytes() {
+            assert!(text.insert(text.len(), byte));
+        }
+        text
+    }
+
+    fn up(history: &mut History, current: &str) -> Option<String> {
+        let line = history.up(&text(current))?;
+        Some(line.as_str().to_owned())
+    }
+
+    fn down(history: &mut History) -> Option<String> {
+        Some(history.down()?.as_str().to_owned())
+    }
+
+    #[test]
+    fn a_line_takes_what_it_has_room_for() {
+        let mut line = text(&"x".repeat(SIZE));
+        assert!(!line.insert(0, b'y'));
+        line.remove(1, SIZE - 1);
+        assert!(line.insert(1, b'y'));
+        assert_eq!(line.as_str(), "xyx");
+    }
+
+    #[test]
+    fn one_goes_back_and_comes_back_to_what_was_typed() {
+        let mut history = History::new();
+        for line in ["one", "", "two", "two", "three"] {
+            history.keep(&text(line));
+        }
+        assert_eq!(up(&mut history, "dra").as_deref(), Some("three"));
+        assert_eq!(up(&mut history, "three").as_deref(), Some("two"));
+        assert_eq!(up(&mut history, "two").as_deref(), Some("one"));
+        assert_eq!(up(&mut history, "one"), None);
+        assert_eq!(down(&mut history).as_deref(), Some("two"));
+        assert_eq!(down(&mut history).as_deref(), Some("three"));
+        assert_eq!(down(&mut history).as_deref(), Some("dra"));
+        assert_eq!(down(&mut history), None);
+    }
+
+    #[test]
+    fn the_oldest_lines_are_forgotten() {
+        let mut history = History::new();
+        for number in 0..LINES + 3 {
+            history.keep(&text(&number.to_string()));
+        }
+        let lines: Vec<_> = core::iter::from_fn(|| up(&mut history, "")).collect();
+        let expected: Vec<_> = (3..LINES + 3).rev().map(|line| line.to_string()).collect();
+        assert_eq!(lines, expected);
     }
 }

@@ -63,8 +63,15 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 pub struct Keys(State);
 
+impl Default for Keys {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Keys {
     /// Nothing pressed yet.
+    #[must_use]
     pub const fn new() -> Self {
         Self(State::Start)
     }
@@ -158,4 +165,68 @@ fn named(letter: u8, first: u8, last: u8) -> Option<Key> {
         },
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(bytes: &[u8]) -> Vec<Key> {
+        let mut keys = Keys::new();
+        bytes.iter().filter_map(|byte| keys.take(*byte)).collect()
+    }
+
+    #[test]
+    fn terminals_say_the_same_key_in_several_ways() {
+        for (key, ways) in [
+            (Key::Up, &["\x1b[A", "\x1bOA", "\x10"][..]),
+            (
+                Key::Home,
+                &["\x1b[H", "\x1bOH", "\x1b[1~", "\x1b[7~", "\x01"],
+            ),
+            (
+                Key::End,
+                &["\x1b[F", "\x1bOF", "\x1b[4~", "\x1b[8~", "\x05"],
+            ),
+            (Key::WordLeft, &["\x1b[1;5D", "\x1b[1;3D", "\x1bb"]),
+            (Key::WordRight, &["\x1b[1;5C", "\x1b[1;3C", "\x1bf"]),
+            (Key::Left, &["\x1b[D", "\x1b[1;2D", "\x02"]),
+            (Key::Delete, &["\x1b[3~", "\x1b[3;2~"]),
+            (Key::Backspace, &["\x7f", "\x08"]),
+            (Key::KillWord, &["\x17", "\x1b\x7f"]),
+            (Key::Enter, &["\r", "\n", "\r\n"]),
+        ] {
+            for way in ways {
+                assert_eq!(keys(way.as_bytes()), [key], "{way:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_feed_belongs_to_the_return_right_before_it_only() {
+        assert_eq!(keys(b"\r\n\n"), [Key::Enter, Key::Enter]);
+        assert_eq!(
+            keys(b"\ra\n"),
+            [Key::Enter, Key::Character(b'a'), Key::Enter]
+        );
+    }
+
+    #[test]
+    fn unknown_keys_are_left_out_whole() {
+        // F5, a mouse, a shape of the cursor, a byte of UTF-8.
+        for unknown in [
+            "\x1b[15~",
+            "\x1b[<0;1;2M",
+            "\x1b[2 q",
+            "\u{e9}",
+            "\x1b[Z",
+            "\x1bx",
+        ] {
+            let typed = format!("a{unknown}b");
+            let expected = [Key::Character(b'a'), Key::Character(b'b')];
+            assert_eq!(keys(typed.as_bytes()), expected, "{unknown:?}");
+        }
+        // Numbers that are too big for what counts them.
+        assert_eq!(keys(b"\x1b[99999999999~a"), [Key::Character(b'a')]);
+    }
 }

@@ -15,6 +15,7 @@ impl BootMemory {
     ///
     /// # Safety
     /// What `translate` says is mapped is RAM, and stays mapped as long as this value lives.
+    #[must_use]
     pub const unsafe fn new(translate: Translate) -> Self {
         Self(translate)
     }
@@ -23,7 +24,6 @@ impl BootMemory {
     ///
     /// # Safety
     /// Nothing that is still needed lies there, in RAM.
-    #[cfg(target_arch = "x86_64")]
     pub unsafe fn write(&mut self, physical: u64, bytes: &[u8]) {
         if let Some(to) = (self.0)(physical, bytes.len() as u64) {
             let to = to as *mut u8;
@@ -32,7 +32,8 @@ impl BootMemory {
         }
     }
 
-    /// Bytes at a physical address.
+    /// Bytes at a physical address; none where memory is not mapped.
+    #[must_use]
     pub fn bytes(&self, physical: u64, length: u64) -> Option<&[u8]> {
         let start = (self.0)(physical, length)? as *const u8;
         // SAFETY: mapped, see `new`. The caller reads what the boot loader wrote, which nothing else in the kernel

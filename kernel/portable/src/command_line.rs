@@ -12,6 +12,7 @@ pub struct CommandLine {
 
 impl CommandLine {
     /// Copies the bytes up to the first zero.
+    #[must_use]
     pub fn copy(from: impl IntoIterator<Item = u8>) -> Self {
         let mut line = Self {
             bytes: [0; SIZE],
@@ -28,16 +29,19 @@ impl CommandLine {
     }
 
     /// The first word, if there is one.
+    #[must_use]
     pub fn scenario(&self) -> Option<&str> {
         self.words().next()
     }
 
     /// Whether `word` is one of those after the first.
+    #[must_use]
     pub fn has(&self, word: &str) -> bool {
         self.words().skip(1).any(|it| it == word)
     }
 
     /// The first number among the words after the first.
+    #[must_use]
     pub fn argument(&self) -> Option<u32> {
         self.words().skip(1).find_map(|word| word.parse().ok())
     }
@@ -47,5 +51,45 @@ impl CommandLine {
         let text = core::str::from_utf8(&self.bytes[..self.length]);
         let words = text.unwrap_or_default().split_ascii_whitespace();
         words.filter(|word| !word.contains('='))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> CommandLine {
+        CommandLine::copy(text.bytes())
+    }
+
+    #[test]
+    fn words_come_in_any_order_behind_the_scenario() {
+        let line = line("busy  registers 300\tdefmt");
+        assert_eq!(line.scenario(), Some("busy"));
+        assert!(line.has("registers") && line.has("defmt") && !line.has("markup"));
+        assert!(!line.has("busy"), "the scenario is no word of it");
+        assert_eq!(line.argument(), Some(300));
+    }
+
+    #[test]
+    fn firmwares_own_words_are_left_out() {
+        let line = line("coherent_pool=1M dma.dmachans=0x7f35 deep 7");
+        assert_eq!(line.scenario(), Some("deep"));
+        assert_eq!(line.argument(), Some(7));
+    }
+
+    #[test]
+    fn it_ends_at_a_zero_byte_or_when_it_is_full() {
+        assert_eq!(line("ok\0panic").scenario(), Some("ok"));
+        let long = "x".repeat(3 * SIZE);
+        assert_eq!(line(&long).scenario().map(str::len), Some(SIZE));
+    }
+
+    #[test]
+    fn nothing_and_no_text_have_no_words() {
+        assert_eq!(line("").scenario(), None);
+        assert_eq!(line("  ").argument(), None);
+        let no_text = CommandLine::copy(*b"ok \xff\xfe");
+        assert_eq!(no_text.scenario(), None);
     }
 }

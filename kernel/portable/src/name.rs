@@ -15,6 +15,10 @@ pub struct Name {
 
 impl Name {
     /// A name, as the value of a static.
+    ///
+    /// # Panics
+    /// It has more than 15 bytes.
+    #[must_use]
     pub const fn new(text: &str) -> Self {
         assert!(text.len() <= SIZE, "the name is too long");
         let mut bytes = [0; SIZE];
@@ -56,5 +60,32 @@ impl fmt::Display for Name {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        let name = Name::new("main");
+        assert_eq!(name.to_string(), "main");
+        name.set("a name of many bytes");
+        assert_eq!(name.to_string(), "a name of many ");
+        name.set("fourteen bytes\u{e9}");
+        assert_eq!(name.to_string(), "fourteen bytes");
+        name.set("");
+        assert_eq!(name.to_string(), "");
+    }
+
+    /// What a report reads while a name is being written.
+    #[test]
+    fn a_mixture_of_two_names_can_be_shown() {
+        let name = Name::new("\u{e9}t\u{e9}");
+        name.bytes[0].store(b'a', Ordering::Relaxed);
+        assert_eq!(name.to_string(), "a\u{fffd}t\u{e9}");
+        name.length.store(200, Ordering::Relaxed);
+        assert!(name.to_string().starts_with("a\u{fffd}t\u{e9}"));
     }
 }

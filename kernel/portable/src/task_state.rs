@@ -27,11 +27,13 @@ pub struct AtomicState(AtomicU64);
 
 impl AtomicState {
     /// This state.
+    #[must_use]
     pub const fn new(state: State) -> Self {
         Self(AtomicU64::new(encode(state)))
     }
 
     /// Reads it.
+    #[must_use]
     pub fn load(&self) -> State {
         decode(self.0.load(Ordering::Acquire))
     }
@@ -72,5 +74,49 @@ const fn decode(word: u64) -> State {
         5 => State::Ended,
         6 => State::Sleeps(word >> 8),
         _ => State::Free,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_keeps_every_state() {
+        for state in [
+            State::Free,
+            State::Runs(0),
+            State::Runs(7),
+            State::Ready,
+            State::Sleeps(0),
+            State::Sleeps((1 << 56) - 1),
+            State::Joins(23),
+            State::Locks,
+            State::Ended,
+        ] {
+            assert_eq!(AtomicState::new(state).load(), state);
+            let word = AtomicState::new(State::Ready);
+            word.store(state);
+            assert_eq!(word.load(), state);
+        }
+    }
+
+    /// Tests with gdb read the words of tasks, and know this number.
+    #[test]
+    fn an_ended_task_is_told_by_its_low_byte() {
+        assert_eq!(encode(State::Ended) & 0xff, 5);
+    }
+
+    #[test]
+    fn only_the_state_that_was_expected_is_exchanged() {
+        let word = AtomicState::new(State::Free);
+        assert!(!word.exchange(State::Ready, State::Ended));
+        assert_eq!(word.load(), State::Free);
+        assert!(word.exchange(State::Free, State::Ended));
+        assert!(!word.exchange(State::Free, State::Ready));
+        assert_eq!(word.load(), State::Ended);
+        // The number belongs to the state.
+        word.store(State::Joins(1));
+        assert!(!word.exchange(State::Joins(2), State::Free));
     }
 }

@@ -1,0 +1,16 @@
+//! What of the kernel needs no bare metal: what firmware's tables say, states in atomic words, what is typed. A library, so that
+//! its tests run on the host.
+#![cfg_attr(not(test), no_std)]
+
+pub mod boot_memory;
+pub mod command_line;
+pub mod device_tree;
+pub mod history;
+pub mod keys;
+pub mod line;
+pub mod madt;
+pub mod name;
+pub mod scenarios;
+pub mod task_state;
+
+pub use boot_memory::BootMemory;

@@ -1,0 +1,240 @@
+//! The scenarios of the kernel: one table, which the kernel and the program that boots it both read.
+
+/// A way for the kernel to run, chosen by its name on the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// The word on the command line.
+    pub name: &'static str,
+    /// How it ends.
+    pub outcome: Outcome,
+    /// Fewest CPUs that it needs.
+    pub cpus: u32,
+    /// When it runs.
+    pub stage: Stage,
+    /// What happens, in one line.
+    pub about: &'static str,
+}
+
+/// How a scenario is meant to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// With success.
+    Succeeds,
+    /// With a report of a panic or of an exception, every caller in it.
+    Panics,
+    /// With a report that cannot vouch for every caller, and says why.
+    PanicsInDoubt,
+    /// With success, once it has reset the machine.
+    SucceedsAfterReset,
+    /// With an error while another one is reported: a line of it, and no more.
+    FailsToReport,
+    /// As somebody at the serial line wants it to.
+    Interactive,
+}
+
+/// How far the kernel has come when a scenario runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Exceptions have their vectors. The page tables are those of the boot code, nothing was written to the console yet.
+    Vectors,
+    /// The page tables are the kernel's own. There is no heap.
+    Tables,
+    /// The kernel is up.
+    Up,
+}
+
+/// Calls the macro `$use` with the table. The first scenario is the default.
+///
+/// An entry is the word on the command line, the [`Outcome`], the fewest CPUs, the function in the kernel, perhaps the
+/// [`Stage`] at which it runs before the kernel is up, and what happens. The functions are tokens: only the kernel has them, in
+/// its folder `scenario`, and who has not leaves them out.
+#[macro_export]
+macro_rules! scenarios {
+    ($use:ident) => {
+        $use! {
+            "panic": Panics, 1 cpu, panic::run,
+                "an index out of bounds, in a closure's callee, in a trait object's method, in a generic function";
+            "heap-panic": Panics, 1 cpu, heap_panic::run,
+                "the heap is exhausted";
+            "deep": Panics, 1 cpu, deep::run,
+                "a panic in a recursion of 200 calls";
+            "ok": Succeeds, 1 cpu, ok::run,
+                "prints a line and ends with success";
+            "cpus": Succeeds, 1 cpu, cpus::run,
+                "every CPU prints a line (see --cpus)";
+            "null-read": Panics, 1 cpu, access::null_read,
+                "a read through a null pointer";
+            "null-call": PanicsInDoubt, 1 cpu, access::null_call,
+                "a call through a null pointer";
+            "wild-jump": PanicsInDoubt, 1 cpu, access::wild_jump,
+                "a jump to where no code is";
+            "write-to-code": Panics, 1 cpu, access::write_to_code,
+                "a write to read-only memory";
+            "call-data": PanicsInDoubt, 1 cpu, access::call_data,
+                "a call of memory that is not executable";
+            "misaligned": Panics, 1 cpu, access::misaligned,
+                "a misaligned access that must be aligned";
+            "not-canonical": Panics, 1 cpu, access::not_canonical,
+                "a read from an address that cannot be one: general protection on x86_64";
+            "undefined": Panics, 1 cpu, instructions::undefined,
+                "an undefined instruction";
+            "divide": Panics, 1 cpu, instructions::divide,
+                "a division by zero: an exception on x86_64, a panic on aarch64";
+            "breakpoint": Succeeds, 1 cpu, instructions::breakpoint,
+                "a breakpoint, which is reported and returns";
+            "first-instruction": Panics, 1 cpu, places::first_instruction,
+                "an exception at the first instruction of a function";
+            "leaf": Panics, 1 cpu, places::leaf,
+                "an exception in a leaf, before its prologue";
+            "prologue": Panics, 1 cpu, places::prologue,
+                "an exception in the middle of a prologue";
+            "epilogue": Panics, 1 cpu, places::epilogue,
+                "an exception in an epilogue, after the frame is gone";
+            "tail-call": Panics, 1 cpu, places::tail_call,
+                "an exception right after a tail call";
+            "last-call": Panics, 1 cpu, places::last_call,
+                "an exception in a function that never returns, called by another's last instruction";
+            "variable-frame": Panics, 1 cpu, places::variable_frame,
+                "an exception below a function with a frame of variable size";
+            "realigned-frame": Panics, 1 cpu, places::realigned_frame,
+                "an exception in a function that aligns its stack";
+            "asm-with-rules": Panics, 1 cpu, places::asm_with_rules,
+                "an exception below assembly with rules for unwinders";
+            "asm-without-rules": Panics, 1 cpu, places::asm_without_rules,
+                "an exception below assembly without rules";
+            "asm-beyond-proof": PanicsInDoubt, 1 cpu, places::asm_beyond_proof,
+                "an exception below assembly without rules that takes its stack pointer from memory";
+            "late-save": Panics, 1 cpu, late_save::run,
+                "a read from where nothing is, before the return address is saved where the compiler says it is";
+            "lies": Succeeds, 1 cpu, lies::run,
+                "breakpoints where the rules for unwinders contradict the code, each of which is reported";
+            "damaged-return-address": PanicsInDoubt, 1 cpu, places::damaged_return_address,
+                "a return address was overwritten";
+            "damaged-frame-pointer": PanicsInDoubt, 1 cpu, places::damaged_frame_pointer,
+                "a frame pointer was overwritten";
+            "stray-stack-pointer": PanicsInDoubt, 1 cpu, places::stray_stack_pointer,
+                "the stack pointer is in no stack";
+            "exception-in-handler": Panics, 1 cpu, nested::exception_in_handler,
+                "an exception inside the handler of another one";
+            "panic-in-handler": Panics, 1 cpu, nested::panic_in_handler,
+                "a panic in the handler of an exception";
+            "double-fault": Panics, 1 cpu, nested::no_stack_for_handler,
+                "an exception with no room on the stack for it";
+            "stack-overflow": Panics, 1 cpu, overflow::recursion,
+                "a recursion fills the stack";
+            "huge-frame": Panics, 1 cpu, overflow::huge_frame,
+                "one frame is bigger than the stack";
+            "monitor": Interactive, 1 cpu, monitor::run,
+                "takes commands from the serial line: `help` lists them";
+            "panic-in-panic": FailsToReport, 1 cpu, display::panic_in_panic,
+                "a panic whose message panics";
+            "fault-in-panic": FailsToReport, 1 cpu, display::fault_in_panic,
+                "a panic whose message raises an exception";
+            "panic-in-print": Panics, 1 cpu, display::panic_in_print,
+                "a panic of somebody who holds the console's lock";
+            "early-panic": Panics, 1 cpu, early::panic at Vectors,
+                "a panic before the console, the page tables and the heap are set up";
+            "early-exception": Panics, 1 cpu, early::exception at Vectors,
+                "an exception at the same time";
+            "no-heap": Panics, 1 cpu, early::allocation at Tables,
+                "an allocation before there is a heap";
+            "unreadable-stack": PanicsInDoubt, 1 cpu, unreadable::run,
+                "the memory of a stack is gone";
+            "epitaph": SucceedsAfterReset, 1 cpu, epitaph::read,
+                "a panic that resets the machine; the next boot tells of it";
+            "epitaph-damaged": SucceedsAfterReset, 1 cpu, epitaph::damaged,
+                "a reset after which nothing can be told: a checksum is wrong";
+            "stray-in-handler": PanicsInDoubt, 1 cpu, nested::stray_stack_pointer,
+                "the stack pointer of an exception's handler is in no stack";
+            "nmi": Succeeds, 2 cpus, others::nmi,
+                "an NMI in a tight loop, after which all goes on; FIQ on aarch64";
+            "console-held": Panics, 2 cpus, others::console_held,
+                "a panic on a CPU while another one holds the console";
+            "two-panics": Panics, 2 cpus, others::two_panics,
+                "a panic on two CPUs at the same time";
+            "two-breakpoints": Succeeds, 2 cpus, others::two_breakpoints,
+                "a breakpoint on two CPUs at the same time, which both go on";
+            "silent-cpu": Panics, 2 cpus, others::silent_cpu,
+                "a panic while another CPU does not answer";
+            "hang": Panics, 2 cpus, others::hang,
+                "a CPU hangs with interrupts masked and a lock held, which another CPU's watchdog finds";
+            "tasks": Succeeds, 1 cpu, tasks::run,
+                "several tasks, each stopped somewhere else, one of them by the timer, and a report of all of them";
+            "busy": Succeeds, 1 cpu, busy::run,
+                "every CPU works, and is interrupted; with --cpus 4 and QEMU's `nmi` or power button a trace of each";
+            "panic-in-timer": Panics, 1 cpu, timer::panic_in_handler,
+                "a panic in the handler of a timer interrupt";
+            "interrupt-in-interrupt": Panics, 1 cpu, timer::interrupt_in_interrupt,
+                "a timer interrupt in the handler of another one";
+            "interrupted-places": Succeeds, 1 cpu, timer::places,
+                "timer interrupts where a stack walk is hard, each of which is reported";
+            "deadlock": Panics, 1 cpu, deadlock::two_tasks,
+                "two tasks wait for each other's locks";
+            "lock-twice": Panics, 1 cpu, deadlock::twice,
+                "a task waits for a lock that it holds";
+            "panic-in-task": Panics, 1 cpu, deadlock::panic_in_task,
+                "a panic in a task that another one waits for";
+            "task-overflow": Panics, 1 cpu, deadlock::overflow,
+                "a recursion fills the stack of a task";
+        }
+    };
+}
+
+/// The stage of an entry that names it, or does not.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! stage {
+    () => {
+        $crate::scenarios::Stage::Up
+    };
+    ($stage:ident) => {
+        $crate::scenarios::Stage::$stage
+    };
+}
+
+/// The table without the functions.
+macro_rules! data {
+    ($($name:literal: $outcome:ident, $cpus:literal $unit:ident, $($function:ident)::+ $(at $stage:ident)?, $about:literal;)*) => {
+        &[$(Scenario {
+            name: $name,
+            outcome: Outcome::$outcome,
+            cpus: $cpus,
+            stage: stage!($($stage)?),
+            about: $about,
+        }),*]
+    };
+}
+
+/// All scenarios.
+pub const SCENARIOS: &[Scenario] = scenarios!(data);
+
+/// The scenario with this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_there_once() {
+        for (index, scenario) in SCENARIOS.iter().enumerate() {
+            let first = SCENARIOS
+                .iter()
+                .position(|other| other.name == scenario.name);
+            assert_eq!(first, Some(index), "{}", scenario.name);
+        }
+    }
+
+    #[test]
+    fn entries_are_read_as_they_are_written() {
+        assert_eq!(SCENARIOS[0].name, "panic");
+        let hang = find("hang").expect("it is in the table");
+        assert_eq!((hang.cpus, hang.stage), (2, Stage::Up));
+        let early = find("no-heap").expect("it is in the table");
+        assert_eq!((early.cpus, early.stage), (1, Stage::Tables));
+        assert!(find("").is_none());
+    }
+}
