@@ -1,8 +1,6 @@
 //! The stacks, as statics with guard pages below.
 
-use core::cell::UnsafeCell;
-
-use postmortem::Owner;
+use postmortem::GuardedStack;
 use unwind::Range;
 
 use crate::percpu::MOST;
@@ -12,27 +10,17 @@ use crate::percpu::MOST;
 pub const GUARD: usize = 32 * 1024;
 
 /// A stack, with guard pages below, which the page tables leave unmapped.
-#[repr(C, align(65536))]
+#[repr(align(65536))]
 #[derive(Debug)]
-pub struct Stack<const SIZE: usize> {
-    guard: UnsafeCell<[u8; GUARD]>,
-    words: UnsafeCell<[u8; SIZE]>,
-}
-
-// SAFETY: no reference to the words is ever made; code reaches them through its stack pointer, and reports read them by
-// volatile loads.
-unsafe impl<const SIZE: usize> Sync for Stack<SIZE> {}
+pub struct Stack<const SIZE: usize>(GuardedStack<GUARD, SIZE>);
 
 impl<const SIZE: usize> Stack<SIZE> {
     /// Where the stack begins, counted in bytes from the address of the static: its empty stack pointer.
-    pub const END: usize = GUARD + SIZE;
+    pub const END: usize = GuardedStack::<GUARD, SIZE>::END;
 
     /// An empty stack.
     pub const fn new() -> Self {
-        Self {
-            guard: UnsafeCell::new([0; _]),
-            words: UnsafeCell::new([0; SIZE]),
-        }
+        Self(GuardedStack::new())
     }
 
     /// Puts a value at the end of an empty stack, and gives the stack pointer that points to it, an address.
@@ -40,7 +28,7 @@ impl<const SIZE: usize> Stack<SIZE> {
     /// # Safety
     /// Nobody runs on it.
     pub unsafe fn put<T>(&self, value: T) -> u64 {
-        let place = self.words.get() as usize + SIZE - size_of::<T>();
+        let place = self.0.of_task(0).end() as usize - size_of::<T>();
         assert!(place.is_multiple_of(align_of::<T>()) && size_of::<T>() <= SIZE);
         // SAFETY: aligned, inside the words, and nobody uses them.
         unsafe { (place as *mut T).write(value) };
@@ -49,21 +37,12 @@ impl<const SIZE: usize> Stack<SIZE> {
 
     /// Where it lies, under this name, as a stack of this processor.
     pub fn extent(&self, name: &'static str, cpu: usize) -> postmortem::Stack {
-        self.owned(Owner::Cpu(name, cpu))
+        self.0.of_cpu(name, cpu)
     }
 
     /// Where it lies, as the stack of the task with this number.
     pub fn task_extent(&self, task: usize) -> postmortem::Stack {
-        self.owned(Owner::Task(task))
-    }
-
-    fn owned(&self, owner: Owner) -> postmortem::Stack {
-        let words = self.words.get() as u64;
-        postmortem::Stack {
-            owner,
-            guard: Range::new(self.guard.get() as u64, words),
-            words: Range::new(words, words + SIZE as u64),
-        }
+        self.0.of_task(task)
     }
 }
 

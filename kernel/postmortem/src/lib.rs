@@ -17,6 +17,7 @@ mod cause;
 mod code;
 mod entry;
 mod first_failure;
+mod guarded_stack;
 mod held;
 mod image;
 mod last_words;
@@ -43,6 +44,7 @@ use x86_64 as arch;
 
 pub use arch::{Registers, TrapFrame, capture};
 pub use cause::Cause;
+pub use guarded_stack::GuardedStack;
 pub use held::{Held, Other};
 pub use image::{Image, Section};
 pub use last_words::Region;

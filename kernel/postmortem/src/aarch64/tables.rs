@@ -1,10 +1,7 @@
 //! The vectors and overflow stacks of all CPUs, for kernels that have none yet. Manual: D1.3.1 "Exception vectors".
 
-use core::cell::UnsafeCell;
-
-use unwind::Range;
-
 use super::OVERFLOW_STACK;
+use crate::guarded_stack::GuardedStack;
 use crate::stack::Stack;
 
 /// The vectors of all CPUs, and a stack for each that takes exceptions which find no room: a static, which
@@ -16,14 +13,10 @@ pub struct Tables<const CPUS: usize> {
         expect(dead_code, reason = "loaded on bare metal only")
     )]
     vectors: *const u8,
-    overflow: [UnsafeCell<Words>; CPUS],
+    overflow: [GuardedStack<0, OVERFLOW_STACK>; CPUS],
 }
 
-#[repr(C, align(16))]
-#[derive(Debug)]
-struct Words([u8; OVERFLOW_STACK]);
-
-// SAFETY: the vectors are constants, and the stacks are used by trap code alone.
+// SAFETY: the vectors are constants.
 unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
 
 impl<const CPUS: usize> Tables<CPUS> {
@@ -32,15 +25,13 @@ impl<const CPUS: usize> Tables<CPUS> {
     pub const fn new(vectors: *const u8) -> Self {
         Self {
             vectors,
-            overflow: [const { UnsafeCell::new(Words([0; OVERFLOW_STACK])) }; CPUS],
+            overflow: [const { GuardedStack::new() }; CPUS],
         }
     }
 
     /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). They have no guard pages.
     pub fn stack(&self, index: usize) -> Option<Stack> {
-        let start = self.overflow.get(index)?.get() as u64;
-        let words = Range::new(start, start.wrapping_add(OVERFLOW_STACK as u64));
-        Some(Stack::new("overflow", index, words))
+        Some(self.overflow.get(index)?.of_cpu("overflow", index))
     }
 
     /// The CPU whose overflow stack ends at this address; 0 if there is none.

@@ -3,8 +3,7 @@
 
 use core::cell::UnsafeCell;
 
-use unwind::Range;
-
+use crate::guarded_stack::GuardedStack;
 use crate::stack::Stack;
 
 /// Bytes of a stack in the interrupt stack table.
@@ -36,12 +35,8 @@ const TASK_STATE: u64 = 0x89 << 40;
 pub struct Tables<const CPUS: usize> {
     entries: *const [u64; EXCEPTIONS],
     contents: [UnsafeCell<Content>; CPUS],
-    stacks: [[UnsafeCell<Words>; STACKS.len()]; CPUS],
+    stacks: [[GuardedStack<0, STACK>; STACKS.len()]; CPUS],
 }
-
-#[repr(C, align(16))]
-#[derive(Debug)]
-struct Words([u8; STACK]);
 
 #[repr(C, align(16))]
 #[derive(Debug)]
@@ -58,7 +53,7 @@ const TASK_STATE_WORDS: usize = 26;
 const STACK_TABLE: usize = 9;
 
 // SAFETY: the entries are constants; a CPU's content is written by its `load` alone, whose caller promises that it is the only
-// one; the stacks are used by the processor alone.
+// one.
 unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
 
 impl<const CPUS: usize> Tables<CPUS> {
@@ -68,7 +63,7 @@ impl<const CPUS: usize> Tables<CPUS> {
         Self {
             entries,
             contents: [const { UnsafeCell::new(Content::EMPTY) }; CPUS],
-            stacks: [const { [const { UnsafeCell::new(Words([0; STACK])) }; STACKS.len()] }; CPUS],
+            stacks: [const { [const { GuardedStack::new() }; STACKS.len()] }; CPUS],
         }
     }
 
@@ -76,7 +71,7 @@ impl<const CPUS: usize> Tables<CPUS> {
     pub fn stack(&self, index: usize) -> Option<Stack> {
         let mut stacks = self.stacks.iter().enumerate().flat_map(|(cpu, stacks)| {
             let named = stacks.iter().zip(STACKS);
-            named.map(move |(stack, (_, name))| Stack::new(name, cpu, range(stack)))
+            named.map(move |(stack, (_, name))| stack.of_cpu(name, cpu))
         });
         stacks.nth(index)
     }
@@ -153,10 +148,11 @@ impl<const CPUS: usize> Tables<CPUS> {
     /// # Safety
     /// Nobody else uses its content.
     unsafe fn fill(&self, cpu: usize) -> Option<&Content> {
-        let stacks = self.stacks.get(cpu)?;
+        let stacks = self.stacks.get(cpu)?.each_ref();
+        let ends = stacks.map(|stack| stack.of_cpu("", cpu).end());
         // SAFETY: as for the caller; and the entries are constants.
         let (content, entries) = unsafe { (&mut *self.contents.get(cpu)?.get(), &*self.entries) };
-        content.fill(entries, stacks.each_ref().map(|stack| range(stack).end));
+        content.fill(entries, ends);
         Some(content)
     }
 }
@@ -193,12 +189,6 @@ impl Content {
         let low = size.wrapping_sub(1) | (base & 0xff_ffff) << 16 | (base >> 24 & 0xff) << 56;
         self.segments = [0, CODE_SEGMENT, low | TASK_STATE, base >> 32];
     }
-}
-
-/// Where a stack lies.
-fn range(stack: &UnsafeCell<Words>) -> Range {
-    let start = stack.get() as u64;
-    Range::new(start, start.wrapping_add(STACK as u64))
 }
 
 /// What `lgdt` and `lidt` read.

@@ -1,0 +1,37 @@
+//! How old text is shown.
+
+use core::fmt::{self, Write};
+
+/// Writes lines with a mark before each, so that no old report is taken for a new one.
+pub(super) struct Lines<'a> {
+    pub(super) out: &'a mut dyn Write,
+    pub(super) is_open: bool,
+    /// The beginning of the current line is lost, so its end is left out.
+    pub(super) is_cut: bool,
+}
+
+impl Lines<'_> {
+    pub(super) fn byte(&mut self, byte: u8) -> fmt::Result {
+        if self.is_cut {
+            self.is_cut = byte != b'\n';
+            return Ok(());
+        }
+        if !self.is_open {
+            self.out.write_str("| ")?;
+            self.is_open = true;
+        }
+        match byte {
+            b'\n' => self.end(),
+            b' '..=b'~' => self.out.write_char(char::from(byte)),
+            // Other scripts are rare in what a kernel prints, and a part may begin in the middle of a character.
+            _ => self.out.write_char('.'),
+        }
+    }
+
+    pub(super) fn end(&mut self) -> fmt::Result {
+        match core::mem::take(&mut self.is_open) {
+            true => self.out.write_str("\n"),
+            false => Ok(()),
+        }
+    }
+}

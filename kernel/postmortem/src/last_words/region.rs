@@ -1,0 +1,152 @@
+//! The memory that keeps text over a reset, and how it is known to be right.
+
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use crc::{CRC_32_MPEG_2, Crc};
+
+/// Bytes of text in a part.
+pub(super) const SIZE: usize = 4096;
+
+/// This variant is neither reflected nor inverted at its end, so that the checksum of a text is the initial value for that of a
+/// longer one.
+const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_MPEG_2);
+
+/// The memory that keeps the text. Any content is valid: before it is shown it is checked.
+///
+/// Put it where neither the boot loader nor the kernel's own start code clears it: a static in a section of no segment, or a
+/// page of RAM at a fixed address.
+///
+/// ```
+/// #[unsafe(link_section = ".last_words")]
+/// static REGION: postmortem::Region = postmortem::Region::new();
+/// ```
+#[repr(C, align(4096))]
+#[derive(Debug)]
+pub struct Region {
+    /// How often the kernel was booted since power was switched on, in the low half; its inverse in the high half.
+    pub(super) boots: AtomicU64,
+    pub(super) parts: [Part; 2],
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Part {
+    /// A [`State`].
+    pub(super) state: AtomicU64,
+    pub(super) text: [AtomicU8; SIZE],
+}
+
+impl Default for Region {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Region {
+    /// A region without text.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            boots: AtomicU64::new(0),
+            parts: [const {
+                Part {
+                    state: AtomicU64::new(0),
+                    text: [const { AtomicU8::new(0) }; SIZE],
+                }
+            }; 2],
+        }
+    }
+
+    /// The part that is written to, and its state, which is not checked here.
+    pub(super) fn current(&self) -> (&Part, State) {
+        let [first, second] = &self.parts;
+        let state = |part: &Part| State::from_word(part.state.load(Ordering::Relaxed));
+        let (of_first, of_second) = (state(first), state(second));
+        if of_second.follows(of_first) {
+            (second, of_second)
+        } else {
+            (first, of_first)
+        }
+    }
+
+    /// The part that is not written to.
+    pub(super) fn other(&self, part: &Part) -> &Part {
+        let [first, second] = &self.parts;
+        if core::ptr::eq(part, first) {
+            second
+        } else {
+            first
+        }
+    }
+}
+
+/// What is known of a part, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    /// Bytes of text.
+    pub(super) length: u16,
+    /// How many parts were begun before this one, modulo 2^16.
+    pub(super) sequence: u16,
+    /// Checksum of the sequence number and the text.
+    checksum: u32,
+}
+
+impl State {
+    /// That of a part without text.
+    pub(super) fn empty(sequence: u16) -> Self {
+        Self {
+            length: 0,
+            sequence,
+            checksum: CHECKSUM.checksum(&sequence.to_le_bytes()),
+        }
+    }
+
+    /// From its word. Memory that is all zero is taken for a part without text.
+    fn from_word(word: u64) -> Self {
+        if word == 0 {
+            return Self::empty(0);
+        }
+        Self {
+            length: word as u16,
+            sequence: (word >> 16) as u16,
+            checksum: (word >> 32) as u32,
+        }
+    }
+
+    fn word(self) -> u64 {
+        u64::from(self.length) | u64::from(self.sequence) << 16 | u64::from(self.checksum) << 32
+    }
+
+    /// After one more byte.
+    pub(super) fn with(self, byte: u8) -> Self {
+        let mut digest = CHECKSUM.digest_with_initial(self.checksum);
+        digest.update(&[byte]);
+        Self {
+            length: self.length.wrapping_add(1),
+            checksum: digest.finalize(),
+            ..self
+        }
+    }
+
+    /// Whether this part was begun right after `other`.
+    pub(super) fn follows(self, other: Self) -> bool {
+        self.sequence == other.sequence.wrapping_add(1)
+    }
+}
+
+impl Part {
+    /// Its state, if the checksum is right.
+    pub(super) fn checked(&self) -> Option<State> {
+        let state = State::from_word(self.state.load(Ordering::Acquire));
+        let text = self.text.get(..usize::from(state.length))?;
+        let empty = State::empty(state.sequence);
+        let computed = text.iter().fold(empty, |state, byte| {
+            state.with(byte.load(Ordering::Relaxed))
+        });
+        (computed == state).then_some(state)
+    }
+
+    pub(super) fn set(&self, state: State) {
+        self.state.store(state.word(), Ordering::Release);
+    }
+}
