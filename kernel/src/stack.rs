@@ -1,7 +1,6 @@
 //! The stacks, as statics with guard pages below.
 
 use postmortem::GuardedStack;
-use unwind::Range;
 
 use crate::percpu::MOST;
 
