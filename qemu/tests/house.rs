@@ -1,17 +1,19 @@
-//! What holds for the house as a whole: each module uses only those below it, and clippy has nothing to say about the kernel,
-//! which the host's clippy never sees.
+//! What holds for the house as a whole: each module and each package uses only those below it, and clippy has nothing to say
+//! about the kernel, which the host's clippy never sees.
 
 #[path = "house/circles.rs"]
 mod circles;
 mod support;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::process::Stdio;
 
-use qemu::build::bare_metal;
+use qemu::build::{bare_metal, cargo};
 use qemu::machine::Arch;
 use qemu::{setup, workspace};
 use regex::Regex;
+use serde_json::Value;
 use support::built::target;
 
 #[test]
@@ -28,6 +30,32 @@ fn no_module_of_a_crate_is_in_a_circle() {
         let circles = circles::of(&workspace::root().join(sources));
         assert!(circles.is_empty(), "{sources}: {circles:#?}");
     }
+}
+
+/// Not by its tests either: of two packages that need each other none can be published first.
+#[test]
+fn no_package_of_the_workspace_is_in_a_circle() {
+    let output = cargo("metadata")
+        .args(["--no-deps", "--format-version=1"])
+        .stdout(Stdio::piped())
+        .output()
+        .expect("cargo can be started");
+    let said: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    let names = |list: &Value| -> BTreeSet<String> {
+        let all = list.as_array().into_iter().flatten();
+        all.filter_map(|one| one["name"].as_str().map(str::to_owned))
+            .collect()
+    };
+    let packages = said["packages"].as_array().expect("there are packages");
+    let uses: BTreeMap<String, BTreeSet<String>> = packages
+        .iter()
+        .map(|package| {
+            let name = package["name"].as_str().expect("a package has a name");
+            (name.to_owned(), names(&package["dependencies"]))
+        })
+        .collect();
+    assert!(uses["sframe-link"].contains("sframe-unwind"), "{uses:?}");
+    assert!(circles::among(&uses).is_empty(), "{uses:#?}");
 }
 
 #[test]

@@ -19,9 +19,14 @@ pub fn of(sources: &Path) -> Vec<Vec<String>> {
             uses.insert(name.into_owned(), used.names);
         }
     }
+    among(&uses)
+}
+
+/// The names that use each other, by way of others or none: one list for each circle, sorted.
+pub fn among(uses: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
     let reaches: BTreeMap<&str, BTreeSet<&str>> = uses
         .keys()
-        .map(|name| (&**name, reachable(&uses, name)))
+        .map(|name| (&**name, reachable(uses, name)))
         .collect();
     let mut circles: Vec<Vec<String>> = Vec::new();
     for (name, reached) in &reaches {
