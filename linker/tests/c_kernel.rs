@@ -1,13 +1,15 @@
 //! `sframe-link` as the linker of a C compiler: in front of GNU ld and of lld, for both architectures.
 //!
-//! What is not installed is skipped, and said: these compilers are not needed for anything else.
+//! These compilers are not needed for anything else, so not every machine has them: see `common/tools.rs`.
 
 mod common;
+#[path = "common/tools.rs"]
+mod tools;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode};
 
 use common::{folder, scripts, sframe, stderr, stdout, succeed};
 use linker::image::Image;
@@ -30,23 +32,6 @@ SECTIONS {
     .bss : { *(.bss .bss.*) }
 }
 ";
-
-/// Whether all programs are there; if not, says so.
-fn installed(programs: &[&str]) -> bool {
-    programs.iter().all(|program| {
-        let mut command = Command::new(program);
-        command.arg("--version");
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let there = command.status().is_ok_and(|status| status.success());
-        if !there {
-            eprintln!("skipped: {program} is not installed");
-        }
-        there
-    })
-}
 
 /// Builds the kernel with a compiler, looks at its tables, and gives back the file.
 fn build(folder: &Path, compiler: &str, arguments: &[&str]) -> Vec<u8> {
@@ -108,11 +93,38 @@ fn called(folder: &Path, name: &str) -> String {
     bin.display().to_string()
 }
 
-#[test]
+const GCC: (&str, &str) = ("gcc", "gcc");
+const LD: (&str, &str) = ("ld", "binutils");
+const CROSS_GCC: (&str, &str) = ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu");
+const CROSS_LD: (&str, &str) = ("aarch64-linux-gnu-ld", "binutils-aarch64-linux-gnu");
+const CLANG: (&str, &str) = ("clang", "clang");
+const LLD: (&str, &str) = ("ld.lld", "lld");
+
+fn main() -> ExitCode {
+    let test = |name, programs: &'static [(&str, &str)], test: fn()| {
+        tools::test(name, || tools::programs(programs), test)
+    };
+    tools::run(vec![
+        test("gcc_finds_it_as_ld", &[GCC, LD], gcc_finds_it_as_ld),
+        test(
+            "a_cross_compiler_names_its_linker",
+            &[CROSS_GCC, CROSS_LD],
+            a_cross_compiler_names_its_linker,
+        ),
+        test(
+            "clang_takes_it_by_path",
+            &[CLANG, LLD],
+            clang_takes_it_by_path,
+        ),
+        test(
+            "clang_takes_it_by_name",
+            &[CLANG, LD],
+            clang_takes_it_by_name,
+        ),
+    ])
+}
+
 fn gcc_finds_it_as_ld() {
-    if !installed(&["gcc", "ld"]) {
-        return;
-    }
     let folder = folder("gcc_finds_it_as_ld");
     let bin = called(&folder, "ld");
     let first = build(&folder, "gcc", &["-B", &bin]);
@@ -124,30 +136,24 @@ fn gcc_finds_it_as_ld() {
     build(&folder, "gcc", &["-B", &bin, "-flto"]);
 }
 
-#[test]
 fn a_cross_compiler_names_its_linker() {
-    if !installed(&["aarch64-linux-gnu-gcc", "aarch64-linux-gnu-ld"]) {
-        return;
-    }
     let folder = folder("a_cross_compiler_names_its_linker");
     let bin = called(&folder, "ld");
     let linker = "-Wl,--sframe-linker=aarch64-linux-gnu-ld";
     build(&folder, "aarch64-linux-gnu-gcc", &["-B", &bin, linker]);
 }
 
-#[test]
-fn clang_takes_it_by_path_or_by_name() {
-    if !installed(&["clang", "ld.lld"]) {
-        return;
-    }
-    let folder = folder("clang_takes_it_by_path_or_by_name");
+fn clang_takes_it_by_path() {
+    let folder = folder("clang_takes_it_by_path");
     let bin = called(&folder, "ld.lld");
     let path = format!("--ld-path={bin}/ld.lld");
     build(&folder, "clang", &["--target=x86_64-linux-gnu", &path]);
     build(&folder, "clang", &["--target=aarch64-none-elf", &path]);
-    // In front of GNU ld, by its own name.
-    if installed(&["ld"]) {
-        let bin = called(&folder, "ld.sframe");
-        build(&folder, "clang", &["-fuse-ld=sframe", "-B", &bin]);
-    }
+}
+
+/// In front of GNU ld, by its own name.
+fn clang_takes_it_by_name() {
+    let folder = folder("clang_takes_it_by_name");
+    let bin = called(&folder, "ld.sframe");
+    build(&folder, "clang", &["-fuse-ld=sframe", "-B", &bin]);
 }

@@ -1,35 +1,39 @@
 //! `--gsym`, as LLVM's own reader sees it: every address of a program has the frames that debug information has.
 
 mod common;
+#[path = "common/tools.rs"]
+mod tools;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode};
 
 use common::{folder, program, sframe, stdout, succeed};
 use linker::image::Image;
 use object::{Object, ObjectSection};
 
 /// Names LLVM's program may have: Debian has one with the version.
+const NAMES: [&str; 4] = [
+    "llvm-gsymutil",
+    "llvm-gsymutil-14",
+    "llvm-gsymutil-19",
+    "llvm-gsymutil-22",
+];
+
 fn gsymutil() -> Option<&'static str> {
-    let names = [
-        "llvm-gsymutil",
-        "llvm-gsymutil-14",
-        "llvm-gsymutil-19",
-        "llvm-gsymutil-22",
-    ];
-    let found = names.into_iter().find(|name| {
-        let mut command = Command::new(name);
-        command
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    });
-    if found.is_none() {
-        eprintln!("skipped: llvm-gsymutil (package llvm) is not installed");
-    }
-    found
+    NAMES.into_iter().find(|name| tools::starts(name))
+}
+
+fn main() -> ExitCode {
+    let needs = || match gsymutil() {
+        Some(_) => Ok(()),
+        None => tools::programs(&[("llvm-gsymutil", "llvm")]),
+    };
+    tools::run(vec![tools::test(
+        "llvm_reads_the_same_frames_as_debug_information_has",
+        needs,
+        llvm_reads_the_same_frames_as_debug_information_has,
+    )])
 }
 
 /// A frame: file without its folders, and line.
@@ -72,9 +76,8 @@ fn printed(text: &str) -> Vec<Place> {
     text.lines().filter_map(place).collect()
 }
 
-#[test]
 fn llvm_reads_the_same_frames_as_debug_information_has() {
-    let Some(gsymutil) = gsymutil() else { return };
+    let gsymutil = gsymutil().unwrap();
     let folder = folder("gsym");
     program(&folder, &["-Clink-arg=--gsym=image.gsym", "-Copt-level=3"]);
     let data = fs::read(folder.join("image")).unwrap();

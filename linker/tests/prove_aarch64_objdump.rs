@@ -62,7 +62,7 @@ fn disassembled(words: &[u32]) -> Vec<Option<String>> {
     file.append_section_data(text, &bytes, 4);
     let path = folder.join("words.o");
     fs::write(&path, file.write().unwrap()).unwrap();
-    let mut command = Command::new("llvm-objdump");
+    let mut command = Command::new("llvm-objdump"); // package llvm
     // Each version knows some of them, and passes over the others.
     let extensions = "--mattr=+all,+v8.7a,+mte,+sve2,+lse,+pauth,+rcpc-immo,+fullfp16,+mops";
     let output = succeed(command.args(["-d", "-z", extensions]).arg(&path));

@@ -8,10 +8,15 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Board, Boot, Verdict};
 use qemu::raspi::Console;
 use support::built::{emulator, image};
+use support::each::kernel_tests;
 use support::expected;
 use support::report::Report;
 use support::runner::run;
 use support::trace;
+
+kernel_tests! { aarch64:
+    a_panic_is_the_same_report_on_raspi3b_as_on_virt,
+}
 
 const KERNELS: [Kernel; 2] = [
     Kernel {
@@ -35,36 +40,14 @@ fn panic_on(board: &str, kernel: Kernel) -> Report {
     Report::find(&run(arguments).expect(0).serial)
 }
 
-#[test]
-fn a_panic_is_the_same_report_on_raspi3b_as_on_virt() {
-    for kernel in KERNELS {
-        let [virt, raspi] = ["virt", "raspi3b"].map(|board| panic_on(board, kernel));
-        raspi.expect_complete();
-        trace::expect(kernel, &raspi, &expected::panic(), "complete, ");
-        // One image, at the same addresses.
-        assert_eq!(virt.panicked, raspi.panicked);
-        assert_eq!(virt.frames, raspi.frames);
-        assert!(raspi.text.contains("kernel on raspi3, "), "{}", raspi.text);
-    }
-}
-
-/// QEMU has this board from version 9.0 on, which not every distribution has.
-#[test]
-fn a_panic_is_the_same_report_on_raspi4b_where_qemu_has_it() {
-    let help = std::process::Command::new(emulator(Arch::Aarch64))
-        .args(["-machine", "help"])
-        .output()
-        .expect("QEMU starts");
-    if !String::from_utf8_lossy(&help.stdout).contains("raspi4b") {
-        println!("skipped: this QEMU has no raspi4b");
-        return;
-    }
-    for kernel in KERNELS {
-        let raspi = panic_on("raspi4b", kernel);
-        raspi.expect_complete();
-        trace::expect(kernel, &raspi, &expected::panic(), "complete, ");
-        assert!(raspi.text.contains("kernel on raspi4, "), "{}", raspi.text);
-    }
+fn a_panic_is_the_same_report_on_raspi3b_as_on_virt(kernel: Kernel) {
+    let [virt, raspi] = ["virt", "raspi3b"].map(|board| panic_on(board, kernel));
+    raspi.expect_complete();
+    trace::expect(kernel, &raspi, &expected::panic(), "complete, ");
+    // One image, at the same addresses.
+    assert_eq!(virt.panicked, raspi.panicked);
+    assert_eq!(virt.frames, raspi.frames);
+    assert!(raspi.text.contains("kernel on raspi3, "), "{}", raspi.text);
 }
 
 /// `cargo run -- --board raspi3b SCENARIO…`, which judges each.

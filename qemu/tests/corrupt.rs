@@ -6,18 +6,20 @@ use std::ops::Range;
 use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSymbol};
-use qemu::build::{Kernel, Profile};
-use qemu::machine::Arch;
+use qemu::build::Kernel;
+use support::each::kernel_tests;
 use support::report::Report;
 use support::runner::run;
 use support::{built, corrupt, expected};
 
-/// An unoptimized kernel for each architecture: the tables do not know how the code was made.
-fn kernels() -> [Kernel; 2] {
-    Arch::ALL.map(|arch| Kernel {
-        arch,
-        profile: Profile::Debug,
-    })
+// Unoptimized kernels: the tables do not know how the code was made.
+kernel_tests! { debug:
+    a_damaged_sframe_magic_is_named,
+    a_wrong_bit_in_sframe_is_noticed,
+    an_emptied_sframe_is_named,
+    an_emptied_symbols_costs_the_names_and_no_address,
+    a_damaged_symbols_is_not_believed,
+    an_image_linked_without_the_wrapper_says_so,
 }
 
 /// Boots the image and takes its report; it must end as a panic.
@@ -78,21 +80,18 @@ fn expect_only_the_first_is_sure(image: &Path, report: &Report, why: &str) {
     assert!(report.end.starts_with(&end), "{}", report.end);
 }
 
-#[test]
-fn a_damaged_sframe_magic_is_named() {
-    for kernel in kernels() {
-        let image = built::image(kernel);
-        let report = report_with(&image, ".sframe", |bytes| bytes[0] ^= 0xff);
-        expect_only_the_first_is_sure(&image, &report, "bad magic");
-        let words = of_tables(&report);
-        assert!(words.starts_with("tables damaged: bad magic"), "{words}");
-        // What scanning finds is not proven, but there: the names come from another section.
-        let names = report.names();
-        let mut names = names.iter();
-        for function in expected::PANIC_SCENARIO {
-            let found = names.any(|name| *name == function);
-            assert!(found, "{function} was not found in:\n{}", report.text);
-        }
+fn a_damaged_sframe_magic_is_named(kernel: Kernel) {
+    let image = built::image(kernel);
+    let report = report_with(&image, ".sframe", |bytes| bytes[0] ^= 0xff);
+    expect_only_the_first_is_sure(&image, &report, "bad magic");
+    let words = of_tables(&report);
+    assert!(words.starts_with("tables damaged: bad magic"), "{words}");
+    // What scanning finds is not proven, but there: the names come from another section.
+    let names = report.names();
+    let mut names = names.iter();
+    for function in expected::PANIC_SCENARIO {
+        let found = names.any(|name| *name == function);
+        assert!(found, "{function} was not found in:\n{}", report.text);
     }
 }
 
@@ -114,126 +113,111 @@ fn of_tables(report: &Report) -> &str {
 
 /// One wrong bit, in a field of the header that no look-up reads, in the entry of a function, in rows, in the checksum: the
 /// callers are there, and not said to be complete.
-#[test]
-fn a_wrong_bit_in_sframe_is_noticed() {
-    for kernel in kernels() {
-        let image = built::image(kernel);
-        let whole = report(&image);
-        assert_eq!(of_tables(&whole), "tables verified");
-        whole.expect_complete();
-        for (place, bit) in [("rows", 0), ("header", 3), ("entry", 5), ("checksum", 7)] {
-            let report = report_with(&image, ".sframe", |bytes| {
-                let word = |at: usize| {
-                    let word = bytes[at..].first_chunk().expect("a header");
-                    u32::from_le_bytes(*word) as usize
-                };
-                let at = match place {
-                    "header" => 12,
-                    "entry" => 28 + word(8) / 2 * 16 + 8,
-                    "rows" => 28 + word(24) + word(16) / 2,
-                    // Behind that is its magic.
-                    _ => bytes.len() - 5,
-                };
-                bytes[at] ^= 1 << bit;
-            });
-            assert_eq!(
-                of_tables(&report),
-                "tables damaged: wrong checksum",
-                "{place}"
-            );
-            let doubt = ", from frame 0 on in doubt (the tables are damaged: wrong checksum), ";
-            assert!(report.end.contains(doubt), "{place}: {}", report.end);
-            assert!(
-                !report.end.contains(": complete"),
-                "{place}: {}",
-                report.end
-            );
-            if ["header", "checksum"].contains(&place) {
-                assert_eq!(report.frames, whole.frames, "{}", report.text);
-                let end = "end of backtrace: outermost function reached, from frame 0 on ";
-                assert!(report.end.starts_with(end), "{}", report.end);
-            }
+fn a_wrong_bit_in_sframe_is_noticed(kernel: Kernel) {
+    let image = built::image(kernel);
+    let whole = report(&image);
+    assert_eq!(of_tables(&whole), "tables verified");
+    whole.expect_complete();
+    for (place, bit) in [("rows", 0), ("header", 3), ("entry", 5), ("checksum", 7)] {
+        let report = report_with(&image, ".sframe", |bytes| {
+            let word = |at: usize| {
+                let word = bytes[at..].first_chunk().expect("a header");
+                u32::from_le_bytes(*word) as usize
+            };
+            let at = match place {
+                "header" => 12,
+                "entry" => 28 + word(8) / 2 * 16 + 8,
+                "rows" => 28 + word(24) + word(16) / 2,
+                // Behind that is its magic.
+                _ => bytes.len() - 5,
+            };
+            bytes[at] ^= 1 << bit;
+        });
+        assert_eq!(
+            of_tables(&report),
+            "tables damaged: wrong checksum",
+            "{place}"
+        );
+        let doubt = ", from frame 0 on in doubt (the tables are damaged: wrong checksum), ";
+        assert!(report.end.contains(doubt), "{place}: {}", report.end);
+        assert!(
+            !report.end.contains(": complete"),
+            "{place}: {}",
+            report.end
+        );
+        if ["header", "checksum"].contains(&place) {
+            assert_eq!(report.frames, whole.frames, "{}", report.text);
+            let end = "end of backtrace: outermost function reached, from frame 0 on ";
+            assert!(report.end.starts_with(end), "{}", report.end);
         }
     }
 }
 
-#[test]
-fn an_emptied_sframe_is_named() {
-    for kernel in kernels() {
-        let image = built::image(kernel);
-        let report = report_with(&image, ".sframe", |bytes| bytes.fill(0));
-        expect_only_the_first_is_sure(&image, &report, "empty");
-    }
+fn an_emptied_sframe_is_named(kernel: Kernel) {
+    let image = built::image(kernel);
+    let report = report_with(&image, ".sframe", |bytes| bytes.fill(0));
+    expect_only_the_first_is_sure(&image, &report, "empty");
 }
 
-#[test]
-fn an_emptied_symbols_costs_the_names_and_no_address() {
-    for kernel in kernels() {
-        let image = built::image(kernel);
-        let whole = report(&image);
-        let nameless = report_with(&image, ".symbols", |bytes| bytes.fill(0));
-        assert!(
-            nameless.text.contains("no names: .symbols: "),
-            "{}",
-            nameless.text
-        );
-        nameless.expect_complete();
-        let addresses = |report: &Report| -> Vec<_> {
-            report
-                .frames
-                .iter()
-                .map(|frame| (frame.address, frame.letter))
-                .collect()
-        };
-        assert_eq!(addresses(&nameless), addresses(&whole));
-        assert!(
-            nameless.frames.iter().all(|frame| frame.name.is_none()),
-            "{}",
-            nameless.text
-        );
-    }
+fn an_emptied_symbols_costs_the_names_and_no_address(kernel: Kernel) {
+    let image = built::image(kernel);
+    let whole = report(&image);
+    let nameless = report_with(&image, ".symbols", |bytes| bytes.fill(0));
+    assert!(
+        nameless.text.contains("no names: .symbols: "),
+        "{}",
+        nameless.text
+    );
+    nameless.expect_complete();
+    let addresses = |report: &Report| -> Vec<_> {
+        report
+            .frames
+            .iter()
+            .map(|frame| (frame.address, frame.letter))
+            .collect()
+    };
+    assert_eq!(addresses(&nameless), addresses(&whole));
+    assert!(
+        nameless.frames.iter().all(|frame| frame.name.is_none()),
+        "{}",
+        nameless.text
+    );
 }
 
 /// One wrong bit in a name: the checksum finds it, and no name is better than a wrong one.
-#[test]
-fn a_damaged_symbols_is_not_believed() {
-    for kernel in kernels() {
-        let image = built::image(kernel);
-        let report = report_with(&image, ".symbols", |bytes| {
-            // The section may have more room than the table needs: see `unwind/src/symbols/FORMAT.md`.
-            let length = bytes[12..].first_chunk().expect("a header");
-            bytes[u32::from_le_bytes(*length) as usize - 1] ^= 1;
-        });
-        assert!(
-            report.text.contains("no names: .symbols: "),
-            "{}",
-            report.text
-        );
-        report.expect_complete();
-        assert!(
-            report.frames.iter().all(|frame| frame.name.is_none()),
-            "{}",
-            report.text
-        );
-    }
+fn a_damaged_symbols_is_not_believed(kernel: Kernel) {
+    let image = built::image(kernel);
+    let report = report_with(&image, ".symbols", |bytes| {
+        // The section may have more room than the table needs: see `unwind/src/symbols/FORMAT.md`.
+        let length = bytes[12..].first_chunk().expect("a header");
+        bytes[u32::from_le_bytes(*length) as usize - 1] ^= 1;
+    });
+    assert!(
+        report.text.contains("no names: .symbols: "),
+        "{}",
+        report.text
+    );
+    report.expect_complete();
+    assert!(
+        report.frames.iter().all(|frame| frame.name.is_none()),
+        "{}",
+        report.text
+    );
 }
 
-#[test]
-fn an_image_linked_without_the_wrapper_says_so() {
-    for kernel in kernels() {
-        let image = built::image_without_tables(kernel);
-        let report = report(&image);
-        assert!(
-            report.text.contains("no names: .symbols: "),
-            "{}",
-            report.text
-        );
-        assert_eq!(of_tables(&report), "no tables");
-        expect_only_the_first_is_sure(&image, &report, "empty");
-        assert!(
-            report.frames.iter().all(|frame| frame.name.is_none()),
-            "{}",
-            report.text
-        );
-    }
+fn an_image_linked_without_the_wrapper_says_so(kernel: Kernel) {
+    let image = built::image_without_tables(kernel);
+    let report = report(&image);
+    assert!(
+        report.text.contains("no names: .symbols: "),
+        "{}",
+        report.text
+    );
+    assert_eq!(of_tables(&report), "no tables");
+    expect_only_the_first_is_sure(&image, &report, "empty");
+    assert!(
+        report.frames.iter().all(|frame| frame.name.is_none()),
+        "{}",
+        report.text
+    );
 }

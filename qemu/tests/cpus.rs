@@ -4,10 +4,21 @@
 mod support;
 
 use qemu::build::Kernel;
-use support::built::{every_kernel_and_plain, image};
+use support::built::image;
+use support::each::kernel_tests;
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
+
+kernel_tests! { every_and_plain:
+    every_cpu_is_started,
+    an_nmi_in_a_tight_loop_is_reported_for_all_and_returns,
+    a_panic_is_reported_while_another_cpu_holds_the_console,
+    two_panics_at_once_are_two_whole_reports,
+    two_breakpoints_at_once_are_two_whole_reports,
+    a_cpu_that_does_not_answer_is_named,
+    a_hang_with_interrupts_masked_is_found_by_another_cpu,
+}
 
 fn boot(kernel: Kernel, cpus: u32, scenario: &str) -> Ran {
     let image = image(kernel);
@@ -76,186 +87,165 @@ fn expect_name(report: &Report, name: &str) {
     );
 }
 
-#[test]
-fn every_cpu_is_started() {
-    for kernel in every_kernel_and_plain() {
-        for cpus in [1, 8] {
-            let ran = boot(kernel, cpus, "cpus").expect(0);
-            let text = ran.text();
-            let mut numbers: Vec<u32> = text
-                .lines()
-                .filter_map(|line| line.strip_prefix("cpu ")?.strip_suffix(|_: char| true))
-                .filter_map(|line| {
-                    line.split_once(" is there, known to the hardware as 0x")?
-                        .0
-                        .parse()
-                        .ok()
-                })
-                .collect();
-            numbers.sort_unstable();
-            assert_eq!(
-                numbers,
-                (0..cpus).collect::<Vec<_>>(),
-                "{kernel:?}:\n{text}"
-            );
-        }
-    }
-}
-
-#[test]
-fn an_nmi_in_a_tight_loop_is_reported_for_all_and_returns() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, 2, "nmi").expect(0);
-        let reports = reports(kernel, &ran, 2);
-        assert!(
-            reports[0].panicked.starts_with("interrupted on cpu 1 at "),
-            "{}",
-            ran.text()
-        );
-        assert!(
-            reports[1]
-                .panicked
-                .starts_with("cpu 0, task main, stopped at "),
-            "{}",
-            ran.text()
-        );
-        let job = "kernel::scenario::others::nmi::{closure#0}";
-        expect_trace(kernel, &reports[0], LOOP, Some(job));
-        expect_name(&reports[1], "kernel::scenario::others::nmi");
-        assert!(
-            ran.text().ends_with("went on after the NMI\n"),
-            "{}",
-            ran.text()
-        );
-    }
-}
-
-#[test]
-fn a_panic_is_reported_while_another_cpu_holds_the_console() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, 2, "console-held").expect(101);
-        let reports = reports(kernel, &ran, 2);
+fn every_cpu_is_started(kernel: Kernel) {
+    for cpus in [1, 8] {
+        let ran = boot(kernel, cpus, "cpus").expect(0);
         let text = ran.text();
-        // The line that was begun is ended, and no other is broken.
-        assert!(
-            text.contains("\nthis line has a begin\npanicked at "),
-            "{text}"
-        );
-        assert!(!text.contains("and an end"), "{text}");
-        assert!(text.contains("\ncpu 1, task main1, "), "{text}");
-        assert!(
-            reports[1]
-                .panicked
-                .starts_with("cpu 0, task main, stopped at "),
-            "{text}"
-        );
-        let job = "<kernel::scenario::others::Endless as core::fmt::Display>::fmt::{closure#0}";
-        expect_trace(kernel, &reports[0], PANIC, Some(job));
-        expect_name(&reports[1], "kernel::scenario::others::console_held");
-    }
-}
-
-#[test]
-fn two_panics_at_once_are_two_whole_reports() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, 2, "two-panics").expect(101);
-        let reports = reports(kernel, &ran, 2);
-        assert!(
-            reports[0].panicked.ends_with(": one of two"),
-            "{}",
-            ran.text()
-        );
-        // It was stopped on its way to the panic, or had come to it.
-        let other = &reports[1].panicked;
-        assert!(
-            other.contains(", stopped at ") || other.contains(", failed too: panicked at "),
-            "{other}"
-        );
-        let job = "kernel::scenario::others::two_panics::meet_and_panic";
-        if other.starts_with("cpu 1, ") {
-            let trace = format!("{PANIC}\nr {job}\nr kernel::scenario::others::two_panics");
-            expect_trace(kernel, &reports[0], &trace, None);
-        } else {
-            expect_trace(kernel, &reports[0], PANIC, Some(job));
-        }
-        expect_name(&reports[1], job);
-        assert_eq!(
-            ran.text().matches("first failure: panicked at ").count(),
-            1,
-            "{}",
-            ran.text()
-        );
-    }
-}
-
-#[test]
-fn two_breakpoints_at_once_are_two_whole_reports() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, 2, "two-breakpoints").expect(0);
-        let reports = reports(kernel, &ran, 2);
-        let mut cpus: Vec<_> = reports
-            .iter()
-            .filter_map(|report| report.panicked.strip_prefix("breakpoint on cpu ")?.get(..1))
+        let mut numbers: Vec<u32> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("cpu ")?.strip_suffix(|_: char| true))
+            .filter_map(|line| {
+                line.split_once(" is there, known to the hardware as 0x")?
+                    .0
+                    .parse()
+                    .ok()
+            })
             .collect();
-        cpus.sort_unstable();
-        assert_eq!(cpus, ["0", "1"], "{}", ran.text());
-        for report in &reports {
-            let job = "p kernel::scenario::others::two_breakpoints::meet_and_stop";
-            if report.panicked.starts_with("breakpoint on cpu 0 ") {
-                let trace = format!("{job}\nr kernel::scenario::others::two_breakpoints");
-                expect_trace(kernel, report, &trace, None);
-            } else {
-                let whole = format!("{job}\n= cpu");
-                trace::expect_whole(kernel, report, &whole, "complete, ");
-            }
-        }
-        assert!(ran.text().ends_with("\nboth went on\n"), "{}", ran.text());
+        numbers.sort_unstable();
+        assert_eq!(
+            numbers,
+            (0..cpus).collect::<Vec<_>>(),
+            "{kernel:?}:\n{text}"
+        );
     }
 }
 
-#[test]
-fn a_cpu_that_does_not_answer_is_named() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, 3, "silent-cpu").expect(101);
-        let reports = reports(kernel, &ran, 2);
-        let trace = format!("{PANIC}\nr kernel::scenario::others::silent_cpu");
+fn an_nmi_in_a_tight_loop_is_reported_for_all_and_returns(kernel: Kernel) {
+    let ran = boot(kernel, 2, "nmi").expect(0);
+    let reports = reports(kernel, &ran, 2);
+    assert!(
+        reports[0].panicked.starts_with("interrupted on cpu 1 at "),
+        "{}",
+        ran.text()
+    );
+    assert!(
+        reports[1]
+            .panicked
+            .starts_with("cpu 0, task main, stopped at "),
+        "{}",
+        ran.text()
+    );
+    let job = "kernel::scenario::others::nmi::{closure#0}";
+    expect_trace(kernel, &reports[0], LOOP, Some(job));
+    expect_name(&reports[1], "kernel::scenario::others::nmi");
+    assert!(
+        ran.text().ends_with("went on after the NMI\n"),
+        "{}",
+        ran.text()
+    );
+}
+
+fn a_panic_is_reported_while_another_cpu_holds_the_console(kernel: Kernel) {
+    let ran = boot(kernel, 2, "console-held").expect(101);
+    let reports = reports(kernel, &ran, 2);
+    let text = ran.text();
+    // The line that was begun is ended, and no other is broken.
+    assert!(
+        text.contains("\nthis line has a begin\npanicked at "),
+        "{text}"
+    );
+    assert!(!text.contains("and an end"), "{text}");
+    assert!(text.contains("\ncpu 1, task main1, "), "{text}");
+    assert!(
+        reports[1]
+            .panicked
+            .starts_with("cpu 0, task main, stopped at "),
+        "{text}"
+    );
+    let job = "<kernel::scenario::others::Endless as core::fmt::Display>::fmt::{closure#0}";
+    expect_trace(kernel, &reports[0], PANIC, Some(job));
+    expect_name(&reports[1], "kernel::scenario::others::console_held");
+}
+
+fn two_panics_at_once_are_two_whole_reports(kernel: Kernel) {
+    let ran = boot(kernel, 2, "two-panics").expect(101);
+    let reports = reports(kernel, &ran, 2);
+    assert!(
+        reports[0].panicked.ends_with(": one of two"),
+        "{}",
+        ran.text()
+    );
+    // It was stopped on its way to the panic, or had come to it.
+    let other = &reports[1].panicked;
+    assert!(
+        other.contains(", stopped at ") || other.contains(", failed too: panicked at "),
+        "{other}"
+    );
+    let job = "kernel::scenario::others::two_panics::meet_and_panic";
+    if other.starts_with("cpu 1, ") {
+        let trace = format!("{PANIC}\nr {job}\nr kernel::scenario::others::two_panics");
         expect_trace(kernel, &reports[0], &trace, None);
-        assert!(
-            reports[1]
-                .panicked
-                .starts_with("cpu 2, task main2, stopped at "),
-            "{}",
-            ran.text()
-        );
-        assert!(
-            ran.text().contains("\ncpu 1 does not answer\n"),
-            "{}",
-            ran.text()
-        );
+    } else {
+        expect_trace(kernel, &reports[0], PANIC, Some(job));
     }
+    expect_name(&reports[1], job);
+    assert_eq!(
+        ran.text().matches("first failure: panicked at ").count(),
+        1,
+        "{}",
+        ran.text()
+    );
 }
 
-#[test]
-fn a_hang_with_interrupts_masked_is_found_by_another_cpu() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, 3, "hang").expect(101);
-        let reports = reports(kernel, &ran, 3);
-        let text = ran.text();
-        let [hanging, finder, idle] = &*reports else {
-            panic!("{kernel:?}: three reports in:\n{text}");
-        };
-        assert!(hanging.panicked.starts_with("hang on cpu 1: "), "{text}");
-        let job = "kernel::scenario::others::hang::{closure#0}";
-        expect_trace(kernel, hanging, LOOP, Some(job));
-        // CPU 0 watches CPU 1; and says what its own task waits for, and who has that.
-        let words = "cpu 0, task main, stopped at its tick, waits for lock ledger, which task main1 holds since kernel/src/scenario/others.rs:";
-        assert!(finder.panicked.starts_with(words), "{text}");
-        expect_name(finder, "kernel::scenario::others::hang");
-        assert!(
-            idle.panicked.starts_with("cpu 2, task main2, stopped at "),
-            "{text}"
-        );
-        let holder = "\ntask main1: runs on cpu 1\n";
-        assert!(text.contains(holder), "{text}");
+fn two_breakpoints_at_once_are_two_whole_reports(kernel: Kernel) {
+    let ran = boot(kernel, 2, "two-breakpoints").expect(0);
+    let reports = reports(kernel, &ran, 2);
+    let mut cpus: Vec<_> = reports
+        .iter()
+        .filter_map(|report| report.panicked.strip_prefix("breakpoint on cpu ")?.get(..1))
+        .collect();
+    cpus.sort_unstable();
+    assert_eq!(cpus, ["0", "1"], "{}", ran.text());
+    for report in &reports {
+        let job = "p kernel::scenario::others::two_breakpoints::meet_and_stop";
+        if report.panicked.starts_with("breakpoint on cpu 0 ") {
+            let trace = format!("{job}\nr kernel::scenario::others::two_breakpoints");
+            expect_trace(kernel, report, &trace, None);
+        } else {
+            let whole = format!("{job}\n= cpu");
+            trace::expect_whole(kernel, report, &whole, "complete, ");
+        }
     }
+    assert!(ran.text().ends_with("\nboth went on\n"), "{}", ran.text());
+}
+
+fn a_cpu_that_does_not_answer_is_named(kernel: Kernel) {
+    let ran = boot(kernel, 3, "silent-cpu").expect(101);
+    let reports = reports(kernel, &ran, 2);
+    let trace = format!("{PANIC}\nr kernel::scenario::others::silent_cpu");
+    expect_trace(kernel, &reports[0], &trace, None);
+    assert!(
+        reports[1]
+            .panicked
+            .starts_with("cpu 2, task main2, stopped at "),
+        "{}",
+        ran.text()
+    );
+    assert!(
+        ran.text().contains("\ncpu 1 does not answer\n"),
+        "{}",
+        ran.text()
+    );
+}
+
+fn a_hang_with_interrupts_masked_is_found_by_another_cpu(kernel: Kernel) {
+    let ran = boot(kernel, 3, "hang").expect(101);
+    let reports = reports(kernel, &ran, 3);
+    let text = ran.text();
+    let [hanging, finder, idle] = &*reports else {
+        panic!("{kernel:?}: three reports in:\n{text}");
+    };
+    assert!(hanging.panicked.starts_with("hang on cpu 1: "), "{text}");
+    let job = "kernel::scenario::others::hang::{closure#0}";
+    expect_trace(kernel, hanging, LOOP, Some(job));
+    // CPU 0 watches CPU 1; and says what its own task waits for, and who has that.
+    let words = "cpu 0, task main, stopped at its tick, waits for lock ledger, which task main1 holds since kernel/src/scenario/others.rs:";
+    assert!(finder.panicked.starts_with(words), "{text}");
+    expect_name(finder, "kernel::scenario::others::hang");
+    assert!(
+        idle.panicked.starts_with("cpu 2, task main2, stopped at "),
+        "{text}"
+    );
+    let holder = "\ntask main1: runs on cpu 1\n";
+    assert!(text.contains(holder), "{text}");
 }

@@ -5,10 +5,29 @@ mod support;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
-use support::built::{every_kernel_and_plain, image};
+use support::built::image;
+use support::each::kernel_tests;
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::{corrupt, gdb, trace};
+
+kernel_tests! { every_and_plain:
+    a_panic_while_a_panic_is_printed_is_one_line,
+    an_exception_while_a_panic_is_printed_is_one_line,
+    a_panic_with_the_console_locked_is_reported,
+    a_panic_before_anything_is_set_up_is_reported,
+    an_exception_before_anything_is_set_up_is_reported,
+    an_allocation_before_there_is_a_heap_is_reported,
+    a_panic_instead_of_the_first_instruction_is_reported,
+    a_stack_that_cannot_be_read_ends_the_walk,
+    an_epitaph_tells_of_the_boot_before,
+    a_damaged_epitaph_is_not_shown,
+}
+
+kernel_tests! { debug:
+    registers_of_outer_levels_are_shown_when_asked_for,
+    a_reset_from_outside_is_told_too,
+}
 
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
     run([
@@ -24,68 +43,59 @@ fn lines(ran: &Ran) -> Vec<String> {
     text.lines().skip(1).map(str::to_owned).collect()
 }
 
-#[test]
-fn a_panic_while_a_panic_is_printed_is_one_line() {
-    for kernel in every_kernel_and_plain() {
-        let lines = lines(&boot(kernel, "panic-in-panic").expect(101));
-        let [first, second, last] = &lines[..] else {
-            panic!("{kernel:?}: not three lines: {lines:#?}");
-        };
-        let begin = "panicked at kernel/src/scenario/display.rs:";
-        assert!(first.starts_with(begin), "{kernel:?}: {lines:#?}");
-        assert!(
-            first.ends_with(": this comes first, and then "),
-            "{kernel:?}: {lines:#?}"
-        );
-        let begin = "during the report: panicked at kernel/src/scenario/display.rs:";
-        assert!(second.starts_with(begin), "{kernel:?}: {lines:#?}");
-        assert!(
-            second.ends_with(": cannot be shown"),
-            "{kernel:?}: {lines:#?}"
-        );
-        assert_eq!(*last, format!("first failure: {first}"), "{kernel:?}");
-    }
+fn a_panic_while_a_panic_is_printed_is_one_line(kernel: Kernel) {
+    let lines = lines(&boot(kernel, "panic-in-panic").expect(101));
+    let [first, second, last] = &lines[..] else {
+        panic!("{kernel:?}: not three lines: {lines:#?}");
+    };
+    let begin = "panicked at kernel/src/scenario/display.rs:";
+    assert!(first.starts_with(begin), "{kernel:?}: {lines:#?}");
+    assert!(
+        first.ends_with(": this comes first, and then "),
+        "{kernel:?}: {lines:#?}"
+    );
+    let begin = "during the report: panicked at kernel/src/scenario/display.rs:";
+    assert!(second.starts_with(begin), "{kernel:?}: {lines:#?}");
+    assert!(
+        second.ends_with(": cannot be shown"),
+        "{kernel:?}: {lines:#?}"
+    );
+    assert_eq!(*last, format!("first failure: {first}"), "{kernel:?}");
 }
 
-#[test]
-fn an_exception_while_a_panic_is_printed_is_one_line() {
-    for kernel in every_kernel_and_plain() {
-        let lines = lines(&boot(kernel, "fault-in-panic").expect(101));
-        let [first, second, last] = &lines[..] else {
-            panic!("{kernel:?}: not three lines: {lines:#?}");
-        };
-        assert!(
-            first.ends_with(": this comes first, and then "),
-            "{kernel:?}: {lines:#?}"
-        );
-        let begin = "during the report: fault on cpu 0 at 0xffff";
-        assert!(second.starts_with(begin), "{kernel:?}: {lines:#?}");
-        assert!(
-            second.contains(": read of 0x0000000000000000, "),
-            "{kernel:?}: {lines:#?}"
-        );
-        assert_eq!(*last, format!("first failure: {first}"), "{kernel:?}");
-    }
+fn an_exception_while_a_panic_is_printed_is_one_line(kernel: Kernel) {
+    let lines = lines(&boot(kernel, "fault-in-panic").expect(101));
+    let [first, second, last] = &lines[..] else {
+        panic!("{kernel:?}: not three lines: {lines:#?}");
+    };
+    assert!(
+        first.ends_with(": this comes first, and then "),
+        "{kernel:?}: {lines:#?}"
+    );
+    let begin = "during the report: fault on cpu 0 at 0xffff";
+    assert!(second.starts_with(begin), "{kernel:?}: {lines:#?}");
+    assert!(
+        second.contains(": read of 0x0000000000000000, "),
+        "{kernel:?}: {lines:#?}"
+    );
+    assert_eq!(*last, format!("first failure: {first}"), "{kernel:?}");
 }
 
 /// The report takes no lock, and ends the line that was begun.
-#[test]
-fn a_panic_with_the_console_locked_is_reported() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "panic-in-print").expect(101);
-        assert_eq!(lines(&ran)[0], "this comes first, and then ", "{kernel:?}");
-        let report = Report::find(&ran.serial);
-        assert!(
-            report.panicked.ends_with(": cannot be shown"),
-            "{}",
-            report.panicked
-        );
-        let callers = "= panic
-                       r <kernel::scenario::display::Panics as core::fmt::Display>::fmt
-                       = kernel
-                       r kernel::scenario::display::panic_in_print";
-        trace::expect(kernel, &report, callers, "complete, ");
-    }
+fn a_panic_with_the_console_locked_is_reported(kernel: Kernel) {
+    let ran = boot(kernel, "panic-in-print").expect(101);
+    assert_eq!(lines(&ran)[0], "this comes first, and then ", "{kernel:?}");
+    let report = Report::find(&ran.serial);
+    assert!(
+        report.panicked.ends_with(": cannot be shown"),
+        "{}",
+        report.panicked
+    );
+    let callers = "= panic
+                   r <kernel::scenario::display::Panics as core::fmt::Display>::fmt
+                   = kernel
+                   r kernel::scenario::display::panic_in_print";
+    trace::expect(kernel, &report, callers, "complete, ");
 }
 
 /// Fails unless these are the callers, with nothing but the kernel's entry below them: it has not come to its scenarios.
@@ -99,214 +109,181 @@ fn early(kernel: Kernel, report: &Report, callers: &str) {
     trace::expect_whole(kernel, report, &whole, "complete, ");
 }
 
-#[test]
-fn a_panic_before_anything_is_set_up_is_reported() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "early-panic").expect(101);
-        let report = Report::find(&ran.serial);
-        assert!(
-            ran.text().starts_with("panicked at "),
-            "nothing came before:\n{}",
-            ran.text()
-        );
-        assert!(
-            report.panicked.ends_with(": nothing is set up yet"),
-            "{}",
-            report.panicked
-        );
-        let callers = "= panic
-                       r kernel::scenario::early::panic";
-        early(kernel, &report, callers);
-    }
+fn a_panic_before_anything_is_set_up_is_reported(kernel: Kernel) {
+    let ran = boot(kernel, "early-panic").expect(101);
+    let report = Report::find(&ran.serial);
+    assert!(
+        ran.text().starts_with("panicked at "),
+        "nothing came before:\n{}",
+        ran.text()
+    );
+    assert!(
+        report.panicked.ends_with(": nothing is set up yet"),
+        "{}",
+        report.panicked
+    );
+    let callers = "= panic
+                   r kernel::scenario::early::panic";
+    early(kernel, &report, callers);
 }
 
-#[test]
-fn an_exception_before_anything_is_set_up_is_reported() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "early-exception").expect(101);
-        let report = Report::find(&ran.serial);
-        assert!(
-            report.panicked.starts_with("fault on cpu 0 at "),
-            "{}",
-            report.panicked
-        );
-        early(kernel, &report, "p kernel::scenario::early::exception");
-    }
+fn an_exception_before_anything_is_set_up_is_reported(kernel: Kernel) {
+    let ran = boot(kernel, "early-exception").expect(101);
+    let report = Report::find(&ran.serial);
+    assert!(
+        report.panicked.starts_with("fault on cpu 0 at "),
+        "{}",
+        report.panicked
+    );
+    early(kernel, &report, "p kernel::scenario::early::exception");
 }
 
-#[test]
-fn an_allocation_before_there_is_a_heap_is_reported() {
-    for kernel in every_kernel_and_plain() {
-        let report = Report::find(&boot(kernel, "no-heap").expect(101).serial);
-        let words = ": memory allocation of 100 bytes failed";
-        assert!(report.panicked.ends_with(words), "{}", report.panicked);
-        let callers = "= panic
-                       r kernel::scenario::early::allocation";
-        early(kernel, &report, callers);
-    }
+fn an_allocation_before_there_is_a_heap_is_reported(kernel: Kernel) {
+    let report = Report::find(&boot(kernel, "no-heap").expect(101).serial);
+    let words = ": memory allocation of 100 bytes failed";
+    assert!(report.panicked.ends_with(words), "{}", report.panicked);
+    let callers = "= panic
+                   r kernel::scenario::early::allocation";
+    early(kernel, &report, callers);
 }
 
 /// A copy of the image in which the first function of Rust begins with a jump to one that panics. Nothing else tells the
 /// kernel what to do so early.
-#[test]
-fn a_panic_instead_of_the_first_instruction_is_reported() {
-    for kernel in every_kernel_and_plain() {
-        let folder = tempfile::tempdir().expect("a folder can be made");
-        let image = corrupt::with_jump(
-            &image(kernel),
-            folder.path(),
-            "kernel_main",
-            "6kernel8scenario5early5panic",
-        );
-        let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
-        let report = Report::find(&ran.serial);
-        let callers = "= panic
-                       r kernel::scenario::early::panic
-                       r kernel_entry";
-        trace::expect_in(&image, kernel, &report, callers, "complete, ");
-    }
+fn a_panic_instead_of_the_first_instruction_is_reported(kernel: Kernel) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let image = corrupt::with_jump(
+        &image(kernel),
+        folder.path(),
+        "kernel_main",
+        "6kernel8scenario5early5panic",
+    );
+    let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
+    let report = Report::find(&ran.serial);
+    let callers = "= panic
+                   r kernel::scenario::early::panic
+                   r kernel_entry";
+    trace::expect_in(&image, kernel, &report, callers, "complete, ");
 }
 
 /// The walk's own reads raise exceptions, and become the reason of its end.
-#[test]
-fn a_stack_that_cannot_be_read_ends_the_walk() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "unreadable-stack").expect(101);
-        let report = Report::find(&ran.serial);
-        assert!(
-            report.panicked.ends_with(": a page of the stack has gone"),
-            "{}",
-            report.panicked
-        );
-        let callers = "= panic
-                       r+ kernel::scenario::unreadable::descend
-                       ...";
-        trace::expect_whole(
-            kernel,
-            &report,
-            callers,
-            "incomplete: the stack word at 0xffff",
-        );
-    }
+fn a_stack_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
+    let ran = boot(kernel, "unreadable-stack").expect(101);
+    let report = Report::find(&ran.serial);
+    assert!(
+        report.panicked.ends_with(": a page of the stack has gone"),
+        "{}",
+        report.panicked
+    );
+    let callers = "= panic
+                   r+ kernel::scenario::unreadable::descend
+                   ...";
+    trace::expect_whole(
+        kernel,
+        &report,
+        callers,
+        "incomplete: the stack word at 0xffff",
+    );
 }
 
 /// The next boot shows the last lines of the one before, as many as there is room for, and no line of another.
-#[test]
-fn an_epitaph_tells_of_the_boot_before() {
-    for kernel in every_kernel_and_plain() {
-        let text = boot(kernel, "epitaph").expect(0).text();
-        let (before, after) = text
-            .split_once("epitaph: what was printed last before the reset:\n")
-            .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
-        let report = Report::find(before.as_bytes());
-        assert!(
-            report.panicked.ends_with(": for the next boot to tell"),
-            "{text}"
-        );
-        let callers = "= panic
-                       r kernel::scenario::epitaph::read";
-        trace::expect(kernel, &report, callers, "complete, ");
-        let quoted: Vec<_> = after
-            .lines()
-            .map_while(|line| line.strip_prefix("| "))
-            .collect();
-        let all: Vec<_> = before.lines().collect();
-        assert!(all.ends_with(&quoted), "{kernel:?}: {text}");
-        let bytes: usize = quoted.iter().map(|line| line.len() + 1).sum();
-        assert!((4000..=8192).contains(&bytes), "{kernel:?}: {bytes} bytes");
-        let rest: Vec<_> = after.lines().skip(quoted.len()).collect();
-        let [kernel_line, boot_line] = &rest[..] else {
-            panic!("{kernel:?}: {rest:#?}");
-        };
-        assert!(
-            kernel_line.starts_with("kernel on "),
-            "{kernel:?}: {rest:#?}"
-        );
-        assert_eq!(*boot_line, "boot 2 since power was switched on");
-    }
+fn an_epitaph_tells_of_the_boot_before(kernel: Kernel) {
+    let text = boot(kernel, "epitaph").expect(0).text();
+    let (before, after) = text
+        .split_once("epitaph: what was printed last before the reset:\n")
+        .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
+    let report = Report::find(before.as_bytes());
+    assert!(
+        report.panicked.ends_with(": for the next boot to tell"),
+        "{text}"
+    );
+    let callers = "= panic
+                   r kernel::scenario::epitaph::read";
+    trace::expect(kernel, &report, callers, "complete, ");
+    let quoted: Vec<_> = after
+        .lines()
+        .map_while(|line| line.strip_prefix("| "))
+        .collect();
+    let all: Vec<_> = before.lines().collect();
+    assert!(all.ends_with(&quoted), "{kernel:?}: {text}");
+    let bytes: usize = quoted.iter().map(|line| line.len() + 1).sum();
+    assert!((4000..=8192).contains(&bytes), "{kernel:?}: {bytes} bytes");
+    let rest: Vec<_> = after.lines().skip(quoted.len()).collect();
+    let [kernel_line, boot_line] = &rest[..] else {
+        panic!("{kernel:?}: {rest:#?}");
+    };
+    assert!(
+        kernel_line.starts_with("kernel on "),
+        "{kernel:?}: {rest:#?}"
+    );
+    assert_eq!(*boot_line, "boot 2 since power was switched on");
 }
 
-#[test]
-fn a_damaged_epitaph_is_not_shown() {
-    for kernel in every_kernel_and_plain() {
-        let text = boot(kernel, "epitaph-damaged").expect(0).text();
-        let boots = ["boot 1 since", "nobody will read", "boot 2 since"];
-        assert!(
-            boots.iter().all(|words| text.contains(words)),
-            "{kernel:?}: {text}"
-        );
-        assert!(!text.contains("epitaph:"), "{kernel:?}: {text}");
-        assert_eq!(
-            text.matches("nobody will read").count(),
-            1,
-            "{kernel:?}: {text}"
-        );
-    }
+fn a_damaged_epitaph_is_not_shown(kernel: Kernel) {
+    let text = boot(kernel, "epitaph-damaged").expect(0).text();
+    let boots = ["boot 1 since", "nobody will read", "boot 2 since"];
+    assert!(
+        boots.iter().all(|words| text.contains(words)),
+        "{kernel:?}: {text}"
+    );
+    assert!(!text.contains("epitaph:"), "{kernel:?}: {text}");
+    assert_eq!(
+        text.matches("nobody will read").count(),
+        1,
+        "{kernel:?}: {text}"
+    );
 }
 
 /// Those of the innermost level are always shown.
-#[test]
-fn registers_of_outer_levels_are_shown_when_asked_for() {
-    for arch in Arch::ALL {
-        let kernel = Kernel {
-            arch,
-            profile: Profile::Debug,
-        };
-        let scenario = "exception-in-handler";
-        let ran = run(["--arch", arch.name(), "--registers", scenario]).expect(0);
-        trace::expect_registers(kernel, &ran.text(), "   ----- breakpoint");
-        let lines = |ran: &Ran| {
-            ran.text()
-                .lines()
-                .filter(|line| line.starts_with("  "))
-                .count()
-        };
-        let brief = boot(kernel, scenario).expect(101);
-        assert!(lines(&brief) < lines(&ran), "{}", brief.text());
-    }
+fn registers_of_outer_levels_are_shown_when_asked_for(kernel: Kernel) {
+    let arch = kernel.arch;
+    let scenario = "exception-in-handler";
+    let ran = run(["--arch", arch.name(), "--registers", scenario]).expect(0);
+    trace::expect_registers(kernel, &ran.text(), "   ----- breakpoint");
+    let lines = |ran: &Ran| {
+        ran.text()
+            .lines()
+            .filter(|line| line.starts_with("  "))
+            .count()
+    };
+    let brief = boot(kernel, scenario).expect(101);
+    assert!(lines(&brief) < lines(&ran), "{}", brief.text());
 }
 
 /// Nobody tells the kernel: it hangs, so to speak, and somebody presses the button. The checksum is right at any moment.
-#[test]
-fn a_reset_from_outside_is_told_too() {
-    for arch in Arch::ALL {
-        let kernel = Kernel {
-            arch,
-            profile: Profile::Debug,
-        };
-        let image = image(kernel);
-        let data = std::fs::read(&image).expect("the image can be read");
-        let file = object::File::parse(&*data).expect("the image is ELF");
-        // Stops the machine where it would end, resets it there, and lets it come to its end the second time.
-        let stop = format!("hbreak *{:#x}", support::symbol(&file, "4exit5leave"));
-        let commands = [
-            &*stop,
-            "continue",
-            "monitor system_reset",
-            "continue",
-            "delete",
-            "continue",
-        ];
-        let boot = Boot {
-            reboots: true,
-            ..Boot::new(arch, &image, "ok")
-        };
-        let booted = gdb::session(boot, commands).booted;
-        let text = String::from_utf8_lossy(&booted.serial);
-        let (before, after) = text
-            .split_once("epitaph: what was printed last before the reset:\n")
-            .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
-        let quoted: Vec<_> = after
-            .lines()
-            .map_while(|line| line.strip_prefix("| "))
-            .collect();
-        assert_eq!(quoted, before.lines().collect::<Vec<_>>(), "{kernel:?}");
-        assert!(
-            before.ends_with("the sum of ten squares is 385\n"),
-            "{kernel:?}: {text}"
-        );
-        assert_eq!(booted.verdict, Verdict::Success, "{kernel:?}: {text}");
-    }
+fn a_reset_from_outside_is_told_too(kernel: Kernel) {
+    let arch = kernel.arch;
+    let image = image(kernel);
+    let data = std::fs::read(&image).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    // Stops the machine where it would end, resets it there, and lets it come to its end the second time.
+    let stop = format!("hbreak *{:#x}", support::symbol(&file, "4exit5leave"));
+    let commands = [
+        &*stop,
+        "continue",
+        "monitor system_reset",
+        "continue",
+        "delete",
+        "continue",
+    ];
+    let boot = Boot {
+        reboots: true,
+        ..Boot::new(arch, &image, "ok")
+    };
+    let booted = gdb::session(boot, commands).booted;
+    let text = String::from_utf8_lossy(&booted.serial);
+    let (before, after) = text
+        .split_once("epitaph: what was printed last before the reset:\n")
+        .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
+    let quoted: Vec<_> = after
+        .lines()
+        .map_while(|line| line.strip_prefix("| "))
+        .collect();
+    assert_eq!(quoted, before.lines().collect::<Vec<_>>(), "{kernel:?}");
+    assert!(
+        before.ends_with("the sum of ten squares is 385\n"),
+        "{kernel:?}: {text}"
+    );
+    assert_eq!(booted.verdict, Verdict::Success, "{kernel:?}: {text}");
 }
 
 /// Somebody presses the button of a kernel that seems to hang, while it is still writing.

@@ -4,13 +4,21 @@ mod support;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::{every_kernel, image};
+use support::built::image;
 use support::calls::Calls;
+use support::each::kernel_tests;
 use support::expected;
 use support::report::{Frame, Report};
 use support::runner::run;
 use support::trace;
 use support::ways::is_scenario;
+
+kernel_tests! { every:
+    no_change_of_a_panic_meets_its_expectation,
+    no_change_of_a_panic_in_a_handler_meets_its_expectation,
+    no_change_of_a_panic_below_the_kernel_meets_its_expectation,
+    other_names_of_private_functions_meet_the_expectation,
+}
 
 /// A report, and what is expected of it.
 struct Case {
@@ -132,69 +140,57 @@ fn insert(report: &mut Report, number: usize, frame: Frame) {
     }
 }
 
-#[test]
-fn no_change_of_a_panic_meets_its_expectation() {
-    for kernel in every_kernel() {
-        Case::of(kernel, "panic", &expected::panic()).refuse_all_changes();
-    }
+fn no_change_of_a_panic_meets_its_expectation(kernel: Kernel) {
+    Case::of(kernel, "panic", &expected::panic()).refuse_all_changes();
 }
 
-#[test]
-fn no_change_of_a_panic_in_a_handler_meets_its_expectation() {
-    for kernel in every_kernel() {
-        let boundary = match kernel.arch {
-            Arch::X86_64 => "breakpoint",
-            Arch::Aarch64 => "breakpoint 0x1",
-        };
-        let scenario = "kernel::scenario::nested::panic_in_handler";
-        let trace = format!(
-            "= panic
-             r kernel::scenario::nested::index
-             r~ {scenario}::{{closure#0}}
-             = trap
-             -- {boundary}, stack boot
-             p {scenario}"
-        );
-        Case::of(kernel, "panic-in-handler", &trace).refuse_all_changes();
-    }
+fn no_change_of_a_panic_in_a_handler_meets_its_expectation(kernel: Kernel) {
+    let boundary = match kernel.arch {
+        Arch::X86_64 => "breakpoint",
+        Arch::Aarch64 => "breakpoint 0x1",
+    };
+    let scenario = "kernel::scenario::nested::panic_in_handler";
+    let trace = format!(
+        "= panic
+         r kernel::scenario::nested::index
+         r~ {scenario}::{{closure#0}}
+         = trap
+         -- {boundary}, stack boot
+         p {scenario}"
+    );
+    Case::of(kernel, "panic-in-handler", &trace).refuse_all_changes();
 }
 
-#[test]
-fn no_change_of_a_panic_below_the_kernel_meets_its_expectation() {
-    for kernel in every_kernel() {
-        let trace = "= panic
-                     = kernel
-                     r kernel::scenario::deadlock::wait_for
-                     r kernel::scenario::deadlock::twice";
-        Case::of(kernel, "lock-twice", trace).refuse_all_changes();
-    }
+fn no_change_of_a_panic_below_the_kernel_meets_its_expectation(kernel: Kernel) {
+    let trace = "= panic
+                 = kernel
+                 r kernel::scenario::deadlock::wait_for
+                 r kernel::scenario::deadlock::twice";
+    Case::of(kernel, "lock-twice", trace).refuse_all_changes();
 }
 
 /// The kernel's own functions may have other names tomorrow.
-#[test]
-fn other_names_of_private_functions_meet_the_expectation() {
-    for kernel in every_kernel() {
-        let mut case = Case::of(kernel, "panic", &expected::panic());
-        let mut renamed = 0;
-        for frame in &mut case.report.frames {
-            let name = frame.name.as_deref().expect("a name");
-            for (private, other) in [
-                ("core::", "core::other::name"),
-                ("kernel::scenario::run", "kernel::other::name"),
-                ("kernel::kernel_main", "kernel::start"),
-            ] {
-                let is_private = match private.ends_with("::") {
-                    true => name.starts_with(private),
-                    false => name == private,
-                };
-                if is_private {
-                    frame.name = Some(other.to_owned());
-                    renamed += 1;
-                    break;
-                }
+fn other_names_of_private_functions_meet_the_expectation(kernel: Kernel) {
+    let mut case = Case::of(kernel, "panic", &expected::panic());
+    let mut renamed = 0;
+    for frame in &mut case.report.frames {
+        let name = frame.name.as_deref().expect("a name");
+        for (private, other) in [
+            ("core::", "core::other::name"),
+            ("kernel::scenario::run", "kernel::other::name"),
+            ("kernel::kernel_main", "kernel::start"),
+        ] {
+            let is_private = match private.ends_with("::") {
+                true => name.starts_with(private),
+                false => name == private,
+            };
+            if is_private {
+                frame.name = Some(other.to_owned());
+                renamed += 1;
+                break;
             }
         }
-        assert!(renamed > 1, "{:#x?}", case.report.frames);
-        assert_eq!(case.check(&case.report), Ok(()));
     }
+    assert!(renamed > 1, "{:#x?}", case.report.frames);
+    assert_eq!(case.check(&case.report), Ok(()));
 }

@@ -13,8 +13,13 @@ use qemu::decode::plain;
 use qemu::frames::{Frames, Words};
 use qemu::machine::Arch;
 use support::built::{self, image};
+use support::each::kernel_tests;
 use support::report::{Frame, Report};
 use support::runner::run;
+
+kernel_tests! { debug:
+    a_trace_is_the_same_by_frames_as_by_text,
+}
 
 const fn kernel(arch: Arch) -> Kernel {
     Kernel {
@@ -34,32 +39,28 @@ fn line_of(image: &Path, words: &[&str]) -> Vec<u8> {
     run(arguments).expect(101).serial
 }
 
-#[test]
-fn a_trace_is_the_same_by_frames_as_by_text() {
-    for arch in Arch::ALL {
-        for scenario in [
-            "panic",
-            "exception-in-handler",
-            "damaged-return-address",
-            "tail-call",
-        ] {
-            let kernel = kernel(arch);
-            // A word that means nothing, so that the kernel has read as many: a scan finds what that left on the stack.
-            let [text, frames] = ["plain", "defmt"].map(|word| {
-                let words = [scenario, word];
-                let line = line(kernel, &words);
-                plain(&line, &image(kernel)).expect("the image can be read")
-            });
-            // Frames of `kernel_main` itself differ: it has logged on the way, at another place.
-            let (text, frames) = (
-                Report::find(text.as_bytes()),
-                Report::find(frames.as_bytes()),
-            );
-            assert_eq!(text.frames, frames.frames, "{kernel:?}");
-            assert_eq!(text.words, frames.words, "{kernel:?}");
-            assert_eq!(text.end, frames.end, "{kernel:?}");
-            assert_eq!(text.panicked, frames.panicked, "{kernel:?}");
-        }
+fn a_trace_is_the_same_by_frames_as_by_text(kernel: Kernel) {
+    for scenario in [
+        "panic",
+        "exception-in-handler",
+        "damaged-return-address",
+        "tail-call",
+    ] {
+        // A word that means nothing, so that the kernel has read as many: a scan finds what that left on the stack.
+        let [text, frames] = ["plain", "defmt"].map(|word| {
+            let words = [scenario, word];
+            let line = line(kernel, &words);
+            plain(&line, &image(kernel)).expect("the image can be read")
+        });
+        // Frames of `kernel_main` itself differ: it has logged on the way, at another place.
+        let (text, frames) = (
+            Report::find(text.as_bytes()),
+            Report::find(frames.as_bytes()),
+        );
+        assert_eq!(text.frames, frames.frames, "{kernel:?}");
+        assert_eq!(text.words, frames.words, "{kernel:?}");
+        assert_eq!(text.end, frames.end, "{kernel:?}");
+        assert_eq!(text.panicked, frames.panicked, "{kernel:?}");
     }
 }
 

@@ -8,10 +8,25 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use object::{Object, ObjectSymbol};
-use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Boot, Booted, Verdict};
+use qemu::build::Kernel;
+use qemu::machine::{Boot, Booted, Verdict};
+use support::each::kernel_tests;
 use support::report::{Frame, Report};
 use support::{built, gdb};
+
+kernel_tests! { debug:
+    gdb_sees_the_same_two_hundred_callers,
+}
+
+kernel_tests! { release:
+    gdb_sees_the_same_callers_of_the_allocator,
+}
+
+kernel_tests! { every:
+    gdb_sees_the_same_callers_of_panic,
+    gdb_sees_the_same_callers_across_an_exception,
+    gdb_sees_the_same_callers_of_every_task,
+}
 
 /// What gdb says of a frame.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,11 +37,8 @@ struct Caller {
     sources: Vec<(String, u32, String)>,
 }
 
-#[test]
-fn gdb_sees_the_same_callers_of_panic() {
-    for kernel in built::every_kernel() {
-        compare(kernel, "panic");
-    }
+fn gdb_sees_the_same_callers_of_panic(kernel: Kernel) {
+    compare(kernel, "panic");
 }
 
 /// With `--gdb=run` gdb is where the runner is, stops at the panic handler, and the machine ends with it.
@@ -75,67 +87,43 @@ fn the_runner_ends_after_gdb() {
     );
 }
 
-#[test]
-fn gdb_sees_the_same_two_hundred_callers() {
-    for arch in Arch::ALL {
-        compare(
-            Kernel {
-                arch,
-                profile: Profile::Debug,
-            },
-            "deep",
-        );
-    }
+fn gdb_sees_the_same_two_hundred_callers(kernel: Kernel) {
+    compare(kernel, "deep");
 }
 
-#[test]
-fn gdb_sees_the_same_callers_of_the_allocator() {
-    for arch in Arch::ALL {
-        compare(
-            Kernel {
-                arch,
-                profile: Profile::Release,
-            },
-            "heap-panic",
-        );
-    }
+fn gdb_sees_the_same_callers_of_the_allocator(kernel: Kernel) {
+    compare(kernel, "heap-panic");
 }
 
-#[test]
-fn gdb_sees_the_same_callers_across_an_exception() {
-    for kernel in built::every_kernel() {
-        compare(kernel, "panic-in-handler");
-    }
+fn gdb_sees_the_same_callers_across_an_exception(kernel: Kernel) {
+    compare(kernel, "panic-in-handler");
 }
 
 /// What every task that does not run has on its stack: gdb is told where each stopped.
-#[test]
-fn gdb_sees_the_same_callers_of_every_task() {
-    for kernel in built::every_kernel() {
-        // As many as the kernel has room for: `task/mod.rs`.
-        let count = 24;
-        let (tasks, bytes) = symbol(&built::image(kernel), "4task5TASKS");
-        let set = [("tasks", tasks), ("size", bytes / count), ("count", count)];
-        let (booted, said) = boot(
-            kernel,
-            "tasks",
-            "kernel::platform::write_tasks",
-            &set,
-            "tasks.py",
-        );
-        assert_eq!(booted.verdict, Verdict::Success);
-        let reports = Report::find_all(&booted.serial);
-        let tasks = || said.split("\ntask ").skip(1);
-        // All but the one that runs.
-        assert_eq!(tasks().count() + 1, reports.len(), "gdb said:\n{said}");
-        let mut frames = 0;
-        for (report, task) in reports[1..].iter().zip(tasks()) {
-            report.expect_complete();
-            frames += report.frames.len();
-            compare_callers(report, &callers(task), 0);
-        }
-        assert!(frames > 30, "{kernel:?}: {frames} frames");
+fn gdb_sees_the_same_callers_of_every_task(kernel: Kernel) {
+    // As many as the kernel has room for: `task/mod.rs`.
+    let count = 24;
+    let (tasks, bytes) = symbol(&built::image(kernel), "4task5TASKS");
+    let set = [("tasks", tasks), ("size", bytes / count), ("count", count)];
+    let (booted, said) = boot(
+        kernel,
+        "tasks",
+        "kernel::platform::write_tasks",
+        &set,
+        "tasks.py",
+    );
+    assert_eq!(booted.verdict, Verdict::Success);
+    let reports = Report::find_all(&booted.serial);
+    let tasks = || said.split("\ntask ").skip(1);
+    // All but the one that runs.
+    assert_eq!(tasks().count() + 1, reports.len(), "gdb said:\n{said}");
+    let mut frames = 0;
+    for (report, task) in reports[1..].iter().zip(tasks()) {
+        report.expect_complete();
+        frames += report.frames.len();
+        compare_callers(report, &callers(task), 0);
     }
+    assert!(frames > 30, "{kernel:?}: {frames} frames");
 }
 
 /// Boots once; gdb stops at the panic handler and lists the callers, then the kernel goes on and lists them itself.

@@ -5,13 +5,17 @@ mod support;
 
 use std::fs;
 
-use qemu::build::{Kernel, Profile};
-use qemu::machine::Arch;
+use qemu::build::Kernel;
 use qemu::workspace;
+use support::each::kernel_tests;
 use support::outside::Outside;
 use support::report::Report;
 use support::runner::run;
 use support::trace;
+
+kernel_tests! { x86_64:
+    a_trace_crosses_handlers_that_the_compiler_makes,
+}
 
 /// Where all begins.
 const BEGIN: &str = "
@@ -42,33 +46,23 @@ const TRACES: [&str; 4] = [
      p handlers::fail_twice",
 ];
 
-#[test]
-fn a_trace_crosses_handlers_that_the_compiler_makes() {
-    let kernel = Outside::copy("qemu/tests/handlers/kernel");
-    kernel.name_repository("Cargo.toml");
+fn a_trace_crosses_handlers_that_the_compiler_makes(kernel: Kernel) {
+    let outside = Outside::copy("qemu/tests/handlers/kernel");
+    outside.name_repository("Cargo.toml");
     let root = workspace::root();
     let serial = root.join("qemu/tests/guide/kernel/src/serial.rs");
-    fs::copy(serial, kernel.folder().join("src/serial.rs")).expect("a file can be copied");
-    for profile in Profile::ALL {
-        let image = kernel.build(Arch::X86_64, "handlers", profile, "handlers");
-        let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
-        let text = ran.text();
-        // The handlers return to where they were called from, so the callers are those that are expected.
-        for line in ["went on, with 45", "went on, with 0x7000000000"] {
-            assert!(text.contains(line), "no {line:?} in:\n{text}");
-        }
-        let reports = Report::find_all(&ran.serial);
-        assert_eq!(reports.len(), TRACES.len(), "{profile:?}: in:\n{text}");
-        for (report, expected) in reports.iter().zip(TRACES) {
-            let arch = Arch::X86_64;
-            let expected = format!("{expected}{BEGIN}");
-            trace::expect_in(
-                &image,
-                Kernel { arch, profile },
-                report,
-                &expected,
-                "complete, ",
-            );
-        }
+    fs::copy(serial, outside.folder().join("src/serial.rs")).expect("a file can be copied");
+    let image = outside.build(kernel.arch, "handlers", kernel.profile, "handlers");
+    let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
+    let text = ran.text();
+    // The handlers return to where they were called from, so the callers are those that are expected.
+    for line in ["went on, with 45", "went on, with 0x7000000000"] {
+        assert!(text.contains(line), "no {line:?} in:\n{text}");
+    }
+    let reports = Report::find_all(&ran.serial);
+    assert_eq!(reports.len(), TRACES.len(), "{kernel:?}: in:\n{text}");
+    for (report, expected) in reports.iter().zip(TRACES) {
+        let expected = format!("{expected}{BEGIN}");
+        trace::expect_in(&image, kernel, report, &expected, "complete, ");
     }
 }

@@ -7,10 +7,28 @@ use std::sync::Mutex;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::{every_kernel_and_both_plain, image};
+use support::built::image;
+use support::each::kernel_tests;
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
+
+kernel_tests! { every_and_both_plain:
+    a_rule_before_its_save,
+    a_rule_before_its_frame,
+    a_push_without_a_rule,
+    a_push_of_a_constant_without_a_rule,
+    a_call_without_a_rule,
+    an_epilogue_without_rules,
+    a_prologue_with_rules_one_instruction_late,
+    a_save_later_than_its_rule_is_no_other_caller,
+    a_contradicted_rule_that_cannot_be_mended_is_left_out,
+    a_return_address_in_a_register_is_found_or_in_doubt,
+}
+
+kernel_tests! { x86_64_and_plain:
+    a_far_return_without_rules,
+}
 
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
     run([
@@ -21,21 +39,18 @@ fn boot(kernel: Kernel, scenario: &str) -> Ran {
 }
 
 /// On AArch64 the rule of the return address held too early, and led to the caller of an earlier call, `innocent`.
-#[test]
-fn a_save_later_than_its_rule_is_no_other_caller() {
-    for kernel in every_kernel_and_both_plain() {
-        let ran = boot(kernel, "late-save").expect(101);
-        let report = Report::find(&ran.serial);
-        let words = match kernel.arch {
-            Arch::X86_64 => "page fault: read of 0x0000000000001000, not mapped",
-            Arch::Aarch64 => "data abort: read of 0x0000000000001000, translation fault level 0",
-        };
-        assert!(report.panicked.ends_with(words), "{}", report.panicked);
-        let trace = "p kernel::scenario::late_save::culprit
-                     r kernel::scenario::late_save::guilty
-                     r kernel::scenario::late_save::run";
-        trace::expect(kernel, &report, trace, "complete, ");
-    }
+fn a_save_later_than_its_rule_is_no_other_caller(kernel: Kernel) {
+    let ran = boot(kernel, "late-save").expect(101);
+    let report = Report::find(&ran.serial);
+    let words = match kernel.arch {
+        Arch::X86_64 => "page fault: read of 0x0000000000001000, not mapped",
+        Arch::Aarch64 => "data abort: read of 0x0000000000001000, translation fault level 0",
+    };
+    assert!(report.panicked.ends_with(words), "{}", report.panicked);
+    let trace = "p kernel::scenario::late_save::culprit
+                 r kernel::scenario::late_save::guilty
+                 r kernel::scenario::late_save::run";
+    trace::expect(kernel, &report, trace, "complete, ");
 }
 
 /// Below every function of `lies.s`.
@@ -96,98 +111,77 @@ fn only(report: &Report) -> String {
 
 /// All callers are there, and sure. `inner`: those that `lies.s` has itself.
 #[track_caller]
-fn mended_on(kernels: impl Iterator<Item = Kernel>, lie: &str, inner: &str) {
-    for kernel in kernels {
-        let mut report = report(kernel, lie);
-        report.text = only(&report);
-        let trace = format!("{inner}{CALLERS}");
-        trace::expect(kernel, &report, &trace, "complete, ");
-    }
+fn mended_below(kernel: Kernel, lie: &str, inner: &str) {
+    let mut report = report(kernel, lie);
+    report.text = only(&report);
+    let trace = format!("{inner}{CALLERS}");
+    trace::expect(kernel, &report, &trace, "complete, ");
 }
 
 #[track_caller]
-fn mended(lie: &str) {
-    mended_on(every_kernel_and_both_plain(), lie, &format!("p lie_{lie}"));
+fn mended(kernel: Kernel, lie: &str) {
+    mended_below(kernel, lie, &format!("p lie_{lie}"));
 }
 
-#[test]
-fn a_rule_before_its_save() {
-    mended("early_save");
+fn a_rule_before_its_save(kernel: Kernel) {
+    mended(kernel, "early_save");
 }
 
-#[test]
-fn a_rule_before_its_frame() {
-    mended("early_frame");
+fn a_rule_before_its_frame(kernel: Kernel) {
+    mended(kernel, "early_frame");
 }
 
-#[test]
-fn a_push_without_a_rule() {
-    mended("push");
+fn a_push_without_a_rule(kernel: Kernel) {
+    mended(kernel, "push");
 }
 
-#[test]
-fn a_push_of_a_constant_without_a_rule() {
-    mended("push_constant");
+fn a_push_of_a_constant_without_a_rule(kernel: Kernel) {
+    mended(kernel, "push_constant");
 }
 
 /// On AArch64, the call of an outlined piece of code.
-#[test]
-fn a_call_without_a_rule() {
-    mended_on(
-        every_kernel_and_both_plain(),
-        "call",
-        "p lie_callee\nr lie_call",
-    );
+fn a_call_without_a_rule(kernel: Kernel) {
+    mended_below(kernel, "call", "p lie_callee\nr lie_call");
 }
 
-#[test]
-fn an_epilogue_without_rules() {
-    mended("epilogue");
+fn an_epilogue_without_rules(kernel: Kernel) {
+    mended(kernel, "epilogue");
 }
 
 /// It sets `cs`, which AArch64 does not have.
-#[test]
-fn a_far_return_without_rules() {
-    let kernels = every_kernel_and_both_plain().filter(|kernel| kernel.arch == Arch::X86_64);
-    mended_on(kernels, "far_return", "p lie_far_return");
+fn a_far_return_without_rules(kernel: Kernel) {
+    mended(kernel, "far_return");
 }
 
-#[test]
-fn a_prologue_with_rules_one_instruction_late() {
-    mended("late_prologue");
+fn a_prologue_with_rules_one_instruction_late(kernel: Kernel) {
+    mended(kernel, "late_prologue");
 }
 
 /// What contradicts the code once is not believed where the code decides nothing: the caller is a marked guess, or none.
-#[test]
-fn a_contradicted_rule_that_cannot_be_mended_is_left_out() {
-    for kernel in every_kernel_and_both_plain() {
-        let report = report(kernel, "beyond_proof");
-        expect_doubt(kernel, &report);
-    }
+fn a_contradicted_rule_that_cannot_be_mended_is_left_out(kernel: Kernel) {
+    let report = report(kernel, "beyond_proof");
+    expect_doubt(kernel, &report);
 }
 
 /// SFrame has words for a return address in a register, but a walk knows few registers.
-#[test]
-fn a_return_address_in_a_register_is_found_or_in_doubt() {
-    for kernel in every_kernel_and_both_plain() {
-        let mut report = report(kernel, "register");
-        let mut inner = "p lie_register";
-        if kernel.arch == Arch::Aarch64 {
-            // This one returns to where x30 says.
-            inner = "p lie_callee\nr lie_register";
-        }
-        if report.end.starts_with("end of backtrace: complete") {
-            report.text = only(&report);
-            let trace = format!("{inner}{CALLERS}");
-            trace::expect(kernel, &report, &trace, "complete, ");
-            continue;
-        }
-        if kernel.arch == Arch::Aarch64 {
-            let callee = report.frames.remove(0);
-            assert_eq!(callee.name.as_deref(), Some("lie_callee"), "{kernel:?}");
-        }
-        expect_doubt(kernel, &report);
+fn a_return_address_in_a_register_is_found_or_in_doubt(kernel: Kernel) {
+    let mut report = report(kernel, "register");
+    let mut inner = "p lie_register";
+    if kernel.arch == Arch::Aarch64 {
+        // This one returns to where x30 says.
+        inner = "p lie_callee\nr lie_register";
     }
+    if report.end.starts_with("end of backtrace: complete") {
+        report.text = only(&report);
+        let trace = format!("{inner}{CALLERS}");
+        trace::expect(kernel, &report, &trace, "complete, ");
+        return;
+    }
+    if kernel.arch == Arch::Aarch64 {
+        let callee = report.frames.remove(0);
+        assert_eq!(callee.name.as_deref(), Some("lie_callee"), "{kernel:?}");
+    }
+    expect_doubt(kernel, &report);
 }
 
 /// The first frame is sure, the next one is not, and the end says so.

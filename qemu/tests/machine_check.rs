@@ -5,8 +5,13 @@ mod support;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
+use support::each::kernel_tests;
 use support::report::Report;
 use support::{built, gdb};
+
+kernel_tests! { aarch64:
+    an_serror_is_reported_where_it_came,
+}
 
 #[test]
 fn a_machine_check_is_reported_by_its_cpu_from_a_stack_of_its_own() {
@@ -97,49 +102,42 @@ const RAISE: [u32; 7] = [
     0xd69f_03e0, // eret
 ];
 
-#[test]
-fn an_serror_is_reported_where_it_came() {
-    for profile in Profile::ALL {
-        let kernel = Kernel {
-            arch: Arch::Aarch64,
-            profile,
-        };
-        let image = built::image(kernel);
-        let folder = tempfile::tempdir().expect("a folder can be made");
-        let mut commands = Vec::new();
-        for (name, code, at) in [("enter", &ENTER[..], ENTRY), ("raise", &RAISE, VECTOR)] {
-            let file = folder.path().join(name);
-            let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
-            std::fs::write(&file, bytes).expect("a file can be written");
-            commands.push(format!(
-                "restore {} binary {:#x}",
-                file.display(),
-                HYPERVISOR + at
-            ));
-        }
-        commands.push("set $x10 = $pc".to_owned());
-        commands.push(format!("set $pc = {:#x}", HYPERVISOR + ENTRY));
-        commands.push("continue".to_owned());
-        let boot = Boot {
-            more: &["-machine", "virtualization=on"],
-            ..Boot::new(kernel.arch, &image, "breakpoint")
-        };
-        let report = Report::find(&boot_with_gdb(boot, commands));
-        assert!(
-            report.panicked.starts_with("fault on cpu 0 at ")
-                && report.panicked.ends_with(": SError, syndrome 0xbe000000"),
-            "{}",
-            report.panicked
-        );
-        report.expect_complete();
-        assert!(report.text.contains("<d4200020>"), "at the breakpoint");
-        let names = report.names();
-        assert_eq!(
-            names.first().map(|name| &**name),
-            Some("kernel::scenario::instructions::breakpoint"),
-            "{names:?}"
-        );
+fn an_serror_is_reported_where_it_came(kernel: Kernel) {
+    let image = built::image(kernel);
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let mut commands = Vec::new();
+    for (name, code, at) in [("enter", &ENTER[..], ENTRY), ("raise", &RAISE, VECTOR)] {
+        let file = folder.path().join(name);
+        let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+        std::fs::write(&file, bytes).expect("a file can be written");
+        commands.push(format!(
+            "restore {} binary {:#x}",
+            file.display(),
+            HYPERVISOR + at
+        ));
     }
+    commands.push("set $x10 = $pc".to_owned());
+    commands.push(format!("set $pc = {:#x}", HYPERVISOR + ENTRY));
+    commands.push("continue".to_owned());
+    let boot = Boot {
+        more: &["-machine", "virtualization=on"],
+        ..Boot::new(kernel.arch, &image, "breakpoint")
+    };
+    let report = Report::find(&boot_with_gdb(boot, commands));
+    assert!(
+        report.panicked.starts_with("fault on cpu 0 at ")
+            && report.panicked.ends_with(": SError, syndrome 0xbe000000"),
+        "{}",
+        report.panicked
+    );
+    report.expect_complete();
+    assert!(report.text.contains("<d4200020>"), "at the breakpoint");
+    let names = report.names();
+    assert_eq!(
+        names.first().map(|name| &**name),
+        Some("kernel::scenario::instructions::breakpoint"),
+        "{names:?}"
+    );
 }
 
 /// Boots, has gdb do something, and returns what came over the serial line up to a report's end.

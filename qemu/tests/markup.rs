@@ -9,10 +9,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use object::{File, Object};
-use support::built::{every_kernel, image};
+use qemu::build::Kernel;
+use support::built::image;
+use support::each::kernel_tests;
 use support::llvm::symbolizer;
 use support::report::Report;
 use support::runner::run;
+
+kernel_tests! { every:
+    a_symbolizer_finds_what_the_report_says,
+}
 
 /// A folder in which a symbolizer finds an image by its build id.
 fn by_build_id(image: &Path, folder: &Path) {
@@ -28,82 +34,79 @@ fn by_build_id(image: &Path, folder: &Path) {
     symlink(image, folder.join(format!("{}.debug", &id[2..]))).expect("a link can be made");
 }
 
-#[test]
-fn a_symbolizer_finds_what_the_report_says() {
+fn a_symbolizer_finds_what_the_report_says(kernel: Kernel) {
     let symbolizer = symbolizer();
-    for kernel in every_kernel() {
-        let image = image(kernel);
-        let ran = run([
-            "--image".as_ref(),
-            image.as_os_str(),
-            "null-read".as_ref(),
-            "markup".as_ref(),
-        ])
-        .expect(101);
-        let report = Report::find(&ran.serial);
-        let text = ran.text().replace('\r', "");
-        let markup: String = text
-            .lines()
-            .filter(|line| line.starts_with("{{{"))
-            .flat_map(|line| [line, "\n"])
-            .collect();
+    let image = image(kernel);
+    let ran = run([
+        "--image".as_ref(),
+        image.as_os_str(),
+        "null-read".as_ref(),
+        "markup".as_ref(),
+    ])
+    .expect(101);
+    let report = Report::find(&ran.serial);
+    let text = ran.text().replace('\r', "");
+    let markup: String = text
+        .lines()
+        .filter(|line| line.starts_with("{{{"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
 
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        by_build_id(&image, folder.path());
-        let mut command = Command::new(&symbolizer)
-            .arg("--filter-markup")
-            .arg("--debug-file-directory")
-            .arg(folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the symbolizer starts");
-        let mut input = command.stdin.take().expect("it has an input");
-        input.write_all(markup.as_bytes()).expect("it reads");
-        drop(input);
-        let output = command.wait_with_output().expect("it ends");
-        let output = String::from_utf8_lossy(&output.stdout);
-        // "   #3      0x... function file:line:column (kernel+0x...)", and for what is inlined there "   #3.1 ..." before it.
-        let found: Vec<&str> = output
-            .lines()
-            .filter(|line| line.trim_start().starts_with('#'))
-            .collect();
-        let is_frame = |line: &&&str| {
-            !line
-                .split_whitespace()
-                .next()
-                .is_some_and(|word| word.contains('.'))
-        };
-        let frames: Vec<_> = found.iter().filter(is_frame).collect();
-        assert_eq!(frames.len(), report.frames.len(), "{kernel:?}: {output}");
-        for (line, frame) in frames.iter().zip(&report.frames) {
-            // It shows a return address as it looks it up.
-            let before = u64::from(frame.letter != 'p');
-            let address = format!("{:#018x}", frame.address - before);
-            assert!(
-                line.contains(&address),
-                "{kernel:?}: no {address} in {line}"
-            );
-            let outermost = frame.sources.last().expect("a name");
-            if let Some((file, number)) = &outermost.place {
-                let file = Path::new(file)
-                    .file_name()
-                    .expect("a name")
-                    .to_string_lossy();
-                let place = format!("{file}:{number}:");
-                assert!(line.contains(&place), "{kernel:?}: no {place} in {line}");
-            }
-        }
-        let inlined = found.len() - frames.len();
-        let sources: usize = report
-            .frames
-            .iter()
-            .map(|frame| frame.sources.len() - 1)
-            .sum();
-        println!(
-            "{kernel:?}: {} frames, {inlined} inlined, {sources} of them in the report",
-            frames.len()
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    by_build_id(&image, folder.path());
+    let mut command = Command::new(&symbolizer)
+        .arg("--filter-markup")
+        .arg("--debug-file-directory")
+        .arg(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the symbolizer starts");
+    let mut input = command.stdin.take().expect("it has an input");
+    input.write_all(markup.as_bytes()).expect("it reads");
+    drop(input);
+    let output = command.wait_with_output().expect("it ends");
+    let output = String::from_utf8_lossy(&output.stdout);
+    // "   #3      0x... function file:line:column (kernel+0x...)", and for what is inlined there "   #3.1 ..." before it.
+    let found: Vec<&str> = output
+        .lines()
+        .filter(|line| line.trim_start().starts_with('#'))
+        .collect();
+    let is_frame = |line: &&&str| {
+        !line
+            .split_whitespace()
+            .next()
+            .is_some_and(|word| word.contains('.'))
+    };
+    let frames: Vec<_> = found.iter().filter(is_frame).collect();
+    assert_eq!(frames.len(), report.frames.len(), "{kernel:?}: {output}");
+    for (line, frame) in frames.iter().zip(&report.frames) {
+        // It shows a return address as it looks it up.
+        let before = u64::from(frame.letter != 'p');
+        let address = format!("{:#018x}", frame.address - before);
+        assert!(
+            line.contains(&address),
+            "{kernel:?}: no {address} in {line}"
         );
-        assert!(inlined >= sources, "{kernel:?}: {output}");
+        let outermost = frame.sources.last().expect("a name");
+        if let Some((file, number)) = &outermost.place {
+            let file = Path::new(file)
+                .file_name()
+                .expect("a name")
+                .to_string_lossy();
+            let place = format!("{file}:{number}:");
+            assert!(line.contains(&place), "{kernel:?}: no {place} in {line}");
+        }
     }
+    let inlined = found.len() - frames.len();
+    let sources: usize = report
+        .frames
+        .iter()
+        .map(|frame| frame.sources.len() - 1)
+        .sum();
+    println!(
+        "{kernel:?}: {} frames, {inlined} inlined, {sources} of them in the report",
+        frames.len()
+    );
+    assert!(inlined >= sources, "{kernel:?}: {output}");
 }

@@ -13,10 +13,23 @@ use qemu::machine::Arch;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
-use support::built::{every_kernel, image};
+use support::built::image;
+use support::each::kernel_tests;
 use support::report::Report;
 use support::session::Session;
 use support::trace;
+
+kernel_tests! { every:
+    a_line_is_edited_as_elsewhere,
+    commands_answer_until_a_panic_ends_it,
+    registers_of_what_was_interrupted_are_shown_when_asked_for,
+    a_fault_is_reported_with_the_command_that_caused_it,
+}
+
+kernel_tests! { debug:
+    a_hang_is_found,
+    an_overflow_is_reported,
+}
 
 /// A monitor that waits for its first command.
 fn monitor(kernel: Kernel) -> Session {
@@ -63,27 +76,24 @@ const EDITS: &[(&str, &str, u16)] = &[
     ("he\x0cap", "> heap ", 7),
 ];
 
-#[test]
-fn a_line_is_edited_as_elsewhere() {
-    for kernel in every_kernel() {
-        let mut session = monitor(kernel);
-        let used = session.command("heap");
-        assert!(used.ends_with(" of 1048576 bytes are used"), "{used}");
-        for (keys, line, cursor) in EDITS {
-            // Tab has nothing to say but a bell, at the latest the second time: after all the keys before it.
-            session.press(&format!("{keys}\t\t"));
-            session.wait_for("\x07");
-            let shown = session.shown();
-            assert_eq!(shown, ((*line).to_owned(), *cursor), "{kernel:?}: {keys:?}");
-            session.press("\r");
-            session.wait_for(&format!("{used}\n> "));
-        }
-        given_up(&mut session);
-        too_long(&mut session);
-        // The end of the input ends the machine.
-        session.hang_up();
-        session.end().expect(0);
+fn a_line_is_edited_as_elsewhere(kernel: Kernel) {
+    let mut session = monitor(kernel);
+    let used = session.command("heap");
+    assert!(used.ends_with(" of 1048576 bytes are used"), "{used}");
+    for (keys, line, cursor) in EDITS {
+        // Tab has nothing to say but a bell, at the latest the second time: after all the keys before it.
+        session.press(&format!("{keys}\t\t"));
+        session.wait_for("\x07");
+        let shown = session.shown();
+        assert_eq!(shown, ((*line).to_owned(), *cursor), "{kernel:?}: {keys:?}");
+        session.press("\r");
+        session.wait_for(&format!("{used}\n> "));
     }
+    given_up(&mut session);
+    too_long(&mut session);
+    // The end of the input ends the machine.
+    session.hang_up();
+    session.end().expect(0);
 }
 
 /// Ctrl-C gives a line up, and the next one is empty.
@@ -119,47 +129,44 @@ fn unknown(session: &mut Session, name: &str) -> String {
     )
 }
 
-#[test]
-fn commands_answer_until_a_panic_ends_it() {
-    for kernel in every_kernel() {
-        let mut session = monitor(kernel);
-        let help = session.command("help");
-        for (command, about) in [("lookup ADDRESS", "what lies there"), ("bt", "who called")] {
-            let line = help
-                .lines()
-                .find(|line| line.trim_start().starts_with(command));
-            assert!(line.is_some_and(|line| line.contains(about)), "{help}");
-        }
-        backtrace(kernel, &mut session);
-        look_up(kernel, &mut session);
-        assert_eq!(
-            session.command("lookup"),
-            "lookup: an address is missing, as hexadecimal digits"
-        );
-        assert_eq!(
-            session.command("fault nowhere"),
-            "fault: `nowhere` is no address: up to 16 hexadecimal digits"
-        );
-        assert_eq!(session.command("bt x"), "bt: `x` means nothing here");
-
-        // The machine begins anew, and so does the monitor.
-        session.press("reboot\r");
-        session.wait_for("scenario monitor");
-        session.wait_for("\n> ");
-        session.press("panic at the  monitor\r");
-        let ran = session.end().expect(101).expect_words("panicked");
-        let report = Report::find(&ran.serial);
-        assert!(
-            report.panicked.ends_with(": at the  monitor"),
-            "{}",
-            report.panicked
-        );
-        assert!(
-            report.end.starts_with("end of backtrace: complete, "),
-            "{}",
-            report.text
-        );
+fn commands_answer_until_a_panic_ends_it(kernel: Kernel) {
+    let mut session = monitor(kernel);
+    let help = session.command("help");
+    for (command, about) in [("lookup ADDRESS", "what lies there"), ("bt", "who called")] {
+        let line = help
+            .lines()
+            .find(|line| line.trim_start().starts_with(command));
+        assert!(line.is_some_and(|line| line.contains(about)), "{help}");
     }
+    backtrace(kernel, &mut session);
+    look_up(kernel, &mut session);
+    assert_eq!(
+        session.command("lookup"),
+        "lookup: an address is missing, as hexadecimal digits"
+    );
+    assert_eq!(
+        session.command("fault nowhere"),
+        "fault: `nowhere` is no address: up to 16 hexadecimal digits"
+    );
+    assert_eq!(session.command("bt x"), "bt: `x` means nothing here");
+
+    // The machine begins anew, and so does the monitor.
+    session.press("reboot\r");
+    session.wait_for("scenario monitor");
+    session.wait_for("\n> ");
+    session.press("panic at the  monitor\r");
+    let ran = session.end().expect(101).expect_words("panicked");
+    let report = Report::find(&ran.serial);
+    assert!(
+        report.panicked.ends_with(": at the  monitor"),
+        "{}",
+        report.panicked
+    );
+    assert!(
+        report.end.starts_with("end of backtrace: complete, "),
+        "{}",
+        report.text
+    );
 }
 
 /// The callers of the command, down to the kernel's entry.
@@ -207,121 +214,101 @@ fn look_up(kernel: Kernel, session: &mut Session) {
     );
 }
 
-#[test]
-fn registers_of_what_was_interrupted_are_shown_when_asked_for() {
-    for kernel in every_kernel() {
-        let mut session = Session::start(&image(kernel), "monitor", &["--cpus", "2"]);
-        session.wait_for("\n> ");
-        let brief = session.command("bt");
-        assert!(!brief.contains("-----"), "{brief}");
-        let full = session.command("bt full");
-        trace::expect_registers(kernel, &full, "   ----- breakpoint");
-        let report = Report::find(format!("panicked at \n{full}").as_bytes());
-        assert!(
-            report.end.starts_with("end of backtrace: complete, "),
-            "{full}"
-        );
+fn registers_of_what_was_interrupted_are_shown_when_asked_for(kernel: Kernel) {
+    let mut session = Session::start(&image(kernel), "monitor", &["--cpus", "2"]);
+    session.wait_for("\n> ");
+    let brief = session.command("bt");
+    assert!(!brief.contains("-----"), "{brief}");
+    let full = session.command("bt full");
+    trace::expect_registers(kernel, &full, "   ----- breakpoint");
+    let report = Report::find(format!("panicked at \n{full}").as_bytes());
+    assert!(
+        report.end.starts_with("end of backtrace: complete, "),
+        "{full}"
+    );
 
-        let others = session.command("cpus");
-        let mut lines = others.lines();
-        assert_eq!(lines.next(), Some("cpu 0 runs this monitor"), "{others}");
-        let second = lines.next().unwrap_or_default();
-        assert!(
-            second.starts_with("cpu 1, task ") && second.contains(", stopped at 0xffff"),
-            "{others}"
-        );
-        let last = lines.next_back().unwrap_or_default();
-        assert!(last.starts_with("end of backtrace: complete, "), "{others}");
-        // It goes on, and is stopped again: perhaps elsewhere, as its timer ticks for the watchdog.
-        let again = session.command("cpus");
-        let last = again.lines().next_back().unwrap_or_default();
-        assert!(last.starts_with("end of backtrace: complete, "), "{again}");
+    let others = session.command("cpus");
+    let mut lines = others.lines();
+    assert_eq!(lines.next(), Some("cpu 0 runs this monitor"), "{others}");
+    let second = lines.next().unwrap_or_default();
+    assert!(
+        second.starts_with("cpu 1, task ") && second.contains(", stopped at 0xffff"),
+        "{others}"
+    );
+    let last = lines.next_back().unwrap_or_default();
+    assert!(last.starts_with("end of backtrace: complete, "), "{others}");
+    // It goes on, and is stopped again: perhaps elsewhere, as its timer ticks for the watchdog.
+    let again = session.command("cpus");
+    let last = again.lines().next_back().unwrap_or_default();
+    assert!(last.starts_with("end of backtrace: complete, "), "{again}");
 
-        session.press("exit\r");
-        session.end().expect(0);
-    }
+    session.press("exit\r");
+    session.end().expect(0);
 }
 
-#[test]
-fn a_fault_is_reported_with_the_command_that_caused_it() {
-    for kernel in every_kernel() {
-        let mut session = monitor(kernel);
-        let symbols = std::fs::read(image(kernel)).expect("the image can be read");
-        let file = object::File::parse(&*symbols).expect("the image is ELF");
-        let readable = support::symbol(&file, "__sframe_start");
-        // The magic number and version of SFrame.
-        let answer = session.command(&format!("fault {readable:x}"));
-        assert!(answer.starts_with("no fault: the word at "), "{answer}");
-        assert!(answer.ends_with("03dee2"), "{answer}");
+fn a_fault_is_reported_with_the_command_that_caused_it(kernel: Kernel) {
+    let mut session = monitor(kernel);
+    let symbols = std::fs::read(image(kernel)).expect("the image can be read");
+    let file = object::File::parse(&*symbols).expect("the image is ELF");
+    let readable = support::symbol(&file, "__sframe_start");
+    // The magic number and version of SFrame.
+    let answer = session.command(&format!("fault {readable:x}"));
+    assert!(answer.starts_with("no fault: the word at "), "{answer}");
+    assert!(answer.ends_with("03dee2"), "{answer}");
 
-        session.press("fault 0x10\r");
-        let ran = session.end().expect(101);
-        let report = Report::find(&ran.serial);
-        assert!(
-            report.panicked.contains(": read of 0x0000000000000010, "),
-            "{}",
-            report.panicked
-        );
-        let callers = "p kernel::monitor::commands::fault
-                       r~ kernel::monitor::commands::run
-                       r~ kernel::monitor::run";
-        trace::expect(kernel, &report, callers, "complete, ");
-    }
+    session.press("fault 0x10\r");
+    let ran = session.end().expect(101);
+    let report = Report::find(&ran.serial);
+    assert!(
+        report.panicked.contains(": read of 0x0000000000000010, "),
+        "{}",
+        report.panicked
+    );
+    let callers = "p kernel::monitor::commands::fault
+                   r~ kernel::monitor::commands::run
+                   r~ kernel::monitor::run";
+    trace::expect(kernel, &report, callers, "complete, ");
 }
 
 /// By another CPU, which says where.
-#[test]
-fn a_hang_is_found() {
-    for arch in Arch::ALL {
-        let kernel = Kernel {
-            arch,
-            profile: Profile::Debug,
-        };
-        let mut session = Session::start(&image(kernel), "monitor", &["--cpus", "2"]);
-        session.wait_for("\n> ");
-        session.press("hang\r");
-        let report = Report::find(&session.end().expect(101).serial);
-        assert!(
-            report.panicked.starts_with("hang on cpu 0: "),
-            "{}",
-            report.text
-        );
-        let functions = ["hang", "run"].map(|name| format!("kernel::monitor::commands::{name}"));
-        let names = report.names();
-        assert!(
-            functions.iter().all(|name| names.contains(&name.as_str())),
-            "{}",
-            report.text
-        );
-        assert!(
-            report.end.starts_with("end of backtrace: complete, "),
-            "{}",
-            report.text
-        );
-    }
+fn a_hang_is_found(kernel: Kernel) {
+    let mut session = Session::start(&image(kernel), "monitor", &["--cpus", "2"]);
+    session.wait_for("\n> ");
+    session.press("hang\r");
+    let report = Report::find(&session.end().expect(101).serial);
+    assert!(
+        report.panicked.starts_with("hang on cpu 0: "),
+        "{}",
+        report.text
+    );
+    let functions = ["hang", "run"].map(|name| format!("kernel::monitor::commands::{name}"));
+    let names = report.names();
+    assert!(
+        functions.iter().all(|name| names.contains(&name.as_str())),
+        "{}",
+        report.text
+    );
+    assert!(
+        report.end.starts_with("end of backtrace: complete, "),
+        "{}",
+        report.text
+    );
 }
 
-#[test]
-fn an_overflow_is_reported() {
-    for arch in Arch::ALL {
-        let kernel = Kernel {
-            arch,
-            profile: Profile::Debug,
-        };
-        let mut session = monitor(kernel);
-        session.press("overflow\r");
-        let report = Report::find(&session.end().expect(101).serial);
-        assert!(
-            report.panicked.contains("guard page of stack boot"),
-            "{}",
-            report.panicked
-        );
-        assert!(
-            report.end.starts_with("end of backtrace: complete, "),
-            "{}",
-            report.text
-        );
-    }
+fn an_overflow_is_reported(kernel: Kernel) {
+    let mut session = monitor(kernel);
+    session.press("overflow\r");
+    let report = Report::find(&session.end().expect(101).serial);
+    assert!(
+        report.panicked.contains("guard page of stack boot"),
+        "{}",
+        report.panicked
+    );
+    assert!(
+        report.end.starts_with("end of backtrace: complete, "),
+        "{}",
+        report.text
+    );
 }
 
 /// `kill` of the runner, from another terminal.

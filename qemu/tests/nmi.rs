@@ -11,9 +11,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use object::{Object, ObjectSymbol, SymbolKind};
-use qemu::build::{Kernel, Profile};
+use qemu::build::Kernel;
 use qemu::machine::{Arch, Boot};
 use support::built;
+use support::each::kernel_tests;
 use support::gdb::{self, Session};
 use support::report::Report;
 
@@ -22,24 +23,8 @@ const CPUS: u32 = 4;
 /// Moments of each kernel in an ordinary run. Two hundred take some minutes.
 const MOMENTS: u32 = 15;
 
-#[test]
-fn every_cpu_is_traced_at_any_moment_x86_64() {
-    for profile in Profile::ALL {
-        interrupt(Kernel {
-            arch: Arch::X86_64,
-            profile,
-        });
-    }
-}
-
-#[test]
-fn every_cpu_is_traced_at_any_moment_aarch64() {
-    for profile in Profile::ALL {
-        interrupt(Kernel {
-            arch: Arch::Aarch64,
-            profile,
-        });
-    }
+kernel_tests! { every:
+    every_cpu_is_traced_at_any_moment,
 }
 
 /// What gdb saw of a CPU.
@@ -53,7 +38,7 @@ struct Seen {
     frames: Vec<u64>,
 }
 
-fn interrupt(kernel: Kernel) {
+fn every_cpu_is_traced_at_any_moment(kernel: Kernel) {
     let number = |name: &str, default| {
         let value = std::env::var(name).ok();
         value.map_or(default, |value| {

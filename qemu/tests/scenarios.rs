@@ -4,11 +4,23 @@ mod support;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use support::built::{every_kernel, every_kernel_and_plain, image, plain};
+use support::built::{image, plain};
+use support::each::kernel_tests;
 use support::expected;
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
+
+kernel_tests! { every:
+    panic_names_every_caller,
+}
+
+kernel_tests! { every_and_plain:
+    an_exhausted_heap_is_reported,
+    two_hundred_frames_are_all_listed,
+    success_is_no_report,
+    a_panicking_image_is_101,
+}
 
 /// `cargo run -- --arch ARCH [--release] SCENARIO…`
 fn cargo_run(kernel: Kernel, scenarios: &[&str]) -> Ran {
@@ -41,19 +53,16 @@ fn without_arguments_it_panics_on_x86_64_and_names_its_callers() {
     trace::expect(kernel, &report, &expected::panic(), "complete, ");
 }
 
-#[test]
-fn panic_names_every_caller() {
-    for kernel in every_kernel() {
-        let ran = cargo_run(kernel, &["panic"]).expect(0);
-        let report = Report::find(&ran.serial);
-        let message = "index out of bounds: the len is 3 but the index is 7";
-        let begin = "panicked at kernel/src/scenario/panic.rs:";
-        assert!(report.panicked.starts_with(begin), "{}", report.panicked);
-        assert!(report.panicked.ends_with(message), "{}", report.panicked);
-        report.expect_complete();
-        trace::expect(kernel, &report, &expected::panic(), "complete, ");
-        expect_places(&report);
-    }
+fn panic_names_every_caller(kernel: Kernel) {
+    let ran = cargo_run(kernel, &["panic"]).expect(0);
+    let report = Report::find(&ran.serial);
+    let message = "index out of bounds: the len is 3 but the index is 7";
+    let begin = "panicked at kernel/src/scenario/panic.rs:";
+    assert!(report.panicked.starts_with(begin), "{}", report.panicked);
+    assert!(report.panicked.ends_with(message), "{}", report.panicked);
+    report.expect_complete();
+    trace::expect(kernel, &report, &expected::panic(), "complete, ");
+    expect_places(&report);
 }
 
 #[test]
@@ -89,40 +98,31 @@ fn expect_places(report: &Report) {
     assert_eq!(file, "core/src/panicking.rs");
 }
 
-#[test]
-fn an_exhausted_heap_is_reported() {
-    for kernel in every_kernel_and_plain() {
-        let report = Report::find(&boot(kernel, "heap-panic").expect(101).serial);
-        assert!(
-            report.panicked.contains("memory allocation of"),
-            "{}",
-            report.panicked
-        );
-        report.expect_complete();
-        trace::expect(kernel, &report, expected::HEAP_PANIC, "complete, ");
-    }
+fn an_exhausted_heap_is_reported(kernel: Kernel) {
+    let report = Report::find(&boot(kernel, "heap-panic").expect(101).serial);
+    assert!(
+        report.panicked.contains("memory allocation of"),
+        "{}",
+        report.panicked
+    );
+    report.expect_complete();
+    trace::expect(kernel, &report, expected::HEAP_PANIC, "complete, ");
 }
 
-#[test]
-fn two_hundred_frames_are_all_listed() {
-    for kernel in every_kernel_and_plain() {
-        let report = Report::find(&boot(kernel, "deep").expect(101).serial);
-        report.expect_complete();
-        trace::expect(kernel, &report, &expected::deep(), "complete, ");
-    }
+fn two_hundred_frames_are_all_listed(kernel: Kernel) {
+    let report = Report::find(&boot(kernel, "deep").expect(101).serial);
+    report.expect_complete();
+    trace::expect(kernel, &report, &expected::deep(), "complete, ");
 }
 
-#[test]
-fn success_is_no_report() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "ok").expect(0);
-        assert!(
-            ran.text().contains("the sum of ten squares is 385"),
-            "{}",
-            ran.text()
-        );
-        assert!(!ran.text().contains("panicked"), "{}", ran.text());
-    }
+fn success_is_no_report(kernel: Kernel) {
+    let ran = boot(kernel, "ok").expect(0);
+    assert!(
+        ran.text().contains("the sum of ten squares is 385"),
+        "{}",
+        ran.text()
+    );
+    assert!(!ran.text().contains("panicked"), "{}", ran.text());
 }
 
 #[test]
@@ -147,9 +147,6 @@ fn several_scenarios_run_one_after_the_other() {
 }
 
 /// The panic of an image is its verdict, and not what somebody expected of it.
-#[test]
-fn a_panicking_image_is_101() {
-    for kernel in every_kernel_and_plain() {
-        boot(kernel, "panic").expect(101).expect_words("panicked");
-    }
+fn a_panicking_image_is_101(kernel: Kernel) {
+    boot(kernel, "panic").expect(101).expect_words("panicked");
 }

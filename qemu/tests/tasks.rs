@@ -4,10 +4,19 @@ mod support;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::{every_kernel_and_plain, image};
+use support::built::image;
+use support::each::kernel_tests;
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::{recursion, trace};
+
+kernel_tests! { every_and_plain:
+    each_task_is_reported_with_its_state_and_all_its_callers,
+    a_deadlock_is_reported_with_the_holders_and_their_callers,
+    a_lock_taken_twice_is_a_deadlock,
+    a_panic_in_a_task_names_the_task,
+    a_task_fills_its_stack,
+}
 
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
     run([
@@ -56,51 +65,48 @@ fn expected(arch: Arch) -> [(&'static str, &'static str, String); 6] {
     ]
 }
 
-#[test]
-fn each_task_is_reported_with_its_state_and_all_its_callers() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "tasks").expect(0);
-        let mut reports = Report::find_all(&ran.serial).into_iter();
-        let main = reports.next().expect("a report of main");
-        assert_eq!(
-            main.panicked, "task main: runs on cpu 0, this one",
-            "{kernel:?}"
-        );
-        let trace = "= report
-                     r kernel::scenario::tasks::run";
-        trace::expect(kernel, &main, trace, "complete, ");
-        for (name, state, trace) in expected(kernel.arch) {
-            let report = reports
-                .next()
-                .unwrap_or_else(|| panic!("no report of {name}"));
-            let first = format!("task {name}: {state}");
-            assert!(
-                report.panicked.starts_with(&first),
-                "{kernel:?}: no {first:?} in:\n{}",
-                report.text
-            );
-            match name {
-                "fresh" => trace::expect_whole(kernel, &report, &trace, "complete, 2 frames"),
-                _ => trace::expect_of_task(kernel, &report, &trace),
-            }
-        }
+fn each_task_is_reported_with_its_state_and_all_its_callers(kernel: Kernel) {
+    let ran = boot(kernel, "tasks").expect(0);
+    let mut reports = Report::find_all(&ran.serial).into_iter();
+    let main = reports.next().expect("a report of main");
+    assert_eq!(
+        main.panicked, "task main: runs on cpu 0, this one",
+        "{kernel:?}"
+    );
+    let trace = "= report
+                 r kernel::scenario::tasks::run";
+    trace::expect(kernel, &main, trace, "complete, ");
+    for (name, state, trace) in expected(kernel.arch) {
+        let report = reports
+            .next()
+            .unwrap_or_else(|| panic!("no report of {name}"));
+        let first = format!("task {name}: {state}");
         assert!(
-            reports.next().is_none(),
-            "{kernel:?}: more than expected in:\n{}",
+            report.panicked.starts_with(&first),
+            "{kernel:?}: no {first:?} in:\n{}",
+            report.text
+        );
+        match name {
+            "fresh" => trace::expect_whole(kernel, &report, &trace, "complete, 2 frames"),
+            _ => trace::expect_of_task(kernel, &report, &trace),
+        }
+    }
+    assert!(
+        reports.next().is_none(),
+        "{kernel:?}: more than expected in:\n{}",
+        ran.text()
+    );
+    let lines = [
+        "8 tasks",
+        "task brief: has ended",
+        "3 visitors came, and all tasks have ended",
+    ];
+    for line in lines {
+        assert!(
+            ran.text().lines().any(|it| it == line),
+            "{kernel:?}: no {line:?} in:\n{}",
             ran.text()
         );
-        let lines = [
-            "8 tasks",
-            "task brief: has ended",
-            "3 visitors came, and all tasks have ended",
-        ];
-        for line in lines {
-            assert!(
-                ran.text().lines().any(|it| it == line),
-                "{kernel:?}: no {line:?} in:\n{}",
-                ran.text()
-            );
-        }
     }
 }
 
@@ -111,81 +117,69 @@ const DEADLOCK: &str = "
     r kernel::scenario::deadlock::wait_for
 ";
 
-#[test]
-fn a_deadlock_is_reported_with_the_holders_and_their_callers() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "deadlock").expect(101);
-        let reports = Report::find_all(&ran.serial);
-        let [second, first] = &reports[..] else {
-            panic!("{kernel:?}: not two reports in:\n{}", ran.text());
-        };
-        let file = "kernel/src/scenario/deadlock.rs:";
-        let words = second.panicked.replace(file, "");
-        let (_, words) = words.split_once(" deadlock: ").expect("a deadlock");
-        let words = words.replace(|c: char| c.is_ascii_digit() || c == ':', "");
-        assert_eq!(
-            words,
-            "task second waits for lock left, which task first holds since ; \
-             task first waits for lock right, which task second holds since ",
-        );
-        assert!(
-            ran.text().contains("\ncpu 0, task second, "),
-            "{}",
-            ran.text()
-        );
-        let trace = format!("{DEADLOCK} r~ kernel::scenario::deadlock::take_right");
-        trace::expect_of_task(kernel, second, &trace);
+fn a_deadlock_is_reported_with_the_holders_and_their_callers(kernel: Kernel) {
+    let ran = boot(kernel, "deadlock").expect(101);
+    let reports = Report::find_all(&ran.serial);
+    let [second, first] = &reports[..] else {
+        panic!("{kernel:?}: not two reports in:\n{}", ran.text());
+    };
+    let file = "kernel/src/scenario/deadlock.rs:";
+    let words = second.panicked.replace(file, "");
+    let (_, words) = words.split_once(" deadlock: ").expect("a deadlock");
+    let words = words.replace(|c: char| c.is_ascii_digit() || c == ':', "");
+    assert_eq!(
+        words,
+        "task second waits for lock left, which task first holds since ; \
+         task first waits for lock right, which task second holds since ",
+    );
+    assert!(
+        ran.text().contains("\ncpu 0, task second, "),
+        "{}",
+        ran.text()
+    );
+    let trace = format!("{DEADLOCK} r~ kernel::scenario::deadlock::take_right");
+    trace::expect_of_task(kernel, second, &trace);
 
-        let state = "task first: waits for lock right, which task second holds since ";
-        assert!(first.panicked.starts_with(state), "{}", first.panicked);
-        let trace = "= switch
-                     r kernel::scenario::deadlock::wait_for
-                     r~ kernel::scenario::deadlock::take_left";
-        trace::expect_of_task(kernel, first, trace);
-    }
+    let state = "task first: waits for lock right, which task second holds since ";
+    assert!(first.panicked.starts_with(state), "{}", first.panicked);
+    let trace = "= switch
+                 r kernel::scenario::deadlock::wait_for
+                 r~ kernel::scenario::deadlock::take_left";
+    trace::expect_of_task(kernel, first, trace);
 }
 
-#[test]
-fn a_lock_taken_twice_is_a_deadlock() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "lock-twice").expect(101);
-        let report = Report::find(&ran.serial);
-        let words = "deadlock: task main waits for lock left, which task main holds since \
-                     kernel/src/scenario/deadlock.rs:";
-        assert!(report.panicked.contains(words), "{}", report.panicked);
-        let trace = format!("{DEADLOCK} r kernel::scenario::deadlock::twice");
-        trace::expect(kernel, &report, &trace, "complete, ");
-        assert_eq!(Report::find_all(&ran.serial).len(), 1, "{}", ran.text());
-    }
+fn a_lock_taken_twice_is_a_deadlock(kernel: Kernel) {
+    let ran = boot(kernel, "lock-twice").expect(101);
+    let report = Report::find(&ran.serial);
+    let words = "deadlock: task main waits for lock left, which task main holds since \
+                 kernel/src/scenario/deadlock.rs:";
+    assert!(report.panicked.contains(words), "{}", report.panicked);
+    let trace = format!("{DEADLOCK} r kernel::scenario::deadlock::twice");
+    trace::expect(kernel, &report, &trace, "complete, ");
+    assert_eq!(Report::find_all(&ran.serial).len(), 1, "{}", ran.text());
 }
 
-#[test]
-fn a_panic_in_a_task_names_the_task() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "panic-in-task").expect(101);
-        assert!(
-            ran.text().contains("\ncpu 0, task unlucky, "),
-            "{}",
-            ran.text()
-        );
-        let trace = "= panic
-                     r kernel::scenario::deadlock::index
-                     r~ kernel::scenario::deadlock::fail";
-        trace::expect_of_task(kernel, &Report::find(&ran.serial), trace);
-    }
+fn a_panic_in_a_task_names_the_task(kernel: Kernel) {
+    let ran = boot(kernel, "panic-in-task").expect(101);
+    assert!(
+        ran.text().contains("\ncpu 0, task unlucky, "),
+        "{}",
+        ran.text()
+    );
+    let trace = "= panic
+                 r kernel::scenario::deadlock::index
+                 r~ kernel::scenario::deadlock::fail";
+    trace::expect_of_task(kernel, &Report::find(&ran.serial), trace);
 }
 
 /// The two ends of the recursion, from the stack's guard pages to the task's begin.
-#[test]
-fn a_task_fills_its_stack() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "task-overflow").expect(101);
-        let report = Report::find(&ran.serial);
-        let place = ", guard page of stack task endless";
-        assert!(report.panicked.ends_with(place), "{}", report.panicked);
-        recursion::expect_ends(&report);
-        let (report, recursion) = recursion::from_recursion(report);
-        let trace = format!("{recursion}\nr~ kernel::scenario::deadlock::fill");
-        trace::expect_of_task(kernel, &report, &trace);
-    }
+fn a_task_fills_its_stack(kernel: Kernel) {
+    let ran = boot(kernel, "task-overflow").expect(101);
+    let report = Report::find(&ran.serial);
+    let place = ", guard page of stack task endless";
+    assert!(report.panicked.ends_with(place), "{}", report.panicked);
+    recursion::expect_ends(&report);
+    let (report, recursion) = recursion::from_recursion(report);
+    let trace = format!("{recursion}\nr~ kernel::scenario::deadlock::fill");
+    trace::expect_of_task(kernel, &report, &trace);
 }

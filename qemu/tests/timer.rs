@@ -4,10 +4,17 @@ mod support;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::{every_kernel_and_plain, image};
+use support::built::image;
+use support::each::kernel_tests;
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
+
+kernel_tests! { every_and_plain:
+    a_panic_in_the_handler,
+    an_interrupt_in_the_handler_of_another,
+    an_interrupt_at_each_hard_place,
+}
 
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
     run([
@@ -37,42 +44,36 @@ const BUSY: &str = "
     r kernel::scenario::timer::work
 ";
 
-#[test]
-fn a_panic_in_the_handler() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "panic-in-timer").expect(101);
-        let trace = [
-            panics_in("panic_in_handler"),
-            interrupted("boot"),
-            BUSY.to_owned(),
-            "r kernel::scenario::timer::panic_in_handler".to_owned(),
-        ];
-        let report = Report::find(&ran.serial);
-        trace::expect(kernel, &report, &trace.concat(), "complete, ");
-    }
+fn a_panic_in_the_handler(kernel: Kernel) {
+    let ran = boot(kernel, "panic-in-timer").expect(101);
+    let trace = [
+        panics_in("panic_in_handler"),
+        interrupted("boot"),
+        BUSY.to_owned(),
+        "r kernel::scenario::timer::panic_in_handler".to_owned(),
+    ];
+    let report = Report::find(&ran.serial);
+    trace::expect(kernel, &report, &trace.concat(), "complete, ");
 }
 
-#[test]
-fn an_interrupt_in_the_handler_of_another() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "interrupt-in-interrupt").expect(101);
-        let stack = match kernel.arch {
-            Arch::X86_64 => "irq",
-            Arch::Aarch64 => "exception",
-        };
-        let scenario = "interrupt_in_interrupt";
-        let trace = [
-            panics_in(scenario),
-            interrupted(stack),
-            BUSY.to_owned(),
-            handler_of(scenario),
-            interrupted("boot"),
-            BUSY.to_owned(),
-            format!("r kernel::scenario::timer::{scenario}"),
-        ];
-        let report = Report::find(&ran.serial);
-        trace::expect(kernel, &report, &trace.concat(), "complete, ");
-    }
+fn an_interrupt_in_the_handler_of_another(kernel: Kernel) {
+    let ran = boot(kernel, "interrupt-in-interrupt").expect(101);
+    let stack = match kernel.arch {
+        Arch::X86_64 => "irq",
+        Arch::Aarch64 => "exception",
+    };
+    let scenario = "interrupt_in_interrupt";
+    let trace = [
+        panics_in(scenario),
+        interrupted(stack),
+        BUSY.to_owned(),
+        handler_of(scenario),
+        interrupted("boot"),
+        BUSY.to_owned(),
+        format!("r kernel::scenario::timer::{scenario}"),
+    ];
+    let report = Report::find(&ran.serial);
+    trace::expect(kernel, &report, &trace.concat(), "complete, ");
 }
 
 /// The hard places, from the instruction that was interrupted outwards to the function that [`in_scenario`] calls.
@@ -99,36 +100,33 @@ const PLACES: [(&str, &str); 10] = [
     ("last_call", "p stay_first\nr stay_last_call"),
 ];
 
-#[test]
-fn an_interrupt_at_each_hard_place() {
-    for kernel in every_kernel_and_plain() {
-        let ran = boot(kernel, "interrupted-places").expect(0);
-        let reports = Report::find_all(&ran.serial);
-        assert_eq!(
-            reports.len(),
-            PLACES.len(),
-            "{kernel:?} in:\n{}",
-            ran.text()
-        );
-        for (report, (place, at)) in reports.iter().zip(PLACES) {
-            let address = report
-                .frames
-                .iter()
-                .filter(|frame| frame.letter == 'p')
-                .nth(1);
-            let address = address.expect("a frame that was interrupted").address;
-            let first = format!("interrupted on cpu 0 at {address:#018x}: timer interrupt");
-            assert_eq!(report.panicked, first, "{kernel:?}");
-            let interrupted = interrupted("boot");
-            let handler = "p kernel::scenario::timer::report_place\n";
-            // That one has a frame of its own in the place itself.
-            let caller = match place {
-                "realigned_frame" => String::new(),
-                _ => format!("r kernel::scenario::timer::{place}\n"),
-            };
-            let rest = "r kernel::scenario::timer::places";
-            let trace = format!("{handler}{interrupted}{at}\n{caller}{rest}");
-            trace::expect(kernel, report, &trace, "complete, ");
-        }
+fn an_interrupt_at_each_hard_place(kernel: Kernel) {
+    let ran = boot(kernel, "interrupted-places").expect(0);
+    let reports = Report::find_all(&ran.serial);
+    assert_eq!(
+        reports.len(),
+        PLACES.len(),
+        "{kernel:?} in:\n{}",
+        ran.text()
+    );
+    for (report, (place, at)) in reports.iter().zip(PLACES) {
+        let address = report
+            .frames
+            .iter()
+            .filter(|frame| frame.letter == 'p')
+            .nth(1);
+        let address = address.expect("a frame that was interrupted").address;
+        let first = format!("interrupted on cpu 0 at {address:#018x}: timer interrupt");
+        assert_eq!(report.panicked, first, "{kernel:?}");
+        let interrupted = interrupted("boot");
+        let handler = "p kernel::scenario::timer::report_place\n";
+        // That one has a frame of its own in the place itself.
+        let caller = match place {
+            "realigned_frame" => String::new(),
+            _ => format!("r kernel::scenario::timer::{place}\n"),
+        };
+        let rest = "r kernel::scenario::timer::places";
+        let trace = format!("{handler}{interrupted}{at}\n{caller}{rest}");
+        trace::expect(kernel, report, &trace, "complete, ");
     }
 }

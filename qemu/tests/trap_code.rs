@@ -13,11 +13,25 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use image::Image;
-use qemu::build::{Kernel, Profile};
+use qemu::build::Kernel;
 use qemu::machine::{Arch, Boot, Verdict};
 use steps::{Kept, Steps};
+use support::each::kernel_tests;
 use support::report::Report;
 use support::{built, gdb};
+
+kernel_tests! { aarch64:
+    every_instruction_leads_to_what_was_interrupted_aarch64,
+    what_trap_code_interrupted_is_not_made_up_when_it_fails,
+}
+
+kernel_tests! { x86_64:
+    every_instruction_leads_to_what_was_interrupted_x86_64,
+}
+
+kernel_tests! { every:
+    no_function_is_without_rows,
+}
 
 const KIB: u64 = 1024;
 
@@ -115,119 +129,94 @@ fn of<const COUNT: usize>(arch: Arch, more: [Kept; COUNT]) -> Vec<Kept> {
     [BOOT, exceptions].into_iter().chain(more).collect()
 }
 
-#[test]
-fn every_instruction_leads_to_what_was_interrupted_x86_64() {
-    for profile in Profile::ALL {
-        let kernel = Kernel {
-            arch: Arch::X86_64,
-            profile,
-        };
-        let path = built::image(kernel);
-        let image = Image::read(&path);
-        let mut seen = Seen::default();
-        for what in [breakpoint, places] {
-            seen.run(kernel, &path, &image, &what(kernel.arch));
-        }
-        seen.expect_all_of(&image, &["exception_3", "exception_14", "trap_entry"]);
+fn every_instruction_leads_to_what_was_interrupted_x86_64(kernel: Kernel) {
+    let path = built::image(kernel);
+    let image = Image::read(&path);
+    let mut seen = Seen::default();
+    for what in [breakpoint, places] {
+        seen.run(kernel, &path, &image, &what(kernel.arch));
     }
+    seen.expect_all_of(&image, &["exception_3", "exception_14", "trap_entry"]);
 }
 
-#[test]
-fn every_instruction_leads_to_what_was_interrupted_aarch64() {
-    for profile in Profile::ALL {
-        let kernel = Kernel {
-            arch: Arch::Aarch64,
-            profile,
-        };
-        let path = built::image(kernel);
-        let image = Image::read(&path);
-        let mut seen = Seen::default();
-        for what in [breakpoint, places, tasks, no_room, stray] {
-            seen.run(kernel, &path, &image, &what(kernel.arch));
-        }
-        // Of the vectors, which are all alike, one of those that come from a thread, an interrupt's, and one of the others.
-        seen.expect_all_of(
-            &image,
-            &[
-                "exception_0",
-                "exception_1",
-                "exception_4",
-                "exception_overflow_4",
-                "trap_entry",
-                "trap_preempted",
-                "trap_return_above",
-            ],
-        );
+fn every_instruction_leads_to_what_was_interrupted_aarch64(kernel: Kernel) {
+    let path = built::image(kernel);
+    let image = Image::read(&path);
+    let mut seen = Seen::default();
+    for what in [breakpoint, places, tasks, no_room, stray] {
+        seen.run(kernel, &path, &image, &what(kernel.arch));
     }
+    // Of the vectors, which are all alike, one of those that come from a thread, an interrupt's, and one of the others.
+    seen.expect_all_of(
+        &image,
+        &[
+            "exception_0",
+            "exception_1",
+            "exception_4",
+            "exception_overflow_4",
+            "trap_entry",
+            "trap_preempted",
+            "trap_return_above",
+        ],
+    );
 }
 
 /// No function of the kernels is left out of their tables, or has a place there without rows.
-#[test]
-fn no_function_is_without_rows() {
-    for kernel in built::every_kernel() {
-        let image = Image::read(&built::image(kernel));
-        let section = image.tables().first().expect("a table");
-        for index in 0..section.function_count() {
-            let function = section.function(index).expect("it lies in the table");
-            // Where directives lie and the code does not tell, the link takes the rows out.
-            if image.name_at(function.start()).starts_with("lie_") {
-                continue;
-            }
-            assert_ne!(
-                function.row_count(),
-                0,
-                "{kernel:?}: {:#x}",
-                function.start()
-            );
+fn no_function_is_without_rows(kernel: Kernel) {
+    let image = Image::read(&built::image(kernel));
+    let section = image.tables().first().expect("a table");
+    for index in 0..section.function_count() {
+        let function = section.function(index).expect("it lies in the table");
+        // Where directives lie and the code does not tell, the link takes the rows out.
+        if image.name_at(function.start()).starts_with("lie_") {
+            continue;
         }
-        for (name, start, end) in &image.trap {
-            for pc in *start..*end {
-                let found = image.tables().lookup(pc);
-                let (function, _) = found.unwrap_or_else(|why| panic!("{kernel:?}, {name}: {why}"));
-                assert!(function.is_signal_frame(), "{kernel:?}, {name}");
-            }
+        assert_ne!(
+            function.row_count(),
+            0,
+            "{kernel:?}: {:#x}",
+            function.start()
+        );
+    }
+    for (name, start, end) in &image.trap {
+        for pc in *start..*end {
+            let found = image.tables().lookup(pc);
+            let (function, _) = found.unwrap_or_else(|why| panic!("{kernel:?}, {name}: {why}"));
+            assert!(function.is_signal_frame(), "{kernel:?}, {name}");
         }
     }
 }
 
 /// A vector fails: the exception that this is overwrites ELR_EL1, by which alone it is known what the vector interrupted. The
 /// stack pointer is one that the second vector takes to the overflow stack.
-#[test]
-fn what_trap_code_interrupted_is_not_made_up_when_it_fails() {
-    for profile in Profile::ALL {
-        let kernel = Kernel {
-            arch: Arch::Aarch64,
-            profile,
-        };
-        let image = built::image(kernel);
-        let commands = [
-            "set language c",
-            "maintenance set dwarf unwinders off",
-            "break *&exception_0",
-            "continue",
-            "set $sp = 0x4343c340",
-            "delete",
-            "continue",
-        ];
-        let booted = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands).booted;
-        assert_eq!(booted.verdict, Verdict::Panicked);
-        let report = Report::find(&booted.serial);
-        let words = "no room on the stack: data abort: write to ";
-        assert!(report.panicked.contains(words), "{}", report.text);
-        let [frame] = &report.frames[..] else {
-            panic!("{}", report.text);
-        };
-        let name = frame.name.as_deref();
-        assert_eq!(
-            (frame.letter, name),
-            ('p', Some("exception_0")),
-            "{}",
-            report.text
-        );
-        let end =
-            "end of backtrace: incomplete: a rule needs register SP_EL0, which is not known here";
-        assert!(report.end.starts_with(end), "{}", report.text);
-    }
+fn what_trap_code_interrupted_is_not_made_up_when_it_fails(kernel: Kernel) {
+    let image = built::image(kernel);
+    let commands = [
+        "set language c",
+        "maintenance set dwarf unwinders off",
+        "break *&exception_0",
+        "continue",
+        "set $sp = 0x4343c340",
+        "delete",
+        "continue",
+    ];
+    let booted = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands).booted;
+    assert_eq!(booted.verdict, Verdict::Panicked);
+    let report = Report::find(&booted.serial);
+    let words = "no room on the stack: data abort: write to ";
+    assert!(report.panicked.contains(words), "{}", report.text);
+    let [frame] = &report.frames[..] else {
+        panic!("{}", report.text);
+    };
+    let name = frame.name.as_deref();
+    assert_eq!(
+        (frame.letter, name),
+        ('p', Some("exception_0")),
+        "{}",
+        report.text
+    );
+    let end = "end of backtrace: incomplete: a rule needs register SP_EL0, which is not known here";
+    assert!(report.end.starts_with(end), "{}", report.text);
 }
 
 /// The instructions that gdb has stepped over.

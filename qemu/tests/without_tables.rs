@@ -12,8 +12,14 @@ use linker::symbols::Coding;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use support::built::{image, plain};
+use support::built::image;
+use support::each::kernel_tests;
 use unwind::sframe::{Base, Row, Rule, Tables};
+
+kernel_tests! { plain:
+    the_code_of_core_and_alloc_has_rows,
+    rows_from_code_lead_where_those_of_the_compiler_lead,
+}
 
 /// What is asked of an image.
 struct Image {
@@ -190,76 +196,72 @@ fn a64_without_address(word: u32) -> u32 {
     word
 }
 
-#[test]
-fn the_code_of_core_and_alloc_has_rows() {
-    for arch in Arch::ALL {
-        let image = Image::read(&image(plain(arch)));
-        let (mut with, mut all) = (0_usize, 0_usize);
-        let mut without = Vec::new();
-        for function in image.functions.iter().filter(|it| it.is_library()) {
-            let rows = starts(arch, function).map(|(at, _)| image.row(at));
-            let rows: Vec<_> = rows.collect();
-            let missing = rows.iter().filter(|row| row.is_none()).count();
-            all += rows.len();
-            with += rows.len() - missing;
-            if missing > 0 {
-                without.push(format!("{missing} in {}", function.name));
-            }
+fn the_code_of_core_and_alloc_has_rows(plain: Kernel) {
+    let arch = plain.arch;
+    let image = Image::read(&image(plain));
+    let (mut with, mut all) = (0_usize, 0_usize);
+    let mut without = Vec::new();
+    for function in image.functions.iter().filter(|it| it.is_library()) {
+        let rows = starts(arch, function).map(|(at, _)| image.row(at));
+        let rows: Vec<_> = rows.collect();
+        let missing = rows.iter().filter(|row| row.is_none()).count();
+        all += rows.len();
+        with += rows.len() - missing;
+        if missing > 0 {
+            without.push(format!("{missing} in {}", function.name));
         }
-        println!("{arch}: {with} of {all} instructions have rows; without: {without:#?}");
-        assert!(all > 2_000, "{arch}: {all} instructions");
-        assert!(with * 100 >= all * 99, "{arch}: {with} of {all}");
     }
+    println!("{arch}: {with} of {all} instructions have rows; without: {without:#?}");
+    assert!(all > 2_000, "{arch}: {all} instructions");
+    assert!(with * 100 >= all * 99, "{arch}: {with} of {all}");
 }
 
 /// Where rules lead is compared as they are written. Those that count from another register are counted apart, and must be
 /// few: the compiler may prefer the frame pointer where the link found the stack pointer.
-#[test]
-fn rows_from_code_lead_where_those_of_the_compiler_lead() {
-    for arch in Arch::ALL {
-        let release = Kernel {
-            arch,
-            profile: Profile::Release,
+fn rows_from_code_lead_where_those_of_the_compiler_lead(plain: Kernel) {
+    let arch = plain.arch;
+    let release = Kernel {
+        arch,
+        profile: Profile::Release,
+    };
+    let [with, without] = [release, plain].map(|kernel| Image::read(&image(kernel)));
+    let (left, right) = (with.by_name(), without.by_name());
+    let (mut functions, mut instructions) = (0_usize, 0_usize);
+    let (mut same, mut other_base) = (0_usize, 0_usize);
+    let mut elsewhere = Vec::new();
+    for (name, left) in &left {
+        let Some(right) = right.get(name) else {
+            continue;
         };
-        let [with, without] = [release, plain(arch)].map(|kernel| Image::read(&image(kernel)));
-        let (left, right) = (with.by_name(), without.by_name());
-        let (mut functions, mut instructions) = (0_usize, 0_usize);
-        let (mut same, mut other_base) = (0_usize, 0_usize);
-        let mut elsewhere = Vec::new();
-        for (name, left) in &left {
-            let Some(right) = right.get(name) else {
+        if !is_same_code(arch, left, right) {
+            continue;
+        }
+        functions += 1;
+        let pairs = starts(arch, left).zip(starts(arch, right));
+        for ((at, is_call), (at_plain, _)) in pairs {
+            instructions += 1;
+            let rows = [with.row(at), without.row(at_plain)];
+            let [Some(left), Some(right)] = rows else {
                 continue;
             };
-            if !is_same_code(arch, left, right) {
-                continue;
-            }
-            functions += 1;
-            let pairs = starts(arch, left).zip(starts(arch, right));
-            for ((at, is_call), (at_plain, _)) in pairs {
-                instructions += 1;
-                let rows = [with.row(at), without.row(at_plain)];
-                let [Some(left), Some(right)] = rows else {
-                    continue;
-                };
-                if base(left.cfa) != base(right.cfa) {
-                    other_base += 1;
-                } else if leads_to_the_same(&left, &right, is_call) {
-                    same += 1;
-                } else {
-                    elsewhere.push(format!("{name}, {at:#x}: {left:?}, from code {right:?}"));
-                }
+            if base(left.cfa) != base(right.cfa) {
+                other_base += 1;
+            } else if leads_to_the_same(&left, &right, is_call) {
+                same += 1;
+            } else {
+                elsewhere.push(format!("{name}, {at:#x}: {left:?}, from code {right:?}"));
             }
         }
-        println!(
-            "{arch}: {functions} of {} functions, {instructions} instructions, {same} rows the same, {other_base} of another base",
-            left.len()
-        );
-        assert_eq!(elsewhere, Vec::<String>::new(), "{arch}");
-        // On AArch64 the compiler merges more stores where no rule stands between them, and so makes other code.
-        assert!(functions * 2 > left.len(), "{arch}: {functions} functions");
-        assert!(instructions > 5_000, "{arch}: {instructions} instructions");
-        assert!(same * 100 >= instructions * 99, "{arch}: {same} rows");
     }
+    println!(
+        "{arch}: {functions} of {} functions, {instructions} instructions, {same} rows the same, {other_base} of another base",
+        left.len()
+    );
+    assert_eq!(elsewhere, Vec::<String>::new(), "{arch}");
+    // On AArch64 the compiler merges more stores where no rule stands between them, and so makes other code.
+    assert!(functions * 2 > left.len(), "{arch}: {functions} functions");
+    assert!(instructions > 5_000, "{arch}: {instructions} instructions");
+    assert!(same * 100 >= instructions * 99, "{arch}: {same} rows");
 }
 
 fn base(rule: Rule) -> Option<Base> {

@@ -48,7 +48,8 @@ pub fn rustc() -> Command {
 
 /// Runs a command that must succeed.
 pub fn succeed(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
+    let output = command.output();
+    let output = output.unwrap_or_else(|why| panic!("{command:?} cannot be started: {why}"));
     assert!(
         output.status.success(),
         "{command:?}: {}\n{}",

@@ -8,22 +8,19 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::{setup, workspace};
 
-/// Every kernel that `cargo run` builds: both architectures, debug and release.
-pub fn every_kernel() -> impl Iterator<Item = Kernel> {
-    let of = |arch| Profile::ALL.map(|profile| Kernel { arch, profile });
-    Arch::ALL.into_iter().flat_map(of)
-}
-
-/// These, and the one for x86_64 whose compiler said nothing of unwinding: reports have the same functions. They have no
-/// lines. On AArch64 such a compiler keeps the link register nowhere in functions that never return, so that nobody can
-/// know who called them: [`every_kernel_and_both_plain`].
-pub fn every_kernel_and_plain() -> impl Iterator<Item = Kernel> {
-    every_kernel().chain([plain(Arch::X86_64)])
-}
-
-/// These, and the one for AArch64, for reports that `trace` looks at: it knows that those of a panic stop there.
-pub fn every_kernel_and_both_plain() -> impl Iterator<Item = Kernel> {
-    every_kernel().chain(Arch::ALL.map(plain))
+/// The kernel with this name: architecture and profile, `aarch64_release`.
+#[track_caller]
+pub fn kernel(name: &str) -> Kernel {
+    let (arch, profile) = name.rsplit_once('_').expect("two parts");
+    let arch = Arch::ALL.into_iter().find(|known| known.name() == arch);
+    let profile = match profile {
+        "debug" => Profile::Debug,
+        "release" => Profile::Release,
+        "plain" => Profile::Plain,
+        _ => panic!("no profile {profile}"),
+    };
+    let arch = arch.unwrap_or_else(|| panic!("no architecture in {name}"));
+    Kernel { arch, profile }
 }
 
 /// The kernel whose compiler said nothing of unwinding.

@@ -1,11 +1,17 @@
 //! What the system tests share.
 //!
 //! Each test program uses a part of it.
-#![allow(dead_code, reason = "every test program compiles this and uses a part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "every test program compiles this and uses a part"
+)]
 
 pub mod built;
 pub mod calls;
 pub mod corrupt;
+pub mod each;
 pub mod expected;
 pub mod gdb;
 pub mod llvm;

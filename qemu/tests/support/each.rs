@@ -1,0 +1,54 @@
+//! A test for each kernel, so that the first failure does not hide the rest.
+
+/// Makes a function that takes a [`Kernel`](qemu::build::Kernel) a test for each of these kernels, with the kernel in its
+/// name: `null_read::aarch64_release`.
+///
+/// * `every`: all that `cargo run` builds, both architectures, debug and release
+/// * `debug`, `release`, `x86_64`, `aarch64`: those of them
+/// * `plain`: those whose compilers said nothing of unwinding
+/// * `every_and_plain`: `every`, and of `plain` that for x86_64. Reports have the same functions, but
+///   no lines. On AArch64 such a compiler keeps the link register nowhere in functions that never return, so that nobody can
+///   know who called them.
+/// * `every_and_both_plain`: both, for reports that `trace` looks at: it knows that those of a panic stop there
+macro_rules! kernel_tests {
+    (every: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test x86_64_debug x86_64_release aarch64_debug aarch64_release);)+
+    };
+    (debug: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test x86_64_debug aarch64_debug);)+
+    };
+    (release: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test x86_64_release aarch64_release);)+
+    };
+    (plain: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test x86_64_plain aarch64_plain);)+
+    };
+    (x86_64: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test x86_64_debug x86_64_release);)+
+    };
+    (x86_64_and_plain: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test x86_64_debug x86_64_release x86_64_plain);)+
+    };
+    (aarch64: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test aarch64_debug aarch64_release);)+
+    };
+    (every_and_plain: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test x86_64_debug x86_64_release x86_64_plain aarch64_debug aarch64_release);)+
+    };
+    (every_and_both_plain: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(
+            @ $test x86_64_debug x86_64_release x86_64_plain aarch64_debug aarch64_release aarch64_plain
+        );)+
+    };
+    (@ $test:ident $($kernel:ident)+) => {
+        mod $test {
+            $(
+                #[test]
+                fn $kernel() {
+                    super::$test($crate::support::built::kernel(stringify!($kernel)));
+                }
+            )+
+        }
+    };
+}
+pub(crate) use kernel_tests;
