@@ -71,6 +71,8 @@ fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
         fs::copy(built, &image).expect("the image can be copied");
     }
     let boot = Boot {
+        // Only one of them runs, unless the kernel starts the other.
+        cpus: 2,
         reboots: true,
         limit: Some(Duration::from_secs(300)),
         ..Boot::new(arch, &image, "")
@@ -277,6 +279,109 @@ fn a_read_of_the_report_that_fails_ends_the_trace(arch: Arch) {
     assert!(!before.contains("during the report"), "{before}");
     let first = format!("\nfirst failure: {}\n", report.panicked);
     assert!(before.ends_with(&first), "{before}");
+}
+
+/// The second CPU, which has tables of its own, loses its stack pointer. It knows its number by its tables.
+#[test]
+fn a_second_cpu_has_stacks_and_a_number_of_its_own() {
+    let shop = "
+        use core::arch::{asm, global_asm};
+
+        // Comes with the page tables in x0, and the MMU off.
+        global_asm!(
+            \".global second_start\",
+            \"second_start:\",
+            \"msr ttbr0_el1, x0\",
+            \"ldr x0, =0xff04\",
+            \"msr mair_el1, x0\",
+            \"ldr x0, =0x200803519\",
+            \"msr tcr_el1, x0\",
+            \"isb\",
+            \"tlbi vmalle1\",
+            \"dsb nsh\",
+            \"isb\",
+            \"ldr x0, =0x30d0180d\",
+            \"msr sctlr_el1, x0\",
+            \"isb\",
+            \"ldr x0, ={stack} + {end}\",
+            \"mov sp, x0\",
+            \"bl {second}\",
+            \".ltorg\",
+            stack = sym crate::death::SECOND,
+            end = const crate::death::Second::END,
+            second = sym second,
+        );
+
+        pub fn serve(_: u64) {
+            unsafe extern \"C\" { fn second_start(); }
+            // SAFETY: firmware starts the second CPU there.
+            unsafe {
+                asm!(
+                    \"mrs x3, ttbr0_el1\",
+                    \"hvc #0\",
+                    inout(\"x0\") 0xc400_0003_u64 => _,
+                    inout(\"x1\") 1_u64 => _,
+                    inout(\"x2\") second_start => _,
+                    out(\"x3\") _,
+                );
+            }
+            loop { core::hint::spin_loop(); }
+        }
+
+        extern \"C\" fn second() -> ! {
+            crate::death::report_exceptions_of(1);
+            // SAFETY: nobody returns from this.
+            unsafe { asm!(\"mov sp, {}\", \"str x0, [sp]\", \"b .\", in(reg) 0xc000_0000_u64, options(noreturn)) }
+        }
+    ";
+    let (before, after) = boot(Arch::Aarch64, |folder| {
+        let path = folder.join("src/death.rs");
+        let mut death = fs::read_to_string(&path).expect("it is there");
+        for (old, new) in [
+            (
+                "[PerCpu; 1] = [PerCpu::new()]",
+                "[PerCpu; 2] = [PerCpu::new(), PerCpu::new()]",
+            ),
+            ("(EXCEPTIONS, POSTMORTEM)", "(EXCEPTIONS, POSTMORTEM, 2)"),
+            (
+                "index.checked_sub(1).map_or(Some(STACK), |index| EXCEPTIONS.stack(index))\n    }",
+                "match index {
+                    0 => Some(STACK),
+                    1 => Some(SECOND.of_cpu(\"boot\", 1)),
+                    _ => EXCEPTIONS.stack(index - 2),
+                }
+            }
+
+            fn cpu(&self) -> usize { EXCEPTIONS.cpu() }",
+            ),
+            (
+                "pub fn report_exceptions() {",
+                "pub type Second = postmortem::GuardedStack<0, 65536>;
+                pub static SECOND: Second = Second::new();
+                pub fn report_exceptions_of(cpu: usize) { unsafe { EXCEPTIONS.load(cpu) } }
+                pub fn report_exceptions() {",
+            ),
+        ] {
+            assert!(death.contains(old), "{old}");
+            death = death.replace(old, new);
+        }
+        fs::write(path, death).expect("the file can be written");
+        fs::write(folder.join("src/shop.rs"), shop).expect("the file can be written");
+    });
+    for text in [&before, &after] {
+        let report = Report::find(text.as_bytes());
+        let words = ": no room on the stack: data abort: write to 0x00000000c0000000, ";
+        assert!(
+            report.panicked.starts_with("fault on cpu 1 at 0x"),
+            "{text}"
+        );
+        assert!(report.panicked.contains(words), "{text}");
+        assert!(text.contains("\ncpu 1, task 1, aarch64, "), "{text}");
+        let [frame] = &report.frames[..] else {
+            panic!("{text}");
+        };
+        assert_eq!(frame.name.as_deref(), Some("corner_shop::shop::second"));
+    }
 }
 
 /// A test of each for each architecture.

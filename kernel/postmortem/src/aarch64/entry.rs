@@ -17,7 +17,7 @@
 ///
 /// `room`, if it is there, are instructions of the kernel's own that tell whether there is room: `x0` is the address of
 /// the frame when they begin, and when they end it is zero if the frame can be written there. They keep other registers.
-/// Without them, the MMU is asked.
+/// Without them, the MMU is asked: a stack pointer that is lost, but in memory that can be written, is used as it is.
 /// Operands of these instructions follow at the end, as in [`global_asm!`](core::arch::global_asm).
 ///
 /// Overwritten are `TPIDRRO_EL0`, `PAR_EL1`, and on the way to the overflow stack `TPIDR_EL0`. `SP_EL0` is left as it is: a kernel
