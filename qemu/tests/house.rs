@@ -55,7 +55,8 @@ fn no_package_of_the_workspace_is_in_a_circle() {
         })
         .collect();
     assert!(uses["sframe-link"].contains("sframe-unwind"), "{uses:?}");
-    assert!(circles::among(&uses).is_empty(), "{uses:#?}");
+    let circles = circles::among(&uses);
+    assert!(circles.is_empty(), "{circles:#?}");
 }
 
 #[test]
