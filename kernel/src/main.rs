@@ -30,6 +30,7 @@ mod page_table;
 mod platform;
 mod scenario;
 mod stack;
+mod symbols;
 mod task;
 mod timer;
 mod verdict;

@@ -4,7 +4,7 @@ pub mod bad;
 mod boot;
 pub mod cpu;
 pub mod exit;
-mod frame;
+pub mod frame;
 pub mod interrupts;
 pub mod mmu;
 pub mod stacks;
