@@ -33,6 +33,7 @@ mod platform;
 mod scenario;
 mod stack;
 mod stacks;
+mod symbols;
 mod task;
 mod timer;
 mod verdict;

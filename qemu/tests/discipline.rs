@@ -9,7 +9,7 @@ use support::built::image;
 use support::each::kernel_tests;
 use support::report::Report;
 use support::runner::{Ran, run};
-use support::{corrupt, gdb, trace};
+use support::{corrupt, gdb, symbols, trace};
 
 kernel_tests! { every_and_plain:
     a_panic_while_a_panic_is_printed_is_one_line,
@@ -154,8 +154,8 @@ fn a_panic_instead_of_the_first_instruction_is_reported(kernel: Kernel) {
     let image = corrupt::with_jump(
         &image(kernel),
         folder.path(),
-        "kernel_main",
-        "6kernel8scenario5early5panic",
+        "AT_MAIN",
+        "kernel::scenario::early::panic",
     );
     let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
     let report = Report::find(&ran.serial);
@@ -256,7 +256,7 @@ fn a_reset_from_outside_is_told_too(kernel: Kernel) {
     let data = std::fs::read(&image).expect("the image can be read");
     let file = object::File::parse(&*data).expect("the image is ELF");
     // Stops the machine where it would end, resets it there, and lets it come to its end the second time.
-    let stop = format!("hbreak *{:#x}", support::symbol(&file, "4exit5leave"));
+    let stop = format!("hbreak *{:#x}", symbols::pointer(&file, "AT_LEAVE"));
     let commands = [
         &*stop,
         "continue",
@@ -301,7 +301,7 @@ fn an_nmi_in_the_middle_of_a_report_does_not_break_it() {
         let data = std::fs::read(&image).expect("the image can be read");
         let file = object::File::parse(&*data).expect("the image is ELF");
         // Where the panicking CPU's own trace is written, but for its last line.
-        let stop = format!("hbreak *{:#x}", support::symbol(&file, "6report9write_end"));
+        let stop = format!("hbreak *{:#x}", symbols::pointer(&file, "AT_REPORT_END"));
         let boot = Boot {
             cpus,
             ..Boot::new(arch, &image, "panic")
@@ -327,8 +327,11 @@ fn an_nmi_while_a_task_is_preempted_is_traced() {
         profile: Profile::Debug,
     };
     let image = image(kernel);
+    let data = std::fs::read(&image).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    let stop = format!("break *{:#x}", symbols::pointer(&file, "AT_PREEMPTION"));
     let commands = [
-        "break kernel::arch::aarch64::frame::move_to_task",
+        &*stop,
         "continue",
         "delete",
         "finish",

@@ -4,15 +4,13 @@
 mod support;
 
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
-use object::{Object, ObjectSymbol};
 use qemu::build::Kernel;
 use qemu::machine::{Boot, Booted, Verdict};
 use support::each::kernel_tests;
 use support::report::{Frame, Report};
-use support::{built, gdb};
+use support::{built, gdb, symbols};
 
 kernel_tests! { debug:
     gdb_sees_the_same_two_hundred_callers,
@@ -101,17 +99,16 @@ fn gdb_sees_the_same_callers_across_an_exception(kernel: Kernel) {
 
 /// What every task that does not run has on its stack: gdb is told where each stopped.
 fn gdb_sees_the_same_callers_of_every_task(kernel: Kernel) {
-    // As many as the kernel has room for: `task/mod.rs`.
-    let count = 24;
-    let (tasks, bytes) = symbol(&built::image(kernel), "4task5TASKS");
-    let set = [("tasks", tasks), ("size", bytes / count), ("count", count)];
-    let (booted, said) = boot(
-        kernel,
-        "tasks",
-        "kernel::platform::write_tasks",
-        &set,
-        "tasks.py",
-    );
+    let data = std::fs::read(built::image(kernel)).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    let tasks = symbols::array(&file, "TASKS");
+    let set = [
+        ("tasks", tasks.first),
+        ("size", tasks.stride),
+        ("count", tasks.count),
+    ];
+    let dump = format!("*{:#x}", symbols::pointer(&file, "AT_DUMP"));
+    let (booted, said) = boot(kernel, "tasks", &dump, &set, "tasks.py");
     assert_eq!(booted.verdict, Verdict::Success);
     let reports = Report::find_all(&booted.serial);
     let tasks = || said.split("\ntask ").skip(1);
@@ -176,16 +173,6 @@ fn boot(
     let session = gdb::session(Boot::new(kernel.arch, &image, scenario), commands);
     assert!(session.said.contains("frame 0x"), "{session:?}");
     (session.booted, session.said)
-}
-
-/// Address and bytes of the symbol whose mangled name ends so.
-fn symbol(image: &Path, name: &str) -> (u64, u64) {
-    let data = std::fs::read(image).expect("the image can be read");
-    let file = object::File::parse(&*data).expect("the image is ELF");
-    let mut symbols = file.symbols();
-    let symbol = symbols.find(|symbol| symbol.name().is_ok_and(|it| it.ends_with(name)));
-    let symbol = symbol.unwrap_or_else(|| panic!("no {name}"));
-    (symbol.address(), symbol.size())
 }
 
 /// Both name the same functions, inlined ones among them, and the same places, as far as either knows them.

@@ -17,7 +17,7 @@ use support::built::image;
 use support::each::kernel_tests;
 use support::report::Report;
 use support::session::Session;
-use support::trace;
+use support::{symbols, trace};
 
 kernel_tests! { every:
     a_line_is_edited_as_elsewhere,
@@ -197,14 +197,14 @@ fn look_up(kernel: Kernel, session: &mut Session) {
     );
     let data = std::fs::read(image(kernel)).expect("the image can be read");
     let file = object::File::parse(&*data).expect("the image is ELF");
+    let boot = symbols::array(&file, "STACKS_BOOT");
     let expected = [
-        ("5stack4BOOT", 0x8000, "stack boot"),
-        ("5stack4BOOT", 0x7fff, "stack boot overflowed"),
-        ("__sframe_start", 0, "constants"),
-        ("__data_start", 0, "variables"),
+        (boot.first + boot.guard, "stack boot"),
+        (boot.first + boot.guard - 1, "stack boot overflowed"),
+        (symbols::address(&file, "__sframe_start"), "constants"),
+        (symbols::address(&file, "__data_start"), "variables"),
     ];
-    for (symbol, offset, kind) in expected {
-        let address = support::symbol(&file, symbol) + offset;
+    for (address, kind) in expected {
         let said = session.command(&format!("lookup {address:x}"));
         assert_eq!(said, format!("{address:#018x}: {kind}"), "{kernel:?}");
     }
@@ -250,7 +250,7 @@ fn a_fault_is_reported_with_the_command_that_caused_it(kernel: Kernel) {
     let mut session = monitor(kernel);
     let symbols = std::fs::read(image(kernel)).expect("the image can be read");
     let file = object::File::parse(&*symbols).expect("the image is ELF");
-    let readable = support::symbol(&file, "__sframe_start");
+    let readable = symbols::address(&file, "__sframe_start");
     // The magic number and version of SFrame.
     let answer = session.command(&format!("fault {readable:x}"));
     assert!(answer.starts_with("no fault: the word at "), "{answer}");

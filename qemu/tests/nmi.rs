@@ -17,6 +17,7 @@ use support::built;
 use support::each::kernel_tests;
 use support::gdb::{self, Session};
 use support::report::Report;
+use support::symbols;
 
 const CPUS: u32 = 4;
 
@@ -225,15 +226,18 @@ impl Places {
             let name = format!("{name:#}");
             let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
             let address = symbol.address();
-            if name.ends_with("::stacks::NMI") {
-                places.nmi_stack = format!("{address:x} {:x}", address + symbol.size());
-            } else if name == "kernel::scenario::busy::round" {
+            if name == "kernel::scenario::busy::round" {
                 places.again = address;
             } else if name == "<postmortem::rendezvous::Rendezvous>::release" {
                 places.done = address;
             } else if symbol.kind() == SymbolKind::Text && has(&BUSY) && !has(&NOT) {
                 busy.push(format!("{address:x},{:x}", symbol.size()));
             }
+        }
+        if file.architecture() == object::Architecture::X86_64 {
+            let stacks = symbols::array(&file, "STACKS_NMI");
+            let end = stacks.first + stacks.stride * stacks.count;
+            places.nmi_stack = format!("{:x} {end:x}", stacks.first);
         }
         assert!(busy.len() > 6, "the scenario's functions are in the image");
         assert!(places.done != 0 && places.again != 0, "{places:?}");

@@ -35,30 +35,27 @@ kernel_tests! { every:
 
 const KIB: u64 = 1024;
 
-/// The stacks of the kernel: `stack.rs`, `arch/*/stacks.rs`, `task/mod.rs`.
+/// The stacks of the kernel that are looked at.
 const BOOT: Kept = Kept {
-    name: "5stack4BOOT",
-    words: 128 * KIB,
+    name: "STACKS_BOOT",
     count: 1,
     bytes: 16 * KIB,
 };
 const EXCEPTION: Kept = Kept {
-    name: "6stacks9EXCEPTION",
-    words: 32 * KIB,
+    name: "STACKS_EXCEPTION",
     count: 1,
     bytes: 32 * KIB,
 };
 const OVERFLOW: Kept = Kept {
-    name: "6stacks8OVERFLOW",
+    name: "STACKS_OVERFLOW",
     ..EXCEPTION
 };
 const INTERRUPT: Kept = Kept {
-    name: "6stacks9INTERRUPT",
+    name: "STACKS_INTERRUPT",
     ..EXCEPTION
 };
 const TASKS: Kept = Kept {
-    name: "4task6STACKS",
-    words: 32 * KIB,
+    name: "STACKS_TASK",
     count: 16,
     bytes: 4 * KIB,
 };

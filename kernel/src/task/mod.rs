@@ -74,7 +74,7 @@ const NAMES: [&str; cpus::MOST] = [
 
 /// All of them. The first are those of the processors: what each does from its entry on. They run on its boot stack, and
 /// nowhere else.
-static TASKS: [Task; MOST] = {
+pub static TASKS: [Task; MOST] = {
     let mut tasks = [const { Task::new("", State::Free) }; MOST];
     let mut cpu = 0;
     while cpu < cpus::MOST {
@@ -88,7 +88,7 @@ static TASKS: [Task; MOST] = {
 type TaskStack = Stack<{ 32 * 1024 }>;
 
 /// Those of the tasks that are no processor's, in their order.
-static STACKS: [TaskStack; STARTABLE] = [const { Stack::new() }; STARTABLE];
+pub static STACKS: [TaskStack; STARTABLE] = [const { Stack::new() }; STARTABLE];
 
 /// The tasks that run, by processor.
 static CURRENT: [AtomicUsize; cpus::MOST] = {

@@ -6,7 +6,7 @@ import os
 import gdb
 
 WALK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "walk.py")
-# A task that has ended has left a stack, too: state.rs has the number.
+# A task that has ended has left a stack, too: symbols.rs of the kernel has the number.
 ENDED = 5
 
 gdb.execute("set language c")

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Architecture, Object, ObjectSection};
 
-use super::symbol;
+use super::symbols::{pointer, scenario};
 
 /// Writes a copy of `image` to `folder` in which `damage` was done to the bytes of the section.
 pub fn copy(image: &Path, folder: &Path, section: &str, damage: impl FnOnce(&mut [u8])) -> PathBuf {
@@ -22,13 +22,13 @@ pub fn copy(image: &Path, folder: &Path, section: &str, damage: impl FnOnce(&mut
     write(image, folder, &bytes)
 }
 
-/// Writes a copy of `image` to `folder` in which the function `from` begins with a jump to the function `to`; both are the
-/// ends of their symbols' names.
+/// Writes a copy of `image` to `folder` in which the function that the symbol `from` points to begins with a jump to the
+/// scenario's function `to`.
 pub fn with_jump(image: &Path, folder: &Path, from: &str, to: &str) -> PathBuf {
     let mut bytes = std::fs::read(image).expect("the image can be read");
     let (at, jump) = {
         let file = object::File::parse(&*bytes).expect("the image is ELF");
-        let (from, to) = (symbol(&file, from), symbol(&file, to));
+        let (from, to) = (pointer(&file, from), scenario(&file, to));
         let text = file.section_by_name(".text").expect("there is code");
         let (offset, _) = text.file_range().expect("code is in the file");
         let distance = to.wrapping_sub(from) as i64 as i32;

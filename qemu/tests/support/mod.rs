@@ -20,18 +20,7 @@ pub mod recursion;
 pub mod report;
 pub mod runner;
 pub mod session;
+pub mod symbols;
 pub mod tiny;
 pub mod trace;
 pub mod ways;
-
-use object::{Object, ObjectSymbol};
-
-/// The address of the symbol whose name, mangled or not, ends so.
-#[track_caller]
-pub fn symbol(file: &object::File<'_>, end: &str) -> u64 {
-    let mut symbols = file.symbols();
-    let symbol = symbols.find(|symbol| symbol.name().is_ok_and(|name| name.ends_with(end)));
-    symbol
-        .unwrap_or_else(|| panic!("no symbol {end}"))
-        .address()
-}

@@ -6,6 +6,8 @@ use object::{Object, ObjectSection, ObjectSymbol};
 use unwind::Code;
 use unwind::sframe::Tables;
 
+use crate::support::symbols::{self, Array};
+
 /// What of an image is needed here.
 pub struct Image {
     table: Vec<u8>,
@@ -18,6 +20,8 @@ pub struct Image {
     /// A function that reads a word, and returns also when that fails.
     pub probe: u64,
     symbols: Vec<(String, u64)>,
+    /// The whole file.
+    data: Vec<u8>,
 }
 
 impl Image {
@@ -37,18 +41,18 @@ impl Image {
         let mut trap: Vec<_> = symbols.iter().filter(is_trap).cloned().collect();
         trap.sort_by_key(|(_, start, _)| *start);
         let names = symbols.into_iter().map(|(name, start, _)| (name, start));
-        let mut image = Self {
+        let probe = symbols::address(&file, "postmortem_read");
+        Self {
             table: section.data().expect("its bytes").to_vec(),
             table_address: section.address(),
             text: text.data().expect("its bytes").to_vec(),
             text_address: text.address(),
             trap,
             is_arm: file.architecture() == object::Architecture::Aarch64,
-            probe: 0,
+            probe,
             symbols: names.collect(),
-        };
-        image.probe = image.symbol("postmortem_read");
-        image
+            data: data.clone(),
+        }
     }
 
     pub fn code(&self) -> Code<'_> {
@@ -59,11 +63,10 @@ impl Image {
         Tables::new(&self.table, self.table_address)
     }
 
-    /// The address of the symbol whose name ends so.
-    pub fn symbol(&self, end: &str) -> u64 {
-        let mut symbols = self.symbols.iter();
-        let found = symbols.find(|(name, _)| name.ends_with(end));
-        found.unwrap_or_else(|| panic!("no {end}")).1
+    /// The array that the kernel describes by this name.
+    pub fn array(&self, name: &str) -> Array {
+        let file = object::File::parse(&*self.data).expect("the image is ELF");
+        symbols::array(&file, name)
     }
 
     /// The name of the function at an address: the last symbol before it.

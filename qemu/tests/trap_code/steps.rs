@@ -11,10 +11,6 @@ use unwind::{End, Frames, How, Memory, Range, RegisterSet, SavedRegister, Stacks
 use crate::image::Image;
 use crate::support::gdb::{self, Session};
 
-/// Bytes of the guard pages below each stack, and what their addresses are multiples of: `stack.rs` of the kernel.
-const GUARD: u64 = 32 * 1024;
-const ALIGN: u64 = 64 * 1024;
-
 /// Where trap code keeps registers: `TrapFrame::SAVED` of the kernel.
 const SAVED_X86_64: [SavedRegister; 3] = [
     SavedRegister::new(10, 7 * 8),
@@ -30,12 +26,10 @@ const SAVED_AARCH64: [SavedRegister; 3] = [
 /// Exceptions of x86-64 for which the processor pushes an error code.
 const WITH_CODE: [&str; 8] = ["8", "10", "11", "12", "13", "14", "17", "21"];
 
-/// A static of the kernel's that is one stack or several.
+/// Stacks of the kernel's.
 pub struct Kept {
-    /// The end of its mangled name.
+    /// The name of their array.
     pub name: &'static str,
-    /// Bytes of its words, above the guard pages.
-    pub words: u64,
     /// How many of them are looked at.
     pub count: u64,
     /// Bytes that are looked at, up to the end of each.
@@ -77,15 +71,15 @@ pub fn run(kernel: Kernel, path: &Path, image: &Image, what: &Steps) -> (Vec<Ste
     let mut ranges = Vec::new();
     let mut looked_at = Vec::new();
     for kept in &what.stacks {
-        let start = image.symbol(kept.name);
-        let stride = (GUARD + kept.words).next_multiple_of(ALIGN);
-        for start in (0..kept.count).map(|nth| start + nth * stride) {
-            let end = start + GUARD + kept.words;
+        let stacks = image.array(kept.name);
+        assert!(kept.count <= stacks.count && kept.bytes <= stacks.size);
+        for nth in 0..kept.count {
+            let start = stacks.first + nth * stacks.stride;
+            let end = start + stacks.guard + stacks.size;
             ranges.push(Range::new(start, end));
             looked_at.push(format!("{:x},{end:x}", end - kept.bytes));
         }
     }
-    assert!(what.stacks.iter().all(|kept| kept.bytes <= kept.words));
     let pairs = image
         .trap
         .iter()

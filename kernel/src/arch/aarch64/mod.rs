@@ -3,7 +3,7 @@
 pub mod boot;
 pub mod cpu;
 pub mod exit;
-mod frame;
+pub mod frame;
 pub mod interrupts;
 pub mod mmu;
 pub mod stacks;

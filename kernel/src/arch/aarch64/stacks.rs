@@ -11,7 +11,7 @@ pub static EXCEPTION: [Exception; MOST] = [const { Stack::new() }; MOST];
 const _: () = assert!(size_of_val(&EXCEPTION).is_power_of_two());
 
 /// For an exception that finds the exceptions' stack full.
-static OVERFLOW: [Stack<OVERFLOW_STACK>; MOST] = [const { Stack::new() }; MOST];
+pub static OVERFLOW: [Stack<OVERFLOW_STACK>; MOST] = [const { Stack::new() }; MOST];
 
 /// How many a processor has.
 pub const COUNT: usize = 2;

@@ -7,14 +7,14 @@ use crate::percpu::MOST;
 use crate::stack::{Exception, Stack};
 
 /// For an NMI, which comes at any time, also while the stack pointer is being changed.
-static NMI: [Exception; MOST] = [const { Stack::new() }; MOST];
+pub static NMI: [Exception; MOST] = [const { Stack::new() }; MOST];
 /// For a double fault: the processor could not push a frame on the stack at hand.
 static DOUBLE_FAULT: [Exception; MOST] = [const { Stack::new() }; MOST];
 /// For a machine check: something is broken, perhaps the memory of the stack at hand.
 static MACHINE_CHECK: [Exception; MOST] = [const { Stack::new() }; MOST];
 
 /// For interrupts: their handlers need no room on the stack of each task.
-static INTERRUPT: [Exception; MOST] = [const { Stack::new() }; MOST];
+pub static INTERRUPT: [Exception; MOST] = [const { Stack::new() }; MOST];
 
 /// How many a processor has.
 pub const COUNT: usize = 4;
