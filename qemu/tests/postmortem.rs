@@ -1,27 +1,19 @@
 //! A kernel that has nothing gets everything from `postmortem` by the changes that its guide shows: reports of panics,
 //! exceptions, breakpoints, stack overflows and failures in the report, and last words after a reset.
 
+#[path = "postmortem/cpus.rs"]
+mod cpus;
+#[path = "postmortem/kernel.rs"]
+mod kernel;
 #[path = "guide/steps.rs"]
 mod steps;
 mod support;
 
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-use std::{fs, io};
+use std::fs;
 
-use qemu::build::Profile;
-use qemu::machine::{Arch, Boot, Verdict};
-use qemu::workspace;
-use support::built;
-use support::outside::Outside;
+use kernel::{boot, boot_with, replace};
+use qemu::machine::Arch;
 use support::report::Report;
-
-/// Most lines that the changes may add.
-const LINES: usize = 40;
-
-/// The heading of the guide's part for AArch64.
-const AARCH64: &str = "\n# The same on AArch64\n";
 
 /// The function that calls `main`.
 const fn first_function(arch: Arch) -> &'static str {
@@ -29,69 +21,6 @@ const fn first_function(arch: Arch) -> &'static str {
         Arch::X86_64 => "long_mode",
         Arch::Aarch64 => "with_mmu",
     }
-}
-
-/// The kernel after all changes.
-fn kernel(arch: Arch) -> Outside {
-    let guide = workspace::root().join("kernel/postmortem/GUIDE.md");
-    let guide = fs::read_to_string(guide).expect("the guide is there");
-    let (x86_64, aarch64) = guide.split_once(AARCH64).expect("the guide has both");
-    let (folder, guide) = match arch {
-        Arch::X86_64 => ("qemu/tests/guide/kernel", x86_64),
-        Arch::Aarch64 => ("qemu/tests/guide/aarch64", aarch64),
-    };
-    let kernel = Outside::copy(folder);
-    // What goes wrong is the same for both.
-    let shop = workspace::root().join("qemu/tests/guide/kernel/src/shop.rs");
-    fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
-    let mut lines = 0;
-    for step in steps::steps(guide) {
-        step.apply(kernel.folder());
-        lines += step.added();
-    }
-    println!("{lines} lines added");
-    assert!((1..=LINES).contains(&lines), "{lines} lines");
-    kernel.name_repository("Cargo.toml");
-    kernel
-}
-
-/// What the kernel says until it resets the machine for the first time, and what it says after that, if `change` is made to it:
-/// in its folder something goes wrong.
-fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let image = folder.path().join("corner-shop");
-    {
-        /// All are built in one folder, so that `core` is built once. Their files are written one after another too: cargo
-        /// compares times.
-        static BUILD: Mutex<()> = Mutex::new(());
-        let _alone = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
-        let kernel = kernel(arch);
-        change(kernel.folder());
-        let built = kernel.build(arch, "postmortem", Profile::Debug, "corner-shop");
-        fs::copy(built, &image).expect("the image can be copied");
-    }
-    let boot = Boot {
-        // Only one of them runs, unless the kernel starts the other.
-        cpus: 2,
-        reboots: true,
-        limit: Some(Duration::from_secs(300)),
-        ..Boot::new(arch, &image, "")
-    };
-    let emulator = built::emulator(boot.board.arch());
-    let booted = boot.run(&emulator, &mut io::sink()).expect("QEMU starts");
-    let text = String::from_utf8_lossy(&booted.serial).replace('\r', "");
-    assert_eq!(booted.verdict, Verdict::Panicked, "{text}");
-    let (before, after) = text
-        .split_once("epitaph: what was printed last before the reset:\n")
-        .unwrap_or_else(|| panic!("no last words in:\n{text}"));
-    (before.to_owned(), after.to_owned())
-}
-
-/// The same, of the kernel whose shop goes wrong in this way.
-fn boot_with(arch: Arch, shop: &str) -> (String, String) {
-    boot(arch, |folder| {
-        fs::write(folder.join("src/shop.rs"), shop).expect("the file can be written");
-    })
 }
 
 #[track_caller]
@@ -257,15 +186,9 @@ fn a_read_of_the_report_that_fails_ends_the_trace(arch: Arch) {
         "
     );
     let (before, _) = boot(arch, |folder| {
-        let write = |name: &str, text: &str| {
-            fs::write(folder.join(name), text).expect("the file can be written");
-        };
-        write("src/shop.rs", &shop);
-        let death = fs::read_to_string(folder.join("src/death.rs")).expect("it is there");
-        let stack = format!(", {end})).with_guard(");
-        assert!(death.contains(&stack), "{death}");
-        let gone = format!(", {gone})).with_guard(");
-        write("src/death.rs", &death.replace(&stack, &gone));
+        fs::write(folder.join("src/shop.rs"), &shop).expect("the file can be written");
+        let [end, gone] = [end, gone].map(|end| format!(", {end})).with_guard("));
+        replace(folder, "src/death.rs", &[(&*end, &*gone)]);
     });
     let report = Report::find(before.as_bytes());
     assert!(
@@ -279,109 +202,6 @@ fn a_read_of_the_report_that_fails_ends_the_trace(arch: Arch) {
     assert!(!before.contains("during the report"), "{before}");
     let first = format!("\nfirst failure: {}\n", report.panicked);
     assert!(before.ends_with(&first), "{before}");
-}
-
-/// The second CPU, which has tables of its own, loses its stack pointer. It knows its number by its tables.
-#[test]
-fn a_second_cpu_has_stacks_and_a_number_of_its_own() {
-    let shop = "
-        use core::arch::{asm, global_asm};
-
-        // Comes with the page tables in x0, and the MMU off.
-        global_asm!(
-            \".global second_start\",
-            \"second_start:\",
-            \"msr ttbr0_el1, x0\",
-            \"ldr x0, =0xff04\",
-            \"msr mair_el1, x0\",
-            \"ldr x0, =0x200803519\",
-            \"msr tcr_el1, x0\",
-            \"isb\",
-            \"tlbi vmalle1\",
-            \"dsb nsh\",
-            \"isb\",
-            \"ldr x0, =0x30d0180d\",
-            \"msr sctlr_el1, x0\",
-            \"isb\",
-            \"ldr x0, ={stack} + {end}\",
-            \"mov sp, x0\",
-            \"bl {second}\",
-            \".ltorg\",
-            stack = sym crate::death::SECOND,
-            end = const crate::death::Second::END,
-            second = sym second,
-        );
-
-        pub fn serve(_: u64) {
-            unsafe extern \"C\" { fn second_start(); }
-            // SAFETY: firmware starts the second CPU there.
-            unsafe {
-                asm!(
-                    \"mrs x3, ttbr0_el1\",
-                    \"hvc #0\",
-                    inout(\"x0\") 0xc400_0003_u64 => _,
-                    inout(\"x1\") 1_u64 => _,
-                    inout(\"x2\") second_start => _,
-                    out(\"x3\") _,
-                );
-            }
-            loop { core::hint::spin_loop(); }
-        }
-
-        extern \"C\" fn second() -> ! {
-            crate::death::report_exceptions_of(1);
-            // SAFETY: nobody returns from this.
-            unsafe { asm!(\"mov sp, {}\", \"str x0, [sp]\", \"b .\", in(reg) 0xc000_0000_u64, options(noreturn)) }
-        }
-    ";
-    let (before, after) = boot(Arch::Aarch64, |folder| {
-        let path = folder.join("src/death.rs");
-        let mut death = fs::read_to_string(&path).expect("it is there");
-        for (old, new) in [
-            (
-                "[PerCpu; 1] = [PerCpu::new()]",
-                "[PerCpu; 2] = [PerCpu::new(), PerCpu::new()]",
-            ),
-            ("(EXCEPTIONS, POSTMORTEM)", "(EXCEPTIONS, POSTMORTEM, 2)"),
-            (
-                "index.checked_sub(1).map_or(Some(STACK), |index| EXCEPTIONS.stack(index))\n    }",
-                "match index {
-                    0 => Some(STACK),
-                    1 => Some(SECOND.of_cpu(\"boot\", 1)),
-                    _ => EXCEPTIONS.stack(index - 2),
-                }
-            }
-
-            fn cpu(&self) -> usize { EXCEPTIONS.cpu() }",
-            ),
-            (
-                "pub fn report_exceptions() {",
-                "pub type Second = postmortem::GuardedStack<0, 65536>;
-                pub static SECOND: Second = Second::new();
-                pub fn report_exceptions_of(cpu: usize) { unsafe { EXCEPTIONS.load(cpu) } }
-                pub fn report_exceptions() {",
-            ),
-        ] {
-            assert!(death.contains(old), "{old}");
-            death = death.replace(old, new);
-        }
-        fs::write(path, death).expect("the file can be written");
-        fs::write(folder.join("src/shop.rs"), shop).expect("the file can be written");
-    });
-    for text in [&before, &after] {
-        let report = Report::find(text.as_bytes());
-        let words = ": no room on the stack: data abort: write to 0x00000000c0000000, ";
-        assert!(
-            report.panicked.starts_with("fault on cpu 1 at 0x"),
-            "{text}"
-        );
-        assert!(report.panicked.contains(words), "{text}");
-        assert!(text.contains("\ncpu 1, task 1, aarch64, "), "{text}");
-        let [frame] = &report.frames[..] else {
-            panic!("{text}");
-        };
-        assert_eq!(frame.name.as_deref(), Some("corner_shop::shop::second"));
-    }
 }
 
 /// A test of each for each architecture.

@@ -1,0 +1,94 @@
+//! The kernel of the guide, after its changes.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use std::{fs, io};
+
+use qemu::build::Profile;
+use qemu::machine::{Arch, Boot, Verdict};
+use qemu::workspace;
+
+use crate::steps;
+use crate::support::built;
+use crate::support::outside::Outside;
+
+/// Most lines that the changes may add.
+const LINES: usize = 40;
+
+/// The heading of the guide's part for AArch64.
+const AARCH64: &str = "\n# The same on AArch64\n";
+
+/// The kernel after all changes.
+fn kernel(arch: Arch) -> Outside {
+    let guide = workspace::root().join("kernel/postmortem/GUIDE.md");
+    let guide = fs::read_to_string(guide).expect("the guide is there");
+    let (x86_64, aarch64) = guide.split_once(AARCH64).expect("the guide has both");
+    let (folder, guide) = match arch {
+        Arch::X86_64 => ("qemu/tests/guide/kernel", x86_64),
+        Arch::Aarch64 => ("qemu/tests/guide/aarch64", aarch64),
+    };
+    let kernel = Outside::copy(folder);
+    // What goes wrong is the same for both.
+    let shop = workspace::root().join("qemu/tests/guide/kernel/src/shop.rs");
+    fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
+    let mut lines = 0;
+    for step in steps::steps(guide) {
+        step.apply(kernel.folder());
+        lines += step.added();
+    }
+    println!("{lines} lines added");
+    assert!((1..=LINES).contains(&lines), "{lines} lines");
+    kernel.name_repository("Cargo.toml");
+    kernel
+}
+
+/// What the kernel says until it resets the machine for the first time, and what it says after that, if `change` is made to it:
+/// in its folder something goes wrong.
+pub fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let image = folder.path().join("corner-shop");
+    {
+        /// All are built in one folder, so that `core` is built once. Their files are written one after another too: cargo
+        /// compares times.
+        static BUILD: Mutex<()> = Mutex::new(());
+        let _alone = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
+        let kernel = kernel(arch);
+        change(kernel.folder());
+        let built = kernel.build(arch, "postmortem", Profile::Debug, "corner-shop");
+        fs::copy(built, &image).expect("the image can be copied");
+    }
+    let boot = Boot {
+        // Only one of them runs, unless the kernel starts the other.
+        cpus: 2,
+        reboots: true,
+        limit: Some(Duration::from_secs(300)),
+        ..Boot::new(arch, &image, "")
+    };
+    let emulator = built::emulator(boot.board.arch());
+    let booted = boot.run(&emulator, &mut io::sink()).expect("QEMU starts");
+    let text = String::from_utf8_lossy(&booted.serial).replace('\r', "");
+    assert_eq!(booted.verdict, Verdict::Panicked, "{text}");
+    let (before, after) = text
+        .split_once("epitaph: what was printed last before the reset:\n")
+        .unwrap_or_else(|| panic!("no last words in:\n{text}"));
+    (before.to_owned(), after.to_owned())
+}
+
+/// The same, of the kernel whose shop goes wrong in this way.
+pub fn boot_with(arch: Arch, shop: &str) -> (String, String) {
+    boot(arch, |folder| {
+        fs::write(folder.join("src/shop.rs"), shop).expect("the file can be written");
+    })
+}
+
+/// Changes a file of this kernel: each of the texts is there, and is replaced.
+pub fn replace(folder: &Path, file: &str, texts: &[(&str, &str)]) {
+    let path = folder.join(file);
+    let mut text = fs::read_to_string(&path).expect("it is there");
+    for (old, new) in texts {
+        assert!(text.contains(old), "no {old} in {text}");
+        text = text.replace(old, new);
+    }
+    fs::write(path, text).expect("the file can be written");
+}
