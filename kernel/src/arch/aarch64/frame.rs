@@ -8,8 +8,8 @@ const SP_ELX: u64 = 1;
 /// There too: IRQs are masked.
 const IRQ_MASKED: u64 = 1 << 7;
 
-/// Makes the interrupted task go on in `trap_preempted` of `preempted.s`, on its own stack, which has room for
-/// this frame. Not where an exception was interrupted.
+/// Makes the interrupted task go on in `trap_preempted` of `preempted.s`, on its own stack, with this frame there. Not
+/// where an exception was interrupted.
 ///
 /// # Safety
 /// The stack has room for a trap frame below the interrupted stack pointer.
@@ -23,7 +23,7 @@ pub unsafe fn move_to_task(frame: &mut TrapFrame) {
     if frame.spsr & SP_ELX != 0 || !place.is_multiple_of(16) {
         return;
     }
-    // SAFETY: in a stack, see above, below the stack pointer of who runs there, so nobody uses it.
+    // SAFETY: aligned, and words of a stack, as the caller says, below the stack pointer of who runs there: nobody uses them.
     unsafe { (place as *mut TrapFrame).write(*frame) };
     SP_EL0.set(place);
     // What interrupts this before it is left goes by the rules of where it goes on, and they count from there. The way
