@@ -10,12 +10,12 @@ use crate::platform::POSTMORTEM;
 /// What to do at a breakpoint, instead of a report.
 static HANDLER: Once<fn()> = Once::new();
 
-/// Calls `handler` at every breakpoint from now on. The first one set stays.
+/// Calls `handler` at every breakpoint from now on. Later calls change nothing.
 pub fn handle_with(handler: fn()) {
     HANDLER.call_once(|| handler);
 }
 
-/// Called with what was interrupted.
+/// Called at every breakpoint, with the trap frame.
 pub fn hit(frame: &TrapFrame) {
     match HANDLER.get() {
         Some(handler) => handler(),

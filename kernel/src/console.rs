@@ -1,4 +1,4 @@
-//! The serial console, behind a lock. Reports need none: they write by [`POSTMORTEM`] itself.
+//! The serial console, behind a lock. Reports do not take the lock: they write by [`POSTMORTEM`].
 
 use core::fmt::{self, Write};
 
@@ -14,33 +14,33 @@ static CONSOLE: Mutex<Console> = Mutex::new(Console(()));
 pub struct Console(());
 
 impl Write for Console {
-    /// Never fails: a device that takes nothing loses what it was given.
+    /// Never fails: bytes that the device does not take are lost.
     fn write_str(&mut self, text: &str) -> fmt::Result {
         POSTMORTEM.write(text);
         Ok(())
     }
 }
 
-/// The console, for as long as one has more to say than a line.
+/// Locks the console, for text of several lines.
 pub fn lock() -> MutexGuard<'static, Console> {
     CONSOLE.lock()
 }
 
-/// Holds the console until [`let_go`].
-pub fn hold() {
+/// Locks the console until [`release`] is called, for a caller that cannot keep a guard.
+pub fn acquire() {
     core::mem::forget(lock());
 }
 
-/// Ends [`hold`].
+/// Unlocks the console after [`acquire`].
 ///
 /// # Safety
-/// The caller has called that, and this not since.
-pub unsafe fn let_go() {
-    // SAFETY: the guard was forgotten.
+/// The caller has called [`acquire`], and has not released the console since.
+pub unsafe fn release() {
+    // SAFETY: the caller holds the lock: `acquire` took it and forgot the guard.
     unsafe { CONSOLE.force_unlock() };
 }
 
-/// The next byte from the serial line. Until there is one, other tasks run, or the processor rests.
+/// Waits for the next byte from the serial line. Meanwhile other tasks run, or the CPU idles.
 pub fn read() -> u8 {
     loop {
         match board::read() {
@@ -50,9 +50,9 @@ pub fn read() -> u8 {
     }
 }
 
-/// What [`println!`] does.
+/// Writes formatted text; what [`println!`] calls.
 pub fn print(arguments: fmt::Arguments) {
-    // Fails only when a value's own `Display` does; what it wrote is there.
+    // Fails only if a value's `Display` does, which has nowhere to be reported.
     let _ = lock().write_fmt(arguments);
 }
 

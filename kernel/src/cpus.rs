@@ -1,4 +1,4 @@
-//! The processors: which there are, starting them, giving them something to do.
+//! The CPUs: which there are, starting them, running functions on them.
 
 use core::sync::atomic::Ordering;
 
@@ -10,21 +10,21 @@ use crate::{arch, board};
 
 pub use crate::percpu::{MOST, hardware_id, is_online, online, started};
 
-/// Seconds before a processor that was started is taken not to come.
+/// Seconds after which a CPU that does not come online is given up.
 const PATIENCE: u64 = 10;
 
-/// The number of the processor that this runs on.
+/// The number of the CPU that this runs on.
 pub fn this() -> usize {
     cpu::index()
 }
 
-/// All that run but this one, by number.
+/// The numbers of all CPUs that are online, except this one.
 pub fn others() -> impl Iterator<Item = usize> {
     let this = this();
     online().filter(move |cpu| *cpu != this)
 }
 
-/// Tells this processor its number. The first thing that it does in Rust.
+/// Sets this CPU's number. Called before any other Rust code runs on the CPU.
 pub fn introduce(index: usize) {
     let this = &CPUS[index];
     this.index.store(index, Ordering::Relaxed);
@@ -33,7 +33,7 @@ pub fn introduce(index: usize) {
     cpu::set_block(core::ptr::from_ref(this) as u64);
 }
 
-/// The numbers by which the hardware knows the processors, in the order that firmware lists them.
+/// The hardware numbers of all CPUs, in the order of the firmware's list.
 #[derive(Debug)]
 pub struct List {
     ids: [u64; MOST],
@@ -41,7 +41,7 @@ pub struct List {
 }
 
 impl List {
-    /// Reads the board's list, and puts the code that others start with where they start.
+    /// Reads the board's list, and prepares the start of other CPUs.
     pub fn read(memory: &mut BootMemory, argument: u64) -> Self {
         let mut list = Self {
             ids: [0; MOST],
@@ -57,7 +57,8 @@ impl List {
         list
     }
 
-    /// Starts all processors but this one, which is already running. Calls `absent` with the number of one that does not come.
+    /// Starts all CPUs but this one, which is already running. Calls `absent` with the number of each that does not come
+    /// online.
     pub fn start(&self, absent: impl Fn(usize)) {
         let this = cpu::hardware_id();
         CPUS[0].id.store(this, Ordering::Relaxed);
@@ -71,12 +72,12 @@ impl List {
     }
 }
 
-/// Whether it came.
+/// Starts the CPU with this hardware number as number `index`. Returns whether it came online.
 fn start(index: usize, id: u64) -> bool {
     let it = &CPUS[index];
     it.id.store(id, Ordering::Relaxed);
     STARTED.store(index + 1, Ordering::Release);
-    // SAFETY: this kernel has not started it before, and its stacks are its own.
+    // SAFETY: the firmware lists each CPU once and `start` is called once, so the CPU has not been started, and the number is new.
     unsafe { start::start(index, id) };
     let is_online = || it.is_online.load(Ordering::Acquire);
     let begin = cpu::ticks();
@@ -90,7 +91,7 @@ fn start(index: usize, id: u64) -> bool {
     has_come
 }
 
-/// Where every processor but the first begins, on a stack of its own.
+/// The first Rust function of every CPU but the first, on its boot stack: runs the functions that [`run_on`] gives it.
 pub extern "C" fn main(index: usize) -> ! {
     introduce(index);
     arch::init_cpu(index);
@@ -101,7 +102,7 @@ pub extern "C" fn main(index: usize) -> ! {
             cpu::wait();
             continue;
         }
-        // SAFETY: `run_on` stores nothing but functions.
+        // SAFETY: not null, and `run_on` alone stores other values, each of them a `fn()`.
         let job = unsafe { core::mem::transmute::<*mut (), fn()>(job) };
         job();
         CPUS[index]
@@ -110,7 +111,7 @@ pub extern "C" fn main(index: usize) -> ! {
     }
 }
 
-/// Has another processor call `job`, after what it does already. Returns at once.
+/// Makes another CPU call `job`. Waits only until the job before it has ended, if there is one.
 pub fn run_on(index: usize, job: fn()) {
     let it = &CPUS[index];
     while it

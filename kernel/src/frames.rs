@@ -1,5 +1,5 @@
-//! Log frames of [`defmt`] on the serial line, between its text: a trace as numbers, a sixth of the bytes, whose names the
-//! host finds in the image.
+//! Log frames of [`defmt`] on the serial line, mixed with text: a trace as numbers, in a sixth of the bytes. The host looks up
+//! the names in the image.
 //!
 //! A frame begins and ends with a zero byte, which no text has. So a terminal shows the text, and a decoder that misses a
 //! byte finds the next frame and the next line.
@@ -15,15 +15,15 @@ use crate::cpus;
 /// Whether traces are sent as frames.
 static ARE_USED: AtomicBool = AtomicBool::new(false);
 
-/// The number of the processor that reports, plus one: it does not wait for the console.
+/// The number, plus one, of the CPU that is sending a trace of a report: it does not wait for the console's lock.
 static REPORTER: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether this processor reports.
+/// Whether this CPU is sending a trace of a report.
 pub fn is_reporter() -> bool {
     REPORTER.load(Ordering::Relaxed) == cpus::this() + 1
 }
 
-/// Traces are sent as frames from now on, or no longer.
+/// Sets whether traces are sent as log frames from now on.
 pub fn use_frames(yes: bool) {
     ARE_USED.store(yes, Ordering::Relaxed);
 }
@@ -33,15 +33,15 @@ pub fn are_used() -> bool {
     ARE_USED.load(Ordering::Relaxed)
 }
 
-/// Sends a trace, a frame for each of its lines: frames as numbers, all else as text. Called by who reports: the console's lock
-/// is not waited for.
+/// Sends a trace, one log frame for each line: stack frames as numbers, everything else as text. Does not wait for the
+/// console's lock, because it is part of a report.
 pub fn send_trace(walk: &Walk) -> fmt::Result {
     let before = REPORTER.swap(cpus::this() + 1, Ordering::Relaxed);
     let sent = walk.with_text(None, false, |text| {
         walk.tell(&mut |event| {
             match *event {
                 Event::Frame(number, frame) => defmt::println!("{=u32}: {}", number, frame),
-                // Who decodes it knows the names, and whether this is another function at all.
+                // The host knows the names, and so whether it is another function at all.
                 Event::TailCall { called, .. } => {
                     defmt::println!("        reached by a tail call from {=u64:#018x}", called);
                 }
@@ -57,7 +57,7 @@ pub fn send_trace(walk: &Walk) -> fmt::Result {
 /// Bytes kept of a line; a longer one is cut off.
 const SIZE: usize = 240;
 
-/// A line of text, for what has no numbers worth sending: sent when its end is written.
+/// A buffer for a line of text, which is sent as a log frame when its end is written.
 struct Line {
     bytes: [u8; SIZE],
     length: usize,
@@ -73,7 +73,7 @@ impl Line {
 
     fn text(&self) -> &str {
         let bytes = self.bytes.get(..self.length).unwrap_or_default();
-        // A cut in the middle of a character takes the rest of it away.
+        // A character that was cut in the middle is left out.
         bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
     }
 }

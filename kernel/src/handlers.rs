@@ -1,4 +1,4 @@
-//! What this kernel does at exceptions: the table that it gives to [`arch`].
+//! The kernel's exception handlers: the table of functions for [`arch`].
 
 use postmortem::TrapFrame;
 use postmortem::x86_64::MachineCheck;
@@ -34,7 +34,7 @@ fn interrupt(number: usize, frame: &mut TrapFrame) -> bool {
     task::is_slice_over() && has_room(frame)
 }
 
-/// Whether the interrupted stack has room for a trap frame below what was interrupted.
+/// Whether the interrupted stack has room for a trap frame below the interrupted stack pointer.
 fn has_room(frame: &TrapFrame) -> bool {
     let size = size_of::<TrapFrame>() as u64;
     let place = frame.sp().wrapping_sub(size);

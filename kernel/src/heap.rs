@@ -1,4 +1,4 @@
-//! The heap: a static region, handed out by a list of free blocks.
+//! The heap: a static region, allocated by a list of free blocks.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -14,12 +14,12 @@ const SIZE: usize = 1024 * 1024;
 #[repr(C, align(4096))]
 struct Region(UnsafeCell<[u8; SIZE]>);
 
-// SAFETY: only its address is used here; the bytes belong to the allocator, which has a lock.
+// SAFETY: the bytes are accessed only by the allocator and its users, by blocks that do not overlap; the allocator has a lock.
 unsafe impl Sync for Region {}
 
 static REGION: Region = Region(UnsafeCell::new([0; SIZE]));
 
-/// The allocator. Empty, and so without memory for anybody, before [`init`].
+/// The allocator. Before [`init`] it is empty, and every allocation fails.
 struct Locked(Mutex<Heap>);
 
 #[global_allocator]
@@ -27,11 +27,11 @@ static HEAP: Locked = Locked(Mutex::new(Heap::empty()));
 
 /// Gives the allocator its memory. Called once.
 pub fn init() {
-    // SAFETY: the region is used by nobody else, and called once, see above.
+    // SAFETY: nothing else uses the region, and the kernel calls this once, when it boots.
     unsafe { HEAP.0.lock().init(REGION.0.get().cast(), SIZE) };
 }
 
-/// How much of the heap is used, at this moment.
+/// How much of the heap is used now.
 pub fn usage() -> Usage {
     let heap = HEAP.0.lock();
     Usage {
@@ -53,7 +53,7 @@ impl fmt::Display for Usage {
     }
 }
 
-// SAFETY: blocks come from linked_list_allocator, which keeps the contract, one call at a time by the lock.
+// SAFETY: blocks come from linked_list_allocator, which fulfils the contract, and the lock allows one call at a time.
 unsafe impl GlobalAlloc for Locked {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let block = self.0.lock().allocate_first_fit(layout);

@@ -1,4 +1,4 @@
-//! What the kernel's own image consists of, by the linker script's symbols.
+//! The sections of the kernel's own image, by the linker script's symbols.
 
 use core::ops::Range;
 
@@ -6,10 +6,10 @@ use postmortem::{Image, Section};
 use spin::Once;
 use unwind::sframe::{Damage, Tables, Verified};
 
-/// What lies between two symbols of the linker script.
+/// The bytes between two symbols of the linker script.
 ///
-/// The fence around reading it: only [`span!`] makes one, and only for symbols that the linker script defines around
-/// bytes of the image that nothing writes.
+/// Invariant: only [`span!`] makes one, and only for symbols that the linker script defines around bytes of the image that
+/// nothing writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     start: *const u8,
@@ -30,7 +30,7 @@ impl Span {
     /// The bytes.
     pub fn bytes(self) -> &'static [u8] {
         let length = (self.end as usize).saturating_sub(self.start as usize);
-        // SAFETY: part of the image, see the type: mapped, readable and constant as long as the kernel runs.
+        // SAFETY: by the type's invariant part of the image: mapped, readable and constant as long as the kernel runs.
         unsafe { core::slice::from_raw_parts(self.start, length) }
     }
 }
@@ -60,13 +60,13 @@ pub fn text() -> unwind::Range {
     unwind::Range::new(code().start(), code().end())
 }
 
-/// What was found when the unwind tables were verified. Reading it takes no lock: it is there, or not yet.
-static FOUND: Once<Result<Verified, Damage>> = Once::new();
+/// The result of verifying the unwind tables, once that is done. Reading it takes no lock.
+static VERIFIED: Once<Result<Verified, Damage>> = Once::new();
 
-/// Verifies the unwind tables, for all reports from now on. That takes time in proportion to their size, so it is done once,
-/// when the kernel boots. What damaged them later would not be noticed, but they are read-only soon.
+/// Verifies the unwind tables, for all reports from now on. Called once, when the kernel boots, because it takes time in
+/// proportion to their size. Later damage would not be noticed, but they are read-only from then on.
 pub fn verify_tables() {
-    FOUND.call_once(|| sframe().verify());
+    VERIFIED.call_once(|| sframe().verify());
 }
 
 fn sframe() -> Tables<'static> {
@@ -74,18 +74,18 @@ fn sframe() -> Tables<'static> {
     Tables::new(span.bytes(), span.start())
 }
 
-/// What reports need of the image. Tables and names are empty in an image that was linked without `sframe-link`.
+/// The parts of the image that reports need. Tables and names are empty in an image that was linked without `sframe-link`.
 pub fn image() -> Image {
     Image {
         code: Section::new(code().bytes()),
         tables: sframe(),
-        verified: FOUND.get().copied(),
+        verified: VERIFIED.get().copied(),
         symbols: Section::new(span!(__symbols_start, __symbols_end).bytes()),
         build_id: build_id(),
     }
 }
 
-/// What tells this image from every other: the description of the linker's note.
+/// The build id of the image: the description in the linker's note.
 fn build_id() -> &'static [u8] {
     // An ELF note: sizes of name and description, type, the name "GNU\0" (System V ABI, "Note Section").
     let note = span!(__build_id_start, __build_id_end).bytes();

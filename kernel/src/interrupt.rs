@@ -1,4 +1,4 @@
-//! Interrupts: who handles which.
+//! Interrupts: masking them, and the handler of each.
 
 use postmortem::TrapFrame;
 use spin::Once;
@@ -6,16 +6,16 @@ use spin::Once;
 use crate::arch::cpu;
 use crate::arch::interrupts::TIMER;
 
-/// Keeps ordinary interrupts away from this processor as long as it lives, if they were not kept away before.
+/// A guard that masks ordinary interrupts of this CPU; when it is dropped they are as they were before.
 ///
-/// A task that is switched away keeps it: the interrupts of its processor are masked again when it goes on.
+/// A task may switch to another one while it holds the guard: when it is resumed, interrupts are masked.
 #[derive(Debug)]
 pub struct Masked {
     were_masked: bool,
 }
 
 impl Masked {
-    /// From now on.
+    /// Masks interrupts from now on.
     pub fn new() -> Self {
         let were_masked = cpu::interrupts_are_masked();
         cpu::mask_interrupts();
@@ -31,20 +31,20 @@ impl Drop for Masked {
     }
 }
 
-/// Called with what was interrupted, interrupts off, after the controller was told that the interrupt is being handled.
+/// A handler, called with the trap frame, interrupts masked, after the interrupt was acknowledged.
 pub type Handler = fn(&mut TrapFrame);
 
-/// How many numbers there are: vectors of x86-64 that have entries, and interrupt IDs of a GIC on a small board.
+/// One more than the greatest interrupt number: enough for the vectors of x86-64 and for the interrupt IDs of a small GIC.
 const COUNT: usize = 288;
 
-/// By number.
+/// The handlers, by interrupt number.
 static HANDLERS: [Once<Handler>; COUNT] = [const { Once::new() }; COUNT];
 
-/// Calls `handler` at every interrupt with this number from now on: x86-64 a vector, AArch64 an interrupt ID. The first one
-/// set stays.
+/// Calls `handler` at every interrupt with this number from now on: x86-64 a vector, AArch64 an interrupt ID. Later calls for
+/// the same number change nothing.
 ///
 /// # Panics
-/// There is no such number.
+/// The number is too great.
 pub fn handle_with(number: u32, handler: Handler) {
     HANDLERS[number as usize].call_once(|| handler);
 }
@@ -54,7 +54,7 @@ pub fn name(number: u64) -> Option<&'static str> {
     (number == u64::from(TIMER)).then_some("timer interrupt")
 }
 
-/// Calls who handles an interrupt. One that nobody handles is forgotten.
+/// Calls the handler of an interrupt. An interrupt without a handler is ignored.
 pub fn dispatch(number: usize, frame: &mut TrapFrame) {
     if let Some(handler) = HANDLERS.get(number).and_then(Once::get) {
         handler(frame);

@@ -1,4 +1,4 @@
-//! Locks that know who holds them.
+//! Locks that know which task holds them, and detect deadlocks.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -8,7 +8,7 @@ use spin::{Mutex, MutexGuard};
 
 use crate::task::{self, LockInfo};
 
-/// A lock around a value. Who waits for it lets other tasks run, and notices when it would wait for ever.
+/// A lock around a value. A task that waits for it lets other tasks run, and detects a deadlock.
 #[derive(Debug)]
 pub struct Lock<T> {
     info: LockInfo,
@@ -31,10 +31,10 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Takes the lock, or waits until that is possible.
+    /// Takes the lock; waits while another task holds it.
     ///
     /// # Panics
-    /// It never will be: who holds it waits for the current task, by way of others or none. Holding it twice is that too.
+    /// On a deadlock: the holder waits for the current task, directly or through others. Taking a lock twice is one.
     #[track_caller]
     pub fn lock(&'static self) -> Guard<T> {
         let task = task::get(task::current());
@@ -46,7 +46,7 @@ impl<T> Lock<T> {
                 return Guard { lock, value };
             }
             task.want(Some(&self.info));
-            // Looked at twice: on another processor somebody may let go of one lock and wait for the next in between.
+            // Checked twice, because another CPU may release one lock and wait for another one during the first check.
             if Deadlock::find().and_then(|_| Deadlock::find()).is_some() {
                 panic!("{Deadlock}");
             }
@@ -56,7 +56,7 @@ impl<T> Lock<T> {
 }
 
 impl<T> Lock<T> {
-    /// Whether somebody holds it at this moment.
+    /// Whether a task holds it now.
     pub fn is_held(&self) -> bool {
         self.value.is_locked()
     }
@@ -78,24 +78,24 @@ impl<T> DerefMut for Guard<T> {
 
 impl<T> Drop for Guard<T> {
     fn drop(&mut self) {
-        // Before the value's own guard opens the lock.
+        // Before the field `value` is dropped, which unlocks the mutex.
         self.lock.release();
     }
 }
 
-/// Tasks that wait for each other; as text, a line that says how.
+/// A deadlock of the current task; as text, a line that says which task waits for which lock.
 #[derive(Debug)]
 struct Deadlock;
 
-/// The locks that a task waits for, and those that their holders wait for, and so on, each with the task that waits. As many as
-/// there can be: in a circle they go on for ever.
+/// The lock that a task waits for, the lock that its holder waits for, and so on, each with the waiting task. In a deadlock
+/// they form a circle, so at most as many as there are tasks are returned.
 pub fn chain(task: usize) -> impl Iterator<Item = (usize, &'static LockInfo)> {
     let next = |task: usize| task::get(task).wants().map(|lock| (task, lock));
     core::iter::successors(next(task), move |(_, lock)| next(lock.holder()?)).take(task::MOST)
 }
 
 impl Deadlock {
-    /// If the current task waits for itself.
+    /// A deadlock, if the current task waits for itself.
     fn find() -> Option<Self> {
         let this = task::current();
         let holds = |(_, lock): (usize, &LockInfo)| lock.holder() == Some(this);

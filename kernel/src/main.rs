@@ -1,9 +1,9 @@
-//! A small kernel that dies in every way a kernel can, and says how.
+//! A small kernel that fails in every way a kernel can, and reports how.
 //!
-//! It shows what a kernel needs to do for `unwind`: boot code whose last frame can be verified (`arch/*/boot.s`), stacks
-//! with known ranges (`stack.rs`), trap code with rules for every instruction (`arch/*/vectors.rs`), what `postmortem` asks of a
-//! kernel (`platform.rs`), and a linker script with a place for the tables (`arch/*/link.ld`). What it does is a scenario, chosen
-//! on the command line: see [`scenario`].
+//! It shows what a kernel has to provide for `unwind`: boot code whose last frame can be verified (`arch/*/boot.s`), stacks
+//! with known ranges (`stack.rs`), trap code with unwind rules for every instruction (`arch/*/vectors.rs`), an implementation
+//! of `postmortem`'s `Platform` (`platform.rs`), and a linker script with a place for the tables (`arch/*/link.ld`). The
+//! command line chooses one [`scenario`] to run.
 #![no_std]
 #![no_main]
 
@@ -47,13 +47,13 @@ use scenario::early;
 
 arch::boot::entry!(main = kernel_main, start_main = cpus::main);
 
-/// Called by `kernel_entry` with what the boot loader passed: x86-64 the physical address of PVH start info, AArch64
-/// perhaps that of the device tree.
+/// Called by `kernel_entry` with what the boot loader passed: x86-64 the physical address of PVH start info, AArch64 that of
+/// the device tree, or anything if there is none.
 extern "C" fn kernel_main(argument: u64) -> ! {
     cpus::introduce(0);
     arch::init(&HANDLERS);
     image::verify_tables();
-    // SAFETY: this is the first that runs after the boot tables were put in force, and `protect` below takes the value.
+    // SAFETY: the boot tables map this RAM, and `protect` below, which replaces them, consumes the value.
     let mut memory = unsafe { BootMemory::new(arch::mmu::boot_address) };
     let command_line = board::command_line(&memory, argument);
     let scenario = command_line.as_ref().and_then(|line| line.scenario());

@@ -1,4 +1,4 @@
-//! Interrupts that cannot be masked: another CPU wants this one to stop, or somebody outside wants to know what all of them do.
+//! NMIs: another CPU wants this one to stop, or a report of all CPUs was asked for from outside, by a button for example.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,18 +9,18 @@ use crate::arch::interrupts;
 use crate::board;
 use crate::platform::POSTMORTEM;
 
-/// What to do when somebody outside asks, instead of a report.
+/// What to do at an NMI from outside, instead of a report.
 static HANDLER: Once<fn()> = Once::new();
 
-/// Calls `handler` at every NMI from outside from now on. The first one set stays.
+/// Calls `handler` at every NMI from outside from now on. Later calls change nothing.
 pub fn handle_with(handler: fn()) {
     HANDLER.call_once(|| handler);
 }
 
-/// How many reports were asked for from outside, and are done.
+/// How many reports that were asked for from outside are done.
 pub static REPORTS: AtomicU32 = AtomicU32::new(0);
 
-/// Called with what was interrupted: x86-64 an NMI, AArch64 an interrupt of group 0.
+/// Called at every NMI (on AArch64 an interrupt of group 0), with the trap frame.
 pub fn received(frame: &TrapFrame) {
     board::clear_button();
     let outside = HANDLER.get().copied();

@@ -1,5 +1,5 @@
-//! Page tables as both processors read them: 512 words, and a map of the kernel's image that gives each page no more
-//! than its section needs.
+//! Page tables, in the layout that both architectures share, and a mapping of the kernel's image that gives each page only the
+//! rights that its section needs.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use crate::image::{self, Access};
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// Bytes that one table of pages maps.
+/// Bytes that one last-level table maps.
 const SPAN: u64 = 512 * PAGE;
 
-/// A table. The words are atomic because the processor reads them, and sets bits in them, at any time.
+/// A table. Its words are atomic because the CPU reads them, and sets bits in them, at any time.
 #[repr(C, align(4096))]
 #[derive(Debug)]
 pub struct Table([AtomicU64; 512]);
@@ -35,8 +35,8 @@ impl Table {
     }
 }
 
-/// Fills tables of pages, which map one after another from the virtual address `base` on, with the kernel's image.
-/// `entry` makes the entry for a page. Pages of `guards` stay unmapped.
+/// Maps the kernel's image in last-level tables, which cover consecutive ranges from the virtual address `base` on. `entry`
+/// makes the entry for a page. Pages of `guards` stay unmapped.
 ///
 /// # Panics
 /// The image does not fit; the linker script checks that it does.
@@ -58,7 +58,7 @@ pub fn map_image(
     }
 }
 
-/// Takes a page of [`map_image`]'s out again; the processor must be told.
+/// Unmaps a page that [`map_image`] has mapped. The caller has to invalidate the TLB.
 pub fn unmap(tables: &[Table], base: u64, page: u64) {
     set(tables, page - base, 0);
 }

@@ -1,27 +1,27 @@
-//! What is known of each CPU, as data that every floor above reads: which there are, and by what number the hardware knows them.
+//! Data of each CPU, in statics that all modules above read: which CPUs there are, and their hardware numbers.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Most CPUs that the kernel uses.
+/// The greatest number of CPUs that the kernel uses.
 pub const MOST: usize = 8;
 
-/// What is known of a CPU. Trap code reads the first words, at the address that a register of the CPU holds.
+/// The data of a CPU. A register of the CPU has its address, by which assembly reads the first two words.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Cpu {
     /// Its number: 0 is the one that booted.
     pub index: AtomicUsize,
-    /// The empty stack pointer of a stack for exceptions that find the others full.
+    /// The initial stack pointer of its stack for exceptions that find no room elsewhere.
     pub overflow_stack: AtomicU64,
-    /// The number by which the hardware knows it: APIC ID, or affinity fields of MPIDR_EL1.
+    /// Its hardware number: APIC ID, or affinity fields of MPIDR_EL1.
     pub id: AtomicU64,
-    /// It runs Rust code, and can be interrupted.
+    /// Whether it runs Rust code, and can be interrupted.
     pub is_online: AtomicBool,
-    /// What it is to do next, a `fn()`; null for nothing.
+    /// The next function for it to call, a `fn()`, or null.
     pub job: AtomicPtr<()>,
 }
 
-/// All of them. boot.s tells the first one where it is.
+/// The data of all CPUs, by number. boot.s sets the register of CPU 0.
 pub static CPUS: [Cpu; MOST] = [const {
     Cpu {
         index: AtomicUsize::new(0),
@@ -32,25 +32,25 @@ pub static CPUS: [Cpu; MOST] = [const {
     }
 }; MOST];
 
-/// How many were ever started, the first one too: theirs are the stacks in use.
+/// How many CPUs were started, CPU 0 included, whether or not they came online. Their stacks are in use.
 pub static STARTED: AtomicUsize = AtomicUsize::new(1);
 
-/// How many were started.
+/// How many CPUs were started, CPU 0 included.
 pub fn started() -> usize {
     STARTED.load(Ordering::Acquire)
 }
 
-/// All that run, by number.
+/// The numbers of all CPUs that are online.
 pub fn online() -> impl Iterator<Item = usize> {
     (0..started()).filter(|index| is_online(*index))
 }
 
-/// Whether the CPU with this number runs.
+/// Whether the CPU with this number is online.
 pub fn is_online(index: usize) -> bool {
     CPUS[index].is_online.load(Ordering::Acquire)
 }
 
-/// The number by which the hardware knows a CPU.
+/// The hardware number of the CPU with this number.
 pub fn hardware_id(index: usize) -> u64 {
     CPUS[index].id.load(Ordering::Relaxed)
 }

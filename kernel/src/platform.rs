@@ -1,4 +1,4 @@
-//! What this kernel is to the code that reports its death.
+//! The kernel's implementation of `postmortem`'s platform, and the static that writes all reports.
 
 use core::fmt::{self, Write};
 use core::hint::black_box;
@@ -12,25 +12,25 @@ use crate::arch::{cpu, exit, interrupts};
 use crate::verdict::Verdict;
 use crate::{board, cpus, frames, image, interrupt, stacks, task};
 
-/// All reports come from here.
+/// Writes all reports.
 pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU)
     .with_last_words(&REGION)
     .with_traces(write_trace);
 
 static PER_CPU: [PerCpu; cpus::MOST] = [const { PerCpu::new() }; cpus::MOST];
 
-/// What was printed last, but for traces that are sent as frames (`frames.rs`): they are no text. In no segment of the image
-/// (`.epitaph` in `arch/*/link.ld`), so that nobody loads or clears it.
+/// Keeps what was printed last, except traces sent as log frames, which are not text. Its section `.epitaph` is in no segment
+/// of the image, so that a boot neither loads nor clears it.
 #[unsafe(link_section = ".epitaph")]
 pub static REGION: Region = Region::new();
 
-/// Whether traces have the registers of everything that was interrupted: many lines, which are asked for.
+/// Whether traces include the registers of every interrupted frame: many lines, so they are optional.
 static HAS_REGISTERS: AtomicBool = AtomicBool::new(false);
 
-/// Whether traces come as markup for a symbolizer, too.
+/// Whether traces are also written as markup for a symbolizer.
 static HAS_MARKUP: AtomicBool = AtomicBool::new(false);
 
-/// Whether the machine is reset after a report.
+/// Whether to reset the machine after a report.
 static RESETS: AtomicBool = AtomicBool::new(false);
 
 #[panic_handler]
@@ -41,28 +41,28 @@ fn panic(info: &PanicInfo) -> ! {
 /// Writes a report of every task.
 #[inline(never)]
 pub fn write_tasks(out: &mut dyn Write) -> fmt::Result {
-    // No tail call: the frame whose registers are captured has to be there as long as they are walked from.
+    // `black_box` prevents a tail call: the captured frame must exist while it is walked from.
     black_box(POSTMORTEM.write_tasks(out, capture()))
 }
 
-/// Traces have the registers of everything that was interrupted, from now on or no longer.
+/// Sets whether traces include the registers of every interrupted frame.
 pub fn show_registers(yes: bool) {
     HAS_REGISTERS.store(yes, Ordering::Relaxed);
 }
 
-/// Traces come as markup too, from now on.
+/// Makes traces also be written as markup from now on.
 pub fn show_markup() {
     HAS_MARKUP.store(true, Ordering::Relaxed);
 }
 
-/// Resets the machine after a report, instead of leaving with a verdict: what a kernel does that nobody looks after.
+/// Makes a report end with a reset instead of a verdict, as in a kernel that runs unattended.
 pub fn reset_at_end() {
     RESETS.store(true, Ordering::Relaxed);
 }
 
 struct Kernel;
 
-// SAFETY: a CPU's number is in a register of its own, and less than `cpus::MOST`. All stacks are statics.
+// SAFETY: a CPU's number is constant, unique and less than `cpus::MAX_CPUS`, the length of `PER_CPU`. All stacks are statics, so their words are memory.
 unsafe impl Platform for Kernel {
     fn write(&self, bytes: &[u8]) {
         board::write(bytes);
@@ -119,7 +119,7 @@ unsafe impl Platform for Kernel {
     }
 }
 
-/// In the forms that were asked for.
+/// Writes a trace in the forms that were asked for.
 fn write_trace(walk: &Walk, out: &mut dyn Write) -> fmt::Result {
     if frames::are_used() {
         return frames::send_trace(walk);

@@ -1,4 +1,4 @@
-//! All stacks of the kernel: those of CPUs, and those of tasks.
+//! The list of all stacks of the kernel: those of CPUs, then those of tasks.
 
 use unwind::Range;
 
@@ -18,7 +18,7 @@ fn of(cpu: usize, index: usize) -> postmortem::Stack {
     }
 }
 
-/// The stack with this index, of all that CPUs have that were started, and then of all tasks.
+/// The stack with this index in the list of all stacks: those of started CPUs, then those of tasks.
 pub fn get(index: usize) -> Option<postmortem::Stack> {
     let (cpu, in_cpu) = (index / COUNT, index % COUNT);
     match cpu < cpus::started() {
@@ -27,7 +27,7 @@ pub fn get(index: usize) -> Option<postmortem::Stack> {
     }
 }
 
-/// The guard pages below all stacks, also those that nobody uses yet.
+/// The guard pages of all stacks, including those not in use yet.
 pub fn guards() -> impl Iterator<Item = Range> {
     let cpus = (0..MOST).flat_map(|cpu| (0..COUNT).map(move |index| of(cpu, index)));
     let tasks = (0..).map_while(task::stack);

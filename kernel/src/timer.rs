@@ -1,4 +1,4 @@
-//! The timer of each processor: a tick a hundred times a second.
+//! The timers of the CPUs: a hundred ticks a second.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,13 +10,13 @@ use crate::interrupt::{self, Masked};
 /// Ticks in a second.
 pub const TICKS_PER_SECOND: u64 = 100;
 
-/// Ticks of the first processor since its timer was started.
+/// Ticks of CPU 0 since its timer was started.
 static TICKS: AtomicU64 = AtomicU64::new(0);
 
-/// Whose timers are started.
+/// Whether each CPU's timer is started.
 static IS_STARTED: [AtomicBool; MOST] = [const { AtomicBool::new(false) }; MOST];
 
-/// Starts the timer of this processor, unless it is.
+/// Starts this CPU's timer, if it is not started yet.
 pub fn start() {
     let _masked = Masked::new();
     if !IS_STARTED[cpus::this()].swap(true, Ordering::Relaxed) {
@@ -24,17 +24,17 @@ pub fn start() {
     }
 }
 
-/// How many ticks there were so far.
+/// How many ticks CPU 0 has had so far.
 pub fn now() -> u64 {
     TICKS.load(Ordering::Relaxed)
 }
 
-/// Calls `handler` at every tick from now on. The first one set stays.
+/// Calls `handler` at every tick from now on. Later calls change nothing.
 pub fn handle_with(handler: interrupt::Handler) {
     interrupt::handle_with(TIMER, handler);
 }
 
-/// Called at every interrupt of a timer, on its CPU.
+/// Called at every timer interrupt, on the timer's CPU.
 pub fn tick() {
     timer::again(TICKS_PER_SECOND);
     if cpus::this() == 0 {

@@ -1,16 +1,17 @@
-//! How a run ends, as the exit status of QEMU tells it.
+//! The verdict of a run, as QEMU's exit status.
 
-/// What the machine's owner is told.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The scenario came to its end.
+    /// The scenario ran to its end.
     Success,
-    /// The kernel panicked, or met a fault.
+    /// The kernel panicked or faulted.
     Panicked,
 }
 
 impl Verdict {
-    /// QEMU's exit status: 33 success, 101 panicked, as Rust programs do. Both odd: isa-debug-exit makes no others.
+    /// QEMU's exit status: 33 success, 101 panicked, as Rust programs do. Both are odd, because isa-debug-exit gives no even
+    /// ones.
     pub const fn status(self) -> u8 {
         match self {
             Self::Success => 33,

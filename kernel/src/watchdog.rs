@@ -1,4 +1,4 @@
-//! CPUs watch each other's timers, and report one that hangs.
+//! Starting the watchdog: CPUs watch each other's timers, and report a CPU that hangs.
 
 use crate::platform::POSTMORTEM;
 use crate::{cpus, timer};

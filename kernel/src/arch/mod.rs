@@ -1,4 +1,4 @@
-//! What differs between processors. Each folder has the same files, and each file the same job and public names.
+//! What differs between architectures. Each folder has files of the same names, with the same job and public names.
 
 mod handlers;
 

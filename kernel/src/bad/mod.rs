@@ -1,4 +1,4 @@
-//! Instructions and functions that go wrong, for the demonstration. Each folder has the same files, with the same public names.
+//! Instructions and functions that fail, for scenarios. Each folder has files of the same names, with the same public names.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

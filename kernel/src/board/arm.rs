@@ -1,5 +1,5 @@
-//! The boards with AArch64. One image is for all of them: which one it is on, the device tree says, or where there is none,
-//! the processor.
+//! The AArch64 boards. One image runs on all of them; it learns from the device tree which one it is on or, without a device
+//! tree, from the CPU.
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use portable::BootMemory;
@@ -22,22 +22,22 @@ use crate::arch::mmu::image_offset;
 pub struct Board {
     /// Its name.
     pub name: &'static str,
-    /// The word in the device tree's root that only such boards have.
+    /// The string in the root node's `compatible` property by which the board is recognized.
     pub compatible: &'static str,
-    /// The PL011 that is the serial port unless the device tree has another one.
+    /// The PL011: the serial port, unless the device tree names another one.
     pub pl011: Port,
     /// The mini UART, on boards that have one.
     pub mini_uart: Option<Port>,
     /// The interrupt controller, on boards that have one which this kernel can use.
     pub gic: Option<Gic>,
-    /// The button that interrupts, on boards that have one.
+    /// The power button, on boards that have one.
     pub button: Option<Button>,
-    /// The physical address of a Raspberry Pi's devices.
+    /// The physical address of the devices, on a Raspberry Pi.
     pub peripherals: Option<u64>,
 }
 
 impl Board {
-    /// The port that is this device, at this physical address, if the board has one.
+    /// The serial port of this kind at this physical address, if the board has one.
     fn port(&self, uart: Uart, address: u64) -> Option<Port> {
         let port = match uart {
             Uart::Pl011 => self.pl011,
@@ -49,23 +49,23 @@ impl Board {
 
 static BOARDS: [&Board; 3] = [&VIRT, &RASPI3, &RASPI4];
 
-/// The board, and its serial port.
+/// The board that the kernel runs on, and its serial port.
 #[derive(Clone, Copy)]
 struct Found(&'static Board, Port);
 
-/// Set when the device tree has been read, or there is none.
+/// Set once the device tree has been read, or is known to be missing.
 static FOUND: Once<Found> = Once::new();
 
-/// What is used: before the device tree has been read, the fixed fallback.
+/// The board and port in use; before the device tree has been read, those that the CPU suggests.
 fn current() -> Found {
-    // Reading it takes no lock once it is set, and sets nothing.
+    // `get` takes no lock, so a report may come here.
     FOUND.get().copied().unwrap_or_else(|| {
         let board = by_processor();
         Found(board, board.pl011)
     })
 }
 
-/// The board as the processor tells: an image that lies where the linker script has it is on `virt`, which may have any.
+/// Guesses the board from the load address and the CPU: an image at its link address is on `virt`, which may have any CPU.
 fn by_processor() -> &'static Board {
     /// MIDR_EL1, PartNum of a Cortex-A53.
     const CORTEX_A53: u64 = 0xd03;
@@ -81,7 +81,7 @@ pub fn name() -> &'static str {
     current().0.name
 }
 
-/// Has the button, if there is one, interrupt as an NMI. After the interrupt controller was set up.
+/// Makes the button, if there is one, raise an NMI. Called after the interrupt controller is set up.
 pub fn enable_button() {
     if let Some(button) = current().0.button {
         interrupts::enable_as_nmi(button.interrupt);
@@ -89,14 +89,15 @@ pub fn enable_button() {
     }
 }
 
-/// Called at every NMI: lets the button interrupt again.
+/// Clears the button's interrupt. Called at every NMI.
 pub fn clear_button() {
     if let Some(button) = current().0.button {
         button.clear();
     }
 }
 
-/// Sends bytes over the serial line. What the device does not take in time is lost: a report must come to its end.
+/// Sends bytes over the serial line. Bytes that the device does not take in time are lost, because a report must not wait for
+/// ever.
 pub fn write(bytes: &[u8]) {
     current().1.write(bytes);
 }
@@ -106,7 +107,7 @@ pub fn read() -> Option<u8> {
     current().1.read()
 }
 
-/// Resets the machine, by a device of the board or by firmware. Where there is neither, stops the processor.
+/// Resets the machine, by a device of the board or by firmware. Without either, stops the CPU.
 pub fn reset() -> ! {
     if let Some(peripherals) = current().0.peripherals {
         raspi::reset(peripherals);
@@ -114,8 +115,8 @@ pub fn reset() -> ! {
     exit::reset()
 }
 
-/// Reads the device tree at the physical address `argument`: which board it is, with its serial port and interrupt controller,
-/// and how the firmware is called. Gives the command line.
+/// Reads the device tree at the physical address `argument`: the board, its serial port and interrupt controller, and how to
+/// call the firmware. Returns the command line.
 pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     let tree = DeviceTree::at(memory, argument);
     let is_its = |board: &&&Board| {
@@ -140,9 +141,9 @@ pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     Some(CommandLine::copy(tree?.command_line()?.bytes()))
 }
 
-/// Calls `found` with the affinity fields of each processor that firmware starts when it is asked to.
+/// Calls `found` with the MPIDR affinity of each CPU that firmware can start.
 pub fn cpus(memory: &BootMemory, argument: u64, found: impl FnMut(u64)) {
-    // Without a tree there is one processor, which needs no finding.
+    // Without a device tree only the running CPU is used.
     if let Some(tree) = DeviceTree::at(memory, argument) {
         tree.cpus(found);
     }

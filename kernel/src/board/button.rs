@@ -1,4 +1,4 @@
-//! A power button at a PL061. Manual: "PrimeCell General Purpose Input/Output (PL061)", 3.3.
+//! A power button, connected to a PL061 GPIO controller. Manual: "PrimeCell General Purpose Input/Output (PL061)", 3.3.
 
 use super::registers::Registers;
 
@@ -6,7 +6,7 @@ use super::registers::Registers;
 const EVENT: u64 = 0x40c;
 const ENABLE: u64 = 0x410;
 const CLEAR: u64 = 0x41c;
-/// The button's bit in each of them.
+/// The button's bit in each of these registers.
 const BUTTON: u32 = 1 << 3;
 
 /// The button.
@@ -19,7 +19,7 @@ pub struct Button {
 }
 
 impl Button {
-    /// Has it interrupt when it is pressed.
+    /// Makes it raise an interrupt when it is pressed.
     pub fn enable(self) {
         let gpio = self.registers();
         gpio.write(EVENT, BUTTON);
@@ -27,13 +27,13 @@ impl Button {
         gpio.write(ENABLE, BUTTON);
     }
 
-    /// Its interrupt was seen.
+    /// Clears its interrupt.
     pub fn clear(self) {
         self.registers().write(CLEAR, BUTTON);
     }
 
     fn registers(self) -> Registers {
-        // SAFETY: the board's; nothing else uses it.
+        // SAFETY: the board has a PL061 at this address, which nothing else uses and which does no DMA.
         unsafe { Registers::new(self.gpio) }
     }
 }

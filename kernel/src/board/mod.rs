@@ -1,5 +1,4 @@
-//! What differs between machines with the same processor: the serial console, where the command line is, what there is to
-//! interrupt with.
+//! What differs between machines of one architecture: the serial port, the command line, the list of CPUs, the button.
 
 #[cfg(target_arch = "x86_64")]
 mod pc;

@@ -18,13 +18,14 @@ pub const fn name() -> &'static str {
 /// I/O port of the first serial port.
 const COM1: u16 = 0x3f8;
 
-/// Polls before a byte is given up: at least a tenth of a second, while a byte takes a tenth of a millisecond.
+/// Polls before a byte is given up: at least 0.1 s, while a byte takes 0.1 ms.
 const PATIENCE: u32 = 100_000;
 
-/// Whether somebody has set up the serial port: whoever writes first does.
+/// Whether the serial port is set up; the first use does that.
 static IS_SET_UP: AtomicBool = AtomicBool::new(false);
 
-/// Sends bytes over the serial line. What the device does not take in time is lost: a report must come to its end.
+/// Sends bytes over the serial line. Bytes that the device does not take in time are lost, because a report must not wait for
+/// ever.
 pub fn write(bytes: &[u8]) {
     let Some(mut uart) = uart() else {
         return;
@@ -45,28 +46,28 @@ pub fn read() -> Option<u8> {
 }
 
 fn uart() -> Option<Uart16550<PioBackend>> {
-    // SAFETY: on a PC nothing else is at these ports. Two users at once, a report and whoever it interrupted, mix
-    // up their text and do no other harm.
+    // SAFETY: on a PC nothing else is at these ports. Concurrent users, a report and the code that it interrupted, only mix up
+    // their text.
     let mut uart = unsafe { Uart16550::new_port(COM1) }.ok()?;
     if !IS_SET_UP.swap(true, Ordering::Relaxed) {
         let config = Config {
             baud_rate: BaudRate::Baud115200,
             ..Config::DEFAULT
         };
-        // Without a device there is nobody to tell.
+        // Without a device there is no way to report the error.
         let _ = uart.init(config);
     }
     Some(uart)
 }
 
-/// Has the button interrupt as an NMI: it does by itself.
+/// Does nothing: a PC's button raises an NMI without being enabled.
 pub const fn enable_button() {}
 
-/// Lets the button interrupt again: it does by itself.
+/// Does nothing: a PC's button needs no acknowledgement.
 pub const fn clear_button() {}
 
-/// The first word of start info, and where the addresses of the command line and of ACPI's tables are in it (Xen, `public/arch-x86/hvm/
-/// start_info.h`).
+/// The first word of PVH start info, and the offsets in it of the addresses of the command line and of ACPI's RSDP (Xen,
+/// `public/arch-x86/hvm/ start_info.h`).
 const START_INFO_MAGIC: u32 = 0x336e_c578;
 const COMMAND_LINE_AT: u64 = 24;
 const RSDP_AT: u64 = 32;
@@ -78,14 +79,14 @@ pub fn command_line(memory: &BootMemory, start_info: u64) -> Option<CommandLine>
     Some(CommandLine::copy(bytes))
 }
 
-/// Calls `found` with the APIC ID of each processor.
+/// Calls `found` with the APIC ID of each CPU.
 pub fn cpus(memory: &BootMemory, start_info: u64, found: impl FnMut(u64)) {
-    // Without tables there is one processor, which needs no finding.
+    // Without ACPI's tables only the running CPU is used.
     let rsdp = address_at(memory, start_info, RSDP_AT);
     let _ = rsdp.and_then(|rsdp| madt::processors(memory, rsdp, found));
 }
 
-/// The address that start info has at this offset, unless it is zero.
+/// The address at this offset of start info, unless it is zero.
 fn address_at(memory: &BootMemory, start_info: u64, offset: u64) -> Option<u64> {
     let magic = memory.bytes(start_info, 4)?.first_chunk()?;
     if u32::from_le_bytes(*magic) != START_INFO_MAGIC {

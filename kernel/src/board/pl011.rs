@@ -1,4 +1,4 @@
-//! A serial port that is a PL011.
+//! Driver of a PL011 serial port.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use arm_pl011_uart::{
 use super::port::{BAUD, Port};
 use crate::arch::mmu::HIGH;
 
-/// Whether somebody has set it up: whoever uses it first does.
+/// Whether it is set up; the first use does that.
 static IS_SET_UP: AtomicBool = AtomicBool::new(false);
 
 /// Sends a byte, if the device takes one.
@@ -32,8 +32,8 @@ pub fn try_receive(port: Port) -> Option<u8> {
 
 fn uart(port: Port) -> Option<Uart<'static>> {
     let registers = NonNull::new((port.address + HIGH) as *mut PL011Registers)?;
-    // SAFETY: the board's, mapped as device memory, by the boot tables and by those that replace them. Two users at once, a
-    // report and whoever it interrupted, mix up their text and do no other harm.
+    // SAFETY: the board has the device at this address, which is always mapped as device memory. Concurrent users, a report and
+    // the code that it interrupted, only mix up their text.
     let mut uart = Uart::new(unsafe { UniqueMmioPointer::new(registers) });
     if !IS_SET_UP.swap(true, Ordering::Relaxed) {
         let line = LineConfig {
@@ -41,7 +41,7 @@ fn uart(port: Port) -> Option<Uart<'static>> {
             parity: Parity::None,
             stop_bits: StopBits::One,
         };
-        // Fails only for baud rates that the clock cannot be divided to.
+        // Fails only for baud rates that no divisor of the clock gives.
         let _ = uart.enable(line, BAUD, port.clock);
     }
     Some(uart)

@@ -1,10 +1,10 @@
-//! A serial port: which device, and where.
+//! A serial port of an AArch64 board: which device it is, and its address.
 
 use portable::device_tree::Uart;
 
 use super::{mini_uart, pl011};
 
-/// Bits a second, of every port.
+/// The baud rate of every port.
 pub const BAUD: u32 = 115_200;
 
 /// Polls before a byte is given up: far longer than it takes to send one.
@@ -22,7 +22,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Sends bytes. What the device does not take in time is lost: a report must come to its end.
+    /// Sends bytes. Bytes that the device does not take in time are lost, because a report must not wait for ever.
     pub fn write(self, bytes: &[u8]) {
         for byte in bytes {
             for _ in 0..PATIENCE {
@@ -38,7 +38,7 @@ impl Port {
         }
     }
 
-    /// The next byte, if there is one. What came in wrong is left out.
+    /// The next byte, if there is one. Bytes received with errors are skipped.
     pub fn read(self) -> Option<u8> {
         match self.uart {
             Uart::Pl011 => pl011::try_receive(self),

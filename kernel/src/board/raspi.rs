@@ -1,4 +1,5 @@
-//! What all Raspberry Pis have. Manual: "BCM2837 ARM Peripherals", of which "BCM2711 ARM Peripherals" keeps these parts.
+//! Devices that all Raspberry Pis have: pins, and the watchdog as reset. Manual: "BCM2837 ARM Peripherals", of which "BCM2711
+//! ARM Peripherals" keeps these parts.
 
 use portable::device_tree::Uart;
 
@@ -9,38 +10,38 @@ use super::registers::Registers;
 const GPIO: u64 = 0x20_0000;
 const POWER: u64 = 0x10_0000;
 
-/// What the pins 10 to 19 are for, three bits each (6.1 "Register View").
+/// The register with the functions of the pins 10 to 19, three bits each (6.1 "Register View").
 const FUNCTION_SELECT_1: u64 = 4;
-/// The functions of the pins 14 and 15, on which the serial port is: TXD0 and RXD0, or TXD1 and RXD1 (6.2 "Alternative
-/// Function Assignments").
+/// Functions of the pins 14 and 15, for the serial port: TXD0 and RXD0, or TXD1 and RXD1 (6.2 "Alternative Function
+/// Assignments").
 const PL011_ON_PINS: u32 = 4;
 const MINI_UART_ON_PINS: u32 = 2;
 
-/// Registers of the watchdog, and the word without which a write is ignored. The manual leaves them out; Linux has them in
+/// Registers of the watchdog, and the password that every write needs. The manual leaves them out; Linux has them in
 /// `drivers/watchdog/bcm2835_wdt.c`.
 const RESET_CONTROL: u64 = 0x1c;
 const WATCHDOG: u64 = 0x24;
 const PASSWORD: u32 = 0x5a00_0000;
 const WHEN_WATCHDOG_ENDS: u32 = 0x30;
 const FULL_RESET: u32 = 0x20;
-/// In units of 1/65536 second.
+/// The watchdog's time, in units of 1/65536 second.
 const SOON: u32 = 10;
 
-/// Connects a serial port with the pins.
+/// Connects the pins to a serial port.
 pub fn connect(peripherals: u64, port: Port) {
     let function = match port.uart {
         Uart::Pl011 => PL011_ON_PINS,
         Uart::Mini => MINI_UART_ON_PINS,
     };
-    // SAFETY: the board's.
+    // SAFETY: every Raspberry Pi has this device, which does no DMA.
     let gpio = unsafe { Registers::new(peripherals + GPIO) };
     let others = gpio.read(FUNCTION_SELECT_1) & !(0o77 << 12);
     gpio.write(FUNCTION_SELECT_1, others | function << 12 | function << 15);
 }
 
-/// Has the watchdog reset the board, at once as a person sees it.
+/// Makes the watchdog reset the board, in a fraction of a millisecond.
 pub fn reset(peripherals: u64) {
-    // SAFETY: the board's.
+    // SAFETY: every Raspberry Pi has this device, which does no DMA.
     let power = unsafe { Registers::new(peripherals + POWER) };
     power.write(WATCHDOG, PASSWORD | SOON);
     let control = power.read(RESET_CONTROL) & !WHEN_WATCHDOG_ENDS;

@@ -7,7 +7,7 @@ use super::port::Port;
 
 const PERIPHERALS: u64 = 0x3f00_0000;
 
-/// See above.
+/// The board Raspberry Pi 3.
 pub static RASPI3: Board = Board {
     name: "raspi3",
     compatible: "brcm,bcm2837",
@@ -20,7 +20,7 @@ pub static RASPI3: Board = Board {
     mini_uart: Some(Port {
         uart: Uart::Mini,
         address: PERIPHERALS + 0x21_5040,
-        // The core's clock, which `enable_uart=1` keeps as it is.
+        // The core clock, which `enable_uart=1` keeps constant.
         clock: 250_000_000,
     }),
     // Interrupts come through a controller of its own ("BCM2836 ARM-local peripherals"), which this kernel does not use.

@@ -7,7 +7,7 @@ use super::port::Port;
 
 const PERIPHERALS: u64 = 0xfe00_0000;
 
-/// See above.
+/// The board Raspberry Pi 4.
 pub static RASPI4: Board = Board {
     name: "raspi4",
     compatible: "brcm,bcm2711",
@@ -20,10 +20,10 @@ pub static RASPI4: Board = Board {
     mini_uart: Some(Port {
         uart: Uart::Mini,
         address: PERIPHERALS + 0x21_5040,
-        // The core's clock, which `enable_uart=1` keeps as it is.
+        // The core clock, which `enable_uart=1` keeps constant.
         clock: 500_000_000,
     }),
-    // It has a GIC, but one whose group 0 belongs to the firmware's secure world: see arch/aarch64/interrupts.rs.
+    // The board's GIC cannot be used: its group 0, which the kernel needs for NMIs, belongs to the secure firmware.
     gic: None,
     button: None,
     peripherals: Some(PERIPHERALS),

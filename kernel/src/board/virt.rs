@@ -7,14 +7,14 @@ use super::button::Button;
 use super::port::Port;
 use crate::arch::interrupts::Gic;
 
-/// See above.
+/// The board QEMU's `virt`.
 pub static VIRT: Board = Board {
     name: "virt",
     compatible: "linux,dummy-virt",
     pl011: Port {
         uart: Uart::Pl011,
         address: 0x0900_0000,
-        // QEMU does not care.
+        // QEMU ignores the clock.
         clock: 24_000_000,
     },
     mini_uart: None,
@@ -22,7 +22,7 @@ pub static VIRT: Board = Board {
         distributor: 0x0800_0000,
         interface: 0x0801_0000,
     }),
-    // SPI 7, that of the GPIO controller, which has nothing else.
+    // SPI 7 is that of the GPIO controller, whose only use is the button.
     button: Some(Button {
         interrupt: 39,
         gpio: 0x0903_0000,

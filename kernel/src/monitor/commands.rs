@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The monitor's commands.
 
 use core::fmt::{self, Write};
 use core::hint::{black_box, spin_loop};
@@ -18,20 +18,20 @@ use crate::{board, breakpoint, cpus, heap, watchdog};
 struct Command {
     /// The first word of the line.
     name: &'static str,
-    /// What may follow, for people.
+    /// Its arguments, for the help text.
     arguments: &'static str,
-    /// What it does, for people.
+    /// What it does, for the help text.
     about: &'static str,
-    /// Does it, with what follows the name.
+    /// Runs it, with the rest of the line.
     run: fn(&str) -> Result<(), Unusable<'_>>,
 }
 
-/// Arguments that a command can do nothing with; as text, why.
+/// An argument that a command cannot use; as text, why.
 #[derive(Clone, Copy, Debug)]
 pub enum Unusable<'a> {
     /// An address was expected.
     Address(&'a str),
-    /// This word is not known to the command.
+    /// The command does not know this word.
     Word(&'a str),
 }
 
@@ -147,7 +147,7 @@ pub fn name(index: usize) -> Option<&'static str> {
     Some(COMMANDS.get(index)?.name)
 }
 
-/// Does what a line says.
+/// Runs the command in a line.
 pub fn run(line: &str) {
     let line = line.trim();
     let (name, arguments) = line.split_once(' ').unwrap_or((line, ""));
@@ -174,7 +174,7 @@ impl fmt::Display for Names {
     }
 }
 
-/// An address, in hexadecimal digits, as a report has them or without the `0x`.
+/// Parses an address: hexadecimal digits, with or without `0x`.
 fn address(text: &str) -> Result<u64, Unusable<'_>> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let is_sign = digits.starts_with('+');
@@ -203,7 +203,7 @@ fn help(_: &str) -> Result<(), Unusable<'_>> {
 fn backtrace(arguments: &str) -> Result<(), Unusable<'_>> {
     match arguments {
         "" => write_callers(),
-        // All registers are there only for what was interrupted.
+        // Only a trap frame has all registers, so this traps.
         "full" => {
             breakpoint::handle_with(|| {
                 platform::show_registers(true);
@@ -224,9 +224,9 @@ fn write_callers() {
     let _ = POSTMORTEM.write_callers(&mut *console::lock(), cpus::this(), registers);
 }
 
-/// Stops the others as for a report, and lets them go on.
+/// Stops the other CPUs as for a report, and lets them go on.
 fn others(_: &str) -> Result<(), Unusable<'_>> {
-    // First: who has it may be among those who are stopped.
+    // Locked first, because a CPU that is stopped may hold the lock.
     let mut console = console::lock();
     // The console never fails.
     let _ = writeln!(console, "cpu {} runs this monitor", cpus::this());
@@ -249,7 +249,7 @@ fn hang() -> ! {
     }
 }
 
-/// Never reaches its end, which a compiler does not know. Not the scenarios' recursion: they are above.
+/// A recursion without an end that a compiler can see. Not that of the scenarios, because modules of `scenario` use this one.
 #[inline(never)]
 fn fill_stack(depth: u32) -> u32 {
     if black_box(depth) == u32::MAX {
@@ -261,7 +261,7 @@ fn fill_stack(depth: u32) -> u32 {
 #[inline(never)]
 fn fault(text: &str) -> Result<(), Unusable<'_>> {
     let address = address(text)?;
-    // SAFETY: whoever types this wants the access, and knows whether a device is there that minds.
+    // SAFETY: the user of the monitor asks for this access, and is responsible for side effects of device registers.
     let word = unsafe { bad::read(address) };
     println!("no fault: the word at {address:#018x} is {word:#018x}");
     Ok(())

@@ -1,4 +1,4 @@
-//! What lies at an address.
+//! The monitor's command `lookup`: what lies at an address.
 
 use core::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::image::{self, Access};
 use crate::platform::POSTMORTEM;
 
-/// Says it: of code, the function, the place in the source and what is inlined there; otherwise the kind of memory.
+/// Writes it: for code the function, file and line and what is inlined there; otherwise the kind of memory.
 pub fn write(console: &mut Console, address: u64) -> fmt::Result {
     let symbols = POSTMORTEM.symbols(console)?;
     let answer = symbols
@@ -30,7 +30,7 @@ pub fn write(console: &mut Console, address: u64) -> fmt::Result {
     console.write_str("\n")
 }
 
-/// What memory at this address is for.
+/// An address; as text, the kind of memory there.
 struct Kind(u64);
 
 impl fmt::Display for Kind {

@@ -1,4 +1,4 @@
-//! The monitor: commands typed on the serial line, for whoever wants to look at a kernel that runs, or to see it die.
+//! The monitor: commands typed on the serial line, to inspect a running kernel, or to make it fail.
 
 mod commands;
 mod look_up;
@@ -8,7 +8,7 @@ use portable::line::{Editor, Input};
 
 use crate::{console, cpus, watchdog};
 
-/// What stands before every command.
+/// The text before every command.
 const PROMPT: &str = "> ";
 
 /// Reads and runs commands until there are no more.
@@ -23,7 +23,7 @@ pub fn run() {
         let Some(key) = keys.take(console::read()) else {
             continue;
         };
-        // Fails never, see the console.
+        // Writing to the console never fails.
         let input = editor.press(key, &mut *console::lock());
         match input.unwrap_or(Input::Editing) {
             Input::Editing => continue,

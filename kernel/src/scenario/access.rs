@@ -1,4 +1,4 @@
-//! Accesses that the processor refuses.
+//! Memory accesses that fault.
 
 use core::hint::black_box;
 
@@ -8,21 +8,21 @@ use crate::image;
 /// Reads through a null pointer.
 #[inline(never)]
 pub fn null_read() {
-    // SAFETY: nothing is mapped there.
+    // SAFETY: nothing is mapped at this address, so the access faults.
     black_box(unsafe { bad::read(black_box(0)) });
 }
 
 /// Calls a null pointer.
 #[inline(never)]
 pub fn null_call() {
-    // SAFETY: nothing is mapped there.
+    // SAFETY: nothing is mapped at this address, so the access faults.
     unsafe { bad::call(black_box(0)) };
 }
 
-/// Jumps to where no code is, by a function's last instruction.
+/// Jumps to an address without code, by a function's last instruction.
 #[inline(never)]
 pub fn wild_jump() {
-    // SAFETY: nothing is mapped there.
+    // SAFETY: nothing is mapped at this address, so the access faults.
     unsafe { bad::bad_jump(black_box(0xdead_0000)) };
 }
 
@@ -41,19 +41,19 @@ pub fn call_data() {
     unsafe { bad::call(black_box(&raw const DATA as u64)) };
 }
 
-/// An access to an odd address that must be aligned.
+/// Makes an access that must be aligned, to an odd address.
 #[inline(never)]
 pub fn misaligned() {
     let words = black_box([0_u64; 4]);
     let address = (&raw const words as u64 | 15) + 2;
-    // SAFETY: misaligned.
+    // SAFETY: the address is odd, so the access faults.
     unsafe { bad::aligned(address) };
     black_box(words);
 }
 
-/// Reads from an address that cannot be one.
+/// Reads from a non-canonical address.
 #[inline(never)]
 pub fn not_canonical() {
-    // SAFETY: nothing can be mapped there.
+    // SAFETY: nothing can be mapped at a non-canonical address, so the read faults.
     black_box(unsafe { bad::read(black_box(bad::NOT_CANONICAL)) });
 }

@@ -1,5 +1,5 @@
-//! Every CPU works: calls of all kinds, the heap, text, exceptions, interrupts from the other CPUs. For whoever wants to
-//! interrupt it.
+//! All CPUs work: calls of all kinds, the heap, text, exceptions, interrupts from other CPUs. A target for interruptions at
+//! arbitrary instructions.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -15,10 +15,10 @@ use crate::{breakpoint, cpus};
 /// Rounds of each CPU, unless the command line says otherwise.
 const ROUNDS: u32 = 200;
 
-/// CPUs that have come to their end.
+/// How many CPUs are done.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
-/// What they have calculated.
+/// The sum of all results, so that none is optimized away.
 static SUM: AtomicU64 = AtomicU64::new(0);
 
 /// Works on all CPUs, and waits for them.
@@ -46,7 +46,7 @@ fn work() {
     DONE.fetch_add(1, Ordering::Release);
 }
 
-/// A bit of everything.
+/// One unit of work, of a kind that depends on `number`.
 #[inline(never)]
 fn round(number: u64) {
     let seed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

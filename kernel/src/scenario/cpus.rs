@@ -1,14 +1,14 @@
-//! Every processor says that it is there.
+//! Every CPU prints a line.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::console::println;
 use crate::cpus;
 
-/// How many have said it.
+/// How many CPUs have printed their line.
 static SAID: AtomicUsize = AtomicUsize::new(0);
 
-/// Asks the others, and waits for their answers.
+/// Makes every CPU print its line, and waits for all.
 pub fn run() {
     cpus::online()
         .filter(|cpu| *cpu != cpus::this())

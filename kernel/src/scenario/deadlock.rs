@@ -1,4 +1,4 @@
-//! Locks that will never be free, and tasks that end badly.
+//! Deadlocks, and tasks that fail.
 
 use core::hint::black_box;
 
@@ -21,7 +21,7 @@ pub fn two_tasks() {
 
 fn take_left(_: usize) {
     let _left = LEFT.lock();
-    // The other one has the right one.
+    // Until the other task holds RIGHT.
     while task::waiting() < 1 || !RIGHT.is_held() {
         give_way();
     }
@@ -30,7 +30,7 @@ fn take_left(_: usize) {
 
 fn take_right(_: usize) {
     let _right = RIGHT.lock();
-    // The other one waits, and so does the task that started both.
+    // Until two tasks wait: the other one, and the task that joins both.
     while task::waiting() < 2 {
         give_way();
     }
@@ -43,14 +43,14 @@ fn wait_for(lock: &'static Lock<()>) -> u32 {
     black_box(0)
 }
 
-/// A lock that the task holds already.
+/// A task takes a lock that it holds already.
 #[inline(never)]
 pub fn twice() {
     let _left = LEFT.lock();
     black_box(wait_for(&LEFT));
 }
 
-/// A panic in a task, while another one waits for it.
+/// A panic in a task that another one joins.
 #[inline(never)]
 pub fn panic_in_task() {
     let task = spawn("unlucky", fail, 3);

@@ -1,17 +1,17 @@
-//! A long way down: all of it is listed.
+//! A deep recursion, of which the report lists every frame.
 
 use core::hint::black_box;
 
-/// Calls of [`descend`] on the stack at the panic, unless the command line has another number.
+/// The depth of the recursion, unless the command line has another number.
 const DEPTH: u32 = 200;
 
-/// Goes down.
+/// Starts the recursion.
 pub fn run() {
     let depth = super::ARGUMENT.get().copied().unwrap_or(DEPTH);
     black_box(descend(black_box(depth.max(1))));
 }
 
-/// `black_box` after the call makes sure that there is something left to do, so that no compiler makes a loop of it.
+/// `black_box` uses the result of the call, so that a compiler does not turn the recursion into a loop.
 #[inline(never)]
 fn descend(calls: u32) -> u32 {
     if calls == 1 {

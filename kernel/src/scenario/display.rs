@@ -1,4 +1,4 @@
-//! A value that cannot be shown: its `Display` meets an error.
+//! Values whose `Display` panics or faults.
 
 use core::fmt;
 use core::hint::black_box;
@@ -22,7 +22,7 @@ struct Faults;
 impl fmt::Display for Faults {
     #[inline(never)]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: nothing is mapped there.
+        // SAFETY: nothing is mapped at this address, so the read faults.
         let word = unsafe { bad::read(black_box(0)) };
         word.fmt(f)
     }
@@ -40,7 +40,7 @@ pub fn fault_in_panic() {
     panic!("this comes first, and then {}", Faults);
 }
 
-/// A panic of somebody who holds the console's lock.
+/// A panic while the CPU holds the console's lock.
 #[inline(never)]
 pub fn panic_in_print() {
     println!("this comes first, and then {}", Panics);

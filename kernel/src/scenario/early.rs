@@ -1,4 +1,4 @@
-//! Errors before the kernel is up.
+//! Scenarios that fail before the kernel is up.
 
 use alloc::boxed::Box;
 use core::hint::black_box;
@@ -7,7 +7,7 @@ use portable::scenarios::{SCENARIOS, Stage};
 
 use crate::bad;
 
-/// Runs the scenario with this name, if this is its time.
+/// Runs the scenario with this name, if it belongs to this stage.
 pub fn run(name: Option<&str>, now: Stage) {
     for (scenario, run) in SCENARIOS.iter().zip(super::RUN) {
         if name == Some(scenario.name) && now == scenario.stage {
@@ -16,20 +16,20 @@ pub fn run(name: Option<&str>, now: Stage) {
     }
 }
 
-/// Before the console, the page tables and the heap are set up.
+/// Panics before the console, the page tables and the heap are set up.
 #[inline(never)]
 pub fn panic() {
     panic!("nothing is set up yet");
 }
 
-/// At the same time. A null pointer would be none: the boot tables map the lowest addresses.
+/// Faults at the same time. Not by a null pointer, because the boot tables map the lowest addresses.
 #[inline(never)]
 pub fn exception() {
     bad::undefined();
     black_box(());
 }
 
-/// Takes memory from a heap that has none.
+/// Allocates before the heap has memory.
 #[inline(never)]
 pub fn allocation() {
     black_box(Box::new(black_box([0xaa_u8; 100])));

@@ -1,4 +1,4 @@
-//! Deaths that the next boot tells of.
+//! Failures that the next boot reports: last words kept over a reset.
 
 use crate::board;
 use crate::console::println;
@@ -8,7 +8,7 @@ use crate::platform::{self, POSTMORTEM, REGION};
 #[inline(never)]
 pub fn read() {
     if is_first() {
-        // More than there is room for, so that the beginning is forgotten.
+        // More text than there is room for, so that the beginning is lost.
         for line in 0..400 {
             println!("line {line} of those before the last");
         }
@@ -17,7 +17,7 @@ pub fn read() {
     }
 }
 
-/// Resets at the first boot, with a checksum that is wrong.
+/// Resets at the first boot, after damaging the kept text.
 pub fn damaged() {
     if is_first() {
         let text = "nobody will read this again";
@@ -27,10 +27,10 @@ pub fn damaged() {
     }
 }
 
-/// Changes a bit of this text where it is kept.
+/// Flips a bit of this text in the region that keeps it.
 fn damage(text: &str) {
     let region = (&raw const REGION).cast::<u8>().cast_mut();
-    // SAFETY: called with less than the region's size. Its bytes are atomics, and nobody else prints.
+    // SAFETY: offsets are less than the region's size. Its bytes are atomics, and no other CPU prints.
     let read = |at: usize| unsafe { region.add(at).read_volatile() };
     let has_text = |start: &usize| {
         (*start..)
@@ -40,11 +40,11 @@ fn damage(text: &str) {
     };
     let mut places = 0..size_of_val(&REGION) - text.len();
     let start = places.find(has_text).expect("what was printed is kept");
-    // SAFETY: as above.
+    // SAFETY: an offset inside the region, whose bytes are atomics; no other CPU prints.
     unsafe { region.add(start).write_volatile(read(start) ^ 1) };
 }
 
-/// Says which boot this is.
+/// Prints which boot this is; whether it is the first.
 fn is_first() -> bool {
     let boots = POSTMORTEM.boots();
     println!("boot {boots} since power was switched on");

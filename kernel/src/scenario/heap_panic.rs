@@ -1,15 +1,15 @@
-//! The heap is exhausted. The report must come all the same: it cannot allocate.
+//! The heap is exhausted. A report does not allocate, so it is written all the same.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-/// Takes memory until there is none.
+/// Allocates until the heap is exhausted.
 pub fn run() {
     black_box(hoard(black_box(usize::MAX)));
 }
 
-/// Keeps as many pages as are asked for.
+/// Allocates so many pages, and keeps them.
 #[inline(never)]
 fn hoard(pages: usize) -> Vec<Box<[u8; 4096]>> {
     let mut hoard = Vec::new();

@@ -5,7 +5,7 @@ use core::hint::black_box;
 use crate::bad;
 use crate::console::println;
 
-/// Executes what is no instruction.
+/// Executes an undefined instruction.
 #[inline(never)]
 pub fn undefined() {
     bad::undefined();
@@ -18,7 +18,7 @@ pub fn divide() {
     black_box(bad::divide(black_box(1), black_box(0)));
 }
 
-/// Comes to a breakpoint, and goes on.
+/// Executes a breakpoint, and goes on.
 #[inline(never)]
 pub fn breakpoint() {
     let kept = black_box(0x5eed_u64);

@@ -1,14 +1,14 @@
-//! A read from where nothing is, in a function that saves its return address later than its `.eh_frame` says.
+//! A fault in a function that saves its return address later than its `.eh_frame` says.
 //!
 //! On AArch64, LLVM merges the store of x30 in [`culprit`] into a later one, behind the read, and leaves the rule where
 //! the store was. The word that the rule names still has the return address of an earlier call, into [`innocent`].
 
 use core::hint::black_box;
 
-/// Nothing is mapped there. Not zero, which Rust looks for itself in a debug build.
+/// An unmapped address; not zero, because a debug build checks for null pointers.
 const NOTHING: *const u64 = core::ptr::without_provenance(0x1000);
 
-/// Reads well first, by one function, and then badly, by another.
+/// Reads a valid address through one function, and then an unmapped one through another.
 #[inline(never)]
 pub fn run() {
     let good = 5;
@@ -32,7 +32,7 @@ fn guilty(place: *const u64) -> u64 {
 
 #[inline(never)]
 fn culprit(place: *const u64) -> u64 {
-    // SAFETY: it can be read, or nothing is there, which is reported.
+    // SAFETY: the address is that of a variable, or unmapped, which is the fault to report.
     let value = unsafe { *place };
     black_box(consume as fn(&u64) -> u64)(&value) + 1
 }

@@ -1,11 +1,11 @@
-//! Breakpoints where the rules for unwinders contradict the code: `bad/*/lies.s` has the functions.
+//! Breakpoints where the unwind rules contradict the code, in the functions of `bad/*/lies.s`.
 
 use core::hint::black_box;
 
 use crate::bad;
 use crate::console::println;
 
-/// Calls each of them. That they return proves that the code is right, and so what a report must say.
+/// Calls each of them. That they return shows that their code is right.
 #[inline(never)]
 pub fn run() {
     let mut returned = 0;
@@ -18,7 +18,7 @@ pub fn run() {
 
 #[inline(never)]
 fn call(lie: unsafe extern "C" fn()) {
-    // SAFETY: they change nothing.
+    // SAFETY: these functions change only their own stack frame, and return.
     unsafe { lie() };
     black_box(());
 }

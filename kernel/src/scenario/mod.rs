@@ -1,4 +1,4 @@
-//! What the kernel does once it runs: one of the scenarios of [`portable::scenarios`], a file each.
+//! The functions of the scenarios of [`portable::scenarios`]: what the kernel does once it is up.
 
 mod access;
 mod busy;
@@ -33,14 +33,14 @@ use crate::verdict::Verdict;
 /// The scenario for an empty command line.
 pub const DEFAULT: &str = SCENARIOS[0].name;
 
-/// What each of them does.
+/// Makes an array of the functions in the table.
 macro_rules! functions {
     ($($name:literal: $outcome:ident, $cpus:literal $unit:ident, $($function:ident)::+ $(at $stage:ident)?, $about:literal;)*) => {
         [$($($function)::+),*]
     };
 }
 
-/// In the order of [`SCENARIOS`]: both come from one table.
+/// The functions of the scenarios, in the order of [`SCENARIOS`]: both are made from the same table.
 const RUN: [fn(); SCENARIOS.len()] = scenarios!(functions);
 
 /// The number on the command line.

@@ -1,4 +1,4 @@
-//! Several CPUs, one of which meets an error.
+//! Scenarios with several CPUs, one of which fails, hangs or is interrupted.
 
 use core::fmt;
 use core::hint::{black_box, spin_loop};
@@ -24,18 +24,18 @@ pub fn nmi() {
     println!("went on after the NMI");
 }
 
-/// Sets `runs` once it is in the loop.
+/// Loops in assembly until a report is done. Sets `runs` once it is in the loop.
 #[inline(never)]
 fn tight_loop(runs: &AtomicU32) {
-    // SAFETY: only reads the first word, and writes 1 to the second one.
+    // SAFETY: the function reads the first word and writes the second one; both are atomics that live long enough.
     unsafe { bad::bad_loop(nmi::REPORTS.as_ptr(), runs.as_ptr()) };
     black_box(());
 }
 
-/// What has happened so far.
+/// The number of the last event: how CPUs wait for each other.
 static EVENT: AtomicU32 = AtomicU32::new(0);
 
-/// Waits until so much has happened.
+/// Waits until [`EVENT`] is at least `event`.
 #[inline(never)]
 fn wait_for(event: u32) {
     while EVENT.load(Ordering::Acquire) < event {
@@ -101,7 +101,7 @@ pub fn two_breakpoints() {
 /// A panic while another CPU does not answer, because it is in the handler of an NMI that does not come to an end.
 #[inline(never)]
 pub fn silent_cpu() {
-    // No other one comes as long as an NMI is being handled.
+    // While an NMI is handled, no other NMI is delivered.
     nmi::handle_with(|| {
         EVENT.store(1, Ordering::Release);
         cpu::halt();
@@ -132,7 +132,7 @@ pub fn hang() {
     println!("the ledger has {} entries", *LEDGER.lock());
 }
 
-/// What two CPUs want.
+/// The lock that two CPUs want.
 static LEDGER: Lock<u32> = Lock::new("ledger", 0);
 
 /// Another CPU.

@@ -1,15 +1,15 @@
-//! The stack runs out.
+//! Stack overflows.
 
 use core::hint::black_box;
 
-/// By calls.
+/// Overflows the stack by a recursion.
 #[inline(never)]
 pub fn recursion() {
     black_box(descend(black_box(0)));
 }
 
-/// Never reaches its end, which a compiler does not know. One for all scenarios: of several that are the same, a compiler
-/// may keep one, under any of their names.
+/// A recursion without an end that a compiler can see. All scenarios share it, because a compiler may merge identical functions
+/// under any of their names.
 #[inline(never)]
 pub(super) fn descend(depth: u64) -> u64 {
     if black_box(depth) == u64::MAX {
@@ -18,7 +18,7 @@ pub(super) fn descend(depth: u64) -> u64 {
     black_box(descend(depth + 1)) + 1
 }
 
-/// By one function with more variables than the stack has room.
+/// Overflows the stack by one function whose variables are larger than the stack.
 #[inline(never)]
 pub fn huge_frame() {
     black_box(huge(black_box(7)));

@@ -1,17 +1,17 @@
-//! An exception where a stack walk is hard: `bad/*/bad.s` has the functions.
+//! Exceptions at instructions where a stack walk is hard, in the functions of `bad/*/bad.s`.
 
 use core::hint::black_box;
 
 use crate::bad;
 
-/// Calls a function of `bad.s`, which fails.
+/// Defines scenarios that call a function of `bad.s`, which fails.
 macro_rules! scenarios {
     ($($(#[doc = $about:literal])* $name:ident => $function:ident($argument:expr);)*) => {
         $(
             $(#[doc = $about])*
             #[inline(never)]
             pub fn $name() {
-                // SAFETY: what these functions damage is not used any more.
+                // SAFETY: the function fails, and nothing that it has damaged is used after that.
                 unsafe { bad::$function(black_box($argument)) };
                 black_box(());
             }
@@ -38,7 +38,7 @@ scenarios! {
     asm_with_rules => with_rules(fail);
     /// Below assembly without rules, which keeps a frame pointer.
     asm_without_rules => without_rules(fail);
-    /// The return address was overwritten, by something that is no code.
+    /// The return address was overwritten by an address without code.
     damaged_return_address => bad_return_address(0x4141_4141_4141_4141);
     /// The frame pointer was overwritten.
     damaged_frame_pointer => bad_frame_pointer(0x4242_4242_4242_4240);
@@ -62,7 +62,7 @@ pub fn realigned_frame() {
 pub fn asm_beyond_proof() {
     let mut stack = 0;
     let stack = black_box(&raw mut stack);
-    // SAFETY: the word is nobody else's.
+    // SAFETY: both pointers are to a local variable, which nothing else uses.
     unsafe { bad::stack_from_memory(fail, stack, stack) };
     black_box(());
 }

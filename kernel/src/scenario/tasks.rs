@@ -1,4 +1,4 @@
-//! Several tasks, each stopped somewhere else, and a report of all of them.
+//! Several tasks in different states, and a report of all of them.
 
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -16,10 +16,10 @@ static DOOR: Lock<u32> = Lock::new("door", 0);
 /// Whether the report is done.
 static IS_DONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the busy task runs, and whether it is to end.
+/// Words of `bad_busy`: whether the busy task runs, and whether it shall end.
 static BUSY: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 
-/// Starts them, reports them, waits for them.
+/// Spawns the tasks, reports them, and joins them.
 pub fn run() {
     let guard = DOOR.lock();
     let visitor = spawn("visitor", visit, 3);
@@ -29,10 +29,10 @@ pub fn run() {
     let busy = spawn("busy", work, 0);
     let fresh = loop {
         let _masked = Masked::new();
-        // With its child.
+        // Visitor, sleeper, parent, and the parent's child.
         let all_are_there = task::waiting() == 4 && BUSY[0].load(Ordering::Acquire) != 0;
         if all_are_there && brief.has_ended() {
-            // Has no turn before the report.
+            // Does not run before the report, because interrupts are masked.
             let fresh = spawn("fresh", visit, 1);
             // The console never fails.
             let _ = platform::write_tasks(&mut *console::lock());
@@ -75,16 +75,16 @@ fn rest(seconds: usize) {
     black_box(());
 }
 
-/// Waits for a task of its own.
+/// Spawns a task and joins it.
 fn bring_up(_: usize) {
     let child = spawn("child", visit, 2);
     child.join();
     black_box(());
 }
 
-/// Never lets others run. They do all the same: the timer sees to that.
+/// Never yields; the timer preempts it.
 fn work(_: usize) {
-    // SAFETY: two words that are written by others only as a whole.
+    // SAFETY: the function accesses two words, which are atomics in a static.
     unsafe { bad::bad_busy(BUSY.as_ptr().cast_mut().cast()) };
     black_box(());
 }

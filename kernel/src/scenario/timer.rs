@@ -1,4 +1,4 @@
-//! Interrupts of the timer where a stack walk is hard: `bad/*/bad.s` has the functions.
+//! Timer interrupts at instructions where a stack walk is hard, in the functions of `bad/*/bad.s`.
 
 use core::fmt::Write;
 use core::hint::black_box;
@@ -13,10 +13,10 @@ use crate::platform::POSTMORTEM;
 use crate::verdict::Verdict;
 use crate::{cpus, image, timer};
 
-/// Words of `bad_busy`: what the timer interrupts.
+/// Words of `bad_busy`, which the timer interrupts.
 static BUSY: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 
-/// The handler panics.
+/// A timer handler panics.
 #[inline(never)]
 pub fn panic_in_handler() {
     timer::handle_with(|_| {
@@ -37,12 +37,12 @@ fn index(values: &[u8], index: usize) -> u8 {
 /// Works for ever.
 #[inline(never)]
 fn work(words: &'static [AtomicU32; 2]) {
-    // SAFETY: words that others read and write only as a whole.
+    // SAFETY: the function accesses two words, which are atomics in a static.
     unsafe { bad::bad_busy(words.as_ptr().cast_mut().cast()) };
     black_box(());
 }
 
-/// The handler lets interrupts come, and is interrupted. The handler of that panics.
+/// A timer handler unmasks interrupts and is interrupted; the second handler panics.
 #[inline(never)]
 pub fn interrupt_in_interrupt() {
     static BUSY_HANDLER: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
@@ -61,13 +61,13 @@ pub fn interrupt_in_interrupt() {
     black_box(());
 }
 
-/// Calls a function of `bad.s`, which stays at a place of interest until the handler leads it on.
+/// Defines functions that call one of `bad.s`, which loops at an instruction until the handler moves its program counter on.
 macro_rules! places {
     ($($name:ident => $function:ident($argument:expr);)*) => {
         $(
             #[inline(never)]
             fn $name() {
-                // SAFETY: what the last of these functions damages is not used any more.
+                // SAFETY: the functions return, but for the last one, after which the run ends.
                 unsafe { bad::$function(black_box($argument)) };
                 black_box(());
             }
@@ -103,7 +103,7 @@ extern "C" fn stay() {
     bad::stay();
 }
 
-/// Where the timer is to interrupt. The last one does not return.
+/// The functions that the timer shall interrupt. The last one does not return.
 const PLACES: [fn(); 10] = [
     first_instruction,
     leaf,
@@ -117,7 +117,7 @@ const PLACES: [fn(); 10] = [
     last_call,
 ];
 
-/// Each of these places is interrupted, and reported.
+/// Reports a timer interrupt in each of [`PLACES`].
 #[inline(never)]
 pub fn places() {
     timer::handle_with(report_place);
@@ -127,7 +127,7 @@ pub fn places() {
     }
 }
 
-/// Reports where the interrupted code stays, and leads it on.
+/// Reports an interrupt of code that loops in one instruction, and moves its program counter on.
 fn report_place(frame: &mut TrapFrame) {
     static REPORTED: AtomicUsize = AtomicUsize::new(0);
     if !stays(frame.pc()) {

@@ -1,4 +1,4 @@
-//! What a report says of a task: its state, and where it stopped.
+//! Tasks as reports show them: state, and the registers where each stopped.
 
 use core::fmt::{self, Display};
 use core::sync::atomic::Ordering;
@@ -10,9 +10,9 @@ use crate::arch::switch;
 use crate::cpus;
 use crate::timer;
 
-/// What a report says of the task with this number, if there is one.
+/// The description of the task with this number, if there is one.
 pub fn describe(number: usize) -> Option<postmortem::Task<'static>> {
-    // A processor that runs no Rust code has no task, unless it is this one, which is asked too early.
+    // A CPU that is not online has no task, unless it is this one, in an early report.
     let is_absent = number < cpus::MOST && number != cpus::this() && !cpus::is_online(number);
     let task = get(number);
     let state = task.state.load();
@@ -30,7 +30,7 @@ pub fn describe(number: usize) -> Option<postmortem::Task<'static>> {
     })
 }
 
-/// What it does.
+/// As text, its state.
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.state.load() {

@@ -1,4 +1,4 @@
-//! What is known of a lock, apart from what it guards: tasks wait for it, and reports tell of it.
+//! The name and holder of a lock, without its value: for tasks that wait for it, and for reports.
 
 use core::fmt;
 use core::panic::Location;
@@ -6,13 +6,13 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::get;
 
-/// What is known of a lock.
+/// The name and holder of a lock.
 #[derive(Debug)]
 pub struct LockInfo {
     name: &'static str,
     /// The number of the task that holds it, plus one.
     holder: AtomicUsize,
-    /// Where that took it.
+    /// Where the holder took it.
     place: AtomicPtr<Location<'static>>,
 }
 
@@ -26,32 +26,32 @@ impl LockInfo {
         }
     }
 
-    /// Notes that the task with this number holds it since `place`.
+    /// Notes that the task with this number took it at `place`.
     pub fn take(&self, task: usize, place: &'static Location<'static>) {
         let place = core::ptr::from_ref(place).cast_mut();
         self.place.store(place, Ordering::Relaxed);
         self.holder.store(task + 1, Ordering::Release);
     }
 
-    /// Notes that nobody holds it.
+    /// Notes that no task holds it.
     pub fn release(&self) {
         self.holder.store(0, Ordering::Release);
     }
 
-    /// The number of the task that holds it; none also for the moment in which somebody takes it.
+    /// The number of the task that holds it. For a moment after the mutex is taken it is not known yet.
     pub fn holder(&self) -> Option<usize> {
         self.holder.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// Where that took it.
+    /// Where the holder took it.
     fn place(&self) -> Option<&'static Location<'static>> {
         let place = self.place.load(Ordering::Relaxed);
-        // SAFETY: null, or a static.
+        // SAFETY: null, or from `take`, which stores a `&'static Location`.
         unsafe { place.as_ref() }
     }
 }
 
-/// Its name, who holds it, and since where.
+/// As text, its name, its holder, and where that took it.
 impl fmt::Display for LockInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "lock {}", self.name)?;
@@ -66,19 +66,19 @@ impl fmt::Display for LockInfo {
     }
 }
 
-/// A lock that can be exchanged at any time, or none.
+/// An atomic reference to a lock, or none.
 #[derive(Debug)]
 pub struct AtomicLock(AtomicPtr<LockInfo>);
 
 impl AtomicLock {
-    /// None.
+    /// No lock.
     pub const fn none() -> Self {
         Self(AtomicPtr::new(core::ptr::null_mut()))
     }
 
     /// Reads it.
     pub fn load(&self) -> Option<&'static LockInfo> {
-        // SAFETY: null, or from `store`.
+        // SAFETY: null, or from `store`, which stores a `&'static LockInfo`.
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 

@@ -1,7 +1,6 @@
-//! Kernel threads: each with a stack of its own, one at a time on a processor.
+//! Tasks: kernel threads, each with its own stack, preempted by the timer.
 //!
-//! They are statics, and what is known of them lies in atomic words, so that a report can read all of it at any time
-//! without a lock.
+//! Tasks are statics whose state is in atomic words, so that a report can read it at any time without a lock.
 
 mod describe;
 mod lock_info;
@@ -24,17 +23,17 @@ pub use describe::describe;
 pub use lock_info::LockInfo;
 pub use schedule::{end_slice, give_way, is_slice_over, preempt, sleep, wait_for_lock};
 
-/// Most tasks at a time that can be started.
-pub const STARTABLE: usize = 16;
-/// Most tasks at a time, those of the processors themselves included.
-pub const MOST: usize = cpus::MOST + STARTABLE;
+/// The greatest number of spawned tasks at a time.
+pub const MAX_SPAWNED: usize = 16;
+/// The greatest number of tasks at a time: one of each CPU, and spawned ones.
+pub const MOST: usize = cpus::MOST + MAX_SPAWNED;
 
-/// A thread of the kernel. A debugger finds its first words without being told: what it does, and where it stopped.
+/// A task. Debugger scripts read the first two words: its state, and its saved stack pointer.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Task {
     state: AtomicState,
-    /// Its stack pointer while it does not run, with a [`Context`] there; 0 while it runs.
+    /// While it does not run, its stack pointer, which points to a [`Context`]; 0 while it runs.
     context: AtomicU64,
     name: Name,
     /// The lock that it is waiting for.
@@ -67,13 +66,13 @@ impl Task {
     }
 }
 
-/// Names of the processors' tasks.
+/// The names of the CPUs' tasks.
 const NAMES: [&str; cpus::MOST] = [
     "main", "main1", "main2", "main3", "main4", "main5", "main6", "main7",
 ];
 
-/// All of them. The first are those of the processors: what each does from its entry on. They run on its boot stack, and
-/// nowhere else.
+/// All tasks, by number. The first are the CPUs' own: each runs on its CPU's boot stack, from the kernel's entry on, and only
+/// on that CPU.
 pub static TASKS: [Task; MOST] = {
     let mut tasks = [const { Task::new("", State::Free) }; MOST];
     let mut cpu = 0;
@@ -84,13 +83,13 @@ pub static TASKS: [Task; MOST] = {
     tasks
 };
 
-/// The type of the tasks' stacks.
+/// The type of a spawned task's stack.
 type TaskStack = Stack<{ 32 * 1024 }>;
 
-/// Those of the tasks that are no processor's, in their order.
-pub static STACKS: [TaskStack; STARTABLE] = [const { Stack::new() }; STARTABLE];
+/// The stacks of spawned tasks, by task number minus `MAX_CPUS`.
+pub static STACKS: [TaskStack; MAX_SPAWNED] = [const { Stack::new() }; MAX_SPAWNED];
 
-/// The tasks that run, by processor.
+/// The number of the task that runs on each CPU.
 static CURRENT: [AtomicUsize; cpus::MOST] = {
     let mut current = [const { AtomicUsize::new(0) }; cpus::MOST];
     let mut cpu = 0;
@@ -101,14 +100,14 @@ static CURRENT: [AtomicUsize; cpus::MOST] = {
     current
 };
 
-/// The number of the task that runs on this processor.
+/// The number of the current task.
 pub fn current() -> usize {
-    // Not to be interrupted in between, and go on elsewhere.
+    // Without an interrupt in between, after which this task may run on another CPU.
     let _masked = Masked::new();
     CURRENT[cpus::this()].load(Ordering::Relaxed)
 }
 
-/// The number of the task that runs on this processor.
+/// The number of the task that runs on the CPU with this number.
 pub fn on(cpu: usize) -> usize {
     CURRENT[cpu].load(Ordering::Relaxed)
 }
@@ -116,18 +115,18 @@ pub fn on(cpu: usize) -> usize {
 /// The task with this number.
 ///
 /// # Panics
-/// There is none; numbers come from here.
+/// There is no task with this number.
 pub fn get(number: usize) -> &'static Task {
     &TASKS[number]
 }
 
-/// The stack with this index, of those of the tasks that are no processor's.
+/// The stack of a spawned task, by index.
 pub fn stack(index: usize) -> Option<postmortem::Stack> {
     let stack = STACKS.get(index)?;
     Some(stack.task_extent(cpus::MOST + index))
 }
 
-/// How many tasks wait for something else than their turn.
+/// How many tasks sleep, or wait for a task or a lock.
 pub fn waiting() -> usize {
     let waits = |task: &&Task| {
         let state = task.state.load();
@@ -136,30 +135,30 @@ pub fn waiting() -> usize {
     TASKS.iter().filter(waits).count()
 }
 
-/// A task that was started, and can be waited for.
+/// A spawned task, which can be joined.
 #[derive(Debug)]
-#[must_use = "a task that nobody waits for keeps its place"]
+#[must_use = "a task that nobody joins keeps its slot"]
 pub struct Handle(usize);
 
-/// Starts a task, which calls `entry` with `argument`, and ends when that returns.
+/// Spawns a task, which calls `entry` with `argument`, and ends when that returns.
 ///
 /// # Panics
-/// There are too many already.
+/// There are [`MAX_SPAWNED`] tasks already.
 #[track_caller]
 pub fn spawn(name: &str, entry: Entry, argument: usize) -> Handle {
-    // Nobody takes a place twice: whoever comes first makes it one of an ended task that nobody waits for.
+    // Reserves a slot by compare-and-swap: it becomes that of an ended task that nobody joins.
     let free =
         (cpus::MOST..MOST).find(|number| TASKS[*number].state.exchange(State::Free, State::Ended));
     let Some(number) = free else {
-        panic!("no place for task {name}: there are {STARTABLE} already");
+        panic!("no slot for task {name}: there are {MAX_SPAWNED} already");
     };
     let task = &TASKS[number];
     task.name.set(name);
-    // SAFETY: nobody runs on this stack: its task had ended, and somebody had waited for that.
+    // SAFETY: the slot was free: its last task, if any, has ended and was joined, so its stack is not in use.
     let context = unsafe { STACKS[number - cpus::MOST].put(Context::new(main, entry, argument)) };
     task.context.store(context, Ordering::Relaxed);
     task.state.store(State::Ready);
-    // From the second on, tasks take turns.
+    // With a second task, the CPU needs ticks to end time slices.
     timer::start();
     Handle(number)
 }
@@ -180,7 +179,7 @@ impl Handle {
     }
 }
 
-/// Where every task begins: called by `task_begin` of `switch.s`.
+/// The first function of every spawned task, called by `task_begin` of `switch.s`.
 #[allow(
     improper_ctypes_definitions,
     reason = "the pointer goes through a register, from one place of this kernel to another"

@@ -1,4 +1,4 @@
-//! Which task runs next: each in its turn.
+//! The scheduler: round robin, with time slices of one tick.
 
 use core::mem;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -13,45 +13,44 @@ use crate::cpus;
 use crate::interrupt::Masked;
 use crate::timer;
 
-/// Held while the tasks' states change, from before a switch to after it: so the stack of a task that waits is not used
-/// by another processor before this one has left it. Interrupts are masked all the while.
-static TURN: Mutex<()> = Mutex::new(());
+/// The scheduler's lock. It is held across a switch, so that no other CPU resumes a task before this one has left its stack.
+/// Interrupts are masked while it is held.
+static SCHEDULER: Mutex<()> = Mutex::new(());
 
-/// Lets other tasks run, if there are any that can.
+/// Yields: lets other tasks run, if any is ready.
 pub fn give_way() {
     leave(State::Ready);
 }
 
-/// Lets other tasks run for so many ticks of the [`timer`], and then until it is the current one's turn.
+/// Lets other tasks run for at least so many ticks of the [`timer`].
 pub fn sleep(ticks: u64) {
     timer::start();
     leave(State::Sleeps(timer::now() + ticks));
 }
 
-/// Processors whose current task has had its time. Its turn ends at the end of the interrupt that says so.
-static IS_OVER: [AtomicBool; cpus::MOST] = [const { AtomicBool::new(false) }; cpus::MOST];
+/// Whether the time slice of each CPU's current task is over. The task is preempted at the end of the interrupt that sets it.
+static IS_SLICE_OVER: [AtomicBool; cpus::MOST] = [const { AtomicBool::new(false) }; cpus::MOST];
 
-/// Ends the turn of this processor's task, at the end of the interrupt that is being handled.
+/// Ends the time slice of this CPU's task, which is preempted at the end of the current interrupt.
 pub fn end_slice() {
-    IS_OVER[cpus::this()].store(true, Ordering::Relaxed);
+    IS_SLICE_OVER[cpus::this()].store(true, Ordering::Relaxed);
 }
 
-/// Whether the turn of this processor's task is over. It is not while that waits for something, even where it is the one
-/// that waits for interrupts.
+/// Whether the time slice of this CPU's task is over. Never while that task waits, as a CPU's own task does when the CPU idles.
 pub fn is_slice_over() -> bool {
     let cpu = cpus::this();
-    IS_OVER[cpu].load(Ordering::Relaxed) && matches!(TASKS[on(cpu)].state.load(), State::Runs(_))
+    IS_SLICE_OVER[cpu].load(Ordering::Relaxed) && matches!(TASKS[on(cpu)].state.load(), State::Runs(_))
 }
 
-/// Called at the end of an interrupt, on the stack of what was interrupted: lets other tasks run, if this one's turn is over.
+/// Called at the end of an interrupt, on the interrupted stack: lets other tasks run, if the time slice is over.
 pub fn preempt() {
     if is_slice_over() {
         give_way();
     }
 }
 
-/// Lets other tasks run while the current one waits for the lock that it wants. Where it must not, in a handler for
-/// instance, there is nothing to do but to try again.
+/// Lets other tasks run until the lock that the current one waits for may be free. With interrupts masked, as in a handler, it
+/// must not switch, and only spins.
 pub fn wait_for_lock() {
     if cpu::interrupts_are_masked() {
         core::hint::spin_loop();
@@ -60,12 +59,12 @@ pub fn wait_for_lock() {
     }
 }
 
-/// Puts the current task into this state and runs others. Returns when it is this one's turn again.
+/// Sets the current task's state and runs other tasks. Returns when the current one is scheduled again.
 pub(super) fn leave(state: State) {
     let _masked = Masked::new();
     let this = current();
-    begin_turn();
-    IS_OVER[cpus::this()].store(false, Ordering::Relaxed);
+    lock_scheduler();
+    IS_SLICE_OVER[cpus::this()].store(false, Ordering::Relaxed);
     TASKS[this].state.store(state);
     loop {
         let cpu = cpus::this();
@@ -77,58 +76,57 @@ pub(super) fn leave(state: State) {
             }
             Some(next) => {
                 TASKS[next].state.store(State::Runs(cpu));
-                go_on(this, next, cpu);
+                switch_to(this, next, cpu);
             }
-            // The processor's own task is the one that waits for an interrupt, whatever else it is waiting for.
-            None if this != own => go_on(this, own, cpu),
+            // The CPU's own task idles, whatever else it waits for.
+            None if this != own => switch_to(this, own, cpu),
             None => {
-                end_turn();
+                unlock_scheduler();
                 cpu::wait();
-                begin_turn();
+                lock_scheduler();
             }
         }
         if matches!(TASKS[this].state.load(), State::Runs(_)) {
             break;
         }
     }
-    end_turn();
+    unlock_scheduler();
 }
 
-/// Switches from the task `this`, which runs on this processor, to `next`, which does not run. Returns when somebody
-/// switches back.
-fn go_on(this: usize, next: usize, cpu: usize) {
+/// Switches from the current task `this` to `next`, which does not run. Returns when `this` is resumed.
+fn switch_to(this: usize, next: usize, cpu: usize) {
     CURRENT[cpu].store(next, Ordering::Relaxed);
     let context = TASKS[next].context.swap(0, Ordering::Relaxed);
-    // SAFETY: it does not run, and so there is its context. Interrupts are masked.
+    // SAFETY: `next` does not run, so its context was stored by `switch` or is a new one; `swap` takes it once. Interrupts are masked.
     unsafe { switch(TASKS[this].context.as_ptr(), context) };
 }
 
-/// A new task has its first turn.
+/// Called first by a new task: releases the scheduler, as the end of `leave` does for a resumed task.
 pub(super) fn arrived() {
-    end_turn();
+    unlock_scheduler();
     cpu::unmask_interrupts();
 }
 
-/// Interrupts are masked.
-fn begin_turn() {
-    mem::forget(TURN.lock());
+/// Called with interrupts masked.
+fn lock_scheduler() {
+    mem::forget(SCHEDULER.lock());
 }
 
-fn end_turn() {
-    // SAFETY: `begin_turn` took the lock and forgot it: for the current task, or for the one that switched to it.
-    unsafe { TURN.force_unlock() };
+fn unlock_scheduler() {
+    // SAFETY: this CPU holds the lock: `lock_scheduler` took it and forgot the guard, in this task or in the one that switched to it.
+    unsafe { SCHEDULER.force_unlock() };
 }
 
-/// The next task that can run on this processor, `this` the last of all.
+/// The next task that can run on this CPU; `this` comes last.
 fn next(this: usize, cpu: usize) -> Option<usize> {
-    // Those of other processors stay where they are.
+    // The own tasks of other CPUs run only there.
     let mut here = (this + 1..MOST)
         .chain(0..=this)
         .filter(|number| *number >= cpus::MOST || *number == cpu);
     here.find(|number| can_run(*number))
 }
 
-/// Whether it could be this task's turn.
+/// Whether this task is ready to run.
 fn can_run(number: usize) -> bool {
     let task = &TASKS[number];
     match task.state.load() {

@@ -1,7 +1,7 @@
-// Entry from QEMU's -kernel, from a Raspberry Pi's firmware or from another boot loader: EL2 or EL1, MMU off, x0 = the
-// device tree's address if started as Linux is, zero otherwise. Runs at its physical address: the linker script's, or
-// any multiple of 2 MiB in the first gigabyte. Only one core comes here. The others are started later, by PSCI, and come to
-// start_entry with their number in x0; or they stay where firmware without PSCI has parked them, a Raspberry Pi's does.
+// Entry from QEMU's -kernel, from a Raspberry Pi's firmware or from another boot loader: EL2 or EL1, MMU off, x0 = the device
+// tree's address if started as Linux is, zero otherwise. Runs at its physical address: the linker script's, or any multiple of
+// 2 MiB in the first gigabyte. Only one core comes here. The others are started later, by PSCI, and come to start_entry with
+// their number in x0; or, on a Raspberry Pi, whose firmware has no PSCI, they stay where the firmware has parked them.
 
 .section .boot.text, "ax", @progbits
 // The header by which firmware knows a flat image (Linux, Documentation/arch/arm64/booting.rst).
@@ -20,8 +20,8 @@ boot_header:
 boot_entry:
     adr x20, boot_header                // where the image is
     ldr x1, =boot_header                // where the linker script has it
-    // Where nobody passes a device tree, QEMU's `virt` has it at the start of RAM, below an ELF image. mmu.rs and the
-    // board look whether there is one.
+    // No device tree was passed: for an ELF image, QEMU's `virt` puts it at the start of RAM, below the image. Whether there is
+    // one is checked when it is read.
     cbnz x0, 1f
     sub x0, x20, #0x200000
 
@@ -119,9 +119,9 @@ boot_common:
 .size boot_common, . - boot_common
 .ltorg
 
-// The first four gigabytes: devices, the image, the device tree, devices. What of it is RAM among devices is not touched
-// through these blocks. mmu.rs replaces all this by a map with permissions, under another ASID, for which these blocks are
-// marked not global: so what the TLB keeps of them never meets a page of the same address.
+// The first four gigabytes: devices, the image, the device tree, devices. RAM in the gigabytes of devices is not accessed
+// through these blocks. mmu.rs replaces them by tables with permissions. Those have another ASID and these blocks are not
+// global, so that TLB entries of both for the same address do not conflict.
 .section .boot.data, "a", @progbits
 .balign 4096
 boot_level0:
@@ -141,24 +141,24 @@ boot_level2_image:
 boot_level2_tree:
     .fill 512, 8, 0
 
-// The first function in the high half, and the last frame of every trace of the boot stack: nobody called it, which is
-// what the undefined return address says.
+// The first function in the high half, and the last frame of every trace of the boot stack: it has no caller, as its undefined
+// return address says.
 .section .text.kernel_entry, "ax", @progbits
 .global kernel_entry
 .type kernel_entry, @function
 kernel_entry:
     .cfi_startproc
     .cfi_undefined x30
-    // After a reset variables are what they were before: QEMU loads only what is in the image file again.
+    // Clears .bss: after a reset it has the values from before, because QEMU loads only what is in the image file.
     ldr x1, =__bss_start
     ldr x2, =__bss_end
 1:  stp xzr, xzr, [x1], #16
     cmp x1, x2
     b.lo 1b
-    // What this processor is, percpu.rs, so that it can be told from the first instruction of Rust on.
+    // This CPU's `Cpu` (percpu.rs), so that its number is known from the first instruction of Rust on.
     ldr x1, ={cpus}
     msr tpidr_el1, x1
-    // Exceptions run on SP_EL1, everything else on SP_EL0: so they have a stack also when this one is full.
+    // Exceptions run on SP_EL1, everything else on SP_EL0, so that exceptions have a stack also when the other one is full.
     msr spsel, #1
     ldr x1, ={trap_stack} + {trap_stack_end}
     mov sp, x1
@@ -173,14 +173,14 @@ kernel_entry:
 .size kernel_entry, . - kernel_entry
 .ltorg
 
-// Where the linker script has it, for start.rs.
+// The link address of start_entry, for start.rs.
 .section .rodata.start_address, "a", @progbits
 .balign 8
 .global start_address
 start_address:
     .quad start_entry
 
-// As kernel_entry, for the processor whose number is in x0: the stacks are elements of arrays.
+// The same as kernel_entry, for the CPU whose number is in x0. Its stacks are elements of arrays.
 .section .text.start_high, "ax", @progbits
 .type start_high, @function
 start_high:

@@ -1,4 +1,4 @@
-//! The processor itself.
+//! Single instructions and registers of the CPU: interrupt masks, waiting, clock, its number.
 
 use core::arch::asm;
 
@@ -7,7 +7,7 @@ use aarch64_cpu::registers::{
     CNTFRQ_EL0, CNTPCT_EL0, DAIF, MPIDR_EL1, Readable, TPIDR_EL1, Writeable,
 };
 
-/// Stops this processor for good.
+/// Stops this CPU for ever, with interrupts masked.
 pub fn halt() -> ! {
     DAIF.write(DAIF::D::Masked + DAIF::A::Masked + DAIF::I::Masked + DAIF::F::Masked);
     loop {
@@ -15,72 +15,72 @@ pub fn halt() -> ! {
     }
 }
 
-/// Lets ordinary interrupts come.
+/// Unmasks ordinary interrupts.
 pub fn unmask_interrupts() {
-    // SAFETY: they have vectors.
+    // SAFETY: every exception has a vector, whose trap code keeps all registers.
     unsafe { asm!("msr daifclr, #2", options(nostack, preserves_flags)) };
 }
 
-/// Keeps ordinary interrupts away.
+/// Masks ordinary interrupts.
 pub fn mask_interrupts() {
-    // SAFETY: changes nothing else.
+    // SAFETY: changes only the interrupt mask.
     unsafe { asm!("msr daifset, #2", options(nostack, preserves_flags)) };
 }
 
-/// Whether ordinary interrupts are kept away.
+/// Whether ordinary interrupts are masked.
 pub fn interrupts_are_masked() -> bool {
     DAIF.is_set(DAIF::I)
 }
 
-/// Lets everything else come that is masked in a processor that was reset: FIQ, SError, debug exceptions.
+/// Unmasks everything but ordinary interrupts: FIQ, SError, debug exceptions.
 pub fn unmask_urgent() {
-    // SAFETY: they have vectors.
+    // SAFETY: every exception has a vector, whose trap code keeps all registers.
     unsafe { asm!("msr daifclr, #13", options(nostack, preserves_flags)) };
 }
 
-/// Keeps everything away that can be.
+/// Masks everything that can be masked: debug exceptions, SError, IRQ, FIQ.
 pub fn mask_all() {
-    // SAFETY: changes nothing else.
+    // SAFETY: changes only the interrupt mask.
     unsafe { asm!("msr daifset, #15", options(nostack, preserves_flags)) };
 }
 
-/// Waits for an interrupt, and lets it come. Called with interrupts masked.
+/// Waits for an interrupt and handles it. Called and returns with interrupts masked.
 pub fn wait() {
-    // An interrupt ends the wait also while it is masked, so none is missed that comes before it.
+    // A masked interrupt ends the wait too, so one that comes just before `wfi` is not missed.
     wfi();
     unmask_interrupts();
     mask_interrupts();
 }
 
-/// What the system's clock shows.
+/// The value of the system counter, in ticks.
 pub fn ticks() -> u64 {
     CNTPCT_EL0.get()
 }
 
-/// How fast it goes, as firmware says.
+/// The frequency of the system counter in Hz, as set by firmware.
 pub fn ticks_per_second() -> u64 {
     CNTFRQ_EL0.get()
 }
 
-/// Remembers where this processor's [`Cpu`](crate::percpu::Cpu) is.
+/// Keeps the address of this CPU's [`Cpu`](crate::percpu::Cpu) in a register.
 pub fn set_block(address: u64) {
     TPIDR_EL1.set(address);
 }
 
 /// This processor's number, the first word of its [`Cpu`](crate::percpu::Cpu).
 pub fn index() -> usize {
-    // SAFETY: `set_block` was called before anything else.
+    // SAFETY: the boot code set the register to the address of an element of `CPUS`, whose first field is an `AtomicUsize`.
     unsafe { (TPIDR_EL1.get() as *const usize).read_volatile() }
 }
 
-/// The number by which firmware knows this processor: the affinity fields.
+/// This CPU's hardware number: the affinity fields of MPIDR_EL1.
 pub fn hardware_id() -> u64 {
     MPIDR_EL1.get() & 0xff_00ff_ffff
 }
 
-/// Makes every processor forget translations that came from older tables.
+/// Invalidates the TLBs of all CPUs.
 pub fn flush_translations() {
-    // SAFETY: translations are found again in the tables.
+    // SAFETY: a TLB only caches the page tables, and is filled from them again.
     unsafe { asm!("tlbi vmalle1is", options(nostack, preserves_flags)) };
     barrier::dsb(barrier::ISH);
     barrier::isb(barrier::SY);

@@ -1,4 +1,4 @@
-//! The end of a run.
+//! Ending the run: QEMU's exit status, power off, reset.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,13 @@ use spin::Once;
 use super::cpu;
 use crate::verdict::Verdict;
 
-/// How the firmware is called. Set when the device tree has been read.
+/// How to call the firmware: `hvc` or `smc`. Set when the device tree has been read.
 pub static CONDUIT: Once<Conduit> = Once::new();
 
-/// The verdict was already asked for by semihosting, which is not there.
+/// The semihosting call was tried; it does not return where semihosting exists.
 static NO_SEMIHOSTING: AtomicBool = AtomicBool::new(false);
 
-/// Whether a fault now comes from [`leave`]: `hlt` is undefined where nobody listens for semihosting.
+/// Whether [`leave`] has tried semihosting: a fault now comes from its `hlt`, which is undefined without a semihosting host.
 pub fn is_leaving() -> bool {
     NO_SEMIHOSTING.load(Ordering::Relaxed)
 }
@@ -50,8 +50,8 @@ fn semihosting_exit(status: u8) {
     const SYS_EXIT: u64 = 0x18;
     const APPLICATION_EXIT: u64 = 0x20026;
     let block = [APPLICATION_EXIT, u64::from(status)];
-    // SAFETY: the call reads the block, and nothing else of this program. Where nobody listens the instruction is
-    // undefined, and the trap handler does not come back here.
+    // SAFETY: the call reads the block, and nothing else of this program. Without a semihosting host the instruction is
+    // undefined, and the trap handler calls `leave` again instead of returning here.
     unsafe {
         asm!("hlt #0xf000", inout("x0") SYS_EXIT => _, in("x1") block.as_ptr(), options(nostack));
     }

@@ -3,19 +3,19 @@
 use aarch64_cpu::registers::{SP_EL0, Writeable};
 use postmortem::TrapFrame;
 
-/// In SPSR_EL1, the interrupted state: the stack pointer was SP_EL1, not SP_EL0.
+/// Bit of SPSR_EL1: the interrupted code used SP_EL1, not SP_EL0.
 const SP_ELX: u64 = 1;
-/// There too: IRQs are masked.
+/// Bit of SPSR_EL1: IRQs are masked.
 const IRQ_MASKED: u64 = 1 << 7;
 
-/// Makes the interrupted task go on in `trap_preempted` of `preempted.s`, on its own stack, with this frame there. Not
-/// where an exception was interrupted.
+/// Copies the trap frame to the interrupted task's own stack, and makes the task go on in `trap_preempted` of `preempted.s`.
+/// Does nothing if an exception handler was interrupted.
 ///
 /// # Safety
 /// The stack has room for a trap frame below the interrupted stack pointer.
 pub unsafe fn move_to_task(frame: &mut TrapFrame) {
     unsafe extern "C" {
-        /// Only the address counts.
+        /// The first instruction of `preempted.s`; has no value, only an address.
         static trap_preempted: u8;
     }
     let size = size_of::<TrapFrame>() as u64;
@@ -23,11 +23,11 @@ pub unsafe fn move_to_task(frame: &mut TrapFrame) {
     if frame.spsr & SP_ELX != 0 || !place.is_multiple_of(16) {
         return;
     }
-    // SAFETY: aligned, and words of a stack, as the caller says, below the stack pointer of who runs there: nobody uses them.
+    // SAFETY: the caller says that the stack has room here, below the interrupted stack pointer, where nothing is in use.
     unsafe { (place as *mut TrapFrame).write(*frame) };
     SP_EL0.set(place);
-    // What interrupts this before it is left goes by the rules of where it goes on, and they count from there. The way
-    // back does not read it.
+    // A walk from an exception that comes before the return uses the row of `trap_preempted`, which expects the copy at the
+    // stack pointer. The return itself does not read this field.
     frame.sp = place;
     frame.elr = &raw const trap_preempted as u64;
     frame.spsr |= IRQ_MASKED;

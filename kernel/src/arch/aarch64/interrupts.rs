@@ -1,12 +1,11 @@
 //! The interrupt controller: a GIC. Manual: "ARM Generic Interrupt Controller, Architecture version 2.0".
 //!
-//! Interrupts of group 1 come as IRQ, which code masks all the time, those of group 0 as FIQ, which nothing here masks
-//! but the first and last instructions of an exception: that is this architecture's NMI. It needs a GIC that this kernel
-//! has for itself, which is so where no secure firmware runs below, as on QEMU's `virt`; elsewhere group 0 belongs to the
-//! firmware. (FEAT_NMI does the same with less, but is too new for QEMU 7.2 and most cores.)
+//! Interrupts of group 1 are delivered as IRQ, those of group 0 as FIQ. The kernel masks FIQ only in the first and last
+//! instructions of an exception, so that group 0 is its NMI. That works only without secure firmware, as on QEMU's `virt`;
+//! elsewhere group 0 belongs to the firmware. (FEAT_NMI is simpler, but is too new for QEMU 7.2 and most cores.)
 //!
-//! Of the crates, `arm-gic` does not do: for version 2 it has neither targets nor FIQ, setting a priority clears those of
-//! the three neighbours, and it may panic on the way of a report.
+//! The crate `arm-gic` was rejected: for version 2 it has neither targets nor FIQ, setting a priority clears the priorities of
+//! three other interrupts, and it may panic while a report is written.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,33 +17,32 @@ use super::mmu::HIGH;
 use crate::arch::handlers;
 use crate::percpu;
 
-/// The interrupt ID of the timer that EL1 uses, its own on each processor ("Server Base System Architecture", PPI
-/// assignments).
+/// The interrupt ID of the EL1 physical timer, which every CPU has ("Server Base System Architecture", PPI assignments).
 pub const TIMER: u32 = 30;
-/// An NMI from outside comes to one processor.
+/// Whether an NMI from outside reaches all CPUs: here it reaches one.
 pub const NMI_REACHES_ALL: bool = false;
-/// The software-generated interrupt that is the NMI between processors.
+/// The software-generated interrupt that CPUs send each other as NMI.
 const NMI: u32 = 0;
-/// The one that does nothing but end a wait.
+/// The software-generated interrupt that only ends a wait.
 const WAKE: u32 = 15;
 
-/// Interrupt IDs from here on say that there is none.
+/// Interrupt IDs from here on mean that no interrupt is pending.
 const SPECIAL: u32 = 1020;
 
-/// Priorities: smaller is more urgent.
+/// Priorities; a smaller number is more urgent.
 const URGENT: u8 = 0;
 const ORDINARY: u8 = 0xa0;
 
-/// Physical addresses of a GIC's registers.
+/// The physical addresses of a GIC's two register blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Gic {
-    /// Those of the distributor.
+    /// The distributor.
     pub distributor: u64,
-    /// Those of the CPU interface.
+    /// The CPU interface.
     pub interface: u64,
 }
 
-/// Set when the board is known, if that has one.
+/// Set when the board is known, if the board has a GIC that this kernel can use.
 pub static GIC: Once<Gic> = Once::new();
 
 /// Whether there is a GIC, and [`init`] has been called.
@@ -55,15 +53,15 @@ mod distributor {
     pub const CONTROL: u64 = 0;
     pub const GROUP: u64 = 0x80;
     pub const SET_ENABLE: u64 = 0x100;
-    /// A byte each.
+    /// From here on, one byte for each interrupt.
     pub const PRIORITY: u64 = 0x400;
     pub const TARGETS: u64 = 0x800;
-    /// Two bits each.
+    /// Two bits for each interrupt.
     pub const CONFIGURATION: u64 = 0xc00;
     pub const SOFTWARE: u64 = 0xf00;
 }
 
-/// Registers of the interface to the processor that reads them (4.4 "CPU interface register descriptions").
+/// Registers of the CPU interface, by offset in bytes; each CPU sees its own (4.4 "CPU interface register descriptions").
 mod interface {
     pub const CONTROL: u64 = 0;
     pub const PRIORITY_MASK: u64 = 4;
@@ -71,37 +69,37 @@ mod interface {
     pub const END: u64 = 0x10;
 }
 
-/// GICC_CTLR: both groups on and acknowledged by the same register, since QEMU 7.2 lacks the one for group 1; group 0 as
-/// FIQ.
+/// Bits of GICC_CTLR: both groups are enabled and acknowledged by the same register, because QEMU 7.2 lacks the one for group
+/// 1; group 0 is delivered as FIQ.
 const BOTH_GROUPS: u32 = 3;
 const ACKNOWLEDGE_BOTH: u32 = 1 << 2;
 const GROUP_0_IS_FIQ: u32 = 1 << 3;
 
-/// A block of registers.
+/// A block of device registers, by its virtual address.
 ///
-/// The fence around them: made only from the board's addresses, which are mapped for good as device memory.
+/// Invariant: the address is that of the board's GIC, which stays mapped as device memory.
 #[derive(Clone, Copy)]
 struct Registers(u64);
 
 impl Registers {
     fn read(self, offset: u64) -> u32 {
-        // SAFETY: see the type.
+        // SAFETY: a mapped register, by the type's invariant.
         unsafe { ((self.0 + offset) as *const u32).read_volatile() }
     }
 
-    /// What it makes the processor do is expected: interrupts that come are handled or forgotten.
+    /// Safe to call, because every interrupt that a write may cause has a handler or is ignored.
     fn write(self, offset: u64, value: u32) {
-        // SAFETY: see the type.
+        // SAFETY: a mapped register, by the type's invariant.
         unsafe { ((self.0 + offset) as *mut u32).write_volatile(value) }
     }
 
     fn write_byte(self, offset: u64, value: u8) {
-        // SAFETY: see the type; priorities and targets may be accessed by bytes.
+        // SAFETY: a mapped register, by the type's invariant; priorities and targets may be accessed by bytes.
         unsafe { ((self.0 + offset) as *mut u8).write_volatile(value) }
     }
 }
 
-/// Distributor, and this processor's interface.
+/// The distributor, and this CPU's interface.
 fn registers() -> Option<(Registers, Registers)> {
     let gic = GIC.get()?;
     Some((
@@ -110,12 +108,12 @@ fn registers() -> Option<(Registers, Registers)> {
     ))
 }
 
-/// Sets the distributor up: all interrupts are ordinary ones.
+/// Sets up the distributor: all interrupts are ordinary ones, of group 1.
 pub fn init() {
     let Some((distributor, _)) = registers() else {
         return;
     };
-    // The first word belongs to each processor, see `init_cpu`.
+    // The first word is banked: each CPU has its own, which `init_cpu` writes.
     for word in 1..32 {
         distributor.write(distributor::GROUP + word * 4, u32::MAX);
     }
@@ -123,7 +121,7 @@ pub fn init() {
     IS_READY.store(true, Ordering::Release);
 }
 
-/// Sets this processor's part up: the NMI between processors can come from now on.
+/// Sets up this CPU's interface: from now on it receives NMIs from other CPUs.
 pub fn init_cpu() {
     let Some((distributor, interface)) = registers() else {
         return;
@@ -140,7 +138,8 @@ pub fn init_cpu() {
     );
 }
 
-/// Lets an interrupt come to this processor: as an ordinary one, if its number is below 32, or as one that was so far.
+/// Enables an interrupt, and routes it to this CPU. It stays in its group: an ordinary one, unless `enable_as_nmi` has changed
+/// that.
 pub fn enable(id: u32) {
     let Some((distributor, _)) = registers() else {
         return;
@@ -155,7 +154,7 @@ pub fn enable(id: u32) {
     );
 }
 
-/// Lets a device's interrupt come to this processor as an NMI, at its rising edge: `id` is at least 32.
+/// Enables a device's interrupt, `id` at least 32, as an edge-triggered NMI of this CPU.
 pub fn enable_as_nmi(id: u32) {
     let Some((distributor, _)) = registers() else {
         return;
@@ -177,7 +176,7 @@ fn set_priority(id: u32, priority: u8) {
     }
 }
 
-/// Sends a device's interrupt to this processor of ours from now on.
+/// Routes a device's interrupt to the CPU with this number.
 fn route(id: u32, cpu: usize) {
     if let Some((distributor, _)) = registers() {
         let target = 1 << (percpu::hardware_id(cpu) & 7);
@@ -185,12 +184,13 @@ fn route(id: u32, cpu: usize) {
     }
 }
 
-/// Makes another processor look whether there is something to do.
+/// Ends another CPU's wait for interrupts, so that it looks for work.
 pub fn wake(cpu: usize) {
     send(WAKE, percpu::hardware_id(cpu) as u32);
 }
 
-/// Called for IRQ and FIQ: acknowledges, and calls who handles it. Whether the turn of what was interrupted is over.
+/// Called for IRQ and FIQ: acknowledges the interrupt and calls its handler. Returns whether the interrupted task's time slice
+/// is over.
 pub fn handle(frame: &mut TrapFrame) -> bool {
     let Some((distributor, interface)) = registers() else {
         return false;
@@ -202,11 +202,11 @@ pub fn handle(frame: &mut TrapFrame) -> bool {
     }
     // Before the handler, which may switch to another task and come back much later.
     interface.write(interface::END, acknowledged);
-    // An NMI that comes right after an IRQ was taken is acknowledged in its place; the IRQ comes again.
+    // An NMI that becomes pending right after an IRQ was taken is acknowledged instead of it; then the IRQ is taken again.
     let group = distributor.read(distributor::GROUP + u64::from(id / 32 * 4));
     if group & (1 << (id % 32)) == 0 {
         if id >= 32 {
-            // A device's: another processor is asked first next time.
+            // From a device: the next one goes to the next CPU, in case this one no longer answers.
             let this = cpu::index();
             let next = percpu::online().find(|cpu| *cpu > this).unwrap_or(0);
             route(id, next);
@@ -219,7 +219,7 @@ pub fn handle(frame: &mut TrapFrame) -> bool {
     }
 }
 
-/// Sends a software-generated interrupt, 1 to 15, to the processor with this number in the GIC, 0 to 7.
+/// Sends a software-generated interrupt, 1 to 15, to the CPU with this number in the GIC, 0 to 7.
 pub fn send(id: u32, cpu: u32) {
     // Bit 15, NSATT, counts only where there are two security states.
     command(id, cpu);
@@ -235,7 +235,7 @@ fn command(id: u32, cpu: u32) {
         return;
     }
     if let Some((distributor, _)) = registers() {
-        // What was written before is seen by who is interrupted.
+        // The interrupted CPU must see everything that was written before.
         aarch64_cpu::asm::barrier::dsb(aarch64_cpu::asm::barrier::ISHST);
         distributor.write(distributor::SOFTWARE, 1 << (16 + (cpu & 7)) | id & 0xf);
     }

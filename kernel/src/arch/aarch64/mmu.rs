@@ -17,9 +17,9 @@ pub const HIGH: u64 = 0xffff_0000_0000_0000;
 /// Memory types for MAIR_EL1: 0 device, nGnRE; 1 normal, write-back.
 pub const MAIR: u64 = 0xff04;
 
-/// TCR_EL1 for the boot tables: 48-bit addresses in both halves (T0SZ, T1SZ), tables in write-back, inner shareable
-/// memory (IRGN, ORGN, SH), 4 KiB pages (TG0, TG1), the ASID in TTBR1_EL1 (A1), 40-bit physical addresses (IPS), which
-/// every core has that runs this kernel.
+/// TCR_EL1 for the boot tables: 48-bit addresses in both halves (T0SZ, T1SZ), tables in write-back, inner shareable memory
+/// (IRGN, ORGN, SH), 4 KiB pages (TG0, TG1), the ASID in TTBR1_EL1 (A1), 40-bit physical addresses (IPS), which all supported
+/// cores have.
 pub const BOOT_TCR: u64 = 16 | 0x3500 | ((16 | 0x3500) << 16) | (1 << 22) | (2 << 30) | (2 << 32);
 
 /// The ASID of the tables here; those of boot.s have 0.
@@ -47,14 +47,14 @@ static LEVEL2: Table = Table::new();
 /// Pages of the first 16 MiB from [`IMAGE`] on.
 static LEVEL3: [Table; 8] = [const { Table::new() }; 8];
 
-/// The gigabytes that have a board's devices: the first, and on a Raspberry Pi 4 the fourth. What is RAM there is mapped
-/// along and not touched.
+/// The gigabytes with a board's devices: the first, and on a Raspberry Pi 4 the fourth. RAM in them is mapped too, but not
+/// accessed.
 const DEVICES: [usize; 2] = [0, 3];
 
-/// Where the image is mapped, in the second gigabyte, less [`HIGH`].
+/// The start of the second gigabyte, where the image is mapped, without [`HIGH`].
 const IMAGE: u64 = 0x4000_0000;
 
-/// Where boot.s maps the device tree: the two blocks of 2 MiB from the one on that its first byte is in.
+/// Where boot.s maps the device tree: the block of 2 MiB with its first byte, and the next block.
 const TREE: u64 = HIGH + 0x8000_0000;
 const BLOCK: u64 = 2 << 20;
 
@@ -78,7 +78,7 @@ pub fn image_offset() -> u64 {
 
 /// The physical address of the page at a virtual address, which is mapped.
 fn physical(page: u64) -> u64 {
-    // SAFETY: looks the address up as a read would, and reads nothing.
+    // SAFETY: translates the address as a read would, without the read; changes only PAR_EL1.
     unsafe { asm!("at s1e1r, {}", in(reg) page, options(nostack, preserves_flags)) };
     barrier::isb(barrier::SY);
     PAR_EL1.get() & PAR_ADDRESS
@@ -108,10 +108,10 @@ pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
     switch();
 }
 
-/// Takes a page of the image away, by its address.
+/// Unmaps the page of the image at this address.
 ///
 /// # Safety
-/// Nothing in the page is used any more.
+/// The page is not used any more.
 pub unsafe fn unmap(page: u64) {
     page_table::unmap(&LEVEL3, HIGH + IMAGE, page);
     barrier::dsb(barrier::ISHST);
@@ -120,8 +120,8 @@ pub unsafe fn unmap(page: u64) {
 
 /// Makes this processor use the tables that [`protect`] filled.
 pub fn switch() {
-    // The new tables map the whole image, which is all that the program refers to, and the devices, at the same
-    // addresses; what is taken away is what no reference points to: guard pages, low memory, the rest of RAM.
+    // The new tables map the whole image, which is all that the program refers to, and the devices, at the same addresses. What
+    // they no longer map has no references to it: guard pages, low memory, the rest of RAM.
     TTBR1_EL1.set(physical(LEVEL0.address()) | (ASID << 48));
     TCR_EL1.modify(TCR_EL1::EPD0::DisableTTBR0Walks);
     barrier::isb(barrier::SY);

@@ -18,14 +18,14 @@ use super::handlers::{self, Handlers};
 /// The architecture's name in a report.
 pub const NAME: &str = "aarch64";
 
-/// Makes exceptions come to these handlers. The first thing after entry.
+/// Sets up the exceptions of the first CPU, with these handlers. Called first after entry.
 pub fn init(handlers: &'static Handlers) {
     handlers::set(handlers);
     vectors::init();
     cpu::unmask_urgent();
 }
 
-/// Makes another processor like the first.
+/// Sets up another CPU as the first one was.
 pub fn init_cpu(_: usize) {
     vectors::init();
     mmu::switch();

@@ -1,5 +1,5 @@
-// Where an interrupted task goes on instead, when its turn is over: on its own stack, to which frame.rs has moved the TrapFrame.
-// The interrupt itself is done.
+// Where an interrupted task goes on when its time slice is over: on its own stack, to which frame.rs has copied the TrapFrame.
+// The interrupt has been handled.
 .section .text.trap_preempted, "ax", %progbits
 .type trap_preempted, %function
 .global trap_preempted
@@ -11,7 +11,7 @@ trap_preempted:
     .cfi_offset x30, 256 - 304
     .cfi_offset x29, 232 - 304
     bl {preempted}
-    // So that nothing overwrites the registers that the way back needs.
+    // From here on an exception would overwrite ELR_EL1 and SPSR_EL1, which the return needs.
     msr daifset, #15
     b trap_return_above
     .cfi_endproc

@@ -1,22 +1,22 @@
-//! The stacks of exceptions.
+//! The stacks that exceptions run on.
 
 use postmortem::aarch64::OVERFLOW_STACK;
 
 use crate::percpu::MOST;
 use crate::stack::{Exception, Stack};
 
-/// For every exception: SP_EL1. Everything else runs on SP_EL0.
+/// The stacks of all exceptions, by CPU: SP_EL1. Everything else runs on SP_EL0.
 pub static EXCEPTION: [Exception; MOST] = [const { Stack::new() }; MOST];
-// vectors.rs tells by a shift whether an address is in them.
+// The code in vectors.rs shifts an offset to find out whether it is in this array.
 const _: () = assert!(size_of_val(&EXCEPTION).is_power_of_two());
 
-/// For an exception that finds the exceptions' stack full.
+/// The stacks, by CPU, of exceptions that find no room on the exception stack.
 pub static OVERFLOW: [Stack<OVERFLOW_STACK>; MOST] = [const { Stack::new() }; MOST];
 
-/// How many a processor has.
+/// How many of these stacks a CPU has.
 pub const COUNT: usize = 2;
 
-/// That of a processor with this index, less than [`COUNT`].
+/// A CPU's stack with this index, less than [`COUNT`].
 pub fn of(cpu: usize, index: usize) -> postmortem::Stack {
     match index {
         0 => EXCEPTION[cpu].extent("exception", cpu),
@@ -24,7 +24,7 @@ pub fn of(cpu: usize, index: usize) -> postmortem::Stack {
     }
 }
 
-/// The empty stack pointer of the stack for exceptions that find the others full.
+/// The initial stack pointer of a CPU's overflow stack.
 pub fn overflow(cpu: usize) -> u64 {
     OVERFLOW[cpu].extent("overflow", cpu).end()
 }

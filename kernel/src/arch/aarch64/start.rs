@@ -1,4 +1,4 @@
-//! Starting other processors: "Power State Coordination Interface", 5.1.4 "CPU_ON".
+//! Starting other CPUs: "Power State Coordination Interface", 5.1.4 "CPU_ON".
 
 use portable::BootMemory;
 use portable::device_tree::Conduit;
@@ -8,21 +8,21 @@ use super::exit::CONDUIT;
 use super::mmu;
 
 unsafe extern "C" {
-    /// Where they start, in boot.s: a physical address, if the image is where the linker script has it.
+    /// The physical address of their first instruction, in boot.s, if the image is loaded at its link address.
     static start_address: u64;
 }
 
-/// There is nothing to prepare: they start in the image.
+/// Does nothing: other CPUs start in the image itself.
 pub fn prepare(_: &mut BootMemory) {}
 
-/// Starts a processor, which comes to `start_main` of [`entry`](super::boot::entry) with this number.
+/// Starts the CPU with this MPIDR affinity, which calls `start_main` of [`entry`](super::boot::entry) with the number `index`.
 ///
 /// # Safety
-/// The processor does nothing yet, and the number's stacks are not in use.
+/// The CPU has not been started, and the stacks of this number are not in use.
 pub unsafe fn start(index: usize, mpidr: u64) {
-    // SAFETY: a constant.
+    // SAFETY: boot.s defines it as a constant word.
     let entry = unsafe { start_address }.wrapping_add(mmu::image_offset());
-    // An error means that the processor does not come, which the caller notices.
+    // After an error the CPU does not start, which the caller notices.
     let _ = match CONDUIT.get() {
         Some(Conduit::Hypervisor) => psci::cpu_on::<Hvc>(mpidr, entry, index as u64),
         Some(Conduit::SecureMonitor) => psci::cpu_on::<Smc>(mpidr, entry, index as u64),
@@ -30,5 +30,5 @@ pub unsafe fn start(index: usize, mpidr: u64) {
     };
 }
 
-/// There is nothing to take back: its stacks are not given to another processor.
+/// Does nothing: the stacks of a CPU that did not start are not given to another one.
 pub fn give_up() {}

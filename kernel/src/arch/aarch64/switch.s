@@ -1,8 +1,8 @@
-// From one task to another. Both stacks look the same where the stack pointer changes, so that the rules for unwinders hold
-// at every instruction, whichever of the two it is on.
+// Switching from one task to another. Both stacks have the same layout where the stack pointer changes, so that the unwind
+// rules hold at every instruction, before and after the change.
 
-// x0: where to store the stack pointer of this task; x1: that of the other. What a callee must keep lies on the stack:
-// Context in switch.rs.
+// x0: where to store the stack pointer of this task; x1: the stack pointer of the other task. The callee-saved registers are on
+// the stack, as `Context` in switch.rs has them.
 .section .text.task_switch, "ax", %progbits
 .global task_switch
 .type task_switch, %function
@@ -37,8 +37,9 @@ task_resume:
     .cfi_endproc
 .size task_switch, . - task_switch
 
-// Where a task begins, and the last frame of its every trace: nobody called it. The call is never run. A new task returns from
-// task_switch to the place behind it, and a walk believes a return address only if a call of that function stands before it.
+// The first code of a task, and the last frame of its traces, because it has no caller. The call is never executed: a new task
+// returns from task_switch to the instruction after it, and a walk believes a return address only if a call of that function is
+// before it.
 .section .text.task_begin, "ax", %progbits
 .type task_begin, %function
 task_begin:

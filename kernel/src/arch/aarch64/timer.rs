@@ -4,14 +4,14 @@ use aarch64_cpu::registers::{CNTFRQ_EL0, CNTP_CTL_EL0, CNTP_TVAL_EL0, Readable, 
 
 use super::interrupts;
 
-/// Lets an interrupt come so many times a second.
+/// Starts this CPU's timer, with so many interrupts a second.
 pub fn start(ticks_per_second: u64) {
     again(ticks_per_second);
     CNTP_CTL_EL0.write(CNTP_CTL_EL0::ENABLE::SET);
     interrupts::enable(interrupts::TIMER);
 }
 
-/// Lets the next tick come, and takes the interrupt of this one back.
+/// Sets the timer to the next tick, which also ends the interrupt of this one.
 pub fn again(ticks_per_second: u64) {
     CNTP_TVAL_EL0.set(CNTFRQ_EL0.get() / ticks_per_second);
 }

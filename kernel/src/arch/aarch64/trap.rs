@@ -1,4 +1,4 @@
-//! What to do when an exception comes. Manual: D1.3 "Exceptions".
+//! Dispatches exceptions and interrupts to their handlers. Manual: D1.3 "Exceptions".
 
 use postmortem::aarch64::Kind;
 use postmortem::{TrapFrame, probe};
@@ -8,10 +8,10 @@ use super::{cpu, exit, interrupts};
 use crate::arch::handlers;
 use crate::verdict::Verdict;
 
-/// Called by the entries of `vectors.rs`. When it returns, so does the interrupted code.
+/// Called by the entries of `vectors.rs`. When it returns, the interrupted code goes on.
 pub extern "C" fn exception(frame: &mut TrapFrame) {
     if exit::is_leaving() {
-        // The verdict is already known; this is `hlt` where nobody listens for semihosting.
+        // The fault is the `hlt` of `exit::leave`, without a semihosting host. The verdict is known already.
         exit::leave(Verdict::Panicked);
     }
     if frame.can_return() && probe::recover(frame) {
@@ -19,9 +19,9 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
     }
     let handlers = handlers::get();
     let kind = frame.kind();
-    // On the overflow stack nothing else may come: from there it could not return.
+    // On the overflow stack everything stays masked: an exception from there could not return.
     if kind != Kind::Fiq && !frame.is_on_overflow_stack() {
-        // What would have been overwritten is saved.
+        // ELR_EL1 and SPSR_EL1 are saved in the frame, so another exception may overwrite them.
         cpu::unmask_urgent();
     }
     match kind {
@@ -31,8 +31,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         }
         Kind::Irq => {
             if interrupts::handle(frame) {
-                // It goes on in `preempted`.
-                // SAFETY: the handler has said that there is room.
+                // SAFETY: a handler returns true only if the interrupted stack has room for a trap frame.
                 unsafe { move_to_task(frame) };
             }
         }
@@ -41,7 +40,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         }
         _ => (handlers.fault)(frame, None),
     }
-    // So that nothing overwrites the registers that the way back needs.
+    // From here on an exception would overwrite ELR_EL1 and SPSR_EL1, which the return needs.
     cpu::mask_all();
 }
 

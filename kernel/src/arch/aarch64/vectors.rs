@@ -1,4 +1,4 @@
-//! Where the processor finds what to do when an exception comes.
+//! The exception vectors, and where their trap code finds room for a frame.
 
 use core::arch::global_asm;
 
@@ -7,13 +7,14 @@ use aarch64_cpu::registers::{VBAR_EL1, Writeable};
 
 postmortem::exception_entries!(
     super::trap::exception,
-    // This CPU's `Cpu`: percpu.rs.
+    // The field `overflow_stack` of this CPU's `Cpu`, to which TPIDR_EL1 points.
     overflow_stack: "
         mrs x0, tpidr_el1
         ldr x0, [x0, #8]
     ",
-    // Only the stacks for exceptions have room, whatever else is mapped: in their words bit 15 of an address is set, in their
-    // guard pages it is clear, and all of them are one array. There are no threads at EL0 whose register this could be.
+    // There is room if the address is in a stack for exceptions, not in its guard pages. The stacks are one array, and bit 15
+    // of an address is set in a stack and clear in its guard pages. TPIDR_EL0 is free for use here, because the kernel has no
+    // threads at EL0.
     room: "
         msr tpidr_el0, x1
         adrp x1, {stacks}
@@ -30,11 +31,11 @@ postmortem::exception_entries!(
 global_asm!(include_str!("preempted.s"), preempted = sym super::trap::preempted);
 
 unsafe extern "C" {
-    /// The vector table of `exception_entries!`; only its address counts.
+    /// The vector table, which `exception_entries!` defines. It has no value, only an address.
     static exception_vectors: u8;
 }
 
-/// Tells the processor where the vectors are.
+/// Makes this CPU use the vectors.
 pub fn init() {
     VBAR_EL1.set(&raw const exception_vectors as u64);
     barrier::isb(barrier::SY);

@@ -1,7 +1,8 @@
-//! From what QEMU leaves to the first Rust function.
+//! The way from the boot loader to the first Rust function.
 
-/// Defines the code that the machine enters the kernel by: boot.s. The first CPU comes to `main`, with what the boot loader
-/// passed; every other one comes to `start_main`, with its number. A macro, because assembly names them by their symbols.
+/// Defines the kernel's entry point, boot.s. The first CPU comes to `main`, with what the boot loader passed; every other one
+/// comes to `start_main`, with its number. A macro, because the assembly needs the symbols of functions that modules above this
+/// one define.
 macro_rules! entry {
     (main = $main:path, start_main = $start_main:path) => {
         core::arch::global_asm!(

@@ -1,6 +1,6 @@
-# Entry by PVH (Xen's "x86/HVM direct boot ABI"): 32-bit protected mode, flat segments, paging off, ebx = start info.
-# Linux images, multiboot and UEFI were rejected: QEMU's -kernel takes no 64-bit ELF file by multiboot, and the others
-# need a header or a firmware that has nothing to do with this kernel. Other processors come by the code at the end.
+# Entry by PVH (Xen's "x86/HVM direct boot ABI"): 32-bit protected mode, flat segments, paging off, ebx = start info. Linux
+# images, multiboot and UEFI were rejected: QEMU's -kernel takes no 64-bit ELF file by multiboot, and the others need a header
+# or a firmware that this kernel has no use for. Other CPUs start at start_page_begin.
 
 .section .note.Xen, "a", @note
 .balign 4
@@ -34,12 +34,12 @@ boot_paging:
     or eax, (1 << 8) | (1 << 11)        # LME: long mode, NXE: pages without code
     wrmsr
     mov eax, cr0
-    and eax, ~(3 << 29)                 # CD, NW: with caches, which are off in a processor that was reset
+    and eax, ~(3 << 29)                 # CD, NW: caches on; they are off after a reset
     or eax, (1 << 31) | (1 << 16)       # PG: paging, WP: read-only pages for the kernel too
     mov cr0, eax
 
     lgdt [boot_gdt_pointer]
-    .byte 0xea                          # jmp 8:long_mode, for which assemblers have different spellings
+    .byte 0xea                          # jmp 8:long_mode, as bytes: assemblers spell it differently
     .long long_mode
     .word 8
 .size pvh_entry, . - pvh_entry
@@ -58,7 +58,7 @@ long_mode:
     jmp [rsi]
 .size long_mode, . - long_mode
 
-# The first gigabyte twice, at 0 and at HIGH, by 2 MiB pages; mmu.rs replaces it by a map with permissions.
+# Maps the first gigabyte twice, at 0 and at HIGH, in 2 MiB pages; mmu.rs replaces these tables by ones with permissions.
 .section .boot.data, "a", @progbits
 .balign 4096
 boot_pml4:
@@ -93,15 +93,15 @@ boot_gdt_pointer:
     .word 31
     .long boot_gdt
 
-# The first function in the high half, and the last frame of every trace of the boot stack: nobody called it, which is
-# what the undefined return address says.
+# The first function in the high half, and the last frame of every trace of the boot stack: it has no caller, as its undefined
+# return address says.
 .section .text.kernel_entry, "ax", @progbits
 .global kernel_entry
 .type kernel_entry, @function
 kernel_entry:
     .cfi_startproc
     .cfi_undefined rip
-    # After a reset variables are what they were before: QEMU loads only what is in the image file again.
+    # Clears .bss: after a reset it has the values from before, because QEMU loads only what is in the image file.
     mov rdx, rdi
     lea rdi, [rip + __bss_start]
     lea rcx, [rip + __bss_end]
@@ -109,14 +109,14 @@ kernel_entry:
     shr rcx, 3
     xor eax, eax
     rep stosq
-    # GS base: what this processor is, percpu.rs, so that it can be told from the first instruction of Rust on.
+    # GS base: this CPU's `Cpu` (percpu.rs), so that its number is known from the first instruction of Rust on.
     lea rax, [rip + {cpus}]
     mov rdi, rdx
     mov rdx, rax
     shr rdx, 32
     mov ecx, 0xc0000101
     wrmsr
-    # The first of several.
+    # The stack of CPU 0, the first in the array.
     lea rsp, [rip + {stack} + {stack_end}]
     xor ebp, ebp
     call {main}
@@ -124,7 +124,7 @@ kernel_entry:
     .cfi_endproc
 .size kernel_entry, . - kernel_entry
 
-# Where another processor starts, after it was copied to a page below 1 MiB: real mode, cs = the page. See start.rs.
+# The code where other CPUs start, in real mode. start.rs copies it to a page below 1 MiB, to which cs points.
 .section .rodata.start_page, "a", @progbits
 .global start_page_begin
 .global start_page_end
@@ -132,7 +132,7 @@ start_page_begin:
 .code16
     jmp 1f
 .balign 8
-    .word 31                            # offset 8: what lgdt takes
+    .word 31                            # offset 8: operand of lgdt
     .long boot_gdt
 1:  cli
     cld
@@ -157,7 +157,8 @@ start_protected:
     jmp boot_paging
 .size start_protected, . - start_protected
 
-# As kernel_entry. The stack is in a variable, which the first to come takes: if it was given up, it finds none.
+# The same as kernel_entry, for other CPUs. The CPU takes its stack pointer from a variable; it is 0 if start.rs no longer waits
+# for this CPU.
 .code64
 .section .text.start_entry, "ax", @progbits
 .global start_entry

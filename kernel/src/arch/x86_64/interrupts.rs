@@ -1,8 +1,8 @@
-//! The local APIC: interrupts of this processor, and those that processors send each other. Manual: volume 3, chapter 12
-//! "Advanced Programmable Interrupt Controller (APIC)".
+//! The local APIC: this CPU's interrupts, and those that CPUs send each other. Manual: volume 3, chapter 12 "Advanced
+//! Programmable Interrupt Controller (APIC)".
 //!
-//! Of the crates, `x2apic` does not do: it has no way to make LINT1 an NMI, and leaves LINT0 open with vector 0, where the
-//! interrupts of a PC's old controller come in.
+//! The crate `x2apic` was rejected: it cannot make LINT1 an NMI, and leaves LINT0, where the interrupts of a PC's 8259A
+//! controllers (PIC) come in, unmasked with vector 0.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,24 +15,24 @@ use super::{cpu, mmu, stacks};
 use crate::arch::handlers;
 use crate::percpu;
 
-/// First vector that is no exception.
+/// The first vector that is not an exception.
 pub const FIRST: u64 = 32;
 /// Vectors from [`FIRST`] on that have entries in `vectors.rs`.
 pub const COUNT: usize = 32;
 
-/// An NMI from outside comes to every processor.
+/// Whether an NMI from outside reaches all CPUs: here it does.
 pub const NMI_REACHES_ALL: bool = true;
 
 /// The vector of the local timer.
 pub const TIMER: u32 = 32;
-/// The vector of an interrupt that does nothing but end a wait.
+/// The vector of an interrupt that only ends a wait.
 const WAKE: u8 = 62;
-/// The vector of what turns out to be no interrupt. Not acknowledged. Its low four bits are set, as old processors want.
+/// The vector of spurious interrupts, which are not acknowledged. Its low four bits are set, as old CPUs require.
 const SPURIOUS: u32 = 63;
 
-/// Physical address of the registers, where every PC has them.
+/// The physical address of the registers, the same on every PC.
 const REGISTERS: u64 = 0xfee0_0000;
-/// The number of the first register's MSR in x2APIC mode.
+/// The number of the first MSR in x2APIC mode.
 const X2APIC: u32 = 0x800;
 
 /// Registers, by their offset in bytes (table 12-1 "Local APIC Register Address Map").
@@ -54,33 +54,33 @@ pub enum Register {
     TimerDivide = 0x3e0,
 }
 
-/// In an entry of the local vector table: not delivered.
+/// In an entry of the local vector table: masked.
 pub const MASKED: u32 = 1 << 16;
 /// In an entry and in a command: delivered as an NMI, whatever the vector.
 const NMI: u32 = 4 << 8;
-/// In a command: INIT, and the start-up that follows it, whose vector is the page to start at.
+/// In a command: INIT, and the start-up IPI (SIPI) that follows it, whose vector is the page to start at.
 const INIT: u32 = 5 << 8;
 const START_UP: u32 = 6 << 8;
-/// In a command: the level, which is always set but for a kind of INIT that is no longer used.
+/// In a command: the level, always set except for INIT level de-assert, which is obsolete.
 const ASSERT: u32 = 1 << 14;
-/// In a command: not yet accepted by anybody.
+/// In a command: not yet accepted by its target.
 const PENDING: u32 = 1 << 12;
 /// In the spurious-interrupt vector register: the APIC is on.
 const ENABLED: u32 = 1 << 8;
 
-/// Polls before a command is taken to have been accepted, or never to be.
+/// Polls before the wait for a command's acceptance is given up.
 const PATIENCE: u32 = 100_000;
 
-/// Whether the registers are MSRs. All processors are in the same mode.
+/// Whether the registers are MSRs. All CPUs are in the same mode.
 static IS_X2APIC: AtomicBool = AtomicBool::new(false);
 
 /// Reads a register of this processor's APIC.
 pub fn read(register: Register) -> u32 {
     if IS_X2APIC.load(Ordering::Relaxed) {
-        // SAFETY: an existing register, see `init_cpu`; reading those listed has no effect.
+        // SAFETY: in x2APIC mode all listed registers exist as MSRs, and reading them has no effect.
         unsafe { msr(register).read() as u32 }
     } else {
-        // SAFETY: mapped for good, see mmu.rs.
+        // SAFETY: `mmu::protect` maps the registers and nothing unmaps them; reading those listed has no effect.
         unsafe { address(register).read_volatile() }
     }
 }
@@ -88,14 +88,13 @@ pub fn read(register: Register) -> u32 {
 /// Writes a register of this processor's APIC.
 ///
 /// # Safety
-/// What it makes the processor do is expected: interrupts that come have handlers, and other processors that are
-/// started have code.
+/// The effect of the write is expected: interrupts that it causes have handlers, and CPUs that it starts have code.
 pub unsafe fn write(register: Register, value: u32) {
     if IS_X2APIC.load(Ordering::Relaxed) {
-        // SAFETY: as for the caller.
+        // SAFETY: an existing MSR; the caller expects the effect of the write.
         unsafe { msr(register).write(u64::from(value)) };
     } else {
-        // SAFETY: mapped for good, see mmu.rs; and as for the caller.
+        // SAFETY: `mmu::protect` maps the registers and nothing unmaps them; the caller expects the effect.
         unsafe { address(register).write_volatile(value) };
     }
 }
@@ -108,19 +107,19 @@ fn address(register: Register) -> *mut u32 {
     (mmu::device(REGISTERS) + u64::from(register as u32)) as *mut u32
 }
 
-/// I/O ports of the old controllers' masks (8259A, "Operation Command Words": OCW1).
+/// I/O ports of the interrupt masks of a PC's two 8259A controllers (PIC, "Operation Command Words": OCW1).
 const OLD_MASKS: [u16; 2] = [0x21, 0xa1];
 
-/// Sets up what all processors share: silences the controllers of old PCs. Before [`init_cpu`]: an interrupt that they have
-/// raised already would stay.
+/// Sets up what all CPUs share: masks the PICs. Called before [`init_cpu`], because an interrupt that they have raised already
+/// would stay pending.
 pub fn init() {
     for port in OLD_MASKS {
-        // SAFETY: on a PC there is nothing else at these ports.
+        // SAFETY: a PC has nothing else at these ports.
         unsafe { Port::new(port).write(0xff_u8) };
     }
 }
 
-/// Makes this processor's APIC deliver NMIs from outside, and nothing else yet.
+/// Sets up this CPU's APIC: it delivers NMIs from outside, and nothing else yet.
 pub fn init_cpu() {
     let (frame, flags) = ApicBase::read();
     // Firmware may have turned x2APIC mode on, which cannot be turned off without a detour; QEMU's does not.
@@ -128,16 +127,16 @@ pub fn init_cpu() {
         flags.contains(ApicBaseFlags::X2APIC_ENABLE),
         Ordering::Relaxed,
     );
-    // SAFETY: turns on what is there, at the address where it is.
+    // SAFETY: turns the APIC on, and leaves its address as it is.
     unsafe { ApicBase::write(frame, flags | ApicBaseFlags::LAPIC_ENABLE) };
     // SAFETY: everything is masked but NMI and spurious interrupts, which have entries.
     unsafe {
         write(Register::SpuriousVector, ENABLED | SPURIOUS);
         write(Register::TaskPriority, 0);
         write(Register::Timer, MASKED);
-        // The old controllers.
+        // Interrupts of the PICs.
         write(Register::Lint0, MASKED);
-        // The button, a watchdog, QEMU's `nmi`.
+        // NMIs: a button, a watchdog, QEMU's `nmi`.
         write(Register::Lint1, NMI);
         write(Register::Error, MASKED);
     }
@@ -153,16 +152,17 @@ pub fn id() -> u32 {
     }
 }
 
-/// Makes another processor look whether there is something to do.
+/// Ends another CPU's wait for interrupts, so that it looks for work.
 pub fn wake(cpu: usize) {
     send(WAKE, percpu::hardware_id(cpu) as u32);
 }
 
 unsafe extern "C" {
-    /// Calls `function` with `frame` on the empty stack that ends at the address `stack`, and gives what it gives: on_stack.s.
+    /// Calls `function` with `frame` on the empty stack that ends at the address `stack`, and returns its result. Defined in
+    /// on_stack.s.
     ///
     /// # Safety
-    /// Nobody else is on that stack.
+    /// The stack is not in use.
     fn call_on_stack(
         frame: &mut TrapFrame,
         function: extern "C" fn(&mut TrapFrame) -> bool,
@@ -170,15 +170,15 @@ unsafe extern "C" {
     ) -> bool;
 }
 
-/// Called for vectors from [`FIRST`] on: handles the interrupt on the stack for interrupts, and ends the turn of the
-/// task that was interrupted, if that is over.
+/// Called for vectors from [`FIRST`] on: handles the interrupt on the interrupt stack, and then runs another task if the
+/// interrupted one's time slice is over.
 pub fn handle_on_stack(frame: &mut TrapFrame) {
     let stack = stacks::interrupt(cpu::index());
     if stack.holds(frame.rsp) {
-        // It interrupted another one's handler.
+        // A handler of another interrupt was interrupted, which is on that stack already.
         handle(frame);
     } else {
-        // SAFETY: what was interrupted is not on that stack, and whoever is there is never left before it is done.
+        // SAFETY: the interrupted code is not on that stack, and handlers on it run to their end before anything else runs on this CPU.
         let is_turn_over = unsafe { call_on_stack(frame, handle, stack.end()) };
         if is_turn_over {
             (handlers::get().preempt)();
@@ -186,45 +186,45 @@ pub fn handle_on_stack(frame: &mut TrapFrame) {
     }
 }
 
-/// Acknowledges, and calls who handles it. Whether the turn of what was interrupted is over.
+/// Acknowledges the interrupt and calls its handler. Returns whether the interrupted task's time slice is over.
 extern "C" fn handle(frame: &mut TrapFrame) -> bool {
     let vector = frame.vector as u32;
     if vector == SPURIOUS {
         return false;
     }
     // Before the handler, which may switch to another task and come back much later.
-    // SAFETY: the interrupt that is being handled.
+    // SAFETY: acknowledges the interrupt that is being handled.
     unsafe { write(Register::EndOfInterrupt, 0) };
     (handlers::get().interrupt)(vector as usize, frame)
 }
 
-/// Sends an interrupt with this vector to a processor.
+/// Sends an interrupt with this vector to the CPU with this APIC ID.
 pub fn send(vector: u8, apic_id: u32) {
-    // SAFETY: all vectors have entries.
+    // SAFETY: every vector has an entry in the IDT.
     unsafe { command(u32::from(vector) | ASSERT, apic_id) };
 }
 
-/// Sends an NMI to a processor.
+/// Sends an NMI to the CPU with this APIC ID.
 pub fn send_nmi(apic_id: u32) {
-    // SAFETY: NMIs have an entry.
+    // SAFETY: the NMI has an entry in the IDT and a stack of its own.
     unsafe { command(NMI | ASSERT, apic_id) };
 }
 
-/// Sends INIT, after which a processor waits for [`send_start_up`].
+/// Sends INIT, after which the CPU waits for [`send_start_up`].
 ///
 /// # Safety
-/// The processor with this ID does nothing that matters.
+/// The CPU with this ID runs nothing that is needed.
 pub unsafe fn send_init(apic_id: u32) {
-    // SAFETY: see above.
+    // SAFETY: the caller says that the CPU may be reset.
     unsafe { command(INIT | ASSERT, apic_id) };
 }
 
-/// Has a processor that waits for it start in real mode, at a physical address that is a multiple of 4096, below 1 MiB.
+/// Starts a CPU that was sent INIT: in real mode, at a physical address that is a multiple of 4096 below 1 MiB.
 ///
 /// # Safety
-/// There is code to run.
+/// There is code to run at this address.
 pub unsafe fn send_start_up(apic_id: u32, physical: u64) {
-    // SAFETY: see above.
+    // SAFETY: the caller says that there is code at this address.
     unsafe { command(START_UP | ASSERT | (physical >> 12) as u32 & 0xff, apic_id) };
 }
 
@@ -233,14 +233,14 @@ pub unsafe fn send_start_up(apic_id: u32, physical: u64) {
 unsafe fn command(command: u32, apic_id: u32) {
     if IS_X2APIC.load(Ordering::Relaxed) {
         let value = u64::from(command) | u64::from(apic_id) << 32;
-        // SAFETY: as for the caller.
+        // SAFETY: an existing MSR; the caller expects the effect of the write.
         unsafe { msr(Register::Command).write(value) };
         return;
     }
-    // Two registers: an interrupt between them must not send something itself. An NMI may come between them all the
-    // same: then one command goes astray, which whoever sent it has to expect.
+    // There are two registers, so no interrupt handler may send a command between the two writes. An NMI handler still may:
+    // then one command goes to the wrong CPU, which senders must expect.
     interrupts::without_interrupts(|| {
-        // SAFETY: as for the caller; the second write sends.
+        // SAFETY: the caller expects the effect; only the second write sends.
         unsafe {
             write(Register::CommandDestination, apic_id << 24);
             write(Register::Command, command);

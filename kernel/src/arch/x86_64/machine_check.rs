@@ -1,4 +1,4 @@
-//! Errors of the hardware. Manual: volume 3, chapter 17 "Machine-Check Architecture".
+//! Machine checks: errors that the hardware detects in itself. Manual: volume 3, chapter 17 "Machine-Check Architecture".
 
 use postmortem::x86_64::MachineCheck;
 use x86_64::registers::control::{Cr4, Cr4Flags};
@@ -6,24 +6,24 @@ use x86_64::registers::model_specific::Msr;
 
 /// IA32_MCG_CAP: bits 7 to 0 say how many banks there are.
 const CAPABILITIES: u32 = 0x179;
-/// IA32_MC0_STATUS; that of the next bank is four further, and the address of the error is in the MSR behind it.
+/// IA32_MC0_STATUS. The next bank's status is four MSRs further; the MSR after each status has the error's address.
 const FIRST_STATUS: u32 = 0x401;
 
-/// Has this processor raise an exception for its errors, instead of resetting the machine.
+/// Makes this CPU raise an exception for its errors, instead of resetting the machine.
 pub fn enable() {
-    // SAFETY: the exception has an entry, and a stack.
+    // SAFETY: the exception has an entry in the IDT, and a stack of its own.
     unsafe { Cr4::update(|flags| flags.insert(Cr4Flags::MACHINE_CHECK_EXCEPTION)) };
 }
 
-/// The error that this processor has met, if it is still noted. Read by no other one.
+/// The error that this CPU has recorded, if there is one. No other CPU can read it.
 pub fn error() -> Option<MachineCheck> {
-    // SAFETY: every processor that has this exception has this register; so many banks exist, and reading has no effect.
+    // SAFETY: a CPU with this exception has this register, and reading it has no effect.
     let banks = unsafe { Msr::new(CAPABILITIES).read() } as u32 & 0xff;
     let mut errors = (0..banks).filter_map(|bank| {
         let register = FIRST_STATUS + 4 * bank;
-        // SAFETY: as above.
+        // SAFETY: the bank exists, as IA32_MCG_CAP says, and reading has no effect.
         let status = unsafe { Msr::new(register).read() };
-        // SAFETY: as above; called where the status says that the register is valid.
+        // SAFETY: called only if the status says that this register is valid; reading it has no effect.
         let address = || unsafe { Msr::new(register + 1).read() };
         MachineCheck::new(u64::from(bank), status, address)
     });

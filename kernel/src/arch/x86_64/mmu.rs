@@ -64,10 +64,10 @@ pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
     switch();
 }
 
-/// Takes a page of the image away from this processor, by its address.
+/// Unmaps the page of the image at this address, for this CPU.
 ///
 /// # Safety
-/// Nothing in the page is used any more.
+/// The page is not used any more.
 pub unsafe fn unmap(page: u64) {
     page_table::unmap(&LEVEL1, HIGH, page);
     tlb::flush(VirtAddr::new(page));
@@ -76,8 +76,8 @@ pub unsafe fn unmap(page: u64) {
 /// Makes this processor use the tables that [`protect`] filled.
 pub fn switch() {
     let root = PhysFrame::containing_address(PhysAddr::new(LEVEL4.address() - HIGH));
-    // SAFETY: the new tables map the whole image, which is all that the program refers to, at the same addresses; what
-    // is taken away is what no reference points to: guard pages and low memory.
+    // SAFETY: the new tables map the whole image, which is all that the program refers to, at the same addresses. What they no
+    // longer map has no references to it: guard pages and low memory.
     unsafe { Cr3::write(root, Cr3Flags::empty()) };
 }
 

@@ -1,5 +1,6 @@
+# Calls the function at rsi with rdi, on the empty stack that ends at rdx. rbp keeps the caller's stack pointer.
+
 .section .text.call_on_stack, "ax", @progbits
-# Calls the function at rsi with rdi, on the empty stack that ends at rdx. The way back to the other stack is kept in rbp.
 .global call_on_stack
 .type call_on_stack, @function
 call_on_stack:

@@ -1,4 +1,5 @@
-//! The stacks of exceptions that must not trust the one at hand. Manual: volume 3, 7.14.5 "Interrupt Stack Table".
+//! The stacks of exceptions that cannot rely on the interrupted one, most by the IST. Manual: volume 3, 7.14.5 "Interrupt Stack
+//! Table".
 
 use x86_64::VirtAddr;
 use x86_64::structures::tss::TaskStateSegment;
@@ -6,29 +7,29 @@ use x86_64::structures::tss::TaskStateSegment;
 use crate::percpu::MOST;
 use crate::stack::{Exception, Stack};
 
-/// For an NMI, which comes at any time, also while the stack pointer is being changed.
+/// For NMIs, which come at any time, also while the stack pointer is being changed.
 pub static NMI: [Exception; MOST] = [const { Stack::new() }; MOST];
-/// For a double fault: the processor could not push a frame on the stack at hand.
+/// For double faults: the CPU could not push a frame on the interrupted stack.
 static DOUBLE_FAULT: [Exception; MOST] = [const { Stack::new() }; MOST];
-/// For a machine check: something is broken, perhaps the memory of the stack at hand.
+/// For machine checks: hardware is broken, perhaps the memory of the interrupted stack.
 static MACHINE_CHECK: [Exception; MOST] = [const { Stack::new() }; MOST];
 
-/// For interrupts: their handlers need no room on the stack of each task.
+/// For interrupts, so that tasks' stacks need no room for their handlers.
 pub static INTERRUPT: [Exception; MOST] = [const { Stack::new() }; MOST];
 
-/// How many a processor has.
+/// How many of these stacks a CPU has.
 pub const COUNT: usize = 4;
 
-/// How many of them are in the interrupt stack table. That of interrupts is not: an interrupt of a handler would begin at its
-/// end again, and a task that is interrupted could not be left for another one.
+/// How many of them are in the IST. The one for interrupts is not: the CPU would start at its top again when a handler is
+/// interrupted, and overwrite that handler's frames.
 const IN_TABLE: usize = 3;
 
-/// Indices in the interrupt stack table.
+/// Indices in the IST.
 pub const NMI_INDEX: u16 = 0;
 pub const DOUBLE_FAULT_INDEX: u16 = 1;
 pub const MACHINE_CHECK_INDEX: u16 = 2;
 
-/// That of a processor with this index, less than [`COUNT`].
+/// A CPU's stack with this index, less than [`COUNT`].
 pub fn of(cpu: usize, index: usize) -> postmortem::Stack {
     match index {
         0 => NMI[cpu].extent("nmi", cpu),
@@ -38,18 +39,18 @@ pub fn of(cpu: usize, index: usize) -> postmortem::Stack {
     }
 }
 
-/// That of a processor's interrupts.
+/// A CPU's stack for interrupts.
 pub fn interrupt(cpu: usize) -> postmortem::Stack {
     INTERRUPT[cpu].extent("irq", cpu)
 }
 
-/// The empty stack pointer of the stack for exceptions that find the others full: the processor itself goes to that of
+/// The initial stack pointer of a CPU's stack for exceptions that find no room elsewhere: the CPU itself switches to that of
 /// double faults.
 pub fn overflow(cpu: usize) -> u64 {
     DOUBLE_FAULT[cpu].extent("double fault", cpu).end()
 }
 
-/// The task state of a processor, which is a table of stacks and no more.
+/// A CPU's task state segment (TSS), of which only the IST is used.
 pub fn task_state(cpu: usize) -> TaskStateSegment {
     let mut task_state = TaskStateSegment::new();
     for index in 0..IN_TABLE {

@@ -1,4 +1,4 @@
-//! Starting other processors. Manual: volume 3, 10.4 "Multiple-Processor (MP) Initialization".
+//! Starting other CPUs. Manual: volume 3, 10.4 "Multiple-Processor (MP) Initialization".
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -7,47 +7,47 @@ use portable::BootMemory;
 use super::interrupts;
 use crate::stack::BOOT;
 
-/// Physical address of the page where a processor starts, in real mode. Free on a PC once firmware is done.
+/// The physical address of the page where a CPU starts, in real mode. Unused on a PC once firmware is done.
 const PAGE: u64 = 0x8000;
 
-/// The empty stack pointer for the next processor that starts. It takes it away.
+/// The initial stack pointer of the CPU that is being started; that CPU replaces it by 0.
 pub static STACK: AtomicU64 = AtomicU64::new(0);
-/// That processor's number.
+/// The number of the CPU that is being started.
 pub static INDEX: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
-    /// The code for the page, in boot.s; only the addresses count.
+    /// The ends of the code for the page, in boot.s. They have no value, only an address.
     static start_page_begin: u8;
     static start_page_end: u8;
 }
 
-/// Puts the code where processors start.
+/// Copies the start code to the page.
 pub fn prepare(memory: &mut BootMemory) {
     let (begin, end) = (&raw const start_page_begin, &raw const start_page_end);
-    // SAFETY: constants of the image, between two symbols.
+    // SAFETY: boot.s defines both symbols around constant bytes of the image.
     let code = unsafe { core::slice::from_raw_parts(begin, end as usize - begin as usize) };
-    // SAFETY: free, see `PAGE`.
+    // SAFETY: the page is unused RAM, once firmware is done.
     unsafe { memory.write(PAGE, code) };
 }
 
-/// Starts a processor, which comes to `start_main` of [`entry`](super::boot::entry) with this number.
+/// Starts the CPU with this APIC ID, which calls `start_main` of [`entry`](super::boot::entry) with the number `index`.
 ///
 /// # Safety
-/// The processor does nothing yet, and the number's stacks are not in use. [`prepare`] has been called.
+/// The CPU has not been started, and the stacks of this number are not in use. [`prepare`] has been called.
 pub unsafe fn start(index: usize, apic_id: u64) {
     INDEX.store(index, Ordering::Relaxed);
     STACK.store(BOOT[index].extent("boot", index).end(), Ordering::Release);
-    // The manual wants 10 ms and 200 us between these, for processors of old. Those that are emulated or have been made
-    // since 2008 need none, so that no clock is needed here.
+    // The manual wants 10 ms and 200 us between these, for old CPUs. Emulated ones and those made since 2008 need no delay, so
+    // that no clock is needed here.
     let apic_id = apic_id as u32;
-    // SAFETY: see above.
+    // SAFETY: the CPU has not been started, as the caller says, and `prepare` has put the code to the page.
     unsafe {
         interrupts::send_init(apic_id);
         interrupts::send_start_up(apic_id, PAGE);
     }
 }
 
-/// Takes the stack back that was meant for a processor that did not come.
+/// Takes back the stack of a CPU that did not start.
 pub fn give_up() {
     STACK.store(0, Ordering::Release);
 }

@@ -1,4 +1,4 @@
-//! From one task to another.
+//! Switching from one task to another.
 
 use core::arch::global_asm;
 
@@ -6,10 +6,10 @@ use postmortem::Registers;
 
 global_asm!(include_str!("switch.s"));
 
-/// What a task does: a function, and what it is called with.
+/// The function that a task calls, and ends with.
 pub type Entry = fn(usize);
 
-/// Where every task begins, with what it does.
+/// The first function of every task, called with the task's [`Entry`] and its argument.
 #[allow(
     improper_ctypes_definitions,
     reason = "the pointer goes through a register, from one place of this kernel to another"
@@ -17,21 +17,21 @@ pub type Entry = fn(usize);
 pub type Main = extern "C" fn(Entry, usize) -> !;
 
 unsafe extern "C" {
-    /// Keeps this task's registers on its stack, stores its stack pointer at `save`, and goes on with the task that once
-    /// stored `load`. Returns when somebody goes on with this one.
+    /// Pushes the callee-saved registers of this task on its stack, stores its stack pointer at `save`, and resumes the task
+    /// whose stack pointer is `load`. Returns when this task is resumed.
     ///
     /// # Safety
-    /// `load` was stored by this function, or is of a new [`Context`], and nobody has gone on from there since.
-    /// Interrupts are masked.
+    /// `load` was stored by this function, or points to a new [`Context`], and has not been resumed since. Interrupts are
+    /// masked.
     #[link_name = "task_switch"]
     pub fn switch(save: *mut u64, load: u64);
 
-    /// Where [`switch`] goes on with the other task, and where a new task starts; only the addresses count.
+    /// Where [`switch`] resumes the other task, and where a new task starts. They have no value, only an address.
     static task_resume: u8;
     static task_start: u8;
 }
 
-/// What lies at the stack pointer of a task that does not run. ABI: System V, "Registers and the Stack Frame".
+/// What is at the stack pointer of a task that does not run. ABI: System V, "Registers and the Stack Frame".
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
@@ -45,7 +45,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// That of a task that begins with `main`.
+    /// The context of a new task, which begins with `main`.
     pub fn new(main: Main, entry: Entry, argument: usize) -> Self {
         Self {
             r15: 0,
@@ -59,8 +59,8 @@ impl Context {
     }
 }
 
-/// The registers that a walk of a task starts from which stored this stack pointer.
+/// The registers from which to walk the stack of a task that does not run, by its saved stack pointer.
 pub fn registers(sp: u64) -> Registers {
-    // The rules at this place find everything else on the stack.
+    // The row of `task_resume` finds all other registers on the stack.
     Registers::new(&raw const task_resume as u64, sp, 0)
 }

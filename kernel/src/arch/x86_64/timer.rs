@@ -1,58 +1,58 @@
 //! The timer of the local APIC. Manual: volume 3, 12.5.4 "APIC Timer".
 //!
-//! How fast it counts is written nowhere that all processors have, so it is measured by the timer of old PCs (8254).
+//! No register that all CPUs have tells its frequency, so it is measured with the PC's programmable interval timer (PIT, 8254).
 
 use spin::Once;
 use x86_64::instructions::port::Port;
 
 use super::interrupts::{MASKED, Register, TIMER, read, write};
 
-/// In the timer's entry of the local vector table: begins again by itself.
+/// In the timer's entry of the local vector table: periodic.
 const PERIODIC: u32 = 1 << 17;
-/// In the divide configuration register: counts every 16th beat.
+/// In the divide configuration register: divides the frequency by 16.
 const BY_16: u32 = 3;
 
-/// The 8254's frequency, in Hz.
+/// The PIT's frequency, in Hz.
 const OLD_TIMER_HZ: u64 = 1_193_182;
-/// I/O ports of its third counter, and of all counters' modes (8254, "Control Word Format").
+/// I/O ports of the PIT's counter 2, and of all counters' modes (8254, "Control Word Format").
 const COUNTER: u16 = 0x42;
 const MODE: u16 = 0x43;
-/// Third counter, both bytes, mode 0: the output rises at the end.
+/// Counter 2, both bytes, mode 0: the output rises when the count is over.
 const ONE_SHOT: u8 = 0xb0;
-/// I/O port with the third counter's gate (bit 0), the speaker (bit 1) and the counter's output (bit 5).
+/// I/O port with counter 2's gate (bit 0), the speaker (bit 1) and the counter's output (bit 5).
 const GATE: u16 = 0x61;
 const OUTPUT: u8 = 1 << 5;
 
-/// Polls before the 8254 is taken not to count: far more than a tick takes.
+/// Polls after which the PIT is taken not to count: far more than a tick takes.
 const PATIENCE: u32 = 1_000_000;
 
-/// Counts in a tick. All processors have the same.
+/// Timer counts in a tick. The same for all CPUs.
 static COUNTS: Once<u32> = Once::new();
 
-/// Lets an interrupt come so many times a second.
+/// Starts this CPU's timer, with so many interrupts a second.
 pub fn start(ticks_per_second: u64) {
-    // SAFETY: the vector has an entry.
+    // SAFETY: sets the divider and masks the timer, so that no interrupt comes.
     unsafe {
         write(Register::TimerDivide, BY_16);
         write(Register::Timer, MASKED | TIMER);
     }
     let counts = *COUNTS.call_once(|| measure(ticks_per_second));
-    // SAFETY: as above.
+    // SAFETY: the timer's interrupts have an entry in the IDT and a handler.
     unsafe {
         write(Register::Timer, PERIODIC | TIMER);
         write(Register::TimerInitialCount, counts);
     }
 }
 
-/// Lets the next tick come: it does by itself.
+/// Does nothing: the timer is periodic.
 pub fn again(_: u64) {}
 
-/// How far the timer counts in a tick. Where the 8254 does not count, as many as there are at 1 GHz.
+/// Measures how many counts a tick has. Where the PIT does not count, assumes a bus clock of 1 GHz.
 fn measure(ticks_per_second: u64) -> u32 {
     let mut gate = Port::<u8>::new(GATE);
     let mut counter = Port::<u8>::new(COUNTER);
     let [low, high, ..] = (OLD_TIMER_HZ / ticks_per_second).to_le_bytes();
-    // SAFETY: on a PC nothing else is at these ports, and nobody else uses the third counter. The timer is masked.
+    // SAFETY: on a PC these ports belong to the PIT, whose counter 2 nothing else uses. The APIC timer is masked, so that no interrupt comes.
     let output = unsafe {
         let closed = gate.read() & !3;
         gate.write(closed);

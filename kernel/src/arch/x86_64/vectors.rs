@@ -1,4 +1,4 @@
-//! Where the processor finds what to do when an exception comes: segments, task state, descriptors of the entries.
+//! The tables by which the CPU finds the handler of an exception: GDT, TSS, IDT.
 
 use core::arch::global_asm;
 
@@ -25,19 +25,19 @@ unsafe extern "C" {
     static exception_entries: [u64; ENTRIES];
 }
 
-/// By processor: the processor writes to its task state's descriptor.
+/// One for each CPU, because a CPU sets the busy bit of its TSS descriptor.
 static TASK_STATES: [Once<TaskStateSegment>; MOST] = [const { Once::new() }; MOST];
 static SEGMENTS: [Once<GlobalDescriptorTable>; MOST] = [const { Once::new() }; MOST];
 static DESCRIPTORS: Once<InterruptDescriptorTable> = Once::new();
 
-/// Loads the tables of a processor.
+/// Fills in and loads the tables of a CPU.
 pub fn init(cpu: usize) {
     let task_state = TASK_STATES[cpu].call_once(|| stacks::task_state(cpu));
     let mut segments = GlobalDescriptorTable::new();
     let code = segments.append(Descriptor::kernel_code_segment());
     let task = segments.append(Descriptor::tss_segment(task_state));
     SEGMENTS[cpu].call_once(|| segments).load();
-    // SAFETY: both selectors are of the table just loaded, of the right kind.
+    // SAFETY: the selectors are those of a code segment and a TSS in the GDT just loaded.
     unsafe {
         CS::set_reg(code);
         load_tss(task);
@@ -46,14 +46,14 @@ pub fn init(cpu: usize) {
 }
 
 fn descriptors() -> InterruptDescriptorTable {
-    // SAFETY: `exception_entries!` defines the table, with so many entries.
+    // SAFETY: `exception_entries!` defines it as a constant array of so many words.
     let entries = unsafe { exception_entries };
     let mut table = InterruptDescriptorTable::new();
     macro_rules! set {
         ($($vector:literal => $field:ident,)*) => {
             $(
                 let entry = VirtAddr::new(entries[$vector]);
-                // SAFETY: the entry for this vector, which takes an error code where the processor gives one.
+                // SAFETY: the entry of this vector, which expects an error code exactly if the CPU pushes one.
                 unsafe { table.$field.set_handler_addr(entry) };
             )*
         };
@@ -80,15 +80,15 @@ fn descriptors() -> InterruptDescriptorTable {
         29 => vmm_communication_exception,
         30 => security_exception,
     }
-    // Those that are reserved, as nothing sends them but an instruction with their number.
+    // Reserved vectors, which only an `int` instruction can raise.
     for vector in [9, 15, 22, 23, 24, 25, 26, 27, 31] {
         let all = (&raw mut table).cast::<Entry<HandlerFunc>>();
-        // SAFETY: the table is 256 entries of one size, and the vector is less; the entry is for it.
+        // SAFETY: the table consists of 256 entries of the same size, more than the vector; the address is that of its entry.
         unsafe {
             (*all.add(vector)).set_handler_addr(VirtAddr::new(entries[vector]));
         }
     }
-    // SAFETY: as above, and the task state has a stack at each index.
+    // SAFETY: each address is the entry of its vector, and the IST has a stack at each of these indices.
     unsafe {
         let nmi = table
             .non_maskable_interrupt

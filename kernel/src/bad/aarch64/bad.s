@@ -1,4 +1,4 @@
-// Functions with a place of interest, for scenarios.
+// Functions for scenarios, which fail or wait where a stack walk is hard.
 
 .macro function name:req
 .section .text.\name, "ax", %progbits
@@ -31,7 +31,7 @@ function bad_jump
     br x0
 finish bad_jump
 
-// What a function does at its place of interest: it fails, or it stays there.
+// What a function does at the instruction of interest: it fails, or it loops there.
 .macro fail
     udf #0
 .endm
@@ -92,7 +92,7 @@ function \prefix\()_last_call
     push_frame
     bl \prefix\()_first
 finish \prefix\()_last_call
-// Right behind, with other rules.
+// The next function, right after the call, with other unwind rules.
 .type \prefix\()_next, %function
 \prefix\()_next:
     .cfi_startproc
@@ -143,7 +143,7 @@ function bad_stack_pointer
     ret
 finish bad_stack_pointer
 
-// Goes round and round until the first word is not zero, and sets the second one.
+// Loops until the first word is not zero, and sets the second one.
 function bad_loop
     mov w2, #1
     str w2, [x1]
@@ -152,7 +152,7 @@ function bad_loop
     ret
 finish bad_loop
 
-// With a frame: gdb takes x30 for what was interrupted by an exception, and finds no leaf's caller.
+// Has a frame, because gdb does not find the caller of a leaf function that an exception has interrupted.
 function bad_busy
     push_frame
 1:  mov w1, #1
@@ -181,7 +181,7 @@ without_rules:
     ret
 .size without_rules, . - without_rules
 
-// Only who calls it knows that x1 and x2 are the same address.
+// The caller passes the same address in x1 and x2, which the code alone does not tell.
 .section .text.stack_from_memory, "ax", %progbits
 .global stack_from_memory
 .type stack_from_memory, %function

@@ -1,5 +1,5 @@
-// Functions whose directives contradict their code, each with a breakpoint at an instruction where they do. Compilers emit
-// such directives, too. The code itself is right: every function returns to its caller.
+// Functions whose CFI directives contradict their code, each with a breakpoint at an instruction where they do. Compilers emit
+// such directives too. The code itself is right: every function returns to its caller.
 
 // The rule of the saved x30 stands before the instruction that saves it: LLVM merges two stores into the later one, and
 // leaves the directive where the earlier one was. The stack still has a return address from another call there.
@@ -26,7 +26,7 @@ function lie_other_caller
     ret
 finish lie_other_caller
 
-// The same of a store that makes the frame, too.
+// The same, with a store that also allocates the frame.
 function lie_early_frame
     .cfi_def_cfa_offset 16
     .cfi_offset x30, -16
@@ -47,7 +47,7 @@ function lie_push
     ret
 finish lie_push
 
-// The same by a store.
+// The same, with a store that allocates the frame.
 function lie_push_constant
     str x0, [sp, #-16]!
     brk #2

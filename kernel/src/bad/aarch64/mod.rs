@@ -1,4 +1,4 @@
-//! Instructions and functions that go wrong, for scenarios.
+//! Instructions and functions that fail, for scenarios.
 
 use core::arch::{asm, global_asm};
 
@@ -21,40 +21,40 @@ unsafe extern "C" {
     pub fn bad_last_call(_: u64);
     /// Fails with a frame of so many bytes, a multiple of 16, and some more.
     pub fn bad_variable_frame(size: u64);
-    /// As those of the same names with `bad`, but they stay where those fail, for ever or until somebody leads them on.
+    /// The functions `stay_*` loop at the instruction where `bad_*` fail, until a handler changes the saved program counter.
     pub fn stay_first(_: u64);
-    /// See [`stay_first`].
+    /// As [`stay_first`].
     pub fn stay_leaf(_: u64);
-    /// See [`stay_first`].
+    /// As [`stay_first`].
     pub fn stay_prologue(_: u64);
-    /// See [`stay_first`].
+    /// As [`stay_first`].
     pub fn stay_epilogue(_: u64);
-    /// See [`stay_first`].
+    /// As [`stay_first`].
     pub fn stay_tail_call(_: u64);
-    /// See [`stay_first`].
+    /// As [`stay_first`].
     pub fn stay_last_call(_: u64);
-    /// See [`stay_first`].
+    /// As [`stay_first`].
     pub fn stay_variable_frame(size: u64);
     /// Overwrites its return address, and calls [`bad_first`].
     pub fn bad_return_address(by: u64);
-    /// Overwrites the frame pointer that it finds its frame by, and calls [`bad_first`].
+    /// Overwrites the frame pointer that its row needs, and calls [`bad_first`].
     pub fn bad_frame_pointer(by: u64);
-    /// Takes the address for its stack pointer, and fails.
+    /// Sets its stack pointer to the address, and fails.
     pub fn bad_stack_pointer(by: u64);
-    /// Goes round and round until `word` is not zero, and sets `runs` to 1.
+    /// Loops until `word` is not zero, and sets `runs` to 1 meanwhile.
     pub fn bad_loop(word: *const u32, runs: *mut u32);
-    /// Writes a one to the first word, again and again, as long as the second is zero.
+    /// Writes 1 to the first word in a loop, as long as the second one is zero.
     pub fn bad_busy(words: *mut [u32; 2]);
-    /// Calls `callee`; rules for unwinders say how.
+    /// Calls `callee`; has unwind rules.
     pub fn with_rules(callee: extern "C" fn());
-    /// Calls `callee`; keeps a frame pointer, but no rules say so.
+    /// Calls `callee`; keeps a frame pointer, but has no unwind rules.
     pub fn without_rules(callee: extern "C" fn());
     /// Calls `callee` with a stack pointer and a frame pointer that it has stored at the first address and loaded from the
-    /// second: both are the same word, which its code does not tell. No rules say so either.
+    /// second: both are the same word, which its code alone does not tell. Has no unwind rules.
     pub fn stack_from_memory(callee: extern "C" fn(), store: *mut u64, load: *const u64);
 }
 
-// Of `lies.s`.
+// Defined in `lies.s`.
 unsafe extern "C" {
     fn lie_early_save();
     fn lie_early_frame();
@@ -67,7 +67,7 @@ unsafe extern "C" {
     fn lie_register();
 }
 
-/// Functions whose directives lie to unwinders, each with a breakpoint where they do. They change nothing.
+/// Functions whose CFI directives are wrong, each with a breakpoint where they are. They change no memory but their stack.
 pub const LIES: &[unsafe extern "C" fn()] = &[
     lie_early_save,
     lie_early_frame,
@@ -80,75 +80,75 @@ pub const LIES: &[unsafe extern "C" fn()] = &[
     lie_register,
 ];
 
-/// Reads a word. The compiler knows nothing of the access, so that it comes whatever the address.
+/// Reads a word. The compiler cannot see the access in the assembly, so it does not remove it.
 ///
 /// # Safety
-/// Nothing can be read there, or reading it does nothing: it is no device's register that minds.
+/// The read fails, or has no effect: no device register with side effects is at the address.
 #[inline(always)]
 pub unsafe fn read(address: u64) -> u64 {
     let word;
-    // SAFETY: see above.
+    // SAFETY: the caller says that the read fails or has no effect.
     unsafe { asm!("ldr {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly)) };
     word
 }
 
-/// Writes a zero.
+/// Writes a zero word.
 ///
 /// # Safety
-/// The word is not writable, or nobody uses it.
+/// The word is not writable, or is not in use.
 #[inline(always)]
 pub unsafe fn write(address: u64) {
-    // SAFETY: see above.
+    // SAFETY: the caller says that the word is not writable or not in use.
     unsafe { asm!("str xzr, [{}]", in(reg) address, options(nostack)) };
 }
 
-/// Calls what is no function.
+/// Calls an address without code.
 ///
 /// # Safety
 /// There is no code at the address.
 #[inline(always)]
 pub unsafe fn call(address: u64) {
-    // SAFETY: see above.
+    // SAFETY: the caller says that there is no code, so the call raises an exception.
     unsafe { asm!("blr {}", in(reg) address, clobber_abi("C")) };
 }
 
-/// An instruction that is none.
+/// Executes an undefined instruction.
 #[inline(always)]
 pub fn undefined() {
-    // SAFETY: raises an exception, from which nobody returns.
+    // SAFETY: raises an exception, whose handler does not return.
     unsafe { asm!("udf #0", options(nomem, nostack)) };
 }
 
-/// Stays where it is, for ever or until somebody leads it on.
+/// Loops in one instruction, until a handler changes the saved program counter.
 #[inline(always)]
 pub fn stay() {
-    // SAFETY: a jump to itself.
+    // SAFETY: a jump to itself changes nothing.
     unsafe { asm!("b .", options(nomem, nostack)) };
 }
 
-/// The bytes of that instruction.
+/// The bytes of the instruction of [`stay`].
 pub const STAY: [u8; 4] = 0x1400_0000_u32.to_le_bytes();
 
-/// A breakpoint.
+/// Executes a breakpoint instruction.
 #[inline(always)]
 pub fn breakpoint() {
-    // SAFETY: raises an exception, whose handler changes nothing.
+    // SAFETY: raises an exception, whose handler keeps all registers.
     unsafe { asm!("brk #1", options(nostack)) };
 }
 
-/// Divides. The processor knows no exception for it, so Rust looks first, and panics.
+/// Divides. The CPU raises no exception for a zero divisor, so Rust checks it, and panics.
 #[inline(always)]
 pub fn divide(dividend: u64, divisor: u64) -> u64 {
     dividend / divisor
 }
 
-/// An access that must be aligned. Ordinary ones need not.
+/// Makes an access that must be aligned, unlike ordinary ones.
 ///
 /// # Safety
 /// The address is misaligned.
 #[inline(always)]
 pub unsafe fn aligned(address: u64) {
-    // SAFETY: see above.
+    // SAFETY: the caller says that the address is misaligned, so the access raises an exception.
     unsafe { asm!("ldaxr {}, [{}]", out(reg) _, in(reg) address, options(nostack, readonly)) };
 }
 

@@ -1,4 +1,4 @@
-# Functions with a place of interest, for scenarios.
+# Functions for scenarios, which fail or wait where a stack walk is hard.
 
 .macro function name:req
 .section .text.\name, "ax", @progbits
@@ -29,7 +29,7 @@ function bad_jump
     jmp rdi
 finish bad_jump
 
-# What a function does at its place of interest: it fails, or it stays there.
+# What a function does at the instruction of interest: it fails, or it loops there.
 .macro fail
     ud2
 .endm
@@ -85,7 +85,7 @@ function \prefix\()_last_call
     .cfi_adjust_cfa_offset 24
     call \prefix\()_first
 finish \prefix\()_last_call
-# Right behind, with other rules.
+# The next function, right after the call, with other unwind rules.
 .type \prefix\()_next, @function
 \prefix\()_next:
     .cfi_startproc
@@ -138,7 +138,7 @@ function bad_stack_pointer
     ret
 finish bad_stack_pointer
 
-# Goes round and round until the first word is not zero, and sets the second one.
+# Loops until the first word is not zero, and sets the second one.
 function bad_loop
     mov dword ptr [rsi], 1
     cmp dword ptr [rdi], 0
@@ -173,7 +173,7 @@ without_rules:
     ret
 .size without_rules, . - without_rules
 
-# Only who calls it knows that rsi and rdx are the same address.
+# The caller passes the same address in rsi and rdx, which the code alone does not tell.
 .section .text.stack_from_memory, "ax", @progbits
 .global stack_from_memory
 .type stack_from_memory, @function

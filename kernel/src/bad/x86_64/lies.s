@@ -1,5 +1,5 @@
-# Functions whose directives contradict their code, each with a breakpoint at an instruction where they do. Compilers emit
-# such directives, too. The code itself is right: every function returns to its caller.
+# Functions whose CFI directives contradict their code, each with a breakpoint at an instruction where they do. Compilers emit
+# such directives too. The code itself is right: every function returns to its caller.
 #
 # `int3` reports the address behind itself, so the directives must still be wrong there.
 
@@ -43,7 +43,7 @@ function lie_push_constant
     ret
 finish lie_push_constant
 
-# A call with a word on the stack that no directive tells of.
+# A call with a word on the stack that no directive mentions.
 function lie_call
     push rdi
     call lie_callee
@@ -89,8 +89,9 @@ function lie_late_prologue
     ret
 finish lie_late_prologue
 
-# The directives are wrong after the first push, so they prove nothing; and once rsp has moved by a number from memory,
-# the code alone does not tell where the return address is. Where the last directive has it, there is one of another call.
+# The directives are wrong after the first push, so they prove nothing; and once rsp has moved by a number from memory, the code
+# alone does not tell where the return address is. At the place that the last directive gives, there is a return address of
+# another call.
 function lie_beyond_proof
     push rbx
     sub rsp, [rip + lie_size]
