@@ -1,40 +1,40 @@
-//! Why nothing is said about an instruction.
+//! Reasons why no row could be proven for an instruction.
 
 use std::fmt;
 
-/// Why nothing is said about an instruction. The addresses are those of the instructions that are the reason.
+/// Why no row could be proven for an instruction. Addresses are those of the instructions that cause it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// No way leads there that was followed.
+    /// No path from an entry leads there.
     Unreached,
-    /// The stack pointer comes from a register or from memory.
+    /// The stack pointer was loaded from a register or from memory.
     StackPointer(u64),
-    /// Two ways meet with stacks of different depth.
+    /// Two paths meet with stacks of different depth.
     Depths(u64),
     /// An indirect jump whose targets are not known.
     IndirectJump(u64),
-    /// Only a call leads there that never returns.
+    /// It is only reachable by the return of a call that never returns.
     AfterCall(u64),
-    /// A way out finds the stack another than it was at the entry.
+    /// A return finds the stack at another depth than at the entry.
     Unbalanced(u64),
     /// Bytes that are no instruction.
     NotCode(u64),
-    /// It is entered by jumps from elsewhere too, with another stack.
+    /// Other code jumps into it with another stack.
     Entered,
-    /// Call frame information says that no rule leads to the caller.
+    /// Call frame information has a function there without rows.
     NoRule,
-    /// Where the return address is kept is not known.
+    /// It is not known where the return address is saved.
     ReturnAddress,
-    /// Where the caller's frame pointer is kept is not known.
+    /// It is not known where the caller's frame pointer is saved.
     FramePointer,
-    /// Nobody calls it, and it never returns: it may be entered in any way.
+    /// Nobody calls it, and it never returns: the stack at its entry is not known.
     NotCalled,
-    /// More work than a function is worth.
+    /// The fixed point was not reached within the limit of steps.
     TooMuch,
 }
 
 impl Reason {
-    /// The words, without the address.
+    /// The reason in words, without the address.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl Reason {
         }
     }
 
-    /// The instruction that is the reason.
+    /// The address of the instruction that causes it.
     #[must_use]
     pub const fn address(self) -> Option<u64> {
         match self {

@@ -357,7 +357,7 @@ fn a_bound_of_what_was_subtracted_from_is_none_of_the_result() {
     let ran = run_assuming("a64_subs", text, &[(3, Condition::BelowOrEqual)]);
     let of_its_type = Some(Limit {
         most: u32::MAX.into(),
-        is_told: false,
+        is_compared: false,
     });
     assert_eq!(ran.machine.limit(ran.machine.get(8)), of_its_type);
     // As a call leaves it: without a name.

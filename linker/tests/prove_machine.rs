@@ -566,13 +566,13 @@ fn who_says_how_large_a_value_can_be() {
     let told = |most: u64| {
         Some(Limit {
             most,
-            is_told: true,
+            is_compared: true,
         })
     };
     let of_type = |most: u64| {
         Some(Limit {
             most,
-            is_told: false,
+            is_compared: false,
         })
     };
     let mut typed = machine();

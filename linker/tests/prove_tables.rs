@@ -17,8 +17,8 @@ fn table(size: u8, count: Option<u64>) -> Table {
     }
 }
 
-fn limit(most: u64, is_told: bool) -> Option<Limit> {
-    Some(Limit { most, is_told })
+fn limit(most: u64, is_compared: bool) -> Option<Limit> {
+    Some(Limit { most, is_compared })
 }
 
 /// An unsigned entry of so many bytes of a table that was read just now.
@@ -51,8 +51,8 @@ fn a_largest_index_is_a_count() {
         (Some(1 << 14), None),
         (Some(u64::MAX), None),
     ] {
-        for is_told in [false, true] {
-            let limit = most.and_then(|most| limit(most, is_told));
+        for is_compared in [false, true] {
+            let limit = most.and_then(|most| limit(most, is_compared));
             let Value::Table(number) = tables.read(0x1000, 4, true, limit) else {
                 panic!()
             };
@@ -60,7 +60,7 @@ fn a_largest_index_is_a_count() {
             let expected = Table {
                 base: 0,
                 // A comparison tells how many there are; a type or a mask may allow more than there are.
-                is_bounded: as_typed.is_bounded || is_told && count.is_some(),
+                is_bounded: as_typed.is_bounded || is_compared && count.is_some(),
                 ..as_typed
             };
             assert_eq!(tables.get(number), expected);

@@ -1,15 +1,15 @@
-//! What comparisons tell: the flags, which way of a branch is taken, and how large a value can be.
+//! What follows from comparisons: the flags, which edges of a branch are possible, and upper bounds of values.
 
 use super::machine::Machine;
 use super::value::{Register, Value};
 
-/// How large something can be.
+/// An upper bound, and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// The largest number.
     pub most: u64,
-    /// The code has compared it with that, or it is a constant; otherwise its type or a mask says so.
-    pub is_told: bool,
+    /// It comes from a comparison or a constant; otherwise from the width of a type, or from a mask.
+    pub is_compared: bool,
 }
 
 /// An upper bound of a value.
@@ -17,32 +17,32 @@ pub struct Limit {
 pub struct Bound {
     /// The value.
     pub value: Value,
-    /// How large it can be.
+    /// How large the value can be.
     pub limit: Limit,
 }
 
 impl Limit {
-    /// That of a type, or of a mask.
+    /// The bound from a type, or from a mask.
     pub(super) const fn of_type(most: u64) -> Self {
         Self {
             most,
-            is_told: false,
+            is_compared: false,
         }
     }
 
-    /// That of a comparison, or of a constant.
-    pub(super) const fn told(most: u64) -> Self {
+    /// The bound from a comparison, or from a constant.
+    pub(super) const fn compared(most: u64) -> Self {
         Self {
             most,
-            is_told: true,
+            is_compared: true,
         }
     }
 
-    /// What holds if both do.
+    /// The meet: the bound if both hold.
     fn and(self, other: Self) -> Self {
         match self.most == other.most {
             true => Self {
-                is_told: self.is_told || other.is_told,
+                is_compared: self.is_compared || other.is_compared,
                 ..self
             },
             false if self.most < other.most => self,
@@ -50,11 +50,11 @@ impl Limit {
         }
     }
 
-    /// What holds if one of them does.
+    /// The join: the bound if one of them holds.
     pub(super) fn or(self, other: Self) -> Self {
         match self.most == other.most {
             true => Self {
-                is_told: self.is_told && other.is_told,
+                is_compared: self.is_compared && other.is_compared,
                 ..self
             },
             false if self.most > other.most => self,
@@ -66,20 +66,20 @@ impl Limit {
 /// One side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// The register that it stands in, if it still does.
+    /// The register that holds the value, if one still does.
     pub register: Option<Register>,
     /// What was compared.
     pub value: Value,
 }
 
-/// What the flags tell.
+/// The abstract state of the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flags {
     Unknown,
     Compared(Operand, Operand),
 }
 
-/// What a conditional jump asks of a comparison of two unsigned numbers.
+/// The condition of a branch after a comparison of two unsigned numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// They are equal.
@@ -119,23 +119,23 @@ impl Condition {
 pub enum Consequence {
     /// The register holds this value.
     Holds(Register, Value),
-    /// The value is at most so much.
+    /// The value has this upper bound.
     AtMost(Bound),
 }
 
 impl Machine {
-    /// Nothing is known about the flags any more.
+    /// Makes the flags unknown.
     pub fn forget_flags(&mut self) {
         self.flags = Flags::Unknown;
     }
 
-    /// The flags come from a comparison.
+    /// Sets the flags from a comparison.
     pub fn compare(&mut self, left: Operand, right: Operand) {
         self.flags = Flags::Compared(left, right);
     }
 
-    /// Whether a condition can hold that is asked of the flags. Two numbers answer it; the way that they close may be the only
-    /// one on which they are known.
+    /// Whether a condition of the flags can hold. It is known to be false only if both sides are constants, or one is the stack
+    /// pointer.
     #[must_use]
     pub fn may(&self, condition: Condition) -> bool {
         let Flags::Compared(left, right) = self.flags else {
@@ -143,8 +143,8 @@ impl Machine {
         };
         let (left, right) = match (left.value, right.value) {
             (Value::Constant(left), Value::Constant(right)) => (left, right),
-            // Loops that touch each page of a large frame end where the stack pointer is to be. Of other places on the stack nobody
-            // knows: a variable that holds one may have been written to.
+            // Stack probes, loops that touch each page of a large frame, end when the stack pointer reaches a limit. Other stack
+            // addresses are not compared: a variable that holds one may have been overwritten.
             (Value::Stack(one, from), Value::Stack(other, to))
                 if one == other
                     && [left.register, right.register].contains(&Some(self.stack_pointer)) =>
@@ -169,14 +169,14 @@ impl Machine {
         }
     }
 
-    /// What follows when a condition holds that was asked of the flags, if anything does.
+    /// What follows if a condition of the flags holds.
     #[must_use]
     pub fn consequence(&self, condition: Condition) -> Option<Consequence> {
         let Flags::Compared(left, right) = self.flags else {
             return None;
         };
         if condition == Condition::Equal {
-            // What is on the stack is known better than what is equal to it.
+            // A stack address is more precise than the value that is equal to it.
             let (from, to) = match (left.value, right.value) {
                 (Value::Stack(..), Value::Stack(..)) => return None,
                 (Value::Stack(..), _) => (left, right),
@@ -198,11 +198,11 @@ impl Machine {
         let value = left.value;
         matches!(value, Value::Same(_) | Value::Low(..)).then_some(Consequence::AtMost(Bound {
             value,
-            limit: Limit::told(most),
+            limit: Limit::compared(most),
         }))
     }
 
-    /// Adds what follows.
+    /// Adds a consequence to the state.
     pub fn apply(&mut self, consequence: Consequence) {
         match consequence {
             Consequence::Holds(register, value) => self.set(register, value),
@@ -219,7 +219,7 @@ impl Machine {
         }
     }
 
-    /// A condition holds that was asked of the flags.
+    /// Restricts the state to one in which a condition of the flags holds.
     pub fn assume(&mut self, condition: Condition) {
         if let Some(consequence) = self.consequence(condition) {
             self.apply(consequence);
@@ -240,9 +240,9 @@ impl Machine {
             found.map(|bound| bound.limit).reduce(Limit::and)
         };
         match value {
-            Value::Constant(value) => Some(Limit::told(value)),
+            Value::Constant(value) => Some(Limit::compared(value)),
             Value::Low(origin, bits) => {
-                // What bounds the whole bounds its low bits, if it is no larger than they can be.
+                // A bound of the whole value bounds its low bits, unless truncation may change the value.
                 let largest = (1_u64 << bits) - 1;
                 let whole = [8, 16, 32]
                     .into_iter()

@@ -1,4 +1,4 @@
-//! Where call frame information says one thing and the code another.
+//! Lists where call frame information contradicts the code, with the instructions.
 
 use unwind::sframe::{Abi, Row};
 
@@ -12,24 +12,24 @@ use super::x86_64::X86;
 use crate::architecture::Architecture;
 use crate::function::Function;
 
-/// Instructions, one after another, whose row is wrong in the same way.
+/// Adjacent instructions whose row is wrong in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     /// Address of the first one.
     pub start: u64,
     /// Address after the last one.
     pub end: u64,
-    /// What the row says.
+    /// The row of call frame information.
     pub said: Row,
-    /// What the code says.
+    /// The right row, or why it is not known.
     pub found: Result<Row, Reason>,
-    /// The first instruction, as assemblers write it.
+    /// The first instruction, disassembled.
     pub instruction: String,
-    /// The one before it, which did what the row does not know of.
+    /// The instruction before it, whose effect the row does not describe.
     pub before: Option<String>,
 }
 
-/// Those among `spans`; `described` is what they contradict.
+/// The contradictions among `spans`; `described` has the rows that are wrong.
 #[must_use]
 pub fn contradictions(
     architecture: &Architecture,

@@ -1,4 +1,4 @@
-//! What a function knows where it is entered.
+//! The state at a function's entry: where its caller's registers are then.
 
 use unwind::sframe::{Base as RowBase, Row, Rule};
 
@@ -9,7 +9,8 @@ use super::outcome::Entry;
 use super::value::{Address, Base, Origin, Value};
 
 impl<I: Isa> Judge<'_, I> {
-    /// Makes a machine one at the entry, and says what the function knows of its caller. `None`: its first row does not tell.
+    /// Changes a machine to the state at an entry, and returns the caller's registers. `None`: the first row does not say where
+    /// they are.
     pub fn caller(&self, entry: Entry, machine: &mut Machine) -> Option<Caller> {
         let return_address = Value::entry(I::RETURN_ADDRESS);
         let word = |offset| Address::Stack(Base::ENTRY, offset);
@@ -44,7 +45,7 @@ impl<I: Isa> Judge<'_, I> {
         }
     }
 
-    /// Makes a machine one in which a row holds: at the entry of code that says itself how it is entered.
+    /// Changes a machine to a state in which a row holds: the first row of code that is not entered by a call.
     fn enter(&self, row: &Row, machine: &mut Machine) -> Option<Caller> {
         let at_sp = |rule: Rule, value: Value, machine: &mut Machine| {
             let (Rule::Saved { base, offset } | Rule::Value { base, offset }) = rule else {
@@ -59,7 +60,7 @@ impl<I: Isa> Judge<'_, I> {
                     Some(value)
                 }
                 (Rule::Value { .. }, Value::Stack(..)) => Some(from),
-                // In a register that holds nothing else.
+                // The register holds its value at the entry.
                 (Rule::Value { .. }, Value::Same(Origin::Entry(_))) => Some(from),
                 _ => None,
             }
@@ -81,7 +82,7 @@ impl<I: Isa> Judge<'_, I> {
             rule => at_sp(rule, Value::entry(I::RETURN_ADDRESS), machine)?,
         };
         if matches!(row.return_address, Rule::Saved { .. }) {
-            // What the register holds is the interrupted code's own.
+            // The register belongs to the interrupted code: it is not the return address.
             machine.set(I::RETURN_ADDRESS, Value::Unknown);
         }
         if row.frame_pointer != Rule::Same {

@@ -1,4 +1,4 @@
-//! Where functions are entered, before anything was followed.
+//! Finds function entries from call frame information and symbols, before any code is followed.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::world::World;
 use crate::architecture::Architecture;
 use crate::symbols::Symbols;
 
-/// What is to be followed, by address.
+/// The functions to follow: how each is entered, by address.
 pub type Entries = BTreeMap<u64, Entry>;
 
-/// The row that holds where a function was just called.
+/// The row that holds at the first instruction of a function that was called.
 #[must_use]
 pub fn entry_row(architecture: &Architecture) -> Row {
     let pushed = architecture
@@ -31,17 +31,17 @@ pub fn entry_row(architecture: &Architecture) -> Row {
     }
 }
 
-/// What GCC, LLVM and BOLT append to a function's name for a part of it that they have moved away: `.cold`, `.cold.1`, `.warm`.
-const PIECES: [&str; 2] = [".cold", ".warm"];
+/// What GCC, LLVM and BOLT append to the name of an outlined part of a function: `.cold`, `.cold.1`, `.warm`.
+const OUTLINED: [&str; 2] = [".cold", ".warm"];
 
-/// Whether a name is that of a part of a function. It is entered by jumps, with the stack that they have, unless somebody is
-/// seen to call it: taken for a function, its right rows would be replaced by wrong ones.
-fn is_piece(name: &str) -> bool {
-    PIECES.iter().any(|piece| name.contains(piece))
+/// Whether a name is that of an outlined part of a function, which is entered by jumps with the stack of the jumping code.
+/// Taken for a function, its right rows would be replaced by wrong ones.
+fn is_outlined(name: &str) -> bool {
+    OUTLINED.iter().any(|suffix| name.contains(suffix))
 }
 
-/// Where call frame information and symbols say that functions are entered. Code whose first row is another than that of
-/// a call is a piece of a function, and entered by the jumps that lead to it, unless it is trap code.
+/// Finds the entries that call frame information and symbols give. Code whose first row is not [`entry_row`] is trap code if
+/// its FDE is marked as a signal frame; otherwise it is a part of a function, and entered by jumps.
 pub fn find(
     architecture: &Architecture,
     text: &Text<'_>,
@@ -51,7 +51,7 @@ pub fn find(
     let called = entry_row(architecture);
     let mut entries = Entries::new();
     for function in &world.rows {
-        // Entries of linkage tables say of themselves what is right at each of their bytes.
+        // The rows of a PLT repeat for each of its entries; they are not compared with the code.
         let Some(first) = function.rows.first().filter(|_| function.block.is_none()) else {
             continue;
         };
@@ -61,15 +61,15 @@ pub fn find(
             .map(|symbol| &*symbol.name);
         let entry = match first {
             row if function.signal => Entry::Declared(*row),
-            // Also one of a function without a frame, whose first row is that of a call.
-            _ if name.is_some_and(is_piece) => {
+            // Before the next arm: the first row of a part of a function without a frame is that of a call.
+            _ if name.is_some_and(is_outlined) => {
                 world.pieces.insert(function.start);
                 continue;
             }
             row if *row == called => Entry::Call,
-            // Nobody called it; what it calls and what it keeps is like in any other function.
+            // An outermost function, which nobody called: its code is otherwise like any other's.
             row if row.is_outermost() => Entry::Call,
-            // Its first row may be wrong, too. Whether it is a function shows when it is followed.
+            // Its first row may be wrong. Following it decides whether it is a function.
             _ if name.is_some() => {
                 world.assumed.insert(function.start);
                 Entry::Call

@@ -1,4 +1,4 @@
-//! The row that says what is known of the machine.
+//! Makes a row from the abstract state.
 
 use unwind::sframe::{Base as RowBase, Row, Rule};
 
@@ -9,16 +9,16 @@ use super::reason::Reason;
 use super::value::{Base, Origin, REGISTERS, Register, Value};
 
 impl<I: Isa> Judge<'_, I> {
-    /// The row that says what is known, without its offset.
+    /// The row for a state, with offset 0.
     ///
     /// # Errors
-    /// What a row would have to say is not known.
+    /// The state does not say where the caller's stack pointer or the return address is.
     pub fn row(&self, machine: &Machine, caller: &Caller) -> Result<Row, Reason> {
         if let Some(lost @ Reason::StackPointer(_)) = machine.lost {
             return Err(lost);
         }
         let cfa = self.cfa(machine, caller).ok_or(why_lost(machine))?;
-        let found = self.place_of(caller.return_address, machine, caller);
+        let found = self.location(caller.return_address, machine, caller);
         let return_address = found.ok_or(Reason::ReturnAddress)?;
         let is_link = return_address
             == Rule::Value {
@@ -32,7 +32,7 @@ impl<I: Isa> Judge<'_, I> {
             Value::Stack(base, offset) => Some((base, offset)),
             _ => None,
         };
-        // A copy on the stack may be a variable as long as the register still holds it.
+        // The register comes first: as long as it holds the value, a copy on the stack may be a variable.
         let frame_pointer = match machine.get(I::FRAME_POINTER) == meant {
             true => Rule::Same,
             false => self
@@ -74,11 +74,11 @@ impl<I: Isa> Judge<'_, I> {
         in_register.or_else(|| self.in_slot(meant, machine, None))
     }
 
-    /// A register that holds a value, as a walk knows them.
+    /// The rule for a register that holds a value. With `all`, system registers count, too.
     fn in_register(&self, meant: Value, machine: &Machine, all: bool) -> Option<Rule> {
         let known = |register: &Register| machine.get(*register) == meant;
         let found = self.bases().find(known).or_else(|| {
-            // System registers, where an exception has left them.
+            // System registers, which the processor sets at an exception.
             let system = 33..REGISTERS as Register;
             system.into_iter().find(|register| all && known(register))
         })?;
@@ -88,8 +88,8 @@ impl<I: Isa> Judge<'_, I> {
         })
     }
 
-    /// Where a value is: in a register or on the stack.
-    pub(super) fn place_of(
+    /// The rule for where a value is: in a register or on the stack.
+    pub(super) fn location(
         &self,
         meant: Value,
         machine: &Machine,
@@ -116,7 +116,7 @@ impl<I: Isa> Judge<'_, I> {
             .or_else(|| self.in_register(meant, machine, caller.is_interrupted))
     }
 
-    /// A place on the stack that holds a value.
+    /// The rule for a slot of the stack that holds a value.
     fn in_slot(&self, meant: Value, machine: &Machine, cfa: Option<(Base, i64)>) -> Option<Rule> {
         let holding = machine.known().filter(|slot| {
             slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)

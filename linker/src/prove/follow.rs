@@ -1,4 +1,4 @@
-//! One function, from its entry through all its branches, to a fixed point.
+//! Follows one function from its entry: a worklist of basic blocks, run until their states reach a fixed point.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,35 +16,35 @@ use super::value::Value;
 use super::world::{Effect, World};
 use crate::architecture::Architecture;
 
-/// An instruction that ways lead to, and what is known there.
+/// A reachable instruction, and the abstract state around it.
 #[derive(Clone, Debug)]
 pub struct Point<'m> {
     /// Its address.
     pub at: u64,
     /// Its length, in bytes.
     pub length: u8,
-    /// What is known before it.
+    /// The state before it.
     pub machine: &'m Machine,
-    /// If it is a call, what is known when the callee has returned.
+    /// If it is a call, the state after the callee has returned.
     pub during_call: Option<&'m Machine>,
-    /// It only runs if a call returns of which it is known that it does not.
+    /// It can only be reached by the return of a call that never returns.
     pub is_dead: bool,
 }
 
-/// A run of instructions that is entered at its start only.
+/// A basic block: instructions that are entered at the first one only.
 #[derive(Debug)]
 pub struct Block {
-    /// What is known at its start.
+    /// The state at its start: the join over its predecessors.
     machine: Machine,
     /// Address after its last instruction.
     pub end: u64,
-    /// It only runs if a call returns that never does.
+    /// It can only be reached by the return of a call that never returns.
     is_dead: bool,
-    /// Every instruction has a row, and that is right.
+    /// Every instruction has a row, and that row is right.
     pub agrees: bool,
-    /// What was found out about it when it ran last.
+    /// Calls, jumps and problems, as its last run found them.
     outcome: Outcome,
-    /// What is known where it returns to the caller.
+    /// The state where it returns to the caller.
     exit: Option<Box<Machine>>,
 }
 
@@ -55,35 +55,35 @@ pub struct Follow<'a, I> {
     pub(super) text: &'a Text<'a>,
     pub(super) world: &'a World,
     pub(super) start: u64,
-    /// What it knows of its caller.
+    /// The caller's registers, as values at the entry.
     pub caller: Caller,
-    /// By where they start. Boxed, because the map moves them.
+    /// By start address. Boxed, because the map moves its values.
     blocks: BTreeMap<u64, Box<Block>>,
-    /// Blocks that have to run, once more if they did.
-    work: BTreeSet<u64>,
-    /// The machine of the block that ran last, for its memory.
+    /// Starts of the blocks whose state has changed since they ran.
+    worklist: BTreeSet<u64>,
+    /// The state of the block that ran last, kept to reuse its allocations.
     scratch: Option<Box<Machine>>,
     pub(super) tables: Tables,
     rows: RowsOf<'a>,
-    /// What the block that runs has found out.
+    /// The outcome of the block that runs now.
     pub(super) outcome: Outcome,
-    /// What is known where the block that runs returns to the caller.
+    /// The state where the block that runs now returns to the caller.
     pub(super) exit: Option<Box<Machine>>,
     steps: usize,
-    /// What runs only if a call returns that never does is followed: last, because nothing of it is true of anything else.
+    /// Dead code is being followed. It comes last, so that its states never join those of live code.
     pub(super) is_dead: bool,
-    /// Where such calls would return to, and what would be known there: what they were followed with last.
+    /// The return addresses of calls that never return, with the state that would be there.
     pub(super) dead: BTreeMap<u64, Machine>,
-    /// A jump by a table of which nothing says how long it is.
+    /// An indirect jump through a table whose length had to be guessed.
     pub(super) guessed_table: Option<u64>,
     pub(super) sweeps: Sweeps,
 }
 
-/// Instructions that are followed, at most, for each block that there is: enough for nested loops.
-const MOST_STEPS: usize = 4_000_000;
+/// The largest number of instructions executed for one function, counting each run of a block: enough for nested loops.
+const MAX_STEPS: usize = 4_000_000;
 
 impl<'a, I: Isa> Follow<'a, I> {
-    /// Follows the function at an address. `None`: it is entered in a way that its first row does not tell.
+    /// Follows the function at an address. `None`: its first row does not say where the caller's registers are at the entry.
     pub fn function(
         isa: &'a I,
         architecture: &'static Architecture,
@@ -102,7 +102,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             start,
             caller,
             blocks: BTreeMap::new(),
-            work: BTreeSet::new(),
+            worklist: BTreeSet::new(),
             scratch: None,
             tables: Tables::default(),
             rows: RowsOf::new(world),
@@ -115,21 +115,21 @@ impl<'a, I: Isa> Follow<'a, I> {
             sweeps: Sweeps::default(),
         };
         follow.edge(start, &machine);
-        follow.work();
+        follow.run_worklist();
         follow.follow_dead();
         Some(follow)
     }
 
-    fn work(&mut self) {
-        while self.steps <= MOST_STEPS
-            && let Some(start) = self.work.pop_first()
+    fn run_worklist(&mut self) {
+        while self.steps <= MAX_STEPS
+            && let Some(start) = self.worklist.pop_first()
         {
             self.run(start);
         }
     }
 
-    /// Follows the code behind calls that never return, which compilers do not always know. It never runs, so whatever its rows
-    /// say does no harm; but rows that would be right are worth more than rows of which nothing is known.
+    /// Follows the code behind calls that never return, which compilers emit if they do not know that. It never runs, so wrong
+    /// rows there do no harm; but a row that agrees with the code is better than an undecided one.
     fn follow_dead(&mut self) {
         self.is_dead = true;
         for (start, machine) in std::mem::take(&mut self.dead) {
@@ -137,11 +137,11 @@ impl<'a, I: Isa> Follow<'a, I> {
                 self.edge(start, &machine);
             }
         }
-        self.work();
+        self.run_worklist();
         self.is_dead = false;
     }
 
-    /// Runs a block, up to where it ends or another one starts.
+    /// Executes a block, up to its end or the start of another one.
     fn run(&mut self, start: u64) {
         let Some(block) = self.blocks.get(&start) else {
             return;
@@ -156,7 +156,7 @@ impl<'a, I: Isa> Follow<'a, I> {
         loop {
             machine.at = at;
             agrees = agrees && self.row_agrees(at, &machine) == Some(true);
-            // Behind the last instruction of all code nothing runs.
+            // The section ends here.
             let Some(code) = self.text.code_at(at) else {
                 break;
             };
@@ -167,11 +167,11 @@ impl<'a, I: Isa> Follow<'a, I> {
             };
             self.steps += 1;
             let next = at.wrapping_add(executed.length.into());
-            // Before it jumps into itself.
+            // Set now, because the block may jump into its own middle.
             if let Some(block) = self.blocks.get_mut(&start) {
                 block.end = next;
             }
-            let goes_on = self.go(executed.flow, at, next, &mut machine);
+            let goes_on = self.follow_flow(executed.flow, at, next, &mut machine);
             if matches!(executed.flow, Flow::Call(_)) {
                 agrees = agrees && self.row_agrees_during_call(at, &machine);
             }
@@ -183,7 +183,7 @@ impl<'a, I: Isa> Follow<'a, I> {
                 self.edge(next, &machine);
                 break;
             }
-            if self.runs_out(at, next, &machine) {
+            if self.leaves_function(at, next, &machine) {
                 break;
             }
         }
@@ -197,9 +197,9 @@ impl<'a, I: Isa> Follow<'a, I> {
         }
     }
 
-    /// Whether the next instruction is another function's. Assembly may run on into it; otherwise what came before does not
-    /// come back.
-    fn runs_out(&mut self, at: u64, next: u64, machine: &Machine) -> bool {
+    /// Whether the next instruction is the entry of another function. If the stack is as at an entry, this one falls through
+    /// into it, as assembly does; otherwise its last call does not return.
+    fn leaves_function(&mut self, at: u64, next: u64, machine: &Machine) -> bool {
         if next == self.start || !self.world.is_entry(next) {
             return false;
         }
@@ -209,22 +209,22 @@ impl<'a, I: Isa> Follow<'a, I> {
         true
     }
 
-    /// A way leads to an address.
+    /// Adds an edge of the control flow graph: joins a state into the block at `to`, and queues the block if that changed it.
     pub(super) fn edge(&mut self, to: u64, machine: &Machine) {
-        if self.is_dead && self.lives(to) {
+        if self.is_dead && self.is_live(to) {
             return;
         }
         if let Some(block) = self.blocks.get_mut(&to) {
             if block.machine.join(machine, to) {
-                self.work.insert(to);
+                self.worklist.insert(to);
             }
             return;
         }
-        // The block that ran through it has to stop there.
+        // A block that contains this address has to end here.
         if let Some((start, block)) = self.blocks.range(..to).next_back()
             && to < block.end
         {
-            self.work.insert(*start);
+            self.worklist.insert(*start);
         }
         let block = Block {
             machine: machine.clone(),
@@ -235,18 +235,18 @@ impl<'a, I: Isa> Follow<'a, I> {
             exit: None,
         };
         self.blocks.insert(to, Box::new(block));
-        self.work.insert(to);
+        self.worklist.insert(to);
     }
 
-    /// Whether an instruction runs that may return.
-    fn lives(&self, address: u64) -> bool {
+    /// Whether a block of live code contains an address.
+    fn is_live(&self, address: u64) -> bool {
         let block = self.blocks.range(..=address).next_back();
         block.is_some_and(|(start, block)| {
             !block.is_dead && (*start == address || address < block.end)
         })
     }
 
-    /// Whether call frame information says of an address what is known. `None`: it says nothing, or that is not known.
+    /// Whether the row of call frame information for an address is right. `None`: there is none, or it is undecided.
     pub(super) fn row_agrees(&mut self, at: u64, machine: &Machine) -> Option<bool> {
         let row = self.rows.at(at)?;
         match self.judge.judge(&row, machine, &self.caller) {
@@ -256,7 +256,7 @@ impl<'a, I: Isa> Follow<'a, I> {
         }
     }
 
-    /// Whether the row of a call holds while the callee runs, too, which has changed what it may.
+    /// Whether the row of a call also holds while the callee runs, which may have clobbered registers and memory.
     fn row_agrees_during_call(&mut self, at: u64, machine: &Machine) -> bool {
         let row = self.rows.at(at);
         row.is_some_and(|row| {
@@ -266,11 +266,11 @@ impl<'a, I: Isa> Follow<'a, I> {
         })
     }
 
-    /// What the function does as a whole.
+    /// The outcomes of all live blocks, combined.
     pub fn outcome(&self) -> Outcome {
         let mut whole = Outcome {
             tables: self.tables.addresses().collect(),
-            problem: (self.steps > MOST_STEPS).then_some(Reason::TooMuch),
+            problem: (self.steps > MAX_STEPS).then_some(Reason::TooMuch),
             ..Outcome::default()
         };
         let mut exit: Option<Box<Machine>> = None;
@@ -284,7 +284,7 @@ impl<'a, I: Isa> Follow<'a, I> {
                 (_, None) => {}
             }
         }
-        // Two instructions that share bytes: an entry too many of a table led into the middle of one of them.
+        // Instructions that overlap: the guessed table was too long, and its last entries led into the middle of one.
         let extents = || self.blocks.iter().map(|(start, block)| (*start, block.end));
         if let Some(at) = self.guessed_table
             && super::jump_table::overlap(self.judge.isa, self.text, extents())
@@ -299,17 +299,17 @@ impl<'a, I: Isa> Follow<'a, I> {
         whole
     }
 
-    /// Its blocks, by where they start: ascending.
+    /// Its blocks, ascending by start address.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, &Block)> {
         self.blocks.iter().map(|(start, block)| (*start, &**block))
     }
 
-    /// Shows every instruction of a block, in ascending order, with what is known there. Not while the function is followed:
-    /// what is known on the first way to an instruction is more than is true.
+    /// Calls `see` for every instruction of a block, in ascending order, with the state there. Only valid after the fixed point
+    /// is reached: before that, a state has not been joined with those of all predecessors.
     pub fn visit(&self, start: u64, block: &Block, mut see: impl FnMut(&Point<'_>)) {
         let mut tables = self.tables.clone();
         let mut machine = block.machine.clone();
-        // Copied for each instruction, into the memory of the last copy.
+        // Overwritten for each instruction, which reuses its allocations.
         let mut before = machine.clone();
         let mut at = start;
         while at < block.end {

@@ -1,4 +1,4 @@
-//! Functions of other images that never return, by their names: nothing else tells that of code which is not there.
+//! Finds imported functions that never return, by name: their code is not in the image.
 
 use rustc_hash::FxHashSet as HashSet;
 
@@ -47,12 +47,12 @@ const NEVER_RETURNING: &[&str] = &[
     "xalloc_die",
 ];
 
-/// The start of the mangled names in namespace `std` of GNU's C++ library and of LLVM's.
+/// The prefixes of mangled names in namespace `std`, of LLVM's C++ library and of GNU's.
 const STD: &[&str] = &["_ZNSt3__1", "_ZSt"];
 
 fn is_never_returning(name: &str) -> bool {
     let name = name.split('@').next().unwrap_or(name);
-    // `_ZSt20__throw_length_errorPKc`, with the length of the name before it: those functions do nothing else.
+    // As `_ZSt20__throw_length_errorPKc`, where 20 is the length of the name.
     let throws = STD.iter().any(|prefix| {
         let rest = name.strip_prefix(prefix).unwrap_or("x");
         rest.trim_start_matches(|letter: char| letter.is_ascii_digit())
@@ -61,8 +61,7 @@ fn is_never_returning(name: &str) -> bool {
     NEVER_RETURNING.contains(&name) || throws
 }
 
-/// The addresses of the words that the dynamic linker fills with the address of such a function, and those of the entries in
-/// linkage tables that jump through them.
+/// The addresses of GOT words for functions that never return, and of the PLT entries that jump through them.
 #[must_use]
 pub fn never_returning(image: &Image<'_>) -> HashSet<u64> {
     let file = &image.file;
@@ -79,16 +78,16 @@ pub fn never_returning(image: &Image<'_>) -> HashSet<u64> {
         let Ok(symbol) = symbols.symbol_by_index(index) else {
             continue;
         };
-        // One that is defined here is followed.
+        // A function that is defined in this image is followed instead.
         if symbol.is_undefined() && symbol.name().is_ok_and(is_never_returning) {
             found.insert(word);
         }
     }
     let mut entries = Vec::new();
     for section in file.sections() {
-        let is_linkage = section.name().is_ok_and(|name| name.starts_with(".plt"));
+        let is_plt = section.name().is_ok_and(|name| name.starts_with(".plt"));
         let Ok(code) = section.data() else { continue };
-        if !is_linkage {
+        if !is_plt {
             continue;
         }
         let address = section.address();
@@ -104,7 +103,7 @@ pub fn never_returning(image: &Image<'_>) -> HashSet<u64> {
     found
 }
 
-/// Jumps through a word, `jmp *word(%rip)`, each with the word; behind `endbr64`, if that is there.
+/// Finds PLT entries: `jmp *word(%rip)`, perhaps after `endbr64`. Pairs of the entry and the word.
 fn x86_64(code: &[u8], address: u64, entries: &mut Vec<(u64, u64)>) {
     const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     for at in 0..code.len() {
@@ -114,7 +113,7 @@ fn x86_64(code: &[u8], address: u64, entries: &mut Vec<(u64, u64)>) {
         };
         let offset = i32::from_le_bytes(*offset);
         let word = (address + at as u64 + 6).wrapping_add_signed(offset.into());
-        // `bnd`, of compilers of the time of MPX.
+        // A `bnd` prefix, from toolchains with MPX.
         let jump = match at.checked_sub(1).and_then(|before| code.get(before)) {
             Some(0xf2) => at - 1,
             _ => at,
@@ -128,7 +127,7 @@ fn x86_64(code: &[u8], address: u64, entries: &mut Vec<(u64, u64)>) {
     }
 }
 
-/// `adrp x16, page; ldr x17, [x16, offset]`, each with the word; behind `bti c`, if that is there.
+/// Finds PLT entries: `adrp x16, page; ldr x17, [x16, offset]`, perhaps after `bti c`. Pairs of the entry and the word.
 fn aarch64(code: &[u8], address: u64, entries: &mut Vec<(u64, u64)>) {
     const BTI_C: u32 = 0xd503_245f;
     let words: Vec<u32> = code

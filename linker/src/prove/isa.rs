@@ -1,11 +1,11 @@
-//! What an instruction does, for every architecture alike.
+//! The interface to an architecture: its instructions and its calling convention.
 
 use super::compare::Condition;
 use super::machine::Machine;
 use super::table::Tables;
 use super::value::{Register, Value};
 
-/// Where an instruction leads.
+/// Where control goes after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// To the next one.
@@ -16,22 +16,22 @@ pub enum Flow {
     Jump(Value),
     /// To a value, and then to the next one, if the callee returns.
     Call(Value),
-    /// To a value that is a return address. The stack pointer is the caller's already.
+    /// To a value that is a return address, which is popped already.
     Return(Value),
-    /// Back to what was interrupted. The stack pointer is where the processor finds that.
+    /// Back to the interrupted code. The stack pointer is where the processor finds its registers, if they are on the stack.
     InterruptReturn,
     /// Nowhere.
     Stop,
-    /// Nowhere, unless a handler goes on behind it.
+    /// To an exception handler, which may return to the next one.
     Trap,
 }
 
-/// An instruction that ran.
+/// What executing an instruction returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executed {
     /// Bytes.
     pub length: u8,
-    /// Where it leads.
+    /// Where control goes next.
     pub flow: Flow,
 }
 
@@ -41,42 +41,42 @@ pub trait Isa: Sync {
     const STACK_POINTER: Register;
     /// DWARF's number of the frame pointer.
     const FRAME_POINTER: Register;
-    /// The number under which a return address is known that a call has left behind.
+    /// The number for the return address of a call: the link register, or a column of DWARF's that stands for the stack slot.
     const RETURN_ADDRESS: Register;
-    /// A bit for each register, by number, that a callee leaves as it was.
+    /// The callee-saved registers: a bit for each, by number.
     const KEPT_BY_CALLS: u64;
-    /// Registers from which a row may count beside stack and frame pointer, as [`unwind`] knows them in an interrupted
-    /// frame.
+    /// Registers beside stack and frame pointer that may be the base of a row's rule. [`unwind`] has their values in an
+    /// interrupted frame only.
     const OTHER_BASES: &'static [Register];
 
-    /// An interruption leaves what it interrupted on the stack.
+    /// An interrupt pushes the interrupted code's registers on the stack.
     const KEEPS_INTERRUPTED_ON_STACK: bool;
 
-    /// DWARF's numbers of registers that are too large to be used here, with the numbers used instead.
+    /// Pairs of a DWARF register number that is too large for [`Register`], and the number used instead.
     const RENUMBERED: &'static [(u32, Register)] = &[];
 
-    /// Executes the first instruction in `code`, which lies at the machine's address. `None`: it is none.
+    /// Executes the first instruction in `code`, which lies at the machine's address. `None`: no valid instruction.
     fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed>;
 
-    /// Bytes of the first instruction in `code`. `None`: it is none.
+    /// Bytes of the first instruction in `code`. `None`: no valid instruction.
     fn length(&self, code: &[u8]) -> Option<u8>;
 
-    /// Bytes of error code on the stack of a handler of interrupts, if code begins as such handlers do and as nothing else does.
+    /// Bytes of the error code on an interrupt handler's stack, if `code` starts with a prologue that only such handlers have.
     fn interrupt_handler(&self, code: &[u8]) -> Option<u8> {
         let _ = code;
         None
     }
 
-    /// The address of the word from which the first instruction in `code`, which lies at an address, takes where it calls or jumps
-    /// to.
+    /// If the first instruction in `code`, which lies at an address, is a call or jump through a word in memory at a constant
+    /// address, as through a GOT: the address of that word.
     fn called_through(&self, code: &[u8], at: u64) -> Option<u64> {
         let _ = (code, at);
         None
     }
 
-    /// The first instruction in `code`, which lies at an address, as assemblers write it.
+    /// The first instruction in `code`, which lies at an address, disassembled.
     fn text(&self, code: &[u8], at: u64) -> String;
 
-    /// Bytes of the instruction at the start of `code` if it only fills room.
+    /// Bytes of the first instruction in `code`, if it is padding.
     fn padding(&self, code: &[u8]) -> Option<u8>;
 }

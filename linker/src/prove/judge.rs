@@ -1,4 +1,4 @@
-//! A row against what is known of the machine.
+//! Compares a row with the abstract state.
 
 use unwind::sframe::{Base as RowBase, Row, Rule};
 
@@ -8,48 +8,48 @@ use super::reason::Reason;
 use super::value::{Base, Origin, REGISTERS, Register, Value};
 use crate::architecture::Architecture;
 
-/// How a function is entered, so what it knows of its caller.
+/// The caller's registers, as values in the states of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// What the return address is called at the entry.
+    /// The return address.
     pub return_address: Value,
     /// The caller's stack pointer.
     pub stack_pointer: Value,
-    /// The function is entered by an interruption.
+    /// The function is entered by an interrupt or exception.
     pub is_interrupted: bool,
 }
 
-/// What a row is worth at an instruction.
+/// Whether a row is right at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It leads where the code leads.
+    /// It yields the caller's registers.
     Agrees,
-    /// It leads elsewhere.
+    /// It yields something else.
     Contradicts,
     /// That is not known.
     Undecided(Reason),
 }
 
-/// Compares rows with machines, for one architecture.
+/// Compares rows with states, for one architecture.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge<'a, I> {
     pub(super) isa: &'a I,
     pub(super) architecture: &'static Architecture,
 }
 
-/// What one rule of a row is worth.
-enum Part {
+/// Whether one rule of a row is right.
+enum RuleJudgement {
     Right,
     Wrong,
     Unknown,
 }
 
 impl<I: Isa> Judge<'_, I> {
-    /// Judges a row at the instruction that the machine is at.
+    /// Judges a row at the instruction of a state.
     #[must_use]
     pub fn judge(&self, row: &Row, machine: &Machine, caller: &Caller) -> Judgement {
         match (self.compare_row(row, machine, caller), machine.lost) {
-            // On another stack there may be another caller: nothing can be held against what the row says.
+            // After a switch of stacks there may be another caller, so nothing contradicts the row.
             (Judgement::Contradicts, Some(lost @ Reason::StackPointer(_))) => {
                 Judgement::Undecided(lost)
             }
@@ -57,7 +57,8 @@ impl<I: Isa> Judge<'_, I> {
         }
     }
 
-    /// Judges a row of a call while the callee runs, which has changed what it may. `None`: nothing leads to the caller then.
+    /// Judges the row of a call while the callee runs, which may have clobbered registers and memory. `None`: no row could lead
+    /// to the caller then.
     #[must_use]
     pub fn judge_during_call(
         &self,
@@ -66,25 +67,23 @@ impl<I: Isa> Judge<'_, I> {
         caller: &Caller,
     ) -> Option<Judgement> {
         let judgement = self.judge(row, machine, caller);
-        // What agrees leads there.
         let leads = judgement == Judgement::Agrees || self.row(machine, caller).is_ok();
         leads.then_some(judgement)
     }
 
     fn compare_row(&self, row: &Row, machine: &Machine, caller: &Caller) -> Judgement {
-        // That nobody called is the word of whoever wrote it.
+        // Code cannot show that a function was not called: the row is believed.
         if row.is_outermost() {
             return Judgement::Agrees;
         }
         let cfa = self.value(row.cfa, machine, Value::Unknown);
-        let is_told = self.is_told(row.cfa, machine, caller);
+        let can_contradict = self.can_contradict(row.cfa, machine, caller);
         match self.compare(cfa, caller.stack_pointer, || {
-            is_told && self.cfa(machine, caller).is_some()
+            can_contradict && self.cfa(machine, caller).is_some()
         }) {
-            Part::Right => {}
-            Part::Wrong => return Judgement::Contradicts,
-            // Where the frame is unknown, it may be that of another function, on another stack.
-            Part::Unknown => {
+            RuleJudgement::Right => {}
+            RuleJudgement::Wrong => return Judgement::Contradicts,
+            RuleJudgement::Unknown => {
                 return Judgement::Undecided(why_lost(machine));
             }
         }
@@ -98,23 +97,28 @@ impl<I: Isa> Judge<'_, I> {
                 Reason::FramePointer,
             ),
         ];
-        if parts.iter().any(|(part, _)| matches!(part, Part::Wrong)) {
+        if parts
+            .iter()
+            .any(|(part, _)| matches!(part, RuleJudgement::Wrong))
+        {
             return Judgement::Contradicts;
         }
-        let unknown = parts.iter().find(|(part, _)| matches!(part, Part::Unknown));
+        let unknown = parts
+            .iter()
+            .find(|(part, _)| matches!(part, RuleJudgement::Unknown));
         unknown.map_or(Judgement::Agrees, |(_, reason)| {
             Judgement::Undecided(*reason)
         })
     }
 
-    /// Whether enough is known of what a rule takes a caller's stack pointer from to say that it is a wrong one.
+    /// Whether the base of a rule for the caller's stack pointer is known well enough to call the rule wrong.
     ///
-    /// Of nothing follows nothing. And what a row takes from registers or memory that no frame is counted from, it takes from
-    /// a context that the code is about to switch to: `longjmp` says so of itself.
-    fn is_told(&self, rule: Rule, machine: &Machine, caller: &Caller) -> bool {
+    /// An unknown base is not. Nor is a register or memory that is no base of frames: there, the row describes a context that
+    /// the code is about to switch to, as in `longjmp`.
+    fn can_contradict(&self, rule: Rule, machine: &Machine, caller: &Caller) -> bool {
         let base = match rule {
             Rule::Value { base, .. } => base,
-            // Where the processor leaves what it interrupted is known.
+            // The layout of an interrupt frame is known.
             Rule::Saved { base, .. } if caller.is_interrupted => base,
             _ => return false,
         };
@@ -127,26 +131,32 @@ impl<I: Isa> Judge<'_, I> {
         }
     }
 
-    fn compare(&self, found: Value, meant: Value, is_known: impl Fn() -> bool) -> Part {
+    fn compare(&self, found: Value, meant: Value, is_known: impl Fn() -> bool) -> RuleJudgement {
         if found == meant {
-            return Part::Right;
+            return RuleJudgement::Right;
         }
         match (found, meant) {
-            // Two places of one frame.
-            (Value::Stack(one, _), Value::Stack(other, _)) if one == other => Part::Wrong,
-            _ if is_known() => Part::Wrong,
-            _ => Part::Unknown,
+            // Different offsets from one base.
+            (Value::Stack(one, _), Value::Stack(other, _)) if one == other => RuleJudgement::Wrong,
+            _ if is_known() => RuleJudgement::Wrong,
+            _ => RuleJudgement::Unknown,
         }
     }
 
-    /// [`Self::compare`], for what was in a register at the entry and is somewhere now.
-    fn compare_saved(&self, found: Value, meant: Value, is_known: impl Fn() -> bool) -> Part {
+    /// [`Self::compare`], for a register's value at the entry that is saved somewhere.
+    fn compare_saved(
+        &self,
+        found: Value,
+        meant: Value,
+        is_known: impl Fn() -> bool,
+    ) -> RuleJudgement {
         match (self.compare(found, meant, is_known), found) {
-            (Part::Unknown, Value::Unknown | Value::Same(Origin::Named(_)) | Value::Low(..)) => {
-                Part::Unknown
-            }
-            // Something else is there, wherever the right one may be.
-            (Part::Unknown, _) => Part::Wrong,
+            (
+                RuleJudgement::Unknown,
+                Value::Unknown | Value::Same(Origin::Named(_)) | Value::Low(..),
+            ) => RuleJudgement::Unknown,
+            // Another value is there, so the rule is wrong even if the right one is not known.
+            (RuleJudgement::Unknown, _) => RuleJudgement::Wrong,
             (part, _) => part,
         }
     }
@@ -157,12 +167,12 @@ impl<I: Isa> Judge<'_, I> {
         machine: &Machine,
         caller: &Caller,
         cfa: Value,
-    ) -> Part {
+    ) -> RuleJudgement {
         let found = match row.return_address {
             Rule::Same => machine.get(I::RETURN_ADDRESS),
             rule => self.value(rule, machine, cfa),
         };
-        // Below the stack pointer an interrupt overwrites it.
+        // An interrupt may overwrite what is below the stack pointer.
         let found = match self.is_overwritten(row.return_address, machine, cfa) {
             true => Value::Unknown,
             false => found,
@@ -171,23 +181,27 @@ impl<I: Isa> Judge<'_, I> {
             (found, caller.return_address)
             && of == entry
         {
-            return if row.signed { Part::Right } else { Part::Wrong };
+            return if row.signed {
+                RuleJudgement::Right
+            } else {
+                RuleJudgement::Wrong
+            };
         }
         self.compare_saved(found, caller.return_address, || {
-            self.place_of(caller.return_address, machine, caller)
+            self.location(caller.return_address, machine, caller)
                 .is_some()
         })
     }
 
-    fn frame_pointer_part(&self, row: &Row, machine: &Machine, cfa: Value) -> Part {
+    fn frame_pointer_part(&self, row: &Row, machine: &Machine, cfa: Value) -> RuleJudgement {
         if row.frame_pointer == self.architecture.lost_frame_pointer() {
-            // It claims nothing.
-            return Part::Right;
+            // The row says that the frame pointer is lost, which claims nothing.
+            return RuleJudgement::Right;
         }
         let meant = Value::entry(I::FRAME_POINTER);
         let found = match row.frame_pointer {
             Rule::Same | Rule::Undefined => machine.get(I::FRAME_POINTER),
-            // A walk takes the register's value when the slot lies below the stack pointer.
+            // If the slot is below the stack pointer, `unwind` uses the register instead.
             rule if self.is_overwritten(rule, machine, cfa) => machine.get(I::FRAME_POINTER),
             rule => self.value(rule, machine, cfa),
         };
@@ -213,7 +227,7 @@ impl<I: Isa> Judge<'_, I> {
         }
     }
 
-    /// What a rule yields.
+    /// The value that a rule yields.
     pub(super) fn value(&self, rule: Rule, machine: &Machine, cfa: Value) -> Value {
         match rule {
             Rule::Value { base, offset } => self.base(base, machine, cfa).plus(constant(offset)),
@@ -250,17 +264,17 @@ pub(super) const fn constant(offset: i64) -> Value {
 pub(super) fn why_lost(machine: &Machine) -> Reason {
     match (machine.lost, machine.sp()) {
         (Some(lost), _) => lost,
-        // The instruction that moved it by an amount that is not known.
+        // A base is the address of the instruction that moved the stack pointer by an unknown amount.
         (None, Value::Stack(base, _)) if base != Base::ENTRY => Reason::StackPointer(base.0),
         _ => Reason::StackPointer(machine.at),
     }
 }
 
-/// Whether a place on the stack lies below the stack pointer.
+/// Whether a slot of the stack is below the stack pointer.
 pub(super) fn is_below(machine: &Machine, base: Base, offset: i64) -> bool {
     match machine.sp() {
         Value::Stack(of, sp) if of == base => offset < sp,
-        // What counts from another base than the entry's lies below everything of the entry's.
+        // Other bases were made from the stack pointer after the entry, so they are below it.
         Value::Stack(Base::ENTRY, _) => true,
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Which instructions a jump table leads to.
+//! The targets of a jump through a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use super::isa::Isa;
 use super::table::Table;
 use super::text::Text;
 
-/// Where instructions start if they are decoded one after another from a function's start on, by that. Only hand-written
-/// code has something else between them.
+/// Linear sweeps: by a function's start, the instruction starts if its bytes are decoded one after another. Compilers put
+/// nothing else between a function's instructions.
 pub type Sweeps = BTreeMap<u64, Vec<u64>>;
 
 impl<I: Isa> Follow<'_, I> {
-    /// Where a jump by a table may lead. `None`: that is not known.
+    /// The targets of the jump at `at` through a table. `None`: they are not known.
     pub(super) fn table_targets(&mut self, at: u64, table: &Table) -> Option<BTreeSet<u64>> {
         let (text, world, isa) = (self.text, self.world, self.judge.isa);
         let start = self.start;
@@ -35,8 +35,8 @@ impl<I: Isa> Follow<'_, I> {
         let targets = table.targets(
             |address, size| text.read(address, size),
             |to| {
-                // All entries of a table of known length are read, wherever they lead. From a piece of a function its table may
-                // lead back.
+                // A table of known length is read to its end, wherever its entries lead. One in an outlined part of a function
+                // may lead back into the function.
                 let is_own = || world.is_same_function(at, to) || world.is_same_function(start, to);
                 text.code_at(to).is_some() && (table.is_bounded || is_own() && is_start(to))
             },
@@ -46,7 +46,7 @@ impl<I: Isa> Follow<'_, I> {
     }
 }
 
-/// Where instructions start, up to the first bytes that are none.
+/// The starts of instructions, decoded one after another, up to the first bytes that are no instruction.
 fn sweep<I: Isa>(isa: &I, text: &Text<'_>, mut at: u64, end: u64) -> Vec<u64> {
     let mut starts = Vec::new();
     while at < end
@@ -58,7 +58,7 @@ fn sweep<I: Isa>(isa: &I, text: &Text<'_>, mut at: u64, end: u64) -> Vec<u64> {
     starts
 }
 
-/// Whether instructions share bytes that are not the same: those between these addresses, decoded one after another.
+/// Whether any two different instructions in these blocks overlap.
 pub(super) fn overlap<I: Isa>(
     isa: &I,
     text: &Text<'_>,

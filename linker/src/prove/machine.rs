@@ -1,28 +1,29 @@
-//! What is known of registers and stack before an instruction, for every way that leads there.
+//! The abstract state: what is known of registers and stack before an instruction, on every path that leads there.
 
 use super::compare::{Bound, Flags, Limit};
 use super::memory::{Fact, Slot};
 use super::reason::Reason;
 use super::value::{Base, Origin, REGISTERS, Register, Value};
 
-/// Bytes below the stack pointer that a program may count on: the red zone of the x86-64 ABI. What lies there is
-/// remembered, but never a place from which a row takes anything.
+/// Bytes below the stack pointer that interrupts leave alone in user programs: the red zone of the x86-64 ABI. Values there
+/// are tracked, but no row may load from there.
 const RED_ZONE: i64 = 128;
 
-/// What is known before an instruction.
+/// The abstract state before an instruction.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Address of the instruction that runs: it names what it makes.
+    /// Address of the instruction that runs, which names its results.
     pub at: u64,
     pub(super) stack_pointer: Register,
     registers: [Value; REGISTERS],
     pub(super) slots: Vec<Slot>,
-    /// What an interruption left on the stack: a handler may change where it is to go on, and that is then where it was.
+    /// What an interrupt pushed on the stack. Kept apart from `slots`, because a handler that overwrites the address to return
+    /// to only changes which address counts as the interrupted one.
     pub(super) interrupted: Vec<Slot>,
     pub(super) facts: Vec<Fact>,
     pub(super) bounds: Vec<Bound>,
     pub(super) flags: Flags,
-    /// A bit for each name and base in use, by [`bit`]: so that most need not be looked for.
+    /// A Bloom filter over names and bases in use, by [`bit`]: a new name that is not in it needs no search for old uses.
     names: u64,
     /// Why the stack pointer is not known, if it is not.
     pub(super) lost: Option<Reason>,
@@ -39,7 +40,7 @@ impl Clone for Machine {
         }
     }
 
-    /// Copies into the memory that is there. The derived one would ask for new memory, for every instruction of an image.
+    /// Copies into existing allocations. The derived one would allocate, for every instruction of an image.
     fn clone_from(&mut self, other: &Self) {
         self.at = other.at;
         self.stack_pointer = other.stack_pointer;
@@ -54,13 +55,13 @@ impl Clone for Machine {
     }
 }
 
-/// The bit that stands for a name or a base.
+/// The bit of the Bloom filter for a name or a base.
 const fn bit(name: u64) -> u64 {
     1 << (name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
 impl Machine {
-    /// At a function's entry: every register holds what its caller had there, and the stack pointer is the base.
+    /// The state at a function's entry: each register holds the caller's value, and the stack pointer is the base.
     #[must_use]
     pub fn at_entry(stack_pointer: Register) -> Self {
         let mut registers: [Value; REGISTERS] =
@@ -105,7 +106,7 @@ impl Machine {
         }
     }
 
-    /// What lies below the stack pointer belongs to nobody: an interrupt may overwrite it.
+    /// Forgets memory below the red zone, which an interrupt may overwrite at any time.
     fn stack_pointer_changed(&mut self, value: Value) {
         match value {
             Value::Stack(base, sp) => {
@@ -113,7 +114,7 @@ impl Machine {
                 let end = sp.wrapping_sub(RED_ZONE);
                 self.slots.retain(|slot| match slot.base == base {
                     true => slot.offset >= end,
-                    // Everything else lies below the entry's part of the frame.
+                    // Other bases were made from the stack pointer after the entry, so their slots lie below it.
                     false => base != Base::ENTRY,
                 });
             }
@@ -121,7 +122,7 @@ impl Machine {
         }
     }
 
-    /// A value about which nothing is known, but that it is one: the copies of it are the same.
+    /// A new symbolic value for the result of the instruction that runs: unknown, but equal in all its copies.
     pub fn name(&mut self) -> Value {
         let name = self.at;
         if self.names & bit(name) != 0 {
@@ -131,7 +132,7 @@ impl Machine {
         Value::Same(Origin::Named(name))
     }
 
-    /// A value that is at most so much.
+    /// A new symbolic value that is at most `most`.
     pub fn name_at_most(&mut self, most: u64) -> Value {
         let value = self.name();
         self.bounds.push(Bound {
@@ -141,7 +142,7 @@ impl Machine {
         value
     }
 
-    /// A stack address about which nothing more is known.
+    /// A new base for a stack address whose distance from the others is unknown.
     pub fn new_base(&mut self) -> Value {
         let base = Base(self.at);
         if self.names & bit(base.0) != 0 {
@@ -152,7 +153,7 @@ impl Machine {
         Value::Stack(base, 0)
     }
 
-    /// The value of a register, with a name if it has none, so that what is found out about a copy holds for all.
+    /// The value of a register. An unknown one becomes a symbolic value, so that a bound of one copy holds for all.
     pub fn named(&mut self, register: Register) -> Value {
         match self.get(register) {
             Value::Unknown => {
@@ -164,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// Forgets all values of a kind, wherever they are.
+    /// Forgets all values that `which` selects, in registers, memory, bounds and flags.
     fn forget(&mut self, which: impl Fn(Value) -> bool) {
         let stack_pointer = self.sp();
         for value in &mut self.registers {
@@ -186,7 +187,7 @@ impl Machine {
         }
     }
 
-    /// A call: what a callee may change is not known any more. `kept` has a bit for each register that it keeps.
+    /// Forgets what a callee may clobber. `kept` has a bit for each callee-saved register.
     pub fn call(&mut self, kept: u64) {
         for (number, value) in self.registers.iter_mut().enumerate() {
             if kept & 1 << number == 0 {
@@ -202,7 +203,7 @@ impl Machine {
         self.forget_bounds();
     }
 
-    /// Bounds of values that are nowhere any more only cost time.
+    /// Drops the bounds of values that no register or memory holds any more: they only cost time.
     fn forget_bounds(&mut self) {
         let Self {
             registers,
@@ -223,7 +224,7 @@ impl Machine {
         });
     }
 
-    /// What holds both here and there, where two ways meet at an address. Whether that is less than was known here.
+    /// The join of two states where paths meet at an address: keeps what holds in both. Returns whether this state changed.
     pub fn join(&mut self, other: &Self, address: u64) -> bool {
         let mut changed = false;
         for (value, other) in self.registers.iter_mut().zip(&other.registers) {

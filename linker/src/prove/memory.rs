@@ -1,13 +1,13 @@
-//! What is known of memory: places on the stack, and what was read elsewhere.
+//! The abstract state of memory: slots of the stack, and values that were loaded from elsewhere.
 
 use super::compare::{Bound, Limit};
 use super::machine::Machine;
 use super::value::{Address, Base, Origin, Value};
 
-/// More places than this are not remembered: frames of generated code with thousands of spills cost more than they tell.
-const MOST_SLOTS: usize = 96;
+/// The largest number of slots that are tracked: frames of generated code with thousands of spills would take too long.
+const MAX_SLOTS: usize = 96;
 
-/// A place on the stack of which something is known.
+/// A slot of the stack with a known value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) base: Base,
@@ -26,7 +26,7 @@ impl Slot {
     }
 }
 
-/// Another place in memory: what was read there is still there.
+/// Memory outside the stack, addressed from a symbolic value, that still holds what was loaded from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) origin: Origin,
@@ -35,7 +35,7 @@ pub(super) struct Fact {
     pub(super) value: Value,
 }
 
-/// Whether a value on the stack is what a register held at the entry, or leads to where such values are.
+/// Whether a value on the stack is a register's value at the entry, or a stack address by which such values are found.
 pub(super) const fn is_saved(value: Value) -> bool {
     matches!(
         value,
@@ -44,7 +44,7 @@ pub(super) const fn is_saved(value: Value) -> bool {
 }
 
 impl Machine {
-    /// What an interruption left on the stack, 8 bytes.
+    /// Adds 8 bytes that an interrupt pushed on the stack.
     pub(super) fn interrupted(&mut self, base: Base, offset: i64, value: Value) {
         self.interrupted.push(Slot {
             base,
@@ -54,12 +54,12 @@ impl Machine {
         });
     }
 
-    /// The places on the stack of which something is known.
+    /// All slots, first those that an interrupt pushed.
     pub(super) fn known(&self) -> impl Iterator<Item = &Slot> {
         self.interrupted.iter().chain(&self.slots)
     }
 
-    /// What lies on the stack, without noting that it was looked at; so many bytes.
+    /// The value of `size` bytes of the stack. Unlike [`Machine::load`], it names no unknown value.
     #[must_use]
     pub fn peek(&self, base: Base, offset: i64, size: u8) -> Value {
         let at = |slot: &&Slot| slot.base == base && slot.offset == offset && size <= slot.size;
@@ -72,7 +72,7 @@ impl Machine {
         })
     }
 
-    /// Reads so many bytes, at most 8; the bits above are zero.
+    /// Loads `size` bytes, at most 8, zero-extended. An unknown value gets a name, so that a second load is equal to it.
     pub fn load(&mut self, address: Address, size: u8) -> Value {
         let value = match address {
             Address::Stack(base, offset) => match self.peek(base, offset, size) {
@@ -95,7 +95,7 @@ impl Machine {
                     Some(fact) if fact.size >= size => fact.value.low(size * 8),
                     _ => {
                         let value = self.name();
-                        // In a list that is walked, the address has had the name that the value has now.
+                        // In a loop over a linked list (`p = p->next`), the new value takes the name that the address had.
                         if origin != Origin::Named(self.at) {
                             self.facts.push(Fact {
                                 origin,
@@ -121,8 +121,8 @@ impl Machine {
         value
     }
 
-    /// Writes so many bytes. An address that does not count from a stack pointer that is followed here is taken for one
-    /// that no register is saved at.
+    /// Stores `size` bytes. An address that is not derived from the stack pointer is assumed not to alias a slot where a
+    /// register is saved.
     pub fn store(&mut self, address: Address, size: u8, value: Value) {
         match address {
             Address::Stack(base, offset) => {
@@ -135,14 +135,14 @@ impl Machine {
         }
     }
 
-    /// Somebody may have written to variables, those on the stack among them; but not to where registers are saved.
+    /// Forgets all memory except slots with saved registers: an unknown store may have changed any variable.
     pub(super) fn forget_variables(&mut self) {
         self.facts.clear();
         self.slots.retain(|slot| is_saved(slot.value));
     }
 
     fn remember(&mut self, base: Base, offset: i64, size: u8, value: Value) {
-        if self.slots.len() >= MOST_SLOTS {
+        if self.slots.len() >= MAX_SLOTS {
             if !is_saved(value) {
                 return;
             }

@@ -1,21 +1,22 @@
-//! What the code itself says about its stack: for every instruction where the caller's frame begins, and where return
-//! address and frame pointer are, found by following each function's instructions from its entry.
+//! Abstract interpretation of machine code: finds for every instruction where the caller's frame begins, and where the return
+//! address and the frame pointer are saved, by following each function's instructions from its entry.
 //!
-//! Compilers describe that in call frame information, and are wrong in places. What is found here is proven, under the
-//! assumptions that `PROOF.md` lists; where it cannot be found, the reason is kept, and nothing is said.
+//! Compilers describe the same in call frame information, which is wrong in places. A result found here is proven, under the
+//! assumptions that `PROOF.md` lists; where nothing can be proven, the reason is kept instead of a result.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`value`], [`machine`], `memory`, [`compare`], [`table`] | what is known of registers and stack before an instruction |
-//! | [`isa`], [`x86_64`], [`aarch64`] | what an instruction makes of that |
-//! | [`follow`], `ways`, `jump_table`, [`outcome`] | one function, through all its branches |
+//! | [`value`], [`machine`], `memory`, [`compare`], [`table`] | the abstract state: registers and stack before an instruction |
+//! | [`isa`], [`x86_64`], [`aarch64`] | the transfer function: how an instruction changes that state |
+//! | [`follow`], `edges`, `jump_table`, [`outcome`] | one function, through its control flow graph to a fixed point |
 //! | [`rounds`], [`world`], [`entries`] | all functions, and what they have to know of each other |
-//! | [`judge`], `enter`, `find_row`, [`mod@unit`] | rows against what is known |
-//! | [`repair`], [`tally`], [`origin`] | rows as the code has them, how much of it is proven, and where a table's rows come from |
+//! | [`judge`], `enter`, `find_row`, [`mod@unit`] | compares rows with the state, and makes rows from it |
+//! | [`repair`], [`tally`], [`origin`] | corrects a table, counts how much is proven, and says where a table's rows come from |
 
 pub mod aarch64;
 pub mod compare;
 pub mod contradiction;
+mod edges;
 mod enter;
 pub mod entries;
 mod find_row;
@@ -37,7 +38,6 @@ pub mod tally;
 pub mod text;
 pub mod unit;
 pub mod value;
-mod ways;
 pub mod world;
 pub mod x86_64;
 
@@ -75,7 +75,7 @@ pub struct Proof {
     pub spans: Vec<Span>,
     /// How much that is.
     pub tally: Tally,
-    /// Functions that are entered by interruptions, though nothing says so.
+    /// Interrupt handlers that neither call frame information nor a symbol marks as such.
     pub handlers: BTreeSet<u64>,
     /// What was made for code that had no rows.
     pub made: Made,
@@ -83,8 +83,8 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Compares an image's rows with its code, and looks for rows for what has none. `None`: its instructions are not known
-    /// here.
+    /// Compares an image's rows with its code, and looks for rows for code without them. `None`: no interpreter for its
+    /// architecture.
     #[must_use]
     pub fn of(image: &Image<'_>, frames: &Frames, symbols: &Symbols) -> Option<Self> {
         let architecture = image.architecture;
@@ -145,14 +145,14 @@ impl Proof {
         }
     }
 
-    /// Where `described`, of which this is the proof, is wrong.
+    /// Where the rows in `described`, from which this proof was made, are wrong.
     #[must_use]
     pub fn contradictions(&self, image: &Image<'_>, described: &[Function]) -> Vec<Contradiction> {
         let text = Text::of(&image.file);
         contradiction::contradictions(image.architecture, &text, &self.spans, described)
     }
 
-    /// Makes the rows what the code says they are.
+    /// Corrects the rows in `frames`, and adds those that are missing, as far as the code proves them.
     pub fn mend(&self, image: &Image<'_>, frames: &mut Frames) -> Made {
         let text = Text::of(&image.file);
         let is_handler = |start| self.handlers.contains(&start);
@@ -168,29 +168,29 @@ impl Proof {
             is_start,
             is_handler,
             |from, to| match image.architecture.abi {
-                Abi::Amd64 => tally::is_filling(&X86, &text, from, to),
-                _ => tally::is_filling(&A64, &text, from, to),
+                Abi::Amd64 => tally::is_padding(&X86, &text, from, to),
+                _ => tally::is_padding(&A64, &text, from, to),
             },
         )
     }
 }
 
-/// The rows of an image: what call frame information says, and what became of it.
+/// The rows of an image: from its call frame information, and as corrected by the proof.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// What call frame information says.
+    /// The rows that call frame information gives.
     pub described: Vec<Function>,
-    /// What holds.
+    /// The rows after correction.
     pub frames: Frames,
     /// The starts of functions that only the input's own `.sframe` describes.
     pub merged: HashSet<u64>,
-    /// What the code says, if it was asked and can be followed.
+    /// What the code proves, if that was wanted and there is an interpreter for its architecture.
     pub proof: Option<Proof>,
 }
 
 impl Rows {
-    /// Reads an image's call frame information, and mends it by what the code says if that is wanted. `others` say something
-    /// about code that the image has no call frame information for.
+    /// Reads an image's call frame information, and corrects it by its code if `repair` is set. `others` are functions from
+    /// another source, used for code without call frame information.
     ///
     /// # Errors
     /// It cannot be read, or there is nothing to make rows from.
@@ -224,7 +224,7 @@ impl Rows {
 }
 
 impl Rows {
-    /// The code that has rows only because they were found in it: address ranges.
+    /// The address ranges whose rows come from the proof alone.
     #[must_use]
     pub fn made(&self) -> Vec<Range<u64>> {
         let Some(proof) = &self.proof else {
@@ -238,8 +238,8 @@ impl Rows {
     }
 }
 
-/// Code that only a symbol says is a function, and that nobody calls, may be entered in any way, unless it returns as a
-/// function does.
+/// Withdraws results about code that only a symbol marks as a function: if nobody calls it and it never returns as a function
+/// does, it may be entered with any stack.
 fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
     let called: BTreeSet<u64> = units
         .values()
@@ -270,7 +270,7 @@ fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
         let is_known = is_described
             || called.contains(start)
             || unit.outcome.has_return
-            // It goes on as a function that was called does, and where is known.
+            // It ends in a tail call, so the stack at its entry was that of a call.
             || !unit.outcome.tail_calls.is_empty()
             || is_compiled(*start)
             || unit.entry != Entry::Call;
@@ -283,12 +283,12 @@ fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
     }
 }
 
-/// Where a function's rows are wrong in one place, they are not believed where the code does not tell.
+/// Withdraws undecided rows of functions that have a wrong row: their call frame information is not trusted further.
 fn withdraw(spans: &mut [Span], functions: &[Function]) {
     for function in functions {
         let first = spans.partition_point(|span| span.end <= function.start);
-        let behind = spans.partition_point(|span| span.start < function.end());
-        let Some(own) = spans.get_mut(first..behind) else {
+        let after = spans.partition_point(|span| span.start < function.end());
+        let Some(own) = spans.get_mut(first..after) else {
             continue;
         };
         let is_wrong = |span: &Span| matches!(span.found, Found::Mended(_) | Found::Withdrawn(_));
@@ -306,7 +306,7 @@ fn withdraw(spans: &mut [Span], functions: &[Function]) {
     }
 }
 
-/// The instructions of all units, each once.
+/// The spans of all units, split where they overlap, so that each instruction is in one.
 fn merge(units: &Units) -> Vec<Span> {
     let mut all: Vec<Span> = units
         .values()
@@ -314,7 +314,7 @@ fn merge(units: &Units) -> Vec<Span> {
         .collect();
     all.sort_by_key(|span| span.start);
     let mut merged: Vec<Span> = Vec::with_capacity(all.len());
-    // What reaches further than the next one starts waits here.
+    // Sorted by start; the rest of an overlapping span is put back here.
     let mut waiting = std::collections::VecDeque::from(all);
     while let Some(span) = waiting.pop_front() {
         let Some(last) = merged.last_mut() else {
@@ -325,7 +325,7 @@ fn merge(units: &Units) -> Vec<Span> {
             merged.push(span);
             continue;
         }
-        // They share the code from the start of this one to where one of them ends.
+        // Both contain the code from the start of this one to the first of the two ends.
         let (start, end) = (span.start, last.end.min(span.end));
         let both = last.found.clone().and(span.found.clone());
         let mut rest = Vec::new();

@@ -1,4 +1,4 @@
-//! Where the rows of a table come from.
+//! Counts how many rows of a table come from call frame information, from the proof, and from an input `.sframe`.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::function::{Function, says_the_same};
 
 /// Where a function or a row comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+enum Provenance {
     Described,
     Mended,
     Made,
@@ -28,19 +28,19 @@ pub struct Count {
 /// How many functions and rows of a table come from where. Each is counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origins {
-    /// As call frame information has them.
+    /// From call frame information, unchanged.
     pub described: Count,
-    /// Call frame information has others, which the code contradicts.
+    /// From the code, which contradicts call frame information.
     pub mended: Count,
-    /// Call frame information has none; found in the code.
+    /// From the code, where call frame information has nothing.
     pub made: Count,
-    /// Neither says so: they come from a `.sframe` that was there before.
+    /// From a `.sframe` section of the input.
     pub input: Count,
 }
 
 impl Origins {
-    /// Finds out where `functions` come from. `described` is what call frame information says, `right` what the code makes of
-    /// that; what is in `described` and starts in `merged` comes from a `.sframe`. All ascend by start.
+    /// Finds out where `functions` come from. `described` are those of call frame information, and of an input `.sframe` if
+    /// their start is in `merged`; `right` are the same after correction. All ascend by start.
     #[must_use]
     pub fn of(
         functions: &[Function],
@@ -63,7 +63,7 @@ impl Origins {
         origins
     }
 
-    /// Each origin in words, and how much comes from there.
+    /// A name for each count.
     #[must_use]
     pub const fn named(&self) -> [(&'static str, Count); 4] {
         [
@@ -74,12 +74,12 @@ impl Origins {
         ]
     }
 
-    const fn count(&mut self, origin: Origin) -> &mut Count {
-        match origin {
-            Origin::Described => &mut self.described,
-            Origin::Mended => &mut self.mended,
-            Origin::Made => &mut self.made,
-            Origin::Input => &mut self.input,
+    const fn count(&mut self, provenance: Provenance) -> &mut Count {
+        match provenance {
+            Provenance::Described => &mut self.described,
+            Provenance::Mended => &mut self.mended,
+            Provenance::Made => &mut self.made,
+            Provenance::Input => &mut self.input,
         }
     }
 }
@@ -91,42 +91,48 @@ struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    fn of_function(&self, function: &Function) -> Origin {
+    fn of_function(&self, function: &Function) -> Provenance {
         let has_same_rows =
             |other: &Function| other.start == function.start && other.rows == function.rows;
         let described = at(self.described, function.start);
         let right = at(self.right, function.start);
-        self.origin(
+        self.provenance(
             described,
             described.is_some_and(has_same_rows),
             right.is_some_and(has_same_rows),
         )
     }
 
-    fn of_row(&self, function: &Function, row: &Row) -> Origin {
+    fn of_row(&self, function: &Function, row: &Row) -> Provenance {
         let address = function.start.wrapping_add(row.offset.into());
         let has_same_row = |other: &Function| {
             row_of(other, address).is_some_and(|other| says_the_same(&other, row))
         };
         let described = at(self.described, address);
         let right = at(self.right, address);
-        self.origin(
+        self.provenance(
             described,
             described.is_some_and(has_same_row),
             right.is_some_and(has_same_row),
         )
     }
 
-    /// The origin of what `described` is said of: whether it says the same, and whether the code does.
-    fn origin(&self, described: Option<&Function>, is_described: bool, is_right: bool) -> Origin {
+    /// The origin of a row or function for which `described` is what the input has: `is_described` if that is the same,
+    /// `is_right` if the corrected rows are the same.
+    fn provenance(
+        &self,
+        described: Option<&Function>,
+        is_described: bool,
+        is_right: bool,
+    ) -> Provenance {
         match described {
             Some(function) if is_described && self.merged.contains(&function.start) => {
-                Origin::Input
+                Provenance::Input
             }
-            Some(_) if is_described => Origin::Described,
-            Some(_) if is_right => Origin::Mended,
-            None if is_right => Origin::Made,
-            _ => Origin::Input,
+            Some(_) if is_described => Provenance::Described,
+            Some(_) if is_right => Provenance::Mended,
+            None if is_right => Provenance::Made,
+            _ => Provenance::Input,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a function is entered, and what is found out about it as a whole.
+//! How a function is entered, and the results about it as a whole.
 
 use std::collections::BTreeSet;
 
@@ -12,49 +12,49 @@ use super::world::Effect;
 pub enum Entry {
     /// By a call.
     Call,
-    /// By the processor, which has pushed so many bytes of error code above where it keeps what was interrupted (x86-64).
+    /// As an interrupt handler of x86-64, with so many bytes of error code on top of the interrupt frame.
     Interrupt(u8),
-    /// In a way that only its first row tells.
+    /// As its first row says: trap code.
     Declared(Row),
 }
 
-/// What was found out about a function, or a part of it, beside its rows.
+/// The results about a function, or one of its blocks, beside its rows.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Functions that it calls directly.
     pub calls: BTreeSet<u64>,
-    /// Those of them behind whose call the code goes on.
+    /// Callees whose return was followed.
     pub relies_on: BTreeSet<u64>,
     /// Functions that it jumps to with the stack as at its own entry.
     pub tail_calls: BTreeSet<u64>,
     /// Functions that it jumps to with another stack.
     pub intrudes: BTreeSet<u64>,
-    /// Functions behind whose call the code does not go on: they do not return, or that is not known and call frame
-    /// information says that the stack is another one there.
+    /// Callees whose return was not followed: they never return, or that is not known and the row after the call contradicts
+    /// the state there.
     pub stops_at: BTreeSet<u64>,
-    /// A way may lead back to the caller, perhaps by another function.
+    /// It may return to the caller, perhaps by a tail call.
     pub returns: bool,
-    /// It has a return instruction that leads back to the caller, or ends in a call of a function that has one.
+    /// It has a return instruction that leads back to the caller, or a tail call of a function that has one.
     pub has_return: bool,
-    /// What the caller finds changed, when that is more than the calling convention allows.
+    /// What the caller finds changed against the calling convention.
     pub effect: Option<Effect>,
-    /// Where an interrupt return is, and bytes from the entry's stack pointer to where it takes what was interrupted.
+    /// Address of an interrupt return, and bytes from the entry's stack pointer to the interrupt frame that it pops.
     pub interrupt_return: Option<(u64, i64)>,
-    /// Tables that it reads.
+    /// Addresses of the jump tables that it reads.
     pub tables: BTreeSet<u64>,
-    /// Of one of them nothing but the next one says how long it is.
+    /// The length of one of them was guessed from where the next one starts.
     pub guesses: bool,
-    /// Why nothing that was found holds.
+    /// Why all results about the function are void.
     pub problem: Option<Reason>,
 }
 
 impl Outcome {
-    /// Nothing that was found holds. The first reason stays.
+    /// Makes all results void. The first reason stays.
     pub(super) fn fail(&mut self, reason: Reason) {
         self.problem = self.problem.or(Some(reason));
     }
 
-    /// Adds what was found out about another part of the function. What its exits change is not added up here.
+    /// Adds the results about another block, except its effect, which follows from the join of all exits.
     pub(super) fn add(&mut self, other: &Self) {
         self.calls.extend(&other.calls);
         self.relies_on.extend(&other.relies_on);

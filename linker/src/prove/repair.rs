@@ -1,4 +1,4 @@
-//! Rows of functions as the code has them: right ones kept, wrong ones replaced or taken out, missing ones made.
+//! Corrects functions' rows by the proof: keeps right ones, replaces or removes wrong ones, and makes missing ones.
 
 use std::collections::BTreeSet;
 
@@ -8,32 +8,32 @@ use super::unit::{Found, Span};
 use crate::cfi::Frames;
 use crate::function::{Construct, Function, LeftOut, says_the_same};
 
-/// A part of a function with a row, or without one. Addresses.
+/// An address range with one row, or without one.
 struct Part {
     start: u64,
     end: u64,
     row: Option<Row>,
 }
 
-/// What call frame information says, mended by what was found out; `spans` are ascending. `interrupted` tells of a function's start
-/// that it is entered by an interruption.
+/// Corrects the functions of call frame information by `spans`, which are ascending. `is_handler` tells whether the function
+/// that starts at an address is an interrupt handler.
 #[must_use]
 pub fn mend(
     functions: Vec<Function>,
     spans: &[Span],
-    interrupted: impl Fn(u64) -> bool,
+    is_handler: impl Fn(u64) -> bool,
 ) -> Vec<Function> {
     let mut mended = Vec::with_capacity(functions.len());
     for function in functions {
         let first = spans.partition_point(|span| span.end <= function.start);
-        let behind = spans.partition_point(|span| span.start < function.end());
-        let own = spans.get(first..behind).unwrap_or(&[]);
+        let after = spans.partition_point(|span| span.start < function.end());
+        let own = spans.get(first..after).unwrap_or(&[]);
         let is_right = |span: &Span| !matches!(span.found, Found::Mended(_) | Found::Withdrawn(_));
         if function.block.is_some() || own.iter().all(is_right) {
             mended.push(function);
             continue;
         }
-        let signal = function.signal || interrupted(function.start);
+        let signal = function.signal || is_handler(function.start);
         for piece in pieces(&parts(&function, own)) {
             mended.push(Function {
                 signal,
@@ -45,7 +45,7 @@ pub fn mend(
     mended
 }
 
-/// A function's code in parts with one row each.
+/// Splits a function into parts with one row each.
 fn parts(function: &Function, spans: &[Span]) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut at = function.start;
@@ -64,7 +64,7 @@ fn parts(function: &Function, spans: &[Span]) -> Vec<Part> {
     parts
 }
 
-/// The rows that a function has between two addresses.
+/// Adds the parts that a function's own rows give between two addresses.
 fn unchanged(function: &Function, start: u64, end: u64, parts: &mut Vec<Part>) {
     for (index, row) in function.rows.iter().enumerate() {
         let from = function.start + u64::from(row.offset);
@@ -82,7 +82,7 @@ fn unchanged(function: &Function, start: u64, end: u64, parts: &mut Vec<Part>) {
     }
 }
 
-/// Functions of parts that follow each other; those without a row are functions without rows.
+/// Joins adjacent parts into functions. Parts without a row become functions without rows.
 fn pieces(parts: &[Part]) -> Vec<Function> {
     let mut pieces: Vec<Function> = Vec::new();
     for part in parts {
@@ -116,14 +116,15 @@ fn pieces(parts: &[Part]) -> Vec<Function> {
     pieces
 }
 
-/// Functions of code that has no call frame information, and what of it has none now either. `is_filling` tells of
-/// the bytes from one address to another that they hold nothing that runs.
+/// Adds functions for code without call frame information, and the reasons where none could be made. `starts` and
+/// `is_handler` tell whether a function, or an interrupt handler, starts at an address; `is_padding`, whether there is only
+/// padding between two addresses.
 pub fn make(
     frames: &mut Frames,
     spans: &[Span],
     starts: impl Fn(u64) -> bool,
-    interrupted: impl Fn(u64) -> bool,
-    is_filling: impl Fn(u64, u64) -> bool,
+    is_handler: impl Fn(u64) -> bool,
+    is_padding: impl Fn(u64, u64) -> bool,
 ) -> Made {
     let mut made = Made::default();
     let mut parts: Vec<Part> = Vec::new();
@@ -132,7 +133,7 @@ pub fn make(
             made.functions += 1;
             made.rows += piece.rows.len();
             made.starts.insert(piece.start);
-            let signal = interrupted(piece.start);
+            let signal = is_handler(piece.start);
             frames.functions.push(Function { signal, ..piece });
         }
     };
@@ -141,10 +142,10 @@ pub fn make(
         match &span.found {
             Found::Made(row) => {
                 if let Some(last) = parts.last_mut() {
-                    if starts(span.start) || !is_filling(last.end, span.start) {
+                    if starts(span.start) || !is_padding(last.end, span.start) {
                         flush(&mut parts, frames);
                     } else {
-                        // What lies between belongs to the one before, as compilers have it.
+                        // Padding belongs to the function before it, as in compilers' FDEs.
                         last.end = span.start;
                     }
                 }
@@ -181,13 +182,13 @@ pub fn make(
     made
 }
 
-/// How much was made.
+/// The functions that were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
-    /// Where they start.
+    /// Their start addresses.
     pub starts: BTreeSet<u64>,
-    /// Functions that had no rows.
+    /// How many there are.
     pub functions: usize,
-    /// Their rows.
+    /// How many rows they have.
     pub rows: usize,
 }

@@ -1,4 +1,4 @@
-//! All functions of an image, again and again, until what is known of them does not change what is found.
+//! Follows all functions of an image in rounds, until the facts that they have of each other reach a fixed point.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,10 +12,10 @@ use crate::architecture::Architecture;
 use crate::parallel::in_parts;
 use crate::progress::Step;
 
-/// Each round follows only what the one before has changed the ground for. Most images need three.
-const MOST_ROUNDS: usize = 12;
+/// The largest number of rounds. Each follows only functions for which the last one has changed a fact; most images need three.
+const MAX_ROUNDS: usize = 12;
 
-/// Bytes of functions that are followed before the others.
+/// Functions of at most so many bytes are followed before the others.
 const SMALL: u32 = 256;
 
 /// Every function that was followed, by its start.
@@ -30,8 +30,8 @@ pub fn follow<I: Isa>(
     world: &mut World,
 ) -> Units {
     let mut units = Units::new();
-    // What never returns is mostly small, and nearly everything calls it: it is followed first, so that most functions are
-    // followed once.
+    // Functions that never return are mostly small, and called by nearly all others. Following small ones first saves most
+    // functions a second round.
     let is_small = |(start, _): &(u64, Entry)| {
         world
             .function_at(*start)
@@ -39,14 +39,14 @@ pub fn follow<I: Isa>(
     };
     let (mut jobs, mut large): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_small);
     let mut rounds = 0;
-    // How many tables there were when guesses about their ends were made last.
+    // How many jump tables were known when the lengths of unbounded ones were guessed last.
     let mut tables = 0;
     loop {
-        if jobs.is_empty() || rounds == MOST_ROUNDS && !large.is_empty() {
+        if jobs.is_empty() || rounds == MAX_ROUNDS && !large.is_empty() {
             jobs = std::mem::take(&mut large);
             rounds = 0;
         }
-        if jobs.is_empty() || rounds == MOST_ROUNDS {
+        if jobs.is_empty() || rounds == MAX_ROUNDS {
             break;
         }
         rounds += 1;
@@ -56,19 +56,19 @@ pub fn follow<I: Isa>(
                 .function_at(job.0)
                 .map_or(64, |function| u64::from(function.size))
         };
-        let ground = &*world;
+        let before = &*world;
         let done = in_parts(&mut jobs, weight, |jobs| {
             let follow = |(start, entry): &(u64, Entry)| {
                 step.one_more();
                 (
                     *start,
-                    Unit::follow(isa, architecture, text, ground, *start, *entry),
+                    Unit::follow(isa, architecture, text, before, *start, *entry),
                 )
             };
             jobs.iter().map(follow).collect::<Vec<_>>()
         });
         let mut changed: BTreeSet<u64> = BTreeSet::new();
-        // Those that are known to return now: most callers have gone on behind them anyway.
+        // Functions that are now known to return. Kept apart from `changed`: most callers were followed beyond the call anyway.
         let mut returning: BTreeSet<u64> = BTreeSet::new();
         for (start, unit) in done.into_iter().flatten() {
             world.tables.extend(&unit.outcome.tables);
@@ -100,16 +100,21 @@ pub fn follow<I: Isa>(
                     changed.extend(guesses.map(|(start, _)| *start));
                     tables = world.tables.len();
                 }
-                next(isa, text, world, &mut units, &changed, &returning, rounds)
+                next_jobs(isa, text, world, &mut units, &changed, &returning, rounds)
             }
-            false => again(&units, &changed, &returning),
+            false => affected(&units, &changed, &returning),
         };
     }
     units
 }
 
-/// What is to be followed again before all were followed: nobody knows who calls whom yet.
-fn again(units: &Units, changed: &BTreeSet<u64>, returning: &BTreeSet<u64>) -> Vec<(u64, Entry)> {
+/// The functions to follow again while only the small ones were followed. New entries are not looked for yet: not all calls
+/// are known.
+fn affected(
+    units: &Units,
+    changed: &BTreeSet<u64>,
+    returning: &BTreeSet<u64>,
+) -> Vec<(u64, Entry)> {
     let relies = |unit: &Unit| {
         let outcome = &unit.outcome;
         let mut others = outcome.relies_on.iter().chain(&outcome.tail_calls);
@@ -122,8 +127,8 @@ fn again(units: &Units, changed: &BTreeSet<u64>, returning: &BTreeSet<u64>) -> V
     units.map(|(start, unit)| (*start, unit.entry)).collect()
 }
 
-/// What is to be followed again, or for the first time.
-fn next<I: Isa>(
+/// The functions to follow again, and newly found ones.
+fn next_jobs<I: Isa>(
     isa: &I,
     text: &Text<'_>,
     world: &mut World,
@@ -137,13 +142,13 @@ fn next<I: Isa>(
         .values()
         .flat_map(|unit| unit.outcome.calls.iter().copied())
         .collect();
-    // What is called and was not known to be a function.
+    // Callees that were not known to be functions.
     for address in &called {
         let known = units.contains_key(address) || text.code_at(*address).is_none();
-        let is_linkage = world
+        let is_plt = world
             .function_at(*address)
             .is_some_and(|function| function.block.is_some());
-        if !known && !is_linkage && world.entries.insert(*address) {
+        if !known && !is_plt && world.entries.insert(*address) {
             jobs.insert(*address, Entry::Call);
         }
     }
@@ -166,7 +171,7 @@ fn next<I: Isa>(
             || outcome.stops_at.iter().any(may_return_now)
             || !outcome.has_return && outcome.tail_calls.iter().any(|to| returning.contains(to));
         let entry = match (unit.entry, outcome.interrupt_return) {
-            // What pushes a return address pushes what was interrupted, too.
+            // A function that ends in an interrupt return, with 0 or 8 bytes of error code below, is an interrupt handler.
             (Entry::Call, Some((_, code @ (0 | 8))))
                 if !called.contains(start) && I::KEEPS_INTERRUPTED_ON_STACK =>
             {
@@ -186,8 +191,9 @@ fn next<I: Isa>(
             jobs.insert(*start, entry);
         }
     }
-    // What seems to be jumped to may be what follows a call that does not return: that has to be known first.
-    if jobs.is_empty() || round >= MOST_ROUNDS / 2 {
+    // Only when no other facts change: code that seems to be jumped to from the middle of another function may follow a call
+    // that does not return.
+    if jobs.is_empty() || round >= MAX_ROUNDS / 2 {
         for start in without_pieces(world, units, &called) {
             jobs.entry(start).or_insert_with(|| units[&start].entry);
         }
@@ -198,8 +204,8 @@ fn next<I: Isa>(
     jobs
 }
 
-/// Takes out what is never called, but jumped to from the middle of others: a piece of those, which are to be followed
-/// again.
+/// Removes entries that are never called, but jumped to with another stack: they are parts of the functions that jump there.
+/// Returns those functions, which have to be followed again.
 fn without_pieces(world: &mut World, units: &mut Units, called: &BTreeSet<u64>) -> Vec<u64> {
     let intruded: BTreeSet<u64> = units
         .values()

@@ -1,4 +1,4 @@
-//! The rows that call frame information has for instructions one after another.
+//! A cache for looking up the rows of adjacent instructions.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use unwind::sframe::Row;
 use super::world::{World, row_of};
 use crate::function::Function;
 
-/// Looks for rows, and remembers the last one for as long as it holds.
+/// Looks up rows in call frame information, and keeps the last one for the addresses where it holds.
 #[derive(Debug)]
 pub struct RowsOf<'a> {
     world: &'a World,
     last: Option<Row>,
-    /// Where that, or that there is none, is true.
+    /// The addresses for which `last` is the answer.
     holds: Range<u64>,
 }
 
 impl<'a> RowsOf<'a> {
-    /// Nothing was asked yet.
+    /// An empty cache.
     pub fn new(world: &'a World) -> Self {
         Self {
             world,
@@ -37,9 +37,9 @@ impl<'a> RowsOf<'a> {
     }
 }
 
-/// Addresses with the same row as this one, of those in a function.
+/// The addresses in a function that have the same row as this one.
 fn extent(function: &Function, address: u64) -> Range<u64> {
-    // Its rows start anew in each block.
+    // The rows of a PLT repeat for each of its entries.
     if function.block.is_some() {
         return address..address;
     }

@@ -1,9 +1,9 @@
-//! Jump tables: where they lie, how they are indexed, and what their entries become.
+//! Jump tables: their address, their length, and how targets are computed from their entries.
 
 use super::compare::Limit;
 use super::value::Value;
 
-/// A jump table, as the code that reads it has it.
+/// A jump table, as the code that reads it uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Address of its first entry.
@@ -12,18 +12,18 @@ pub struct Table {
     pub size: u8,
     /// The entries are signed.
     pub signed: bool,
-    /// How many entries there are at most, if the code says so.
+    /// An upper bound of the number of entries, if the index has one.
     pub count: Option<u64>,
-    /// A comparison says how many there are, or a mask of which that is certain.
+    /// `count` comes from a comparison, or from a mask that is no power of two less one, so that it is the real length.
     pub is_bounded: bool,
-    /// What an entry is multiplied by: 2 to the power of this.
+    /// A target is the entry shifted left by this,
     pub shift: u8,
-    /// What is added then.
+    /// plus this.
     pub base: u64,
 }
 
-/// More entries than this are not read: the bound is one by chance.
-const MOST_ENTRIES: u64 = 1 << 14;
+/// The largest number of entries. A larger bound of the index is not meant as the table's length.
+const MAX_ENTRIES: u64 = 1 << 14;
 
 /// The tables that a function reads, by number.
 #[derive(Clone, Debug, Default)]
@@ -46,19 +46,19 @@ impl Tables {
         self.0[number as usize]
     }
 
-    /// Where they lie.
+    /// The addresses of the tables.
     pub fn addresses(&self) -> impl Iterator<Item = u64> {
         self.0.iter().map(|table| table.address)
     }
 
-    /// An entry of a table that was read, so many bytes each, `limit` being how large the index can be.
+    /// The value of an entry that was loaded from a table; `size` is the size of an entry, `limit` the bound of the index.
     pub fn read(&mut self, address: u64, size: u8, signed: bool, limit: Option<Limit>) -> Value {
         let count = limit
             .and_then(|limit| limit.most.checked_add(1))
-            .filter(|count| *count <= MOST_ENTRIES);
-        // As many as there are values of some bits: a byte's, or what a mask leaves. That is no bound of a table's.
-        let is_told = limit.is_some_and(|limit| limit.is_told);
-        let is_bounded = count.is_some_and(|count| is_told || !count.is_power_of_two());
+            .filter(|count| *count <= MAX_ENTRIES);
+        // A power of two may be just the range of a type or of a mask, and the table shorter than that.
+        let is_compared = limit.is_some_and(|limit| limit.is_compared);
+        let is_bounded = count.is_some_and(|count| is_compared || !count.is_power_of_two());
         Value::Table(self.number(Table {
             address,
             size,
@@ -70,8 +70,8 @@ impl Tables {
         }))
     }
 
-    /// The lowest bits of a value, so many, which the sign or zeros extend; `None` when that is not known. An entry's sign
-    /// is often only told by the instruction that adds it.
+    /// The lowest `bits` bits of a value, sign- or zero-extended; `None` if that cannot be expressed. Whether an entry is
+    /// signed is often known only from the instruction that adds it.
     pub fn extended(&mut self, number: u32, bits: u8, signed: bool) -> Option<Value> {
         let table = self.get(number);
         let is_entry = (table.shift, table.base) == (0, 0);
@@ -87,7 +87,7 @@ impl Tables {
         }
     }
 
-    /// The sum of two values, one of which may be made from a table's entry; it is shifted to the left first.
+    /// The sum of two values, either of which may be computed from a table's entry. `other` is shifted left first.
     pub fn sum(&mut self, one: Value, other: Value, shift: u8) -> Value {
         match (one, other) {
             (Value::Constant(base), Value::Table(number))
@@ -109,19 +109,19 @@ impl Tables {
 }
 
 impl Table {
-    /// The addresses that its entries stand for; `None` when they cannot be told. `read` gives so many bytes at an address, if
-    /// nothing can write there; `is_target` says whether the jump may lead to an address.
+    /// The targets of its entries; `None` if they cannot be computed. `read` reads constants of an address and a size;
+    /// `is_target` tells whether the jump may lead to an address.
     ///
-    /// Where the code does not compare the index with anything, because the type of a value bounds it, the table is taken to
-    /// end where the next one starts, at `end`, or where an entry leads out of the function. Entries too many do no harm: what
-    /// holds on more ways than there are holds on those that there are.
+    /// If no comparison bounds the index, because the range of its type does, the table is taken to end where the next one
+    /// starts, at `end`, or at the first entry that leads out of the function. Too many entries are safe: what holds on
+    /// additional paths, too, holds on the real ones.
     pub fn targets(
         &self,
         read: impl Fn(u64, u8) -> Option<u64>,
         mut is_target: impl FnMut(u64) -> bool,
         end: Option<u64>,
     ) -> Option<Vec<u64>> {
-        let most = self.count.unwrap_or(MOST_ENTRIES);
+        let most = self.count.unwrap_or(MAX_ENTRIES);
         let room = end.map(|end| end.saturating_sub(self.address) / u64::from(self.size.max(1)));
         let most = match (room, self.is_bounded) {
             (Some(room), false) => most.min(room),

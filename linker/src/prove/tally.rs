@@ -1,4 +1,4 @@
-//! How much of an image's code is proven, and why the rest is not.
+//! Counts how much of an image's code is proven, and why the rest is not.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,44 +10,44 @@ use super::unit::{Found, Span};
 use super::world::World;
 use crate::function::Function;
 
-/// Bytes of code, by what was found out about them.
+/// Bytes of code, by result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Bytes of instructions that have a row which is right.
+    /// Bytes of instructions whose row is right.
     pub agrees: u64,
-    /// Bytes of instructions whose row was wrong, and what is right is known.
+    /// Bytes of instructions whose row was wrong and is replaced.
     pub mended: u64,
-    /// Bytes of instructions whose row was wrong, and what is right is not known.
+    /// Bytes of instructions whose row was wrong and is removed.
     pub withdrawn: u64,
-    /// Bytes of instructions without a row, for which one was found.
+    /// Bytes of instructions without a row, for which one was made.
     pub made: u64,
-    /// Bytes between functions and behind calls that do not return, which only fill room.
+    /// Bytes of padding between functions and after calls that do not return.
     pub filling: u64,
-    /// Bytes of instructions with a row of which nothing is known, by reason.
+    /// Bytes of instructions with a row that could not be decided, by reason.
     pub undecided: BTreeMap<&'static str, u64>,
-    /// Bytes of instructions without a row for which none was found, by reason.
+    /// Bytes of instructions without a row, for which none could be made, by reason.
     pub missing: BTreeMap<&'static str, u64>,
     /// Functions with rows.
     pub functions: Functions,
 }
 
-/// Functions that have rows, by what was found out about their instructions. Entries of linkage tables are none.
+/// Functions that have rows, by the results for their instructions. PLT entries are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
     /// How many there are.
     pub all: u64,
-    /// Those of which each row is right, or it is known what is.
+    /// Functions for each of whose instructions the right row is known.
     pub decided: u64,
-    /// Those of them with a row that is wrong.
+    /// Those of the decided ones that had a wrong row.
     pub mended: u64,
-    /// The others, by the first reason: a row is wrong, and what is right is not known.
+    /// Functions with a wrong row for which the right one is not known, by the first reason.
     pub withdrawn: BTreeMap<&'static str, u64>,
-    /// And those of which nothing is known at an instruction.
+    /// Functions with an undecided instruction, by the first reason.
     pub undecided: BTreeMap<&'static str, u64>,
 }
 
-/// What one function is worth.
-enum Worth {
+/// The result for a whole function.
+enum FunctionResult {
     Agrees,
     Mended,
     Withdrawn(Reason),
@@ -59,14 +59,18 @@ impl Functions {
         let mut functions = Self::default();
         for function in world.rows.iter().filter(|one| one.block.is_none()) {
             functions.all += 1;
-            match worth(isa, text, function, spans) {
-                Worth::Agrees => functions.decided += 1,
-                Worth::Mended => {
+            match function_result(isa, text, function, spans) {
+                FunctionResult::Agrees => functions.decided += 1,
+                FunctionResult::Mended => {
                     functions.decided += 1;
                     functions.mended += 1;
                 }
-                Worth::Withdrawn(why) => *functions.withdrawn.entry(why.words()).or_default() += 1,
-                Worth::Undecided(why) => *functions.undecided.entry(why.words()).or_default() += 1,
+                FunctionResult::Withdrawn(why) => {
+                    *functions.withdrawn.entry(why.words()).or_default() += 1
+                }
+                FunctionResult::Undecided(why) => {
+                    *functions.undecided.entry(why.words()).or_default() += 1
+                }
             }
         }
         functions
@@ -95,35 +99,42 @@ impl Functions {
     }
 }
 
-fn worth<I: Isa>(isa: &I, text: &Text<'_>, function: &Function, spans: &[Span]) -> Worth {
-    let mut worth = Worth::Agrees;
+fn function_result<I: Isa>(
+    isa: &I,
+    text: &Text<'_>,
+    function: &Function,
+    spans: &[Span],
+) -> FunctionResult {
+    let mut result = FunctionResult::Agrees;
     let mut at = function.start;
     let first = spans.partition_point(|span| span.end <= at);
     for span in spans.get(first..).unwrap_or(&[]) {
         if span.start >= function.end() {
             break;
         }
-        if !is_filling(isa, text, at, span.start) {
-            return Worth::Undecided(Reason::Unreached);
+        if !is_padding(isa, text, at, span.start) {
+            return FunctionResult::Undecided(Reason::Unreached);
         }
         at = span.end;
-        match (&span.found, &worth) {
-            (Found::Undecided(why) | Found::Missing(why), _) => return Worth::Undecided(*why),
-            (Found::Withdrawn(why), Worth::Agrees | Worth::Mended) => {
-                worth = Worth::Withdrawn(*why)
+        match (&span.found, &result) {
+            (Found::Undecided(why) | Found::Missing(why), _) => {
+                return FunctionResult::Undecided(*why);
             }
-            (Found::Mended(_), Worth::Agrees) => worth = Worth::Mended,
+            (Found::Withdrawn(why), FunctionResult::Agrees | FunctionResult::Mended) => {
+                result = FunctionResult::Withdrawn(*why)
+            }
+            (Found::Mended(_), FunctionResult::Agrees) => result = FunctionResult::Mended,
             _ => {}
         }
     }
-    match is_filling(isa, text, at, function.end()) {
-        true => worth,
-        false => Worth::Undecided(Reason::Unreached),
+    match is_padding(isa, text, at, function.end()) {
+        true => result,
+        false => FunctionResult::Undecided(Reason::Unreached),
     }
 }
 
 impl Tally {
-    /// Counts.
+    /// Counts the bytes of `spans`, and of the code between them.
     pub(super) fn of<I: Isa>(isa: &I, text: &Text<'_>, world: &World, spans: &[Span]) -> Self {
         let mut tally = Self::default();
         for span in spans {
@@ -155,7 +166,7 @@ impl Tally {
         tally
     }
 
-    /// What no way leads to.
+    /// Counts code that no path reaches: padding, then the rest.
     fn between<I: Isa>(&mut self, isa: &I, text: &Text<'_>, world: &World, mut at: u64, end: u64) {
         while at < end {
             let fills = text
@@ -171,7 +182,7 @@ impl Tally {
                 Some(_) => &mut self.undecided,
                 None => &mut self.missing,
             };
-            // The rest of it is no different.
+            // Without a path to it, where further instructions start is not known.
             *kind.entry(Reason::Unreached.words()).or_default() += end - at;
             break;
         }
@@ -209,15 +220,15 @@ impl Tally {
         self.decided() + self.undecided.values().sum::<u64>() + self.missing.values().sum::<u64>()
     }
 
-    /// Bytes of instructions of which it is known what their rows are worth.
+    /// Bytes of instructions of which it is known whether their row is right.
     #[must_use]
     pub fn decided(&self) -> u64 {
         self.agrees + self.mended + self.withdrawn + self.made
     }
 }
 
-/// Whether nothing between two addresses runs.
-pub(super) fn is_filling<I: Isa>(isa: &I, text: &Text<'_>, mut from: u64, to: u64) -> bool {
+/// Whether there is only padding between two addresses.
+pub(super) fn is_padding<I: Isa>(isa: &I, text: &Text<'_>, mut from: u64, to: u64) -> bool {
     while from < to {
         match text.code_at(from).and_then(|code| isa.padding(code)) {
             Some(length) => from += u64::from(length),

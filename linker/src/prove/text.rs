@@ -1,4 +1,4 @@
-//! The bytes of an image that a proof reads: code, and data that nothing writes to.
+//! The bytes of an image that a proof reads: code and read-only data.
 
 use object::SegmentFlags;
 use object::{Object, ObjectSection, ObjectSegment, SectionFlags, elf};
@@ -8,17 +8,17 @@ use object::{Object, ObjectSection, ObjectSegment, SectionFlags, elf};
 pub struct Text<'data> {
     /// Executable sections: address and bytes, ascending.
     code: Vec<(u64, &'data [u8])>,
-    /// Sections that are not written to.
+    /// Read-only sections: address and bytes.
     constants: Vec<(u64, &'data [u8])>,
     big_endian: bool,
 }
 
 impl<'data> Text<'data> {
-    /// Those of an image.
+    /// The code and constants of an image.
     #[must_use]
     pub fn of(file: &object::File<'data>) -> Self {
-        // Linker scripts put sections that are marked writable into segments that are not, and constants into one segment
-        // with variables: what either says is constant nothing writes to.
+        // Linker scripts put writable sections into read-only segments, and read-only sections into writable segments. Data is
+        // constant if either the section or the segment is read-only.
         let writable: Vec<_> = file
             .segments()
             .filter(|segment| matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(elf::PF_W)))
@@ -66,7 +66,7 @@ impl<'data> Text<'data> {
         &self.code
     }
 
-    /// A number of so many bytes, at most 8, that nothing writes to.
+    /// A constant of `size` bytes, at most 8.
     #[must_use]
     pub fn read(&self, address: u64, size: u8) -> Option<u64> {
         let bytes = self.constants.iter().find_map(|(start, data)| {

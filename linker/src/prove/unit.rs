@@ -1,4 +1,4 @@
-//! What following one function says about each of its instructions.
+//! Follows one function, and compares the row of each of its instructions with the state found there.
 
 use std::ops::Range;
 
@@ -14,41 +14,41 @@ use super::world::{World, row_of};
 use crate::architecture::Architecture;
 use crate::function::Function;
 
-/// What was found out about some instructions, one after another.
+/// Adjacent instructions with the same result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Address of the first one.
     pub start: u64,
     /// Address after the last one.
     pub end: u64,
-    /// What was found out.
+    /// The result.
     pub found: Found,
 }
 
-/// What was found out about an instruction.
+/// The result for an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Its row is right.
     Agrees,
-    /// Its row is wrong, and this one is right; their offsets are 0.
+    /// Its row is wrong, and this one, with offset 0, is right.
     Mended(Box<Row>),
-    /// Its row is wrong, and which one is right is not known.
+    /// Its row is wrong, and the right one is not known.
     Withdrawn(Reason),
-    /// Whether its row is right is not known.
+    /// It is not known whether its row is right.
     Undecided(Reason),
-    /// It has no row, and this one is right; its offset is 0.
+    /// It has no row, and this one, with offset 0, is right.
     Made(Box<Row>),
-    /// It has no row, and which one is right is not known.
+    /// It has no row, and the right one is not known.
     Missing(Reason),
 }
 
 impl Found {
-    /// What is true of an instruction that belongs to several functions.
+    /// The result for an instruction that two functions contain.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
-            // Nothing leads there from the one; the other says more.
+            // One function does not reach it: the other one's result holds.
             (Self::Undecided(Reason::Unreached | Reason::AfterCall(_)), known)
             | (known, Self::Undecided(Reason::Unreached | Reason::AfterCall(_))) => known,
             (undecided @ (Self::Undecided(_) | Self::Missing(_)), _)
@@ -63,11 +63,11 @@ impl Found {
 /// A function that was followed.
 #[derive(Debug)]
 pub struct Unit {
-    /// How it was entered.
+    /// How it is entered.
     pub entry: Entry,
-    /// Its instructions: ascending, of itself and of the pieces that only it jumps to.
+    /// Its instructions, with those of outlined parts that it jumps to; ascending.
     pub spans: Vec<Span>,
-    /// What else was found out.
+    /// Results about the function as a whole.
     pub outcome: Outcome,
 }
 
@@ -132,11 +132,11 @@ impl Unit {
 struct Spans<'a, I> {
     judge: Judge<'a, I>,
     world: &'a World,
-    /// What call frame information has for the code that was asked for last.
+    /// The function that call frame information has for the last instruction.
     function: Option<&'a Function>,
-    /// Where the function starts and ends that it belongs to, if that is known.
+    /// The range of the function that contains the last instruction, if that is known.
     extent: Range<u64>,
-    /// The row that was found last, where there is none or a wrong one: as long as it holds there is no other.
+    /// The row that was made last, used again as long as it holds.
     last: Option<Row>,
     spans: Vec<Span>,
 }
@@ -145,7 +145,8 @@ impl<I: Isa> Spans<'_, I> {
     fn find(&mut self, point: &Point<'_>, caller: &Caller) -> Found {
         if !self.extent.contains(&point.at) {
             self.function = self.world.function_at(point.at);
-            // Several functions may share what lies elsewhere: they have to choose the same one of several right rows.
+            // Several functions may share code of another one. Starting there without a last row, they all choose the same of
+            // several right rows.
             if let Some((start, end)) = self.world.extent(point.at) {
                 self.extent = start..end;
                 self.last = None;
@@ -170,7 +171,7 @@ impl<I: Isa> Spans<'_, I> {
             };
         }
         let Some(row) = row else {
-            return match self.known(point, caller) {
+            return match self.right_row(point, caller) {
                 Ok(row) => Found::Made(Box::new(row)),
                 Err(reason) => Found::Missing(reason),
             };
@@ -178,22 +179,22 @@ impl<I: Isa> Spans<'_, I> {
         match self.judge_at(&row, point, caller) {
             Judgement::Agrees => Found::Agrees,
             Judgement::Undecided(reason) => Found::Undecided(reason),
-            Judgement::Contradicts => match self.known(point, caller) {
+            Judgement::Contradicts => match self.right_row(point, caller) {
                 Ok(row) => Found::Mended(Box::new(row)),
                 Err(reason) => Found::Withdrawn(reason),
             },
         }
     }
 
-    /// The row that is right at a point: the last one, as long as it is.
-    fn known(&mut self, point: &Point<'_>, caller: &Caller) -> Result<Row, Reason> {
+    /// A row that is right at a point: the last one, if it still is.
+    fn right_row(&mut self, point: &Point<'_>, caller: &Caller) -> Result<Row, Reason> {
         let during_call = point.during_call;
         let row = during_call.and_then(|machine| self.judge.row(machine, caller).ok());
         let row = match row {
             Some(row) => row,
             None => self.judge.row(point.machine, caller)?,
         };
-        // As long as the last one holds, there is no other.
+        // Using the last row as long as it holds gives fewer rows.
         if let Some(last) = self.last
             && last.frame_pointer == row.frame_pointer
             && self.judge_at(&last, point, caller) == Judgement::Agrees
@@ -204,8 +205,8 @@ impl<I: Isa> Spans<'_, I> {
         Ok(row)
     }
 
-    /// Judges a row at a point. That of a call is asked for while the callee runs as well, which has changed what it may; if
-    /// anything leads to the caller then.
+    /// Judges a row at a point. The row of a call has to hold while the callee runs, too, which may have clobbered registers
+    /// and memory; unless no row could lead to the caller then.
     fn judge_at(&self, row: &Row, point: &Point<'_>, caller: &Caller) -> Judgement {
         let before = self.judge.judge(row, point.machine, caller);
         let during_call = point

@@ -1,13 +1,13 @@
-//! What is known of a value, and of an address.
+//! The abstract domain: values and addresses, as far as they are known.
 
-/// Number of a register: DWARF's; from 32 on, registers that DWARF has no number below 32 for.
+/// Number of a register: DWARF's below 32; from there on the interpreter's own, for system registers.
 pub type Register = u8;
 
 /// How many registers a [`Machine`](super::machine::Machine) has room for.
 pub const REGISTERS: usize = 48;
 
-/// An address on the stack that is not known as a number: the stack pointer at the function's entry, or what an
-/// instruction made that aligns it or takes an unknown amount off it, by that instruction's address.
+/// A symbolic address on the stack: the stack pointer at the function's entry, or, named by its address, the result of an
+/// instruction that aligns the stack pointer or subtracts an unknown amount from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Base(pub u64);
 
@@ -16,12 +16,12 @@ impl Base {
     pub const ENTRY: Self = Self(0);
 }
 
-/// A value that is only known to be the same wherever it stands.
+/// A symbolic value: unknown, but equal wherever it occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// What the register held at the function's entry.
     Entry(Register),
-    /// What was there when the instruction at this address ran last.
+    /// The result of the instruction at this address, when it ran last.
     Named(u64),
 }
 
@@ -30,9 +30,9 @@ pub enum Origin {
 pub enum Value {
     /// Nothing.
     Unknown,
-    /// It is the same as elsewhere.
+    /// A symbolic value.
     Same(Origin),
-    /// The lowest bits of such a value, so many, the others zero.
+    /// The lowest bits of a symbolic value, as many as given; the others are zero.
     Low(Origin, u8),
     /// What the register held at the function's entry, with a pointer authentication code.
     Signed(Register),
@@ -40,7 +40,7 @@ pub enum Value {
     Stack(Base, i64),
     /// A number.
     Constant(u64),
-    /// Made from an entry of a jump table: the number of a [`Table`](super::table::Table).
+    /// Computed from an entry of a jump table: the number of a [`Table`](super::table::Table).
     Table(u32),
 }
 
@@ -51,12 +51,12 @@ impl Value {
         Self::Same(Origin::Entry(register))
     }
 
-    /// Whether the value counts from a base.
+    /// Whether the value is an address relative to a base.
     pub(super) fn is_from(self, base: Base) -> bool {
         matches!(self, Self::Stack(of, _) if of == base)
     }
 
-    /// Whether the value has a name.
+    /// Whether the value is the result, or low bits of it, of the instruction at the address `name`.
     pub(super) fn is_named(self, name: u64) -> bool {
         let named = Origin::Named(name);
         matches!(self, Self::Same(of) | Self::Low(of, _) if of == named)
@@ -88,7 +88,7 @@ impl Value {
         }
     }
 
-    /// The lowest bits of the value, so many, the others zero.
+    /// The value truncated to `bits` bits, and zero-extended.
     #[must_use]
     pub fn low(self, bits: u8) -> Self {
         match self {
@@ -96,7 +96,6 @@ impl Value {
             Self::Constant(value) => Self::Constant(value & ((1 << bits) - 1)),
             Self::Same(origin) => Self::Low(origin, bits),
             Self::Low(origin, narrow) => Self::Low(origin, narrow.min(bits)),
-            // A table's entries are offsets; the arithmetic on them wraps in the same way.
             _ => Self::Unknown,
         }
     }
@@ -107,11 +106,11 @@ impl Value {
 pub enum Address {
     /// On the stack.
     Stack(Base, i64),
-    /// Somewhere counted from a value.
+    /// Bytes from a symbolic value.
     From(Origin, i64),
-    /// A known place.
+    /// A known address.
     At(u64),
-    /// An entry of a table at a known place, with an index that is not known: the number of a
+    /// An entry of a table at a known address, with an unknown index: the number of a
     /// [`Table`](super::table::Table).
     Table(u32),
     /// Anywhere.
@@ -119,7 +118,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// A value as an address, so many bytes further.
+    /// The address `offset` bytes after a value.
     #[must_use]
     pub fn of(value: Value, offset: i64) -> Self {
         match value {

@@ -1,4 +1,4 @@
-//! What following one function has to know about the others.
+//! Facts about the whole image that following one function needs: entries, callees that never return, landing pads, rows.
 
 use std::collections::BTreeSet;
 
@@ -13,25 +13,25 @@ use crate::function::Function;
 /// Whether a function returns to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
-    /// A way leads from its entry to a return.
+    /// A path leads from its entry to a return instruction.
     Yes,
-    /// No way does.
+    /// No path does.
     No,
-    /// It was not followed, or not to its end: it jumps to where that cannot be told.
+    /// It was not followed, or not to its end, as at an indirect jump with unknown targets.
     Perhaps,
 }
 
-/// What a caller finds changed that the calling convention says is kept: by pieces of functions that compilers have moved
-/// out and call.
+/// A function summary: what its caller finds changed, against the calling convention. Outlined parts of functions, which
+/// compilers call like functions, do that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
     registers: Vec<(Register, Value)>,
-    /// Words in the caller's frame: bytes from the stack pointer at the entry.
+    /// Words in the caller's frame: offsets from the stack pointer at the entry, and values.
     words: Vec<(i64, Value)>,
 }
 
 impl Effect {
-    /// What is changed at the exit; `kept` are the registers that should not be, `end` is where the function's own frame ends:
+    /// What is changed at the exit. `kept` are the callee-saved registers, `end` is where the function's own frame ends, in
     /// bytes from the stack pointer at the entry.
     pub(super) fn of(exit: &Machine, kept: u64, end: i64) -> Option<Self> {
         let registers = (0..REGISTERS as Register)
@@ -51,20 +51,21 @@ impl Effect {
         changed.then_some(Self { registers, words })
     }
 
-    /// Applies it to the caller: `before` is what that knew at the call, `pushed` what a call adds to the stack pointer.
+    /// Applies it to the caller's state. `before` is that at the call; `pushed`, zero or negative, is what the call itself adds
+    /// to the stack pointer.
     pub(super) fn apply(&self, before: &Machine, after: &mut Machine, pushed: i64) {
         let sp = before.sp().plus(Value::Constant(pushed.cast_unsigned()));
-        let meant = |value: Value| match value {
+        let translate = |value: Value| match value {
             Value::Same(Origin::Entry(register)) => before.get(register),
             Value::Stack(Base::ENTRY, offset) => sp.plus(Value::Constant(offset.cast_unsigned())),
             Value::Constant(value) => Value::Constant(value),
             _ => Value::Unknown,
         };
         for (register, value) in &self.registers {
-            after.set(*register, meant(*value));
+            after.set(*register, translate(*value));
         }
         for (offset, value) in &self.words {
-            after.store(Address::of(sp, *offset), 8, meant(*value));
+            after.store(Address::of(sp, *offset), 8, translate(*value));
         }
     }
 }
@@ -72,26 +73,25 @@ impl Effect {
 /// What is known of the whole image.
 #[derive(Debug, Default)]
 pub struct World {
-    /// Where functions are entered.
+    /// The entries of functions.
     pub entries: FxHashSet<u64>,
-    /// Those of them of which it is only assumed.
+    /// The entries that only a symbol claims.
     pub assumed: FxHashSet<u64>,
-    /// Where pieces of functions start that a compiler has moved away, by their names.
+    /// The starts of outlined parts of functions (`.cold`, `.warm`), recognized by their symbols.
     pub pieces: FxHashSet<u64>,
-    /// Where functions start and end that have symbols: ascending.
+    /// Start and end of each function symbol, ascending.
     pub symbols: Vec<(u64, u64)>,
-    /// Jump tables.
+    /// Addresses of jump tables.
     pub tables: BTreeSet<u64>,
-    /// Whether functions return that were followed.
+    /// Whether each function that was followed returns.
     pub returning: FxHashMap<u64, Returns>,
-    /// What does not return, by its name: functions of other images, by the addresses of their entries in linkage tables, and
-    /// by those of the words from which they are called.
+    /// Imported functions that never return, known by name: the addresses of their PLT entries and GOT words.
     pub never_returning: FxHashSet<u64>,
-    /// What functions change that they should not.
+    /// The callee-saved state that a function changes nevertheless, by its entry.
     pub effects: FxHashMap<u64, Effect>,
-    /// Where calls go on when an exception comes out of them: ascending.
+    /// Landing pads of exceptions, ascending by the range of calls.
     pub landing_pads: Vec<LandingPad>,
-    /// What call frame information says: ascending by start.
+    /// The functions of call frame information, ascending by start.
     pub rows: Vec<Function>,
 }
 
@@ -102,7 +102,7 @@ impl World {
         self.entries.contains(&address)
     }
 
-    /// Whether a jump from one address to the other stays in a function, or leads to a piece that is not entered otherwise.
+    /// Whether a jump from one address to the other stays in a function, or leads to a part of one that is no entry itself.
     #[must_use]
     pub fn is_same_function(&self, from: u64, to: u64) -> bool {
         let (one, other) = (self.extent(from), self.extent(to));
@@ -113,8 +113,7 @@ impl World {
         }
     }
 
-    /// Whether what follows an instruction belongs to its function, too. Nobody comes back to the start of another function's
-    /// piece.
+    /// Whether the next instruction belongs to the same function. An outlined part that starts there belongs to another one.
     #[must_use]
     pub fn goes_on(&self, at: u64, next: u64) -> bool {
         !self.pieces.contains(&next) && self.is_same_function(at, next)
@@ -140,13 +139,13 @@ impl World {
         known.copied().unwrap_or(Returns::Perhaps)
     }
 
-    /// What the function at an address changes that it should not.
+    /// The callee-saved state that the function at an address changes nevertheless.
     #[must_use]
     pub fn effect(&self, address: u64) -> Option<&Effect> {
         self.effects.get(&address)
     }
 
-    /// Where a call goes on when an exception comes out of it.
+    /// The landing pad of the call at an address.
     #[must_use]
     pub fn landing_pad(&self, call: u64) -> Option<&LandingPad> {
         let after = self.landing_pads.partition_point(|pad| pad.start <= call);

@@ -36,19 +36,19 @@ impl Run<'_> {
         self.add(to, left, true, right, self.bits(10, 3) as u8)
     }
 
-    /// How the second source is extended: from so many bits, with their sign.
+    /// How the second source is extended: from how many bits, and whether with their sign.
     pub(super) fn extension(&self) -> (u8, bool) {
         let option = self.bits(13, 3);
         (8 << (option & 3), option & 4 != 0)
     }
 
-    /// All forms of addition and subtraction; the second value is shifted to the left first. `is_sp`: number 31 is the
-    /// stack pointer as a source, and as the destination if no flags are set.
+    /// All forms of addition and subtraction; the second value is shifted left first. `is_sp`: number 31 is the stack pointer as
+    /// a source, and as the destination if no flags are set.
     fn add(&mut self, to: Register, from: Register, is_sp: bool, right: Value, shift: u8) -> Flow {
         let width = self.width();
         let (subtracts, sets_flags) = (self.bit(30), self.bit(29));
         let compares = subtracts && sets_flags;
-        // A name for what is compared, so that its bound holds for all copies.
+        // The compared value becomes symbolic, so that its bound holds for all copies.
         if compares {
             self.machine.named(from);
         }
@@ -71,7 +71,7 @@ impl Run<'_> {
         if !goes_nowhere {
             let value = match value {
                 Value::Unknown => match (full, left, right) {
-                    // Room of a size that is not known.
+                    // An allocation of unknown size (alloca).
                     (true, Value::Stack(..), _) => self.machine.new_base(),
                     (true, _, Value::Stack(..)) if !subtracts => self.machine.new_base(),
                     _ => self.machine.name(),
@@ -81,14 +81,14 @@ impl Run<'_> {
             self.write_or_sp(to, width, value);
         }
         if compares {
-            // The result may have taken the name that a source had.
+            // A source that has the name of this instruction, from the last run, is not the source any more: the result took it.
             let at = self.machine.at;
             let known = |value: Value| match value.is_named(at) && !goes_nowhere {
                 true => Value::Unknown,
                 false => value,
             };
-            // Only a register that holds what was compared: not one that was shifted, nor one that has the result now. In an
-            // instruction with a number, these bits are a part of it.
+            // A register is noted only if it still holds the compared value: not if it was shifted or overwritten by the result,
+            // and not if the field is part of an immediate.
             let operand = |register: Register, value: Value| Operand {
                 register: Some(register)
                     .filter(|of| value != Value::Unknown && self.machine.get(*of) == value),
@@ -114,7 +114,7 @@ impl Run<'_> {
             (1, Value::Constant(value)) => Value::Constant(value | mask),
             (2, Value::Constant(value)) => Value::Constant(value ^ mask),
             (0 | 3, _) if mask <= i64::MAX.cast_unsigned() => self.machine.name_at_most(mask),
-            // Alignment.
+            // Aligns the stack pointer.
             (0, Value::Stack(..)) => self.machine.new_base(),
             _ => self.machine.name(),
         };
@@ -128,7 +128,7 @@ impl Run<'_> {
         }
     }
 
-    /// The number in a logical instruction, if there is one. Manual: `DecodeBitMasks` in J1.1.
+    /// The immediate of a logical instruction, if it is valid. Manual: `DecodeBitMasks` in J1.1.
     pub(super) fn mask(&self) -> Option<u64> {
         let (n, rotation, ones) = (self.bits(22, 1), self.bits(16, 6), self.bits(10, 6));
         let size = 1_u32 << (n << 6 | (!ones & 0x3f)).checked_ilog2()?;
@@ -174,7 +174,7 @@ impl Run<'_> {
                         true => Value::Constant(u64::MAX),
                         false => Value::Constant(0),
                     },
-                    // Alignment to what a register says.
+                    // Aligns a stack address to the mask in a register.
                     (0, Value::Stack(..), _) => self.machine.new_base(),
                     _ => self.machine.name(),
                 }
@@ -207,7 +207,7 @@ impl Run<'_> {
         let (first, last) = (self.bits(16, 6) as u8, self.bits(10, 6) as u8);
         let operation = self.bits(29, 2);
         let value = match operation {
-            // Bits from the lowest one on: an extension.
+            // The lowest bits: an extension.
             0 | 2 if first == 0 => {
                 let value = self.read_named(from, 64);
                 self.extend(value, last + 1, operation == 0)
@@ -234,7 +234,7 @@ impl Run<'_> {
         self.write(to, width, value)
     }
 
-    /// `csel` and those that change the second value.
+    /// `csel`, and `csinc`, `csinv`, `csneg`, which change the second value.
     pub(super) fn select(&mut self) -> Flow {
         let (to, width) = (self.number(0), self.width());
         let one = self.read(self.number(5), width);

@@ -16,7 +16,7 @@ impl Run<'_> {
                 true => Flow::Call(Value::Constant(self.target())),
                 false => Flow::Jump(Value::Constant(self.target())),
             },
-            // Under the condition "always", which assemblers write for none.
+            // `b.al` and `b.nv`: always taken.
             InsnClass::CONDBRANCH if self.bits(1, 3) == 0b111 => {
                 Flow::Jump(Value::Constant(self.target()))
             }
@@ -25,7 +25,7 @@ impl Run<'_> {
         }
     }
 
-    /// Where a branch leads.
+    /// The address that a branch leads to.
     fn target(&self) -> u64 {
         let mut operands = self.opcode.definition().operands.iter();
         let field = operands.find_map(|operand| match operand.kind {
@@ -59,11 +59,11 @@ impl Run<'_> {
         let authenticates = self.bit(11);
         match self.bits(21, 4) {
             2 => match authenticates {
-                // The number of the register stands in no field.
+                // `retaa` and `retab` have no register field.
                 true => Flow::Return(authenticated(self.machine.get(LR))),
                 false => Flow::Return(self.read(from, 64)),
             },
-            // eret and drps, which returns from a debugger.
+            // `eret`, and `drps`, which returns from debug state.
             4 | 5 => Flow::InterruptReturn,
             operation => {
                 let to = match authenticates {
@@ -83,10 +83,10 @@ impl Run<'_> {
         const CALL: u32 = 0;
         const BREAKPOINT: u32 = 1;
         match self.bits(21, 3) {
-            // Compilers write "undefined" and these breakpoints, LLVM and GCC, for "cannot happen".
+            // Compilers emit these for unreachable code: `udf`; `brk #1` (LLVM); `brk #1000` (GCC).
             _ if self.bits(24, 8) == UDF => Flow::Trap,
             BREAKPOINT if matches!(self.bits(5, 16), 1 | 1000) => Flow::Trap,
-            // svc, hvc, smc: "SMC Calling Convention", section 2.6, leaves x18 and what is above alone.
+            // svc, hvc, smc: "SMC Calling Convention", section 2.6, preserves x18 and above.
             CALL => {
                 for register in 0..=17 {
                     self.machine.set(register, Value::Unknown);
@@ -94,13 +94,13 @@ impl Run<'_> {
                 self.machine.forget_flags();
                 Flow::Next
             }
-            // A debugger, or a handler, goes on behind any other.
+            // After any other breakpoint a debugger or a handler goes on.
             _ => Flow::Next,
         }
     }
 }
 
-/// What is left when a pointer's authentication code was right: if it was not, nothing that follows matters.
+/// The pointer that authentication leaves. The code is assumed to be right: otherwise the next use of the pointer faults.
 pub(super) fn authenticated(value: Value) -> Value {
     match value {
         Value::Signed(register) => Value::entry(register),

@@ -82,7 +82,7 @@ impl Run<'_> {
         self.access(indexing, self.signed(12, 9), access)
     }
 
-    /// Accesses memory at the base register, with register 0, and lets the base register move.
+    /// Loads or stores register Rt at the base register, and writes the base register back.
     fn access(&mut self, indexing: Indexing, offset: i64, access: Access) -> Flow {
         let base = self.base();
         let address = self.before(indexing, base, offset);
@@ -90,7 +90,7 @@ impl Run<'_> {
         self.after(indexing, base, offset)
     }
 
-    /// The value of the base register. It gets no name here: what is loaded needs the one that the instruction can give.
+    /// The value of the base register. It is not named: an instruction has one name, and the loaded value needs it.
     pub(super) fn base(&mut self) -> Value {
         self.read_or_sp(self.number(5), 64)
     }
@@ -112,7 +112,7 @@ impl Run<'_> {
         }
     }
 
-    /// The address of an access with a register as offset. An unknown offset from a known place: a table.
+    /// The address of an access with a register as offset. An unknown offset from a constant means a table.
     fn indexed(&mut self, scale: u8, access: Access) -> Address {
         let base = self.base();
         let shift = if self.bit(12) { scale } else { 0 };
@@ -123,14 +123,13 @@ impl Run<'_> {
             (_, Value::Constant(index)) => Address::of(base, (index << shift).cast_signed()),
             (Value::Constant(table), _) if shift == scale && access.loads && !access.simd => {
                 let limit = self.machine.limit(index);
-                // An entry that is extended to 32 bits cannot be told from one that is not.
+                // Sign extension to 32 bits only cannot be expressed.
                 let signed = access.signed && access.bits == 64;
                 match self.tables.read(table, access.size, signed, limit) {
                     Value::Table(number) if signed == access.signed => Address::Table(number),
                     _ => Address::Unknown,
                 }
             }
-            // Somewhere in a variable.
             _ => Address::Unknown,
         }
     }
@@ -184,7 +183,7 @@ impl Run<'_> {
         self.after(indexing, base, offset)
     }
 
-    /// From a place that the instruction names.
+    /// A load relative to the program counter.
     pub(super) fn literal(&mut self) -> Flow {
         let opc = self.bits(30, 2);
         if self.bit(26) || opc == 3 {
@@ -197,7 +196,7 @@ impl Run<'_> {
             signed: opc == 2,
             bits: if opc == 0 { 32 } else { 64 },
         };
-        // Constants next to code are not looked at.
+        // Literal pools are not read.
         self.transfer(self.number(0), Address::Unknown, access);
         Flow::Next
     }
@@ -222,7 +221,7 @@ impl Run<'_> {
             }
             return Flow::Next;
         }
-        // Whether it stored is in a register.
+        // An exclusive store writes its status to a register.
         self.machine
             .store(address, if pair { 2 * size } else { size }, Value::Unknown);
         let value = self.machine.name();
@@ -271,7 +270,7 @@ impl Run<'_> {
     }
 }
 
-/// An address so many bytes further.
+/// The address `bytes` bytes further.
 fn further(address: Address, bytes: u8) -> Address {
     let bytes = i64::from(bytes);
     match address {

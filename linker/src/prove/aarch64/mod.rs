@@ -1,9 +1,9 @@
-//! What A64 instructions do to the stack, and to what leads to it. Manual: Arm Architecture Reference Manual for A-profile
+//! The effects of A64 instructions on the abstract state. Manual: Arm Architecture Reference Manual for A-profile
 //! architecture (DDI 0487), chapter C4 "A64 Instruction Set Encoding" and C6 "A64 Base Instruction Descriptions";
 //! "Procedure Call Standard for the Arm 64-bit Architecture" (AAPCS64), section 6.1 "Machine Registers".
 //!
-//! The decoder says which instruction a word is, and which operands it has; the fields are taken from the word, because
-//! instructions of one class have them in the same bits.
+//! The decoder `disarm64` gives an instruction's class and operands; fields are read from the word itself, because all
+//! instructions of a class have them in the same bits.
 
 mod arithmetic;
 mod branch;
@@ -29,10 +29,10 @@ pub struct A64;
 const FP: Register = 29;
 /// The link register.
 const LR: Register = 30;
-/// The stack pointer. The same number in an operand can also mean the register that is always zero.
+/// The stack pointer. In some operands the same number means the zero register.
 const SP: Register = 31;
 
-/// `ELR_EL1`, where an exception is to return to: `ELR_mode` in "DWARF for the Arm 64-bit Architecture", section 4.1.
+/// `ELR_EL1`, the address that an exception returns to: `ELR_mode` in "DWARF for the Arm 64-bit Architecture", section 4.1.
 pub const ELR_EL1: Register = 33;
 /// `SP_EL0`. DWARF has no number for it: 34, which would be next, is that of `RA_SIGN_STATE`.
 pub const SP_EL0: Register = 40;
@@ -47,7 +47,7 @@ impl Isa for A64 {
     const STACK_POINTER: Register = SP;
     const FRAME_POINTER: Register = FP;
     const RETURN_ADDRESS: Register = LR;
-    // x19 to x29 and sp; the system registers in which trap code keeps something are no business of a callee.
+    // x19 to x29 and sp. System registers are left out: a callee may clobber them.
     const KEPT_BY_CALLS: u64 = 0x7ff << 19 | 1 << SP;
     const OTHER_BASES: &'static [Register] = &[9];
     const KEEPS_INTERRUPTED_ON_STACK: bool = false;
@@ -98,7 +98,7 @@ impl Isa for A64 {
     }
 }
 
-/// An instruction that is executed.
+/// One instruction being executed.
 struct Run<'a> {
     word: u32,
     opcode: Opcode,
@@ -111,7 +111,7 @@ impl Run<'_> {
         let definition = self.opcode.definition();
         let mnemonic = definition.mnemonic;
         match definition.class {
-            // Those with bit 23 are addg and subg, which the decoder takes for add and sub.
+            // With bit 23 it is addg or subg, which the decoder takes for add and sub.
             InsnClass::ADDSUB_IMM if !self.bit(23) => self.add_immediate(),
             InsnClass::ADDSUB_SHIFT => self.add_shifted(),
             InsnClass::ADDSUB_EXT => self.add_extended(),
@@ -158,7 +158,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the fields hold what no instruction of the class has: the decoder does not look at the ones meant here.
+    /// Whether the word is a reserved encoding that the decoder accepts.
     fn is_reserved(&self) -> bool {
         let is_narrow = !self.bit(31);
         match self.opcode.definition().class {
@@ -206,7 +206,7 @@ impl Run<'_> {
         self.bits(low, 5) as Register
     }
 
-    /// Bits of the registers of an arithmetic instruction.
+    /// The width of an arithmetic instruction's registers, in bits.
     fn width(&self) -> u8 {
         if self.bit(31) { 64 } else { 32 }
     }
@@ -222,7 +222,7 @@ impl Run<'_> {
         }
     }
 
-    /// As [`Run::read`]; a value that has no name gets one, so that what is found out about a copy holds for all.
+    /// As [`Run::read`], but an unknown value becomes a symbolic one first.
     fn read_named(&mut self, register: Register, bits: u8) -> Value {
         if register != SP {
             self.machine.named(register);
@@ -236,7 +236,7 @@ impl Run<'_> {
         self.low(value, bits)
     }
 
-    /// Gives a register another value; number 31 goes nowhere. With 32 bits the upper half becomes zero.
+    /// Sets a register; number 31 discards the value. With 32 bits the upper half becomes zero.
     fn write(&mut self, register: Register, bits: u8, value: Value) -> Flow {
         if register != SP {
             self.write_or_sp(register, bits, value);
@@ -244,7 +244,7 @@ impl Run<'_> {
         Flow::Next
     }
 
-    /// Gives a register another value; number 31 is the stack pointer.
+    /// Sets a register; number 31 is the stack pointer.
     fn write_or_sp(&mut self, register: Register, bits: u8, value: Value) -> Flow {
         let value = self.low(value, bits);
         self.machine.set(register, value);

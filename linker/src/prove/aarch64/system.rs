@@ -27,7 +27,7 @@ impl Run<'_> {
                 self.write(self.number(0), 64, value)
             }
             "msr" => {
-                // SPSel, from a register or from a number: another stack pointer than before.
+                // Writing SPSel, from a register or an immediate, selects another stack pointer.
                 let is_number = !self.bit(20);
                 let field = (self.bits(16, 3), self.bits(12, 4), self.bits(5, 3));
                 let selects = is_number && field == (0, 4, 5);
@@ -40,7 +40,7 @@ impl Run<'_> {
                 self.machine.forget_flags();
                 Flow::Next
             }
-            // Barriers; instructions to caches and the like only read a register.
+            // Barriers, and cache maintenance, which only reads a register.
             "clrex" | "dmb" | "dsb" | "isb" | "sb" | "sys" => Flow::Next,
             _ => self.unlisted(),
         }
@@ -53,7 +53,7 @@ impl Run<'_> {
         }
     }
 
-    /// The number of the system register, if its value is followed.
+    /// The interpreter's number of the system register, if its value is tracked.
     fn followed(&self) -> Option<Register> {
         const ELR: u32 = encoding(3, 0, 4, 0, 1);
         const SP_OF_EL0: u32 = encoding(3, 0, 4, 1, 0);
@@ -70,7 +70,7 @@ impl Run<'_> {
         }
     }
 
-    /// Hints, some of which are pointer authentication's instructions for processors that may not have it.
+    /// Hints. Some are instructions of pointer authentication, which older processors execute as `nop`.
     fn hint(&mut self) -> Flow {
         const X17: Register = 17;
         match self.bits(5, 7) {
@@ -88,11 +88,11 @@ impl Run<'_> {
         }
     }
 
-    /// Instructions with one source: of them, pointer authentication's matter.
+    /// Instructions with one source. Those of pointer authentication are interpreted, the results of others are unknown.
     pub(super) fn one_source(&mut self) -> Flow {
         let to = self.number(0);
         match (self.bits(16, 5), self.bits(10, 6)) {
-            // Data pointers have other keys.
+            // Keys for data are not those of return addresses.
             (1, 2 | 3 | 6 | 7 | 10 | 11 | 14 | 15 | 17) => self.replace(to, |_| Value::Unknown),
             (1, 0..=3 | 8..=11) => self.replace(to, signed),
             (1, 4..=7 | 12..=15) => self.replace(to, authenticated),

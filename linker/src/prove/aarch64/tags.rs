@@ -1,4 +1,4 @@
-//! Loads and stores of allocation tags, some of which store data too. Manual: C4.1, "Load/store memory tags" and C6,
+//! Loads and stores of allocation tags (MTE), some of which store data, too. Manual: C4.1, "Load/store memory tags" and C6,
 //! `STGP`.
 
 use disarm64::InsnOpcode;
@@ -32,7 +32,7 @@ impl Run<'_> {
         self.moved_base(writes_back, base, offset)
     }
 
-    /// A pair of registers, and the tag of their place.
+    /// Stores a pair of registers, and the tag of their granule.
     pub(super) fn tagged_pair(&mut self) -> Flow {
         let (base, offset) = (self.base(), self.signed(15, 7) * GRANULE);
         let (writes_back, is_post) = (self.bit(23), !self.bit(24));

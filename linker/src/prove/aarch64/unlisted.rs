@@ -1,4 +1,4 @@
-//! All instructions that are not looked at one by one: what they may write is not known afterwards.
+//! All other instructions: what they may write is unknown afterwards.
 
 use disarm64::InsnOpcode;
 use disarm64_defn::{InsnClass, InsnOperandClass, InsnOperandKind};
@@ -8,8 +8,8 @@ use super::super::value::{Address, Register, Value};
 use super::Run;
 
 impl Run<'_> {
-    /// Forgets every register that the instruction may write: by its operands, of which the decoder does not say whether
-    /// they are written, but only those of some kinds ever are.
+    /// Forgets every register and memory that the instruction may write. The decoder does not say which operands are written;
+    /// the kinds listed here are the only ones that ever are.
     pub(super) fn unlisted(&mut self) -> Flow {
         let definition = self.opcode.definition();
         self.forget_memory();
@@ -72,7 +72,7 @@ impl Run<'_> {
         Flow::Next
     }
 
-    /// Whether an operand that instructions write is one that this one writes.
+    /// Whether this instruction may write an operand of a kind that others write.
     fn may_write(&self, operand: InsnOperandKind) -> bool {
         let definition = self.opcode.definition();
         let mnemonic = definition.mnemonic;
@@ -93,7 +93,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the instruction is one of the translation hardening extension (FEAT_THE) for two double words.
+    /// Whether the instruction is a read-check-write of two double words, from the translation hardening extension (FEAT_THE).
     fn is_pair_of_the(&self) -> bool {
         let definition = self.opcode.definition();
         let pairs = ["casp", "clrp", "setp", "swpp"];
@@ -101,8 +101,8 @@ impl Run<'_> {
             && pairs.iter().any(|of| definition.mnemonic.contains(of))
     }
 
-    /// Gives a register, which may be the stack pointer, an address that is not known. One that is made from an address on the
-    /// stack is one, too.
+    /// Sets a register, which may be the stack pointer, to an unknown address; if it is computed from a stack address, to one
+    /// with a new base.
     fn write_address(&mut self, register: Register, from: Register) {
         let value = match self.machine.get(from) {
             Value::Stack(..) => self.machine.new_base(),
@@ -111,7 +111,7 @@ impl Run<'_> {
         self.machine.set(register, value);
     }
 
-    /// Whether the base register of the memory operand may change.
+    /// Whether the instruction may write back the base register of its memory operand.
     fn moves_base(&self) -> bool {
         let definition = self.opcode.definition();
         definition
@@ -155,18 +155,18 @@ impl Run<'_> {
                         }
                     }
                     _ if mnemonic.starts_with("casp") => 8 << self.bits(30, 1),
-                    // For unprivileged accesses, one bit tells words from double words.
+                    // Unprivileged accesses have one bit for words or double words.
                     _ if self.bits(24, 6) == 0b01_1001 => 4 << self.bits(30, 1),
-                    // Floating-point numbers of 16 bits: "brain" ones have the size of bytes.
+                    // Floating-point numbers have at least 16 bits: `bfloat16` has the size field of bytes.
                     _ if self.bit(26) => 2_u8.max(1 << self.bits(30, 2)),
                     _ => 1 << self.bits(30, 2),
                 };
                 self.machine.store(address, size, Value::Unknown);
             }
             InsnClass::GCS => self.machine.store(address, 8, Value::Unknown),
-            // Loads of scalable vectors, prefetches, and what computes addresses.
+            // Loads of scalable vectors, prefetches, and `adr`.
             _ if mnemonic.starts_with("ld") || mnemonic.contains("prf") || mnemonic == "adr" => {}
-            // How much is written, and how far from the address, only the running processor knows.
+            // The size and the offset of the store depend on the processor's vector length.
             _ => {
                 if let Address::Stack(base, _) = address {
                     self.machine.slots.retain(|slot| slot.base != base);

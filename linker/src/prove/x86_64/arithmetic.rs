@@ -1,4 +1,4 @@
-//! Arithmetic, as far as addresses, lengths and jump tables are made by it.
+//! Arithmetic on addresses, stack sizes and jump table entries.
 
 use iced_x86::{Mnemonic, OpKind, Register as Iced};
 
@@ -93,10 +93,10 @@ impl Run<'_> {
             }
             _ => Value::Unknown,
         };
-        // A number in memory has no more bits than that.
+        // The result has as many bits as the operand.
         let value = value.low(size.saturating_mul(8));
         let value = match value {
-            // Room of a size that is not known, or alignment.
+            // An allocation of unknown size (alloca), or an alignment.
             Value::Unknown if is_stack && mnemonic != Mnemonic::Xor => self.machine.new_base(),
             Value::Unknown => self.machine.name(),
             known => known,
@@ -104,7 +104,7 @@ impl Run<'_> {
         self.write(0, value);
         let at = self.machine.at;
         match mnemonic {
-            // What had no name before has that of the result by now.
+            // An operand with this instruction's name, from the last run, is not comparable: the result took the name.
             Mnemonic::Sub if !left.is_named(at) && !right.is_named(at) => {
                 let operand = |value| Operand {
                     register: None,

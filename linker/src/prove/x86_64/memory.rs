@@ -1,4 +1,4 @@
-//! Operands: registers, memory, numbers; and what is pushed and popped.
+//! Operands (registers, memory, immediates), push and pop.
 
 use iced_x86::{OpKind, Register as Iced};
 
@@ -17,7 +17,7 @@ impl Run<'_> {
         }
     }
 
-    /// An operand's value, the bits above it zero.
+    /// An operand's value, zero-extended.
     pub(super) fn read(&mut self, index: u32) -> Value {
         let instruction = self.instruction;
         match instruction.op_kind(index) {
@@ -46,7 +46,7 @@ impl Run<'_> {
         }
     }
 
-    /// Gives an operand another value.
+    /// Sets an operand.
     pub(super) fn write(&mut self, index: u32, value: Value) -> Flow {
         match self.instruction.op_kind(index) {
             OpKind::Register => {
@@ -55,7 +55,7 @@ impl Run<'_> {
                     let value = match register.size() {
                         8 => value,
                         4 => value.low(32),
-                        // The other bits stay.
+                        // Writes of 8 and 16 bits keep the others.
                         _ => Value::Unknown,
                     };
                     self.machine.set(number, value);
@@ -71,7 +71,7 @@ impl Run<'_> {
         Flow::Next
     }
 
-    /// Where the memory operand lies, `size` bytes.
+    /// The address of the memory operand of `size` bytes; `signed` if a load sign-extends it.
     pub(super) fn address(&mut self, size: u8, signed: bool) -> Address {
         let instruction = self.instruction;
         let offset = instruction.memory_displacement64().cast_signed();
@@ -97,7 +97,10 @@ impl Run<'_> {
                 let entry = table
                     .wrapping_add_signed(offset)
                     .wrapping_add(index.wrapping_mul(scale.into()));
-                match self.tables.read(entry, size, signed, Some(Limit::told(0))) {
+                match self
+                    .tables
+                    .read(entry, size, signed, Some(Limit::compared(0)))
+                {
                     Value::Table(number) => Address::Table(number),
                     _ => Address::Unknown,
                 }
@@ -118,7 +121,7 @@ impl Run<'_> {
         }
     }
 
-    /// The value of a register of an address; none is zero.
+    /// The value of a register of an address; zero if there is none.
     pub(super) fn value_of(&mut self, register: Iced) -> Value {
         match number(register) {
             Some(number) => self.machine.named(number).low(register.size() as u8 * 8),

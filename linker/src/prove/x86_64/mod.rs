@@ -1,4 +1,4 @@
-//! What x86-64 instructions do to the stack, and to what leads to it. Manual: Intel 64 and IA-32 Architectures Software
+//! The effects of x86-64 instructions on the abstract state. Manual: Intel 64 and IA-32 Architectures Software
 //! Developer's Manual, volume 2; "System V Application Binary Interface, AMD64 Architecture Processor Supplement",
 //! section 3.2 "Function Calling Sequence".
 
@@ -57,9 +57,9 @@ impl Isa for X86 {
         (!instruction.is_invalid()).then_some(instruction.len() as u8)
     }
 
-    /// LLVM clears the direction flag before such a handler calls anything: nobody knows how it was; elsewhere the ABI says
-    /// that it is clear. Where there is an error code, the handler begins by pushing `rax` for alignment; as one of the
-    /// registers that are saved it would come last.
+    /// LLVM's interrupt handlers execute `cld` before they call anything; other functions never do, because the ABI says that
+    /// the flag is clear at a call. With an error code, the handler's first instruction is `push rax`, for alignment; as a saved
+    /// register, `rax` would be pushed last.
     fn interrupt_handler(&self, code: &[u8]) -> Option<u8> {
         let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
         let mut prologue = decoder
@@ -95,13 +95,13 @@ impl Isa for X86 {
         let instruction = decoder.decode();
         let fills = match instruction.mnemonic() {
             Mnemonic::Nop | Mnemonic::Int3 | Mnemonic::Ud2 => true,
-            // lea rsi, [rsi] and its like, which assemblers wrote once.
+            // `lea rsi, [rsi]` and the like, from old assemblers.
             Mnemonic::Lea => {
                 instruction.op0_register() == instruction.memory_base()
                     && instruction.memory_index() == Iced::None
                     && instruction.memory_displacement64() == 0
             }
-            // What a table's last bytes or zeros look like.
+            // Zero bytes.
             Mnemonic::Add => code.starts_with(&[0, 0]),
             _ => false,
         };
@@ -143,7 +143,7 @@ impl Run<'_> {
         let instruction = self.instruction;
         match instruction.mnemonic() {
             Mnemonic::Nop | Mnemonic::Endbr64 => Flow::Next,
-            // A memory barrier: nothing changes.
+            // `lock or [rsp], 0`, a memory barrier, and the like: memory does not change.
             Mnemonic::Or
                 if instruction.op0_kind() == OpKind::Memory
                     && matches!(
@@ -214,8 +214,7 @@ impl Run<'_> {
                 Flow::Return(value)
             }
             Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Flow::InterruptReturn,
-            // int3 fills room between functions, too.
-            // A debugger, or a handler, goes on behind int3.
+            // Not int3, after which a debugger or a handler goes on.
             Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => Flow::Trap,
             Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Vmcall | Mnemonic::Vmmcall => {
                 // rax has the answer; syscall changes rcx and r11 too.
@@ -253,7 +252,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether all operands are general-purpose registers, memory and numbers.
+    /// Whether all operands are general-purpose registers, memory or immediates.
     fn is_plain(&self) -> bool {
         (0..self.instruction.op_count()).all(|index| match self.instruction.op_kind(index) {
             OpKind::Register => number(self.instruction.op_register(index)).is_some(),

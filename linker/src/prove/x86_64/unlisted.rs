@@ -1,4 +1,4 @@
-//! Instructions of which only that matters what they write.
+//! All other instructions: what they may write is unknown afterwards.
 
 use std::cell::RefCell;
 
@@ -9,12 +9,12 @@ use super::super::value::{Address, Value};
 use super::{Run, number};
 
 thread_local! {
-    /// Lists what an instruction reads and writes. Reused for its memory.
+    /// Lists what an instruction reads and writes. Kept per thread to reuse its allocations.
     static INFO: RefCell<InstructionInfoFactory> = RefCell::new(InstructionInfoFactory::new());
 }
 
 impl Run<'_> {
-    /// Any other instruction: what it writes is not known afterwards.
+    /// Any other instruction: forgets the registers and memory that it may write.
     pub(super) fn unlisted(&mut self) -> Flow {
         let instruction = self.instruction;
         INFO.with_borrow_mut(|factory| {

@@ -1,4 +1,5 @@
-//! Where an instruction leads: to the next one, elsewhere in the function, to another function, or back to the caller.
+//! Where control goes after an instruction: to the next one, elsewhere in the function, to another function, or back to the
+//! caller.
 
 use super::compare::Condition;
 use super::follow::Follow;
@@ -9,8 +10,14 @@ use super::value::{Base, Value};
 use super::world::Returns;
 
 impl<I: Isa> Follow<'_, I> {
-    /// Whether the next instruction runs as well.
-    pub(super) fn go(&mut self, flow: Flow, at: u64, next: u64, machine: &mut Machine) -> bool {
+    /// Adds the edges that an instruction has. Returns whether control may go on to the next instruction.
+    pub(super) fn follow_flow(
+        &mut self,
+        flow: Flow,
+        at: u64,
+        next: u64,
+        machine: &mut Machine,
+    ) -> bool {
         match flow {
             Flow::Next => true,
             Flow::Stop => false,
@@ -35,16 +42,16 @@ impl<I: Isa> Follow<'_, I> {
                 goes_on
             }
             Flow::Jump(to) => {
-                self.jump_to(at, to, machine);
+                self.jump_to_value(at, to, machine);
                 false
             }
             Flow::Call(to) => self.call(to, at, next, machine),
-            // What compilers put where nothing can come; in assembly, a breakpoint whose handler returns.
+            // Compilers put it where control cannot come; in assembly it may be a breakpoint whose handler returns.
             Flow::Trap => {
                 self.world.goes_on(at, next) && self.row_agrees(next, machine) == Some(true)
             }
             Flow::Return(to) => {
-                self.leave(at, to, machine);
+                self.return_to(at, to, machine);
                 false
             }
             Flow::InterruptReturn => {
@@ -54,8 +61,8 @@ impl<I: Isa> Follow<'_, I> {
         }
     }
 
-    /// A jump to a value.
-    fn jump_to(&mut self, at: u64, to: Value, machine: &Machine) {
+    /// A jump to a value: a constant, a jump table's entry, or an indirect tail call.
+    fn jump_to_value(&mut self, at: u64, to: Value, machine: &Machine) {
         match to {
             Value::Constant(to) => self.jump(at, to, machine),
             Value::Table(number) => {
@@ -73,9 +80,9 @@ impl<I: Isa> Follow<'_, I> {
                     None => self.outcome.fail(Reason::IndirectJump(at)),
                 }
             }
-            // With the stack as at the entry, it is a call in the last place.
+            // With the stack as at the entry, it is an indirect tail call.
             _ if self.is_as_at_entry(machine) => self.outcome.returns = true,
-            // Behind a change of stacks nothing is claimed.
+            // After a switch to another stack nothing is claimed.
             _ if machine.lost.is_some() => {}
             _ => self.outcome.fail(Reason::IndirectJump(at)),
         }
@@ -133,8 +140,8 @@ impl<I: Isa> Follow<'_, I> {
                 }
                 false
             }
-            // Where call frame information says that the stack is another one there, either it is wrong or nothing comes
-            // back, and nobody can tell which; unless it is wrong before the call already.
+            // If the row after the call expects another stack depth, either that row is wrong or the callee never returns.
+            // Only a row that is wrong before the call, too, tells that it is the row.
             Returns::Perhaps => was_wrong || self.row_agrees(next, machine) != Some(false),
         };
         if let Some(to) = target {
@@ -146,7 +153,7 @@ impl<I: Isa> Follow<'_, I> {
         goes_on
     }
 
-    /// What is known when a call has returned.
+    /// Changes the state as a call does that has returned.
     pub(super) fn returned(&self, to: Value, machine: &mut Machine) {
         let effect = match to {
             Value::Constant(to) => self.world.effect(to),
@@ -160,7 +167,7 @@ impl<I: Isa> Follow<'_, I> {
         }
     }
 
-    /// Whether a function could be entered now: the stack and what was saved are the caller's.
+    /// Whether stack pointer, frame pointer and return address are as at the function's entry, so that a jump is a tail call.
     pub(super) fn is_as_at_entry(&self, machine: &Machine) -> bool {
         let frame_pointer = machine.get(I::FRAME_POINTER) == Value::entry(I::FRAME_POINTER);
         let is_there = match self.judge.architecture.fixed_return_address {
@@ -170,7 +177,7 @@ impl<I: Isa> Follow<'_, I> {
         machine.sp() == Value::Stack(Base::ENTRY, 0) && frame_pointer && is_there
     }
 
-    fn leave(&mut self, at: u64, to: Value, machine: &Machine) {
+    fn return_to(&mut self, at: u64, to: Value, machine: &Machine) {
         if to == self.caller.return_address && machine.sp() == self.caller.stack_pointer {
             self.outcome.returns = true;
             self.outcome.has_return = true;
@@ -184,8 +191,8 @@ impl<I: Isa> Follow<'_, I> {
         }
         match (to, machine.sp()) {
             (Value::Constant(to), _) => self.jump(at, to, machine),
-            (Value::Table(_), _) => self.jump_to(at, to, machine),
-            // On another stack, or with arguments taken off it.
+            (Value::Table(_), _) => self.jump_to_value(at, to, machine),
+            // From another stack, or with arguments popped by the callee.
             (_, Value::Stack(base, _)) if base != Base::ENTRY => self.outcome.returns = true,
             _ => {
                 self.outcome.returns = true;
@@ -203,7 +210,7 @@ impl<I: Isa> Follow<'_, I> {
             }
             (true, Value::Stack(base, offset))
                 if machine.peek(base, offset, 8) == self.caller.return_address => {}
-            // AArch64 keeps it in a register.
+            // On AArch64 the interrupted address is in a system register (`ELR_EL1`), not on the stack.
             (true, _) if !I::KEEPS_INTERRUPTED_ON_STACK => {}
             _ => self.outcome.fail(Reason::Unbalanced(at)),
         }
