@@ -11,7 +11,7 @@ use crate::memory::{Memory, Range, sealed};
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks<'a, R> {
     ranges: &'a [Range],
-    /// One bit a range: it was left, or never entered but passed over. Bit `n` is range `n`.
+    /// Bit `n`: the walk may not enter range `n` again, because it has left it, or passed it without entering.
     left: u64,
     /// The range that the walk is in, and its bit.
     current: Option<(Range, u64)>,

@@ -1,5 +1,6 @@
 //! A fast look-up for the form of section that current writers make for little-endian machines: version 3, sorted, starts
-//! relative to their fields. A function that it finds is the one of [`Section::find`], without a test of the section's form at each step.
+//! relative to their fields. A function that it finds is the one of [`Section::find`], without a test of the section's form at
+//! each step.
 
 use crate::bytes::ByteOrder;
 use crate::sframe::blocks::Skipped;
