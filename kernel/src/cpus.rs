@@ -8,10 +8,10 @@ use crate::arch::{cpu, interrupts, stacks, start};
 use crate::percpu::{CPUS, STARTED};
 use crate::{arch, board};
 
-pub use crate::percpu::{MOST, hardware_id, is_online, online, started};
+pub use crate::percpu::{MAX_CPUS, hardware_id, is_online, online, started};
 
 /// Seconds after which a CPU that does not come online is given up.
-const PATIENCE: u64 = 10;
+const TIMEOUT_SECONDS: u64 = 10;
 
 /// The number of the CPU that this runs on.
 pub fn this() -> usize {
@@ -25,18 +25,18 @@ pub fn others() -> impl Iterator<Item = usize> {
 }
 
 /// Sets this CPU's number. Called before any other Rust code runs on the CPU.
-pub fn introduce(index: usize) {
+pub fn set_number(index: usize) {
     let this = &CPUS[index];
     this.index.store(index, Ordering::Relaxed);
     this.overflow_stack
         .store(stacks::overflow(index), Ordering::Relaxed);
-    cpu::set_block(core::ptr::from_ref(this) as u64);
+    cpu::set_percpu(core::ptr::from_ref(this) as u64);
 }
 
 /// The hardware numbers of all CPUs, in the order of the firmware's list.
 #[derive(Debug)]
 pub struct List {
-    ids: [u64; MOST],
+    ids: [u64; MAX_CPUS],
     length: usize,
 }
 
@@ -44,7 +44,7 @@ impl List {
     /// Reads the board's list, and prepares the start of other CPUs.
     pub fn read(memory: &mut BootMemory, argument: u64) -> Self {
         let mut list = Self {
-            ids: [0; MOST],
+            ids: [0; MAX_CPUS],
             length: 0,
         };
         board::cpus(memory, argument, |id| {
@@ -64,7 +64,7 @@ impl List {
         CPUS[0].id.store(this, Ordering::Relaxed);
         CPUS[0].is_online.store(true, Ordering::Release);
         let others = self.ids[..self.length].iter().filter(|id| **id != this);
-        for (id, index) in others.zip(1..MOST) {
+        for (id, index) in others.zip(1..MAX_CPUS) {
             if !start(index, *id) {
                 absent(index);
             }
@@ -77,23 +77,26 @@ fn start(index: usize, id: u64) -> bool {
     let it = &CPUS[index];
     it.id.store(id, Ordering::Relaxed);
     STARTED.store(index + 1, Ordering::Release);
-    // SAFETY: the firmware lists each CPU once and `start` is called once, so the CPU has not been started, and the number is new.
+    // SAFETY: the firmware lists each CPU once and `start` is called once, so the CPU has not been started, and the number is
+    // new.
     unsafe { start::start(index, id) };
     let is_online = || it.is_online.load(Ordering::Acquire);
     let begin = cpu::ticks();
-    while !is_online() && cpu::ticks().wrapping_sub(begin) < PATIENCE * cpu::ticks_per_second() {
+    while !is_online()
+        && cpu::ticks().wrapping_sub(begin) < TIMEOUT_SECONDS * cpu::ticks_per_second()
+    {
         core::hint::spin_loop();
     }
     let has_come = is_online();
     if !has_come {
-        start::give_up();
+        start::cancel();
     }
     has_come
 }
 
 /// The first Rust function of every CPU but the first, on its boot stack: runs the functions that [`run_on`] gives it.
 pub extern "C" fn main(index: usize) -> ! {
-    introduce(index);
+    set_number(index);
     arch::init_cpu(index);
     CPUS[index].is_online.store(true, Ordering::Release);
     loop {

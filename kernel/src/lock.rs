@@ -91,7 +91,7 @@ struct Deadlock;
 /// they form a circle, so at most as many as there are tasks are returned.
 pub fn chain(task: usize) -> impl Iterator<Item = (usize, &'static LockInfo)> {
     let next = |task: usize| task::get(task).wants().map(|lock| (task, lock));
-    core::iter::successors(next(task), move |(_, lock)| next(lock.holder()?)).take(task::MOST)
+    core::iter::successors(next(task), move |(_, lock)| next(lock.holder()?)).take(task::MAX_TASKS)
 }
 
 impl Deadlock {

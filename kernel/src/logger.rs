@@ -21,7 +21,8 @@ static ENCODER: Shared = Shared(UnsafeCell::new(Encoder::new()));
 #[defmt::global_logger]
 struct Serial;
 
-// SAFETY: between `acquire` and `release` no other CPU logs: this one holds the console, or writes a report while the others are stopped.
+// SAFETY: between `acquire` and `release` no other CPU logs: this one holds the console, or writes a report while the others
+// are stopped.
 unsafe impl defmt::Logger for Serial {
     fn acquire() {
         if !is_reporter() {

@@ -50,7 +50,7 @@ arch::boot::entry!(main = kernel_main, start_main = cpus::main);
 /// Called by `kernel_entry` with what the boot loader passed: x86-64 the physical address of PVH start info, AArch64 that of
 /// the device tree, or anything if there is none.
 extern "C" fn kernel_main(argument: u64) -> ! {
-    cpus::introduce(0);
+    cpus::set_number(0);
     arch::init(&HANDLERS);
     image::verify_tables();
     // SAFETY: the boot tables map this RAM, and `protect` below, which replaces them, consumes the value.

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// The greatest number of CPUs that the kernel uses.
-pub const MOST: usize = 8;
+pub const MAX_CPUS: usize = 8;
 
 /// The data of a CPU. A register of the CPU has its address, by which assembly reads the first two words.
 #[repr(C)]
@@ -22,7 +22,7 @@ pub struct Cpu {
 }
 
 /// The data of all CPUs, by number. boot.s sets the register of CPU 0.
-pub static CPUS: [Cpu; MOST] = [const {
+pub static CPUS: [Cpu; MAX_CPUS] = [const {
     Cpu {
         index: AtomicUsize::new(0),
         overflow_stack: AtomicU64::new(0),
@@ -30,7 +30,7 @@ pub static CPUS: [Cpu; MOST] = [const {
         is_online: AtomicBool::new(false),
         job: AtomicPtr::new(core::ptr::null_mut()),
     }
-}; MOST];
+}; MAX_CPUS];
 
 /// How many CPUs were started, CPU 0 included, whether or not they came online. Their stacks are in use.
 pub static STARTED: AtomicUsize = AtomicUsize::new(1);

@@ -17,7 +17,7 @@ pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU)
     .with_last_words(&REGION)
     .with_traces(write_trace);
 
-static PER_CPU: [PerCpu; cpus::MOST] = [const { PerCpu::new() }; cpus::MOST];
+static PER_CPU: [PerCpu; cpus::MAX_CPUS] = [const { PerCpu::new() }; cpus::MAX_CPUS];
 
 /// Keeps what was printed last, except traces sent as log frames, which are not text. Its section `.epitaph` is in no segment
 /// of the image, so that a boot neither loads nor clears it.
@@ -62,7 +62,8 @@ pub fn reset_at_end() {
 
 struct Kernel;
 
-// SAFETY: a CPU's number is constant, unique and less than `cpus::MAX_CPUS`, the length of `PER_CPU`. All stacks are statics, so their words are memory.
+// SAFETY: a CPU's number is constant, unique and less than `cpus::MAX_CPUS`, the length of `PER_CPU`. All stacks are statics,
+// so their words are memory.
 unsafe impl Platform for Kernel {
     fn write(&self, bytes: &[u8]) {
         board::write(bytes);
@@ -107,7 +108,7 @@ unsafe impl Platform for Kernel {
     }
 
     fn tasks(&self) -> usize {
-        task::MOST
+        task::MAX_TASKS
     }
 
     fn task(&self, number: usize) -> Option<Task<'_>> {

@@ -2,7 +2,7 @@
 
 use postmortem::GuardedStack;
 
-use crate::percpu::MOST;
+use crate::percpu::MAX_CPUS;
 
 /// Bytes of guard pages below each stack. As many as the smallest stack has, so that on AArch64 one bit of an address tells
 /// whether it is in them (`arch/aarch64/vectors.rs`), and so that a large frame does not skip them.
@@ -51,4 +51,4 @@ pub type Boot = Stack<{ 128 * 1024 }>;
 pub type Exception = Stack<{ 32 * 1024 }>;
 
 /// The stack of each CPU from the kernel's entry on.
-pub static BOOT: [Boot; MOST] = [const { Stack::new() }; MOST];
+pub static BOOT: [Boot; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];

@@ -98,7 +98,7 @@ static STACKS_TASK: Array = all(&task::STACKS);
 #[unsafe(no_mangle)]
 static TASKS: Array = Array {
     first: task::TASKS.as_ptr().cast(),
-    count: task::MOST,
+    count: task::MAX_TASKS,
     stride: size_of::<Task>(),
     guard: 0,
     size: size_of::<Task>(),

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::arch::interrupts::TIMER;
 use crate::arch::timer;
-use crate::cpus::{self, MOST};
+use crate::cpus::{self, MAX_CPUS};
 use crate::interrupt::{self, Masked};
 
 /// Ticks in a second.
@@ -14,7 +14,7 @@ pub const TICKS_PER_SECOND: u64 = 100;
 static TICKS: AtomicU64 = AtomicU64::new(0);
 
 /// Whether each CPU's timer is started.
-static IS_STARTED: [AtomicBool; MOST] = [const { AtomicBool::new(false) }; MOST];
+static IS_STARTED: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
 
 /// Starts this CPU's timer, if it is not started yet.
 pub fn start() {
@@ -36,7 +36,7 @@ pub fn handle_with(handler: interrupt::Handler) {
 
 /// Called at every timer interrupt, on the timer's CPU.
 pub fn tick() {
-    timer::again(TICKS_PER_SECOND);
+    timer::rearm(TICKS_PER_SECOND);
     if cpus::this() == 0 {
         TICKS.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Reading numbers out of a byte slice, in either byte order. Nothing here can fail but by `None`.
+//! Reading numbers out of a byte slice, in either byte order. A read out of bounds returns `None`.
 
 /// The byte order in which a table was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl ByteOrder {
 
 /// A slice whose numbers are in one byte order. Offsets are bytes from its start.
 ///
-/// Fields are assembled from bytes, never cast: nothing in SFrame but the header is aligned.
+/// Numbers are assembled from bytes, never cast, because only the header of SFrame is aligned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     pub(crate) data: &'a [u8],

@@ -1,6 +1,6 @@
 //! CRC-32 as in zlib, Ethernet and PNG (reflected polynomial 0xedb88320), four bits at a time: a table of 64 bytes.
 //!
-//! A table of 1 KiB would be twice as fast; at a few hundred kilobytes once a boot or a crash that is a millisecond.
+//! A table of 1 KiB would be twice as fast. For a few hundred kilobytes, once per boot or crash, that saves a millisecond.
 
 const STEPS: [u32; 16] = {
     let mut steps = [0; 16];

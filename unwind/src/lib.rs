@@ -14,11 +14,12 @@
 //! What it promises:
 //!
 //! - No allocation, no `unsafe`, no lock, no mutable static, no panic: every function is total on any input.
-//! - No read outside the memory you gave it, none of a word that is not aligned, and an end after finitely many steps ([`Stacks`] is the proof).
+//! - No read outside the memory you gave it, none of a word that is not aligned, and an end after finitely many steps
+//!   ([`Stacks`] is the proof).
 //! - Frames already found are not lost. A frame that was not found by table is marked in its [`How`], and the end says
 //!   [`End::Complete`] only if every caller up to the base of the last stack was found by table, and a call stands before each
 //!   return address that leads to the function of the frame before it, directly or by tail calls; and never by tables that were
-//!   verified ([`sframe::Tables::verify`]) and are damaged.
+//!   verified ([`sframe::Tables::verify`]) and found damaged.
 //!
 //! An address is a `u64`, and an offset never is (`u32`, `i32`, `i64`), so that none is taken for the other. Newtypes
 //! for both were rejected: every number that a kernel has, from a linker symbol, a register or a trap frame, would have to be

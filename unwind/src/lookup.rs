@@ -1,4 +1,4 @@
-//! What a look-up of a row says beside the row: of which function it is, or why there is none.
+//! The result of a look-up beside the row: which function the row is of, or why there is none.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use crate::memory::Range;
 /// A function that a source has a row for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// Where it lies.
+    /// Its range of addresses.
     pub range: Range,
     /// Whether it is trap or signal code: its row leads to what was interrupted.
     pub is_trap: bool,
@@ -30,7 +30,7 @@ pub enum LookupError {
     NoRow,
     /// The function's entry or rows break the rules of the format.
     Damaged,
-    /// The function is of a kind that its version does not define (yet).
+    /// The function is of a kind that the table's version does not define.
     Unsupported,
 }
 

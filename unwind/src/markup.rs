@@ -9,7 +9,7 @@ use crate::text;
 use crate::trace::Event;
 use crate::walk::FrameKind;
 
-/// A part of an image, as it lies in memory.
+/// A segment of an image in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Segment<'a> {
@@ -17,17 +17,17 @@ pub struct Segment<'a> {
     pub start: u64,
     /// Bytes.
     pub size: u64,
-    /// What may be done there: letters of `rwx`.
+    /// The permitted accesses: letters of `rwx`.
     pub access: &'a str,
     /// The address that the ELF file has for the first byte.
     pub file_address: u64,
 }
 
-/// Writes what the addresses of this report mean: forget all modules (`reset`), one `module`, and an `mmap` for each of its
+/// Writes the context of a report's addresses: `reset`, which removes all modules, one `module`, and an `mmap` for each of its
 /// segments.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write_context(
     out: &mut dyn Write,
     name: &str,
@@ -53,12 +53,11 @@ pub fn write_context(
     Ok(())
 }
 
-/// Writes the line of an event, with its end: a `bt` element for a frame, and for all else, which has no element, what
-/// `text` says. Whether an address is exact (`pc`) or a return address (`ra`) is said; how a frame was found has no place in the
-/// markup.
+/// Writes the line of an event, with its newline: a `bt` element for a frame, and text by `text` for all other events. A
+/// frame's address is marked as exact (`pc`) or as a return address (`ra`); the markup cannot say how a frame was found.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write<R>(out: &mut dyn Write, text: &Text<'_>, event: &Event<'_, R>) -> Result {
     let Event::Frame(number, frame) = *event else {
         return text.write(out, event);

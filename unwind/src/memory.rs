@@ -1,4 +1,4 @@
-//! How the stack is read.
+//! The memory that a walk reads: the traits, address ranges, and unbounded memory.
 
 /// An address range, `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,36 +33,36 @@ impl Range {
     }
 }
 
-/// The memory that a walk may read: [`Stacks`](crate::Stacks), or [`Unbounded`]. Implemented for these two types, and for no other.
+/// The memory that a walk may read: [`Stacks`](crate::Stacks), or [`Unbounded`]. Implemented for these two types, and for no
+/// other.
 ///
-/// That is what a complete trace rests on: only `Stacks` know where a stack begins, and a walk over memory that can be read
-/// anywhere has no way to end [`End::Complete`](crate::End). An implementation for all closures, and one that anybody can write,
-/// were rejected: both leave that promise to whoever writes them.
+/// A complete trace depends on that: only `Stacks` knows where a stack begins, and a walk over memory that can be read anywhere
+/// never ends [`End::Complete`](crate::End). An implementation for all closures, or by other crates, was rejected: neither
+/// could guarantee this.
 ///
 /// # Every word is aligned
 ///
-/// Both types read by a closure, `Fn(u64) -> Option<u64>`. It is given the address of a word, and returns the word in the target's
+/// Both types read by a closure, `Fn(u64) -> Option<u64>`. It gets the address of a word, and returns the word in the target's
 /// byte order, or `None` where it cannot be read. A word has the size of the architecture's general registers: 8 bytes on
 /// x86-64, AArch64 and s390x. **The closure is called only for addresses that are multiples of that size**, so it may read by
 /// `read_volatile` of a `*const u64`.
 ///
-/// Addresses that are not aligned do turn up: the stack pointer of what was interrupted can have any value, and so can a rule of
-/// a damaged table. A walk refuses such a word: it ends with [`End::UnalignedWord`](crate::End), unless a fallback leads further.
-/// The other way, to put the word together from the two aligned ones around it, was rejected: no call pushes a return address
-/// there on a stack that was ever aligned, so what would be read is two halves of other values. A scan of the stack begins at the
-/// next aligned word.
+/// Misaligned addresses do occur: an interrupted stack pointer can have any value, and so can an offset in a damaged table. A
+/// walk does not read such a word: it ends with [`End::UnalignedWord`](crate::End), unless a fallback finds the caller. To
+/// combine the word from the two aligned ones around it was rejected: no call pushes a return address to a misaligned place, so
+/// the result would be two halves of other values. A scan of the stack begins at the next aligned word.
 pub trait Memory: sealed::Words {}
 
 pub(crate) mod sealed {
-    /// What a walk asks of memory.
+    /// The operations of a walk on memory.
     pub trait Words {
         /// The word of `size` bytes at `address`, which is a multiple of `size`; `None` when it must not or cannot be read.
         fn word(&self, address: u64, size: u64) -> Option<u64>;
 
-        /// The walk wants to go on from a stack pointer `from` to `to`: may it? Everything below `to` is done with. Words have
-        /// `size` bytes. When the answer is no, nothing has changed.
+        /// Moves the walk from the stack pointer `from` to `to`, if that is allowed, and returns whether it is; otherwise
+        /// changes nothing. Afterwards nothing below `to` may be read. Words have `size` bytes.
         ///
-        /// A walk ends because this allows only finitely many steps.
+        /// Allows only finitely many moves, so that every walk ends.
         fn advance(&mut self, from: u64, to: u64, size: u64) -> bool;
 
         /// Whether a walk may start at the stack pointer `sp`.
@@ -79,11 +79,10 @@ pub(crate) const fn is_aligned(address: u64, size: u64) -> bool {
     address & size.wrapping_sub(1) == 0
 }
 
-/// Memory without declared stacks, read by a closure: a core dump, or another address space, of which nobody knows where its
-/// stacks lie.
+/// Memory without declared stacks, read by a closure: a core dump, or another address space whose stacks are not known.
 ///
-/// A walk over it goes up only, so it ends, and it ends with [`End::NotAtBase`](crate::End) at best. Who knows a stack names it
-/// in [`Stacks`](crate::Stacks), over the same closure:
+/// A walk over it only goes up, so it ends, at best with [`End::NotAtBase`](crate::End). If a stack is known, declare it by
+/// [`Stacks`](crate::Stacks) over the same closure:
 ///
 /// ```
 /// use unwind::{Code, End, Range, Stacks, Unbounded, Unwinder, sframe::Tables, x86_64::Registers};

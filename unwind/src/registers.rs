@@ -1,10 +1,10 @@
-//! What a walk knows of a frame's registers, for every architecture alike.
+//! The interface to a frame's registers, the same for every architecture.
 
 use core::fmt::Debug;
 
 use crate::row::Base;
 
-/// An architecture that frames can be of.
+/// An architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -56,10 +56,10 @@ pub trait RegisterSet: Copy + Debug + PartialEq + Eq + sealed::Sealed {
     /// A return address without its pointer authentication code.
     fn strip(&self, address: u64) -> u64;
 
-    /// Notes the value of another register, by its DWARF number, that trap code saved; ignored where no rule asks for it.
+    /// Sets the value of another register, by its DWARF number, as trap code saved it; ignores registers that no rule uses.
     fn learn(&mut self, register: u32, value: u64);
 
-    /// The caller's registers: these three, and nothing known of the others.
+    /// The caller's registers: these three; the others are unknown.
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self;
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn base_value<R: RegisterSet>(registers: &R, base: Base) -> Option<u6
     }
 }
 
-/// `address + offset`, as the machine counts: around the end of its words.
+/// `address + offset`, modulo the size of the architecture's words.
 pub(crate) const fn offset_address<R: RegisterSet>(address: u64, offset: i64) -> u64 {
     let sum = address.wrapping_add_signed(offset);
     if R::WORD == 4 { sum & 0xffff_ffff } else { sum }

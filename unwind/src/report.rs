@@ -39,10 +39,10 @@ use crate::trace::{Event, Trace};
 use crate::verdict::{Doubt, End, How};
 use crate::walk::{Frame, Frames};
 
-/// Writes why trap code ran, in a few words and without a line's end. The address is that of [`Frame::trap_frame`].
+/// A function that writes why trap code ran, in a few words without a newline. The address is that of [`Frame::trap_frame`].
 pub type TrapWords<'a> = &'a dyn Fn(&mut dyn Write, Option<u64>) -> fmt::Result;
 
-/// What text says of events: the names, and what a kernel says of its traps.
+/// The text form of events, with names and the kernel's own text for its traps.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
     symbols: Option<SymbolTable<'a>>,
@@ -67,25 +67,24 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Lets the kernel say in its own words what interrupted a frame. Without this, it says "interrupted".
+    /// Sets the function that writes what interrupted a frame. Without it, the text is "interrupted".
     #[must_use]
     pub const fn trap_words(mut self, words: TrapWords<'a>) -> Self {
         self.trap_words = words;
         self
     }
 
-    /// Lets the kernel write whole lines after those words, each with two spaces before it: the registers of what was
-    /// interrupted.
+    /// Sets a function that writes whole lines after those words, each indented by two spaces: the interrupted registers.
     #[must_use]
     pub const fn trap_lines(mut self, lines: TrapWords<'a>) -> Self {
         self.trap_lines = lines;
         self
     }
 
-    /// Writes the lines of an event, each with its end.
+    /// Writes the lines of an event, each with its newline.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write<R>(&self, out: &mut dyn Write, event: &Event<'_, R>) -> fmt::Result {
         let symbols = self.symbols.as_ref();
         match *event {
@@ -106,9 +105,9 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A backtrace as text: walks as it writes, so that an address is on the wire before its name is looked up.
+/// A backtrace as text. It writes while it walks, so that an address is written before its name is looked up.
 ///
-/// A whole report, from a handler through the exception to what it interrupted:
+/// A whole report, from a handler through the exception to the interrupted function:
 ///
 /// ```
 /// use std::fmt::Write;
@@ -162,7 +161,7 @@ pub struct Backtrace<'a, R, M, S = Tables<'a>> {
 }
 
 impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Backtrace<'a, R, M, S> {
-    /// The frames that `frames` has yet to give, with names from `symbols`.
+    /// The remaining frames of `frames`, with names from `symbols`.
     pub const fn new(frames: Frames<'a, R, M, S>, symbols: Option<SymbolTable<'a>>) -> Self {
         Self {
             trace: Trace::new(frames),
@@ -170,31 +169,31 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Backtrace<'a, 
         }
     }
 
-    /// [`Text::trap_words`].
+    /// See [`Text::trap_words`].
     #[must_use]
     pub const fn trap_words(mut self, words: TrapWords<'a>) -> Self {
         self.text.trap_words = words;
         self
     }
 
-    /// [`Text::trap_lines`].
+    /// See [`Text::trap_lines`].
     #[must_use]
     pub const fn trap_lines(mut self, lines: TrapWords<'a>) -> Self {
         self.text.trap_lines = lines;
         self
     }
 
-    /// [`Trace::ends`].
+    /// See [`Trace::ends`].
     #[must_use]
     pub fn ends(mut self, first: u32, last: u32) -> Self {
         self.trace = self.trace.ends(first, last);
         self
     }
 
-    /// Writes a line a frame and the end line, and returns why the walk ended.
+    /// Writes a line for each frame and the end line, and returns why the walk ended.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write(mut self, out: &mut dyn Write) -> Result<End, fmt::Error> {
         let Self { trace, text } = &mut self;
         trace.tell(&mut |event| text.write(out, event))
@@ -207,10 +206,10 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Display for Backtr
     }
 }
 
-/// Writes a frame's line, and the lines of the functions that it is inlined into, without the last line's end.
+/// Writes a frame's line, and the lines of the functions that it is inlined into, without the last newline.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write_frame<R>(
     out: &mut dyn Write,
     number: u32,
@@ -228,7 +227,7 @@ pub fn write_frame<R>(
     }
 }
 
-/// Writes what the code is, if that is known, that lies at `pc` and is looked up at `lookup_pc`.
+/// Writes the names of the code at `pc`, which is looked up at `lookup_pc`, if they are known.
 #[inline(never)]
 fn write_names(
     out: &mut dyn Write,
@@ -264,8 +263,8 @@ fn write_names(
     Ok(())
 }
 
-/// Writes that the frame which is to be looked up at `pc` was reached by a tail call, with the line's end: the function at
-/// `target` was called, which is another one. Writes nothing when both are pieces of one function.
+/// Writes the line which says that the frame looked up at `pc` was reached by a tail call from the function at `target`. Writes
+/// nothing if both are pieces of the same function.
 #[inline(never)]
 fn write_tail_call(
     out: &mut dyn Write,
@@ -288,10 +287,10 @@ fn write_tail_call(
     out.write_str("\n")
 }
 
-/// Writes the line that ends a report, with the line's end.
+/// Writes the line that ends a report, with its newline.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 #[inline(never)]
 pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32) -> fmt::Result {
     out.write_str("end of backtrace: ")?;
@@ -330,10 +329,10 @@ fn write_left_out(out: &mut dyn Write, count: u32) -> fmt::Result {
     out.write_str(" frames left out -----\n")
 }
 
-/// Writes bytes as hexadecimal digits, two each: a build id.
+/// Writes bytes as hexadecimal digits, two for each: a build id.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write_bytes(out: &mut dyn Write, bytes: &[u8]) -> fmt::Result {
     bytes
         .iter()

@@ -1,6 +1,6 @@
-//! A row: how to get from a function's registers to its caller's, from one instruction on. Whatever format it was stored in.
+//! A row: how to get from a function's registers to its caller's, from one instruction on. Independent of the table format.
 
-/// What a rule counts from.
+/// The base that a rule's offset is added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Base {
@@ -14,13 +14,13 @@ pub enum Base {
     Cfa,
 }
 
-/// Where a value of the caller is to be found. Offsets are bytes.
+/// How to find a register of the caller. Offsets are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Rule {
-    /// Still in its register.
+    /// The value is still in its register.
     Same,
-    /// There is none: the function has no caller.
+    /// There is no value: the function has no caller.
     Undefined,
     /// The value is `base + offset`.
     Value {
@@ -56,8 +56,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// To be overwritten. A row is large, so what looks one up writes it where it shall be: copied from one result to the
-    /// next it would be on the stack several times, and each copy has to wait for the one before.
+    /// A row to overwrite. Look-ups write the row to a place that the caller provides, because a row is large: returned by
+    /// value it would be on the stack several times, and the copies take time.
     pub(crate) const EMPTY: Self = Self {
         offset: 0,
         cfa: Rule::Undefined,

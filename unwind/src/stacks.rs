@@ -1,24 +1,24 @@
-//! Stacks whose places are known, and the proof that a walk ends.
+//! Stacks with known ranges, and the proof that a walk ends.
 
 use crate::memory::{Memory, Range, sealed};
 
 /// Bounded stacks: ranges declared up front. A word is read only if it lies wholly inside one of them, each range is
 /// entered at most once, and inside a range the walk only goes up, by a word at least.
 ///
-/// That is the proof of termination: a walk takes at most as many steps as the ranges have words. The rule is that of
-/// Linux on arm64 ("consume once"). An order in which stacks may follow each other was rejected: it has to be kept
-/// up to date, and does not make the bound any smaller.
+/// That is the proof of termination: a walk takes at most as many steps as the ranges have words. The rule is that of Linux on
+/// arm64 ("consume once"). An order in which stacks may follow each other was rejected: it would have to be kept up to date,
+/// and gives no smaller bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks<'a, R> {
     ranges: &'a [Range],
-    /// One bit a range: it was left, or never entered but passed over. Bit `n` is range `n`.
+    /// Bit `n`: the walk may not enter range `n` again, because it has left it, or passed it without entering.
     left: u64,
-    /// The range the walk is in, and its bit.
+    /// The range that the walk is in, and its bit.
     current: Option<(Range, u64)>,
     read: R,
 }
 
-/// Most ranges that [`Stacks`] takes; more are never entered, and a walk that comes to one of them ends there.
+/// The greatest number of ranges that [`Stacks`] uses; a walk ends where it reaches one beyond that.
 pub const MAX_STACKS: usize = 64;
 
 impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
@@ -34,7 +34,7 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
         }
     }
 
-    /// The first range that fits, with its bit, of what is left of the current one and those never entered.
+    /// The first range that `fits`, with its bit, of the rest of the current one and those never entered.
     fn find(&self, fits: impl Fn(&Range) -> bool) -> Option<(Range, u64)> {
         // After the last bit there is none.
         let mut bit = 1_u64;
@@ -51,8 +51,8 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
         None
     }
 
-    /// Makes what lies above `sp` in an open range the current one. Of two stacks that touch at `sp`, the one that
-    /// `sp` empties: a caller's stack pointer lies right above words that were just read.
+    /// Makes the part above `sp` of a range that may be entered the current one. If `sp` is the end of one range and the start
+    /// of another, the former: a caller's stack pointer is right above words that were just read.
     fn go_to(&mut self, sp: u64) -> bool {
         let emptied = self.find(|range| range.start < sp && range.holds_stack_pointer(sp));
         let entered = emptied.or_else(|| self.find(|range| range.holds_stack_pointer(sp)));
@@ -72,10 +72,10 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
 impl<R: Fn(u64) -> Option<u64>> Memory for Stacks<'_, R> {}
 
 impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
-    // Not inlined: its loop would be in each of ten callers, two kilobytes on x86-64 at opt-level 3.
+    // Not inlined: ten copies of its loop take 2 KiB on x86-64 at opt-level 3.
     #[inline(never)]
     fn word(&self, address: u64, size: u64) -> Option<u64> {
-        // Nearly every word lies in the current range; asking it alone first is a third of the work.
+        // Nearly every word lies in the current range; to test that first takes a third of the time.
         let current = self
             .current
             .is_some_and(|(rest, _)| rest.holds(address, size));
@@ -86,8 +86,7 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
     fn advance(&mut self, from: u64, to: u64, size: u64) -> bool {
         match self.current {
             Some((rest, bit)) if rest.holds_stack_pointer(to) => {
-                // Standing still would be a step without progress; and where code was called or interrupted there lies
-                // a word at least.
+                // At least one word of progress: a call or an interruption has stored at least that much.
                 let up = to.wrapping_sub(from) >= size && from < to;
                 if up {
                     self.current = Some((Range::new(to, rest.end), bit));

@@ -1,10 +1,10 @@
-//! Numbers as text, digit by digit.
+//! Numbers as text.
 //!
-//! `core::fmt`'s own number formatting is not used: it can panic as far as the linker can see, and a report must
-//! link without any panic in reach.
+//! `core::fmt`'s own number formatting is not used: the linker cannot see that it never panics, and a report must link without
+//! a reachable panic.
 //!
-//! The writer is a trait object here and in all that writes a report: a copy of the text for each type of writer, with
-//! these functions in each place, was half the code that a report adds to a kernel.
+//! The writer is a trait object here and in all code that writes a report: generic code, with a copy for each type of writer,
+//! was half the code that a report adds to a kernel.
 
 use core::fmt::{Result, Write};
 

@@ -1,7 +1,7 @@
-//! A trace as events: what a report consists of, before it is written in one form or another.
+//! A trace as events: the content of a report, independent of the form in which it is written.
 //!
-//! Which frames are left out, where an interruption lies and what the verdict is, is decided here, once. Text, markup and log
-//! frames only write the events down, so they cannot differ in more than how that looks.
+//! Only this file decides which frames are left out, where an interruption is and what the verdict is. Text, markup and log
+//! frames only write the events, so they differ only in form.
 
 use core::fmt;
 
@@ -16,16 +16,16 @@ use crate::walk::{Frame, Frames};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'f, R> {
-    /// The frame that was told last was reached by a tail call: not by a call of its own function, but of another.
+    /// The last frame was reached by a tail call: another function than its own was called.
     TailCall {
-        /// Where the frame that was told last is looked up: [`Frame::lookup_pc`].
+        /// Where the last frame is looked up: [`Frame::lookup_pc`].
         reached: u64,
         /// The address that the call leads to.
         called: u64,
     },
-    /// So many frames follow that are not told.
+    /// So many frames follow that are left out.
     LeftOut(u32),
-    /// The next frame was interrupted; where the trap code's frame lies, if it is whole: [`Frame::trap_frame`].
+    /// The next frame was interrupted; the address of the trap frame, if it is complete: [`Frame::trap_frame`].
     Interrupted(Option<u64>),
     /// A frame, with its number, from 0.
     Frame(u32, &'f Frame<R>),
@@ -40,36 +40,35 @@ pub enum Event<'f, R> {
     },
 }
 
-/// The frames of a walk, told as events, all of them or the first and the last.
+/// The frames of a walk as events: all of them, or the first and the last.
 #[derive(Clone, Debug)]
 pub struct Trace<'a, R, M, S = Tables<'a>> {
     frames: Frames<'a, R, M, S>,
-    /// How many of the first and of the last frames to tell, if not all.
+    /// How many of the first and of the last frames to show, if not all.
     ends: Option<(u32, u32)>,
 }
 
 impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M, S> {
-    /// The frames that `frames` has yet to give.
+    /// The remaining frames of `frames`.
     pub const fn new(frames: Frames<'a, R, M, S>) -> Self {
         Self { frames, ends: None }
     }
 
-    /// Tells so many of the first and of the last frames only, for the stack that a recursion has filled. Frames that
-    /// were interrupted, or were not found by table, are never left out. How many frames there are is known only when the
-    /// walk has ended, so it walks on ahead once it has told the first.
+    /// Shows only so many of the first and of the last frames, for a stack that a recursion has filled. Frames that were
+    /// interrupted, or not found by table, are never left out. To know how many frames there are, it walks to the end once it
+    /// has shown the first ones.
     #[must_use]
     pub const fn ends(mut self, first: u32, last: u32) -> Self {
         self.ends = Some((first, last));
         self
     }
 
-    /// Walks, and tells each event to `listener`; returns why the walk ended. Asked once more, it tells the end once more.
+    /// Walks, and passes each event to `listener`; returns why the walk ended. A second call passes only the end again.
     ///
-    /// The walk calls the listener, not the other way round: an iterator of events would need a place for the frame that has
-    /// to wait until what comes before it is told.
+    /// A callback, not an iterator of events: that would need a buffer for the frame that follows other events.
     ///
     /// # Errors
-    /// Those of the listener; the first one ends the trace.
+    /// The errors of the listener; the first one ends the trace.
     pub fn tell(
         &mut self,
         listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
@@ -79,7 +78,7 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M
         // Those from `number` on, up to this one, are left out.
         let mut resume = None;
         let mut left_out: u32 = 0;
-        // Where the frame that was told last is looked up.
+        // Where the last frame is looked up.
         let mut told = None;
         while let Some(frame) = self.frames.next() {
             if let (Some(reached), Some(called)) = (told.take(), frame.tail_call) {
@@ -118,8 +117,7 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M
         Ok(end)
     }
 
-    /// How many frames there are, by a walk of its own. Not inlined: its copy of the walk is on the stack only as long as
-    /// it walks, and not below every name that is looked up.
+    /// Counts the frames by a separate walk. Not inlined, so that its copy of the walk is on the stack only while it counts.
     #[inline(never)]
     fn count_ahead(&self) -> u32 {
         let mut ahead = self.frames.clone();

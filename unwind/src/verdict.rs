@@ -8,15 +8,15 @@ use crate::{aarch64, text};
 
 /// Why there is no further frame. Only [`Self::Complete`] vouches for the whole list.
 ///
-/// The tag is a word of its own. Where the compiler chooses the layout, the small payloads lie right behind a tag of one byte, every
-/// copy goes byte by byte, and a walk's code is 4 % larger on AArch64.
+/// The discriminant has a whole word. By default it has one byte, with small payloads right after it; then copies go byte by
+/// byte, and a walk's code is 4 % larger on AArch64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 #[repr(u64)]
 pub enum End {
-    /// The outermost function was reached, its frame lies at the base of its stack, every step was by table: one that is not
-    /// known to be damaged; and a call led from each caller to its callee.
+    /// The outermost function was reached, its frame lies at the base of its stack, every step was by a table that is not known
+    /// to be damaged, and a call led from each caller to its callee.
     Complete,
     /// The outermost function was reached at the base of its stack, but not every step was by table and by a call, or
     /// the table is damaged: [`Frames::doubt`](crate::Frames::doubt).
@@ -25,7 +25,7 @@ pub enum End {
     NotAtBase(u64),
     /// There are no tables that can be used.
     NoTables(ParseError),
-    /// A source of rows of another kind cannot be used: its own words.
+    /// A source of rows of another crate cannot be used, for this reason.
     Unusable(&'static str),
     /// The table has no usable row for the frame with this address.
     NoRow(u64, LookupError),
@@ -35,12 +35,12 @@ pub enum End {
     BadPc(u64),
     /// The return address found, this one, is not in any code.
     BadReturnAddress(u64),
-    /// No call stands before the return address found, this one.
+    /// There is no call before the return address found, this one.
     NoCall(u64),
     /// The call before the return address that is the first of these leads to the second, and from there no jump leads to the
     /// function of the frame that it was found for. Only in a [`Doubt`](crate::Doubt).
     CalledElsewhere(u64, u64),
-    /// Whether calls stand before return addresses was not checked, because the bytes of code are not known
+    /// Return addresses were not checked for a call before them, because the bytes of code are not known
     /// ([`Unwinder::code`](crate::Unwinder::code)). Only in a [`Doubt`](crate::Doubt).
     CallsUnchecked,
     /// The stack pointer, this address, is in none of the declared stacks that the walk may still enter.
@@ -57,14 +57,14 @@ pub enum End {
     RegisterLost(u32),
     /// A rule needs the stack pointer, which a step by frame pointer left unknown.
     StackPointerLost,
-    /// A rule needs the frame pointer, which a function further in has overwritten without keeping it.
+    /// A rule needs the frame pointer, which a callee has overwritten without saving it.
     FramePointerLost,
-    /// A rule counts from a canonical frame address that is not there.
+    /// A rule is based on the canonical frame address, which is not known.
     NoCfa,
     /// The return address is in the link register, whose value is no longer known.
     LinkRegisterLost,
-    /// A trap or signal frame that the table does not describe, with its stack pointer at this address. Who knows its
-    /// layout can go on: [`Frames::resume_at`](crate::Frames::resume_at).
+    /// A trap or signal frame that the table does not describe, with its stack pointer at this address. A caller that knows its
+    /// layout can go on by [`Frames::resume_at`](crate::Frames::resume_at).
     TrapFrame(u64),
     /// As many frames as were asked for.
     Limit,
@@ -89,7 +89,7 @@ pub enum How {
     /// The callee has no usable row, or is no code at all: by the link register or, on x86-64, the return address
     /// that a call has just pushed.
     LinkRegister,
-    /// A word of the stack that could be a return address. May be left over from a call long done.
+    /// A word of the stack that could be a return address, perhaps of a call that has returned already.
     Scan,
 }
 
@@ -103,7 +103,7 @@ pub struct Doubt {
     pub frame: u32,
     /// How it was found.
     pub how: How,
-    /// Why not by table; or, if it was, what is in doubt.
+    /// Why it was not found by table; or, if it was, what is in doubt.
     pub reason: End,
 }
 
@@ -165,7 +165,7 @@ impl End {
             Self::RegisterLost(number) => {
                 f.write_str("a rule needs register ")?;
                 match number {
-                    // A number of this crate's own, which would tell a reader nothing.
+                    // A name, because the number is only defined in this crate.
                     aarch64::SP_EL0 => f.write_str("SP_EL0")?,
                     number => text::decimal(f, u64::from(number))?,
                 }

@@ -1,17 +1,16 @@
-//! Physical memory as the boot loader left it: where it put the command line.
+//! Physical memory as the boot loader left it, with the command line and firmware's tables.
 
-/// Where so many bytes of RAM from a physical address on are mapped, as a virtual address; none if they are not.
+/// A function that returns the virtual address of `length` bytes of RAM at the physical address `start`, if they are mapped.
 pub type Translate = fn(start: u64, length: u64) -> Option<u64>;
 
-/// The right to read RAM by physical address, as long as it is mapped so. The kernel gives it back when it takes the boot
-/// tables away.
+/// The right to read RAM by physical address, while the boot tables map it. The kernel gives it up when it replaces them.
 ///
-/// The fence around such reads: nothing outside the mapped RAM is touched.
+/// All such reads go through here: nothing outside the mapped RAM is accessed.
 #[derive(Debug)]
 pub struct BootMemory(Translate);
 
 impl BootMemory {
-    /// The one and only.
+    /// The only value of this type.
     ///
     /// # Safety
     /// What `translate` says is mapped is RAM, and stays mapped as long as this value lives.
@@ -23,11 +22,11 @@ impl BootMemory {
     /// Writes to a physical address.
     ///
     /// # Safety
-    /// Nothing that is still needed lies there, in RAM.
+    /// Nothing that is still needed is at this address.
     pub unsafe fn write(&mut self, physical: u64, bytes: &[u8]) {
         if let Some(to) = (self.0)(physical, bytes.len() as u64) {
             let to = to as *mut u8;
-            // SAFETY: mapped, see `new`; not in use, see above; and not in the image, where `bytes` lie.
+            // SAFETY: mapped RAM, as the caller of `new` says; not in use, as this caller says, and so not overlapping `bytes`.
             unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         }
     }
@@ -36,8 +35,8 @@ impl BootMemory {
     #[must_use]
     pub fn bytes(&self, physical: u64, length: u64) -> Option<&[u8]> {
         let start = (self.0)(physical, length)? as *const u8;
-        // SAFETY: mapped, see `new`. The caller reads what the boot loader wrote, which nothing else in the kernel
-        // refers to.
+        // SAFETY: mapped RAM, as the caller of `new` says, while `self` lives. The kernel has no references to what the boot
+        // loader wrote, so nothing changes it.
         Some(unsafe { core::slice::from_raw_parts(start, length as usize) })
     }
 }

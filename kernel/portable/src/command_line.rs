@@ -3,7 +3,7 @@
 /// Bytes kept; more are cut off.
 const SIZE: usize = 2048;
 
-/// A copy of what the boot loader left in memory that will not stay.
+/// A copy of the boot loader's command line, whose memory will be reused.
 #[derive(Debug)]
 pub struct CommandLine {
     bytes: [u8; SIZE],

@@ -1,10 +1,10 @@
-//! What the device tree says that firmware passes.
+//! The device tree that firmware passes: board, serial port, CPUs, command line.
 
 use fdt_raw::Fdt;
 
 use crate::BootMemory;
 
-/// How the firmware is called ("Power State Coordination Interface", section 5 "PSCI functions").
+/// How to call the firmware ("Power State Coordination Interface", section 5 "PSCI functions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conduit {
     /// `hvc`.
@@ -18,12 +18,12 @@ pub enum Conduit {
 pub enum Uart {
     /// Arm's PL011.
     Pl011,
-    /// The small one of a Raspberry Pi, which is all that is left for the pins while the other has the radio.
+    /// The mini UART of a Raspberry Pi, which is on the pins while Bluetooth uses the PL011.
     Mini,
 }
 
-/// A device tree, read where firmware left it. What is damaged behind the header makes `fdt-raw` panic, which the kernel reports
-/// like any other panic: nobody but firmware writes it.
+/// A device tree, read in place. Damage after the header makes `fdt-raw` panic, which is accepted because only firmware writes
+/// the tree.
 #[derive(Debug)]
 pub struct DeviceTree<'a>(Fdt<'a>);
 
@@ -50,14 +50,14 @@ impl<'a> DeviceTree<'a> {
         Some(Self(Fdt::from_bytes(bytes).ok()?))
     }
 
-    /// Whether it is that of a machine which is compatible with this one.
+    /// Whether its root node is compatible with this machine.
     #[must_use]
     pub fn is_of(&self, machine: &str) -> bool {
         let root = self.0.find_by_path("/");
         root.is_some_and(|root| root.compatibles().any(|name| name == machine))
     }
 
-    /// The device that it says is the console, and the physical address of its registers.
+    /// The serial port that it names as the console, and the physical address of its registers.
     #[must_use]
     pub fn console(&self) -> Option<(Uart, u64)> {
         // Options follow a colon: "serial0:115200n8".
@@ -75,7 +75,7 @@ impl<'a> DeviceTree<'a> {
         Some((uart, self.0.translate_address(path, address)))
     }
 
-    /// How the firmware is called, if it can be.
+    /// How to call the firmware, if that is possible.
     #[must_use]
     pub fn conduit(&self) -> Option<Conduit> {
         let psci = self.0.find_by_path("/psci")?;
@@ -92,7 +92,7 @@ impl<'a> DeviceTree<'a> {
         self.0.chosen()?.bootargs()
     }
 
-    /// Calls `found` with the affinity fields of each processor that the firmware can start.
+    /// Calls `found` with the MPIDR affinity of each CPU that the firmware can start.
     pub fn cpus(&self, found: impl FnMut(u64)) {
         let nodes = self.0.find_children_by_path("/cpus");
         nodes

@@ -1,6 +1,6 @@
-//! The lines that were typed before.
+//! The history of typed lines.
 
-/// Bytes of a line. More are refused: nothing here grows.
+/// The greatest length of a line, in bytes.
 pub const SIZE: usize = 120;
 /// Lines kept.
 const LINES: usize = 16;
@@ -46,10 +46,10 @@ impl Text {
         self.length == 0
     }
 
-    /// Puts a character at a place; whether there was room.
+    /// Inserts a character at `at`, and returns whether there was room.
     ///
     /// # Panics
-    /// The place is behind the end.
+    /// `at` is greater than the length.
     pub fn insert(&mut self, at: usize, byte: u8) -> bool {
         let has_room = self.length < SIZE;
         if has_room {
@@ -60,25 +60,25 @@ impl Text {
         has_room
     }
 
-    /// Takes out what is between two places.
+    /// Removes the bytes `from..to`.
     ///
     /// # Panics
-    /// One of them is behind the end, or they are in the wrong order.
+    /// One of them is greater than the length, or they are in the wrong order.
     pub fn remove(&mut self, from: usize, to: usize) {
         self.bytes.copy_within(to..self.length, from);
         self.length -= to - from;
     }
 }
 
-/// The last lines, and which of them is looked at.
+/// The last lines, and which of them is shown.
 #[derive(Debug)]
 pub struct History {
     lines: [Text; LINES],
     /// Lines kept so far, also those that have been overwritten.
     count: usize,
-    /// How many lines back one has gone; 0 is the line that is being typed.
+    /// How many lines back the shown line is; 0 is the line that is being typed.
     back: usize,
-    /// What was typed before one went back.
+    /// The line that was being typed before going back.
     draft: Text,
 }
 
@@ -110,7 +110,7 @@ impl History {
         }
     }
 
-    /// The line before the one looked at, which is `current`.
+    /// The line before the shown one, which is `current`.
     pub fn up(&mut self, current: &Text) -> Option<&Text> {
         if self.back == self.count.min(LINES) {
             return None;
@@ -122,7 +122,7 @@ impl History {
         Some(self.line(self.back))
     }
 
-    /// The line after the one looked at, at last the one that was being typed.
+    /// The line after the shown one, last the one that was being typed.
     pub fn down(&mut self) -> Option<&Text> {
         self.back = self.back.checked_sub(1)?;
         Some(match self.back {

@@ -1,4 +1,4 @@
-//! From the bytes that a terminal sends to the keys that were pressed (ECMA-48, and what xterm makes of it).
+//! Decodes the bytes of a terminal into keys (ECMA-48, with the extensions of xterm).
 
 /// A key, or what it stands for in every shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,9 +7,9 @@ pub enum Key {
     Character(u8),
     /// Return.
     Enter,
-    /// The character before the cursor goes: Backspace, Ctrl-H.
+    /// Deletes the character before the cursor: Backspace, Ctrl-H.
     Backspace,
-    /// The character at the cursor goes.
+    /// Deletes the character at the cursor.
     Delete,
     /// Ctrl-D: as [`Self::Delete`], and the end of all input on an empty line.
     DeleteOrEnd,
@@ -29,28 +29,28 @@ pub enum Key {
     Up,
     /// Down, Ctrl-N.
     Down,
-    /// What is before the cursor goes: Ctrl-U.
+    /// Deletes all before the cursor: Ctrl-U.
     KillBefore,
-    /// What is from the cursor on goes: Ctrl-K.
+    /// Deletes all from the cursor on: Ctrl-K.
     KillAfter,
-    /// The word before the cursor goes: Ctrl-W, Alt-Backspace.
+    /// Deletes the word before the cursor: Ctrl-W, Alt-Backspace.
     KillWord,
-    /// The line is given up: Ctrl-C.
+    /// Discards the line: Ctrl-C.
     Cancel,
-    /// The screen is cleared: Ctrl-L.
+    /// Clears the screen: Ctrl-L.
     Clear,
     /// Tab.
     Complete,
 }
 
-/// What has come of a key so far.
+/// The state of the decoder: the bytes of a key so far.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Start,
     /// A carriage return: a line feed after it is part of it.
     Return,
     Escape,
-    /// `ESC O`, and the key's letter is next.
+    /// `ESC O`; the key's letter is next.
     Single,
     /// `ESC [`, with the first and the last number so far.
     Control {
@@ -59,7 +59,7 @@ enum State {
     },
 }
 
-/// Puts keys together.
+/// The decoder of keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys(State);
 
@@ -70,13 +70,13 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// Nothing pressed yet.
+    /// A decoder in its initial state.
     #[must_use]
     pub const fn new() -> Self {
         Self(State::Start)
     }
 
-    /// The key that ends with this byte, if one does. What is no key here is left out, all of it.
+    /// Takes a byte; returns the key that ends with it, if any. Sequences of unknown keys are skipped as a whole.
     pub fn take(&mut self, byte: u8) -> Option<Key> {
         let state = core::mem::replace(&mut self.0, State::Start);
         match (state, byte) {

@@ -1,4 +1,4 @@
-//! What of the kernel needs no bare metal: what firmware's tables say, states in atomic words, what is typed. A library, so that
+//! The parts of the kernel that need no bare metal: firmware's tables, states in atomic words, line editing. A library, so that
 //! its tests run on the host.
 #![cfg_attr(not(test), no_std)]
 

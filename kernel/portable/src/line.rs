@@ -1,4 +1,4 @@
-//! The line that is being typed.
+//! The line editor.
 //!
 //! Written here, in a few lines, because the crates for it ask the terminal where its cursor is and wait for the answer
 //! (noline), which a script on a serial line never gives, or know half of the keys only (embedded-cli). Nothing here needs
@@ -9,14 +9,14 @@ use core::fmt::{self, Write};
 use crate::history::{History, Text};
 use crate::keys::Key;
 
-/// What a key has led to.
+/// The result of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// The line goes on.
     Editing,
     /// The line is complete: see [`Editor::text`].
     Line,
-    /// The line was given up.
+    /// The line was discarded.
     Dropped,
     /// There will be no more lines.
     End,
@@ -32,7 +32,7 @@ pub struct Editor {
     word: Words,
 }
 
-/// The word with this index, of those that Tab completes; none behind the last one.
+/// A function that returns the word with this index, of those that Tab completes; `None` after the last one.
 pub type Words = fn(usize) -> Option<&'static str>;
 
 impl Editor {
@@ -61,10 +61,10 @@ impl Editor {
         self.cursor = 0;
     }
 
-    /// Does what the key says, and shows it.
+    /// Applies a key, and shows the result.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn press(&mut self, key: Key, out: &mut impl Write) -> Result<Input, fmt::Error> {
         let end = self.line.len();
         match key {
@@ -120,7 +120,7 @@ impl Editor {
         back(self.line.len() - self.cursor, out)
     }
 
-    /// Takes out what is between two places, one of which is the cursor's.
+    /// Deletes `from..to`, one of which is the cursor.
     fn remove(&mut self, from: usize, to: usize, out: &mut impl Write) -> fmt::Result {
         if from == to {
             return Ok(());
@@ -151,7 +151,7 @@ impl Editor {
         out.write_str(self.text())
     }
 
-    /// Empties the screen, and begins the line again at its top.
+    /// Clears the screen, and shows the line at its top.
     fn clear_screen(&mut self, out: &mut impl Write) -> fmt::Result {
         let cursor = self.cursor;
         self.go(0, out)?;
@@ -160,7 +160,7 @@ impl Editor {
         self.go(cursor, out)
     }
 
-    /// Writes the rest of a word, if there is one way only to go on.
+    /// Completes a word, if only one word begins with the typed text.
     fn complete(&mut self, out: &mut impl Write) -> fmt::Result {
         let typed = self.text();
         let words = (0..).map_while(self.word);
@@ -191,7 +191,7 @@ impl Editor {
     }
 }
 
-/// Says that a key does nothing here.
+/// Rings the bell: the key has no effect.
 fn bell(out: &mut impl Write) -> fmt::Result {
     out.write_str("\x07")
 }

@@ -1,7 +1,8 @@
-//! The list of processors in ACPI's tables: "ACPI Specification" 6.5, 5.2.5 "Root System Description Pointer" to 5.2.12
+//! The list of cpus in ACPI's tables: "ACPI Specification" 6.5, 5.2.5 "Root System Description Pointer" to 5.2.12
 //! "Multiple APIC Description Table".
 //!
-//! The crate `acpi` makes references to wherever a table points; here every byte is read through [`BootMemory`].
+//! The crate `acpi` was rejected, because it creates references to any address in a table; here every byte is read through
+//! [`BootMemory`].
 
 use crate::BootMemory;
 
@@ -10,9 +11,9 @@ const HEADER: u64 = 36;
 /// Bytes between the header of a MADT and its entries.
 const FIXED: u64 = 8;
 
-/// Calls `found` with the APIC ID of each processor that can be used; `rsdp` is a physical address. `None` if a table is missing or
-/// ends where no memory is.
-pub fn processors(memory: &BootMemory, rsdp: u64, mut found: impl FnMut(u64)) -> Option<()> {
+/// Calls `found` with the APIC ID of each processor that can be used; `rsdp` is a physical address. `None` if a table is
+/// missing, or is not in mapped memory.
+pub fn cpus(memory: &BootMemory, rsdp: u64, mut found: impl FnMut(u64)) -> Option<()> {
     if memory.bytes(rsdp, 8)? != b"RSD PTR " {
         return None;
     }
@@ -73,7 +74,7 @@ mod tests {
         // SAFETY: constants.
         let memory = unsafe { BootMemory::new(translate) };
         let mut ids = Vec::new();
-        let result = processors(&memory, rsdp, |id| ids.push(id));
+        let result = cpus(&memory, rsdp, |id| ids.push(id));
         (result, ids)
     }
 

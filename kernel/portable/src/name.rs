@@ -1,4 +1,4 @@
-//! A task's name, which a report may read at any time.
+//! A task's name, which a report can read at any time.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 /// Bytes kept; a longer name is cut off.
 const SIZE: usize = 15;
 
-/// A name in words that can be read while they are written: what is read then is some mixture.
+/// A name in atomic bytes. If it is read while it is written, the result may be a mixture of both names.
 #[derive(Debug)]
 pub struct Name {
     bytes: [AtomicU8; SIZE],
@@ -17,7 +17,7 @@ impl Name {
     /// A name, as the value of a static.
     ///
     /// # Panics
-    /// It has more than 15 bytes.
+    /// The name has more than 15 bytes.
     #[must_use]
     pub const fn new(text: &str) -> Self {
         assert!(text.len() <= SIZE, "the name is too long");

@@ -28,7 +28,7 @@ pub enum Outcome {
     SucceedsAfterReset,
     /// With an error while another one is reported: a line of it, and no more.
     FailsToReport,
-    /// As somebody at the serial line wants it to.
+    /// As the user at the serial line decides.
     Interactive,
 }
 
@@ -47,7 +47,7 @@ pub enum Stage {
 ///
 /// An entry is the word on the command line, the [`Outcome`], the fewest CPUs, the function in the kernel, perhaps the
 /// [`Stage`] at which it runs before the kernel is up, and what happens. The functions are tokens: only the kernel has them, in
-/// its folder `scenario`, and who has not leaves them out.
+/// its folder `scenario`, and other users of the table ignore them.
 #[macro_export]
 macro_rules! scenarios {
     ($use:ident) => {

@@ -1,15 +1,15 @@
-//! What a task does, or waits for.
+//! The state of a task, in an atomic word.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What a task does, or waits for.
+/// The state of a task: what it does, or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is no such task.
+    /// There is no task with this number.
     Free,
-    /// Runs on this processor.
+    /// Runs on this CPU.
     Runs(usize),
-    /// Could run.
+    /// Ready to run.
     Ready,
     /// Waits for this tick of the timer.
     Sleeps(u64),
@@ -17,16 +17,16 @@ pub enum State {
     Joins(usize),
     /// Waits for the lock that it wants.
     Locks,
-    /// Has ended, and nobody has waited for it yet.
+    /// Has ended, and was not joined yet.
     Ended,
 }
 
-/// A [`State`] in a word that a report may read at any time: the kind in the low byte, the number above.
+/// A [`State`] in a word that a report can read at any time: the kind in the low byte, the number above.
 #[derive(Debug)]
 pub struct AtomicState(AtomicU64);
 
 impl AtomicState {
-    /// This state.
+    /// A word with this state.
     #[must_use]
     pub const fn new(state: State) -> Self {
         Self(AtomicU64::new(encode(state)))

@@ -1,4 +1,4 @@
-//! Why there is a report.
+//! The cause of a report.
 
 use core::panic::PanicInfo;
 
@@ -7,14 +7,14 @@ use crate::arch::{Registers, TrapFrame};
 /// Why there is a report.
 #[derive(Clone, Copy, Debug)]
 pub enum Cause<'a> {
-    /// A panic, and the registers in its handler.
+    /// A panic, with the registers in the panic handler.
     Panic(&'a PanicInfo<'a>, Registers),
     /// An exception that ends the kernel.
     Fault(&'a TrapFrame),
     /// An exception that returns.
     Breakpoint(&'a TrapFrame),
-    /// Somebody outside wants to know what all CPUs do.
+    /// An NMI from outside: a report of all CPUs was asked for.
     Nmi(&'a TrapFrame),
-    /// The CPU with this number hangs, which this one has found, with these registers.
+    /// The CPU with this number hangs, as this CPU has found; with this CPU's registers.
     Hang(usize, Registers),
 }

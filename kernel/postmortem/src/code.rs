@@ -7,8 +7,8 @@ use crate::image::Section;
 /// Bytes that a report shows on each side.
 const AROUND: usize = 16;
 
-/// Writes the bytes around `pc` in units of so many bytes, as numbers, with the one at `pc` in angle brackets. An instruction is
-/// a unit where all of them have the same size.
+/// Writes the code around `pc` as numbers of `unit` bytes each, with the one at `pc` in angle brackets. Where all instructions
+/// have the same size, that is the unit.
 pub(crate) fn write(out: &mut dyn Write, code: Section, pc: u64, unit: usize) -> fmt::Result {
     let at = pc.checked_sub(code.address).map(usize::try_from);
     let (Some(Ok(at)), true) = (at, pc < code.end()) else {

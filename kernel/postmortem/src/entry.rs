@@ -1,4 +1,4 @@
-//! The ways into a report, and its three levels.
+//! The entry points: panic, fault, breakpoint, NMI, tick; and the three levels of a report.
 
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
@@ -18,27 +18,27 @@ impl Postmortem {
         self.die(&Cause::Panic(info, registers))
     }
 
-    /// Reports an exception that nothing can be done about, and ends the kernel.
+    /// Reports an exception that the kernel cannot handle, and ends the kernel.
     pub fn fault(&'static self, frame: &TrapFrame) -> ! {
         self.die(&Cause::Fault(frame))
     }
 
-    /// Reports an exception, and returns: a breakpoint. The other CPUs stand still meanwhile, so that none writes in between.
+    /// Reports a breakpoint, and returns. The other CPUs are stopped meanwhile, so that none of them writes in between.
     pub fn breakpoint(&'static self, frame: &TrapFrame) {
         let cause = Cause::Breakpoint(frame);
         let held = Held::begin_for(self, &cause);
-        // It may be in code that a report calls.
+        // The breakpoint may be in code that a report calls; then the others are stopped already.
         if !held.is_nested() {
             held.stop();
         }
         let mut out = self.out();
-        // Writing never fails, and what a broken `Display` has written is there.
+        // Writing never fails; the error of a broken `Display` has nowhere to go.
         let _ = writeln!(out, "{}", self.first_line(&held, &cause));
         let _ = self.write_report(&mut out, &held, &cause);
     }
 
-    /// Does with an exception what can be done without knowing more of the kernel: a read of a report that has failed, an NMI of a
-    /// PC and a breakpoint return, and everything else is reported and ends the kernel.
+    /// Handles any exception of a kernel without handlers of its own: recovers failed reads of a report, reports NMIs (as on a
+    /// PC) and breakpoints and returns, and for everything else reports and ends the kernel.
     pub fn exception(&'static self, frame: &mut TrapFrame) {
         if !frame.can_return() {
             self.fault(frame);
@@ -56,12 +56,12 @@ impl Postmortem {
         }
     }
 
-    /// To be called for what [`Platform::send_nmi`](crate::Platform::send_nmi) sends, and for NMIs from outside: a button, an emulator's command. Returns
-    /// whether a report of all CPUs was asked for from outside, and is done.
+    /// To be called at every NMI: those that [`Platform::send_nmi`](crate::Platform::send_nmi) sends, and those from outside,
+    /// by a button or an emulator's command. Returns whether it has written a report of all CPUs, asked for from outside.
     ///
-    /// On x86-64 nothing says who sent an NMI. What another CPU sends is announced; if none did, it came from outside. Then it may
-    /// have reached all CPUs (`reaches_all`), as it does on a PC, and one of them reports for all. `outside`, if there is one, is
-    /// called instead of that report.
+    /// On x86-64 an NMI does not tell who sent it. A CPU that sends one announces it first; without announcement it came from
+    /// outside. Then it may have reached all CPUs (`reaches_all`), as it does on a PC, and one of them reports for all.
+    /// `outside`, if given, is called instead of that report.
     pub fn nmi(&'static self, frame: &TrapFrame, reaches_all: bool, outside: Option<fn()>) -> bool {
         let cpu = self.platform.cpu();
         let side = self.side(cpu);
@@ -70,8 +70,7 @@ impl Postmortem {
             self.rendezvous.answer(side, NonNull::from(frame).cast());
             return false;
         }
-        // Otherwise it came too late, and who asked has gone on; or this CPU is writing a report, which is what somebody outside
-        // wants.
+        // Nothing to do: the CPU that sent it has gone on already, or this CPU is writing a report anyway.
         if was_asked || self.rendezvous.is_held_by(cpu) {
             return false;
         }
@@ -89,7 +88,7 @@ impl Postmortem {
         held.stop();
         let cause = Cause::Nmi(frame);
         let mut out = self.out();
-        // Writing never fails, and what a broken `Display` has written is there.
+        // Writing never fails; the error of a broken `Display` has nowhere to go.
         let _ = writeln!(out, "{}", self.first_line(&held, &cause));
         let _ = self.write_report(&mut out, &held, &cause);
         let _ = self.write_others(&mut out, &held, Some(&cause));
@@ -110,16 +109,16 @@ impl Postmortem {
     }
 
     fn die(&'static self, cause: &Cause<'_>) -> ! {
-        // Nobody else's turn comes any more.
+        // No other task may run on this CPU any more.
         #[cfg(target_os = "none")]
         crate::arch::mask_interrupts();
         let held = Held::begin_for(self, cause);
         let level = self.begun.fetch_add(1, Ordering::Relaxed);
-        // Writing never fails, and what a broken `Display` has written is there.
+        // Writing never fails; the error of a broken `Display` has nowhere to go.
         let _ = match level {
             0 => self.write_first(&held, cause),
             1 => self.write_second(&held, cause),
-            // The line of the second level met an error itself. It is ended, and that is all.
+            // The line of the second level failed too: `out` ends it, and nothing more is written.
             _ => {
                 let _ = self.out();
                 Ok(())
@@ -128,12 +127,12 @@ impl Postmortem {
         self.platform.leave()
     }
 
-    /// Everything there is to say.
+    /// The first level: the whole report.
     fn write_first(&'static self, held: &Held<'_>, cause: &Cause<'_>) -> fmt::Result {
         held.stop();
         self.take_over_last_words();
         let mut out = self.out();
-        // Each part comes whatever becomes of those before it.
+        // Each part is written even if one before it has failed.
         let line = self.first_line(held, cause);
         let _ = write!(self.first_failure.keeping(&mut out), "{line}");
         let _ = out.write_str("\n");
@@ -143,7 +142,7 @@ impl Postmortem {
         self.first_failure.repeat(&mut out)
     }
 
-    /// Something in the report met an error as well: no second report.
+    /// The second level: an error in the report is one line, not a second report.
     fn write_second(&'static self, held: &Held<'_>, cause: &Cause<'_>) -> fmt::Result {
         self.take_over_last_words();
         let mut out = self.out();

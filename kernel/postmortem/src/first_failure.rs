@@ -22,7 +22,7 @@ impl Default for FirstFailure {
 }
 
 impl FirstFailure {
-    /// Keeps nothing yet.
+    /// An empty text.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -49,7 +49,7 @@ impl FirstFailure {
     /// Writes the line again, after the words `first failure: `.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn repeat(&self, out: &mut dyn Write) -> fmt::Result {
         out.write_str("first failure: ")?;
         let length = self.length.load(Ordering::Acquire);
@@ -57,7 +57,7 @@ impl FirstFailure {
         for (byte, kept) in bytes.iter_mut().zip(&self.text).take(length) {
             *byte = kept.load(Ordering::Relaxed);
         }
-        // The last character may have been cut in the middle; what is left of it is no text.
+        // The last character may have been cut in the middle; then it is left out.
         for chunk in bytes.get(..length).unwrap_or_default().utf8_chunks() {
             out.write_str(chunk.valid())?;
         }
@@ -72,7 +72,7 @@ struct Keeping<'a> {
 
 impl Write for Keeping<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // Sent before it is kept: whatever happens next, it has been said once.
+        // Sent before it is kept, so that it is on the line at least once, whatever fails next.
         self.out.write_str(text)?;
         self.kept.keep(text);
         Ok(())

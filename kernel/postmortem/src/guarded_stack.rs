@@ -23,7 +23,7 @@ pub struct GuardedStack<const GUARD: usize, const WORDS: usize> {
     words: UnsafeCell<[u8; WORDS]>,
 }
 
-// SAFETY: no reference to the words is ever made; code reaches them through its stack pointer, and reports read them by
+// SAFETY: no reference to the words is ever created: code accesses them through its stack pointer, and reports read them by
 // volatile loads.
 unsafe impl<const GUARD: usize, const WORDS: usize> Sync for GuardedStack<GUARD, WORDS> {}
 
@@ -34,7 +34,7 @@ impl<const GUARD: usize, const WORDS: usize> Default for GuardedStack<GUARD, WOR
 }
 
 impl<const GUARD: usize, const WORDS: usize> GuardedStack<GUARD, WORDS> {
-    /// Where the stack begins, counted in bytes from the address of the static: its empty stack pointer.
+    /// The initial stack pointer, in bytes from the address of the static.
     pub const END: usize = GUARD.saturating_add(WORDS);
 
     /// An empty stack.
@@ -58,12 +58,12 @@ impl<const GUARD: usize, const WORDS: usize> GuardedStack<GUARD, WORDS> {
         }
     }
 
-    /// Where it lies, under this name, as a stack of this CPU.
+    /// Its ranges, as a stack of this CPU with this name.
     pub fn of_cpu(&self, name: &'static str, cpu: usize) -> Stack {
         self.of(Owner::Cpu(name, cpu))
     }
 
-    /// Where it lies, as the stack of the task with this number.
+    /// Its ranges, as the stack of the task with this number.
     pub fn of_task(&self, task: usize) -> Stack {
         self.of(Owner::Task(task))
     }

@@ -10,17 +10,17 @@ use crate::cause::Cause;
 use crate::postmortem::Postmortem;
 use crate::rendezvous::{Shown, Side};
 
-/// How long a CPU is waited for, while its answer takes a few instructions. Long, because an emulator may run its CPUs one
+/// How long to wait for a CPU's answer. Far longer than the few instructions it takes, because an emulator may run its CPUs one
 /// after another.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How often it is looked whether they have answered, in a kernel without a clock.
+/// How often to poll for answers, in a kernel without a clock.
 const POLLS: u32 = 100_000_000;
 
-/// This CPU holds the others: those that it has [stopped](Self::stop) stand still until this is dropped. What is known of them
-/// cannot be kept longer.
+/// A guard: this CPU holds the others. Those that it has [stopped](Self::stop) go on when this is dropped, so what it shows of
+/// them cannot be kept longer.
 ///
-/// Stays on its CPU: not `Send`.
+/// Not `Send`, because it belongs to one CPU.
 ///
 /// ```compile_fail,E0515
 /// fn keep(held: postmortem::Held<'_>) -> postmortem::Other<'static> {
@@ -39,22 +39,22 @@ pub struct Held<'p> {
 pub enum Other<'h> {
     /// It was interrupted here.
     Interrupted(&'h TrapFrame),
-    /// It has met an error too, and waits for its turn to report it.
+    /// It failed too, and waits for its turn to report that.
     Failed(&'h Cause<'h>),
     /// It did not answer in time.
     Silent,
 }
 
 impl<'p> Held<'p> {
-    /// Holds the others if no other CPU does that.
+    /// Holds the others, unless another CPU holds them.
     pub(crate) fn begin(postmortem: &'p Postmortem) -> Option<Self> {
         let cpu = postmortem.platform.cpu();
         let holds = postmortem.rendezvous.hold(cpu, postmortem.side(cpu));
         holds.then(|| Self::new(postmortem, cpu))
     }
 
-    /// Holds the others as soon as no other CPU does that, and meanwhile shows why. Does not return when another one reports
-    /// the end of the kernel.
+    /// Holds the others as soon as no other CPU does, and meanwhile shows this one's cause. Never returns if another CPU's
+    /// report ends the kernel.
     pub(crate) fn begin_for(postmortem: &'p Postmortem, cause: &Cause<'_>) -> Self {
         let cpu = postmortem.platform.cpu();
         let shown = NonNull::from(cause).cast();
@@ -78,7 +78,7 @@ impl<'p> Held<'p> {
         self.cpu
     }
 
-    /// Whether it held them already when this began: the report that is being written was interrupted.
+    /// Whether this CPU held them already: this guard began while another report of this CPU was being written.
     pub(crate) fn is_nested(&self) -> bool {
         self.side().depth.load(Ordering::Relaxed) > 1
     }
@@ -87,12 +87,12 @@ impl<'p> Held<'p> {
         self.postmortem.side(self.cpu)
     }
 
-    /// All other CPUs that run, by number.
+    /// The numbers of all other CPUs that are online.
     pub fn others(&self) -> impl Iterator<Item = usize> + '_ {
         self.postmortem.online().filter(|cpu| *cpu != self.cpu)
     }
 
-    /// Sends each of the others an NMI, and waits until they have stopped, or for so long that they will not.
+    /// Sends an NMI to each of the others, and waits until they have stopped, with a time limit.
     pub fn stop(&self) {
         for cpu in self.others() {
             if matches!(self.shown(cpu), Shown::Silent) {
@@ -106,8 +106,8 @@ impl<'p> Held<'p> {
         self.wait();
     }
 
-    /// Waits until the others have answered an NMI that reached them all, without sending any: a second NMI, kept back while
-    /// the first is being handled, would hide the next one from outside.
+    /// Waits for the others' answers to an NMI that has reached all CPUs, without sending another: that would stay pending
+    /// while the first is handled, and hide the next one from outside.
     pub(crate) fn wait(&self) {
         let platform = self.postmortem.platform;
         let begin = platform.now();
@@ -115,7 +115,7 @@ impl<'p> Held<'p> {
         let mut is_over = || {
             polls = polls.saturating_add(1);
             match (begin, platform.now()) {
-                (Some(begin), Some(now)) => now.saturating_sub(begin) >= PATIENCE,
+                (Some(begin), Some(now)) => now.saturating_sub(begin) >= TIMEOUT,
                 _ => polls > POLLS,
             }
         };
@@ -129,25 +129,24 @@ impl<'p> Held<'p> {
         self.postmortem.rendezvous.shown(self.postmortem.side(cpu))
     }
 
-    /// What another CPU was doing. To be asked after [`Self::stop`].
+    /// What another CPU was doing. Of use after [`Self::stop`].
     #[must_use]
     pub fn other(&self, cpu: usize) -> Other<'_> {
         match self.shown(cpu) {
             Shown::Silent => Other::Silent,
-            // SAFETY: `Postmortem::nmi` gave a `TrapFrame` to `answer`, and that does not return before the others are
-            // released: by dropping the last `Held` of this CPU, and so not as long as this one is borrowed.
+            // SAFETY: `Postmortem::nmi` gave `answer` a pointer to a `TrapFrame`, and `answer` does not return before the last
+            // `Held` of this CPU is dropped. The result borrows this one, so the frame outlives it.
             Shown::Stopped(frame) => Other::Interrupted(unsafe { frame.cast().as_ref() }),
-            // SAFETY: `begin_for` gave a `Cause` to `hold_for`, and that does not return before the others are released, as
-            // above. What the cause itself borrows lives longer than it, and the result claims no more than the borrow of
-            // this.
+            // SAFETY: `begin_for` gave `hold_for` a pointer to a `Cause`, and `hold_for` does not return before the last `Held`
+            // of this CPU is dropped. The result borrows this one, so the cause, and what that borrows, outlives it.
             Shown::Failed(cause) => Other::Failed(unsafe { cause.cast().as_ref() }),
         }
     }
 }
 
 impl Postmortem {
-    /// Holds the other CPUs, if no other CPU does that: what they do can be looked at once they have
-    /// [stopped](Held::stop). They go on when the result is dropped.
+    /// Holds the other CPUs, unless another CPU does: once they are [stopped](Held::stop), the result shows what they were
+    /// doing. They go on when it is dropped.
     pub fn hold(&'static self) -> Option<Held<'static>> {
         Held::begin(self)
     }

@@ -2,17 +2,17 @@
 
 use unwind::sframe::{Damage, Tables, Verified};
 
-/// Bytes of the image.
+/// A part of the image: its bytes, and where they are.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
     /// The bytes.
     pub bytes: &'static [u8],
-    /// Where the first of them lies, an address.
+    /// The address of the first byte.
     pub address: u64,
 }
 
 impl Section {
-    /// The bytes where they lie.
+    /// A section of these bytes, at their own address.
     #[must_use]
     pub fn new(bytes: &'static [u8]) -> Self {
         let address = bytes.as_ptr() as u64;
@@ -26,7 +26,7 @@ impl Section {
     #[must_use]
     pub unsafe fn between(start: *const u8, end: *const u8) -> Self {
         let length = (end as usize).saturating_sub(start as usize);
-        // SAFETY: as for the caller.
+        // SAFETY: the caller says that the bytes between these addresses are mapped, readable and constant.
         Self::new(unsafe { core::slice::from_raw_parts(start, length) })
     }
 
@@ -37,19 +37,18 @@ impl Section {
     }
 }
 
-/// What a report needs of the kernel's image. What an image does not have is empty.
+/// The parts of the kernel's image that a report needs. A part that the image does not have is empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Image {
     /// All code: what lies between `__text_start` and `__text_end`.
     pub code: Section,
     /// The unwind tables, `.sframe`, between `__sframe_start` and `__sframe_end`.
     pub tables: Tables<'static>,
-    /// What [`Tables::verify`] said of them; `None` when nobody has asked yet.
+    /// The result of [`Tables::verify`]; `None` if they have not been verified yet.
     pub verified: Option<Result<Verified, Damage>>,
     /// The names of functions, `.symbols`, between `__symbols_start` and `__symbols_end`.
     pub symbols: Section,
-    /// The build id that the linker put into a note: what tells this image from every other. Empty if it is not known; then
-    /// names are taken to be of this image.
+    /// The build id from the linker's note. If it is not known, it is empty, and names are assumed to be of this image.
     pub build_id: &'static [u8],
 }
 
@@ -91,7 +90,7 @@ macro_rules! image {
 }
 
 impl Image {
-    /// With this code, these tables and these names. Nobody has verified the tables, and the build id is not known.
+    /// An image with this code, these tables and these names; the tables are not verified, and the build id is not known.
     #[must_use]
     pub fn new(code: Section, tables: Section, symbols: Section) -> Self {
         Self {

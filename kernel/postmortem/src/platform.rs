@@ -1,4 +1,4 @@
-//! What only the kernel knows.
+//! The trait that a kernel implements: what only the kernel knows.
 
 use core::fmt::{self, Display};
 use core::time::Duration;
@@ -19,13 +19,12 @@ use crate::stack::{ReadWord, Stack};
 /// # Safety
 /// - [`Self::cpu`] returns different numbers on different CPUs, always the same one on the same CPU, and less than there are
 ///   [`PerCpu`](crate::PerCpu)s. What one CPU may read of another one's stack depends on it.
-/// - Where [`Self::stack`] says that a stack has its words, there is memory, or nothing at all, and never a device: reports
-///   read there.
+/// - The words of every [`Self::stack`] are memory, or not mapped, but never a device: reports read them.
 pub unsafe trait Platform: Sync {
-    /// Sends bytes to whoever reads reports: a serial line. What the device does not take in time is lost.
+    /// Sends the bytes of a report, to a serial line for example. Bytes that the device does not take in time may be lost.
     fn write(&self, bytes: &[u8]);
 
-    /// What to do last, when the report is written: reset, turn off, stop the CPU.
+    /// Called last, after the report: resets, turns off, or stops the CPU.
     fn leave(&self) -> !;
 
     /// The kernel's image: code, and the tables that `sframe-link` added.
@@ -44,35 +43,35 @@ pub unsafe trait Platform: Sync {
         cpu == self.cpu()
     }
 
-    /// Interrupts the CPU with this number by something that its code does not mask: an NMI on x86-64, an FIQ of group 0 or
-    /// a non-maskable interrupt on AArch64. Its handler calls [`Postmortem::nmi`](crate::Postmortem::nmi).
+    /// Sends the CPU with this number an interrupt that the kernel does not mask: an NMI on x86-64, on AArch64 an interrupt of
+    /// group 0 as FIQ, or an NMI. Its handler calls [`Postmortem::nmi`](crate::Postmortem::nmi).
     fn send_nmi(&self, cpu: usize) {
         let _ = cpu;
     }
 
-    /// The time since any fixed moment. The clock may be slow, but not fast: it only bounds how long a report waits for other
-    /// CPUs. As written here there is none, and a report polls so many times instead that it takes about a second.
+    /// The time since a fixed moment. It only bounds how long a report waits for other CPUs, so the clock may be too slow, but
+    /// not too fast. By default there is no clock, and a report polls a fixed number of times instead, for about a second.
     fn now(&self) -> Option<Duration> {
         None
     }
 
-    /// The number of the task that runs on this CPU. As written here, each CPU has one task, with its own number.
+    /// The number of the task that runs on this CPU. By default each CPU has one task, with the CPU's number.
     fn current_task(&self, cpu: usize) -> usize {
         cpu
     }
 
-    /// How many numbers [`Self::task`] is asked for.
+    /// Task numbers are less than this: [`Self::task`] is called for 0 up to it.
     fn tasks(&self) -> usize {
         0
     }
 
-    /// What is known of the task with this number, if there is one.
+    /// The task with this number, if there is one.
     fn task(&self, number: usize) -> Option<Task<'_>> {
         let _ = number;
         None
     }
 
-    /// How this kernel's trap code saves registers. As written here, as [`TrapFrame`] has them.
+    /// How this kernel's trap code saves registers. By default in the layout of [`TrapFrame`].
     fn trap_code(&self) -> TrapCode {
         TrapCode {
             saved: &TrapFrame::SAVED,
@@ -87,14 +86,14 @@ pub unsafe trait Platform: Sync {
     }
 }
 
-/// How a kernel's trap code saves registers on the stack, for walks that come across it.
+/// How a kernel's trap code saves registers on the stack, for walks through it.
 #[derive(Clone, Copy, Debug)]
 pub struct TrapCode {
-    /// Where they lie, from the stack pointer on with which the trap code calls its handler: see
+    /// Their offsets from the stack pointer with which the trap code calls its handler: see
     /// [`Unwinder::trap_registers`](unwind::Unwinder::trap_registers).
     pub saved: &'static [SavedRegister],
-    /// Reads them at that stack pointer, an address, and gives them in the order of [`TrapFrame`]; `None` if they cannot be
-    /// read. The first argument reads the word at an address.
+    /// Reads them at that stack pointer, an address, as a [`TrapFrame`]; `None` if they cannot be read. The first argument
+    /// reads the word at an address.
     pub read: fn(ReadWord<'_>, u64) -> Option<TrapFrame>,
 }
 
@@ -105,10 +104,10 @@ pub struct Task<'a> {
     pub name: &'a dyn Display,
     /// What it does, in words that follow its name and a colon: "runs on cpu 0", "sleeps for 10 ms".
     pub state: &'a dyn Display,
-    /// What it waits for, in words that follow "waits for": "lock ledger, which task main holds". `None` when it waits for
-    /// nothing of which more is known.
+    /// What it waits for, in words that follow "waits for": "lock ledger, which task main holds". `None` if it does not wait,
+    /// or that is not known.
     pub waits_for: Option<&'a dyn Display>,
-    /// The number of the task that keeps it waiting, because it holds a lock.
+    /// The number of the task that it waits for: the holder of a lock.
     pub blocked_by: Option<usize>,
     /// The registers with which it will go on. `None` while it runs, and when it has ended.
     pub registers: Option<Registers>,

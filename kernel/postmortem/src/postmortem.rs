@@ -13,12 +13,12 @@ use crate::stacks::Stacks;
 use crate::walk::Walk;
 use crate::watchdog::{Ticks, Watchdog};
 use crate::words::Words;
-use crate::x86_64::{MachineCheck, Noted};
+use crate::x86_64::{LastMachineCheck, MachineCheck};
 
-/// Writes a trace in the form that a kernel wants. Its errors are those of what it writes to.
+/// A function that writes a trace in the kernel's own form. It returns the writer's errors.
 pub type WriteTrace = fn(&Walk, &mut dyn Write) -> fmt::Result;
 
-/// What is kept for each CPU: a static array has as many as the kernel uses.
+/// The data of one CPU: a kernel has a static array with one for each CPU.
 #[derive(Debug)]
 pub struct PerCpu {
     side: Side,
@@ -32,7 +32,7 @@ impl Default for PerCpu {
 }
 
 impl PerCpu {
-    /// That of a CPU which has not reported anything yet.
+    /// The data of a CPU that has not reported anything yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -48,22 +48,22 @@ impl PerCpu {
     }
 }
 
-/// The death of a kernel: a static, made from the kernel's [`Platform`].
+/// The reports of a dying kernel: a static, made from the kernel's [`Platform`].
 ///
-/// A report has three levels. What comes first is reported in full. An error while that is being written is one line. An error
-/// while that line is being written ends in silence. Each level ends with [`Platform::leave`].
+/// A report has three levels. The first failure is reported in full. A failure while that is written adds one line. A failure
+/// while that line is written ends in silence. Each level ends with [`Platform::leave`].
 pub struct Postmortem {
     pub(crate) platform: &'static dyn Platform,
     per_cpu: &'static [PerCpu],
     pub(crate) rendezvous: Rendezvous,
     pub(crate) watchdog: Watchdog,
-    machine_check: Noted,
+    machine_check: LastMachineCheck,
     pub(crate) first_failure: FirstFailure,
     pub(crate) last_words: Option<LastWords>,
     write_trace: WriteTrace,
-    /// How many reports were begun that end the kernel.
+    /// How many reports that end the kernel were begun: the level.
     pub(crate) begun: AtomicU32,
-    /// What was written last was not the end of a line.
+    /// The text written last did not end with a newline.
     line_is_open: AtomicBool,
 }
 
@@ -73,12 +73,12 @@ impl fmt::Debug for Postmortem {
     }
 }
 
-/// What is written to a [`Postmortem`]: a [`Write`] for kernels whose own console is behind a lock.
+/// A [`Write`] that takes no lock, for kernels whose own console is behind one. Made by [`Postmortem::out`].
 #[derive(Clone, Copy, Debug)]
 pub struct Out(&'static Postmortem);
 
 impl Write for Out {
-    /// Never fails: what a device does not take is lost.
+    /// Never fails: bytes that the device does not take are lost.
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.write(text);
         Ok(())
@@ -86,7 +86,7 @@ impl Write for Out {
 }
 
 impl Postmortem {
-    /// For this kernel, with room for so many CPUs.
+    /// The reports of this kernel, which has as many CPUs as `per_cpu` has elements.
     #[must_use]
     pub const fn new(platform: &'static dyn Platform, per_cpu: &'static [PerCpu]) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Postmortem {
                 held: AtomicUsize::new(0),
             },
             watchdog: Watchdog::new(),
-            machine_check: Noted::new(),
+            machine_check: LastMachineCheck::new(),
             first_failure: FirstFailure::new(),
             last_words: None,
             write_trace: |walk, out| walk.write(out, false),
@@ -142,8 +142,8 @@ impl Postmortem {
         self.last_words.as_ref().map_or(0, LastWords::boots)
     }
 
-    /// Sends text to the kernel's device, and keeps it as last words. Reports go this way; a kernel's `println!` should do so
-    /// too, so that its text is kept, and a report ends a line that was begun.
+    /// Sends text to the kernel's device, and keeps it as last words. Reports use this. A kernel's `println!` should too, so
+    /// that its text is kept, and so that a report can end an unfinished line.
     pub fn write(&self, text: &str) {
         if let Some(last_words) = &self.last_words {
             last_words.keep(text.as_bytes());
@@ -154,7 +154,7 @@ impl Postmortem {
         }
     }
 
-    /// A writer for a report: takes no lock, because whoever holds it may never let it go. Ends a line that was begun.
+    /// A writer for a report: takes no lock, because the holder may never release it. Ends an unfinished line.
     pub fn out(&'static self) -> Out {
         if self.line_is_open.load(Ordering::Relaxed) {
             self.write("\n");
@@ -162,7 +162,7 @@ impl Postmortem {
         Out(self)
     }
 
-    /// Has every CPU that [ticks](Self::tick) watch the next one.
+    /// Starts the watchdog: every CPU that [ticks](Self::tick) watches the next one.
     pub fn start_watchdog(&self) {
         self.watchdog.start();
     }
@@ -172,7 +172,7 @@ impl Postmortem {
         self.per_cpu(self.platform.cpu()).ticks.have_begun()
     }
 
-    /// Notes what the hardware says of a machine check, for the report.
+    /// Keeps what the hardware says of a machine check, for the report.
     pub fn note_machine_check(&self, error: MachineCheck) {
         self.machine_check.note(error);
     }
@@ -190,7 +190,7 @@ impl Postmortem {
     /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write_callers(
         &'static self,
         out: &mut dyn Write,
@@ -201,7 +201,7 @@ impl Postmortem {
         (self.write_trace)(&walk, out)
     }
 
-    /// All CPUs that run, by number.
+    /// The numbers of all CPUs that are online.
     pub(crate) fn online(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         (0..self.per_cpu.len()).filter(|cpu| self.platform.is_online(*cpu))
     }
@@ -210,9 +210,9 @@ impl Postmortem {
         &self.per_cpu(cpu).side
     }
 
-    /// What is kept for a CPU.
+    /// The data of the CPU with this number.
     pub(crate) fn per_cpu(&self, cpu: usize) -> &PerCpu {
-        /// For a number that `Platform` has promised not to use: a report must not panic.
+        /// For a number that `Platform` has promised not to use, because a report must not panic.
         static NO_CPU: PerCpu = PerCpu::new();
         self.per_cpu.get(cpu).unwrap_or(&NO_CPU)
     }

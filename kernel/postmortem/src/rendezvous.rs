@@ -1,11 +1,11 @@
-//! How one CPU makes the others stand still while it looks at their stacks. No lock is taken, and whoever holds the others
-//! waits for none of them without a bound.
+//! The rendezvous: how one CPU stops the others while it reads their stacks. It takes no lock, and the holder never waits
+//! without a bound.
 //!
-//! One CPU at a time holds the others. It sends each an NMI; each answers by showing where it was interrupted, and waits in the
-//! handler until the holder lets go. A CPU that wants to report something itself shows that instead, and waits for its turn.
+//! One CPU at a time holds the others. It sends each an NMI; each answers with where it was interrupted, and waits in the
+//! handler until the holder releases it. A CPU that failed itself shows its own cause instead, and waits for its turn to hold.
 //!
-//! What is shown are bare pointers here: this file is the protocol alone, of which `tests/rendezvous.rs` has `loom` check every
-//! order of its loads and stores. The types, and the lifetimes that make it safe, are those of `held.rs`.
+//! Pointers are untyped here: this file is only the protocol, whose orders of loads and stores `loom` checks in
+//! `tests/rendezvous.rs`. `held.rs` adds the types, and the lifetimes that make it safe.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -21,23 +21,23 @@ const CPU_BITS: u32 = 16;
 #[derive(Debug)]
 pub struct Rendezvous {
     /// In the low bits the number of the holder plus one, and above them a generation counter: how often any CPU has held the
-    /// others. By the counter, a CPU that waits tells a new holder from the one that it has answered: it may not have seen that
-    /// it was let go in between.
+    /// others. By the counter a waiting CPU distinguishes a new holder from the one that it has answered, even if it has missed
+    /// the release in between.
     pub held: AtomicUsize,
 }
 
-/// A CPU's side. Only this CPU writes to it, but for `is_asked`.
+/// One CPU's state in the protocol. Only this CPU writes to it, except for `is_asked`.
 #[derive(Debug)]
 pub struct Side {
-    /// It was sent an NMI that it has not seen yet.
+    /// It was sent an NMI that it has not handled yet.
     pub is_asked: AtomicBool,
     /// What it shows while it waits in the NMI's handler.
     pub stopped: AtomicPtr<()>,
-    /// The value of [`Rendezvous::held`] for which it waits; if that is another one, `stopped` is out of date.
+    /// The value of [`Rendezvous::held`] that it has answered; if the current value differs, `stopped` is out of date.
     pub waits_for: AtomicUsize,
     /// What it shows while it waits for its turn to hold; null otherwise.
     pub failed: AtomicPtr<()>,
-    /// How often it has begun to hold the others, and not ended it.
+    /// How many times it holds the others, nested.
     pub depth: AtomicUsize,
 }
 
@@ -57,8 +57,8 @@ const fn holder(held: usize) -> usize {
 }
 
 impl Rendezvous {
-    /// Makes this CPU hold the others, unless another one does; whether it does now. It may do so several times, and lets go
-    /// when it has called [`Self::release`] as often.
+    /// Makes this CPU hold the others, unless another one does, and returns whether it does now. Calls may be nested; the
+    /// others are released after as many calls of [`Self::release`].
     pub fn hold(&self, this: usize, side: &Side) -> bool {
         let own = this.wrapping_add(1);
         let held = self.held.load(Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Rendezvous {
             NOBODY => {
                 let generation = (held >> CPU_BITS).wrapping_add(1);
                 let new = generation << CPU_BITS | own;
-                // Everything that the last holder did was done before this.
+                // Acquire: everything that the last holder did happens before this.
                 self.held
                     .compare_exchange(held, new, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok()
@@ -74,7 +74,7 @@ impl Rendezvous {
             holder => holder == own,
         };
         if holds {
-            // No other CPU writes here; the order to other words does not matter.
+            // Relaxed: only this CPU reads or writes it.
             let depth = side.depth.load(Ordering::Relaxed);
             side.depth.store(depth.wrapping_add(1), Ordering::Relaxed);
         }
@@ -90,19 +90,19 @@ impl Rendezvous {
         while !self.hold(this, side) {
             spin_loop();
         }
-        // Nobody else can hold now, and so nobody looks at it.
+        // Relaxed: this CPU is the holder, so no other CPU reads it.
         side.failed.store(null_mut(), Ordering::Relaxed);
     }
 
-    /// Lets the others go on, when this has been called as often as this CPU began to hold them. Not inlined, so that a debugger
-    /// can stop where a report is done.
+    /// Releases the others when it has been called as often as [`Self::hold`]. Not inlined, so that a debugger can stop where a
+    /// report is done.
     #[inline(never)]
     pub fn release(&self, side: &Side) {
         let depth = side.depth.load(Ordering::Relaxed).wrapping_sub(1);
         side.depth.store(depth, Ordering::Relaxed);
         if depth == 0 {
             let held = self.held.load(Ordering::Relaxed);
-            // Everything that was read of the others was read before this.
+            // Release: all reads of the others' memory happen before this.
             self.held
                 .store(held.wrapping_sub(holder(held)), Ordering::Release);
         }
@@ -119,8 +119,8 @@ impl Rendezvous {
         holder != NOBODY && holder != this.wrapping_add(1)
     }
 
-    /// Shows what was interrupted, and waits until whoever holds this CPU now lets go. It does not wait for who comes after
-    /// that: that one sends an NMI of its own, which would come later and find nobody who wants it.
+    /// Shows what was interrupted, and waits until the current holder releases this CPU. It does not wait for the next holder,
+    /// which sends an NMI of its own: that would arrive after the wait, when it is no longer needed.
     pub fn answer(&self, side: &Side, stopped: NonNull<()>) {
         let held = self.held.load(Ordering::Relaxed);
         if holder(held) == NOBODY {
@@ -134,14 +134,13 @@ impl Rendezvous {
         side.waits_for.store(NOBODY, Ordering::Relaxed);
     }
 
-    /// What another CPU shows to the one that holds it, which is the caller. What it points to stays as it is until the caller
-    /// calls [`Self::release`].
+    /// What another CPU shows to the caller, which holds it. The pointer is valid until the caller's last [`Self::release`].
     pub fn shown(&self, other: &Side) -> Shown {
-        // Set by `hold_for` alone, which does not return as long as the caller holds.
+        // Only `hold_for` sets it, which does not return while the caller holds.
         if let Some(failed) = NonNull::new(other.failed.load(Ordering::Acquire)) {
             return Shown::Failed(failed);
         }
-        // Set by `answer` alone, which does not return as long as the CPU that it waits for holds.
+        // Only `answer` sets it, which does not return while the holder that it has answered holds.
         if other.waits_for.load(Ordering::Acquire) != self.held.load(Ordering::Relaxed) {
             return Shown::Silent;
         }

@@ -1,5 +1,5 @@
-//! What a report says after its first line: the machine, the registers and the code of an exception, the callers; and the same
-//! of other CPUs and of tasks.
+//! The lines of a report after the first: machine, registers and code of an exception, callers; and the same for other CPUs and
+//! for tasks.
 
 use core::fmt::{self, Display, Write};
 
@@ -42,11 +42,10 @@ impl Postmortem {
         self.write_callers(out, cpu, cause.registers(held))
     }
 
-    /// Writes what the CPUs were doing that are held, and that the report of `cause` is not about: whole traces, one after
-    /// another.
+    /// Writes whole traces of all CPUs that are held, except the one that the report of `cause` is about.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write_others(
         &'static self,
         out: &mut dyn Write,
@@ -65,7 +64,7 @@ impl Postmortem {
         for cpu in held.others().filter(|cpu| *cpu != written) {
             let task = self.task_on(cpu);
             match held.other(cpu) {
-                // One with a breakpoint to report goes on afterwards, and reports it then.
+                // A CPU that waits to report a breakpoint does that afterwards, in its own report.
                 Other::Interrupted(frame) | Other::Failed(&Cause::Breakpoint(frame)) => {
                     self.write_stopped(out, cpu, frame)?;
                 }
@@ -99,10 +98,10 @@ impl Postmortem {
         self.write_callers(out, cpu, frame.registers())
     }
 
-    /// Writes every task with its state and its callers. `this` are the registers of the current task.
+    /// Writes every task with its state and its callers. `this` has the registers of the current task.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write_tasks(&'static self, out: &mut dyn Write, this: Registers) -> fmt::Result {
         let platform = self.platform;
         let tasks = || (0..platform.tasks()).filter(|task| platform.task(*task).is_some());
@@ -134,14 +133,14 @@ impl Postmortem {
         Ok(())
     }
 
-    /// Writes the state of a task, and its callers if it does not run: of others they are not known.
+    /// Writes the state of a task and, if it does not run, its callers; those of a running task are not known.
     fn write_task(&'static self, out: &mut dyn Write, number: usize) -> fmt::Result {
         self.write_state(out, number, "")?;
         let Some(task) = self.platform.task(number) else {
             return Ok(());
         };
         match task.registers {
-            // No CPU has this number, so that of all stacks only those of tasks are left.
+            // No CPU has the number `usize::MAX`, so the walk reads only stacks of tasks.
             Some(registers) => self.write_callers(out, task.cpu.unwrap_or(usize::MAX), registers),
             None => Ok(()),
         }
@@ -154,10 +153,10 @@ impl Postmortem {
         }
     }
 
-    /// Writes why there are no names, if there are none, and returns them otherwise.
+    /// Returns the symbol table; if it cannot be used, writes why.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn symbols(
         &self,
         out: &mut dyn Write,

@@ -1,8 +1,8 @@
-//! A stack: where it lies, whose it is, and the guard pages below it.
+//! A stack: its range, its owner, and the guard pages below it.
 
 use unwind::Range;
 
-/// What reads the word at an address, if it may be read and can be.
+/// A function that reads the word at an address; `None` if it must not or cannot be read.
 pub type ReadWord<'a> = &'a dyn Fn(u64) -> Option<u64>;
 
 /// The words from `address` on, if all of them can be read.
@@ -17,7 +17,7 @@ pub(crate) fn read_words<const COUNT: usize>(
     Some(words)
 }
 
-/// Whose a stack is, and what reports call it.
+/// The owner of a stack, and so its name in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// Only this CPU runs on it: "irq", or "irq of cpu 1".
@@ -26,10 +26,10 @@ pub enum Owner {
     Task(usize),
 }
 
-/// Where a stack lies.
+/// A stack: its ranges of addresses and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// Whose it is.
+    /// Its owner.
     pub owner: Owner,
     /// The unmapped pages below its words; an empty range if there are none.
     pub guard: Range,
@@ -55,7 +55,7 @@ impl Stack {
         self
     }
 
-    /// Where its stack pointer can be: also in the guard pages, after an overflow.
+    /// The range of its stack pointer, which includes the guard pages, for after an overflow.
     #[must_use]
     pub const fn range(&self) -> Range {
         Range::new(self.guard.start, self.words.end)

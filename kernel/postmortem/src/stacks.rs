@@ -1,4 +1,4 @@
-//! All stacks of a kernel: what a walk may read, and what an address or a stack pointer is in words.
+//! All stacks of a kernel: what a walk may read, and names for addresses and stack pointers.
 
 use core::fmt;
 
@@ -12,27 +12,27 @@ use crate::stack::{Owner, Stack};
 pub struct Stacks<'a>(pub(crate) &'a dyn Platform);
 
 impl<'a> Stacks<'a> {
-    /// Those of this kernel.
+    /// The stacks of this kernel.
     #[must_use]
     pub const fn of(platform: &'a dyn Platform) -> Self {
         Self(platform)
     }
 
-    /// All of them.
+    /// All stacks, in the order of the platform's list.
     pub fn iter(self) -> impl Iterator<Item = Stack> + 'a {
         (0..).map_while(move |index| self.0.stack(index))
     }
 
-    /// The word at `address`, if that is aligned, lies in the words of a stack and can be read. Memory of a stack may be gone,
-    /// in a kernel that dies; then the read faults, and the answer is `None`.
+    /// The word at `address`, if that is aligned, lies in the words of a stack and can be read. In a dying kernel the memory of
+    /// a stack may be unmapped; then the read faults, and the result is `None`.
     ///
-    /// The fence around reading stacks: whatever address comes out of a damaged frame, nothing else is read.
+    /// All reads of stacks go through here: whatever address a damaged frame has, nothing outside of stacks is read.
     #[must_use]
     pub fn read_u64(self, address: u64) -> Option<u64> {
         if !address.is_multiple_of(8) || !self.holds_words(address, 8) {
             return None;
         }
-        // SAFETY: aligned, and no device: `Platform` promises that of the words of a stack.
+        // SAFETY: aligned, as just checked, and not a device, as `Platform` promises for the words of every stack.
         unsafe { probe::read(address) }
     }
 
@@ -54,7 +54,7 @@ impl<'a> Stacks<'a> {
         Place { stacks: self, sp }
     }
 
-    /// What is known of an address that could not be used, as text to append: ", guard page of stack boot", or nothing.
+    /// What is known of an address whose access failed, as text to append: ", guard page of stack boot", or nothing.
     #[must_use]
     pub const fn guard(self, address: u64) -> Guard<'a> {
         Guard {
@@ -129,7 +129,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// An address that could not be used; as text, whose guard page it is in.
+/// An address whose access failed; as text, the stack whose guard page it is in.
 #[derive(Clone, Copy, Debug)]
 pub struct Guard<'a> {
     stacks: Stacks<'a>,

@@ -1,4 +1,4 @@
-//! What a report is about: the CPU, and what it was doing.
+//! The subject of a report: the CPU that it is about, and what that was doing.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::postmortem::Postmortem;
 use crate::watchdog::SECONDS;
 
 impl Cause<'_> {
-    /// What was interrupted, if anything was.
+    /// The trap frame, if anything was interrupted.
     pub(crate) fn frame<'a>(&'a self, held: &'a Held<'_>) -> Option<&'a TrapFrame> {
         match self {
             Self::Panic(..) => None,
@@ -29,7 +29,7 @@ impl Cause<'_> {
         }
     }
 
-    /// Where a walk of that CPU starts.
+    /// The registers from which a walk of that CPU starts.
     pub(crate) fn registers(&self, held: &Held<'_>) -> Registers {
         match self {
             Self::Panic(_, registers) => *registers,
@@ -39,7 +39,7 @@ impl Cause<'_> {
     }
 }
 
-/// The first line of a report, without its end.
+/// As text, the first line of a report, without its newline.
 pub(crate) struct FirstLine<'a> {
     pub postmortem: &'a Postmortem,
     /// The CPU that met the cause.

@@ -12,16 +12,16 @@ use crate::image::Image;
 use crate::platform::Platform;
 use crate::stacks::Stacks;
 use crate::words::Words;
-use crate::x86_64::Noted;
+use crate::x86_64::LastMachineCheck;
 
-/// Frames shown of a recursion that filled its stack: so many of the first, so many of the last.
-const ENDS: (u32, u32) = (256, 32);
+/// How many of the first and of the last frames to show of a recursion that has filled its stack.
+const SHOWN: (u32, u32) = (256, 32);
 
-/// A walk that has not begun: from these registers outwards, on the stacks of one CPU and of all tasks.
+/// A walk that can be started, from some registers outwards, on the stacks of one CPU and of all tasks.
 pub struct Walk {
     platform: &'static dyn Platform,
-    /// For what is said of machine checks.
-    noted: &'static Noted,
+    /// The last machine check, for the text of one.
+    noted: &'static LastMachineCheck,
     image: Image,
     code: [Code<'static>; 1],
     registers: Registers,
@@ -40,7 +40,7 @@ impl Walk {
     #[inline(never)]
     pub(crate) fn new(
         platform: &'static dyn Platform,
-        noted: &'static Noted,
+        noted: &'static LastMachineCheck,
         cpu: usize,
         registers: Registers,
     ) -> Self {
@@ -64,10 +64,10 @@ impl Walk {
         }
     }
 
-    /// Walks, and tells the trace as events: the same ones for each form that it is written in.
+    /// Walks, and passes the trace as events to `listener`: the same events for every form of text.
     ///
     /// # Errors
-    /// Those of `listener`; the first one ends the trace.
+    /// The errors of `listener`; the first one ends the trace.
     pub fn tell(
         &self,
         listener: &mut dyn FnMut(&Event<'_, Registers>) -> fmt::Result,
@@ -84,16 +84,16 @@ impl Walk {
             .trap_registers(self.platform.trap_code().saved);
         let frames = unwinder.frames(self.registers, memory);
         Trace::new(frames)
-            .ends(ENDS.0, ENDS.1)
+            .ends(SHOWN.0, SHOWN.1)
             .tell(listener)
             .map(|_| ())
     }
 
-    /// Calls `write` with how events look as text: with names from `symbols`; if wanted with the registers of everything that was
-    /// interrupted.
+    /// Calls `write` with the form of text for events: with names from `symbols` and, if wanted, the registers of every
+    /// interrupted frame.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// The errors of `write`.
     pub fn with_text(
         &self,
         symbols: Option<SymbolTable<'_>>,
@@ -108,10 +108,10 @@ impl Walk {
         write(&Text::new(symbols).trap_words(&words).trap_lines(&lines))
     }
 
-    /// Writes the trace as text, a line a frame, if wanted with the registers of everything that was interrupted.
+    /// Writes the trace as text, one line for each frame; if wanted with the registers of every interrupted frame.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write(&self, out: &mut dyn Write, with_registers: bool) -> fmt::Result {
         let symbols = write_symbols(&self.image, out)?;
         self.with_text(symbols, with_registers, |text| {
@@ -119,10 +119,10 @@ impl Walk {
         })
     }
 
-    /// Writes the trace as markup for a symbolizer on the host, of a kernel that runs where it was linked to.
+    /// Writes the trace as markup for a symbolizer on the host. The kernel must run at its link address.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write_markup(&self, out: &mut dyn Write) -> fmt::Result {
         let code = self.image.code;
         let segment = Segment {
@@ -137,7 +137,7 @@ impl Walk {
         })
     }
 
-    /// What trap code saved, with this stack pointer.
+    /// The trap frame at this stack pointer.
     fn trap_frame(&self, sp: Option<u64>) -> Option<TrapFrame> {
         let stacks = Stacks::of(self.platform);
         (self.platform.trap_code().read)(&|address| stacks.read_u64(address), sp?)
@@ -162,7 +162,7 @@ impl Walk {
     }
 }
 
-/// The names, if there are any that can be trusted; otherwise writes why there are none.
+/// The symbol table, if it can be used; otherwise writes why not.
 pub(crate) fn write_symbols(
     image: &Image,
     out: &mut dyn Write,

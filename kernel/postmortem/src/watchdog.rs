@@ -1,8 +1,7 @@
 //! Finds CPUs that hang with interrupts masked: at every tick of its timer each CPU checks whether the timer of the next one
 //! still ticks.
 //!
-//! So it takes two CPUs. One alone would need an interrupt that cannot be masked and comes by itself, such as that of a
-//! performance counter.
+//! So it needs two CPUs. A single one would need a periodic NMI, such as that of a performance counter.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -27,7 +26,7 @@ impl Default for Ticks {
 }
 
 impl Ticks {
-    /// Those of a CPU whose timer has not ticked yet.
+    /// The ticks of a CPU whose timer has not ticked yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -43,7 +42,7 @@ impl Ticks {
     }
 }
 
-/// The judgement, which is off at first.
+/// The watchdog, which is off at first.
 #[derive(Debug)]
 pub struct Watchdog {
     is_on: AtomicBool,
@@ -56,7 +55,7 @@ impl Default for Watchdog {
 }
 
 impl Watchdog {
-    /// One that is off.
+    /// A watchdog that is off.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -64,15 +63,14 @@ impl Watchdog {
         }
     }
 
-    /// Judges from now on.
+    /// Turns it on.
     pub fn start(&self) {
         self.is_on.store(true, Ordering::Release);
     }
 
     /// Notes a tick of `this` CPU, and returns the CPU that hangs, if the one that it watches does.
     ///
-    /// `cpus` are the numbers of those that run, in order; `ticks` gives what is known of one; a second has
-    /// `ticks_per_second`.
+    /// `cpus` are the numbers of the CPUs that are online, in order; `ticks` returns a CPU's ticks.
     pub fn tick<'a>(
         &self,
         this: usize,

@@ -1,23 +1,23 @@
-//! What happened, in words, with what is known beside the trap frame.
+//! The text of an exception, with what is known beside the trap frame: a machine check.
 
 use core::fmt;
 
 use crate::arch::TrapFrame;
 use crate::platform::Platform;
 use crate::stacks::Stacks;
-use crate::x86_64::Noted;
+use crate::x86_64::LastMachineCheck;
 
 /// An exception; as text, what happened.
 pub(crate) struct Words<'a> {
     stacks: Stacks<'a>,
-    noted: &'a Noted,
+    noted: &'a LastMachineCheck,
     frame: &'a TrapFrame,
 }
 
 impl<'a> Words<'a> {
     pub(crate) const fn new(
         platform: &'a dyn Platform,
-        noted: &'a Noted,
+        noted: &'a LastMachineCheck,
         frame: &'a TrapFrame,
     ) -> Self {
         Self {

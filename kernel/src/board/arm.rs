@@ -51,22 +51,22 @@ static BOARDS: [&Board; 3] = [&VIRT, &RASPI3, &RASPI4];
 
 /// The board that the kernel runs on, and its serial port.
 #[derive(Clone, Copy)]
-struct Found(&'static Board, Port);
+struct Detected(&'static Board, Port);
 
 /// Set once the device tree has been read, or is known to be missing.
-static FOUND: Once<Found> = Once::new();
+static DETECTED: Once<Detected> = Once::new();
 
 /// The board and port in use; before the device tree has been read, those that the CPU suggests.
-fn current() -> Found {
+fn current() -> Detected {
     // `get` takes no lock, so a report may come here.
-    FOUND.get().copied().unwrap_or_else(|| {
-        let board = by_processor();
-        Found(board, board.pl011)
+    DETECTED.get().copied().unwrap_or_else(|| {
+        let board = by_cpu();
+        Detected(board, board.pl011)
     })
 }
 
 /// Guesses the board from the load address and the CPU: an image at its link address is on `virt`, which may have any CPU.
-fn by_processor() -> &'static Board {
+fn by_cpu() -> &'static Board {
     /// MIDR_EL1, PartNum of a Cortex-A53.
     const CORTEX_A53: u64 = 0xd03;
     match image_offset() {
@@ -124,11 +124,11 @@ pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
             .is_some_and(|tree| tree.is_of(board.compatible))
     };
     let board = BOARDS.iter().find(is_its).copied();
-    let board = board.unwrap_or_else(by_processor);
+    let board = board.unwrap_or_else(by_cpu);
     let console = tree.as_ref().and_then(DeviceTree::console);
     let port = console.and_then(|(uart, address)| board.port(uart, address));
     let port = port.unwrap_or(board.pl011);
-    FOUND.call_once(|| Found(board, port));
+    DETECTED.call_once(|| Detected(board, port));
     if let Some(gic) = board.gic {
         GIC.call_once(|| gic);
     }

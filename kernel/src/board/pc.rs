@@ -19,7 +19,7 @@ pub const fn name() -> &'static str {
 const COM1: u16 = 0x3f8;
 
 /// Polls before a byte is given up: at least 0.1 s, while a byte takes 0.1 ms.
-const PATIENCE: u32 = 100_000;
+const MAX_POLLS: u32 = 100_000;
 
 /// Whether the serial port is set up; the first use does that.
 static IS_SET_UP: AtomicBool = AtomicBool::new(false);
@@ -31,7 +31,7 @@ pub fn write(bytes: &[u8]) {
         return;
     };
     for byte in bytes {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_POLLS {
             if uart.try_send_byte(*byte).is_ok() {
                 break;
             }
@@ -83,7 +83,7 @@ pub fn command_line(memory: &BootMemory, start_info: u64) -> Option<CommandLine>
 pub fn cpus(memory: &BootMemory, start_info: u64, found: impl FnMut(u64)) {
     // Without ACPI's tables only the running CPU is used.
     let rsdp = address_at(memory, start_info, RSDP_AT);
-    let _ = rsdp.and_then(|rsdp| madt::processors(memory, rsdp, found));
+    let _ = rsdp.and_then(|rsdp| madt::cpus(memory, rsdp, found));
 }
 
 /// The address at this offset of start info, unless it is zero.

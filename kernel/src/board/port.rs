@@ -8,7 +8,7 @@ use super::{mini_uart, pl011};
 pub const BAUD: u32 = 115_200;
 
 /// Polls before a byte is given up: far longer than it takes to send one.
-const PATIENCE: u32 = 1_000_000;
+const MAX_POLLS: u32 = 1_000_000;
 
 /// A serial port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Port {
     /// Sends bytes. Bytes that the device does not take in time are lost, because a report must not wait for ever.
     pub fn write(self, bytes: &[u8]) {
         for byte in bytes {
-            for _ in 0..PATIENCE {
+            for _ in 0..MAX_POLLS {
                 let is_sent = match self.uart {
                     Uart::Pl011 => pl011::try_send(self, *byte),
                     Uart::Mini => mini_uart::try_send(self, *byte),

@@ -37,8 +37,8 @@ fn index(values: &[u8], index: usize) -> u8 {
     black_box(values[index])
 }
 
-/// The handler of a breakpoint loses its stack pointer, and fails. On AArch64 that is the stack pointer of exceptions, and
-/// bit 15 is set, by which vectors.rs takes it for one with room below it.
+/// The handler of a breakpoint sets a wrong stack pointer, and fails. On AArch64 that is SP_EL1; its bit 15 is set, as it is in
+/// the stacks for exceptions, so that the trap code has to notice that it is in none of them.
 #[inline(never)]
 pub fn stray_stack_pointer() {
     breakpoint::handle_with(lose_stack_pointer);
@@ -48,12 +48,12 @@ pub fn stray_stack_pointer() {
 
 #[inline(never)]
 fn lose_stack_pointer() {
-    // SAFETY: nobody returns from this.
+    // SAFETY: the function fails, and nothing returns from it.
     unsafe { bad::bad_stack_pointer(black_box(0x4343_c340)) };
     black_box(());
 }
 
-/// The handler of a breakpoint fills the stack that it runs on, so that there is no room for the exception that this is.
+/// The handler of a breakpoint overflows the stack that it runs on, so that there is no room for the exception's frame.
 #[inline(never)]
 pub fn no_stack_for_handler() {
     breakpoint::handle_with(|| {

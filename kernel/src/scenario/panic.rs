@@ -1,12 +1,12 @@
-//! An index out of bounds, below a function of each kind that makes names interesting: plain, generic, a method of a
-//! trait object, a closure.
+//! A panic by an index out of bounds, below functions with different kinds of names: plain, generic, a method of a trait
+//! object, a closure.
 //!
-//! `inline(never)` keeps a frame for each in a release build, and `black_box` around each call something to do after it,
-//! so that none becomes a jump.
+//! `inline(never)` keeps a frame for each function in a release build, and `black_box` uses the result of each call, so that
+//! none becomes a tail call.
 
 use core::hint::black_box;
 
-/// Looks for what is not there.
+/// Starts the calls that lead to the panic.
 pub fn run() {
     black_box(first(black_box(&[10, 20, 30])));
 }
@@ -16,14 +16,14 @@ fn first(values: &[u8; 3]) -> u8 {
     black_box(second(values))
 }
 
-/// Generic.
+/// A generic function.
 #[inline(never)]
 fn second<T: AsRef<[u8]>>(values: &T) -> u8 {
     let step: &dyn Step = black_box(&Walker);
     black_box(step.third(values.as_ref()))
 }
 
-/// A way to the next function, which a compiler cannot see through.
+/// The next function is called through a trait object, which prevents inlining.
 trait Step {
     fn third(&self, values: &[u8]) -> u8;
 }

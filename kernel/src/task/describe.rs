@@ -13,7 +13,7 @@ use crate::timer;
 /// The description of the task with this number, if there is one.
 pub fn describe(number: usize) -> Option<postmortem::Task<'static>> {
     // A CPU that is not online has no task, unless it is this one, in an early report.
-    let is_absent = number < cpus::MOST && number != cpus::this() && !cpus::is_online(number);
+    let is_absent = number < cpus::MAX_CPUS && number != cpus::this() && !cpus::is_online(number);
     let task = get(number);
     let state = task.state.load();
     let registers = match (state, task.context.load(Ordering::Acquire)) {
@@ -26,7 +26,7 @@ pub fn describe(number: usize) -> Option<postmortem::Task<'static>> {
         waits_for: task.wants().map(|lock| lock as &dyn Display),
         blocked_by: task.wants().and_then(|lock| lock.holder()),
         registers,
-        cpu: (number < cpus::MOST).then_some(number),
+        cpu: (number < cpus::MAX_CPUS).then_some(number),
     })
 }
 

@@ -26,7 +26,7 @@ pub use schedule::{end_slice, give_way, is_slice_over, preempt, sleep, wait_for_
 /// The greatest number of spawned tasks at a time.
 pub const MAX_SPAWNED: usize = 16;
 /// The greatest number of tasks at a time: one of each CPU, and spawned ones.
-pub const MOST: usize = cpus::MOST + MAX_SPAWNED;
+pub const MAX_TASKS: usize = cpus::MAX_CPUS + MAX_SPAWNED;
 
 /// A task. Debugger scripts read the first two words: its state, and its saved stack pointer.
 #[repr(C)]
@@ -67,16 +67,16 @@ impl Task {
 }
 
 /// The names of the CPUs' tasks.
-const NAMES: [&str; cpus::MOST] = [
+const NAMES: [&str; cpus::MAX_CPUS] = [
     "main", "main1", "main2", "main3", "main4", "main5", "main6", "main7",
 ];
 
 /// All tasks, by number. The first are the CPUs' own: each runs on its CPU's boot stack, from the kernel's entry on, and only
 /// on that CPU.
-pub static TASKS: [Task; MOST] = {
-    let mut tasks = [const { Task::new("", State::Free) }; MOST];
+pub static TASKS: [Task; MAX_TASKS] = {
+    let mut tasks = [const { Task::new("", State::Free) }; MAX_TASKS];
     let mut cpu = 0;
-    while cpu < cpus::MOST {
+    while cpu < cpus::MAX_CPUS {
         tasks[cpu] = Task::new(NAMES[cpu], State::Runs(cpu));
         cpu += 1;
     }
@@ -90,10 +90,10 @@ type TaskStack = Stack<{ 32 * 1024 }>;
 pub static STACKS: [TaskStack; MAX_SPAWNED] = [const { Stack::new() }; MAX_SPAWNED];
 
 /// The number of the task that runs on each CPU.
-static CURRENT: [AtomicUsize; cpus::MOST] = {
-    let mut current = [const { AtomicUsize::new(0) }; cpus::MOST];
+static CURRENT: [AtomicUsize; cpus::MAX_CPUS] = {
+    let mut current = [const { AtomicUsize::new(0) }; cpus::MAX_CPUS];
     let mut cpu = 0;
-    while cpu < cpus::MOST {
+    while cpu < cpus::MAX_CPUS {
         current[cpu] = AtomicUsize::new(cpu);
         cpu += 1;
     }
@@ -123,7 +123,7 @@ pub fn get(number: usize) -> &'static Task {
 /// The stack of a spawned task, by index.
 pub fn stack(index: usize) -> Option<postmortem::Stack> {
     let stack = STACKS.get(index)?;
-    Some(stack.task_extent(cpus::MOST + index))
+    Some(stack.task_extent(cpus::MAX_CPUS + index))
 }
 
 /// How many tasks sleep, or wait for a task or a lock.
@@ -147,15 +147,16 @@ pub struct Handle(usize);
 #[track_caller]
 pub fn spawn(name: &str, entry: Entry, argument: usize) -> Handle {
     // Reserves a slot by compare-and-swap: it becomes that of an ended task that nobody joins.
-    let free =
-        (cpus::MOST..MOST).find(|number| TASKS[*number].state.exchange(State::Free, State::Ended));
+    let free = (cpus::MAX_CPUS..MAX_TASKS)
+        .find(|number| TASKS[*number].state.exchange(State::Free, State::Ended));
     let Some(number) = free else {
         panic!("no slot for task {name}: there are {MAX_SPAWNED} already");
     };
     let task = &TASKS[number];
     task.name.set(name);
     // SAFETY: the slot was free: its last task, if any, has ended and was joined, so its stack is not in use.
-    let context = unsafe { STACKS[number - cpus::MOST].put(Context::new(main, entry, argument)) };
+    let context =
+        unsafe { STACKS[number - cpus::MAX_CPUS].put(Context::new(main, entry, argument)) };
     task.context.store(context, Ordering::Relaxed);
     task.state.store(State::Ready);
     // With a second task, the CPU needs ticks to end time slices.

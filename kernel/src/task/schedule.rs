@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use portable::task_state::State;
 use spin::Mutex;
 
-use super::{CURRENT, MOST, TASKS, current, on};
+use super::{CURRENT, MAX_TASKS, TASKS, current, on};
 use crate::arch::cpu;
 use crate::arch::switch::switch;
 use crate::cpus;
@@ -29,7 +29,8 @@ pub fn sleep(ticks: u64) {
 }
 
 /// Whether the time slice of each CPU's current task is over. The task is preempted at the end of the interrupt that sets it.
-static IS_SLICE_OVER: [AtomicBool; cpus::MOST] = [const { AtomicBool::new(false) }; cpus::MOST];
+static IS_SLICE_OVER: [AtomicBool; cpus::MAX_CPUS] =
+    [const { AtomicBool::new(false) }; cpus::MAX_CPUS];
 
 /// Ends the time slice of this CPU's task, which is preempted at the end of the current interrupt.
 pub fn end_slice() {
@@ -39,7 +40,8 @@ pub fn end_slice() {
 /// Whether the time slice of this CPU's task is over. Never while that task waits, as a CPU's own task does when the CPU idles.
 pub fn is_slice_over() -> bool {
     let cpu = cpus::this();
-    IS_SLICE_OVER[cpu].load(Ordering::Relaxed) && matches!(TASKS[on(cpu)].state.load(), State::Runs(_))
+    IS_SLICE_OVER[cpu].load(Ordering::Relaxed)
+        && matches!(TASKS[on(cpu)].state.load(), State::Runs(_))
 }
 
 /// Called at the end of an interrupt, on the interrupted stack: lets other tasks run, if the time slice is over.
@@ -97,7 +99,8 @@ pub(super) fn leave(state: State) {
 fn switch_to(this: usize, next: usize, cpu: usize) {
     CURRENT[cpu].store(next, Ordering::Relaxed);
     let context = TASKS[next].context.swap(0, Ordering::Relaxed);
-    // SAFETY: `next` does not run, so its context was stored by `switch` or is a new one; `swap` takes it once. Interrupts are masked.
+    // SAFETY: `next` does not run, so its context was stored by `switch` or is a new one; `swap` takes it once. Interrupts are
+    // masked.
     unsafe { switch(TASKS[this].context.as_ptr(), context) };
 }
 
@@ -113,16 +116,17 @@ fn lock_scheduler() {
 }
 
 fn unlock_scheduler() {
-    // SAFETY: this CPU holds the lock: `lock_scheduler` took it and forgot the guard, in this task or in the one that switched to it.
+    // SAFETY: this CPU holds the lock: `lock_scheduler` took it and forgot the guard, in this task or in the one that switched
+    // to it.
     unsafe { SCHEDULER.force_unlock() };
 }
 
 /// The next task that can run on this CPU; `this` comes last.
 fn next(this: usize, cpu: usize) -> Option<usize> {
     // The own tasks of other CPUs run only there.
-    let mut here = (this + 1..MOST)
+    let mut here = (this + 1..MAX_TASKS)
         .chain(0..=this)
-        .filter(|number| *number >= cpus::MOST || *number == cpu);
+        .filter(|number| *number >= cpus::MAX_CPUS || *number == cpu);
     here.find(|number| can_run(*number))
 }
 

@@ -1,5 +1,6 @@
-//! AArch64. Source: "Arm Architecture Reference Manual for A-profile", C4.1 "A64 instruction set encoding", "Branches,
-//! Exception Generating and System instructions". Instructions are little-endian, whatever the order of data.
+//! AArch64: calls and jumps in the bytes of code. Source: "Arm Architecture Reference Manual for A-profile", C4.1 "A64
+//! instruction set encoding", "Branches, Exception Generating and System instructions". Instructions are little-endian,
+//! whatever the order of data.
 
 use super::Registers;
 use crate::code::{Instructions, Jump};

@@ -38,12 +38,11 @@ pub struct Registers {
     pub lr: Option<u64>,
     /// `x9`: the frame's base in prologues that probe a big frame, page by page. Known in interrupted frames at most.
     pub x9: Option<u64>,
-    /// `ELR_EL1`, an address: what trap code has interrupted, until it has saved it and after it has restored it. Only who
-    /// looks at a processor from outside, as a debugger does, knows it, and of the innermost frame only: when trap code is
-    /// interrupted itself, the exception overwrites it.
+    /// `ELR_EL1`, an address: the interrupted program counter, before trap code has saved it and after it has restored it.
+    /// Known only to a debugger outside of the CPU, and only in the innermost frame, because an exception in trap code
+    /// overwrites it.
     pub elr: Option<u64>,
-    /// `SP_EL0`, an address: the stack pointer of what was interrupted, while exceptions run on `SP_EL1`. Known as
-    /// [`Self::elr`] is.
+    /// `SP_EL0`, an address: the interrupted stack pointer, while exceptions run on `SP_EL1`. Known where [`Self::elr`] is.
     pub sp_el0: Option<u64>,
     /// The bits of an address that pointer authentication uses, the same for all frames; 0: none.
     pub authentication_bits: u64,
@@ -84,7 +83,7 @@ impl RegisterSet for Registers {
     const MACHINE: Machine = Machine::AArch64;
     const WORD: u64 = 8;
     const STACK_POINTER: u32 = SP;
-    // The processor faults on an access through a misaligned sp (SCTLR_ELx.SA).
+    // The CPU faults on an access through a misaligned sp (SCTLR_ELx.SA).
     const CFA_ALIGNMENT: u64 = 16;
     const RECORD_IS_TOP_OF_FRAME: bool = false;
 

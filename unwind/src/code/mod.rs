@@ -1,14 +1,14 @@
-//! The bytes of code, and the little that a walk reads out of them: whether a call stands before a return address, where it
-//! leads, and where a function jumps to.
+//! Ranges of code, and what a walk reads from their bytes: whether a call is before a return address, where it leads, and where
+//! a function jumps to.
 //!
-//! No disassembler: a walk asks these questions only, and a few bytes answer each of them. What x86-64 code can be misread as,
-//! without the lengths of its instructions, makes a walk believe a little more, never less.
+//! No disassembler is needed: a few bytes answer each of these questions. Without instruction lengths, x86-64 bytes can be
+//! misread as calls or jumps; then a walk may accept a wrong return address, but never rejects a right one.
 
 use crate::memory::Range;
 
-/// A range of code, with its bytes where they are at hand.
+/// A range of code, with its bytes if they are available.
 ///
-/// A kernel has them: its text lies between two linker symbols. Who looks at a dump may know the ranges only.
+/// A kernel has its bytes, between two linker symbols. For a dump perhaps only the ranges are known.
 #[derive(Clone, Copy, Debug)]
 pub struct Code<'a> {
     range: Range,
@@ -25,8 +25,8 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// Code of which no more is known than where it lies. A walk through it is never [`End::Complete`](crate::End), because
-    /// nothing tells whether a call stands before a return address.
+    /// Code of which only the range is known. A walk through it is never [`End::Complete`](crate::End), because return
+    /// addresses cannot be checked for a call before them.
     #[must_use]
     pub const fn without_bytes(range: Range) -> Self {
         Self { range, bytes: &[] }
@@ -58,14 +58,14 @@ impl<'a> Code<'a> {
     }
 }
 
-/// How code goes on elsewhere.
+/// A transfer of control in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
-    /// A jump to this address, also one that is not always taken.
+    /// A jump to this address, conditional or not.
     To(u64),
     /// A jump through a register or a word of memory.
     Anywhere,
-    /// A call of this address, which comes back.
+    /// A call of this address, which returns.
     Call(u64),
 }
 
@@ -85,8 +85,8 @@ pub trait Instructions {
     /// its length or, where any bytes may look like it by chance, no more than [`Self::ALIGNMENT`].
     fn jump(bytes: &[u8], at: u64) -> Option<(Jump, usize)>;
 
-    /// Whether the code in `bytes` surely does not run on behind its last instruction. A call counts as an end: one that is
-    /// a function's last instruction does not come back.
+    /// Whether control certainly does not pass the end of `bytes`. A call there counts as an end, because a call that is a
+    /// function's last instruction does not return.
     fn ends(bytes: &[u8]) -> bool;
 }
 

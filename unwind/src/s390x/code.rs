@@ -1,5 +1,6 @@
-//! s390x. Source: "z/Architecture Principles of Operation", chapter 7, BRANCH AND SAVE, BRANCH RELATIVE AND SAVE (LONG),
-//! BRANCH ON CONDITION, BRANCH RELATIVE ON CONDITION (LONG). Big-endian; distances count halfwords.
+//! s390x: calls and jumps in the bytes of code. Source: "z/Architecture Principles of Operation", chapter 7, BRANCH AND SAVE,
+//! BRANCH RELATIVE AND SAVE (LONG), BRANCH ON CONDITION, BRANCH RELATIVE ON CONDITION (LONG). Big-endian; distances count
+//! halfwords.
 
 use super::Registers;
 use crate::code::{Instructions, Jump};

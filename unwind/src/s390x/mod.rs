@@ -1,4 +1,4 @@
-//! s390x: the registers of a walk, for dumps looked at on a host. ABI: "ELF Application Binary Interface, s390x
+//! s390x: the registers of a walk, for dumps that are analysed on a host. ABI: "ELF Application Binary Interface, s390x
 //! Supplement".
 
 mod code;

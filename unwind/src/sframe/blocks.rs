@@ -1,11 +1,11 @@
-//! The block index: for every block of code, which function its first byte belongs to, and which of that function's
-//! rows. An extension of SFrame that `linker` can write; readers that do not know it pass over it.
+//! The block index: for every block of code, which function its first byte belongs to, and which of that function's rows. An
+//! extension of SFrame that `linker` can write; readers that do not know it skip it.
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::sframe::format;
 
-/// A block index, borrowed. It says where a search may begin: an index that is wrong costs time, or the right row of a
-/// damaged table.
+/// A block index, borrowed. It gives the start of a search. A wrong index only makes a search slower or, in a damaged table,
+/// fail.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks<'a> {
     entries: &'a [[u8; format::BLOCK_ENTRY_SIZE]],
@@ -15,18 +15,18 @@ pub(super) struct Blocks<'a> {
     shift: u8,
 }
 
-/// Where to begin.
-pub(super) struct Begin {
+/// The start of a search.
+pub(super) struct SearchStart {
     /// The function that the block begins in.
     pub(super) function: usize,
     /// The function that the next block begins in.
     pub(super) last: usize,
-    pub(super) passed: Passed,
+    pub(super) skipped: Skipped,
 }
 
-/// Rows of a function that end before the code that is looked for: how many, and their bytes.
+/// Rows of a function that end before the address searched for: their number, and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Passed {
+pub(crate) struct Skipped {
     pub(super) rows: u16,
     pub(super) bytes: u16,
 }
@@ -62,9 +62,9 @@ impl<'a> Blocks<'a> {
         self.entries.is_empty()
     }
 
-    /// Where to begin the search for `pc`.
+    /// The start of the search for `pc`.
     #[inline(always)]
-    pub(super) fn begin(&self, pc: u64) -> Option<Begin> {
+    pub(super) fn begin(&self, pc: u64) -> Option<SearchStart> {
         let block = pc.wrapping_sub(self.start).checked_shr(self.shift.into())?;
         let block = usize::try_from(block).ok()?;
         let [here, next, ..] = self.entries.get(block..)? else {
@@ -75,10 +75,10 @@ impl<'a> Blocks<'a> {
             u32::from_le_bytes([a, b, c, d]) as usize
         };
         let [.., a, b, c, d] = *here;
-        Some(Begin {
+        Some(SearchStart {
             function: function(here),
             last: function(next),
-            passed: Passed {
+            skipped: Skipped {
                 rows: u16::from_le_bytes([a, b]),
                 bytes: u16::from_le_bytes([c, d]),
             },

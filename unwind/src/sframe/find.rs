@@ -1,11 +1,11 @@
-//! Look-up in a section: by address, and one function after another.
+//! Look-up in a section: by address, or of all functions in order.
 
 use core::iter::FusedIterator;
 
 use crate::bytes::Bytes;
 use crate::lookup::{Described, LookupError};
 use crate::row::Row;
-use crate::sframe::blocks::Passed;
+use crate::sframe::blocks::Skipped;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
 use crate::sframe::row::RowFormat;
@@ -18,7 +18,7 @@ impl<'a> Section<'a> {
         self.entry(index)
     }
 
-    /// All functions, in the order of the table. Entries whose rows lie outside are passed over.
+    /// All functions, in the order of the table. Entries whose rows lie outside of the section are skipped.
     #[must_use]
     pub const fn functions(&self) -> Functions<'a> {
         Functions {
@@ -27,7 +27,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The function that contains the address `pc`. Of several with one start, the last.
+    /// The function that contains the address `pc`; of several with the same start, the last one.
     #[must_use]
     pub fn function_at(&self, pc: u64) -> Option<Function<'a>> {
         match self.find_usual(pc) {
@@ -41,22 +41,22 @@ impl<'a> Section<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
-        let (function, passed) = match self.find_usual(pc) {
+        let (function, skipped) = match self.find_usual(pc) {
             Some(found) => found,
-            None => (self.find(pc)?, Passed::default()),
+            None => (self.find(pc)?, Skipped::default()),
         };
         let mut row = Row::EMPTY;
-        function.read_row(pc, passed, &mut row)?;
+        function.read_row(pc, skipped, &mut row)?;
         Ok((function, row))
     }
 
-    /// [`Self::lookup`], into `row`, with no more of the function than a walk asks for.
+    /// As [`Self::lookup`], but writes the row to `row`, and returns only what a walk needs of the function.
     pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        let (function, passed) = match self.find_usual(pc) {
+        let (function, skipped) = match self.find_usual(pc) {
             Some(found) => found,
-            None => (self.find(pc)?, Passed::default()),
+            None => (self.find(pc)?, Skipped::default()),
         };
-        function.read_row(pc, passed, row)?;
+        function.read_row(pc, skipped, row)?;
         Ok(Described {
             range: function.range(),
             is_trap: function.is_signal_frame(),
@@ -68,7 +68,7 @@ impl<'a> Section<'a> {
         self.index_of(pc).is_some()
     }
 
-    /// [`Self::function_at`], with the reason when there is none.
+    /// As [`Self::function_at`], with the reason if there is none.
     #[inline(never)]
     fn find(&self, pc: u64) -> Result<Function<'a>, LookupError> {
         let index = self.index_of(pc).ok_or(LookupError::NoFunction)?;
@@ -85,8 +85,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Index of the function that contains `pc`, in a sorted table. On a table that only says it is sorted the answer is
-    /// that or none.
+    /// Index of the function that contains `pc`, in a sorted table. If the table is not sorted although it says so, the result
+    /// is that or none.
     fn search(&self, pc: u64) -> Option<u32> {
         let (mut base, mut size) = (0_u32, self.count);
         while size > 1 {
@@ -97,8 +97,8 @@ impl<'a> Section<'a> {
             }
             size = size.wrapping_sub(half);
         }
-        // A function of no bytes may stand behind one that starts where it does: gcc leaves such for code that cannot
-        // be reached, and GNU ld sorts by the start alone.
+        // An empty function may follow one with the same start: gcc emits them for unreachable code, and GNU ld sorts only by
+        // the start.
         let (start, mut length) = self.place(base)?;
         while pc.wrapping_sub(start) >= u64::from(length) {
             base = base.checked_sub(1)?;

@@ -1,4 +1,4 @@
-//! The words and bits of SFrame sections: the one home of these constants, for the reader here and for every writer.
+//! The constants of the SFrame format, for the reader in this crate and for writers.
 //!
 //! Names follow the SFrame specification (versions 1 to 3); a comment gives the unit and where a field lies.
 
@@ -22,9 +22,9 @@ pub const ATTRIBUTE_SIZE: usize = 5;
 /// First four bytes of a block index: `SFBX`.
 ///
 /// A block index is an extension of this project: it lies between the functions and the rows of a version 3 table of a
-/// little-endian machine, where readers that do not know it pass over it by the header's offsets. It divides the code
-/// into blocks of 2^n bytes, and says for the first byte of each which function it belongs to, and which of that
-/// function's rows, so that a search begins there. Where it leads to no function, all are searched.
+/// little-endian machine, where readers that do not know it skip it by the header's offsets. It divides the code into blocks of
+/// 2^n bytes, and says for the first byte of each which function it belongs to, and which of that function's rows, so that a
+/// search starts there. If that finds no function, all are searched.
 ///
 /// After the magic: n, a byte; 3 bytes 0; the number of entries, 4 bytes; the address of the first block, 8 bytes,
 /// relative to this field. Each entry: the position of the last function that starts at or before the block, 4 bytes;
@@ -38,21 +38,21 @@ pub const BLOCK_ENTRY_SIZE: usize = 8;
 
 /// Last four bytes of a table with a checksum: `SFCK`.
 ///
-/// A checksum is an extension of this project: the last 8 bytes of the rows of a little-endian machine's table, which
-/// belong to no function, so that readers that do not know it never look at them. First the CRC-32 (polynomial 0xedb88320,
-/// as in zlib) of all bytes of the table before it, from the header on, then this magic, both little-endian. The magic
-/// stands behind, so that a table whose length was damaged leaves bytes over that are not zero.
+/// A checksum is an extension of this project: the last 8 bytes of the rows of a little-endian machine's table, which belong to
+/// no function, so that readers that do not know it never look at them. First the CRC-32 (polynomial 0xedb88320, as in zlib) of
+/// all bytes of the table before it, from the header on, then this magic, both little-endian. The magic is last, so that after
+/// a table whose length was damaged there are bytes that are not zero.
 ///
-/// The other places were rejected: readers that are proposed for Linux refuse a table with an auxiliary header, and glibc
-/// takes the rows to follow the functions directly. A table of a big-endian machine has none: the objdump of a
-/// little-endian one refuses it when bytes among its rows belong to no function.
+/// Other places for it were rejected: readers that are proposed for Linux refuse a table with an auxiliary header, and glibc
+/// takes the rows to follow the functions directly. A table of a big-endian machine has none: the objdump of a little-endian
+/// one refuses it when bytes among its rows belong to no function.
 pub const CHECKSUM_MAGIC: u32 = 0x4b43_4653;
 /// Bytes of a checksum and its magic.
 pub const CHECKSUM_SIZE: usize = 8;
 
-/// The CFA of s390x is stored less this many bytes ...
+/// On s390x the CFA's offset is stored less this many bytes,
 pub const S390X_CFA_ADJUSTMENT: i64 = crate::s390x::SAVE_AREA.cast_signed();
-/// ... and divided by this.
+/// divided by this number.
 pub const S390X_CFA_SCALE: i64 = 8;
 
 /// Offset from the CFA, in bytes, of the return address on AMD64: the header's fixed value.

@@ -5,7 +5,7 @@ use core::iter::FusedIterator;
 use crate::lookup::LookupError;
 use crate::memory::Range;
 use crate::row::Row;
-use crate::sframe::blocks::Passed;
+use crate::sframe::blocks::Skipped;
 use crate::sframe::format;
 use crate::sframe::row::RowFormat;
 
@@ -106,22 +106,22 @@ impl<'a> Function<'a> {
         self.lookup(pc).ok()
     }
 
-    /// [`Self::row_at`], with the reason when there is none.
+    /// As [`Self::row_at`], with the reason if there is none.
     ///
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
         let mut row = Row::EMPTY;
-        self.read_row(pc, Passed::default(), &mut row)?;
+        self.read_row(pc, Skipped::default(), &mut row)?;
         Ok(row)
     }
 
-    /// [`Self::lookup`], into `row`.
+    /// As [`Self::lookup`], but writes the row to `row`.
     #[inline(always)]
     pub(crate) fn read_row(
         &self,
         pc: u64,
-        passed: Passed,
+        skipped: Skipped,
         row: &mut Row,
     ) -> Result<(), LookupError> {
         if !self.contains(pc) {
@@ -142,13 +142,13 @@ impl<'a> Function<'a> {
                 .checked_rem(self.block_size())
                 .ok_or(LookupError::Damaged)?;
         }
-        let rows = self.rows.get(usize::from(passed.bytes)..);
+        let rows = self.rows.get(usize::from(skipped.bytes)..);
         let rows = rows.ok_or(LookupError::Damaged)?;
-        let count = self.row_count.saturating_sub(passed.rows.into());
+        let count = self.row_count.saturating_sub(skipped.rows.into());
         self.format.find(rows, count, offset, row)
     }
 
-    /// Whether the rows are of a kind that the version does not define.
+    /// Whether the rows are of a kind that the table's version does not define.
     pub(super) const fn is_unknown_kind(&self) -> bool {
         self.info & format::INFO_START_WIDTH > 2
             || (self.format.version >= 3 && self.info2 & format::INFO2_KIND > format::KIND_FLEXIBLE)

@@ -1,4 +1,4 @@
-//! Rows as they lie in a section: found, measured and understood.
+//! Decoding rows of a section.
 
 use crate::bytes::ByteOrder;
 use crate::lookup::LookupError;
@@ -22,7 +22,7 @@ pub(crate) struct RowFormat {
     pub(crate) flexible: bool,
 }
 
-/// A row as it lies in the table: found, measured, not yet understood.
+/// An encoded row: its parts are known, but its words are not decoded yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawRow<'a> {
     start: u32,
@@ -45,7 +45,7 @@ impl<'a> RawRow<'a> {
 }
 
 impl RowFormat {
-    /// The first row of `rows`, and the rows behind it. `None` when it does not lie wholly inside or has words of no
+    /// The first row of `rows`, and the rows after it. `None` if it does not lie wholly inside, or its words have no valid
     /// width.
     #[inline(always)]
     pub(crate) fn first<'a>(&self, rows: &'a [u8]) -> Option<(RawRow<'a>, &'a [u8])> {
@@ -56,10 +56,10 @@ impl RowFormat {
         Some((RawRow { start, info, words }, rest))
     }
 
-    /// The last of the first `count` of `rows` that starts at or before `offset`, understood, into `row`.
+    /// Of the first `count` of `rows`, decodes the last one that starts at or before `offset` into `row`.
     ///
-    /// Rows differ in size, so they are read one after another, their words excepted. Neighbours mostly have equal info
-    /// bytes: only asking whether they have lets the processor guess where the next row is, instead of waiting for it.
+    /// Rows differ in size, so they are read one after another, except their words. Neighbours mostly have equal info bytes;
+    /// comparing them lets the CPU predict where the next row is, instead of waiting for the load.
     #[inline(always)]
     pub(crate) fn find(
         &self,
@@ -81,7 +81,7 @@ impl RowFormat {
         self.decode(raw, row).ok_or(damaged)
     }
 
-    /// Understands a row, into `row`; `None` when its words do not fit the rules of its ABI and kind.
+    /// Decodes an encoded row into `row`; `None` if its words are not valid for its ABI and kind.
     #[inline(always)]
     pub(crate) fn decode(&self, raw: RawRow<'_>, row: &mut Row) -> Option<()> {
         if self.flexible || raw.words.is_empty() {
@@ -119,8 +119,8 @@ impl RowFormat {
         words.is_empty().then_some(())
     }
 
-    /// Version 3, flexible functions: pairs of control word and offset for CFA, return address, frame pointer. And rows
-    /// of any function that have no words: there is no caller.
+    /// Version 3, flexible functions: pairs of control word and offset for CFA, return address, frame pointer. Also rows
+    /// without words, of any function: there is no caller.
     #[inline(never)]
     fn flexible_rules(&self, raw: RawRow<'_>, row: &mut Row) -> Option<()> {
         *row = Row {
@@ -147,7 +147,8 @@ impl RowFormat {
         (words.is_empty() && !from_cfa).then_some(())
     }
 
-    /// A control word and its offset, if there are any. A control word 0 stands alone and leaves `rule` as it is.
+    /// Decodes a control word and its offset, if there are any, into `rule`. A control word 0 has no offset and does not change
+    /// `rule`.
     #[inline(never)]
     fn pair(&self, words: &mut Words<'_>, is_cfa: bool, rule: &mut Rule) -> Option<()> {
         let control = words.unsigned().unwrap_or(0);
@@ -196,10 +197,10 @@ impl RowFormat {
     }
 }
 
-/// What begins with the last of the first `count` of `rows` whose start, a number of `N` bytes, is at most `offset`; `None`
-/// inside when there is none, and outside when a row does not lie wholly inside: it may or may not have been the one.
+/// The bytes from the last of the first `count` of `rows` whose start, a number of `N` bytes, is at most `offset`. The inner
+/// `None`: there is no such row. The outer one: a row does not lie wholly inside, so the right one is not known.
 ///
-/// One for each width: asking for it row by row took longer than all else.
+/// Generic over the width, because a test of the width for every row took most of the time.
 #[inline(always)]
 fn scan<const N: usize>(
     rows: &[u8],
@@ -227,7 +228,7 @@ fn scan<const N: usize>(
     Some(found)
 }
 
-/// Bytes of a row's words, by its info; `None` for words of no width.
+/// Bytes of a row's words, by its info byte; `None` for an invalid width.
 #[inline(always)]
 fn words_size(info: u8) -> Option<usize> {
     let count = (info >> format::ROW_COUNT_SHIFT) & format::ROW_COUNT;

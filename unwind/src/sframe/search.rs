@@ -1,13 +1,13 @@
-//! Search among ascending numbers.
+//! Binary search, with three comparisons for each round.
 
 use core::hint::select_unpredictable;
 
-/// Index of the last of `count` numbers that is at most `limit`, where `number` reads one by its index. `None`: there
-/// is none, or one could not be read. When the numbers do not ascend the answer is any index.
+/// Index of the last of `count` ascending numbers that is at most `limit`; `number` reads one by its index. `None`: there is
+/// none, or one could not be read. If the numbers do not ascend, the result is any index.
 ///
-/// Each round looks at three numbers, which the processor loads at once, and goes on in a quarter: half as many rounds
-/// as when halving, and it is the waiting for each round's load that takes the time. Nothing is decided by a branch,
-/// because the outcome of a comparison is a coin toss to the processor.
+/// Each round compares three numbers, which the CPU loads in parallel, and continues in a quarter: half as many rounds as with
+/// halving, and the latency of each round's loads is what takes the time. There are no branches on comparisons, because the CPU
+/// cannot predict them.
 #[inline(always)]
 pub(crate) fn last_at_most(
     count: usize,
@@ -25,7 +25,7 @@ pub(crate) fn last_at_most(
         base = select_unpredictable(one <= limit, first, base);
         base = select_unpredictable(two <= limit, second, base);
         base = select_unpredictable(three <= limit, third, base);
-        // Of the four parts the last is the greatest; what another part is short of that is searched for nothing.
+        // The last of the four parts is the largest; the others are searched as if they had its size.
         size = size.wrapping_sub(quarter.wrapping_mul(3));
     }
     // At most three are left.

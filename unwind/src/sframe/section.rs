@@ -30,7 +30,7 @@ pub struct Section<'a> {
     pub(super) address: u64,
     /// Offset of the functions from the start of the section.
     pub(super) functions_offset: usize,
-    /// Of a section of the usual form: where to begin.
+    /// The block index, if the section has the usual form and one.
     pub(super) blocks: Blocks<'a>,
     pub(super) count: u32,
     row_count: u32,
@@ -39,7 +39,7 @@ pub struct Section<'a> {
     pub(super) version: u8,
     pub(super) flags: Flags,
     pub(super) field_relative: bool,
-    /// The form that has a look-up of its own: see `usual.rs`.
+    /// Whether the section has the form for which `usual.rs` has a fast look-up.
     pub(super) usual: bool,
     pub(super) abi: Abi,
     pub(super) fixed_fp: i8,
@@ -56,7 +56,7 @@ impl<'a> Section<'a> {
         Self::parse_with(bytes, address, StartRule::FromFlags)
     }
 
-    /// [`Self::parse`], with the rule for start addresses given.
+    /// As [`Self::parse`], with the rule for start addresses given.
     ///
     /// # Errors
     /// See [`ParseError`].
@@ -214,7 +214,7 @@ pub(super) const fn function_size(version: u8) -> usize {
     }
 }
 
-/// The part that starts `offset` bytes after `base`: where it starts, and its bytes. The error is where it would end.
+/// The part that starts `offset` bytes after `base`: its offset and its bytes. The error is the offset at which it would end.
 fn part(data: &[u8], base: usize, offset: u32, length: u64) -> Result<(usize, &[u8]), u64> {
     let start = (base as u64).saturating_add(u64::from(offset));
     let end = start.saturating_add(length);

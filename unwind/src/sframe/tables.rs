@@ -16,7 +16,7 @@ pub struct Tables<'a> {
     /// Parsed once: the common case is one section.
     pub(crate) first: Result<Section<'a>, ParseError>,
     rest: Sections<'a>,
-    /// What was found when all of it was verified, if it was.
+    /// The damage that was found when the tables were verified.
     pub(crate) damage: Option<Damage>,
 }
 
@@ -49,9 +49,9 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Tells what [`Self::verify`] has found in these bytes, earlier. Damaged tables are used as far as they lead, but a
-    /// walk by them never ends [`Complete`](crate::End::Complete): where damage was found, there may be more, and a row
-    /// with a wrong bit leads to a wrong caller. Without this, nothing is known of them but what each look-up sees.
+    /// Sets the result that [`Self::verify`] had for these bytes. Damaged tables are used as far as possible, but a walk by
+    /// them never ends [`Complete`](crate::End::Complete), because a row with a wrong bit leads to a wrong caller. Without
+    /// this, only damage that a look-up meets is noticed.
     #[must_use]
     pub const fn verified(mut self, outcome: Result<Verified, Damage>) -> Self {
         self.damage = match outcome {
@@ -82,7 +82,7 @@ impl<'a> Tables<'a> {
         self.find(|section| section.lookup(pc))
     }
 
-    /// What the first section finds, or else one of the others.
+    /// The result of the first section, or else of one of the others.
     #[inline(always)]
     pub(crate) fn find<T>(
         &self,
@@ -92,7 +92,7 @@ impl<'a> Tables<'a> {
             return Err(LookupError::NoFunction);
         };
         match look_up(first) {
-            // An image that was linked well has no other section.
+            // An image of a linker that merges sections has only one.
             Err(reason) if !self.rest.bytes.is_empty() => self.find_in_rest(reason, look_up),
             found => found,
         }
@@ -148,7 +148,7 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// Goes `length` bytes on; past the end is the end.
+    /// Skips `length` bytes, at most to the end.
     fn skip(&mut self, length: usize) {
         self.bytes = self.bytes.get(length..).unwrap_or(&[]);
         self.address = self.address.wrapping_add(length as u64);

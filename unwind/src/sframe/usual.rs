@@ -1,9 +1,9 @@
-//! Look-up in the form of section that the writers of today make for little-endian machines: version 3, sorted, starts
-//! relative to their fields. It finds nothing that [`Section::find`] does not find. It is there for speed: nothing on
-//! its way has to ask which form the section has.
+//! A fast look-up for the form of section that current writers make for little-endian machines: version 3, sorted, starts
+//! relative to their fields. A function that it finds is the one of [`Section::find`], without a test of the section's form at
+//! each step.
 
 use crate::bytes::ByteOrder;
-use crate::sframe::blocks::Passed;
+use crate::sframe::blocks::Skipped;
 use crate::sframe::format;
 use crate::sframe::function::Function;
 use crate::sframe::row::RowFormat;
@@ -11,9 +11,10 @@ use crate::sframe::search::last_at_most;
 use crate::sframe::section::Section;
 
 impl<'a> Section<'a> {
-    /// The function that contains `pc`. `None`: it is not there, or not found so simply, or the section has another form.
+    /// The function that contains `pc`. `None`: there is none, or this look-up does not find it, or the section has another
+    /// form.
     #[inline(always)]
-    pub(super) fn find_usual(&self, pc: u64) -> Option<(Function<'a>, Passed)> {
+    pub(super) fn find_usual(&self, pc: u64) -> Option<(Function<'a>, Skipped)> {
         if !self.usual {
             return None;
         }
@@ -26,7 +27,7 @@ impl<'a> Section<'a> {
             Some(begin) => (begin.function, entries.get(begin.function..=begin.last)?),
             None => (0, entries),
         };
-        // The place of an entry is reckoned in the window, as it is for reading the entry: one product for both.
+        // The offset of an entry is calculated once, for the search and for reading the entry.
         let at = |index: usize| index.wrapping_mul(format::FUNCTION_SIZE_V3) as u64;
         let base = self.address.wrapping_add(self.functions_offset as u64);
         let base = base.wrapping_add(at(from));
@@ -37,9 +38,9 @@ impl<'a> Section<'a> {
         let index = last_at_most(window.len(), pc, |index| {
             Some(start(index, window.get(index)?.first_chunk()?))
         })?;
-        let passed = match begin {
-            Some(begin) if index == 0 => begin.passed,
-            _ => Passed::default(),
+        let skipped = match begin {
+            Some(begin) if index == 0 => begin.skipped,
+            _ => Skipped::default(),
         };
         let (field, rest) = window.get(index)?.split_first_chunk()?;
         let (size, rest) = rest.split_first_chunk()?;
@@ -68,6 +69,6 @@ impl<'a> Section<'a> {
                 flexible: info2 & format::INFO2_KIND == format::KIND_FLEXIBLE,
             },
         };
-        Some((function, passed))
+        Some((function, skipped))
     }
 }

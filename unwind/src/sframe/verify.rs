@@ -1,4 +1,4 @@
-//! Whether tables are sound as a whole, not only where a look-up happens to read. Asked once, in one pass over the bytes.
+//! Verification of whole tables, in one pass over the bytes: a look-up notices damage only where it reads.
 
 use core::fmt;
 
@@ -11,16 +11,16 @@ use crate::sframe::section::Section;
 use crate::sframe::tables::Tables;
 use crate::text;
 
-/// Most rows that are read, for each byte of a section. Functions may share rows, and a damaged table may let all of them
-/// share all of its rows. Tables of real programs need less than one row a byte.
+/// The greatest number of rows to read, for each byte of a section. Functions may share rows, and in a damaged table all
+/// functions may share all rows. Tables of real programs need less than one for each byte.
 const ROWS_PER_BYTE: usize = 8;
 
-/// What [`Tables::verify`] found: functions that ascend and do not overlap, and rows that can all be read.
+/// The result of [`Tables::verify`] for valid tables: functions ascend and do not overlap, and all rows can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Verified {
-    /// Every section has a checksum, and it is right: not a bit differs from what `linker` wrote. Tables of other tools
-    /// have none, so what they say may have been changed, as long as it makes sense.
+    /// Every section has a checksum, and it is right: not a bit has changed since `linker` wrote them. Tables of other tools
+    /// have none, so changes that leave them valid are not noticed.
     pub checksum: bool,
 }
 
@@ -134,7 +134,7 @@ impl Tables<'_> {
     /// (before it there is none), two rows with one start (the last one holds), and a row right at the function's end (it
     /// holds for nothing).
     ///
-    /// A block index is not looked at: its checksum vouches for it.
+    /// A block index is not verified, except by the checksum.
     ///
     /// Takes time in proportion to the size of the tables: a kernel calls it once, when it boots, and hands the result to
     /// [`Self::verified`] in every walk.
@@ -169,7 +169,7 @@ impl Tables<'_> {
     }
 }
 
-/// The functions that were looked at.
+/// The functions verified so far.
 #[derive(Default)]
 struct Before {
     /// How many.
@@ -181,8 +181,8 @@ struct Before {
 }
 
 impl Before {
-    /// Goes on to a function, which must lie behind all others. One without bytes may also start where the one before it
-    /// does: a search goes on from there, but from nowhere else.
+    /// Adds a function, which must start at or after the end of all others. An empty one may also start where the one before it
+    /// does, which a search expects.
     fn add(&mut self, function: &Function<'_>) -> Result<(), Damage> {
         let number = self.count;
         if function.start < self.start {
@@ -201,14 +201,14 @@ impl Before {
     }
 }
 
-/// Checks a section; whether it has a checksum.
+/// Verifies a section; returns whether it has a checksum.
 fn verify(section: &Section<'_>, before: &mut Before) -> Result<bool, Damage> {
     let checksum = has_checksum(section.data)?;
     if !checksum && !section.blocks.is_empty() {
         return Err(Damage::NoChecksum);
     }
     let mut left = section.data.len().saturating_mul(ROWS_PER_BYTE);
-    // Rows of all functions; those that lie behind the rows of all functions before, and where these end.
+    // The rows of all functions; those that are not shared with an earlier function; and the end of the rows so far.
     let (mut all, mut stored, mut end) = (0_u64, 0_u64, 0);
     let size = section.rows.data.len();
     for index in 0..section.function_count() {
@@ -224,7 +224,7 @@ fn verify(section: &Section<'_>, before: &mut Before) -> Result<bool, Damage> {
             end = size.saturating_sub(rest.len());
         }
     }
-    // Rows that functions share are counted once by who shares them, which is `linker`: it appends rows as it needs them.
+    // `linker`, which lets functions share rows, counts shared rows once; other writers do not share.
     let header = section.row_count();
     if ![all, stored].contains(&header.into()) {
         return Err(Damage::RowCount { header });
@@ -246,13 +246,13 @@ fn has_checksum(table: &[u8]) -> Result<bool, Damage> {
         .filter(|(is, to_be)| *is != to_be);
     match wrong.count() {
         0 if crc32(checked) == u32::from_le_bytes([a, b, c, d]) => Ok(true),
-        // One byte wrong is damage to the magic: if that were no checksum, it would be the one damage not noticed.
+        // One wrong byte is a damaged magic: taken for no checksum, it would hide that damage.
         0 | 1 => Err(Damage::Checksum),
         _ => Ok(false),
     }
 }
 
-/// Checks a function's rows; the bytes behind them. `left` rows may be read.
+/// Verifies a function's rows, and returns the bytes after them. At most `left` rows may be read.
 fn verify_rows<'a>(
     function: &Function<'a>,
     number: u32,

@@ -2,7 +2,7 @@
 
 use crate::bytes::ByteOrder;
 
-/// Takes a number of `1 << width` bytes, without a sign, off the front. `None`: they are not there, or the width is above 2.
+/// Removes an unsigned number of `1 << width` bytes from the front. `None`: they are not there, or the width is above 2.
 #[inline(always)]
 pub(super) fn take(bytes: &mut &[u8], order: ByteOrder, width: u8) -> Option<u32> {
     match width {
@@ -20,7 +20,7 @@ fn take_number<const N: usize>(bytes: &mut &[u8], order: ByteOrder) -> Option<u3
     Some(order.number(*number))
 }
 
-/// The words of one row, taken one by one.
+/// The words of one row, read one by one.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     pub(super) rest: &'a [u8],

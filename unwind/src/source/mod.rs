@@ -1,4 +1,4 @@
-//! Where rows come from: what a walk asks of a table, whatever its format.
+//! The interface between a walk and a table, whatever its format.
 
 mod sframe;
 
@@ -7,19 +7,19 @@ use crate::registers::Machine;
 use crate::row::Row;
 use crate::verdict::End;
 
-/// A source of rows: tables of one format. A walk knows no more of them than this.
+/// A source of rows: tables of one format. A walk uses them only by this trait.
 ///
-/// [`sframe::Tables`](crate::sframe::Tables) is one. A slice of sources is one as well, asked in their order: an image and its
-/// modules, or tables of different formats as `&[&dyn RowSource]`.
+/// [`sframe::Tables`](crate::sframe::Tables) is one. A slice of sources is one too, asked in order: an image and its modules,
+/// or tables of different formats as `&[&dyn RowSource]`.
 pub trait RowSource {
     /// Whether there are rows for this machine.
     ///
     /// # Errors
-    /// Why not: the end of a walk. [`End::Unusable`] takes the words of a source that this crate does not know.
+    /// Why not, as the end of a walk; [`End::Unusable`] for sources outside of this crate.
     fn describes(&self, machine: Machine) -> Result<(), End>;
 
-    /// Writes the row for the address `pc` to `row`, and says what function it is of. `row` may be written also where there is an
-    /// error; it is a place to write to, because a row is large and copies of it cost more than the look-up.
+    /// Writes the row for the address `pc` to `row`, and returns its function. `row` may be written even on an error. It is not
+    /// returned by value, because a row is large, and copies of it cost more than the look-up.
     ///
     /// # Errors
     /// See [`LookupError`].
@@ -28,7 +28,7 @@ pub trait RowSource {
     /// Whether the address `pc` is in a function that it has rows for.
     fn covers(&self, pc: u64) -> bool;
 
-    /// Why no walk by these rows may be complete, if something is known to be wrong with them.
+    /// If these rows are known to be damaged: why no walk by them may be complete.
     fn doubt(&self) -> Option<End>;
 }
 
@@ -50,13 +50,13 @@ impl<S: RowSource + ?Sized> RowSource for &S {
     }
 }
 
-/// The first that has a row. What is wrong with one of them is said only where none has it.
+/// Uses the first source that has a row. An error is returned only if no source has one.
 impl<S: RowSource> RowSource for [S] {
     fn describes(&self, machine: Machine) -> Result<(), End> {
         let mut outcome = Err(End::Unusable("there is no source of rows"));
         for (index, source) in self.iter().enumerate() {
             match source.describes(machine) {
-                // Its rows would be found, and mean other registers.
+                // Its rows would be found, but with register numbers of another architecture.
                 Err(end @ End::WrongAbi(_)) => return Err(end),
                 Err(end) if index == 0 => outcome = Err(end),
                 Err(_) => {}

@@ -26,7 +26,7 @@ impl RowSource for Tables<'_> {
             .is_ok()
     }
 
-    /// Those that cannot be used at all have nothing to doubt.
+    /// Tables that cannot be parsed have no damage: `describes` refuses them.
     fn doubt(&self) -> Option<End> {
         match (self.first, self.damage) {
             (Ok(_), Some(damage)) => Some(End::DamagedTables(damage)),

@@ -6,12 +6,12 @@ use crate::symbols::format::{LINE_UNKNOWN, MAX_EDGES, TEXT_STEPS};
 use crate::symbols::grammar::{Expansion, Grammar};
 use crate::symbols::table::SymbolTable;
 
-/// How much an answer says. What it says is never a guess.
+/// How much an answer tells. What it tells is never a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Precision {
-    /// The frames are all that there are.
+    /// All frames are known.
     Exact,
     /// One frame, the outermost: the function, and the line in it that leads to the address. What is inlined there is
     /// not known.
@@ -30,21 +30,21 @@ pub struct Answer<'t, 'a> {
     pub size: u64,
     /// How much is known.
     pub precision: Precision,
-    slots: [Slot; MAX_EDGES + 1],
+    slots: [CompactFrame; MAX_EDGES + 1],
     count: usize,
 }
 
 /// A frame: the number of a record, and a line, 0 if unknown.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct CompactFrame {
     record: u32,
     line: u32,
 }
 
 impl<'t, 'a> Answer<'t, 'a> {
-    /// To be filled by [`SymbolTable::resolve_into`]. An answer is large, so it is made where it shall be.
+    /// An empty answer, for [`SymbolTable::resolve_into`] to fill: an answer is large, so it is not returned by value.
     pub(crate) const fn empty(table: &'t SymbolTable<'a>) -> Self {
-        let slot = Slot { record: 0, line: 0 };
+        let slot = CompactFrame { record: 0, line: 0 };
         Self {
             table,
             start: 0,
@@ -55,14 +55,14 @@ impl<'t, 'a> Answer<'t, 'a> {
         }
     }
 
-    /// Makes it that of a function, of which no more is known than its name.
+    /// Makes it the answer for a function of which only the name is known.
     pub(super) const fn begin(&mut self, start: u64, size: u64, record: u32) {
         self.start = start;
         self.size = size;
         self.precision = Precision::NameOnly;
         self.count = 1;
         let [first, ..] = &mut self.slots;
-        *first = Slot { record, line: 0 };
+        *first = CompactFrame { record, line: 0 };
     }
 
     /// Finds the frames: from the function, along the edges, to the innermost line.
@@ -156,8 +156,8 @@ impl<'a> Text<'a> {
         Self { grammar, codes }
     }
 
-    /// What the table holds of it. The same bytes, at the same place in memory, are the same text: who compares many
-    /// texts need not expand each of them anew.
+    /// The compressed bytes. Texts whose compressed bytes have the same address and length are equal, so that many texts can be
+    /// compared without expanding them.
     #[must_use]
     pub const fn compressed(&self) -> &'a [u8] {
         self.codes
@@ -170,7 +170,7 @@ impl<'a> Text<'a> {
     /// Writes it, character by character, with U+FFFD for what is not UTF-8.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write(&self, out: &mut dyn Write) -> fmt::Result {
         let mut bytes = self.bytes();
         while let Some(first) = bytes.next() {
@@ -192,8 +192,8 @@ impl<'a> Text<'a> {
 }
 
 impl Text<'_> {
-    /// Whether these are names of pieces of one function: equal, or but for what compilers add to the name of a part that they
-    /// have put elsewhere, which begins with a dot (`.cold`).
+    /// Whether these are names of pieces of one function: equal, except for a suffix that begins with a dot, which compilers
+    /// add to the name of a piece placed elsewhere (`.cold`).
     #[inline(never)]
     pub(crate) fn is_piece_of(&self, other: &Self) -> bool {
         let (mut ours, mut theirs) = (self.bytes(), other.bytes());
@@ -221,7 +221,7 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// Whether the text is this.
+/// Compares with a string, without expanding the text into a buffer.
 impl PartialEq<str> for Text<'_> {
     fn eq(&self, other: &str) -> bool {
         self.bytes().eq(other.bytes())

@@ -15,15 +15,15 @@ pub enum SymbolsError {
     BadMagic,
     /// A version that this reader does not know.
     UnknownVersion(u16),
-    /// A level that this reader does not know: what its rows say is anybody's guess.
+    /// A level that this reader does not know, so that it cannot interpret the rows.
     UnknownLevel(u8),
     /// A part, or the blob itself, does not fit into the bytes; the offset of the field that says so.
     DoesNotFit(usize),
-    /// The checksum is another than that of the bytes.
+    /// The checksum does not match the bytes.
     BadChecksum {
-        /// What the blob says.
+        /// The checksum in the blob.
         stored: u32,
-        /// What its bytes give.
+        /// The checksum of its bytes.
         computed: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! The words of a `.symbols` blob: the one home of these constants, for the reader here and for the writer in `linker`.
+//! The constants of the `.symbols` format, for the reader in this crate and for the writer in `linker`.
 //!
 //! What they mean, byte by byte, is written in `FORMAT.md` beside this file:
 #![doc = include_str!("FORMAT.md")]
@@ -9,7 +9,7 @@ use crate::symbols::Precision;
 pub const MAGIC: [u8; 8] = *b"symbols\0";
 /// Version of what is written down in `FORMAT.md`; a reader refuses another one.
 pub const MAJOR: u16 = 1;
-/// Grows when parts are added that an older reader may pass over.
+/// Grows when parts are added that an older reader may skip.
 pub const MINOR: u16 = 0;
 
 /// Bytes of the header, before the directory.
@@ -65,8 +65,8 @@ pub const LEVEL_FAULTS: u8 = 5;
 /// The greatest level that there is; a reader refuses others.
 pub const LEVEL_MAX: u8 = LEVEL_FAULTS;
 
-/// What a level promises: how much an answer says, by what lies at the address. Where so many functions are inlined that no row
-/// can say it ([`MAX_EDGES`]), an answer says what the level promises elsewhere, but of the frames the outermost at most.
+/// What a level promises: how much an answer tells, depending on what is at the address. Where more functions are inlined than
+/// a row can hold ([`MAX_EDGES`]), it is what the level promises elsewhere, and at most the outermost frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
     /// At the last byte of a call, where a return address is looked up.
@@ -77,8 +77,7 @@ pub struct Promise {
     pub elsewhere: Precision,
 }
 
-/// What a level promises. The one place that says it: the reader, the writer, and the comparison of both with debug information go
-/// by this.
+/// What a level promises. The reader, the writer, and the comparison of both with debug information all use this.
 #[must_use]
 pub const fn promise(level: u8) -> Promise {
     use Precision::{Exact, NameOnly, OuterOnly};
@@ -100,7 +99,7 @@ pub const fn promise(level: u8) -> Promise {
 
 /// Symbols below this are bytes, the others rules.
 pub const FIRST_RULE: u16 = 256;
-/// Rules are nested at most so deep: a reader needs a stack of so many symbols.
+/// The greatest nesting of rules: a reader needs a stack of so many symbols.
 pub const MAX_RULE_DEPTH: usize = 16;
 
 /// Row operations below this: `pops * 42 + pushes * 7 + length - 1`, with 5 pops, 5 pushes and the length 7 meaning that
@@ -115,7 +114,7 @@ pub const OP_OUTER: u8 = 254;
 /// The same, in another file than the function's own.
 pub const OP_OUTER_ELSEWHERE: u8 = 255;
 
-/// Pops, or pushes, up to which the operation itself says the count.
+/// A count of pops or pushes below this is in the operation itself.
 pub const SMALL_COUNT: u8 = 5;
 /// Lengths below this are in the operation itself.
 pub const SMALL_LENGTH: u8 = 7;
@@ -127,7 +126,7 @@ pub const LINE_UNKNOWN: u32 = 1;
 
 /// Most edges from a function to what is inlined at one place.
 pub const MAX_EDGES: usize = 47;
-/// Most steps that one look-up may take: rules of the grammar, and edges passed over. A writer keeps below it.
+/// Most steps that one look-up may take: rules of the grammar, and edges skipped. A writer keeps below it.
 pub const LOOKUP_STEPS: u32 = 1 << 14;
 /// Most rules of the grammar that one name or path may take. A writer keeps below it.
 pub const TEXT_STEPS: u32 = 1 << 14;

@@ -1,4 +1,4 @@
-//! Expanding what a grammar has compressed: rows and names.
+//! Expansion of rows and names that were compressed by a grammar.
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::symbols::format::{FIRST_RULE, MAX_RULE_DEPTH};
@@ -56,8 +56,7 @@ impl<'a> Grammar<'a> {
     }
 }
 
-/// Bytes that are expanded at once: a loop without calls is quick, but much of what is not asked for is not to be
-/// expanded.
+/// Bytes expanded at once: enough for a fast loop without calls, few enough to expand little that is not needed.
 const BATCH: usize = 32;
 
 /// The bytes that codes stand for, one after the other. Ends early where something is damaged: a rule that is not there,
@@ -76,7 +75,7 @@ pub(super) struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// Expands the next bytes. How many, unless it is none.
+    /// Expands the next bytes, and returns how many; `None` at the end.
     #[inline(never)]
     fn fill(&mut self) -> Option<usize> {
         let mut depth = self.depth;

@@ -1,9 +1,9 @@
-//! Functions of the source: name, file, and what is inlined into them where.
+//! Records: functions of the source, with name, file, and the functions inlined into them.
 
 use crate::symbols::format::{LINE_REPLACES, LINE_UNKNOWN};
 use crate::symbols::list::number;
 
-/// A function of the source, as far as it lies in one file.
+/// The record of a function of the source: the part of it that is in one file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a> {
     /// The file's number plus 1; 0: not known.
@@ -17,7 +17,7 @@ pub(super) struct Record<'a> {
 
 /// What an edge says: a line, and what is inlined there.
 pub(super) struct Edge {
-    /// The callee takes the caller's place: it is the same function, in another file.
+    /// The callee replaces the caller: it is the same function, in another file.
     pub(super) replaces: bool,
     /// The line of the call; 0 is unknown.
     pub(super) line: u32,
@@ -53,7 +53,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// An edge by its number. Each one passed over costs a step.
+    /// An edge by its number. Each edge that is skipped costs a step.
     pub(super) fn edge(&self, index: u32, steps: &mut u32) -> Option<Edge> {
         if index >= self.edge_count {
             return None;

@@ -5,21 +5,21 @@ use crate::symbols::format::{
 };
 use crate::symbols::grammar::Expansion;
 
-/// What a row says.
+/// What the row at the looked-up address tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Row {
-    /// There is none: code without line information.
+    /// Nothing: code without line information.
     None,
     /// The function is known, and the line in it, but not what is inlined.
     Outer,
     /// All frames.
     Full {
-        /// The look-up is in the last unit of the row, which is that of a call when rows are of calls.
+        /// The address is in the last unit of the row: that of a call, where rows are for calls.
         last: bool,
     },
 }
 
-/// Where a look-up arrived. Addresses are units from the start of the range.
+/// The result of a look-up. Addresses are in units, from the start of the range.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// The function's start.
@@ -50,7 +50,7 @@ pub(super) fn find(
         line: 0,
         edge_count: 0,
     };
-    // The record that comes next when functions come in the order of records.
+    // The next record, if functions are in the order of records.
     let mut expected = 0_u32;
     // The end of the function before, from which the next one counts.
     let mut limit = chunk;

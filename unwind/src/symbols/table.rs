@@ -13,21 +13,21 @@ use crate::symbols::rows::{self, Row};
 /// A `.symbols` blob, borrowed: see [`format`](super::format). Parsing checks it once, checksum included; after that
 /// every look-up is total, and ends after a bounded number of steps.
 ///
-/// It needs no walk. Who has addresses from elsewhere, a profiler's samples for example, asks it for names only:
+/// It can be used without a walk, for example for the names of a profiler's samples:
 ///
 /// ```
 /// use unwind::symbols::{Precision, SymbolTable};
 ///
 /// let blob = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/symbols/faults.symbols"));
 /// let table = SymbolTable::parse(blob, 0)?;
-/// // An address that somebody was interrupted at; of a return address, ask for the byte before.
+/// // An interrupted program counter; for a return address, pass the byte before it.
 /// let answer = table.resolve(0x1003).expect("it is in a function");
 /// let function = answer.frames().next_back().expect("a function of its own code");
 /// assert_eq!(function.name.to_string(), "<kernel::task::Task as kernel::Run>::function_0");
 /// assert_eq!((answer.start, answer.size), (0x1000, 0x72));
 /// let (file, line) = function.place().expect("there is debug information");
 /// assert_eq!((file.to_string().as_str(), line), ("alloc/src/vec/mod.rs", 10));
-/// // What is inlined there is known where a trace of a crash asks for it only.
+/// // This table knows inlined functions only at addresses that occur in traces of crashes.
 /// assert_eq!(answer.precision, Precision::OuterOnly);
 /// assert!(table.resolve(0xfff).is_none());
 /// # Ok::<(), unwind::symbols::SymbolsError>(())
@@ -146,7 +146,7 @@ impl<'a> SymbolTable<'a> {
         self.flags & format::FLAG_FULL_NAMES != 0
     }
 
-    /// What the code at the address `pc` belongs to; `None` for what is no code, or has no name. Pass
+    /// What the code at the address `pc` belongs to; `None` if there is no code, or its name is not known. Pass
     /// [`Frame::lookup_pc`](crate::Frame::lookup_pc): of a return address, the byte before it.
     #[must_use]
     pub fn resolve(&self, pc: u64) -> Option<Answer<'_, 'a>> {
@@ -163,7 +163,7 @@ impl<'a> SymbolTable<'a> {
         answer.frames().next_back().map(|frame| frame.name)
     }
 
-    /// [`Self::resolve`], into `answer`.
+    /// As [`Self::resolve`], but writes the answer to `answer`.
     #[inline(never)]
     pub(crate) fn resolve_into(&self, pc: u64, answer: &mut Answer<'_, 'a>) -> Option<()> {
         let unit = u32::from(self.unit);
@@ -197,7 +197,7 @@ impl<'a> SymbolTable<'a> {
             let edges = edges.get(..place.edge_count)?;
             answer.follow(edges, place.line, ops.steps)?;
         }
-        // A row of a call says the outermost line of all that comes before the call as well.
+        // The row of a call also gives the outermost line for the code before the call.
         let promise = format::promise(self.level);
         let promised = match place.row {
             Row::None => return Some(()),

@@ -1,4 +1,4 @@
-//! What code says of a return address: whether a call stands before it, and leads to the frame that returns there.
+//! The check of a return address by code: whether a call is before it, and leads to the frame that returns there.
 
 use crate::code::Code;
 use crate::memory::Range;
@@ -14,17 +14,16 @@ use crate::walk::{FrameKind, Unwinder};
 pub(super) enum Call {
     /// The bytes are not known.
     Unknown,
-    /// No call stands before it. It is followed only where it is in a function that nobody calls.
+    /// There is no call before it. Accepted only in an outermost function, which has no caller itself.
     None,
-    /// An indirect call, or one of the function that is to return there.
+    /// An indirect call, or one of the function that returns there.
     Fits,
     /// A call of this address, which is not in that function.
     Elsewhere(u64),
 }
 
 impl<'a, S: RowSource> Unwinder<'a, S> {
-    /// What code says of a return address, which is one of `function`; or why it is not to be followed. `row` is a place to write
-    /// rows to.
+    /// Checks a return address of `function`; the error is why it cannot be one. `row` is scratch space for look-ups.
     pub(super) fn check<R: RegisterSet>(
         &self,
         return_address: u64,
@@ -32,7 +31,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         row: &mut Row,
     ) -> Result<Call, End> {
         let call = self.call_before::<R>(return_address, function);
-        // What lies outside the declared code is not followed; without declared code the next look-up will tell.
+        // An address outside of the declared code is rejected; without declared code the next look-up decides.
         let fits = match call {
             Call::Unknown if self.code.is_empty() => return_address != 0,
             Call::Unknown => self.is_code(call_at(return_address)),
@@ -47,7 +46,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         Ok(call)
     }
 
-    /// Whether `address` can be a return address: a call stands before it or, where the bytes are not known, code.
+    /// Whether `address` can be a return address: there is a call before it or, if the bytes are not known, code.
     pub(super) fn is_return_address<R: RegisterSet>(&self, address: u64) -> bool {
         match self.call_before::<R>(address, Range::new(0, 0)) {
             Call::Unknown => self.is_code(call_at(address)),
@@ -88,8 +87,8 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// Whether a return address is in a function that nobody calls: kernels make frames for new tasks, with the address of
-    /// their first instruction. Such a frame is listed, in doubt, although no call led from there.
+    /// Whether a return address is in an outermost function: kernels prepare stacks of new tasks that return to such a
+    /// function's first instruction. Such a frame is listed, in doubt, although there is no call.
     #[inline(never)]
     fn has_no_caller(&self, return_address: u64, row: &mut Row) -> bool {
         self.source.read_row(call_at(return_address), row).is_ok() && row.is_outermost()
@@ -102,7 +101,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     }
 }
 
-/// Where the call before a return address is looked up.
+/// The address at which the call before a return address is looked up.
 #[inline(always)]
 const fn call_at(return_address: u64) -> u64 {
     lookup_pc(return_address, FrameKind::ReturnAddress)

@@ -1,4 +1,4 @@
-//! Where a walk is, and a step from there.
+//! The position of a walk, and a step from it.
 
 use crate::memory::{Memory, is_aligned};
 use crate::registers::{RegisterSet, base_value, offset_address};
@@ -6,7 +6,7 @@ use crate::row::{Base, Row, Rule};
 use crate::verdict::{End, How};
 use crate::walk::FrameKind;
 
-/// The frame where a walk is, with what is known of it.
+/// The frame that a walk is at, with what is known of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<R> {
     pub(super) registers: R,
@@ -14,11 +14,11 @@ pub(super) struct Cursor<R> {
     pub(super) exact: bool,
     /// The stack pointer is right, not just a lower bound. It is not after a step by frame pointer on AArch64.
     pub(super) sp_known: bool,
-    /// The frame pointer is the frame's. It is not above a function that overwrites it and keeps it nowhere, as functions
-    /// may that never return.
+    /// The frame pointer is the frame's own. It is not in callers of a function that overwrites it without saving it, as one
+    /// that never returns may.
     pub(super) fp_known: bool,
     pub(super) how: How,
-    /// Where the trap code's frame lies that interrupted this one.
+    /// The address of the trap frame, if this frame was interrupted.
     pub(super) trap_frame: Option<u64>,
 }
 
@@ -29,15 +29,15 @@ pub(super) struct Step<R> {
     pub(super) way: Way,
 }
 
-/// Where a step leads on the stack.
+/// How a step moves the stack pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// To the same stack pointer.
     Stay,
-    /// Up, or to another stack: where the walk may not go, the step is not taken.
+    /// Up, or to another stack. If the walk may not go there, the step fails.
     Up,
-    /// Up, or to another stack: where the walk may not go, the step is taken, and does not lead further. What was interrupted
-    /// is a frame whatever its stack pointer: that may be why there was a trap.
+    /// Up, or to another stack. If the walk may not go there, the step succeeds, but the walk ends after it: interrupted code
+    /// is a frame whatever its stack pointer, which may be the reason for the trap.
     Anywhere,
 }
 
@@ -77,11 +77,11 @@ impl<R: RegisterSet> Cursor<R> {
         let cfa = match row.cfa {
             Rule::Value { base, offset } => self.address(base, offset, None)?,
             Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset, None)?)?,
-            // A row without a CFA is an outermost one, and asked for its caller first.
+            // A row without a CFA is that of an outermost function, for which no caller is looked up.
             Rule::Same | Rule::Undefined => return Err(End::Outermost),
         };
         let aligned = cfa.checked_rem(R::CFA_ALIGNMENT) == Some(0);
-        // What was interrupted may have had any stack pointer.
+        // An interrupted stack pointer may have any value.
         if aligned || trap {
             Ok(cfa)
         } else {
@@ -89,7 +89,7 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
-    /// The address that a rule counts from its base. Not inlined: six callers would have a copy.
+    /// The address `base + offset` of a rule. Not inlined, because six callers would have a copy.
     #[inline(never)]
     pub(super) fn address(&self, base: Base, offset: i64, cfa: Option<u64>) -> Result<u64, End> {
         let value = match base {
@@ -108,7 +108,7 @@ impl<R: RegisterSet> Cursor<R> {
     }
 }
 
-/// The word at `address`. The only place that reads memory: so every word is aligned, whatever the address comes from.
+/// The word at `address`. The only place that reads memory, so that every word read is aligned.
 #[inline(always)]
 pub(super) fn read<R: RegisterSet>(memory: &impl Memory, address: u64) -> Result<u64, End> {
     if !is_aligned(address, R::WORD) {

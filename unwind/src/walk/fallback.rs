@@ -1,4 +1,4 @@
-//! The caller's frame where no row leads further.
+//! Fallbacks: the caller's frame where there is no usable row.
 
 use bitflags::bitflags;
 
@@ -12,8 +12,8 @@ use crate::walk::frame::lookup_pc;
 use crate::walk::{FrameKind, Unwinder};
 
 bitflags! {
-    /// Ways to go on where no row leads further. Each frame found so is marked in its [`How`], and the end of the
-    /// walk does not say complete.
+    /// Ways to find the caller without a usable row. Each frame found so is marked in its [`How`], and the walk is not
+    /// complete.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Fallbacks: u8 {
         /// The link register or, on x86-64, the word on top of the stack: for the innermost or an interrupted frame
@@ -21,7 +21,7 @@ bitflags! {
         const LINK_REGISTER = 1;
         /// The frame record at the frame pointer.
         const FRAME_POINTER = 2;
-        /// Last: every word of the stack that could be a return address, because a call stands before it.
+        /// Last: every word of the stack that could be a return address, because there is a call before it.
         const SCAN = 4;
     }
 }
@@ -62,7 +62,7 @@ impl<S: RowSource> Unwinder<'_, S> {
             None => return None,
         };
         let pc = registers.strip(return_address);
-        // An undescribed function that is no leaf has overwritten it, with an address of its own.
+        // A function without rows that is not a leaf has overwritten it with a return address into itself.
         let described = || {
             let call = lookup_pc(pc, FrameKind::ReturnAddress);
             self.source.covers(call)

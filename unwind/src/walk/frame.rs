@@ -25,14 +25,13 @@ pub struct Frame<R> {
     pub kind: FrameKind,
     /// How the frame was found.
     pub how: How,
-    /// Of a return address whose call leads to another function than that of the frame before this one: the address that it
-    /// leads to. The function there has gone on to the other by tail calls, and has no frame any more.
+    /// If the call before this return address leads to another function than that of the frame before: the address that it
+    /// leads to. That function has left by tail calls, and has no frame any more.
     pub tail_call: Option<u64>,
-    /// Of a frame that was interrupted: the stack pointer of the trap code while it called the handler, an address, where a
-    /// kernel's entry code puts what it saves. `None` when the trap code itself was interrupted.
+    /// In an interrupted frame: the trap code's stack pointer at the call of the handler, an address: that of the trap frame.
+    /// `None` if the trap code itself was interrupted.
     pub trap_frame: Option<u64>,
-    /// The registers, as far as a walk knows them. `None` for what a scan has found: a word that may be a return address tells
-    /// nothing else.
+    /// The registers, as far as they are known. `None` for a frame found by scanning, which is only a return address.
     pub registers: Option<R>,
 }
 
@@ -57,8 +56,7 @@ impl<R> Frame<R> {
     }
 }
 
-/// The address and the letter, as a report has them: what a host needs to find the names, and no more, because the line may be
-/// slow. A word for each letter takes no more than one for all.
+/// The address and the letter, as in a report: only what a host needs to find the names, because the line may be slow.
 #[cfg(feature = "defmt")]
 impl<R> defmt::Format for Frame<R> {
     fn format(&self, f: defmt::Formatter<'_>) {
@@ -72,15 +70,15 @@ impl<R> defmt::Format for Frame<R> {
     }
 }
 
-/// Where trap code keeps a register of what it interrupted, beside those that its rows tell: the link register on AArch64
-/// (a leaf's return address is nowhere else) and `x9`, `r10` and `r11` on x86-64.
+/// The place of an interrupted register in the trap frame, beside those that rows describe: the link register on AArch64 (a
+/// leaf's return address is nowhere else) and `x9`, `r10` and `r11` on x86-64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct SavedRegister {
     /// The register's DWARF number.
     pub register: u32,
-    /// Where it lies: bytes from the trap code's stack pointer while it calls the handler.
+    /// Its offset in bytes from the trap code's stack pointer at the call of the handler.
     pub offset: u32,
 }
 
@@ -92,8 +90,8 @@ impl SavedRegister {
     }
 }
 
-/// A return address is looked up one byte before: a call may be its function's last instruction, and rows may change
-/// right behind it. An exact address is looked up as it is. The only place that says so.
+/// A return address is looked up one byte before: a call may be its function's last instruction, and rows may change right
+/// behind it. An exact address is looked up as it is.
 pub(crate) const fn lookup_pc(pc: u64, kind: FrameKind) -> u64 {
     match kind {
         FrameKind::Exact => pc,

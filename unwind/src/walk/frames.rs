@@ -1,4 +1,4 @@
-//! The walk.
+//! The walk: an iterator of frames, and the only place where its state changes.
 
 use core::iter::FusedIterator;
 
@@ -19,20 +19,21 @@ use crate::walk::{Frame, FrameKind, Unwinder};
 /// The frames from some registers outwards: an iterator, which [`Unwinder::frames`] makes. After its last frame, [`Self::end`]
 /// says why it was the last.
 ///
-/// No step changes anything before it has wholly succeeded, so frames already found are never lost, and where no row
-/// leads further the [`Fallbacks`](crate::Fallbacks) start from an intact state.
+/// A step changes nothing before it has succeeded, so frames already found are never lost, and [`Fallbacks`](crate::Fallbacks)
+/// start from an intact state.
 #[derive(Clone, Debug)]
 pub struct Frames<'a, R, M, S = Tables<'a>> {
     unwinder: &'a Unwinder<'a, S>,
     memory: M,
     cursor: Cursor<R>,
-    /// A call led to the frame before the cursor's by way of this address.
+    /// The address that the call before the cursor's return address leads to, if the frame before was reached by a tail call.
     tail_call: Option<u64>,
-    /// The cursor's stack pointer lies where the walk may be; it need not, in the first frame and in those that were interrupted.
+    /// Whether the cursor's stack pointer is in memory that the walk may read; perhaps not in the first and in interrupted
+    /// frames.
     on_stack: bool,
-    /// The last stack pointer that did.
+    /// The last stack pointer that was.
     reached: u64,
-    /// What there is about the cursor, once its frame was yielded.
+    /// The look-up for the cursor's frame, once that was yielded.
     found: Found,
     /// The first frame whose call was not checked.
     unchecked: Option<u32>,
@@ -47,7 +48,7 @@ enum State {
     Found,
     /// The next frame is the caller of the cursor's.
     Stepping,
-    /// The next frame is what a scan finds next. There is one for this reason.
+    /// The next frame is the next one that a scan finds; the scan began for this reason.
     Scanning(Scan, End),
     Ended(End),
 }
@@ -98,10 +99,10 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         self.doubt
     }
 
-    /// After [`End::TrapFrame`]: goes on from the registers that the trap saved. `false`, and the end stays, when the
-    /// walk ended for another reason or the stack pointer lies where the walk has been.
+    /// After [`End::TrapFrame`]: goes on from the registers that the trap saved. Returns `false`, without any change, if the
+    /// walk ended for another reason, or the stack pointer is where the walk has been.
     ///
-    /// A kernel whose trap code has no rows knows what it saves where:
+    /// A kernel whose trap code has no rows knows the layout of its trap frame:
     ///
     /// ```
     /// use unwind::{Code, End, How, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
@@ -143,7 +144,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         matches!(self.state, State::Ended(End::TrapFrame(_))) && self.take(&step).is_ok()
     }
 
-    /// Takes a step, if the walk may go there: the one place where the walk moves.
+    /// Takes a step, if the walk may go there. The only place where the walk moves.
     #[inline(never)]
     fn take(&mut self, step: &Step<R>) -> Result<(), End> {
         let sp = step.next.registers.sp();
@@ -162,7 +163,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         Ok(())
     }
 
-    /// Keeps the first doubt about a frame. The next one to be handed out is number `self.count`.
+    /// Keeps the first doubt about a frame. The next frame to yield has the number `self.count`.
     #[inline(never)]
     fn note(&mut self, frame: u32, how: How, reason: End) {
         if self.doubt.is_none() {
@@ -170,7 +171,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
-    /// From the cursor's frame to its caller, or to the end.
+    /// Steps from the cursor's frame to its caller, or to the end.
     fn step(&mut self) {
         let reason = match self.step_by_row() {
             Ok(Call::Elsewhere(target)) => return self.explain(target),
@@ -179,7 +180,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         };
         match reason {
             End::Outermost => {
-                // Said last, because any other doubt says more.
+                // Noted last, because any other doubt tells more.
                 if let Some(frame) = self.unchecked {
                     self.note(frame, How::SFrame, End::CallsUnchecked);
                 }
@@ -199,7 +200,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
-    /// To the caller by the cursor's row, if code does not speak against it; gives what it says of the call.
+    /// Steps to the caller by the cursor's row, unless code contradicts it; returns the result of that check.
     #[inline(never)]
     fn step_by_row(&mut self) -> Result<Call, End> {
         let registers = self.unwinder.trap_registers;
@@ -212,7 +213,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         let pc = step.next.registers.pc();
         let mut call = Call::Fits;
         if step.next.how == How::SFrame {
-            // The row is of no further use, and makes room for others.
+            // The row is not needed any more, so its memory is used for other look-ups.
             let (function, row) = (self.found.function, &mut self.found.row);
             call = self.unwinder.check::<R>(pc, function, row)?;
         }
@@ -225,8 +226,8 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         Ok(call)
     }
 
-    /// After a step to a caller, by a call of `target`, which is not in the function that is to return there: there was a tail
-    /// call, or the frame is in doubt. Found out after the step, so that the search need not have the step on the stack.
+    /// After a step to a caller whose call leads to `target`, not to the function that returns there: either there was a tail
+    /// call, or the frame is in doubt. Runs after the step, so that the step is not on the stack during the search.
     fn explain(&mut self, target: u64) {
         let return_address = self.cursor.registers.pc();
         let (function, row) = (self.found.function, &mut self.found.row);
@@ -253,7 +254,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         matches!(&step, Some(step) if self.take(step).is_ok())
     }
 
-    /// Looks the cursor's row up, and hands its frame out.
+    /// Looks up the cursor's row, and yields its frame.
     #[inline(never)]
     fn yield_frame(&mut self) -> Option<Frame<R>> {
         if self.count >= self.unwinder.limit {
@@ -281,11 +282,11 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         })
     }
 
-    /// The row for `pc`, which is where the cursor's frame is looked up; whether it is one of trap code.
+    /// Reads the row for `pc`, the cursor's look-up address; returns whether it is one of trap code.
     fn read_row(&mut self, pc: u64) -> Result<bool, End> {
         let unwinder = self.unwinder;
         unwinder.source.describes(R::MACHINE)?;
-        // The reason names the address that the frame has, which is not the one looked up.
+        // The reason has the frame's own address, not the look-up address.
         let registers = &self.cursor.registers;
         match unwinder.source.read_row(pc, &mut self.found.row) {
             Ok(function) => {
@@ -301,8 +302,8 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
-    /// The next frame of a scan. The cursor stays where the rows ended: a candidate says nothing about where its caller's
-    /// frame lies.
+    /// The next frame of a scan. The cursor stays where the rows ended, because a candidate does not tell where its caller's
+    /// frame is.
     #[inline(never)]
     fn scan(&mut self, scan: Scan, reason: End) -> Option<Frame<R>> {
         let registers = &self.cursor.registers;
@@ -332,7 +333,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
 impl<R: RegisterSet, M: Memory, S: RowSource> Iterator for Frames<'_, R, M, S> {
     type Item = Frame<R>;
 
-    // The parts are called one after the other, not one by the other, so that their stack frames do not add up.
+    // The parts are called in sequence, not nested, so that their stack frames do not add up.
     fn next(&mut self) -> Option<Frame<R>> {
         if let State::Stepping = self.state {
             self.step();
@@ -340,7 +341,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Iterator for Frames<'_, R, M, S> {
         match self.state {
             State::Found => self.yield_frame(),
             State::Scanning(scan, reason) => self.scan(scan, reason),
-            // The first is not reached: a step has another outcome.
+            // `Stepping` is not reached, because `step` sets another state.
             State::Stepping | State::Ended(_) => None,
         }
     }

@@ -1,4 +1,4 @@
-//! The frame that trap code has interrupted.
+//! The step from trap code to the frame that it interrupted.
 
 use crate::memory::Memory;
 use crate::registers::RegisterSet;
@@ -8,9 +8,9 @@ use crate::walk::SavedRegister;
 use crate::walk::cursor::{Cursor, Way, read};
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The step from trap code, which `row` is of, to what it interrupted: `registers`, as far as the row tells them. That is the
-    /// next frame, whatever its program counter and stack pointer. But the walk leads no further from a stack pointer where it
-    /// must not go; without this rule a damaged table could make a trap frame its own caller for ever.
+    /// The step from trap code, which `row` is of, to what it interrupted: `registers`, as far as the row tells them. That is
+    /// the next frame, whatever its program counter and stack pointer. But the walk does not continue from a stack pointer
+    /// where it may not go: otherwise a damaged table could make a trap frame its own caller for ever.
     pub(super) fn interrupted(
         &self,
         mut registers: R,
@@ -20,7 +20,8 @@ impl<R: RegisterSet> Cursor<R> {
         memory: &impl Memory,
     ) -> (Cursor<R>, Way) {
         let sp = self.registers.sp();
-        // While the trap code itself runs, its stack pointer is anywhere, and registers are still or again where they were.
+        // If the trap code itself was interrupted, its stack pointer may be anywhere, and registers may be not yet saved or
+        // already restored.
         let trap_frame = (!self.exact && self.sp_known).then_some(sp);
         let saved_at = match self.exact {
             true => self.saved_at(row, trap_registers),
@@ -37,7 +38,8 @@ impl<R: RegisterSet> Cursor<R> {
                 registers.learn(saved.register, value);
             }
         }
-        // At the edge of trap code both can have one stack pointer. Only the first frame can be there, so the walk still ends.
+        // At the first and last instructions of trap code both can have the same stack pointer. Only the first frame can be
+        // there, so the walk still ends.
         let same = on_stack && registers.sp() == sp && self.begins_at_edge(row);
         let next = Cursor {
             trap_frame,
@@ -46,13 +48,13 @@ impl<R: RegisterSet> Cursor<R> {
         (next, if same { Way::Stay } else { Way::Anywhere })
     }
 
-    /// Whether the row, of trap code, is that of the first frame of the walk, and trap code has not begun to save, or has done
-    /// with restoring.
+    /// Whether the walk starts in trap code, with this row, before it saves or after it has restored the registers.
     pub(super) fn begins_at_edge(&self, row: &Row) -> bool {
         self.how == How::Given && pc_is_in_register(row)
     }
 
-    /// The frame of trap code that runs itself, if all is saved there: its row tells where the interrupted stack pointer is.
+    /// The trap frame of trap code that was interrupted itself, if it is complete: the row tells where the interrupted stack
+    /// pointer is.
     fn saved_at(&self, row: &Row, trap_registers: &[SavedRegister]) -> Option<u64> {
         let offset = match row.cfa {
             Rule::Saved {
@@ -68,7 +70,7 @@ impl<R: RegisterSet> Cursor<R> {
     }
 }
 
-/// Whether the row, of trap code, says that the interrupted program counter is still or again in a register.
+/// Whether trap code with this row has the interrupted program counter in a register.
 const fn pc_is_in_register(row: &Row) -> bool {
     matches!(
         row.return_address,

@@ -1,4 +1,4 @@
-//! The last resort: words of the stack that could be return addresses.
+//! Scanning the stack, the last fallback: words that could be return addresses.
 
 use crate::memory::Memory;
 use crate::registers::RegisterSet;
@@ -6,14 +6,14 @@ use crate::source::RowSource;
 use crate::walk::cursor::read;
 use crate::walk::{Fallbacks, Unwinder};
 
-/// Most candidates that a scan lists, and most words it looks at.
+/// The greatest number of candidates that a scan lists, and of words that it reads.
 const FRAMES: u32 = 32;
 const WORDS: u32 = 4096;
 
-/// How far a scan has come.
+/// The state of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scan {
-    /// Where the next word lies, an address.
+    /// The address of the next word.
     at: u64,
     /// Candidates that may still be listed.
     frames: u32,
@@ -22,7 +22,7 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// From a stack pointer, which may be anything, upwards: from the first word that is aligned.
+    /// A scan upwards from the first aligned word at or above a stack pointer, which may have any value.
     pub(super) const fn new<R: RegisterSet>(sp: u64) -> Self {
         let at = match sp.checked_next_multiple_of(R::WORD) {
             Some(at) => at,
@@ -37,12 +37,12 @@ impl Scan {
 }
 
 impl<S: RowSource> Unwinder<'_, S> {
-    /// Whether a scan is to follow where nothing else leads further.
+    /// Whether to scan if nothing else finds the caller.
     pub(super) const fn scans(&self) -> bool {
         self.fallbacks.contains(Fallbacks::SCAN)
     }
 
-    /// The next word that could be a return address, and how far the scan has come with it.
+    /// The next word that could be a return address, and the scan's state after it.
     #[inline(never)]
     pub(super) fn candidate<R: RegisterSet>(
         &self,

@@ -1,4 +1,4 @@
-//! The caller's frame by a row. Reads, changes nothing.
+//! A step to the caller's frame by a row. Only reads.
 
 use crate::memory::{Memory, Range};
 use crate::registers::RegisterSet;
@@ -7,11 +7,11 @@ use crate::verdict::{End, How};
 use crate::walk::SavedRegister;
 use crate::walk::cursor::{Cursor, Step, Way, read};
 
-/// What a source of rows says of the frame where a walk is.
+/// The look-up for the cursor's frame in the source of rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) row: Row,
-    /// Where the row's function lies.
+    /// The range of the row's function.
     pub(super) function: Range,
     /// Whether it is trap code; or why there is no row.
     pub(super) trap: Result<bool, End>,
@@ -21,7 +21,7 @@ pub(super) struct Found {
 
 /// The step by the row that was `found`, whose return address is not checked yet.
 ///
-/// `on_stack`: the stack pointer lies where the walk may be.
+/// `on_stack`: the stack pointer is in memory that the walk may read.
 #[inline(never)]
 pub(super) fn by_row<R: RegisterSet>(
     cursor: &Cursor<R>,
@@ -32,7 +32,7 @@ pub(super) fn by_row<R: RegisterSet>(
 ) -> Result<Step<R>, End> {
     let sp = cursor.registers.sp();
     let trap = found.trap?;
-    // Before trap code has tested its stack pointer it may be anywhere, and is not needed for a row without memory.
+    // Before trap code has checked its stack pointer it may be anywhere; a row that reads no memory does not need it.
     let needs_stack = !(trap && cursor.begins_at_edge(&found.row));
     if !on_stack && needs_stack {
         return Err(End::NoStack(sp));
@@ -86,7 +86,7 @@ impl<R: RegisterSet> Cursor<R> {
             Rule::Same | Rule::Undefined => same(),
             Rule::Value { base, offset } => match self.address(base, offset, Some(cfa)) {
                 Ok(value) => value,
-                // It is nowhere, or where a walk does not know it. Not every caller needs it.
+                // Its value is not known, which matters only if a caller needs it.
                 Err(End::RegisterLost(_) | End::FramePointerLost) => {
                     fp_known = false;
                     registers.fp()
@@ -95,8 +95,8 @@ impl<R: RegisterSet> Cursor<R> {
             },
             Rule::Saved { base, offset } => {
                 let slot = self.address(base, offset, Some(cfa))?;
-                // Compilers leave the rule in force after the epilogue's pop: by then the register holds the caller's
-                // value again, and the slot, below the stack pointer, anything.
+                // Compilers keep the rule after the epilogue's pop, when the register has the caller's value again, and the
+                // slot below the stack pointer has any value.
                 if self.exact && slot < registers.sp() {
                     same()
                 } else {

@@ -7,24 +7,24 @@ use crate::row::Row;
 use crate::source::RowSource;
 use crate::walk::Unwinder;
 
-/// Most pieces of code that are searched for a way from a call's target to a function. A chain of tail calls is seldom
-/// longer than two, and a function seldom in more pieces than three; what jumps to many others is a dispatcher.
+/// The greatest number of pieces of code to search for a way from a call's target to a function. A chain of tail calls seldom
+/// has more than two, and a function seldom more than three pieces; code that jumps to many others is a dispatcher.
 const PIECES: usize = 8;
 
-/// Most bytes of code that are searched: three times what the greatest function of this repository's kernel has. It bounds
-/// the time that a damaged stack can cost.
+/// The greatest number of bytes to search, which bounds the time that a damaged stack can cost: three times the largest
+/// function of this repository's kernel.
 const BYTES: u32 = 1 << 16;
 
-/// Most bytes searched from an address on for which the table has no function: an entry of a procedure linkage table or a
-/// linker's veneer has 12 to 20, and assembly without rules is short.
+/// The greatest number of bytes to search from an address without a function in the table: PLT entries and linkers' veneers
+/// have 12 to 20, and assembly without rows is short.
 const UNDESCRIBED: u64 = 256;
 
 impl<S: RowSource> Unwinder<'_, S> {
     /// Whether code from `target` on can get to the function `goal` without a call: by jumps, also of functions in between,
     /// and by running on where a piece of a function has no end. An indirect jump can get anywhere.
     ///
-    /// A list of pieces instead of a function that calls itself keeps the need of stack fixed. Where the bounds end the
-    /// search the answer is no: what is not shown is not claimed.
+    /// A list of pieces instead of recursion keeps the stack usage constant. If a limit ends the search, the result is false:
+    /// only a way that was found counts.
     pub(super) fn leads_to<R: RegisterSet>(&self, target: u64, goal: Range, row: &mut Row) -> bool {
         let mut left = BYTES;
         let mut pieces = Pieces::new();
@@ -51,7 +51,7 @@ impl<S: RowSource> Unwinder<'_, S> {
                 match R::jump(rest, at) {
                     Some((Jump::Anywhere, _)) => return true,
                     Some((Jump::To(to), _)) if goal.holds(to, 1) => return true,
-                    // Bytes that lead out of all code are none of an instruction.
+                    // Bytes that lead out of all code are not an instruction.
                     Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump)) if self.is_code(to) => {
                         length = of_jump;
                         if matches!(jump, Jump::To(_)) && !piece.holds(to, 1) {
@@ -85,7 +85,7 @@ impl<S: RowSource> Unwinder<'_, S> {
     }
 }
 
-/// Where the pieces of code to search start, each of them once.
+/// The starts of the pieces of code to search, each of them once.
 struct Pieces {
     starts: [u64; PIECES],
     count: usize,

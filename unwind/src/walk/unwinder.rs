@@ -1,4 +1,4 @@
-//! What walks go by.
+//! The configuration of walks.
 
 use crate::code::Code;
 use crate::memory::Memory;
@@ -9,10 +9,10 @@ use crate::verdict::How;
 use crate::walk::cursor::Cursor;
 use crate::walk::{Fallbacks, Frames, SavedRegister};
 
-/// What walks go by: rows, code, where trap code keeps registers, and what is to be done without rows. All of it is said before a
-/// walk begins, and no walk changes it; so one serves as many walks as there are stacks.
+/// The configuration of walks: rows, code, the places of registers in trap frames, and fallbacks. A walk does not change it, so
+/// one serves any number of walks.
 ///
-/// `S`: where rows come from.
+/// `S`: the source of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwinder<'a, S = Tables<'a>> {
     pub(super) source: S,
@@ -35,23 +35,23 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// Says what code there is: all of it, as several ranges where that is so. A return address outside is not followed, and
-    /// one before which no call stands is not believed. Without this, code is what the source of rows covers, calls are not
-    /// checked, and a walk with more than one frame ends with [`End::Outermost`](crate::End) at best.
+    /// Sets the code: all of it, in one or several ranges. A return address outside of them, or without a call before it, is
+    /// rejected. Without this, code is what the source of rows covers, calls are not checked, and a walk with more than one
+    /// frame ends with [`End::Outermost`](crate::End) at best.
     #[must_use]
     pub const fn code(mut self, code: &'a [Code<'a>]) -> Self {
         self.code = code;
         self
     }
 
-    /// Says where trap code keeps registers of what it interrupted. Without this, a leaf that was interrupted on AArch64
-    /// has no known caller.
+    /// Sets the places of interrupted registers in trap frames. Without them, the caller of an interrupted leaf on AArch64 is
+    /// not known.
     ///
-    /// When trap code itself was interrupted, or a walk starts in it, it may not have saved these registers yet, or have
-    /// restored them. The row tells where they are, and trap code has to keep to that: in themselves where the interrupted
-    /// program counter is in a register (`ELR_EL1` on AArch64), and where that is in memory, in the trap frame, or below the
-    /// stack pointer, which means in themselves too. For the latter the stack pointer must be one of `registers`: from its place
-    /// in the frame and the one that the row gives follows where the frame is. Otherwise they are lost.
+    /// If trap code itself was interrupted, or a walk starts in it, it may not have saved these registers yet, or have restored
+    /// them already. The row decides, so trap code must match it: while the interrupted program counter is in a register
+    /// (`ELR_EL1` on AArch64), these registers have their own values; while it is in memory, they are in the trap frame or, if
+    /// that is below the stack pointer, restored. In the latter case the stack pointer must be one of `registers`: its offset,
+    /// and its address by the row, give the address of the frame. Otherwise the registers are lost.
     #[must_use]
     pub const fn trap_registers(mut self, registers: &'a [SavedRegister]) -> Self {
         self.trap_registers = registers;
@@ -81,11 +81,11 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         Frames::start(self, Cursor::exact(registers, How::Given), memory)
     }
 
-    /// The frames from `registers` outwards, whose program counter is a return address: those of a task which gave up its
-    /// processor by a call.
+    /// The frames from `registers` outwards, whose program counter is a return address: those of a task that was switched away
+    /// by a call.
     ///
-    /// A task that waits has kept what a switch saves, mostly on its stack: its registers are those with which the switch will
-    /// return to it.
+    /// A waiting task has saved its registers at the switch, mostly on its stack: pass those with which the switch will return
+    /// to it.
     ///
     /// ```
     /// use unwind::{Code, End, FrameKind, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
@@ -97,8 +97,8 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     /// #     1, 0, 0, 0, 0,  0, 0,
     /// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
     /// # ];
-    /// // What the task pushed before it gave up the processor in the function at 0x1010: its frame pointer; below that its own
-    /// // frame, and above its caller's return address. The switch kept the stack pointer only.
+    /// // The task switched away in the function at 0x1010. On its stack, upwards: the frame pointer and the return address of the
+    /// // switch, which saved only the stack pointer; then the function's saved frame pointer and return address.
     /// let (saved_sp, stack) = (0x8000, Range::new(0x8000, 0x8020));
     /// let words = [0, 0x1018, 0, 0x1005_u64];
     /// let read = |address| words.get((address as usize - 0x8000) / 8).copied();

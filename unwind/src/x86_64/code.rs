@@ -1,5 +1,5 @@
-//! x86-64. Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, CALL, JMP, Jcc, and tables
-//! 2-2 and 2-3 of the addressing forms.
+//! x86-64: calls and jumps in the bytes of code. Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume
+//! 2, CALL, JMP, Jcc, and tables 2-2 and 2-3 of the addressing forms.
 
 use super::Registers;
 use crate::code::{Instructions, Jump};
@@ -31,8 +31,8 @@ impl Instructions for Registers {
             [0x0f, 0x80..=0x8f, a, b, c, d, ..] => (Jump::To(far(after(6), &[a, b, c, d])), 6),
             [0xeb | 0x70..=0x7f, distance, ..] => {
                 let distance = i64::from(distance.cast_signed());
-                // Any two bytes can be a short jump: `add rsp, 0x78` and the opcode of the `jmp` behind it. So the second is
-                // looked at again. Four bytes of distance that lead to code are no chance.
+                // Any two bytes can look like a short jump, as in `add rsp, 0x78` followed by `jmp`, so the search goes on with
+                // the second byte. A distance of four bytes that leads to code is not taken for chance.
                 (Jump::To(after(2).wrapping_add_signed(distance)), 1)
             }
             // FF /4 near, and /5 far, which has no form with a register.
@@ -72,7 +72,7 @@ fn indirect_call(bytes: &[u8]) -> Option<usize> {
     if operation != 2 && (operation != 3 || mode == 3) {
         return None;
     }
-    // Without a register for a base there are four bytes of displacement: also behind a SIB byte.
+    // Without a base register there are four bytes of displacement, with a SIB byte too.
     let index = usize::from(mode != 3 && base == 4);
     let base = match rest {
         [sib, ..] if index == 1 => sib & 7,

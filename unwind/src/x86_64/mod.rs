@@ -53,7 +53,7 @@ impl RegisterSet for Registers {
     const MACHINE: Machine = Machine::X86_64;
     const WORD: u64 = 8;
     const STACK_POINTER: u32 = RSP;
-    // The ABI asks for 16 at calls; hand-written assembly and kernels built with 8-byte stacks do not keep to it.
+    // The ABI requires 16 at calls, but hand-written assembly and kernels built with 8-byte stack alignment do not.
     const CFA_ALIGNMENT: u64 = 8;
     const RECORD_IS_TOP_OF_FRAME: bool = true;
 

@@ -1,27 +1,28 @@
-//! Trap code: what the processor enters when an exception or an interrupt comes, with rules for unwinders at every instruction.
-//! Manual: D1.3 "Exceptions".
+//! Trap code: what the CPU enters at an exception or interrupt, with unwind rules for every instruction. Manual: D1.3
+//! "Exceptions".
 //!
-//! Whether a stack has room is asked of the MMU, before anything is written. A range of addresses to compare with, or a bit of the
-//! stack pointer, was rejected: a kernel with a stack for each task would have to keep such a range up to date, or all of its
-//! stacks would need one size and alignment.
+//! Before anything is written, the MMU is asked whether the stack has room. To compare with a range of addresses, or to test a
+//! bit of the stack pointer, was rejected: a kernel with a stack for each task would have to keep the range up to date, or to
+//! give all stacks the same size and alignment.
 
 /// Defines the 16 vectors of exceptions and interrupts, the table `exception_vectors`, for a kernel at EL1. All of them save a
-/// [`TrapFrame`](crate::aarch64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, so does the
-/// interrupted code; what may overwrite `ELR_EL1` must be masked then, if the handler has unmasked it.
+/// [`TrapFrame`](crate::aarch64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, the
+/// interrupted code goes on. If the handler has unmasked exceptions, which overwrite `ELR_EL1`, it must mask them before it
+/// returns.
 ///
-/// The frame is written to the stack that `sp` points to: to that of the code that was interrupted, or, in a kernel that runs on
-/// `SP_EL0`, to a stack for exceptions. Is there no room, it is written to an overflow stack, from which nothing returns;
-/// [`TrapFrame::is_on_overflow_stack`](crate::aarch64::TrapFrame::is_on_overflow_stack) tells. `overflow_stack` are instructions
-/// that put into `x0` where the CPU's overflow stack ends, of
-/// [`OVERFLOW_STACK`](crate::aarch64::OVERFLOW_STACK) bytes. They use no other register, and not the stack.
+/// The frame is written to the stack that `sp` points to: that of the interrupted code or, in a kernel that runs on `SP_EL0`, a
+/// stack for exceptions. If that has no room, it is written to an overflow stack, from which nothing returns; see
+/// [`TrapFrame::is_on_overflow_stack`](crate::aarch64::TrapFrame::is_on_overflow_stack). `overflow_stack` are instructions that
+/// load into `x0` the end of the CPU's overflow stack, which has [`OVERFLOW_STACK`](crate::aarch64::OVERFLOW_STACK) bytes. They
+/// use no other register and no stack.
 ///
-/// `room`, if it is there, are instructions of the kernel's own that tell whether there is room: `x0` is the address of
-/// the frame when they begin, and when they end it is zero if the frame can be written there. They keep other registers.
-/// Without them, the MMU is asked: a stack pointer that is lost, but in memory that can be written, is used as it is.
+/// `room` is optional: instructions that find out whether there is room. They begin with the address of the frame in `x0`, and
+/// end with zero in `x0` if the frame can be written there. They keep all other registers. Without them, the MMU is asked:
+/// a lost stack pointer that happens to point to writable memory is used as it is.
 /// Operands of these instructions follow at the end, as in [`global_asm!`](core::arch::global_asm).
 ///
-/// Overwritten are `TPIDRRO_EL0`, `PAR_EL1`, and on the way to the overflow stack `TPIDR_EL0`. `SP_EL0` is left as it is: a kernel
-/// that switches between threads of EL0 switches it too.
+/// The code overwrites `TPIDRRO_EL0` and `PAR_EL1`, and on the way to the overflow stack `TPIDR_EL0`. It does not save
+/// `SP_EL0`: a kernel with threads at EL0 switches it with them.
 ///
 /// ```no_run
 /// # #[cfg(all(target_arch = "aarch64", target_os = "none"))]
@@ -51,7 +52,7 @@ macro_rules! exception_entries {
         $crate::exception_entries!(
             $handler,
             overflow_stack: $overflow_stack,
-            // Is the first word aligned, can it be written, and can the last one?
+            // Whether the first word is aligned, and whether the first and the last word can be written.
             room: "
                 tst x0, #15
                 at s1e1w, x0
@@ -70,9 +71,9 @@ macro_rules! exception_entries {
     };
 }
 
-/// Everything that a kernel without handlers needs for exceptions: `exceptions!(TABLES, POSTMORTEM)` defines the
-/// `aarch64::Tables` `TABLES` and the vectors, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel at EL1 that has
-/// no interrupts, and does not use `TPIDR_EL1`. With a third argument for so many CPUs.
+/// All that a kernel without exception handlers needs: `exceptions!(TABLES, POSTMORTEM)` defines the `aarch64::Tables` `TABLES`
+/// and the vectors, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel at EL1 that has no interrupts, and does
+/// not use `TPIDR_EL1`. A third argument is the number of CPUs.
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {
@@ -86,7 +87,7 @@ macro_rules! exceptions {
         }
 
         unsafe extern "C" {
-            /// Of the entries; only its address counts.
+            /// The vectors of `exception_entries!`; has no value, only an address.
             static exception_vectors: u8;
         }
 
@@ -102,28 +103,29 @@ macro_rules! exception_entries_text {
     ($overflow_stack:literal, $room:literal) => {
         concat!(
             r#"
-// The vector table (D1.3.1 "Exception vectors": four groups of four, 128 bytes each) and the one way all of them go.
-// What they save on SP_EL1 is a TrapFrame: 304 bytes.
+// The vector table (D1.3.1 "Exception vectors": four groups of four, 128 bytes each) and the code that all of them share. They
+// save a TrapFrame, 304 bytes.
 //
-// The rules for unwinders say, for every instruction, where the interrupted program counter and stack pointer are: at first in
-// ELR_EL1, and in SP_EL0 or SP_EL1. The registers that TrapFrame::SAVED names are where the program counter is: in their own
-// registers while it is in ELR_EL1, in the frame while it is there. So the rule for it changes when all of them are saved.
-// An exception in these instructions, which none should raise, overwrites ELR_EL1; then a walk says that it is lost.
+// The unwind rules say, for every instruction, where the interrupted program counter and stack pointer are: at first in
+// ELR_EL1, and in SP_EL0 or SP_EL1. A walk takes the registers that TrapFrame::SAVED names from themselves while the program
+// counter is in ELR_EL1, and from the frame while it is there. So the rule for the program counter changes after all of them
+// are saved. An exception in these instructions, which none should raise, overwrites ELR_EL1; then a walk reports that it is
+// lost.
 
-// From SP_EL0: the interrupted stack pointer is in it. The frame address is sp for the sake of gdb, which does not know SP_EL0.
+// The interrupted stack pointer is in SP_EL0. The CFA counts from sp, because gdb does not know SP_EL0.
 .macro interrupted_is_in_sp_el0
     .cfi_def_cfa sp, 0
     .cfi_register sp, {sp_el0}
     .cfi_register x30, {elr}
 .endm
 
-// From the stack pointer that the trap code uses itself.
+// The interrupted stack pointer is the one that the trap code uses itself.
 .macro interrupted_is_in_sp
     .cfi_def_cfa sp, 0
     .cfi_register x30, {elr}
 .endm
 
-// Trap code with its frame at sp, complete: the return address is where the exception came.
+// The whole trap frame is at sp; its return address is the interrupted program counter.
 .macro frame_is_at_sp
     .cfi_def_cfa sp, 304
     .cfi_offset sp, 248 - 304
@@ -131,7 +133,7 @@ macro_rules! exception_entries_text {
     .cfi_offset x29, 232 - 304
 .endm
 
-// It is done with.
+// The trap frame is restored.
 .macro frame_is_gone
     .cfi_restore sp
     .cfi_restore x30
@@ -145,8 +147,8 @@ exception_\number:
     .cfi_startproc simple
     .cfi_signal_frame
     .if (\number & 12) == 4
-    // Is there room for the frame? Until it is known that memory can be written, x0 is kept in the register for pointers
-    // of threads at EL0 that those cannot write to.
+    // Is there room for the frame? Until that is known nothing is written to memory, so x0 is kept in TPIDRRO_EL0, which EL0
+    // cannot write.
     interrupted_is_in_sp
     sub sp, sp, #304
     .cfi_def_cfa_offset 304
@@ -181,9 +183,9 @@ exception_vectors:
     vector \number
 .endr
 
-// There is no room, or the stack pointer is anywhere: so neither this program counter nor the other is lost by a store. An
-// exception that was interrupted on the overflow stack itself keeps what is there: its room is as large as theirs. sp moves
-// only after the frame has the interrupted one, so that there is always a rule that leads to it.
+// There is no room, or the stack pointer is wrong: the frame is written to the overflow stack. If the overflow stack itself was
+// interrupted, the frame goes below what is in use there. sp changes only after the interrupted one is stored in the frame, so
+// that an unwind rule can always find it.
 .macro overflow number:req
 .type exception_overflow_\number, %function
 exception_overflow_\number:
@@ -219,7 +221,7 @@ exception_overflow_\number:
     overflow \number
 .endr
 
-// All that was interrupted, but sp, from the frame at sp.
+// Restores all interrupted registers but sp from the frame at sp.
 .macro restore_interrupted
     ldp x2, x3, [sp, #256]
     msr elr_el1, x2
@@ -242,8 +244,8 @@ exception_overflow_\number:
     ldp x0, x1, [sp]
 .endm
 
-// sp is where the frame will be, with x0, x1, x30 and the interrupted stack pointer in it; x0 is the vector, plus 16 when the
-// stack of exceptions was full.
+// sp points to the frame, in which x0, x1, x30 and the interrupted stack pointer are saved already; x0 is the vector, plus 16
+// on the overflow stack.
 .type trap_entry, %function
 trap_entry:
     .cfi_startproc simple
@@ -275,9 +277,8 @@ trap_entry:
     frame_is_at_sp
     mov x0, sp
     bl {handler}
-    // The interrupted stack pointer is where it was: SP_EL0 untouched, SP_EL1 above this frame. That is not so of what comes
-    // to the overflow stack from another one, so nothing returns there. There is a way out for each of the two, because the
-    // rules behind them differ.
+    // The interrupted stack pointer is in SP_EL0, or is the end of this frame. (On the overflow stack it may be neither, so
+    // nothing returns from there.) The two cases have separate returns, because their unwind rules differ.
     ldr x2, [sp, #288]
     and x2, x2, #12
     cmp x2, #4
@@ -290,7 +291,7 @@ trap_entry:
     .cfi_endproc
 .size trap_entry, . - trap_entry
 
-// The way back to what was interrupted on this stack, right above the frame.
+// The return to code that was interrupted on this stack, right above the frame.
 .type trap_return_above, %function
 .global trap_return_above
 trap_return_above:

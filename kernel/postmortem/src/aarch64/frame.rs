@@ -1,4 +1,4 @@
-//! What trap code saves. Manual: D1.3 "Exceptions".
+//! The trap frame: the registers that trap code saves. Manual: D1.3 "Exceptions".
 
 use core::fmt::{self, Write};
 use core::mem::offset_of;
@@ -10,7 +10,7 @@ use super::{Registers, Words};
 use crate::names::Names;
 use crate::stack::{ReadWord, read_words};
 
-/// The registers of what was interrupted, and why, as trap code leaves them on the stack.
+/// The registers of the interrupted code, and why it was interrupted, as trap code leaves them on the stack.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapFrame {
@@ -18,16 +18,15 @@ pub struct TrapFrame {
     pub x: [u64; 31],
     /// The interrupted stack pointer, an address.
     pub sp: u64,
-    /// `ELR_EL1`, an address: where the exception came. That is the instruction that failed, or the next one.
+    /// `ELR_EL1`, an address: the instruction that failed, or the next one to run.
     pub elr: u64,
     /// `SPSR_EL1`: the interrupted state.
     pub spsr: u64,
     /// `ESR_EL1`: what happened, a [`Syndrome`](super::Syndrome).
     pub esr: u64,
-    /// `FAR_EL1`: the address that could not be used, if that is what happened.
+    /// `FAR_EL1`: the address whose access failed, if that is what happened.
     pub far: u64,
-    /// Which of the 16 vectors, 0 to 15. Bit 4 is set when the stack of exceptions was full, and the frame is on a stack that
-    /// is kept for that.
+    /// The vector, 0 to 15. Bit 4 is set if the stack had no room, and the frame is on the overflow stack.
     pub vector: u64,
     /// The interrupt's ID, once it was acknowledged; otherwise 0.
     pub interrupt: u64,
@@ -56,9 +55,9 @@ bitflags! {
 }
 
 impl TrapFrame {
-    /// Where the frame has the link register, where a leaf's return address is; the register that rows ask for while a prologue
-    /// makes room for a big frame; and the stack pointer, from whose place walks that start in trap code find the others. By
-    /// their DWARF numbers.
+    /// Offsets of registers in the frame, by DWARF number: the link register, which has a leaf's return address; `x9`, which
+    /// rows need while a prologue allocates a big frame; and the stack pointer, by whose offset walks that start in trap code
+    /// find the frame.
     pub const SAVED: [SavedRegister; 3] = [
         SavedRegister::new(9, (offset_of!(Self, x) as u32).wrapping_add(9 * 8)),
         SavedRegister::new(30, (offset_of!(Self, x) as u32).wrapping_add(30 * 8)),
@@ -69,7 +68,7 @@ impl TrapFrame {
     #[must_use]
     pub fn read(read: ReadWord<'_>, address: u64) -> Option<Self> {
         let words = read_words::<WORDS>(read, address)?;
-        // SAFETY: the frame consists of so many words, all values of which are valid.
+        // SAFETY: the frame is `repr(C)` of `u64`s, `WORDS` of them, without padding, and every value of a `u64` is valid.
         Some(unsafe { core::mem::transmute::<[u64; WORDS], Self>(words) })
     }
 
@@ -87,7 +86,7 @@ impl TrapFrame {
         self.elr
     }
 
-    /// Makes what was interrupted go on at this address.
+    /// Sets the address at which the interrupted code goes on.
     pub const fn set_pc(&mut self, address: u64) {
         self.elr = address;
     }
@@ -107,7 +106,7 @@ impl TrapFrame {
     /// Writes all registers, in lines.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write_registers(&self, names: &dyn Names, out: &mut dyn Write) -> fmt::Result {
         for (number, value) in self.x.iter().enumerate() {
             write!(out, "  x{number:<2} {value:#018x}")?;

@@ -18,7 +18,7 @@ pub use unwind::aarch64::Registers;
 pub use unwind::aarch64::{ELR, SP_EL0};
 pub use words::{Kind, Words};
 
-/// Bytes of an overflow stack, for exceptions that find no room on the stack at hand.
+/// Bytes of an overflow stack, for exceptions that find no room on the current stack.
 pub const OVERFLOW_STACK: usize = 32 * 1024;
 
 /// The architecture's name in a report.
@@ -29,8 +29,8 @@ pub(crate) const NAME: &str = "aarch64";
 #[cfg(target_arch = "aarch64")]
 pub(crate) const INSTRUCTION: usize = 4;
 
-/// The registers at one exact instruction of the function that this is inlined into. They tell something as long as that has
-/// not returned: a function that gives them to another one in a tail call has.
+/// The registers at one instruction of the function that this is inlined into. They are of use only until that function
+/// returns; a tail call, such as one that passes them on, is a return too.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub fn capture() -> Registers {
@@ -53,9 +53,9 @@ pub fn capture() -> Registers {
     Registers::new(pc, sp, fp, lr)
 }
 
-/// Keeps ordinary interrupts away from this CPU.
+/// Masks ordinary interrupts of this CPU.
 #[cfg(all(target_arch = "aarch64", target_os = "none"))]
 pub(crate) fn mask_interrupts() {
-    // SAFETY: changes the interrupt mask and nothing else.
+    // SAFETY: changes only the interrupt mask.
     unsafe { core::arch::asm!("msr daifset, #2", options(nomem, nostack, preserves_flags)) };
 }

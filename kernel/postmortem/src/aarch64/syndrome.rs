@@ -1,5 +1,4 @@
-//! The word in which the processor says why there was an exception. Manual: D24.2.40 "ESR_EL1, Exception Syndrome
-//! Register".
+//! The exception syndrome: why the CPU raised an exception. Manual: D24.2.40 "ESR_EL1, Exception Syndrome Register".
 
 use core::fmt;
 
@@ -13,7 +12,7 @@ bitflags! {
     pub struct Syndrome: u64 {
         /// The access was a write.
         const WRITE = 1 << 6;
-        /// While the tables of stage 2 were read for stage 1.
+        /// The access was a read of a stage 1 page table, and failed in stage 2.
         const TABLE_WALK_STAGE_1 = 1 << 7;
         /// A cache maintenance instruction.
         const CACHE_MAINTENANCE = 1 << 8;
@@ -92,13 +91,13 @@ impl Syndrome {
         self.class() == BRK
     }
 
-    /// Whether memory could not be used, from EL1.
+    /// Whether it is a data abort at EL1.
     #[must_use]
     pub fn is_data_abort(self) -> bool {
         self.class() == DATA_ABORT
     }
 
-    /// Writes it in words: of an access to `address`, with the stack pointer `sp`.
+    /// Writes what happened: for an access to `address`, with the stack pointer `sp`.
     pub(super) fn describe(
         self,
         f: &mut fmt::Formatter<'_>,

@@ -4,8 +4,8 @@ use super::OVERFLOW_STACK;
 use crate::guarded_stack::GuardedStack;
 use crate::stack::Stack;
 
-/// The vectors of all CPUs, and a stack for each that takes exceptions which find no room: a static, which
-/// [`exceptions!`](crate::exceptions) makes.
+/// The vectors of all CPUs, and an overflow stack for each, for exceptions that find no room elsewhere: a static, which
+/// [`exceptions!`](crate::exceptions) defines.
 #[derive(Debug)]
 pub struct Tables<const CPUS: usize> {
     #[cfg_attr(
@@ -16,11 +16,11 @@ pub struct Tables<const CPUS: usize> {
     overflow: [GuardedStack<0, OVERFLOW_STACK>; CPUS],
 }
 
-// SAFETY: the vectors are constants.
+// SAFETY: the pointer is that of constant code, and is only loaded into a register; the stacks are `Sync`.
 unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
 
 impl<const CPUS: usize> Tables<CPUS> {
-    /// For these vectors.
+    /// The tables of a kernel with these vectors.
     #[must_use]
     pub const fn new(vectors: *const u8) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl<const CPUS: usize> Tables<CPUS> {
         }
     }
 
-    /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). They have no guard pages.
+    /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). The stacks have no guard pages.
     pub fn stack(&self, index: usize) -> Option<Stack> {
         Some(self.overflow.get(index)?.of_cpu("overflow", index))
     }
@@ -45,15 +45,15 @@ impl<const CPUS: usize> Tables<CPUS> {
     #[cfg(all(target_arch = "aarch64", target_os = "none"))]
     pub fn cpu(&self) -> usize {
         let end: u64;
-        // SAFETY: reads a register that nothing but `load` writes.
+        // SAFETY: only reads a register.
         unsafe {
             core::arch::asm!("mrs {}, tpidr_el1", out(reg) end, options(nomem, nostack, preserves_flags));
         }
         self.owner(end)
     }
 
-    /// Has the CPU with this number, counted from 0, use the tables: exceptions are reported from now on, those too that the
-    /// system raises by itself (`SError`).
+    /// Makes this CPU use the tables, as the CPU with this number, counted from 0. From now on exceptions are reported,
+    /// `SError` too.
     ///
     /// # Panics
     /// When there is no room for this CPU.
@@ -65,7 +65,8 @@ impl<const CPUS: usize> Tables<CPUS> {
         let stack = self.stack(cpu);
         assert!(stack.is_some(), "tables for {CPUS} CPUs, not for CPU {cpu}");
         let end = stack.map_or(0, |stack| stack.end());
-        // SAFETY: the vectors save what they interrupt, and nobody else uses the register, as for the caller.
+        // SAFETY: the vectors keep all registers of what they interrupt, and `exceptions!` is documented to use TPIDR_EL1; at
+        // EL1, as the caller says, these instructions are valid.
         unsafe {
             core::arch::asm!(
                 "msr tpidr_el1, {end}",

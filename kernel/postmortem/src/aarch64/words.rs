@@ -1,11 +1,11 @@
-//! What happened, in words. Manual: D1.3 "Exceptions".
+//! The text of an exception: what happened, and where. Manual: D1.3 "Exceptions".
 
 use core::fmt;
 
 use super::{Syndrome, TrapFrame};
 use crate::names::Names;
 
-/// The four vectors of each group.
+/// The kind of an exception: the four vectors of each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An instruction could not be executed, or asked for the exception.
@@ -14,12 +14,12 @@ pub enum Kind {
     Irq,
     /// An urgent interrupt.
     Fiq,
-    /// The system reports an error of its own.
+    /// An asynchronous error of the system.
     SError,
 }
 
 impl TrapFrame {
-    /// Of which kind the exception is.
+    /// The kind of the exception.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self.vector & 3 {
@@ -30,14 +30,14 @@ impl TrapFrame {
         }
     }
 
-    /// Whether the frame is on a stack for exceptions that find no room on the stack at hand.
+    /// Whether the frame is on an overflow stack, because the other stack had no room.
     #[must_use]
     pub const fn is_on_overflow_stack(&self) -> bool {
         self.vector & 16 != 0
     }
 
     /// Whether the interrupted code can go on. On the overflow stack it cannot, because the trap code expects the interrupted
-    /// stack right above the frame; unless it was running there already.
+    /// stack right above the frame; unless the overflow stack itself was interrupted.
     #[must_use]
     pub fn can_return(&self) -> bool {
         let end = core::ptr::from_ref(self).wrapping_add(1) as u64;
@@ -50,26 +50,24 @@ impl TrapFrame {
         self.kind() == Kind::Synchronous && self.syndrome().is_breakpoint()
     }
 
-    /// Makes the interrupted code go on after a breakpoint.
+    /// Makes the interrupted code go on behind the breakpoint instruction.
     pub const fn skip_breakpoint(&mut self) {
         self.elr = self.elr.wrapping_add(4);
     }
 
-    /// Whether it is an interrupt that cannot be masked, whatever the kernel: never on this architecture. A kernel that uses an
-    /// interrupt as one knows it by its number.
+    /// Whether it is an NMI by architecture: never on AArch64. A kernel that uses an interrupt as NMI knows it by its number.
     #[must_use]
     pub const fn is_nmi(&self) -> bool {
         false
     }
 
-    /// Whether memory could not be used.
+    /// Whether a memory access failed.
     #[must_use]
     pub fn is_bad_access(&self) -> bool {
         self.kind() == Kind::Synchronous && self.syndrome().is_data_abort()
     }
 
-    /// Whether the hardware reports an error of its own by registers other than those of the frame: never on this
-    /// architecture.
+    /// Whether it is a machine check, which registers outside the frame describe: never on AArch64.
     #[must_use]
     pub const fn is_machine_check(&self) -> bool {
         false

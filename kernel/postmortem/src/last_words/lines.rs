@@ -1,4 +1,4 @@
-//! How old text is shown.
+//! Shows the text of the boot before, as marked lines.
 
 use core::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use core::fmt::{self, Write};
 pub(super) struct Lines<'a> {
     pub(super) out: &'a mut dyn Write,
     pub(super) is_open: bool,
-    /// The beginning of the current line is lost, so its end is left out.
+    /// The beginning of the current line is lost, so the rest of it is skipped.
     pub(super) is_cut: bool,
 }
 
@@ -23,7 +23,7 @@ impl Lines<'_> {
         match byte {
             b'\n' => self.end(),
             b' '..=b'~' => self.out.write_char(char::from(byte)),
-            // Other scripts are rare in what a kernel prints, and a part may begin in the middle of a character.
+            // Not decoded as UTF-8: other characters are rare in a kernel's text, and a part may begin in the middle of one.
             _ => self.out.write_char('.'),
         }
     }

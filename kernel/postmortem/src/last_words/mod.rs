@@ -1,9 +1,8 @@
-//! What was printed last, kept in memory that a reset does not clear, and shown at the next boot to whoever was not there when
-//! the kernel died.
+//! What was printed last, kept in memory that a reset does not clear, and shown at the next boot.
 //!
-//! Text is appended to one of two parts of a [`Region`]; when that part is full, the other one is begun anew. Each part has a
-//! checksum that is right after every byte: the byte is stored first, then length and checksum in one store. One checksum over
-//! everything, computed at the end, was rejected: a kernel that hangs, or is reset by a watchdog, has no end.
+//! Text is appended to one of two parts of a [`Region`]; when that part is full, the other one is emptied and used. Each part
+//! has a checksum that is valid after every byte: the byte is stored first, then length and checksum in one store. One checksum
+//! computed at the end was rejected, because a kernel that hangs, or is reset by a watchdog, never computes it.
 
 mod lines;
 mod region;
@@ -19,10 +18,9 @@ use region::{SIZE, State};
 #[derive(Debug)]
 pub struct LastWords {
     region: &'static Region,
-    /// Some CPU is keeping text at the moment, perhaps one that was stopped in the middle of it. What others print in the
-    /// meantime is not kept.
+    /// A CPU is keeping text now, perhaps one that was stopped in the middle of it. Text of other CPUs is not kept meanwhile.
     is_busy: AtomicBool,
-    /// The old text is being shown, and must not be kept again.
+    /// The kept text is being shown, and must not be kept again.
     is_paused: AtomicBool,
 }
 
@@ -56,8 +54,8 @@ impl LastWords {
         self.is_busy.store(false, Ordering::Release);
     }
 
-    /// Keeps everything from now on, also if a CPU was stopped while it kept something. For a kernel that dies: nobody else
-    /// goes on any more.
+    /// Keeps text from now on even if a CPU was stopped while it kept some. For a kernel that dies: that CPU does not go on any
+    /// more.
     pub fn take_over(&self) {
         self.is_busy.store(false, Ordering::Relaxed);
     }
@@ -79,7 +77,7 @@ impl LastWords {
     /// from now on. Called once, when the kernel boots.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn show(&self, out: &mut dyn Write) -> fmt::Result {
         self.count_boot();
         let [first, second] = &self.region.parts;
@@ -96,7 +94,7 @@ impl LastWords {
             let mut lines = Lines {
                 out,
                 is_open: false,
-                // Parts were begun before this one and are lost, perhaps with the beginning of its first line.
+                // Earlier parts are lost, perhaps with the beginning of this one's first line.
                 is_cut: parts[0].1.is_some_and(|state| state.sequence > 0),
             };
             for (part, state) in parts {

@@ -1,4 +1,4 @@
-//! The memory that keeps text over a reset, and how it is known to be right.
+//! The memory that keeps text over a reset, and the checksums that protect it.
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -80,7 +80,7 @@ impl Region {
     }
 }
 
-/// What is known of a part, in one word.
+/// The state of a part, stored in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
     /// Bytes of text.
@@ -92,7 +92,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// That of a part without text.
+    /// The state of a part without text.
     pub(super) fn empty(sequence: u16) -> Self {
         Self {
             length: 0,
@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    /// From its word. Memory that is all zero is taken for a part without text.
+    /// Decodes it from its word. A word of zero is a part without text.
     fn from_word(word: u64) -> Self {
         if word == 0 {
             return Self::empty(0);
@@ -117,7 +117,7 @@ impl State {
         u64::from(self.length) | u64::from(self.sequence) << 16 | u64::from(self.checksum) << 32
     }
 
-    /// After one more byte.
+    /// The state after one more byte.
     pub(super) fn with(self, byte: u8) -> Self {
         let mut digest = CHECKSUM.digest_with_initial(self.checksum);
         digest.update(&[byte]);

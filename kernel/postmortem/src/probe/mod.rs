@@ -1,11 +1,11 @@
-//! A read that may fail: what a report reads may be what has broken.
+//! A read that may fault: the memory that a report reads may be what has failed.
 //!
-//! The read is one instruction at a known address. When it raises an exception, the kernel's handler calls [`recover`], which
-//! makes it go on where the read returns that there is nothing.
+//! The read is one instruction at a known address. If it raises an exception, the kernel's handler calls [`recover`], which
+//! makes the read return that it failed.
 //!
-//! On x86-64 the exception's `iretq` lets NMIs come again (volume 3, 7.7.1 "Handling Multiple NMIs"), also where an NMI is being
-//! handled, whose frame the next one would overwrite. A report from there takes that risk, on a stack that is gone: a return
-//! without `iretq` would have to do without the trap code that all other exceptions share.
+//! On x86-64 the `iretq` of such an exception unblocks NMIs (volume 3, 7.7.1 "Handling Multiple NMIs"). In an NMI handler the
+//! next NMI could then overwrite the first one's frame. A report takes that risk, only if a read faults: a return without
+//! `iretq` could not use the trap code that all exceptions share.
 
 use crate::arch::TrapFrame;
 
@@ -17,7 +17,7 @@ core::arch::global_asm!(include_str!("aarch64.s"));
 /// What `postmortem_read` returns, in two registers.
 #[cfg(target_os = "none")]
 #[repr(C)]
-struct Answer {
+struct ReadResult {
     word: u64,
     is_there: u64,
 }
@@ -25,26 +25,27 @@ struct Answer {
 #[cfg(target_os = "none")]
 unsafe extern "C" {
     /// Reads a word. Its first instruction is the only one that reads memory.
-    fn postmortem_read(address: u64) -> Answer;
-    /// Where it goes on when that failed; only its address counts.
+    fn postmortem_read(address: u64) -> ReadResult;
+    /// Where it goes on after a fault; has no value, only an address.
     static postmortem_read_failed: u8;
 }
 
 /// The word at `address`, if it can be read.
 ///
-/// Where the kernel's exception handler does not call [`recover`], a word that cannot be read is a fault like any other.
+/// If the kernel's exception handler does not call [`recover`], a failed read is a fault like any other.
 ///
 /// # Safety
-/// The address is a multiple of 8, and no device is there that a read does something to.
+/// The address is a multiple of 8, and not that of a device register with side effects.
 #[cfg(target_os = "none")]
 pub(crate) unsafe fn read(address: u64) -> Option<u64> {
-    // SAFETY: whatever the address, the read succeeds, or `recover` ends it, or the exception is reported.
+    // SAFETY: the read has no side effects, as the caller says. If it faults, `recover` makes it return, or the handler reports
+    // the fault and does not return.
     let answer = unsafe { postmortem_read(address) };
     (answer.is_there != 0).then_some(answer.word)
 }
 
-/// Makes a read of a report fail whose exception this is, and says whether it was one; then the handler has nothing else to do
-/// but return. To be called first for every exception.
+/// To be called first for every exception. If it came from a read of a report, makes that read fail, and returns true: then the
+/// handler has to return at once.
 #[cfg(target_os = "none")]
 pub fn recover(frame: &mut TrapFrame) -> bool {
     let is_ours = frame.is_bad_access() && frame.pc() == postmortem_read as *const () as u64;
@@ -54,17 +55,17 @@ pub fn recover(frame: &mut TrapFrame) -> bool {
     is_ours
 }
 
-/// On the host, where tests run, what is read is there.
+/// On the host, where tests run, reads do not fault.
 ///
 /// # Safety
-/// There is a word at this address.
+/// There is an aligned, readable word at this address.
 #[cfg(not(target_os = "none"))]
 pub(crate) unsafe fn read(address: u64) -> Option<u64> {
-    // SAFETY: as for the caller.
+    // SAFETY: the caller says that an aligned word can be read there.
     Some(unsafe { (address as *const u64).read_volatile() })
 }
 
-/// On the host there are no exceptions.
+/// On the host, where tests run, there are no exceptions.
 #[cfg(not(target_os = "none"))]
 pub fn recover(_: &mut TrapFrame) -> bool {
     false

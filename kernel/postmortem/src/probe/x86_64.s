@@ -1,5 +1,5 @@
-# Reads the word at rdi. rdx says whether there was one: when the load raises an exception, its handler goes on at
-# postmortem_read_failed.
+# Reads the word at rdi. Returns 1 in rdx, or 0 if the load raised an exception: the handler returns to postmortem_read_failed
+# then.
 .section .text.postmortem_read, "ax", @progbits
 .global postmortem_read
 .global postmortem_read_failed

@@ -5,8 +5,8 @@ use unwind::sframe::Tables;
 
 use crate::{Image, Owner, Platform, Section, Stack, Task};
 
-/// A kernel with a stack of CPU 0, from 0x2000 to 0x3000, and one of a task, from 0x6000 to 0x7000, both with a guard page below.
-/// Nothing is there, so that it can be talked about, but not be read.
+/// A kernel with a stack of CPU 0, from 0x2000 to 0x3000, and one of a task, from 0x6000 to 0x7000, both with a guard page
+/// below. There is no memory, so the stacks have names, but cannot be read.
 #[derive(Debug)]
 pub struct Kernel;
 
@@ -15,7 +15,7 @@ impl Kernel {
     pub const GUARD_OF_TASK: u64 = 0x5000;
 }
 
-// SAFETY: there is one CPU; the words are never read, as no trace starts in them.
+// SAFETY: there is one CPU, number 0; the words are never read, because no trace starts in these stacks.
 unsafe impl Platform for Kernel {
     fn write(&self, _: &[u8]) {}
 

@@ -1,4 +1,4 @@
-//! Whole reports of a kernel on the host, whose CPUs are threads, and whose end is an unwinding panic.
+//! Whole reports of a kernel on the host, whose CPUs are threads, and which ends by an unwinding panic.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -16,7 +16,7 @@ use crate::{
 thread_local! {
     /// The number of the CPU that this thread is.
     static CPU: Cell<usize> = const { Cell::new(0) };
-    /// Errors that it meets while a trace is written, the last one first.
+    /// Errors to raise while a trace is written, the last one first.
     static IN_TRACE: Errors = const { Mutex::new(Vec::new()) };
 }
 
@@ -29,15 +29,15 @@ struct Machine {
     cpus: usize,
     /// CPU 1 was sent an NMI.
     nmi: AtomicBool,
-    /// Time passes by itself, three seconds at every look.
+    /// Whether the clock advances by three seconds at every reading.
     hurries: bool,
-    /// Errors that it meets while a cause is put into words, the last one first.
+    /// Errors to raise while the text of a cause is written, the last one first.
     in_words: Errors,
     started: Instant,
     looks: Mutex<u32>,
 }
 
-// SAFETY: each thread has a number of its own; the stack is an array.
+// SAFETY: each thread is a CPU with its own number; the stack is an array, which can be read.
 unsafe impl Platform for Machine {
     fn write(&self, bytes: &[u8]) {
         let text = std::str::from_utf8(bytes).expect("text");
@@ -120,10 +120,10 @@ unsafe impl Platform for Machine {
     }
 }
 
-/// Errors that are planned, and whose report they are part of.
+/// Planned errors, each with the static that reports it.
 type Errors = Mutex<Vec<(&'static Postmortem, TrapFrame)>>;
 
-/// Meets the next error that is planned.
+/// Raises the next planned error.
 fn fail(planned: &Errors) {
     let next = planned.lock().expect("no panic here").pop();
     if let Some((postmortem, frame)) = next {
@@ -167,7 +167,7 @@ impl Machine {
     }
 }
 
-/// An interrupt that nothing is known about but its number, which is all that its words have.
+/// An interrupt without a name, whose text is its number.
 fn frame(number: u64) -> TrapFrame {
     let mut frame = TrapFrame::default();
     frame.set_pc(0x4321);

@@ -1,9 +1,9 @@
-//! Trap code: what the processor enters when an exception or an interrupt comes, with rules for unwinders at every instruction.
-//! Manual: volume 3, chapter 7 "Interrupt and Exception Handling".
+//! Trap code: what the CPU enters at an exception or interrupt, with unwind rules for every instruction. Manual: volume 3,
+//! chapter 7 "Interrupt and Exception Handling".
 
-/// Defines the entries of exceptions and interrupts: `exception_entries!(handler, 64)` is for vectors 0 to 63. All of them save a
-/// [`TrapFrame`](crate::x86_64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, so does the
-/// interrupted code. The entries' addresses are in the array of words `exception_entries`, by vector.
+/// Defines the entries of exceptions and interrupts: `exception_entries!(handler, 64)` is for vectors 0 to 63. All of them save
+/// a [`TrapFrame`](crate::x86_64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, the
+/// interrupted code goes on. The entries' addresses are in the array of words `exception_entries`, by vector.
 ///
 /// ```no_run
 /// # #[cfg(all(target_arch = "x86_64", target_os = "none"))]
@@ -27,9 +27,9 @@ macro_rules! exception_entries {
     };
 }
 
-/// Everything that a kernel without handlers needs for exceptions: `exceptions!(TABLES, POSTMORTEM)` defines the
-/// `x86_64::Tables` `TABLES` and the entries of all exceptions, which go to
-/// `Postmortem::exception` of `POSTMORTEM`. For a kernel without interrupts. With a third argument for so many CPUs.
+/// All that a kernel without exception handlers needs: `exceptions!(TABLES, POSTMORTEM)` defines the `x86_64::Tables` `TABLES`
+/// and the entries of all exceptions, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel without interrupts. A
+/// third argument is the number of CPUs.
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {
@@ -43,7 +43,7 @@ macro_rules! exceptions {
         }
 
         unsafe extern "C" {
-            /// Of the entries.
+            /// The entries' addresses, which `exception_entries!` defines.
             static exception_entries: [u64; 32];
         }
 
@@ -58,9 +58,9 @@ macro_rules! exceptions {
 macro_rules! exception_entries_text {
     () => {
         r#"
-# One entry an exception, all the same but for the error code, which the processor pushes for some of them only.
-# What lies on the stack, from the top: ss, rsp, rflags, cs, rip (pushed by the processor), error code, vector, registers: a
-# TrapFrame. The rules for unwinders say, for every instruction, where the interrupted rip, rsp and rbp are.
+# One entry for each exception. They differ only in the error code, which the CPU pushes for some exceptions. The stack, from
+# the top: ss, rsp, rflags, cs, rip (pushed by the CPU), error code, vector, registers: a TrapFrame. The unwind rules say, for
+# every instruction, where the interrupted rip, rsp and rbp are.
 
 .macro exception_entry vector:req, has_code:req
 .type exception_\vector, @function
@@ -159,8 +159,8 @@ trap_entry:
     save r13
     save r14
     save r15
-    # What a page fault was about, before another one overwrites it; twice, for the stack's alignment: the processor
-    # aligned it, and 24 words keep it so.
+    # cr2, the address of a page fault, before another one overwrites it. It is pushed twice to keep the stack aligned: the CPU
+    # has aligned it, and the frame has 24 words then.
     mov rax, cr2
     push rax
     .cfi_adjust_cfa_offset 8

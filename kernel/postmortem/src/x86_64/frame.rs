@@ -1,4 +1,4 @@
-//! What trap code saves. Manual: volume 3, chapter 7 "Interrupt and Exception Handling".
+//! The trap frame: the registers that trap code saves. Manual: volume 3, chapter 7 "Interrupt and Exception Handling".
 
 use core::fmt::{self, Write};
 use core::mem::offset_of;
@@ -10,16 +10,16 @@ use super::{Registers, Words};
 use crate::names::Names;
 use crate::stack::{ReadWord, read_words};
 
-/// The registers of what was interrupted, as trap code leaves them on the stack: from `ss` to `rip` what the processor pushes,
-/// below that the error code (a zero where the processor pushes none), the vector, and the general registers.
+/// The registers of the interrupted code, as trap code leaves them on the stack: `ss` to `rip` as the CPU pushes them, below
+/// them the error code (zero where the CPU pushes none), the vector, and the general registers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapFrame {
-    /// The address of the last page fault, from the register of this name.
+    /// The register of this name: the address of the last page fault.
     pub cr2: u64,
-    /// Of no meaning. With it the frame has 24 words, which keeps the stack aligned to 16 bytes.
+    /// Without meaning. It makes the frame 24 words long, which keeps the stack aligned to 16 bytes.
     pub padding: u64,
-    /// The register of this name, as are the next 14.
+    /// The register of this name, like the next 14 fields.
     pub r15: u64,
     #[allow(missing_docs)]
     pub r14: u64,
@@ -51,7 +51,7 @@ pub struct TrapFrame {
     pub rax: u64,
     /// Which exception or interrupt.
     pub vector: u64,
-    /// What the processor pushed for it; zero for those without.
+    /// The error code that the CPU pushed; zero for exceptions without one.
     pub error_code: u64,
     /// The interrupted program counter, an address.
     pub rip: u64,
@@ -94,8 +94,8 @@ bitflags! {
 }
 
 impl TrapFrame {
-    /// Where the frame has the registers that rows ask for in realigned frames and thunks, and the stack pointer, from whose
-    /// place walks that start in trap code find the others. By their DWARF numbers.
+    /// Offsets of registers in the frame, by DWARF number: `r10` and `r11`, which rows need in realigned frames and thunks; and
+    /// the stack pointer, by whose offset walks that start in trap code find the frame.
     pub const SAVED: [SavedRegister; 3] = [
         SavedRegister::new(10, offset_of!(Self, r10) as u32),
         SavedRegister::new(11, offset_of!(Self, r11) as u32),
@@ -106,7 +106,7 @@ impl TrapFrame {
     #[must_use]
     pub fn read(read: ReadWord<'_>, address: u64) -> Option<Self> {
         let words = read_words::<WORDS>(read, address)?;
-        // SAFETY: the frame consists of so many words, all values of which are valid.
+        // SAFETY: the frame is `repr(C)` with `WORDS` fields of type `u64` and no padding, and every value of a `u64` is valid.
         Some(unsafe { core::mem::transmute::<[u64; WORDS], Self>(words) })
     }
 
@@ -125,7 +125,7 @@ impl TrapFrame {
         self.rip
     }
 
-    /// Makes what was interrupted go on at this address.
+    /// Sets the address at which the interrupted code goes on.
     pub const fn set_pc(&mut self, address: u64) {
         self.rip = address;
     }
@@ -145,7 +145,7 @@ impl TrapFrame {
     /// Writes all registers, in lines.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write_registers(&self, names: &dyn Names, out: &mut dyn Write) -> fmt::Result {
         let lines = [
             [

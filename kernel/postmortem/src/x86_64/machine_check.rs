@@ -1,4 +1,4 @@
-//! What the hardware says of an error of its own. Manual: volume 3, chapter 17 "Machine-Check Architecture".
+//! Machine checks: what the CPU records of an error of the hardware. Manual: volume 3, chapter 17 "Machine-Check Architecture".
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +20,7 @@ bitflags! {
     }
 }
 
-/// An error that a bank of machine-check registers describes; as text, what it says.
+/// An error that a bank of machine-check registers describes; as text, its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineCheck {
     bank: u64,
@@ -66,17 +66,17 @@ impl fmt::Display for MachineCheck {
     }
 }
 
-/// The error that was noted last. The CPU that has met it notes it, because the CPU that reports may be another one, which
-/// cannot read these registers.
+/// The last machine check. The CPU that it happened on keeps it here, because another CPU, which may write the report, cannot
+/// read these registers.
 #[derive(Debug)]
-pub(crate) struct Noted {
+pub(crate) struct LastMachineCheck {
     is_valid: AtomicBool,
     bank: AtomicU64,
     status: AtomicU64,
     address: AtomicU64,
 }
 
-impl Noted {
+impl LastMachineCheck {
     pub(crate) const fn new() -> Self {
         Self {
             is_valid: AtomicBool::new(false),
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_was_noted_is_there() {
-        let noted = Noted::new();
+        let noted = LastMachineCheck::new();
         assert_eq!(noted.get(), None);
         let error = MachineCheck::new(1, 1 << 63, || 0).expect("a valid status");
         noted.note(error);

@@ -9,8 +9,8 @@ mod tables;
 mod words;
 
 pub use frame::TrapFrame;
+pub(crate) use machine_check::LastMachineCheck;
 pub use machine_check::MachineCheck;
-pub(crate) use machine_check::Noted;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
 pub use tables::Tables;
 pub use unwind::x86_64::Registers;
@@ -24,8 +24,8 @@ pub(crate) const NAME: &str = "x86_64";
 #[cfg(target_arch = "x86_64")]
 pub(crate) const INSTRUCTION: usize = 1;
 
-/// The registers at one exact instruction of the function that this is inlined into. They tell something as long as that has
-/// not returned: a function that gives them to another one in a tail call has.
+/// The registers at one instruction of the function that this is inlined into. They are of use only until that function
+/// returns; a tail call, such as one that passes them on, is a return too.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn capture() -> Registers {
@@ -46,9 +46,9 @@ pub fn capture() -> Registers {
     Registers::new(pc, sp, fp)
 }
 
-/// Keeps ordinary interrupts away from this CPU.
+/// Masks ordinary interrupts of this CPU.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
 pub(crate) fn mask_interrupts() {
-    // SAFETY: changes the interrupt flag and nothing else.
+    // SAFETY: changes only the interrupt flag.
     unsafe { core::arch::asm!("cli", options(nomem, nostack)) };
 }

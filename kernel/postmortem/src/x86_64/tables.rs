@@ -1,15 +1,16 @@
-//! Segments, task state and interrupt descriptors of all CPUs, for kernels that have none yet. Manual: volume 3, 7.10 "Interrupt
-//! Descriptor Table", 7.14.5 "Interrupt Stack Table", 8.7 "Task Management in 64-bit Mode".
+//! GDT, TSS and IDT of all CPUs, for kernels that have none yet. Manual: volume 3, 7.10 "Interrupt Descriptor Table", 7.14.5
+//! "Interrupt Stack Table", 8.7 "Task Management in 64-bit Mode".
 
 use core::cell::UnsafeCell;
 
 use crate::guarded_stack::GuardedStack;
 use crate::stack::Stack;
 
-/// Bytes of a stack in the interrupt stack table.
+/// Bytes of a stack of the interrupt stack table (IST).
 const STACK: usize = 32 * 1024;
 
-/// The exceptions with a stack of their own, because they must not trust the one at hand: vector, and the stack's name.
+/// The exceptions with a stack of their own in the IST, because they cannot rely on the current one: vector, and the stack's
+/// name.
 const STACKS: [(usize, &str); 3] = [(2, "nmi"), (8, "double fault"), (18, "machine check")];
 
 /// How many exceptions there are.
@@ -17,7 +18,7 @@ pub const EXCEPTIONS: usize = 32;
 
 /// The selector of the code segment.
 const CODE: u16 = 8;
-/// The selector of the task state.
+/// The selector of the task state segment (TSS).
 #[cfg(target_os = "none")]
 const TASK: u16 = 16;
 
@@ -25,49 +26,49 @@ const TASK: u16 = 16;
 const CODE_SEGMENT: u64 = 0x00af_9b00_0000_ffff;
 /// A gate: present, 64-bit interrupt gate (figure 7-8 "64-Bit IDT Gate Descriptors").
 const INTERRUPT_GATE: u64 = 0x8e << 40;
-/// A task state: present, available 64-bit (figure 8-4 "Format of TSS and LDT Descriptors in 64-bit Mode").
+/// A TSS: present, available 64-bit (figure 8-4 "Format of TSS and LDT Descriptors in 64-bit Mode").
 const TASK_STATE: u64 = 0x89 << 40;
 
 /// The tables of all CPUs, each with stacks for NMIs, double faults and machine checks: a static, which
-/// [`exceptions!`](crate::exceptions) makes. Descriptors of entries are the same for all, and yet there are some for each CPU:
-/// so none waits for another one to fill them in.
+/// [`exceptions!`](crate::exceptions) defines. Each CPU has an IDT of its own, although all are the same, so that no CPU has to
+/// wait until another one has filled it in.
 #[derive(Debug)]
 pub struct Tables<const CPUS: usize> {
     entries: *const [u64; EXCEPTIONS],
-    contents: [UnsafeCell<Content>; CPUS],
+    contents: [UnsafeCell<CpuTables>; CPUS],
     stacks: [[GuardedStack<0, STACK>; STACKS.len()]; CPUS],
 }
 
 #[repr(C, align(16))]
 #[derive(Debug)]
-struct Content {
+struct CpuTables {
     descriptors: [[u64; 2]; EXCEPTIONS],
     segments: [u64; 4],
     /// In units of 4 bytes: figure 8-11 "64-Bit TSS Format".
     task_state: [u32; TASK_STATE_WORDS],
 }
 
-/// Units of a task state.
+/// Units of a TSS.
 const TASK_STATE_WORDS: usize = 26;
-/// Where the interrupt stack table begins in it.
+/// The index of the IST in a TSS, in these units.
 const STACK_TABLE: usize = 9;
 
-// SAFETY: the entries are constants; a CPU's content is written by its `load` alone, whose caller promises that it is the only
-// one.
+// SAFETY: the entries are constants. A CPU's tables are written only by its own `load`, which is called once for each CPU, as
+// its caller promises. The stacks are `Sync`.
 unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
 
 impl<const CPUS: usize> Tables<CPUS> {
-    /// For these entries, by vector.
+    /// The tables of a kernel with these entries, by vector.
     #[must_use]
     pub const fn new(entries: *const [u64; EXCEPTIONS]) -> Self {
         Self {
             entries,
-            contents: [const { UnsafeCell::new(Content::EMPTY) }; CPUS],
+            contents: [const { UnsafeCell::new(CpuTables::EMPTY) }; CPUS],
             stacks: [const { [const { GuardedStack::new() }; STACKS.len()] }; CPUS],
         }
     }
 
-    /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). They have no guard pages.
+    /// The stack with this index, for [`Platform::stack`](crate::Platform::stack). The stacks have no guard pages.
     pub fn stack(&self, index: usize) -> Option<Stack> {
         let mut stacks = self.stacks.iter().enumerate().flat_map(|(cpu, stacks)| {
             let named = stacks.iter().zip(STACKS);
@@ -76,10 +77,10 @@ impl<const CPUS: usize> Tables<CPUS> {
         stacks.nth(index)
     }
 
-    /// The CPU whose table of segments is at this address; 0 if there is none.
+    /// The CPU whose GDT is at this address; 0 if there is none.
     fn owner(&self, segments: u64) -> usize {
-        let is_there = |content: &UnsafeCell<Content>| {
-            let offset = core::mem::offset_of!(Content, segments) as u64;
+        let is_there = |content: &UnsafeCell<CpuTables>| {
+            let offset = core::mem::offset_of!(CpuTables, segments) as u64;
             (content.get() as u64).wrapping_add(offset) == segments
         };
         self.contents.iter().position(is_there).unwrap_or(0)
@@ -90,15 +91,14 @@ impl<const CPUS: usize> Tables<CPUS> {
     #[cfg(target_os = "none")]
     pub fn cpu(&self) -> usize {
         let mut segments = Pointer { limit: 0, base: 0 };
-        // SAFETY: writes to this variable, which has the size that it needs.
+        // SAFETY: `sgdt` writes 10 bytes, the size of this variable.
         unsafe {
             core::arch::asm!("sgdt [{}]", in(reg) &raw mut segments, options(nostack, preserves_flags));
         }
         self.owner(segments.base)
     }
 
-    /// Fills in the tables of the CPU with this number, counted from 0, and has this CPU use them: exceptions are reported from
-    /// now on.
+    /// Makes this CPU use the tables, as the CPU with this number, counted from 0. From now on exceptions are reported.
     ///
     /// # Panics
     /// When there is no room for this CPU.
@@ -107,7 +107,7 @@ impl<const CPUS: usize> Tables<CPUS> {
     /// Called once by each CPU, with different numbers, in 64-bit mode and ring 0, by [`exceptions!`](crate::exceptions).
     #[cfg(target_os = "none")]
     pub unsafe fn load(&'static self, cpu: usize) {
-        // SAFETY: nobody else uses the content, as for the caller.
+        // SAFETY: called once for this number, as the caller says, so nothing else uses the content.
         let content = unsafe { self.fill(cpu) };
         assert!(
             content.is_some(),
@@ -116,8 +116,8 @@ impl<const CPUS: usize> Tables<CPUS> {
         let Some(content) = content else { return };
         let descriptors = Pointer::to(&content.descriptors);
         let segments = Pointer::to(&content.segments);
-        // SAFETY: the segment at `CODE` is like the one at hand, and no data segment is needed in 64-bit mode. The tables are
-        // never moved.
+        // SAFETY: the segment at `CODE` has the same rights as the current one, 64-bit mode needs no data segments, and the
+        // tables are static.
         unsafe {
             core::arch::asm!(
                 "lgdt [{segments}]",
@@ -146,31 +146,31 @@ impl<const CPUS: usize> Tables<CPUS> {
     /// Fills in the tables of this CPU, if there are any.
     ///
     /// # Safety
-    /// Nobody else uses its content.
-    unsafe fn fill(&self, cpu: usize) -> Option<&Content> {
+    /// Nothing else uses the content of this CPU.
+    unsafe fn fill(&self, cpu: usize) -> Option<&CpuTables> {
         let stacks = self.stacks.get(cpu)?.each_ref();
         let ends = stacks.map(|stack| stack.of_cpu("", cpu).end());
-        // SAFETY: as for the caller; and the entries are constants.
+        // SAFETY: the caller says that nothing else uses the content; the entries are constants of the image.
         let (content, entries) = unsafe { (&mut *self.contents.get(cpu)?.get(), &*self.entries) };
         content.fill(entries, ends);
         Some(content)
     }
 }
 
-impl Content {
-    /// As it is before it is filled in.
+impl CpuTables {
+    /// The content before it is filled in.
     const EMPTY: Self = Self {
         descriptors: [[0; 2]; EXCEPTIONS],
         segments: [0; 4],
         task_state: [0; TASK_STATE_WORDS],
     };
 
-    /// Fills everything in: the addresses of the entries, and the empty stack pointers of the [`STACKS`].
+    /// Fills in all tables, with the addresses of the entries and the ends of the [`STACKS`].
     fn fill(&mut self, entries: &[u64; EXCEPTIONS], ends: [u64; STACKS.len()]) {
         let descriptors = self.descriptors.iter_mut().zip(entries);
         for (vector, (descriptor, entry)) in descriptors.enumerate() {
             let stack = STACKS.iter().position(|(its, _)| *its == vector);
-            // Counted from 1; 0 is the stack at hand.
+            // IST indices count from 1; 0 keeps the current stack.
             let stack = stack.map_or(0, |index| index.saturating_add(1)) as u64;
             let offset = entry & 0xffff | (entry >> 16 & 0xffff) << 48;
             let low = offset | u64::from(CODE) << 16 | stack << 32 | INTERRUPT_GATE;
@@ -182,7 +182,7 @@ impl Content {
             .flat_map(|end| [*end as u32, (*end >> 32) as u32]);
         places.zip(halves).for_each(|(place, half)| *place = half);
         let size = size_of_val(&self.task_state) as u64;
-        // Behind the task state's end: there is no map.
+        // The offset of the I/O permission map, at the end of the TSS: there is none.
         let [.., port_map] = &mut self.task_state;
         *port_map = (size as u32) << 16;
         let base = self.task_state.as_ptr() as u64;
@@ -191,7 +191,7 @@ impl Content {
     }
 }
 
-/// What `lgdt` and `lidt` read.
+/// The operand of `lgdt` and `lidt`: limit and address of a table.
 #[cfg(target_os = "none")]
 #[repr(C, packed)]
 struct Pointer {
@@ -237,12 +237,12 @@ mod tests {
         for cpu in 0..2 {
             check(&tables, cpu);
         }
-        // SAFETY: nobody else knows of them.
+        // SAFETY: the tables are local to this test.
         assert!(unsafe { tables.fill(2) }.is_none());
     }
 
     fn check(tables: &Tables<2>, cpu: usize) {
-        // SAFETY: nobody else knows of them.
+        // SAFETY: the tables are local to this test.
         let content = unsafe { tables.fill(cpu) }.expect("room for this CPU");
         assert_eq!(tables.owner(content.segments.as_ptr() as u64), cpu);
 
@@ -258,7 +258,7 @@ mod tests {
         let theirs = bytes(&descriptors);
         for vector in [8, 14] {
             let mut theirs = theirs[16 * vector..][..16].to_vec();
-            // It takes the selector from the program that runs.
+            // The crate takes the selector from the running program.
             theirs[2..4].copy_from_slice(&CODE.to_le_bytes());
             assert_eq!(
                 bytes(&content.descriptors[vector]),
@@ -285,7 +285,7 @@ mod tests {
         let Descriptor::UserSegment(code) = Descriptor::kernel_code_segment() else {
             panic!("no code segment");
         };
-        // The processor itself sets the bit for "accessed".
+        // The CPU sets the "accessed" bit itself.
         assert_eq!(
             content.segments[1] & 0x00f0_ff00_0000_0000,
             code & 0x00f0_ff00_0000_0000 | 1 << 40

@@ -1,4 +1,4 @@
-//! What happened, in words. Manual: volume 3, chapter 7 "Interrupt and Exception Handling".
+//! The text of an exception: what happened, and where. Manual: volume 3, chapter 7 "Interrupt and Exception Handling".
 
 use core::fmt;
 
@@ -72,7 +72,7 @@ bitflags! {
 }
 
 impl TrapFrame {
-    /// Whether memory could not be used, in one of the ways that the processor says so.
+    /// Whether a memory access failed, by one of the exceptions that the CPU raises for that.
     #[must_use]
     pub const fn is_bad_access(&self) -> bool {
         matches!(
@@ -93,16 +93,16 @@ impl TrapFrame {
         self.vector == BREAKPOINT
     }
 
-    /// Makes the interrupted code go on after a breakpoint: it does so by itself.
+    /// Does nothing: the saved program counter is already that of the next instruction.
     pub const fn skip_breakpoint(&mut self) {}
 
-    /// Whether the interrupted code can go on: always on this architecture, as far as trap code knows.
+    /// Whether the trap code can return to the interrupted code: always on x86-64.
     #[must_use]
     pub const fn can_return(&self) -> bool {
         true
     }
 
-    /// Whether the hardware reports an error of its own.
+    /// Whether it is a machine check.
     #[must_use]
     pub const fn is_machine_check(&self) -> bool {
         self.vector == MACHINE_CHECK
@@ -166,7 +166,7 @@ impl fmt::Display for Words<'_> {
         }
         match frame.vector {
             PAGE_FAULT => self.page_fault(f),
-            // Its error code is zero; what led to it may be known by this register.
+            // Its error code is zero; cr2 may tell the page fault that led to it.
             DOUBLE_FAULT => {
                 let address = frame.cr2;
                 write!(f, ", last page fault at {address:#018x}")?;

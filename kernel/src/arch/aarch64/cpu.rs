@@ -63,11 +63,11 @@ pub fn ticks_per_second() -> u64 {
 }
 
 /// Keeps the address of this CPU's [`Cpu`](crate::percpu::Cpu) in a register.
-pub fn set_block(address: u64) {
+pub fn set_percpu(address: u64) {
     TPIDR_EL1.set(address);
 }
 
-/// This processor's number, the first word of its [`Cpu`](crate::percpu::Cpu).
+/// This CPU's number, the first word of its [`Cpu`](crate::percpu::Cpu).
 pub fn index() -> usize {
     // SAFETY: the boot code set the register to the address of an element of `CPUS`, whose first field is an `AtomicUsize`.
     unsafe { (TPIDR_EL1.get() as *const usize).read_volatile() }

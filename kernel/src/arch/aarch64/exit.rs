@@ -22,7 +22,7 @@ pub fn is_leaving() -> bool {
 }
 
 /// Ends QEMU with the verdict, by semihosting. Where there is none, turns the power off by PSCI; where there is no PSCI,
-/// stops the processor.
+/// stops the CPU.
 pub fn leave(verdict: Verdict) -> ! {
     if !NO_SEMIHOSTING.swap(true, Ordering::Relaxed) {
         semihosting_exit(verdict.status());
@@ -35,7 +35,7 @@ pub fn leave(verdict: Verdict) -> ! {
     cpu::halt()
 }
 
-/// Resets the machine, by PSCI. Where there is none, stops the processor.
+/// Resets the machine, by PSCI. Where there is none, stops the CPU.
 pub fn reset() -> ! {
     let _ = match CONDUIT.get() {
         Some(Conduit::Hypervisor) => psci::system_reset::<Hvc>(),

@@ -225,7 +225,7 @@ pub fn send(id: u32, cpu: u32) {
     command(id, cpu);
 }
 
-/// Sends the NMI to the processor with this number in the GIC.
+/// Sends the NMI to the CPU with this number in the GIC.
 pub fn send_nmi(cpu: u32) {
     command(NMI, cpu);
 }

@@ -118,7 +118,7 @@ pub unsafe fn unmap(page: u64) {
     super::cpu::flush_translations();
 }
 
-/// Makes this processor use the tables that [`protect`] filled.
+/// Makes this CPU use the tables that [`protect`] filled.
 pub fn switch() {
     // The new tables map the whole image, which is all that the program refers to, and the devices, at the same addresses. What
     // they no longer map has no references to it: guard pages, low memory, the rest of RAM.

@@ -2,22 +2,22 @@
 
 use postmortem::aarch64::OVERFLOW_STACK;
 
-use crate::percpu::MOST;
+use crate::percpu::MAX_CPUS;
 use crate::stack::{Exception, Stack};
 
 /// The stacks of all exceptions, by CPU: SP_EL1. Everything else runs on SP_EL0.
-pub static EXCEPTION: [Exception; MOST] = [const { Stack::new() }; MOST];
+pub static EXCEPTION: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 // The code in vectors.rs shifts an offset to find out whether it is in this array.
 const _: () = assert!(size_of_val(&EXCEPTION).is_power_of_two());
 
 /// The stacks, by CPU, of exceptions that find no room on the exception stack.
-pub static OVERFLOW: [Stack<OVERFLOW_STACK>; MOST] = [const { Stack::new() }; MOST];
+pub static OVERFLOW: [Stack<OVERFLOW_STACK>; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 
 /// How many of these stacks a CPU has.
 pub const COUNT: usize = 2;
 
 /// A CPU's stack with this index, less than [`COUNT`].
-pub fn of(cpu: usize, index: usize) -> postmortem::Stack {
+pub fn get(cpu: usize, index: usize) -> postmortem::Stack {
     match index {
         0 => EXCEPTION[cpu].extent("exception", cpu),
         _ => OVERFLOW[cpu].extent("overflow", cpu),

@@ -31,4 +31,4 @@ pub unsafe fn start(index: usize, mpidr: u64) {
 }
 
 /// Does nothing: the stacks of a CPU that did not start are not given to another one.
-pub fn give_up() {}
+pub fn cancel() {}

@@ -47,11 +47,11 @@ pub fn ticks_per_second() -> u64 {
 }
 
 /// Keeps the address of this CPU's [`Cpu`](crate::percpu::Cpu) in a register.
-pub fn set_block(address: u64) {
+pub fn set_percpu(address: u64) {
     GsBase::write(VirtAddr::new(address));
 }
 
-/// This processor's number, the first word of its [`Cpu`](crate::percpu::Cpu).
+/// This CPU's number, the first word of its [`Cpu`](crate::percpu::Cpu).
 pub fn index() -> usize {
     let index;
     // SAFETY: the boot code set the GS base to the address of an element of `CPUS`, whose first field is an `AtomicUsize`.

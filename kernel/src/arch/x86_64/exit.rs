@@ -22,7 +22,7 @@ pub fn reset() -> ! {
     cpu::halt()
 }
 
-/// Ends QEMU with the verdict. Where there is no such device, stops the processor.
+/// Ends QEMU with the verdict. Where there is no such device, stops the CPU.
 pub fn leave(verdict: Verdict) -> ! {
     let mut port = Port::new(DEBUG_EXIT);
     // SAFETY: a PC has nothing else at this port.

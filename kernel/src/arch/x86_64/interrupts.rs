@@ -69,12 +69,12 @@ const PENDING: u32 = 1 << 12;
 const ENABLED: u32 = 1 << 8;
 
 /// Polls before the wait for a command's acceptance is given up.
-const PATIENCE: u32 = 100_000;
+const MAX_POLLS: u32 = 100_000;
 
 /// Whether the registers are MSRs. All CPUs are in the same mode.
 static IS_X2APIC: AtomicBool = AtomicBool::new(false);
 
-/// Reads a register of this processor's APIC.
+/// Reads a register of this CPU's APIC.
 pub fn read(register: Register) -> u32 {
     if IS_X2APIC.load(Ordering::Relaxed) {
         // SAFETY: in x2APIC mode all listed registers exist as MSRs, and reading them has no effect.
@@ -85,7 +85,7 @@ pub fn read(register: Register) -> u32 {
     }
 }
 
-/// Writes a register of this processor's APIC.
+/// Writes a register of this CPU's APIC.
 ///
 /// # Safety
 /// The effect of the write is expected: interrupts that it causes have handlers, and CPUs that it starts have code.
@@ -108,12 +108,12 @@ fn address(register: Register) -> *mut u32 {
 }
 
 /// I/O ports of the interrupt masks of a PC's two 8259A controllers (PIC, "Operation Command Words": OCW1).
-const OLD_MASKS: [u16; 2] = [0x21, 0xa1];
+const PIC_MASKS: [u16; 2] = [0x21, 0xa1];
 
 /// Sets up what all CPUs share: masks the PICs. Called before [`init_cpu`], because an interrupt that they have raised already
 /// would stay pending.
 pub fn init() {
-    for port in OLD_MASKS {
+    for port in PIC_MASKS {
         // SAFETY: a PC has nothing else at these ports.
         unsafe { Port::new(port).write(0xff_u8) };
     }
@@ -142,7 +142,7 @@ pub fn init_cpu() {
     }
 }
 
-/// This processor's APIC ID.
+/// This CPU's APIC ID.
 pub fn id() -> u32 {
     let id = read(Register::Id);
     if IS_X2APIC.load(Ordering::Relaxed) {
@@ -178,7 +178,8 @@ pub fn handle_on_stack(frame: &mut TrapFrame) {
         // A handler of another interrupt was interrupted, which is on that stack already.
         handle(frame);
     } else {
-        // SAFETY: the interrupted code is not on that stack, and handlers on it run to their end before anything else runs on this CPU.
+        // SAFETY: the interrupted code is not on that stack, and handlers on it run to their end before anything else runs on
+        // this CPU.
         let is_turn_over = unsafe { call_on_stack(frame, handle, stack.end()) };
         if is_turn_over {
             (handlers::get().preempt)();
@@ -245,7 +246,7 @@ unsafe fn command(command: u32, apic_id: u32) {
             write(Register::CommandDestination, apic_id << 24);
             write(Register::Command, command);
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_POLLS {
             if read(Register::Command) & PENDING == 0 {
                 break;
             }

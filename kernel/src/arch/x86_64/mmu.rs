@@ -28,7 +28,7 @@ pub fn boot_address(start: u64, length: u64) -> Option<u64> {
     (start.checked_add(length)? <= MAPPED).then(|| start + HIGH)
 }
 
-/// Physical addresses of the interrupt controllers: of devices (I/O APIC), of processors (local APIC).
+/// Physical addresses of the interrupt controllers: of devices (I/O APIC), of CPUs (local APIC).
 const DEVICES: [u64; 2] = [0xfec0_0000, 0xfee0_0000];
 
 /// The virtual address of a device's register, `physical` being within 2 MiB from one of [`DEVICES`].
@@ -73,7 +73,7 @@ pub unsafe fn unmap(page: u64) {
     tlb::flush(VirtAddr::new(page));
 }
 
-/// Makes this processor use the tables that [`protect`] filled.
+/// Makes this CPU use the tables that [`protect`] filled.
 pub fn switch() {
     let root = PhysFrame::containing_address(PhysAddr::new(LEVEL4.address() - HIGH));
     // SAFETY: the new tables map the whole image, which is all that the program refers to, at the same addresses. What they no

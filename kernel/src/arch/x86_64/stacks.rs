@@ -4,18 +4,18 @@
 use x86_64::VirtAddr;
 use x86_64::structures::tss::TaskStateSegment;
 
-use crate::percpu::MOST;
+use crate::percpu::MAX_CPUS;
 use crate::stack::{Exception, Stack};
 
 /// For NMIs, which come at any time, also while the stack pointer is being changed.
-pub static NMI: [Exception; MOST] = [const { Stack::new() }; MOST];
+pub static NMI: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 /// For double faults: the CPU could not push a frame on the interrupted stack.
-static DOUBLE_FAULT: [Exception; MOST] = [const { Stack::new() }; MOST];
+static DOUBLE_FAULT: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 /// For machine checks: hardware is broken, perhaps the memory of the interrupted stack.
-static MACHINE_CHECK: [Exception; MOST] = [const { Stack::new() }; MOST];
+static MACHINE_CHECK: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 
 /// For interrupts, so that tasks' stacks need no room for their handlers.
-pub static INTERRUPT: [Exception; MOST] = [const { Stack::new() }; MOST];
+pub static INTERRUPT: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 
 /// How many of these stacks a CPU has.
 pub const COUNT: usize = 4;
@@ -30,7 +30,7 @@ pub const DOUBLE_FAULT_INDEX: u16 = 1;
 pub const MACHINE_CHECK_INDEX: u16 = 2;
 
 /// A CPU's stack with this index, less than [`COUNT`].
-pub fn of(cpu: usize, index: usize) -> postmortem::Stack {
+pub fn get(cpu: usize, index: usize) -> postmortem::Stack {
     match index {
         0 => NMI[cpu].extent("nmi", cpu),
         1 => DOUBLE_FAULT[cpu].extent("double fault", cpu),
@@ -54,7 +54,7 @@ pub fn overflow(cpu: usize) -> u64 {
 pub fn task_state(cpu: usize) -> TaskStateSegment {
     let mut task_state = TaskStateSegment::new();
     for index in 0..IN_TABLE {
-        task_state.interrupt_stack_table[index] = VirtAddr::new(of(cpu, index).end());
+        task_state.interrupt_stack_table[index] = VirtAddr::new(get(cpu, index).end());
     }
     task_state
 }

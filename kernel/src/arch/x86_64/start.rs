@@ -48,6 +48,6 @@ pub unsafe fn start(index: usize, apic_id: u64) {
 }
 
 /// Takes back the stack of a CPU that did not start.
-pub fn give_up() {
+pub fn cancel() {
     STACK.store(0, Ordering::Release);
 }

@@ -13,7 +13,7 @@ const PERIODIC: u32 = 1 << 17;
 const BY_16: u32 = 3;
 
 /// The PIT's frequency, in Hz.
-const OLD_TIMER_HZ: u64 = 1_193_182;
+const PIT_HZ: u64 = 1_193_182;
 /// I/O ports of the PIT's counter 2, and of all counters' modes (8254, "Control Word Format").
 const COUNTER: u16 = 0x42;
 const MODE: u16 = 0x43;
@@ -24,7 +24,7 @@ const GATE: u16 = 0x61;
 const OUTPUT: u8 = 1 << 5;
 
 /// Polls after which the PIT is taken not to count: far more than a tick takes.
-const PATIENCE: u32 = 1_000_000;
+const MAX_POLLS: u32 = 1_000_000;
 
 /// Timer counts in a tick. The same for all CPUs.
 static COUNTS: Once<u32> = Once::new();
@@ -45,14 +45,15 @@ pub fn start(ticks_per_second: u64) {
 }
 
 /// Does nothing: the timer is periodic.
-pub fn again(_: u64) {}
+pub fn rearm(_: u64) {}
 
 /// Measures how many counts a tick has. Where the PIT does not count, assumes a bus clock of 1 GHz.
 fn measure(ticks_per_second: u64) -> u32 {
     let mut gate = Port::<u8>::new(GATE);
     let mut counter = Port::<u8>::new(COUNTER);
-    let [low, high, ..] = (OLD_TIMER_HZ / ticks_per_second).to_le_bytes();
-    // SAFETY: on a PC these ports belong to the PIT, whose counter 2 nothing else uses. The APIC timer is masked, so that no interrupt comes.
+    let [low, high, ..] = (PIT_HZ / ticks_per_second).to_le_bytes();
+    // SAFETY: on a PC these ports belong to the PIT, whose counter 2 nothing else uses. The APIC timer is masked, so that no
+    // interrupt comes.
     let output = unsafe {
         let closed = gate.read() & !3;
         gate.write(closed);
@@ -61,7 +62,7 @@ fn measure(ticks_per_second: u64) -> u32 {
         counter.write(high);
         write(Register::TimerInitialCount, u32::MAX);
         gate.write(closed | 1);
-        (0..PATIENCE).any(|_| gate.read() & OUTPUT != 0)
+        (0..MAX_POLLS).any(|_| gate.read() & OUTPUT != 0)
     };
     let counts = u32::MAX - read(Register::TimerCurrentCount);
     if output {

@@ -11,7 +11,7 @@ use x86_64::structures::idt::{Entry, HandlerFunc, InterruptDescriptorTable};
 use x86_64::structures::tss::TaskStateSegment;
 
 use super::{interrupts, stacks};
-use crate::percpu::MOST;
+use crate::percpu::MAX_CPUS;
 
 postmortem::exception_entries!(super::trap::exception, 64);
 global_asm!(include_str!("on_stack.s"));
@@ -26,26 +26,26 @@ unsafe extern "C" {
 }
 
 /// One for each CPU, because a CPU sets the busy bit of its TSS descriptor.
-static TASK_STATES: [Once<TaskStateSegment>; MOST] = [const { Once::new() }; MOST];
-static SEGMENTS: [Once<GlobalDescriptorTable>; MOST] = [const { Once::new() }; MOST];
-static DESCRIPTORS: Once<InterruptDescriptorTable> = Once::new();
+static TSS: [Once<TaskStateSegment>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
+static GDT: [Once<GlobalDescriptorTable>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
+static IDT: Once<InterruptDescriptorTable> = Once::new();
 
 /// Fills in and loads the tables of a CPU.
 pub fn init(cpu: usize) {
-    let task_state = TASK_STATES[cpu].call_once(|| stacks::task_state(cpu));
+    let task_state = TSS[cpu].call_once(|| stacks::task_state(cpu));
     let mut segments = GlobalDescriptorTable::new();
     let code = segments.append(Descriptor::kernel_code_segment());
     let task = segments.append(Descriptor::tss_segment(task_state));
-    SEGMENTS[cpu].call_once(|| segments).load();
+    GDT[cpu].call_once(|| segments).load();
     // SAFETY: the selectors are those of a code segment and a TSS in the GDT just loaded.
     unsafe {
         CS::set_reg(code);
         load_tss(task);
     }
-    DESCRIPTORS.call_once(descriptors).load();
+    IDT.call_once(idt).load();
 }
 
-fn descriptors() -> InterruptDescriptorTable {
+fn idt() -> InterruptDescriptorTable {
     // SAFETY: `exception_entries!` defines it as a constant array of so many words.
     let entries = unsafe { exception_entries };
     let mut table = InterruptDescriptorTable::new();

@@ -36,11 +36,11 @@ unsafe extern "C" {
     /// As [`stay_first`].
     pub fn stay_variable_frame(size: u64);
     /// Overwrites its return address, and calls [`bad_first`].
-    pub fn bad_return_address(by: u64);
+    pub fn bad_return_address(address: u64);
     /// Overwrites the frame pointer that its row needs, and calls [`bad_first`].
-    pub fn bad_frame_pointer(by: u64);
+    pub fn bad_frame_pointer(address: u64);
     /// Sets its stack pointer to the address, and fails.
-    pub fn bad_stack_pointer(by: u64);
+    pub fn bad_stack_pointer(address: u64);
     /// Loops until `word` is not zero, and sets `runs` to 1 meanwhile.
     pub fn bad_loop(word: *const u32, runs: *mut u32);
     /// Writes 1 to the first word in a loop, as long as the second one is zero.
