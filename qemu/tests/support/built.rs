@@ -1,4 +1,4 @@
-//! Kernels, each built once a test program. Cargo itself sees to it that nothing is built twice.
+//! Builds kernels, each once per test program. Cargo avoids repeated builds by several test programs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,20 @@ pub fn every_kernel() -> impl Iterator<Item = Kernel> {
     Arch::ALL.into_iter().flat_map(of)
 }
 
-/// These, and the one for x86_64 whose compiler said nothing of unwinding: reports have the same functions. They have no
-/// lines. On AArch64 such a compiler keeps the link register nowhere in functions that never return, so that nobody can
-/// know who called them: [`every_kernel_and_both_plain`].
+/// [`every_kernel`], and the one for x86_64 without the compiler's unwind tables, whose reports have the same functions, without
+/// lines. On AArch64 such a compiler does not save the link register in functions that never return, so that their caller
+/// cannot be found: [`every_kernel_and_both_plain`] has that kernel, too.
 pub fn every_kernel_and_plain() -> impl Iterator<Item = Kernel> {
     every_kernel().chain([plain(Arch::X86_64)])
 }
 
-/// These, and the one for AArch64, for reports that `trace` looks at: it knows that those of a panic stop there.
+/// [`every_kernel_and_plain`], and the one for AArch64, for reports that `trace` checks: it expects those of a panic to end
+/// early.
 pub fn every_kernel_and_both_plain() -> impl Iterator<Item = Kernel> {
     every_kernel().chain(Arch::ALL.map(plain))
 }
 
-/// The kernel whose compiler said nothing of unwinding.
+/// The kernel without the compiler's unwind tables.
 pub fn plain(arch: Arch) -> Kernel {
     let profile = Profile::Plain;
     Kernel { arch, profile }
@@ -73,7 +74,7 @@ pub fn target() -> PathBuf {
     workspace::target_folder().expect("the target folder is found")
 }
 
-/// The lock is held while building: who needs the same kernel waits, and two builds would wait for each other anyway.
+/// Runs a build once. The lock is held during the build: cargo would serialize two builds anyway.
 fn once(
     built: &Mutex<Option<HashMap<Kernel, PathBuf>>>,
     kernel: Kernel,

@@ -1,6 +1,4 @@
-//! What the system tests share.
-//!
-//! Each test program uses a part of it.
+//! Helpers of the system tests. Each test program uses a part of them.
 #![allow(dead_code, reason = "every test program compiles this and uses a part")]
 
 pub mod built;
@@ -20,7 +18,7 @@ pub mod ways;
 
 use object::{Object, ObjectSymbol};
 
-/// The address of the symbol whose name, mangled or not, ends so.
+/// The address of the symbol whose name, mangled or not, ends with `end`.
 #[track_caller]
 pub fn symbol(file: &object::File<'_>, end: &str) -> u64 {
     let mut symbols = file.symbols();
