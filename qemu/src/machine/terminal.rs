@@ -38,7 +38,7 @@ impl Terminal {
         std::thread::spawn(move || {
             for signal in &mut signals {
                 restore(&was);
-                // The signal, raised again, ends the process; a failure could not be reported.
+                // The signal's default action ends the process; a failure could not be reported.
                 let _ = emulate_default_handler(signal);
             }
         });
