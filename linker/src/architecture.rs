@@ -1,4 +1,4 @@
-//! What differs between architectures, as far as tables are concerned. Nothing else in the crate asks which one it is.
+//! The constants of each architecture that tables depend on. Conversion code uses these instead of asking which one it is.
 
 use gimli::{Register, Vendor};
 use unwind::ByteOrder;
@@ -17,7 +17,7 @@ pub struct Architecture {
     pub return_address: Register,
     /// Offset from the CFA, in bytes, at which a call leaves the return address; `None` when it leaves it in a register.
     pub fixed_return_address: Option<i8>,
-    /// A column whose value no walk ever has: what a row takes the frame pointer from where nothing keeps the caller's.
+    /// A column whose value a walk never has. A row that takes the frame pointer from it says that the caller's is lost.
     pub lost: Register,
     /// Column that tells whether the return address carries a pointer authentication code: constant 1 means it does.
     pub sign_state: Option<Register>,
@@ -25,9 +25,9 @@ pub struct Architecture {
     pub stack_pointer_offset: i64,
     /// The CFA's offset is stored divided by this, after `stack_pointer_offset` is added.
     pub cfa_scale: i64,
-    /// Whose meaning of the vendor opcodes in call frame instructions to take.
+    /// Whose meaning the vendor-specific opcodes of call frame instructions have.
     pub vendor: Vendor,
-    /// Largest size of a page, in bytes: what the start of a segment has to be a multiple of.
+    /// Largest page size, in bytes: the alignment of a segment.
     pub page: u64,
 }
 
@@ -123,7 +123,7 @@ impl Architecture {
         register(self.abi.frame_pointer())
     }
 
-    /// The rule for a frame pointer that nothing keeps.
+    /// The rule for a frame pointer that is saved nowhere.
     #[must_use]
     pub fn lost_frame_pointer(&self) -> Rule {
         Rule::Value {
@@ -132,7 +132,7 @@ impl Architecture {
         }
     }
 
-    /// What a DWARF register stands for in a rule.
+    /// The base of a rule for a DWARF register.
     #[must_use]
     pub fn base(&self, register: Register) -> Base {
         if register == self.stack_pointer() {
@@ -155,7 +155,7 @@ impl Architecture {
         }
     }
 
-    /// What a row stores for the CFA's offset; `None` for one that it cannot store.
+    /// The CFA's offset as a row stores it; `None` if a row cannot store it.
     #[must_use]
     pub fn stored_cfa_offset(&self, offset: i64) -> Option<i64> {
         let moved = offset.checked_add(self.stack_pointer_offset)?;

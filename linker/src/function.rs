@@ -1,4 +1,4 @@
-//! What both ends of the conversion have in common: functions with rows, and functions that cannot have any.
+//! Functions with rows, and code without rows: what call frame information is read to, and tables are written from.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use unwind::sframe::Row;
 
 use crate::reason::Reason;
 
-/// Code with one list of rows: a function, or a part of one. The rows are those of the reader in `unwind`, so that what was meant and what is read
-/// back are compared as they are.
+/// Code with one list of rows: a function, or a part of one. Rows have the type of the reader in `unwind`, so that written
+/// rows and those read back can be compared directly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Address of the first instruction.
@@ -17,7 +17,7 @@ pub struct Function {
     /// Ascending by offset, the first at 0, each different from the one before. Empty in a signal frame that rows cannot
     /// describe, and where they were wrong and the right ones are not known.
     pub rows: Vec<Row>,
-    /// The function is entered by an interruption, not by a call: DWARF's augmentation `S`.
+    /// The function is entered by an interrupt, exception or signal, not by a call: DWARF's augmentation `S`.
     pub signal: bool,
     /// Signed return addresses use key B (AArch64): DWARF's augmentation `B`.
     pub key_b: bool,
@@ -40,18 +40,18 @@ pub struct LeftOut {
     pub start: u64,
     /// Bytes of code.
     pub size: u64,
-    /// What cannot be said.
+    /// Why it has none.
     pub why: Construct,
 }
 
-/// What `.eh_frame` says and SFrame cannot.
+/// Why code has no rows: mostly a construct of `.eh_frame` that SFrame cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Construct {
     /// The CIE keeps the return address in another column than the ABI.
     ReturnColumn(u16),
     /// There is no rule for the CFA (`.cfi_startproc simple`).
     NoCfa,
-    /// A rule of the kind named, for the value named.
+    /// A rule that no row can express.
     Rule {
         /// The CFA or a register.
         of: &'static str,
@@ -66,17 +66,17 @@ pub enum Construct {
     TooManyRows(usize),
     /// More bytes of code than the 32 bits of the size hold.
     TooLong,
-    /// The code also belongs to another function, which starts at this address and says something else.
+    /// The code also belongs to another function, which starts at this address and has other rows.
     Overlaps(u64),
-    /// A table that already was there has no rows for it that can be read.
+    /// The rows in the input's `.sframe` cannot be read.
     Damaged,
-    /// The instructions cannot be interpreted.
+    /// The call frame instructions cannot be interpreted.
     Malformed(gimli::Error),
-    /// There is no call frame information, and the code does not tell either.
+    /// There is no call frame information, and no row could be proven from the code.
     Unproven(Reason),
 }
 
-/// Whether a row only repeats what the one before it said.
+/// Whether a row has the same rules as the one before it.
 pub(crate) fn says_the_same(last: &Row, row: &Row) -> bool {
     *last
         == Row {

@@ -16,7 +16,7 @@ use crate::architecture::Architecture;
 /// A linked ELF file that tables can be made for.
 #[derive(Debug)]
 pub struct Image<'data> {
-    /// What it runs on.
+    /// The architecture that it runs on.
     pub architecture: &'static Architecture,
     /// The file, parsed.
     pub file: object::File<'data>,
@@ -49,7 +49,7 @@ impl<'data> Image<'data> {
         Ok(Self { architecture, file })
     }
 
-    /// The bytes of a section of a name and their offset in the file, uncompressed, if it has any.
+    /// The offset in the file and the uncompressed bytes of the section with a name; `None` if it is missing or empty.
     ///
     /// # Errors
     /// The section lies outside the file, or cannot be uncompressed.
@@ -91,7 +91,7 @@ impl<'data> Image<'data> {
     }
 }
 
-/// Parses a linked ELF file, whatever it runs on.
+/// Parses a linked ELF file of any architecture.
 ///
 /// # Errors
 /// It is no ELF file, or a damaged one, or not linked.
@@ -140,7 +140,7 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Headers that the file is too short for, in words: the most frequent damage, that of a file that was cut off.
+/// A message if the file is too short for its headers: the most frequent damage, from truncation.
 fn beyond_end(data: &[u8]) -> Option<String> {
     match FileKind::parse(data).ok()? {
         FileKind::Elf32 => headers_beyond_end::<elf::FileHeader32<Endianness>>(data),
@@ -177,7 +177,7 @@ fn headers_beyond_end<Elf: FileHeader<Endian = Endianness>>(data: &[u8]) -> Opti
     })
 }
 
-/// A file in memory that is read as far as it is looked at, which of a linker's inputs is little.
+/// A file mapped into memory. Only the pages that are used are read, which are few of a linker's inputs.
 #[derive(Debug)]
 pub struct Mapped(Mmap);
 
@@ -189,8 +189,9 @@ impl Mapped {
     pub fn open(path: &Path) -> Result<Self> {
         let map = || {
             let file = File::open(path)?;
-            // SAFETY: nobody writes to the file while this lives: it is an input of a link, or the output of a linker that
-            // has ended, and linkers write a new file. `link` lets it go before it has the linker run again, or writes to the file itself.
+            // SAFETY: the bytes of the map must not change while it lives. The file is an input of a link, or the output of a
+            // linker that has exited. `link` drops the map before it writes to that file or runs the linker again, and no other
+            // process is meant to write to it.
             unsafe { Mmap::map(&file) }
         };
         map()

@@ -7,8 +7,9 @@
 //! | module | does |
 //! |---|---|
 //! | [`image`] | opens an ELF file |
-//! | [`relocatable`] | makes of an object file one that can be opened so |
+//! | [`relocatable`] | gives an object file addresses, so that it can be opened like a linked one |
 //! | [`cfi`] | `.eh_frame` to [`function::Function`]s with rows |
+//! | [`prove`] | follows each function's code, and corrects rows by it |
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
 //! | [`link`] | the linker wrapper: link, make the tables, link again, check |

@@ -1,23 +1,23 @@
-//! Work that is split among processors, with a result that does not depend on how.
+//! Work that is split among processors, with the same result for any number of them.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// More threads than this have more to set up than to do.
-const MOST_THREADS: usize = 8;
+/// The largest number of threads: more take longer to start than they save.
+const MAX_THREADS: usize = 8;
 
 /// Splits items into one part for each processor, of about the same weight each, and works on all of them at once. The
 /// results come in the order of the items.
 ///
-/// `work` must give results from which the same follows however the items are split.
+/// The caller has to combine the results so that the splits make no difference.
 pub fn in_parts<T: Send, R: Send>(
     items: &mut [T],
     weight: impl Fn(&T) -> u64,
     work: impl Fn(&mut [T]) -> R + Sync,
 ) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let parts = parts(items, weight, threads.min(MOST_THREADS));
+    let parts = parts(items, weight, threads.min(MAX_THREADS));
     thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = parts
@@ -31,7 +31,7 @@ pub fn in_parts<T: Send, R: Send>(
     })
 }
 
-/// Does two things at once.
+/// Runs two functions at the same time.
 pub fn both<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
         let one = scope.spawn(one);

@@ -1,7 +1,7 @@
-//! A progress bar for what takes longer than two seconds.
+//! A progress bar for work that takes longer than two seconds.
 //!
-//! The steps of a long work each have a bar, which is drawn only from two seconds after the first step began on, and only on
-//! a terminal. Who calls the library on a smaller file sees nothing of it.
+//! Each step has a bar. It is drawn only on a terminal, and only after two seconds since the first step began, so that short
+//! work shows nothing.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How long nothing is shown.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Positions that are reported are this many of a step, so that reporting costs nothing.
-const REPORTS: u64 = 1000;
+/// The time before the first bar is drawn.
+const DELAY: Duration = Duration::from_secs(2);
+/// The largest number of updates of a bar: more would cost time.
+const UPDATES: u64 = 1000;
 
 /// When the first step began.
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// A bar is drawn. What is done at the same time has none.
+/// A bar is drawn. Steps that run at the same time have none.
 static DRAWN: AtomicBool = AtomicBool::new(false);
 
 /// One step, which several threads may work on.
@@ -42,33 +42,33 @@ impl Step {
         Self {
             bar,
             shown: AtomicBool::new(false),
-            stride: (total / REPORTS).max(1),
+            stride: (total / UPDATES).max(1),
             done: AtomicU64::new(0),
             next: AtomicU64::new(0),
         }
     }
 
-    /// Says how much is done.
+    /// Sets how much is done.
     pub(crate) fn at(&self, position: usize) {
         let position = position as u64;
-        // That another thread does the same here does no harm.
+        // A race with another thread only draws the bar twice.
         if position < self.next.load(Relaxed) {
             return;
         }
         self.next
             .store(position.saturating_add(self.stride), Relaxed);
         if !self.shown.load(Relaxed) {
-            if BEGAN.elapsed() <= PATIENCE || DRAWN.swap(true, Relaxed) {
+            if BEGAN.elapsed() <= DELAY || DRAWN.swap(true, Relaxed) {
                 return;
             }
-            // Nothing is drawn where that is no terminal.
+            // `indicatif` draws nothing if this is no terminal.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
             self.shown.store(true, Relaxed);
         }
         self.bar.set_position(position);
     }
 
-    /// Says that one more unit is done.
+    /// Counts one more unit as done.
     pub(crate) fn one_more(&self) {
         let done = self.done.fetch_add(1, Relaxed);
         self.at(usize::try_from(done).unwrap_or(usize::MAX));

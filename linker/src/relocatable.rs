@@ -1,7 +1,7 @@
-//! Object files, laid out as a linker would, so that they can be looked at as if they were linked.
+//! Object files, laid out as a linker would, so that they can be read like linked files.
 //!
-//! Each section that will be loaded gets an address of its own, code first and from 0 on, symbols and relocations follow.
-//! The result is an ELF file in memory with nothing moved: everything else here reads it like any other.
+//! Each allocated section gets an address, from 0 on, code first. Symbols and relocations are changed to match. The result is
+//! an ELF file in memory with the same file offsets, which the rest of the crate reads like any other.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,16 +17,16 @@ use unwind::sframe::StartRule;
 /// Sections whose every relocation must be understood.
 const WANTED: [&str; 3] = [".sframe", ".eh_frame", ".debug_frame"];
 
-/// A file that can be looked at as a linked one.
+/// A file that can be read like a linked one.
 #[derive(Debug)]
 pub struct LaidOut<'data> {
     /// Its bytes.
     pub data: Cow<'data, [u8]>,
-    /// What starts in its `.sframe` count from. In an object file that is up to the relocations.
+    /// What function starts in its `.sframe` are relative to; in an object file the relocations decide.
     pub starts: StartRule,
 }
 
-/// Lays an object file out; any other is left as it is.
+/// Lays out an object file; any other file is left as it is.
 ///
 /// # Errors
 /// It is damaged, or has relocations that are not known.
@@ -37,7 +37,7 @@ pub fn lay_out(data: &[u8]) -> Result<LaidOut<'_>> {
             File::Elf32(elf) => Some(Layout::of(&file, elf)?.apply(data, &file, elf)?),
             _ => None,
         },
-        // Whoever reads it will say what is wrong.
+        // If it is damaged, the reader reports that.
         _ => None,
     };
     Ok(match laid_out {
@@ -144,14 +144,14 @@ impl Layout {
             let (relative, bytes) = match (relocation.kind(), relocation.flags()) {
                 (RelocationKind::Absolute, _) => (false, relocation.size() / 8),
                 (RelocationKind::Relative, _) => (true, relocation.size() / 8),
-                // What GNU as writes into `.sframe`, and `object` does not know.
+                // GNU as emits it in `.sframe`; `object` does not know it.
                 (_, RelocationFlags::Elf { r_type })
                     if r_type == elf::R_X86_64_PC64 && machine == Architecture::X86_64 =>
                 {
                     (true, 8)
                 }
                 (RelocationKind::None, _) => continue,
-                // Code, which is not looked at.
+                // Other sections may keep unknown relocations unapplied.
                 _ if !wanted => continue,
                 (_, flags) => bail!("relocation {flags:?} at offset {offset:#x} is not known"),
             };
@@ -175,7 +175,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The address that a relocation refers to; `None` when another file has it.
+    /// The address that a relocation refers to; `None` if the symbol is undefined here.
     fn target(&self, file: &File<'_>, relocation: &Relocation) -> Option<u64> {
         match relocation.target() {
             RelocationTarget::Symbol(index) => {
@@ -193,7 +193,7 @@ impl Layout {
         }
     }
 
-    /// The low bytes of a number, with their sign.
+    /// Reads a signed number of `size` bytes.
     fn read(&self, bytes: &[u8], at: u64, size: u64) -> Result<u64> {
         let field = bytes
             .get(at as usize..)

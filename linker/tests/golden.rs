@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use linker::symbols::{Asked, Blob, Code, Frame, Function, Level, Names, Piece, Traced, compare};
+use linker::symbols::{
+    Blob, Code, Coverage, Frame, Function, Level, Names, Piece, Traced, compare,
+};
 use unwind::symbols::SymbolTable;
 
 /// Pseudo-random numbers (xorshift64*), the same in every run.
@@ -237,7 +239,7 @@ fn stored_tables_are_what_is_written() {
         let blob = Blob::new(&code, level);
         let bytes = blob.to_bytes(0, b"a build id of twenty");
         let table = SymbolTable::parse(&bytes, 0).unwrap();
-        let comparison = compare(&table, &code, Asked::Every);
+        let comparison = compare(&table, &code, Coverage::Every);
         assert_eq!(comparison.differences, [], "{name}");
         let answers = answers(&table, &code);
         let file = |extension: &str| folder.join(name).with_extension(extension);
@@ -275,14 +277,14 @@ fn a_wrong_answer_is_found_by_asking_everywhere_and_at_ends_only() {
     for level in LEVELS {
         let bytes = Blob::new(&code, level).to_bytes(0, &[]);
         let table = SymbolTable::parse(&bytes, 0).unwrap();
-        assert_eq!(differences(&table, &code, Asked::Ends), [0_u64; 0]);
+        assert_eq!(differences(&table, &code, Coverage::Ends), [0_u64; 0]);
         let mut wrong = 0;
         for &(piece, at) in places.iter().step_by(5) {
             let stack = code.pieces[piece].instructions[at].stack;
             // As if the table said of this instruction alone what it should not.
             code.pieces[piece].instructions[at].stack = (stack + 7) % code.stacks.len() as u32;
-            let every = differences(&table, &code, Asked::Every);
-            let ends = differences(&table, &code, Asked::Ends);
+            let every = differences(&table, &code, Coverage::Every);
+            let ends = differences(&table, &code, Coverage::Ends);
             if level == Level::Faults {
                 // Those around it that had the same frames should have fewer now, all of them.
                 assert_eq!(ends.is_empty(), every.is_empty(), "{piece}, {at}");
@@ -312,8 +314,8 @@ fn a_row_that_ends_too_early_or_too_late_is_found() {
                     code.pieces[piece].instructions[moved].stack = stack;
                     let bytes = Blob::new(&code, level).to_bytes(0, &[]);
                     let table = SymbolTable::parse(&bytes, 0).unwrap();
-                    let every = differences(&table, &right, Asked::Every);
-                    let ends = differences(&table, &right, Asked::Ends);
+                    let every = differences(&table, &right, Coverage::Every);
+                    let ends = differences(&table, &right, Coverage::Ends);
                     assert_eq!(
                         ends.is_empty(),
                         every.is_empty(),
@@ -355,15 +357,15 @@ fn at_ends_every_instruction_that_can_fault_is_asked_about() {
         let bytes = Blob::new(&code, Level::Faults).to_bytes(0, &[]);
         let table = SymbolTable::parse(&bytes, 0).unwrap();
         let wrong = instructions[at].start;
-        assert!(differences(&table, &right, Asked::Every).contains(&wrong));
-        assert!(differences(&table, &right, Asked::Ends).contains(&wrong));
+        assert!(differences(&table, &right, Coverage::Every).contains(&wrong));
+        assert!(differences(&table, &right, Coverage::Ends).contains(&wrong));
         found += 1;
     }
     assert!(found > 20, "{found}");
 }
 
-fn differences(table: &SymbolTable<'_>, code: &Code, asked: Asked) -> Vec<u64> {
-    let comparison = compare(table, code, asked);
+fn differences(table: &SymbolTable<'_>, code: &Code, coverage: Coverage) -> Vec<u64> {
+    let comparison = compare(table, code, coverage);
     let differences = comparison.differences.iter();
     differences.map(|difference| difference.address).collect()
 }

@@ -1,4 +1,4 @@
-//! What must be known of an image before it is booted.
+//! Reads from an ELF image what must be known before it boots: its architecture and its panic handler.
 
 use std::fs::File;
 use std::path::Path;
@@ -48,7 +48,7 @@ pub fn panic_handler(image: &Path) -> Result<Option<String>> {
     Ok(handlers.next().map(str::to_owned))
 }
 
-/// Opens an image to read what is looked at, and no more: it may be large.
+/// Opens an image, of which only the parts that are used are read: it may be large.
 fn open(image: &Path) -> Result<ReadCache<File>> {
     let shown = image.display();
     let file = File::open(image).with_context(|| format!("cannot open image {shown}"))?;

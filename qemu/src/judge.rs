@@ -1,4 +1,4 @@
-//! Whether a boot ended as it should.
+//! Judges whether a boot ended as it should.
 
 use crate::machine::{Booted, Verdict};
 use crate::report::{self, Begin, Line};
@@ -8,9 +8,9 @@ use crate::status::Status;
 /// An exit status, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// What to leave with.
+    /// The exit status.
     pub status: Status,
-    /// Why, for people: goes on from "SCENARIO: ".
+    /// Why, in words that follow "SCENARIO: ".
     pub words: String,
 }
 
@@ -21,7 +21,7 @@ impl Judgement {
     }
 }
 
-/// Judges a scenario by what should have come of it.
+/// Judges a scenario by its expected outcome.
 #[must_use]
 pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
     let failed = |words: &str| Judgement::new(Status::Failed, words);
@@ -59,7 +59,7 @@ pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
     }
 }
 
-/// Judges an image of which nothing is known: by its own verdict.
+/// Judges an image without an expected outcome, by its own verdict.
 #[must_use]
 pub fn image(booted: &Booted) -> Judgement {
     match &booted.verdict {
@@ -78,7 +78,7 @@ pub fn image(booted: &Booted) -> Judgement {
     }
 }
 
-/// Whether there is the first line of a report, one of what failed in it, and nothing that walked on.
+/// Whether a report began, said in the next line that it failed, and wrote no further trace.
 fn failed_report(serial: &[u8]) -> bool {
     let text = String::from_utf8_lossy(serial);
     let rest = text.lines().skip_while(|line| !begins(line)).skip(1);
@@ -94,10 +94,10 @@ fn begins(line: &str) -> bool {
     Begin::of(line) == Some(Begin::Failure)
 }
 
-/// Looks for a whole report on the serial line; gives how many frames it has, or the words of its verdict where callers are
-/// `in_doubt`; or what it lacks.
+/// Looks for a whole report on the serial line. Returns how many frames it has or, if its callers should be `in_doubt`, the
+/// words of its verdict. The error is what it lacks.
 fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
-    // A panic in the middle of a line is reported all the same, and a terminal wants "\r\n".
+    // Lines may end in "\r\n", which terminals need.
     let text = String::from_utf8_lossy(serial);
     let mut lines = text.lines().map(str::trim_end);
     if !lines.by_ref().any(begins) {

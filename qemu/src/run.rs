@@ -1,4 +1,4 @@
-//! What `cargo run` does, from the arguments to the status.
+//! Runs `cargo run`, from the arguments to the exit status.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -22,10 +22,11 @@ use crate::{frames, image, raspi, workspace};
 /// The scenario when none is named.
 const DEFAULT_SCENARIO: &str = "panic";
 
-/// Silence after which a line that has not ended is shown: no line of a report takes longer, and nobody who types waits.
+/// How long the line must be silent before an incomplete line is shown: longer than gaps within a line of a report, and too
+/// short to be noticed by somebody who types.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Does what the command line says.
+/// Runs what the command line asks for.
 ///
 /// # Errors
 /// When the arguments cannot be used, or the runner fails.
@@ -211,7 +212,7 @@ fn boot(
         gdb,
         debugger,
         interactive,
-        // Who types `reboot` wants to go on.
+        // The command `reboot` should not end the session.
         reboots: interactive || scenario::resets(word),
         pause: if cli.decode || cli.defmt {
             PAUSE

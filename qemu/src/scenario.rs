@@ -2,7 +2,7 @@
 
 pub use portable::scenarios::{Outcome, SCENARIOS, Scenario, find};
 
-/// Fewest CPUs that a scenario needs.
+/// The smallest number of CPUs that a scenario needs.
 #[must_use]
 pub fn cpus(name: &str) -> u32 {
     find(name).map_or(1, |scenario| scenario.cpus)
@@ -14,7 +14,7 @@ pub fn resets(name: &str) -> bool {
     find(name).is_some_and(|scenario| scenario.outcome == Outcome::SucceedsAfterReset)
 }
 
-/// The list for people, a line each, without the last line's end.
+/// A line for each scenario, without a line feed at the end.
 #[must_use]
 pub fn listing() -> String {
     let width = SCENARIOS.iter().map(|s| s.name.len()).max().unwrap_or(0);

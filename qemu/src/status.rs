@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// What the runner ends with.
+/// The exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
@@ -24,7 +24,7 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// An error, and the status to leave with because of it.
+/// An error, and its exit status.
 #[derive(Debug)]
 pub struct Failure {
     /// What went wrong.

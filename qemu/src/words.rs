@@ -1,4 +1,4 @@
-//! The runner's own words: whole lines on standard error, and progress there for what takes long.
+//! The runner's own messages: whole lines on standard error, and progress of long work.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Between two lines of progress where standard error is no terminal.
+/// The time between two lines of progress if standard error is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Writes a line to standard error. It goes out in one write, so that lines of several processes do not mix; that
-/// nobody may be listening is no reason to stop.
+/// Writes a line to standard error, in one write, so that lines of several processes do not mix. A closed standard error is
+/// ignored.
 pub fn say(words: fmt::Arguments<'_>) {
     let line = format!("runner: {words}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
@@ -21,14 +21,14 @@ pub fn say(words: fmt::Arguments<'_>) {
 #[derive(Debug)]
 pub struct Progress {
     what: String,
-    /// None where standard error is no terminal.
+    /// `None` if standard error is no terminal.
     bar: Option<ProgressBar>,
     started: Instant,
     last_line: Cell<Instant>,
 }
 
 impl Progress {
-    /// Says `what` is being done.
+    /// Starts to report `what` is being done.
     #[must_use]
     pub fn start(what: String) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// Says that it still goes on.
+    /// Reports that it is still going on.
     pub fn tick(&self) {
         if self.line_is_due() {
             let seconds = self.started.elapsed().as_secs();
@@ -56,7 +56,7 @@ impl Progress {
         }
     }
 
-    /// Says that `done` of `total` bytes are there.
+    /// Reports that `done` of `total` bytes are there.
     pub fn bytes(&self, done: u64, total: u64) {
         if let Some(bar) = &self.bar {
             if bar.length().is_none() {
@@ -77,13 +77,13 @@ impl Progress {
         }
     }
 
-    /// Says that it is done.
+    /// Reports that it is done.
     pub fn done(self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
         let seconds = self.started.elapsed().as_secs();
-        // What was over at once needs no second line.
+        // Short work needs no second line.
         if self.bar.is_some() || seconds >= 2 {
             say(format_args!("{}: done in {seconds} s", self.what));
         }
@@ -98,7 +98,7 @@ impl Progress {
     }
 }
 
-/// Given up half-way: the moving line must not stay in the way of the error.
+/// If the work fails, the progress bar is cleared before the error is printed.
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
@@ -107,7 +107,7 @@ impl Drop for Progress {
     }
 }
 
-/// A style from a template that is known to be right.
+/// A style from a constant template.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }

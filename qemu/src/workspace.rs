@@ -1,4 +1,4 @@
-//! Where the workspace and its target folder are.
+//! Finds the workspace and its target folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -7,14 +7,14 @@ use anyhow::{Context, Result};
 
 /// The workspace's root: the folder above this crate's.
 ///
-/// Cargo says at run time where this crate is. What it said at compile time may be another copy of the workspace, when
-/// several share a target folder: cargo takes equal sources for the same.
+/// It comes from cargo's variable at run time. The one at compile time may name another copy of the workspace that shares the
+/// target folder, because cargo does not rebuild equal sources.
 #[must_use]
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
         let at_run_time = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        // Set by a cargo that runs something else altogether, it does not lead to the kernel.
+        // A cargo that runs another package sets it to another folder, without the kernel.
         let root = at_run_time.as_deref().and_then(Path::parent);
         let root = root.filter(|root| root.join("kernel/Cargo.toml").is_file());
         let compiled = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -23,19 +23,19 @@ pub fn root() -> &'static Path {
     })
 }
 
-/// The target folder that cargo uses: the one this very program lies in, whatever named it (`CARGO_TARGET_DIR`,
-/// `--target-dir` or a configuration file). `cargo metadata` would tell too, but does not know of `--target-dir`.
+/// The target folder that cargo uses: the one that contains this program, whether `CARGO_TARGET_DIR`, `--target-dir` or a
+/// configuration file named it. `cargo metadata` was rejected: it does not know of `--target-dir`.
 ///
 /// # Errors
-/// When this program's own path cannot be found out.
+/// When this program's own path is not known.
 pub fn target_folder() -> Result<PathBuf> {
     let program = std::env::current_exe().context("cannot find this program's own path")?;
-    // Cargo writes the first into every target folder, the second only into those that it makes.
+    // Cargo writes the first file into every target folder, the second only into those that it creates.
     let is_target_folder = |folder: &&Path| {
         let has = |file| folder.join(file).is_file();
         has(".rustc_info.json") || has("CACHEDIR.TAG")
     };
     let found = program.ancestors().find(is_target_folder);
-    // Copied out of its target folder: the default one serves as well as any.
+    // This program was copied out of its target folder: use the default one.
     Ok(found.map_or_else(|| root().join("target"), Path::to_path_buf))
 }

@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Whoever reads has seen enough: `sframe dump FILE | head`.
+        // The reader has closed the pipe, as `sframe dump FILE | head` does: no error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("sframe: error: {error:#}");
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a command; whether all was as it should be.
+/// Runs a command. Returns false if a check failed.
 fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
     match command {
         Command::Dump { file, json } => with_subject(&file, |_, subject| {
@@ -174,7 +174,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
     }
 }
 
-/// Writes a file that may be executed if `like` may.
+/// Writes a file with the execute permission of `like`.
 fn write_like(path: &Path, like: &Path, bytes: &[u8]) -> Result<()> {
     let write = || {
         std::fs::write(path, bytes)?;

@@ -1,16 +1,16 @@
 //! The letters of a CIE's augmentation string that concern SFrame.
 //!
 //! gimli refuses the letters `B` (return addresses are signed with key B) and `G` (memory-tagged stack), which AArch64
-//! compilers write. Neither has data of its own, so in a copy of the section each is replaced by `S`, which has none
-//! either and which gimli knows; what the string really said is kept beside it. Refusing the CIE instead would lose
-//! every function of a kernel built with `-Z branch-protection=b-key`.
+//! compilers emit. Neither has data of its own, so in a copy of the section each is replaced by `S`, which has none either
+//! and which gimli knows; the original letters are returned separately. Refusing the CIE instead would lose every function
+//! of a kernel built with `-Z branch-protection=b-key`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use gimli::{EndianSlice, Format, Reader, RunTimeEndian};
 
-/// What the augmentation string says.
+/// The letters of an augmentation string that are used here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Letters {
     /// `S`: a signal frame.
@@ -24,7 +24,7 @@ pub(super) struct Letters {
 pub(super) enum Kind {
     /// `.eh_frame`: a CIE has the number 0.
     EhFrame,
-    /// `.debug_frame`: a CIE has the largest number that there is in its format.
+    /// `.debug_frame`: a CIE has the largest number of its format.
     DebugFrame,
 }
 
@@ -39,7 +39,7 @@ impl Kind {
 }
 
 /// The section without letters that gimli refuses, and the letters of each CIE by its offset.
-pub(super) fn understand(
+pub(super) fn replace_letters(
     data: &[u8],
     kind: Kind,
     endian: RunTimeEndian,
@@ -47,7 +47,7 @@ pub(super) fn understand(
     let mut data = Cow::Borrowed(data);
     let mut all = HashMap::new();
     let mut at = 0;
-    // Where the walk stops at damage, gimli's will too, and say so.
+    // At damage this loop ends, and gimli reports it later.
     while let Some(entry) = Entry::at(&data, at, kind, endian) {
         if let Some(start) = entry.augmentation {
             let string = data[start..].split(|&byte| byte == 0).next();
@@ -75,7 +75,7 @@ pub(super) fn understand(
     (data, all)
 }
 
-/// Where an entry of the section has what is looked for here. Offsets are from the section's start, in bytes.
+/// An entry of the section. Offsets are from the section's start, in bytes.
 struct Entry {
     /// The augmentation string, when the entry is a CIE.
     augmentation: Option<usize>,
@@ -122,7 +122,7 @@ mod tests {
         let second = cie(b"zRBG\0");
         let third = cie(b"zRS\0");
         let data = [first.clone(), second.clone(), third.clone()].concat();
-        let (patched, letters) = understand(&data, Kind::EhFrame, RunTimeEndian::Little);
+        let (patched, letters) = replace_letters(&data, Kind::EhFrame, RunTimeEndian::Little);
         let expected = [first.clone(), cie(b"zRSS\0"), third].concat();
         assert_eq!(*patched, *expected);
         let at = |offset: usize| letters[&offset];
@@ -147,7 +147,7 @@ mod tests {
     fn damage_ends_the_walk() {
         let data = cie(b"zRB\0");
         for end in 0..data.len() {
-            let (patched, _) = understand(&data[..end], Kind::EhFrame, RunTimeEndian::Little);
+            let (patched, _) = replace_letters(&data[..end], Kind::EhFrame, RunTimeEndian::Little);
             assert_eq!(patched.len(), end);
         }
     }

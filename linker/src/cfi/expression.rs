@@ -1,4 +1,4 @@
-//! DWARF expressions that say no more than an SFrame row can.
+//! Recognises DWARF expressions that an SFrame row can express.
 
 use gimli::{Encoding, Expression, Operation, Register};
 
@@ -13,13 +13,13 @@ pub(super) enum Pattern {
     Load(Register, i64),
     /// The CFA and an offset in bytes. Only in the rule of a register, whose expression starts with the CFA.
     FromCfa(i64),
-    /// What linkers write for x86-64 PLT entries of 16 bytes: `rsp + 8`, and 8 more from this byte of an entry on.
+    /// The CFA that linkers emit for x86-64 PLT entries of 16 bytes: `rsp + 8`, and 8 more from this byte of an entry on.
     Plt(u8),
     /// Anything else, with so many operations.
     Other(usize),
 }
 
-/// DWARF numbers on x86-64, of which alone the PLT pattern speaks.
+/// DWARF numbers on x86-64, the only architecture with the PLT pattern.
 const RSP: Register = Register(7);
 const RIP: Register = Register(16);
 

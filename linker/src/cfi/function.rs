@@ -1,4 +1,4 @@
-//! One FDE to a function with rows.
+//! Converts one FDE to functions with rows.
 
 use gimli::{
     BaseAddresses, CallFrameInstruction, CommonInformationEntry, FrameDescriptionEntry, Register,
@@ -15,7 +15,7 @@ use crate::function::{Construct, Function, LeftOut, says_the_same};
 /// Bytes of a lazily bound PLT entry on x86-64.
 pub(super) const PLT_ENTRY: u8 = 16;
 
-/// Room for any number of rules and of nested `remember_state`: gimli's own storage stops at four.
+/// Storage for any number of rules and of nested `remember_state`: gimli's default allows four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unbounded;
 
@@ -30,23 +30,22 @@ pub(super) struct Converter<'a, S> {
     section: &'a S,
     bases: &'a BaseAddresses,
     kind: Kind,
-    /// Reused, for its memory.
+    /// Kept to reuse its allocations.
     context: UnwindContext<usize, Unbounded>,
 }
 
-/// A part of a function that one list of rows describes; almost always the whole of it. Offsets are in bytes from the
-/// function's start.
+/// A part of a function with one list of rows; almost always the whole function. Offsets are in bytes from the function's
+/// start.
 struct Piece {
     start: u32,
     end: u32,
-    /// Their offsets are from the piece's start.
+    /// With offsets from the piece's start.
     rows: Vec<Row>,
     block: Option<u8>,
 }
 
 impl Piece {
-    /// Whether a row loads the caller's stack pointer from the stack, counted from the stack pointer: where the processor has
-    /// saved it.
+    /// Whether a row loads the caller's stack pointer from the stack, where the processor saves it at an exception.
     fn is_trap_code(&self) -> bool {
         let is_saved = |row: &Row| {
             matches!(
@@ -77,8 +76,8 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
         }
     }
 
-    /// Adds a function, and what of it cannot be described. Rows that cannot be said leave a gap, not the whole function:
-    /// what is before and after them becomes a function of its own.
+    /// Adds a function. A row that cannot be converted leaves a gap: the code before and after it becomes a function each, and
+    /// the gap is added to the code that is left out.
     pub(super) fn convert(
         &mut self,
         fde: &FrameDescriptionEntry<Slice<'data>>,
@@ -88,8 +87,9 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
         let start = fde.initial_address();
         match self.pieces(fde, letters.signal, &mut frames.left_out) {
             Ok(pieces) => {
-                // LLVM writes no mark of signal frames into `.debug_frame`, which is all that it writes for assembly without
-                // unwind tables. Where there can be a mark, its absence counts: code that switches stacks has such rows, too.
+                // LLVM emits only `.debug_frame` for assembly without unwind tables, and does not mark signal frames there, so
+                // that they are recognised by their rows. In `.eh_frame` the mark decides: code that switches stacks has such
+                // rows, too.
                 let has_no_marks = self.kind == Kind::DebugFrame;
                 let signal =
                     letters.signal || has_no_marks && pieces.iter().any(Piece::is_trap_code);
@@ -112,8 +112,8 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
         }
     }
 
-    /// Whether a CIE has a rule for the CFA. gimli starts with "register 0, offset 0" where there is none, which is also
-    /// what AArch64's `longjmp` says and means.
+    /// Whether a CIE has a rule for the CFA. Without one, gimli starts with "register 0, offset 0", which is also a real rule,
+    /// as in AArch64's `longjmp`.
     fn has_cfa(&self, cie: &CommonInformationEntry<Slice<'data>>) -> bool {
         let mut instructions = cie.instructions(self.section, self.bases);
         while let Ok(Some(instruction)) = instructions.next() {
@@ -151,7 +151,7 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
             .rows(self.section, self.bases, &mut self.context)
             .map_err(Construct::Malformed)?;
         while let Some(row) = table.next_row().map_err(Construct::Malformed)? {
-            // A row that the next one replaces at the same address, or that starts behind the code, holds nowhere.
+            // Skip a row that the next one replaces at the same address, or that starts after the function's end.
             let start = row.start_address().wrapping_sub(fde.initial_address());
             let end = row.end_address().wrapping_sub(fde.initial_address());
             let Ok(start) = u32::try_from(start) else {
@@ -170,10 +170,10 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
                     block: Some(PLT_ENTRY),
                 }),
                 Err(why) => {
-                    // That it is a signal frame is worth knowing without rows too: the format has a place for that.
+                    // Without rows, too, the function is added, because its mark as a signal frame is useful.
                     if signal {
                         add_gap(&mut pieces, start, end);
-                        // Trap code that says no more than that it is some loses nothing.
+                        // The FDE has only that mark, so nothing is left out.
                         if why == Construct::NoCfa {
                             continue;
                         }
@@ -187,7 +187,7 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
     }
 }
 
-/// Adds a row to the piece that it continues, unless it only repeats what the row before it says.
+/// Adds a row to the piece that it continues, unless it has the same rules as the row before.
 fn add_row(pieces: &mut Vec<Piece>, start: u32, end: u32, row: Row) {
     match pieces.last_mut() {
         Some(piece) if piece.end == start && piece.block.is_none() && !piece.rows.is_empty() => {
@@ -223,7 +223,7 @@ fn add_gap(pieces: &mut Vec<Piece>, start: u32, end: u32) {
     }
 }
 
-/// Adds code that cannot be described to the code before it, if that cannot be for the same reason.
+/// Adds code that is left out, joined with adjacent code before it that is left out for the same reason.
 fn add_left_out(left_out: &mut Vec<LeftOut>, start: u64, size: u64, why: Construct) {
     match left_out.last_mut() {
         Some(last) if last.start.wrapping_add(last.size) == start && last.why == why => {

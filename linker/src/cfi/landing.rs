@@ -1,8 +1,8 @@
-//! Landing pads: where a function goes on when an exception comes out of a call. Compilers list them in language-specific
-//! data areas (`.gcc_except_table`), to which call frame information points.
+//! Reads landing pads, where a function goes on when a call throws, from language-specific data areas (`.gcc_except_table`),
+//! to which call frame information points.
 //!
-//! Format: "Itanium C++ ABI: Exception Handling", section 2.5 for what it is for; GCC's `gcc/except.cc`
-//! (`output_one_function_exception_table`) for the bytes, which LLVM and rustc write too.
+//! Purpose: "Itanium C++ ABI: Exception Handling", section 2.5. Format: GCC's `gcc/except.cc`
+//! (`output_one_function_exception_table`), which LLVM and rustc follow.
 
 use std::collections::HashMap;
 
@@ -13,25 +13,25 @@ use gimli::{
 use object::{Object, ObjectSection};
 
 use super::Slice;
-use super::augmentation::{Kind, understand};
+use super::augmentation::{Kind, replace_letters};
 use super::function::Unbounded;
 use crate::image::Image;
 
-/// Calls with a landing pad. Addresses.
+/// A range of calls with the same landing pad; addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LandingPad {
     /// Start of the first one.
     pub start: u64,
     /// End of the last one.
     pub end: u64,
-    /// Where they go on.
+    /// The landing pad.
     pub pad: u64,
-    /// Bytes of arguments on the stack that are taken off it on the way there: `DW_CFA_GNU_args_size`.
+    /// Bytes of arguments that the personality routine pops before it enters the landing pad: `DW_CFA_GNU_args_size`.
     pub arguments: u64,
 }
 
-/// Those of an image, ascending. What cannot be read has none: then no way leads to the code there, and nothing is said
-/// about it.
+/// The landing pads of an image, ascending by calls. An area that cannot be read gives none: the code at its landing pads is
+/// then unreachable to the proof, and stays undecided.
 #[must_use]
 pub fn landing_pads(image: &Image<'_>) -> Vec<LandingPad> {
     let Ok(Some(eh_frame)) = image.section(".eh_frame") else {
@@ -47,7 +47,7 @@ pub fn landing_pads(image: &Image<'_>) -> Vec<LandingPad> {
         .filter_map(|section| Some((section.address(), section.data().ok()?)))
         .filter(|(address, _)| *address != 0)
         .collect();
-    let (data, _) = understand(eh_frame.data, Kind::EhFrame, endian);
+    let (data, _) = replace_letters(eh_frame.data, Kind::EhFrame, endian);
     let mut section = EhFrame::new(&data, endian);
     section.set_address_size(8);
     section.set_vendor(image.architecture.vendor);
@@ -126,8 +126,8 @@ fn add(
     }
 }
 
-/// The call sites with landing pads in an area that lies at an address, of a function that starts at another one. `None`:
-/// it is damaged, or of an unknown kind.
+/// The call sites with landing pads in the area at `address`, of the function that starts at `function`. `None`: it is
+/// damaged, or of an unknown kind.
 fn call_sites(mut area: Slice<'_>, address: u64, function: u64) -> Option<Vec<LandingPad>> {
     let whole = area.len();
     let base = match area.read_u8().ok()? {
@@ -156,7 +156,7 @@ fn call_sites(mut area: Slice<'_>, address: u64, function: u64) -> Option<Vec<La
         let start = function.wrapping_add(number(&mut table, encoding)?);
         let size = number(&mut table, encoding)?;
         let pad = number(&mut table, encoding)?;
-        // What is done there.
+        // The action, which is not needed.
         table.read_uleb128().ok()?;
         if pad != 0 {
             pads.push(LandingPad {
@@ -172,12 +172,12 @@ fn call_sites(mut area: Slice<'_>, address: u64, function: u64) -> Option<Vec<La
 
 /// `DW_EH_PE_omit`: Linux Standard Base, "DWARF Exception Header Encoding".
 const OMITTED: u8 = 0xff;
-/// The bits of an encoding that tell the format.
+/// The bits of an encoding that are the format.
 const FORMAT: u8 = 0x0f;
 /// `DW_EH_PE_pcrel`.
 const RELATIVE: u8 = 0x10;
 
-/// A number in one of the formats of the same source.
+/// Reads a number in one of the `DW_EH_PE` formats.
 fn number(from: &mut Slice<'_>, format: u8) -> Option<u64> {
     let value = match format {
         0x00 | 0x04 | 0x0c => from.read_u64().ok()?,

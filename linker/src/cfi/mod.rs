@@ -1,8 +1,8 @@
 //! Call frame information (`.eh_frame`, `.debug_frame`) to functions with rows.
 //!
-//! gimli interprets the instructions, with an unbounded stack for `remember_state`; what it yields is a full table of
-//! rules for each function. Here each row of that table becomes an SFrame row, or the function is left out and the
-//! construct that cannot be said is named.
+//! gimli interprets the call frame instructions, with an unbounded stack for `remember_state`, to a table of rules for each
+//! function. Each row of that table becomes an SFrame row, or its code is left out, with the construct that SFrame cannot
+//! express.
 
 mod augmentation;
 mod expression;
@@ -22,23 +22,23 @@ use augmentation::Kind;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// What an image's call frame information says.
+/// The functions of an image's call frame information.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frames {
     /// Ascending by start; they do not overlap.
     pub functions: Vec<Function>,
-    /// Ascending by start. Code of a signal frame that rows cannot describe is here and, without rows, in `functions`.
+    /// Ascending by start. A signal frame that rows cannot describe is here and, without rows, in `functions`, too.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Frames {
-    /// Rows of all functions.
+    /// How many rows all functions have.
     #[must_use]
     pub fn row_count(&self) -> usize {
         self.functions.iter().map(|f| f.rows.len()).sum()
     }
 
-    /// Whether anything is said about an address, or it is known that nothing can be.
+    /// Whether an address is in a function, or in code that is left out.
     #[must_use]
     pub fn covers(&self, address: u64) -> bool {
         let after = self.functions.partition_point(|one| one.start <= address);
@@ -50,27 +50,27 @@ impl Frames {
                 .any(|left| address.wrapping_sub(left.start) < left.size)
     }
 
-    /// Reads an image's `.eh_frame`, and of `.debug_frame` what that does not describe: assembly and C for bare metal often
-    /// have only the latter.
+    /// Reads an image's `.eh_frame`, and its `.debug_frame` for code that `.eh_frame` does not describe: assembly and C for
+    /// bare metal often have only the latter.
     ///
     /// # Errors
-    /// Their entries cannot be told apart.
+    /// A section is so damaged that its entries cannot be listed.
     pub fn of(image: &Image<'_>) -> Result<Self> {
         Ok(Self::with(image, Self::default())?.0)
     }
 
-    /// [`Self::of`], with what `others` say about code that neither describes; and the starts of functions that come from
-    /// there.
+    /// [`Self::of`], with the functions of `others` for code that neither section describes. Also returns the starts of the
+    /// functions added.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Those of [`Self::of`].
     pub fn with(image: &Image<'_>, others: Self) -> Result<(Self, Vec<u64>)> {
         let mut frames = Self::find(image)?;
         let added = frames.add(others);
         Ok((frames, added))
     }
 
-    /// What is in the image's own sections: nothing, if it has none.
+    /// The functions in the image's own sections; none if there are no such sections.
     fn find(image: &Image<'_>) -> Result<Self> {
         let eh_frame = image.section(".eh_frame")?;
         let eh_frame = eh_frame.filter(|section| !section.data.is_empty());
@@ -106,14 +106,14 @@ impl Frames {
     /// Reads the bytes of an `.eh_frame`.
     ///
     /// # Errors
-    /// Its entries cannot be told apart.
+    /// It is so damaged that its entries cannot be listed.
     pub fn parse(
         architecture: &'static Architecture,
         data: &[u8],
         endian: RunTimeEndian,
         bases: &BaseAddresses,
     ) -> Result<Self> {
-        let (data, letters) = augmentation::understand(data, Kind::EhFrame, endian);
+        let (data, letters) = augmentation::replace_letters(data, Kind::EhFrame, endian);
         let mut section = EhFrame::new(&data, endian);
         section.set_address_size(8);
         section.set_vendor(architecture.vendor);
@@ -129,15 +129,15 @@ impl Frames {
         Ok(frames)
     }
 
-    /// Reads the bytes of a `.debug_frame`. The linker leaves the entries of code that it removed, with addresses that
-    /// are none.
+    /// Reads the bytes of a `.debug_frame`. Linkers keep the entries of removed code, with invalid addresses; `is_code` filters
+    /// them.
     fn parse_debug_frame(
         architecture: &'static Architecture,
         data: &[u8],
         endian: RunTimeEndian,
         is_code: impl Fn(u64) -> bool,
     ) -> Result<Self> {
-        let (data, letters) = augmentation::understand(data, Kind::DebugFrame, endian);
+        let (data, letters) = augmentation::replace_letters(data, Kind::DebugFrame, endian);
         let mut section = DebugFrame::new(&data, endian);
         section.set_address_size(8);
         section.set_vendor(architecture.vendor);
@@ -154,7 +154,7 @@ impl Frames {
         Ok(frames)
     }
 
-    /// Adds what others say about code that nothing is said about here; the starts of the functions added.
+    /// Adds the functions, and left out code, of `others` that overlap nothing here. Returns the starts of the functions added.
     fn add(&mut self, others: Self) -> Vec<u64> {
         let mut known: Vec<(u64, u64)> = self
             .functions
@@ -167,7 +167,7 @@ impl Frames {
             )
             .collect();
         known.sort_unstable();
-        // From here on, where all of them up to each one have ended.
+        // Replace each end by the largest one so far, so that one binary search finds any overlap.
         let mut last = 0;
         for (_, end) in &mut known {
             last = last.max(*end);
@@ -191,14 +191,14 @@ impl Frames {
         starts
     }
 
-    /// Sorts, and keeps one of several functions that claim the same code: the first in the section.
+    /// Sorts, and keeps the first in the section of several functions that overlap.
     pub(crate) fn sort(&mut self) {
         self.functions.sort_by_key(|function| function.start);
         let mut kept: Vec<Function> = Vec::with_capacity(self.functions.len());
         for function in self.functions.drain(..) {
             match kept.last() {
                 Some(last) if function.start < last.end() => {
-                    // Folding of identical code leaves equal entries, which are no loss.
+                    // Identical code folding leaves equal entries, of which one is enough.
                     if *last != function {
                         self.left_out.push(LeftOut {
                             start: function.start,

@@ -1,4 +1,4 @@
-//! One row of DWARF's table to one row of SFrame.
+//! Converts one row of DWARF's table to one row of SFrame.
 
 use gimli::{CfaRule, Encoding, Register, RegisterRule, UnwindSection, UnwindTableRow};
 use unwind::sframe::{Base, Row, Rule};
@@ -11,7 +11,7 @@ use crate::function::Construct;
 
 pub(super) type DwarfRow = UnwindTableRow<usize, Unbounded>;
 
-/// A row, converted.
+/// A converted row.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Converted {
     /// To a row.
@@ -20,7 +20,7 @@ pub(super) enum Converted {
     Plt(u8),
 }
 
-/// What rules refer to.
+/// What is needed to convert the rules of an FDE.
 pub(super) struct Context<'a, S> {
     pub(super) architecture: &'static Architecture,
     pub(super) section: &'a S,
@@ -30,7 +30,7 @@ pub(super) struct Context<'a, S> {
 }
 
 impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
-    /// Converts a row; the result's offset is 0, for the caller to set.
+    /// Converts a row. The result has offset 0, which the caller changes.
     pub(super) fn convert(&self, row: &DwarfRow, signal: bool) -> Result<Converted, Construct> {
         let architecture = self.architecture;
         let column = architecture.return_address;
@@ -67,7 +67,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
                     base: architecture.base(register),
                     offset,
                 },
-                // The expression looks at the low bits of the address, the format at the offset in the block.
+                // The expression uses the low bits of the address, SFrame the offset in the block: equal if blocks are aligned.
                 Pattern::Plt(from)
                     if row.start_address().is_multiple_of(PLT_ENTRY.into())
                         && return_address == architecture.default_return_address()
@@ -108,7 +108,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
         Ok(Converted::Row(converted))
     }
 
-    /// The rule of one register. [`Rule::Undefined`] and a value that is counted from the CFA are for the caller to judge.
+    /// The rule of one register. The caller has to handle [`Rule::Undefined`] and values relative to the CFA.
     fn register(
         &self,
         of: &'static str,
@@ -129,7 +129,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
                 base: base(other),
                 offset: 0,
             },
-            // The value is at the address that the expression yields ...
+            // The expression yields the address of the value.
             Some(RegisterRule::Expression(expression)) => match self.pattern(&expression)? {
                 Pattern::Sum(register, offset) => Rule::Saved {
                     base: base(register),
@@ -138,7 +138,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
                 Pattern::FromCfa(offset) => saved_at_cfa(offset),
                 other => return Err(rule(of, &describe(other))),
             },
-            // ... or is what it yields.
+            // The expression yields the value.
             Some(RegisterRule::ValExpression(expression)) => match self.pattern(&expression)? {
                 Pattern::Sum(register, offset) => Rule::Value {
                     base: base(register),
@@ -162,7 +162,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
         })
     }
 
-    /// The rule of the caller's stack pointer, when it is another than the ABI's.
+    /// The rule of the caller's stack pointer, if it is not the one that the ABI implies.
     fn stack_pointer(&self, row: &DwarfRow, signal: bool) -> Result<Option<Rule>, Construct> {
         let of = "stack pointer";
         let architecture = self.architecture;
@@ -174,7 +174,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
             {
                 Ok(None)
             }
-            // The register is saved with the others, in the area that the caller leaves for them below the CFA.
+            // s390x: saved with other registers in the caller's register save area, with the value that the ABI implies.
             Some(RegisterRule::Offset(offset))
                 if (architecture.stack_pointer_offset..0).contains(&offset) && !signal =>
             {
@@ -191,9 +191,8 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
         }
     }
 
-    /// In SFrame the caller's stack pointer follows from the CFA. So where DWARF has a rule for it, as trap code does
-    /// that runs on a stack of its own, the CFA is made from that rule, and what DWARF counts from its CFA is counted from
-    /// what that counted from.
+    /// SFrame has no rule for the caller's stack pointer: it follows from the CFA. If DWARF has one, as in trap code that runs
+    /// on its own stack, it becomes the CFA's rule, and rules relative to DWARF's CFA are rewritten to that CFA's base.
     fn with_cfa_by(&self, row: Row, stack_pointer: Rule) -> Result<Row, Construct> {
         let of = "stack pointer";
         let cfa = match rebase(of, stack_pointer, row.cfa)? {
@@ -227,13 +226,13 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
     }
 }
 
-/// A rule that is counted from what the CFA is counted from, instead of from the CFA.
-fn rebase(of: &'static str, counted: Rule, cfa: Rule) -> Result<Rule, Construct> {
-    let (Rule::Saved { base, offset } | Rule::Value { base, offset }) = counted else {
-        return Ok(counted);
+/// Rewrites a rule that is relative to the CFA to one relative to the CFA's base.
+fn rebase(of: &'static str, relative: Rule, cfa: Rule) -> Result<Rule, Construct> {
+    let (Rule::Saved { base, offset } | Rule::Value { base, offset }) = relative else {
+        return Ok(relative);
     };
     if base != Base::Cfa {
-        return Ok(counted);
+        return Ok(relative);
     }
     let Rule::Value {
         base,
@@ -245,14 +244,14 @@ fn rebase(of: &'static str, counted: Rule, cfa: Rule) -> Result<Rule, Construct>
     let offset = of_cfa
         .checked_add(offset)
         .ok_or(Construct::Offset(offset))?;
-    Ok(match counted {
+    Ok(match relative {
         Rule::Value { .. } => Rule::Value { base, offset },
         _ => Rule::Saved { base, offset },
     })
 }
 
-/// Rules for values that are counted from the CFA are counted from its base: the control word for the former would be 0,
-/// which means something else.
+/// Rewrites values relative to the CFA to its base: SFrame cannot express them, because their control word would be 0, which
+/// means the default rule.
 fn without_values_of_cfa(row: Row) -> Result<Row, Construct> {
     let change = |of, rule| match rule {
         Rule::Value {

@@ -1,4 +1,4 @@
-//! All entries of a section.
+//! Converts all entries of a section.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,8 +12,7 @@ use super::{Frames, Slice};
 use crate::architecture::Architecture;
 use crate::progress::Step;
 
-/// Converts every function of a section that `is_code` says is one, by its start. `letters` are those of each CIE by its
-/// offset.
+/// Converts every function of a section whose start `is_code` accepts. `letters` are those of each CIE, by its offset.
 pub(super) fn read<'data, S>(
     architecture: &'static Architecture,
     section: &S,
@@ -59,7 +58,7 @@ where
             .with_context(damaged)?;
         last = Some(fde.offset());
         step.at(fde.offset());
-        // An entry without code describes nothing; linkers leave such behind for code they removed.
+        // Linkers leave empty entries for code that they removed.
         if fde.len() > 0 && is_code(fde.initial_address()) {
             let letters = letters.get(&fde.cie().offset());
             converter.convert(&fde, letters.copied().unwrap_or_default(), &mut frames);

@@ -1,4 +1,4 @@
-//! What is known about one function: its size, its name, its lines, and what is inlined into it.
+//! Encodes one function: its size, name, lines, and inlined functions.
 
 use gimli::leb128::write::Leb128;
 
@@ -16,10 +16,10 @@ const SET_FILE: u8 = 1;
 const ADVANCE_PC: u8 = 2;
 const ADVANCE_LINE: u8 = 3;
 const FIRST_SPECIAL: u8 = 4;
-/// Changes of the line that one byte may say, together with an advance: those that are frequent.
+/// The frequent changes of the line, which one byte can encode together with an advance of the address.
 const LINE_DELTAS: std::ops::RangeInclusive<i64> = -4..=10;
 
-/// Code with one stack of frames.
+/// Adjacent instructions with the same stack of frames.
 #[derive(Clone, Copy, Debug)]
 struct Run<'a> {
     start: u64,
@@ -27,7 +27,7 @@ struct Run<'a> {
     frames: &'a [Frame],
 }
 
-/// A function's entry.
+/// Encodes a function's entry.
 pub(super) fn encode(
     code: &Code,
     function: &Function,
@@ -94,7 +94,7 @@ fn runs<'a>(code: &'a Code, pieces: &[&Piece]) -> Vec<Run<'a>> {
     runs
 }
 
-/// The innermost line of each address.
+/// The line table, with the innermost line of each address.
 fn line_table(code: &Code, function: &Function, runs: &[Run<'_>], tables: &mut Tables) -> Vec<u8> {
     let (least, most) = (*LINE_DELTAS.start(), *LINE_DELTAS.end());
     let range = most - least + 1;
@@ -147,7 +147,7 @@ fn line_table(code: &Code, function: &Function, runs: &[Run<'_>], tables: &mut T
     out
 }
 
-/// A function, and from where it is inlined.
+/// An inlined function, and the file and line of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     name: u32,
@@ -155,8 +155,8 @@ struct Node {
     line: u32,
 }
 
-/// Writes a function with what is inlined into it. `runs` are those whose frame number `depth` is this function, `ranges` its
-/// addresses, which count from `base`.
+/// Writes a function and, recursively, those inlined into it. `runs` are those whose frame number `depth` is this function,
+/// `ranges` its addresses, which are stored relative to `base`.
 #[expect(clippy::too_many_arguments, reason = "one recursion with one caller")]
 fn inline_info(
     code: &Code,
@@ -207,6 +207,6 @@ fn inline_info(
         }
         inline_info(code, &runs, depth + 1, child, &ranges, base, out, tables);
     }
-    // No ranges: there are no more children.
+    // An entry without ranges ends the children.
     out.extend(Leb128::unsigned(0).bytes());
 }

@@ -1,7 +1,7 @@
 //! GSYM, LLVM's table of names, lines and inlined functions for programs on the host.
 //!
 //! The format is that of LLVM's `llvm/include/llvm/DebugInfo/GSYM` (`Header.h`, `FunctionInfo.h`, `LineTable.h`,
-//! `InlineInfo.h`), version 1: header, offsets of functions, offsets of what is known about them, files, texts, and then that.
+//! `InlineInfo.h`), version 1: header, addresses of functions, offsets of their entries, files, texts, entries of functions.
 //! `llvm-gsymutil` reads it. Names and paths are those of `.symbols`.
 
 mod function;
@@ -12,12 +12,12 @@ use crate::symbols::{Code, Piece};
 
 const MAGIC: u32 = 0x4753_594d;
 const VERSION: u16 = 1;
-/// Most bytes of a build id.
+/// The largest size of a build id, in bytes.
 const UUID_MAX: usize = 20;
-/// Everything behind the offsets of functions is aligned to this many bytes.
+/// Everything after the addresses of functions is aligned to this many bytes.
 const ALIGNMENT: usize = 4;
 
-/// The GSYM file for an image's code. A build id longer than the format's is cut.
+/// The GSYM file for an image's code. A build id that is too long is truncated.
 #[must_use]
 pub fn gsym(code: &Code, build_id: &[u8]) -> Vec<u8> {
     let mut pieces: Vec<Vec<&Piece>> = vec![Vec::new(); code.functions.len()];
@@ -57,7 +57,7 @@ pub fn gsym(code: &Code, build_id: &[u8]) -> Vec<u8> {
     let offsets_place = out.len();
     out.resize(out.len() + 4 * functions.len(), 0);
     out.extend((tables.files.len() as u32 + 1).to_le_bytes());
-    // File number 0 is none.
+    // File number 0 means no file.
     out.extend([0; 8]);
     for (folder, name) in &tables.files {
         out.extend(folder.to_le_bytes());
@@ -88,14 +88,14 @@ fn put_u32(out: &mut [u8], at: usize, value: usize) {
 /// Files and texts, each once.
 #[derive(Debug, Default)]
 struct Tables {
-    /// By number in [`Code::files`], the number here.
+    /// From a number in [`Code::files`] to the number in the GSYM file.
     file_numbers: FxHashMap<u32, u32>,
     /// Texts of folder and name.
     files: Vec<(u32, u32)>,
     texts: Texts,
 }
 
-/// Texts, ended by zeros. The first one is empty.
+/// Texts, terminated by zeros. The first one is empty.
 #[derive(Debug)]
 struct Texts {
     bytes: Vec<u8>,

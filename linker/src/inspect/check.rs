@@ -1,4 +1,4 @@
-//! `sframe check`: `.sframe` against `.eh_frame` and the code, `.symbols` against debug information.
+//! `sframe check`: compares `.sframe` with `.eh_frame` and the code, and `.symbols` with debug information.
 
 use std::io::{self, Write};
 
@@ -13,10 +13,10 @@ use crate::cfi::Frames;
 use crate::function::LeftOut;
 use crate::image::Image;
 use crate::prove::Rows;
-use crate::sframe::{Comparison, Table, Version, What, compare};
-use crate::symbols::{self, Asked, Code, Names, Symbols};
+use crate::sframe::{Comparison, Mismatch, Table, Version, compare};
+use crate::symbols::{self, Code, Coverage, Names, Symbols};
 
-/// What a check found.
+/// The results of a check.
 #[derive(Debug)]
 pub struct Check {
     /// The comparison of `.sframe`.
@@ -39,7 +39,7 @@ pub struct Check {
 /// debug information, at every instruction.
 ///
 /// # Errors
-/// The file has not both, or they cannot be read.
+/// The file lacks one of the sections, or one cannot be read.
 pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let image = Image::parse(data)?;
     let subject = Subject::parse_with(data, starts)?;
@@ -51,22 +51,23 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let rows = Rows::of(&image, true, others, &functions)?;
     let proven = Proven::of(&image, &rows, &subject.tables, functions)?;
     let compared = |mut frames: Frames, is_judged: &dyn Fn(u64) -> bool| {
-        // What the format cannot hold is not missing.
+        // Functions that this version of the format cannot hold are not expected.
         let version = subject.tables.first().map_or(3, |table| table.version());
         let version = Version::of(version);
         let _ = Table::of_version(version, image.architecture, &mut frames);
         let mut comparison = compare(&subject.tables, &frames.functions);
         comparison.differences.retain(|one| {
-            !(matches!(one.what, What::Row { .. } | What::Missing(_)) && is_judged(one.address))
+            !(matches!(one.what, Mismatch::Row { .. } | Mismatch::Missing(_))
+                && is_judged(one.address))
         });
         (frames, comparison)
     };
-    // Where rows were found in the code, others may be as right, and nobody promised any. The proof judges those of the
-    // table, and counts where it has none.
+    // Rows that a link would make from the code are not compared: other rows there may be right, too, or missing. The proof
+    // judges those in the table.
     let made = rows.made();
     let is_judged = |address| made.iter().any(|range| range.contains(&address));
     let mended = compared(rows.frames, &is_judged);
-    // A table that nobody mended says what call frame information says, and then that is what it is compared with.
+    // A table that was not mended is compared with unmended call frame information: the smaller number of differences decides.
     let described = compared(Frames::of(&image)?, &|_| false);
     let differences = |(_, comparison): &(Frames, Comparison)| comparison.differences.len();
     let (frames, mut comparison) = match differences(&mended) <= differences(&described) {
@@ -92,15 +93,15 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
             }
             symbols_uncompared
                 .is_none()
-                .then(|| symbols::compare(table, &code, Asked::Every))
+                .then(|| symbols::compare(table, &code, Coverage::Every))
         }
         None => None,
     };
-    // Input tables are all that is known about some code; there is nothing to compare them with.
+    // Functions that only an input's table describes have nothing to be compared with.
     let differences = comparison.differences.len();
     comparison
         .differences
-        .retain(|one| one.what != What::Unexpected || frames.covers(one.address));
+        .retain(|one| one.what != Mismatch::Unexpected || frames.covers(one.address));
     Ok(Check {
         proven,
         strict: Strict::of(&subject.tables, &subject.section, image.architecture),
@@ -113,7 +114,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
 }
 
 impl Check {
-    /// Whether the tables say what they should.
+    /// Whether the tables are right.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         let symbols = self.symbols.as_ref();

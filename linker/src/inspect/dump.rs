@@ -58,7 +58,7 @@ pub(super) const fn abi(abi: Abi) -> &'static str {
     }
 }
 
-/// What is special about a function: `S` a signal frame, `F` rows with control words, `B` key B.
+/// The letters for a function's attributes: `S` a signal frame, `F` rows with control words, `B` key B.
 fn attributes(function: &Function<'_>) -> String {
     let mut text = String::new();
     let letters: String = [

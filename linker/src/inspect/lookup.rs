@@ -1,4 +1,4 @@
-//! `sframe lookup`: what the tables say about addresses.
+//! `sframe lookup`: looks addresses up in the tables.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use super::Subject;
 use crate::sframe::rule::texts;
 
 /// Writes a line for an address: its function, as far as it is known file and line, and the rules for it; then a line
-/// for each function that it is inlined into. Whether there was a function to name.
+/// for each function that it is inlined into. Returns whether a function was found.
 ///
 /// # Errors
 /// Those of the output.

@@ -1,4 +1,4 @@
-//! What the program `sframe` shows of a file's tables.
+//! The commands of the program `sframe`, which shows and checks a file's tables.
 
 mod check;
 mod dump;
@@ -35,11 +35,11 @@ pub struct Subject<'data> {
     /// The tables in it.
     pub tables: Tables<'data>,
     names: NameSource<'data>,
-    /// Why section `.symbols`, at this offset, is not where names come from.
+    /// Why the section `.symbols` at this offset is not used for names.
     pub symbols_error: Option<(u64, SymbolsError)>,
 }
 
-/// Where names come from: what the image itself carries, otherwise its symbol table.
+/// Where names come from: `.symbols` if there is one, otherwise the ELF symbol table.
 #[derive(Debug)]
 enum NameSource<'data> {
     Blob(Box<SymbolTable<'data>>),
@@ -87,7 +87,7 @@ impl<'data> Subject<'data> {
         })
     }
 
-    /// The table of names that the image itself carries.
+    /// The image's `.symbols`.
     #[must_use]
     pub const fn symbols(&self) -> Option<&SymbolTable<'data>> {
         match &self.names {
@@ -113,7 +113,7 @@ impl<'data> Subject<'data> {
     }
 }
 
-/// Reads a file and does something with its bytes; errors name the file.
+/// Reads a file and calls `act` with its bytes; errors name the file.
 ///
 /// # Errors
 /// The file cannot be read, or `act` fails.
@@ -122,8 +122,8 @@ pub fn with_file<T>(path: &Path, act: impl FnOnce(&[u8]) -> Result<T>) -> Result
     act(&data).with_context(|| path.display().to_string())
 }
 
-/// Reads a file that is linked, or an object file, which is laid out as if it were; and does something with its bytes
-/// and the rule for the starts in its `.sframe`.
+/// Reads a linked file, or an object file, which is laid out like a linked one; and calls `act` with its bytes and the rule for
+/// starts in its `.sframe`.
 ///
 /// # Errors
 /// The file cannot be read, or `act` fails.

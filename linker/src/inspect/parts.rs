@@ -1,4 +1,4 @@
-//! What the bytes of `.symbols` are for.
+//! Sizes of the parts of `.symbols`.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ struct Parts {
     row_grammar: usize,
     /// The indexes of records and files.
     indexes: usize,
-    /// Number of records, and what they have but for names and edges.
+    /// Number of records, and their bytes without names and edges.
     records: (usize, usize),
     edges: (usize, usize),
     names: usize,
@@ -103,7 +103,7 @@ impl Parts {
     }
 }
 
-/// A number of variable length.
+/// Reads a ULEB128 number.
 fn number(bytes: &mut &[u8]) -> Option<u32> {
     let mut value = 0;
     for shift in [0, 7, 14, 21, 28] {

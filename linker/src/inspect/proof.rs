@@ -1,5 +1,5 @@
-//! What `sframe check` says of the rows and the code: how much is proven, where call frame information is wrong, and
-//! whether the table still is.
+//! The part of `sframe check` that follows the code: how much is proven, where call frame information is wrong, and where the
+//! table is.
 
 use std::io::{self, Write};
 
@@ -13,18 +13,18 @@ use crate::prove::{Made, Proof, Rows};
 use crate::sframe::{self, rule};
 use crate::symbols::{Names, Symbols};
 
-/// What was found out about an image's rows.
+/// The results of the proof of an image's rows.
 #[derive(Debug)]
 pub struct Proven {
     /// Where call frame information contradicts the code.
     pub mended: Vec<Contradiction>,
-    /// Where the table does.
+    /// Where the table contradicts the code.
     pub wrong: Vec<Contradiction>,
     /// How much of the code the table's rows are proven for, and why not more.
     pub tally: Tally,
     /// How many functions the rows of call frame information are proven or mended for, and why not more.
     pub functions: Functions,
-    /// What the code said of functions without call frame information.
+    /// The functions that were made for code without call frame information.
     pub made: Made,
     symbols: Symbols,
 }
@@ -59,7 +59,7 @@ impl Proven {
         }))
     }
 
-    /// Writes all of it.
+    /// Writes all results.
     ///
     /// # Errors
     /// Those of the output.

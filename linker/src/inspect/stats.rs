@@ -1,4 +1,4 @@
-//! `sframe stats`: sizes.
+//! `sframe stats`: sizes of the tables and their parts.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -16,10 +16,10 @@ use crate::prove::Rows;
 use crate::prove::origin::Origins;
 use crate::symbols::{self, Symbols};
 
-/// Functions with most rows that are listed, and reasons for what is left out.
+/// How many functions with the most rows, and how many reasons, are listed.
 const BIGGEST: usize = 5;
 
-/// Writes how many bytes the tables of a file have, and what for.
+/// Writes the sizes of a file's tables, by part.
 ///
 /// # Errors
 /// The file is not linked; those of the output.
@@ -36,7 +36,7 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
                 if sh_flags.contains(elf::SHF_EXECINSTR))
         })
         .map(|section| section.size())
-        // What a damaged file says of itself may be too much.
+        // The sizes in a damaged file may overflow.
         .fold(0, u64::saturating_add);
     let unwinding = size(".eh_frame").saturating_add(size(".eh_frame_hdr"));
     let sframe = subject.section.data.len() as u64;
@@ -77,7 +77,7 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// What the bytes of `.sframe` are for.
+/// Writes the sizes of the parts of `.sframe`.
 fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (mut header, mut index, mut all) = (0, 0, 0);
     let (mut stored, mut used) = (0, 0);
@@ -112,7 +112,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Where functions and rows come from, as a link would have it that made the table now. Nothing, where that cannot be told.
+/// Writes where functions and rows come from, by comparison with those that a link would make now; nothing if none can be made.
 fn origins(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()> {
     let Ok(image) = Image::parse(data) else {
         return Ok(());
@@ -131,7 +131,7 @@ fn origins(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
-/// What call frame information describes and `.sframe` does not, by reason. Nothing, where there is no such information.
+/// Writes what call frame information describes and `.sframe` does not, by reason; nothing if there is no such information.
 fn missing(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Ok(frames) = Image::parse(data).and_then(|image| Frames::of(&image)) else {
         return Ok(());

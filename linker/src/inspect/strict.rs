@@ -1,4 +1,4 @@
-//! What is not strict about tables, whoever made them: what the format forbids, and what it leaves to readers.
+//! Checks tables of any origin strictly: what the format forbids, and what it leaves to readers.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use unwind::sframe::{Abi, Damage, Function, Section, Tables};
 use crate::architecture::Architecture;
 use crate::image;
 
-/// Everything that is not strict.
+/// Everything about tables that is not strictly valid.
 ///
 /// An error is what [`Tables::verify`] refuses, and a table for another machine than the file's: a reader would answer
 /// wrongly, or two readers differently. All else is a note: a reader may pass over it.
@@ -19,7 +19,7 @@ pub struct Strict {
     findings: Vec<Finding>,
 }
 
-/// What was found in one or more places.
+/// A problem at one or more addresses.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     is_error: bool,
@@ -52,7 +52,7 @@ impl Strict {
         }
         found.overlap(&sections);
         match tables.verify() {
-            // Not sorted is no error where nobody says that it is.
+            // An unsorted index is no error unless the header's flag says that it is sorted.
             Ok(_) | Err(Damage::Unsorted { .. }) => {}
             Err(_) if found.has_error() => {}
             Err(damage) => found.add(ERROR, &damage.to_string(), None),
@@ -60,7 +60,7 @@ impl Strict {
         found
     }
 
-    /// Whether something is wrong, and not only unusual.
+    /// Whether there is an error, not only notes.
     #[must_use]
     pub fn has_error(&self) -> bool {
         self.findings.iter().any(|finding| finding.is_error)
@@ -113,7 +113,7 @@ impl Strict {
         }
     }
 
-    /// `bytes` begin with the section.
+    /// Checks all functions; `bytes` begin with the section.
     fn functions(&mut self, section: &Section<'_>, bytes: &[u8]) {
         let is_sorted = section.flags().contains(Flags::SORTED);
         let (mut before, mut places) = (0, HashSet::new());
@@ -142,7 +142,7 @@ impl Strict {
             }
             let count = u64::from(function.row_count());
             all += count;
-            // Where a function without rows would have them, those of another one are.
+            // The offset of a function without rows points to those of another one.
             if count > 0 && places.insert(raw.rows) {
                 stored += count;
             }
@@ -191,7 +191,7 @@ impl Strict {
         }
     }
 
-    /// Addresses that belong to several functions, of all sections: what a reader says of them is up to it.
+    /// Checks for addresses in several functions, of all sections: readers may choose either.
     fn overlap(&mut self, sections: &[Section<'_>]) {
         let functions = sections.iter().flat_map(Section::functions);
         let mut ranges: Vec<(u64, u64)> = functions
@@ -210,19 +210,19 @@ impl Strict {
     }
 }
 
-/// Bytes of a function that a reader does not give out.
+/// Fields of a function's entry that `unwind` does not return.
 #[derive(Default)]
 struct Raw {
-    /// Where its rows begin.
+    /// The offset of its rows.
     rows: u32,
     info: u8,
     info2: u8,
-    /// Version 2: two bytes that fill the entry up.
+    /// Version 2: two bytes of padding.
     padding: u16,
 }
 
 impl Raw {
-    /// Those of the function at a position of the section that `bytes` begin with. Zeros where there are none.
+    /// Reads them for the function at an index of the section with which `bytes` begin; zeros if they are missing.
     fn of(section: &Section<'_>, bytes: &[u8], index: u32) -> Self {
         let read = || {
             let word = |at: usize| {

@@ -1,4 +1,4 @@
-//! The command line: what is meant for `sframe-link`, what for the linker, and what both have to know.
+//! Parses the command line: options of `sframe-link`, arguments for the linker, and those that both need.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -10,14 +10,14 @@ use super::response;
 use crate::sframe::Version;
 use crate::symbols::{Level, Names};
 
-/// What `sframe-link` was asked to make.
+/// The options of `sframe-link`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// `--sframe=v3` or `v2`; `None` for `none`.
     pub sframe: Option<Version>,
     /// `--sframe-blocks`: `.sframe` with a block index.
     pub blocks: bool,
-    /// `--sframe-repair`: rows are compared with the code, wrong ones mended, and missing ones made.
+    /// `--sframe-repair`: compare rows with the code, mend wrong ones, and make missing ones.
     pub repair: bool,
     /// `--symbols=names`, `lines`, `call-sites`, `calls`, `faults` or `all`; `None` for `none`.
     pub symbols: Option<Level>,
@@ -43,7 +43,7 @@ impl Default for Options {
     }
 }
 
-/// Where to write what was made.
+/// Where to write the statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stats {
     /// To standard error. rustc shows it only when the link fails, or with `-W linker-messages`.
@@ -52,28 +52,28 @@ pub enum Stats {
     File(PathBuf),
 }
 
-/// A command line, understood.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
     /// Our own switches.
     pub options: Options,
-    /// All other arguments, in their order, response files replaced by their content.
+    /// All other arguments, in their order, with response files expanded.
     pub linker: Vec<OsString>,
     /// There were response files, so the arguments may be too long for a command line.
     pub long: bool,
     /// `--sframe-linker`: the linker to run.
     pub linker_path: Option<PathBuf>,
-    /// The file that the linker writes.
+    /// The linker's output file.
     pub output: PathBuf,
-    /// A link that results in an image, as far as the arguments tell: an ELF linker, and not `-r`.
+    /// By its arguments, the link makes an image: an ELF linker, without `-r`.
     pub makes_image: bool,
 }
 
 impl CommandLine {
-    /// Understands the arguments, without the program's name.
+    /// Parses the arguments, without the program's name.
     ///
     /// # Errors
-    /// One of our own switches has a value that there is not, or a response file cannot be read.
+    /// An option of `sframe-link` has an invalid value, or a response file cannot be read.
     pub fn parse(arguments: &[OsString]) -> Result<Self> {
         let (arguments, long) = response::expand(arguments)?;
         let mut line = Self {
@@ -84,7 +84,7 @@ impl CommandLine {
             output: PathBuf::from("a.out"),
             makes_image: true,
         };
-        // Asked for its version and nothing else, GNU ld links nothing.
+        // With only `-v`, GNU ld prints its version and links nothing.
         line.makes_image &= !arguments
             .iter()
             .all(|argument| matches!(argument.as_bytes(), b"-v" | b"-V"));
@@ -115,7 +115,7 @@ impl CommandLine {
     }
 }
 
-/// The output file, when the argument, together with the next one, names it.
+/// The output file, if the argument, perhaps with the next one, names it.
 fn output(argument: &OsStr, next: Option<&OsString>) -> Option<PathBuf> {
     let bytes = argument.as_bytes();
     let value = match bytes {
@@ -123,17 +123,17 @@ fn output(argument: &OsStr, next: Option<&OsString>) -> Option<PathBuf> {
         _ => bytes
             .strip_prefix(b"--output=")
             .or_else(|| bytes.strip_prefix(b"-output="))
-            // `-oFILE`; but `-omagic` is a switch, as it is to lld.
+            // `-oFILE`; but `-omagic` is another switch, as in lld.
             .or_else(|| bytes.strip_prefix(b"-o").filter(|_| bytes != b"-omagic"))?,
     };
     Some(PathBuf::from(OsStr::from_bytes(value)))
 }
 
 impl Options {
-    /// Takes an argument that is one of our own; whether it is.
+    /// Sets an option by an argument. Returns false if the argument is none of ours.
     ///
     /// # Errors
-    /// It has a value that there is not.
+    /// Its value is invalid.
     pub fn take(&mut self, argument: &OsStr) -> Result<bool> {
         let Some(text) = argument.to_str() else {
             return Ok(false);

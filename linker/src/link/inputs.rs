@@ -1,9 +1,9 @@
-//! The `.sframe` of the linker's inputs, for functions that nothing else describes: assembly whose author told the
-//! assembler to write no other table.
+//! Reads the `.sframe` of the linker's inputs, for functions that nothing else describes: assembly for which the assembler was
+//! told to write no other table.
 //!
-//! The linker is not asked to link these sections: lld puts them one behind the other, and they keep code alive that would
-//! be removed. They are read where they are, in the object files and archives on the command line, and where the linker put
-//! a function is told by its symbol.
+//! The linker does not link these sections: lld would only concatenate them, and they would keep unused code alive. They are
+//! read from the object files and archives on the command line, and each function's address in the image is found by its
+//! symbol.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -18,18 +18,18 @@ use crate::cfi::Frames;
 use crate::image::{Image, Mapped};
 use crate::{relocatable, sframe};
 
-/// What the inputs' own tables say, at the addresses of the image.
+/// The functions of the inputs' tables, at their addresses in the image.
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
     pub(super) frames: Frames,
-    /// A line for each function whose place is not known.
+    /// A message for each function whose address is not known, and each table that cannot be read.
     pub(super) lost: Vec<String>,
 }
 
 /// Reads the tables of the files on the linker's command line.
 pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> {
     let mut inputs = Inputs::default();
-    let mut places = None;
+    let mut addresses = None;
     for argument in arguments {
         let path = Path::new(argument);
         if !path.is_file() {
@@ -40,14 +40,14 @@ pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> 
             if !has_table(object) {
                 continue;
             }
-            let places = places.get_or_insert_with(|| Places::of(image));
-            // A table that cannot be read is none, and no reason for a link to fail.
-            if let Err(error) = inputs.add(object, places, path) {
+            let addresses = addresses.get_or_insert_with(|| Addresses::of(image));
+            // A damaged table in an input is a warning: it must not fail the link.
+            if let Err(error) = inputs.add(object, addresses, path) {
                 let line = format!(
                     "left out of .sframe: what only .sframe of {} describes: {error:#}",
                     path.display()
                 );
-                // The same of every member of an archive.
+                // One message for all members of an archive.
                 if !inputs.lost.contains(&line) {
                     inputs.lost.push(line);
                 }
@@ -58,7 +58,7 @@ pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> 
     Ok(inputs)
 }
 
-/// The object files in a file: itself, or the members of an archive. What is neither has none.
+/// The object files in a file: itself, or the members of an archive, or none.
 fn objects(data: &[u8]) -> Vec<&[u8]> {
     if data.starts_with(b"\x7fELF") {
         return vec![data];
@@ -73,25 +73,25 @@ fn objects(data: &[u8]) -> Vec<&[u8]> {
         .collect()
 }
 
-/// Whether it is an object file with a table: true of few.
+/// Whether it is an object file with a table, which few are.
 fn has_table(object: &[u8]) -> bool {
     object::File::parse(object).is_ok_and(|file| {
         file.kind() == ObjectKind::Relocatable && file.section_by_name(sframe::SECTION).is_some()
     })
 }
 
-/// Where the linker put functions, by name. `None`: there are several of the name.
-struct Places(HashMap<Vec<u8>, Option<(u64, u64)>>);
+/// Address and size of the image's functions, by name. `None`: several functions have the name.
+struct Addresses(HashMap<Vec<u8>, Option<(u64, u64)>>);
 
-impl Places {
+impl Addresses {
     fn of(image: &Image<'_>) -> Self {
-        let mut places: HashMap<Vec<u8>, Option<(u64, u64)>> = HashMap::new();
+        let mut addresses: HashMap<Vec<u8>, Option<(u64, u64)>> = HashMap::new();
         for symbol in image.file.symbols().filter(ObjectSymbol::is_definition) {
             let Ok(name) = symbol.name_bytes() else {
                 continue;
             };
             let place = (symbol.address(), symbol.size());
-            places
+            addresses
                 .entry(name.to_vec())
                 .and_modify(|known| {
                     if *known != Some(place) {
@@ -100,11 +100,11 @@ impl Places {
                 })
                 .or_insert(Some(place));
         }
-        Self(places)
+        Self(addresses)
     }
 
-    /// Where a function is; `None` when it is not in the image. An error is a name that several functions have.
-    fn of_one(&self, names: Option<&Vec<(Vec<u8>, u64)>>) -> Result<Option<u64>, String> {
+    /// The address of a function; `None` if it is not in the image. The error is a name that several functions have.
+    fn find(&self, names: Option<&Vec<(Vec<u8>, u64)>>) -> Result<Option<u64>, String> {
         let mut several = None;
         for (name, size) in names.into_iter().flatten() {
             match self.0.get(name) {
@@ -121,15 +121,15 @@ impl Places {
 type Named = HashMap<u64, Vec<(Vec<u8>, u64)>>;
 
 impl Inputs {
-    /// Adds what an object file says.
-    fn add(&mut self, object: &[u8], places: &Places, path: &Path) -> Result<()> {
+    /// Adds the functions of an object file.
+    fn add(&mut self, object: &[u8], addresses: &Addresses, path: &Path) -> Result<()> {
         let laid_out = relocatable::lay_out(object)?;
         let image = Image::parse(&laid_out.data)?;
         let Some(section) = image.section(sframe::SECTION)? else {
             return Ok(());
         };
         let tables = Tables::with(section.data, section.address, StartRule::Field);
-        // What its other sections describe is in the image's.
+        // Functions that its `.eh_frame` or `.debug_frame` describes, too, are in the image's sections.
         let (_, alone) = Frames::with(&image, sframe::functions(&tables)?)?;
         let (mut found, names) = (sframe::functions(&tables)?, names(&image));
         found
@@ -144,7 +144,7 @@ impl Inputs {
                     function.size
                 ));
             }
-            match places.of_one(of_this) {
+            match addresses.find(of_this) {
                 Ok(Some(address)) => {
                     function.start = address;
                     self.frames.functions.push(function);
@@ -158,7 +158,7 @@ impl Inputs {
             }
         }
         for mut left in found.left_out {
-            if let Ok(Some(address)) = places.of_one(names.get(&left.start)) {
+            if let Ok(Some(address)) = addresses.find(names.get(&left.start)) {
                 left.start = address;
                 self.frames.left_out.push(left);
             }
@@ -167,7 +167,7 @@ impl Inputs {
     }
 }
 
-/// Names by the addresses in the object file.
+/// The names and sizes of functions, by their addresses in the object file.
 fn names(image: &Image<'_>) -> Named {
     let mut names = Named::new();
     for symbol in image.file.symbols().filter(ObjectSymbol::is_definition) {

@@ -1,7 +1,7 @@
-//! What `--sframe-stats=FILE.json` writes: the numbers of the link's tables and of the proof, for programs.
+//! Writes `--sframe-stats=FILE.json`: statistics of the link's tables and of the proof, for programs.
 //!
-//! Addresses are texts in hexadecimal, as everywhere else: as JSON numbers those of kernels would lose their last digits
-//! in readers that have only floating point.
+//! Addresses are strings in hex: as JSON numbers, addresses of kernels would lose their last digits in readers that parse
+//! numbers as floating point.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::prove::origin::{Count, Origins};
 use crate::prove::tally::Tally;
 use crate::sframe::rule;
 
-/// The number of this form of the file. It grows when something changes its meaning or goes, not when something is added.
+/// The version of the file's format. It grows if a field changes its meaning or is removed, not if one is added.
 const FORM: u32 = 1;
 
 /// The file's text.
@@ -26,21 +26,21 @@ pub fn json(tables: &Tables) -> String {
         "code": tables.proof.as_ref().map(|proof| code(&proof.tally)),
         "contradictions": list(&tables.contradictions, |one| contradiction(tables, one)),
         "left_out": list(&tables.frames.left_out, |left| json!({
-            "address": hexadecimal(left.start),
+            "address": hex(left.start),
             "size": left.size,
             "function": place_of(tables, left.start),
             "reason": left.why.to_string(),
         })),
         "without_unwind_information": match tables.table {
             Some(_) => list(&without_frames(tables), |symbol| json!({
-                "address": hexadecimal(symbol.start),
+                "address": hex(symbol.start),
                 "size": symbol.size,
                 "function": tables.names.name(&symbol.name),
             })),
             None => Value::Null,
         },
     });
-    // With a line for each number, so that two of these files can be compared line by line.
+    // One line for each number, so that `diff` can compare two files.
     format!("{value:#}\n")
 }
 
@@ -77,8 +77,8 @@ fn symbols(tables: &Tables) -> Option<Value> {
     }))
 }
 
-/// Bytes of code by what the proof has found out: `decided` is the sum of the four behind it, and `bytes` the sum of that,
-/// of all `undecided` and of all `no_row`. What fills the room between functions is not code.
+/// Bytes of code by result of the proof: `decided` is the sum of the four fields after it, and `bytes` the sum of `decided`,
+/// all `undecided` and all `no_row`. Padding between functions is not code.
 fn code(tally: &Tally) -> Value {
     json!({
         "bytes": tally.code(),
@@ -95,7 +95,7 @@ fn code(tally: &Tally) -> Value {
 
 fn contradiction(tables: &Tables, one: &Contradiction) -> Value {
     json!({
-        "address": hexadecimal(one.start),
+        "address": hex(one.start),
         "size": one.end - one.start,
         "function": place_of(tables, one.start),
         "before": one.before,
@@ -114,6 +114,6 @@ fn list<T>(items: &[T], each: impl Fn(&T) -> Value) -> Value {
     items.iter().map(each).collect()
 }
 
-fn hexadecimal(address: u64) -> String {
+fn hex(address: u64) -> String {
     format!("{address:#x}")
 }

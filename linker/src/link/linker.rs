@@ -1,4 +1,4 @@
-//! The linker that does the work: finding it, and running it.
+//! Finds and runs the real linker.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,36 +14,35 @@ use super::temporary::Temporary;
 /// Environment variable that names the linker.
 pub const LINKER_VARIABLE: &str = "SFRAME_LINK_LD";
 
-/// The linker that does the work.
+/// The real linker.
 #[derive(Clone, Debug)]
 pub struct Linker {
     path: PathBuf,
     driver: Driver,
 }
 
-/// How a linker wants its command line.
+/// How a linker is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Driver {
-    /// `rust-lld` and `lld`: several linkers in one program, the first argument says which.
+    /// `rust-lld` and `lld`: several linkers in one program, selected by the first argument.
     Lld,
-    /// Everything else: GNU ld, `ld.lld`, mold, whose name says which.
+    /// Everything else: GNU ld, `ld.lld`, mold.
     Ld,
 }
 
-/// How a link went.
+/// The result of running the linker.
 #[derive(Debug)]
 pub struct Outcome {
     /// The linker's own exit status.
     pub status: ExitStatus,
-    /// What it wrote to standard error.
+    /// Its output on standard error.
     pub messages: Vec<u8>,
 }
 
 impl Linker {
-    /// Finds the linker, `called_as` being the name under which this program was called: what `named`
-    /// (`--sframe-linker`) or [`LINKER_VARIABLE`] says; called by a linker's name, as C compilers call it, the linker of
-    /// that name in the search path, which for `ld.sframe` is `ld`; otherwise `rust-lld`, in the search path (rustc
-    /// puts its own there when it calls a linker) or in the toolchain that `rustc` is of.
+    /// Finds the linker, in this order: `named` (`--sframe-linker`); [`LINKER_VARIABLE`]; if this program was called by a
+    /// linker's name (`called_as`), as C compilers do, the linker of that name in `PATH`, which for `ld.sframe` is `ld`;
+    /// otherwise `rust-lld`, in `PATH` (to which rustc adds its own) or in rustc's toolchain.
     ///
     /// # Errors
     /// It is in none of these places.
@@ -76,18 +75,18 @@ impl Linker {
         Self { path, driver }
     }
 
-    /// Runs a link. Standard output is passed through, standard error is kept.
+    /// Runs a link. Standard output is passed through, standard error is captured.
     ///
     /// # Errors
     /// The linker cannot be started.
     pub fn run(&self, arguments: &[OsString], long: bool, output: &Path) -> Result<Outcome> {
         let mut command = Command::new(&self.path);
-        // rustc says the flavor to whatever stands in for lld.
+        // rustc passes `-flavor` to any program that it takes for lld.
         let (flavor, rest) = match arguments {
             [switch, flavor, rest @ ..] if switch == "-flavor" => (flavor.as_os_str(), rest),
             rest => (OsStr::new("gnu"), rest),
         };
-        // Without a flavor rust-lld only says that it wants one. It wants it first, and not in a response file.
+        // rust-lld needs a flavor, as the first argument and not in a response file.
         if self.driver == Driver::Lld {
             command.arg("-flavor").arg(flavor);
         }
@@ -95,7 +94,7 @@ impl Linker {
             let file = Temporary::beside(output, "rsp", &response::join(rest))?;
             let mut argument = OsString::from("@");
             argument.push(file.path());
-            // Other linkers have no other way to quote.
+            // Other linkers only know this quoting.
             if self.driver == Driver::Lld {
                 command.arg("--rsp-quoting=posix");
             }
@@ -118,13 +117,13 @@ impl Linker {
 }
 
 impl Outcome {
-    /// Shows the linker's messages, those left out that `earlier` has shown.
+    /// Prints the linker's messages, except those that `earlier` has printed.
     pub fn show(&self, earlier: Option<&Self>) {
         let shown: Vec<&[u8]> = earlier.map_or(Vec::new(), |outcome| lines(&outcome.messages));
         let mut stderr = std::io::stderr().lock();
         for line in lines(&self.messages) {
             if !shown.contains(&line) {
-                // Nothing can be done about a standard error that is closed.
+                // If standard error is closed, there is no way to report that.
                 let _ = stderr
                     .write_all(line)
                     .and_then(|()| stderr.write_all(b"\n"));
@@ -150,7 +149,7 @@ fn linker_by_name(called_as: &Path) -> Option<&str> {
     }
 }
 
-/// A program in the search path, which is not this one under that name.
+/// A program in `PATH` that is not this program itself.
 fn in_search_path(name: &str) -> Option<PathBuf> {
     let own = env::current_exe().and_then(std::fs::canonicalize).ok();
     env::split_paths(&env::var_os("PATH")?)

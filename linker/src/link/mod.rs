@@ -1,9 +1,9 @@
 //! The linker wrapper: link, make the tables from the result, link again with room for them, check, write them.
 //!
-//! Two links, because the tables' sizes are known only after the first, and the addresses that they contain only after
-//! the second. One, when the file of the last link has just the room that is needed, which sizes that are rounded up make
-//! likely: what comes out is the same. They are written into the finished file: so they can hold the build id, which the linker computes over
-//! the file, and the linker needs to know nothing about them but their size.
+//! There are two links, because the tables' sizes are known only after the first, and the addresses in them only after the
+//! second. If the last build's output file has room of the same size, which rounding makes likely, one link is enough, with the
+//! same result. Tables are written into the linked file, so that they can contain the build id, which the linker computes over
+//! the file, and so that the linker only has to know their size.
 
 mod arguments;
 mod inputs;
@@ -36,10 +36,10 @@ use linker::Outcome;
 use room::Room;
 use temporary::Temporary;
 
-/// The linker-script fragment that makes a place for the tables.
+/// The linker-script fragment with the output sections of the tables.
 pub const SCRIPT: &str = include_str!("../../scripts/tables.ld");
 
-/// Switches that take out symbols or debug information, which the tables are made from: only the second link gets them.
+/// Switches that strip symbols or debug information, from which the tables are made: only the second link gets them.
 const STRIP: [&str; 6] = [
     "-s",
     "--strip-all",
@@ -49,8 +49,8 @@ const STRIP: [&str; 6] = [
     "-strip-debug",
 ];
 
-/// Links as the arguments say, and adds tables to the image; `called_as` is the name under which this program was called.
-/// The result is the linker's own exit status when there was no image to add them to.
+/// Links with the given arguments, and adds tables to the image. `called_as` is the name under which this program was called.
+/// Returns the linker's own exit status if there was no image to add tables to.
 ///
 /// # Errors
 /// One of the steps failed; then there is no output file.
@@ -68,7 +68,7 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     let result =
         link_and_fill(&line, &linker).with_context(|| format!("{}", line.output.display()));
     if result.is_err() {
-        // An image with empty tables must not be taken for a finished one. That it is not there is all that is wanted.
+        // An image with empty tables must not be taken for a finished one. An error only means that there is no such file.
         let _ = std::fs::remove_file(&line.output);
     }
     result
@@ -82,7 +82,7 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
         .filter(|argument| !STRIP.iter().any(|strip| argument == strip))
         .cloned()
         .collect();
-    // What the file had room for when it was linked last is often what it needs now: then one link is enough.
+    // Guess that the tables need the same room as in the last build: if so, one link is enough.
     let is_stripped = unstripped.len() != line.linker.len();
     let guess = Room::of_file(output)
         .or_else(|| Room::of_file(&room::second_name(output)?))
@@ -93,7 +93,7 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
         }
         None => None,
     };
-    // It may be that there is no place for so much any more.
+    // The guess may be too large for the memory layout.
     guessed.take_if(|(outcome, _)| !outcome.status.success());
     let (first, guess) = match guessed {
         Some((outcome, room)) => (outcome, Some(room)),
@@ -120,7 +120,7 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     if guess == Some(room) {
         let patches = tables.patches(&image)?;
         tables.write_gsym(&image, &line.options)?;
-        // Nobody reads the file while it is written to.
+        // Unmap the file before it is written to.
         drop(data);
         let (checked, filled) = both(
             || tables.check_symbols(),
@@ -131,7 +131,7 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     let architecture = image.architecture;
     drop(data);
 
-    // What the table says does not depend on where it will lie, and a linker leaves time to see to it.
+    // The content does not depend on the address, so it is checked while the linker runs.
     let (checked, second) = both(
         || tables.check_symbols(),
         || link_with_room(line, linker, room, architecture),
@@ -179,7 +179,7 @@ fn tell(tables: &Tables, wanted: Option<&Stats>) -> Result<()> {
     if let Some(line) = fewer_levels(tables) {
         eprintln!("sframe-link: warning: {line}");
     }
-    // What is missing is said in any case, but not twice.
+    // The statistics on standard error list what is left out; otherwise warn.
     if wanted != Some(&Stats::Stderr) {
         for line in left_out(tables) {
             eprintln!("sframe-link: warning: {line}");
@@ -199,7 +199,7 @@ fn write_stats(path: &Path, tables: &Tables) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// A linker that was killed has no status of its own.
+/// The linker's exit status, or 1 if it was killed by a signal.
 fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     ExitCode::from(code.unwrap_or(1))

@@ -1,4 +1,4 @@
-//! Where in an image the tables go.
+//! The sections and symbols of an image that hold the tables.
 
 use anyhow::{Context, Result, bail, ensure};
 use object::elf::{self, SectionHeader64};
@@ -10,31 +10,31 @@ use super::tables::Patch;
 use crate::image::{Image, Section};
 use crate::{sframe, symbols};
 
-/// A table's place, as `tables.ld` sets it up.
+/// The names of a table's sections, and of the symbols around it, as in `tables.ld`.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct TableSection {
     section: &'static str,
     input_section: &'static str,
     start: &'static str,
     end: &'static str,
 }
 
-pub(super) const SFRAME: Place = Place {
+pub(super) const SFRAME: TableSection = TableSection {
     section: sframe::SECTION,
     input_section: sframe::INPUT_SECTION,
     start: "__sframe_start",
     end: "__sframe_end",
 };
 
-pub(super) const SYMBOLS: Place = Place {
+pub(super) const SYMBOLS: TableSection = TableSection {
     section: symbols::SECTION,
     input_section: symbols::INPUT_SECTION,
     start: "__symbols_start",
     end: "__symbols_end",
 };
 
-/// Checks that a linker script has a place, before a second link is made for it.
-pub(super) fn expect(image: &Image<'_>, place: &Place) -> Result<()> {
+/// Checks that the linker script has a table's section, before the second link.
+pub(super) fn expect(image: &Image<'_>, place: &TableSection) -> Result<()> {
     for symbol in [place.start, place.end] {
         if address_of(image, symbol).is_none() {
             bail!(
@@ -47,10 +47,10 @@ pub(super) fn expect(image: &Image<'_>, place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The section that has room for a table of a size.
+/// The section for a table, which must have the size given.
 pub(super) fn find<'data>(
     image: &Image<'data>,
-    place: &Place,
+    place: &TableSection,
     size: usize,
 ) -> Result<Section<'data>> {
     let name = place.section;
@@ -83,10 +83,10 @@ pub(super) fn find<'data>(
     Ok(section)
 }
 
-/// The header that makes the section to be filled what other programs know as `.sframe`, by type and name.
+/// The section header with the type and the name by which other programs find `.sframe`.
 pub(super) fn sframe_header(image: &Image<'_>, section: Section<'_>) -> Result<Option<Patch>> {
     let object::File::Elf64(elf) = &image.file else {
-        // Architectures that tables are made for have no other files.
+        // All supported architectures have 64-bit files.
         return Ok(None);
     };
     let endian = elf.endian();
@@ -96,7 +96,7 @@ pub(super) fn sframe_header(image: &Image<'_>, section: Section<'_>) -> Result<O
     let mut header = *elf.elf_section_table().section(index)?;
     header.sh_type.set(endian, elf::SHT_GNU_SFRAME);
     if elf.section_by_index(index)?.name()? == sframe::INPUT_SECTION {
-        // The name's end is the name that is wanted.
+        // `.sframe` is the end of the input section's name.
         let more = sframe::INPUT_SECTION.len() - sframe::SECTION.len();
         let name = header.sh_name.get(endian);
         header.sh_name.set(endian, name + more as u32);

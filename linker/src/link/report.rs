@@ -1,18 +1,18 @@
-//! What is said about a link: functions that a table could not take, and, when asked, numbers.
+//! Messages about a link: warnings for functions without rows, and statistics.
 
 use super::tables::Tables;
 use crate::function::LeftOut;
 use crate::prove::origin::Count;
 use crate::symbols::Symbol;
 
-/// A line for each function that cannot be unwound because its description does not fit the format.
+/// A line for each function that has no rows, with the reason.
 #[must_use]
 pub fn left_out(tables: &Tables) -> Vec<String> {
     let left_out = tables.frames.left_out.iter();
     left_out.map(|left| left_out_line(tables, left)).collect()
 }
 
-/// A line about a level that was asked for and cannot be had.
+/// A warning if the requested level could not be made.
 #[must_use]
 pub fn fewer_levels(tables: &Tables) -> Option<String> {
     let (wanted, made) = (tables.wanted?, tables.blob.as_ref()?.level());
@@ -43,7 +43,7 @@ pub(super) fn place_of(tables: &Tables, address: u64) -> Option<String> {
     })
 }
 
-/// Functions by their symbols that have no unwind information at all: assembly without CFI directives.
+/// Function symbols without any unwind information: assembly without CFI directives.
 #[must_use]
 pub fn without_frames(tables: &Tables) -> Vec<&Symbol> {
     let functions = &tables.frames.functions;
@@ -61,7 +61,7 @@ pub fn without_frames(tables: &Tables) -> Vec<&Symbol> {
     symbols.filter(|symbol| !described(symbol.start)).collect()
 }
 
-/// A line for each table that was made: how much it says, in how many bytes.
+/// A line for each table that was made, with its content and its size.
 #[must_use]
 pub fn sizes(tables: &Tables) -> Vec<String> {
     let mut lines = Vec::new();
@@ -98,7 +98,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
     lines
 }
 
-/// What the code says of the rows.
+/// The results of the proof.
 fn proof(tables: &Tables) -> Option<String> {
     let proof = tables.proof.as_ref()?;
     let tally = &proof.tally;
@@ -113,7 +113,7 @@ fn proof(tables: &Tables) -> Option<String> {
     ))
 }
 
-/// What `--sframe-stats` writes.
+/// The text that `--sframe-stats` writes.
 #[must_use]
 pub fn stats(tables: &Tables) -> String {
     let mut text = String::new();

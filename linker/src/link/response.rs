@@ -1,4 +1,4 @@
-//! Response files: `@file` on a linker's command line, which rustc uses when the line is too long for the system.
+//! Response files: `@file` on a linker's command line, which rustc uses if the line is too long for the system.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// Files that include each other may not be nested deeper than this.
+/// The largest depth of nested response files.
 const MAX_DEPTH: usize = 16;
 
 /// Arguments with each `@file` replaced by the arguments in it, and whether there was one.
 ///
-/// A file that does not exist is an ordinary argument, as it is to lld.
+/// If the file does not exist, it is an ordinary argument, as for lld.
 ///
 /// # Errors
 /// A file cannot be read, or files include each other.
@@ -45,8 +45,8 @@ fn expand_into(out: &mut Vec<OsString>, arguments: &[OsString], depth: usize) ->
     Ok(expanded)
 }
 
-/// The arguments in a response file, quoted as GNU tools and rustc quote them: blanks separate, a backslash takes the
-/// next byte as it is, and so do single quotes with all up to the closing one; in double quotes a backslash still works.
+/// The arguments in a response file, quoted as by GNU tools and rustc: white space separates; a backslash escapes the next
+/// byte, also in double quotes; single quotes take everything up to the closing one literally.
 fn split(text: &[u8]) -> Vec<OsString> {
     let mut arguments = Vec::new();
     let mut current: Option<Vec<u8>> = None;

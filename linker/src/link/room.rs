@@ -1,4 +1,4 @@
-//! The object file that makes room for the tables: sections of the right size, filled with zeros.
+//! The object file that reserves space for the tables: sections of the right size, filled with zeros.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use crate::architecture::Architecture;
 use crate::image::{Image, Mapped};
 use crate::{sframe, symbols};
 
-/// Alignment of both tables, in bytes: what SFrame's readers count on.
+/// Alignment of both tables, in bytes, which SFrame's readers expect.
 const ALIGNMENT: u64 = 8;
 
-/// Tables up to this size, in bytes, get no more room than they have bytes.
+/// The space for tables up to this size, in bytes, is not rounded up.
 const SMALL: usize = 4096;
 
-/// The room for a table of a size: a little more, one part in 64 at most, so that it is often the same after a change.
+/// The space for a table of a size, rounded up by at most one part in 64, so that it often stays the same after a change.
 pub(super) fn room(size: usize) -> usize {
     match size {
         0..=SMALL => size,
@@ -25,8 +25,8 @@ pub(super) fn room(size: usize) -> usize {
     }
 }
 
-/// Where the last image may be, when it is not where the new one is to be: cargo, which removes that one before it builds,
-/// leaves a second name for it, `target/…/kernel` for `target/…/deps/kernel-0123456789abcdef`.
+/// The second name of the last build's image. cargo removes the output file before it builds, but leaves a hard link,
+/// `target/…/kernel` for `target/…/deps/kernel-0123456789abcdef`.
 pub(super) fn second_name(output: &Path) -> Option<PathBuf> {
     let folder = output.parent()?;
     let (name, hash) = output.file_name()?.to_str()?.rsplit_once('-')?;
@@ -42,11 +42,11 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// The room in a file that is linked already, and what that runs on.
+    /// The space in a linked file, and its architecture.
     pub(super) fn of_file(path: &Path) -> Option<(Self, &'static Architecture)> {
         let data = Mapped::open(path).ok()?;
         let image = Image::parse(&data).ok()?;
-        // Without a table the section is there, and empty.
+        // An image without a table has an empty section.
         let size = |name| {
             let size = image.section(name).ok()??.data.len();
             (size > 0).then_some(size)
@@ -58,14 +58,14 @@ impl Room {
         Some((room, image.architecture))
     }
 
-    /// Whether the same tables are made room for, so that one may take the other's place.
+    /// Whether there is space for exactly the tables that the options ask for.
     pub(super) fn is_for(self, options: &Options) -> bool {
         self.sframe.is_some() == options.sframe.is_some()
             && self.symbols.is_some() == options.symbols.is_some()
     }
 
-    /// The object file's bytes. The tables' content comes later, as it depends on where the sections come to lie and
-    /// on the build id that the linker computes.
+    /// The object file's bytes. The tables are written later, because they depend on the sections' addresses and on the build id
+    /// that the linker computes.
     pub(super) fn object(self, architecture: &Architecture) -> Result<Vec<u8>> {
         let endianness = if architecture.is_big_endian() {
             Endianness::Big
@@ -82,13 +82,13 @@ impl Room {
             let id = file.add_section(Vec::new(), name.into(), SectionKind::ReadOnlyData);
             let section = file.section_mut(id);
             section.set_data(vec![0; size], ALIGNMENT);
-            // Not `SHT_GNU_SFRAME`: GNU ld reads sections of that type, and these are zeros yet.
+            // Not `SHT_GNU_SFRAME`: GNU ld parses sections of that type, and these are still zeros.
             section.flags = SectionFlags::Elf {
                 sh_type: elf::SHT_PROGBITS,
                 sh_flags: elf::SHF_ALLOC,
             };
         }
-        // Without it GNU ld believes that this file wants an executable stack.
+        // Without it GNU ld makes the stack executable.
         let note = file.add_section(Vec::new(), b".note.GNU-stack".into(), SectionKind::Note);
         file.section_mut(note).flags = SectionFlags::Elf {
             sh_type: elf::SHT_PROGBITS,

@@ -1,4 +1,4 @@
-//! The tables of one image: made from a first link, written into a second one.
+//! The tables of one image: made from the first link, written into the second one.
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -21,22 +21,22 @@ use crate::prove::contradiction::Contradiction;
 use crate::prove::origin::Origins;
 use crate::prove::{Proof, Rows};
 use crate::sframe::{Table, compare};
-use crate::symbols::{self, Asked, Blob, Code, Level, Names, Symbols};
+use crate::symbols::{self, Blob, Code, Coverage, Level, Names, Symbols};
 
-/// What was found in an image, and the tables that say it.
+/// The functions and names of an image, and the tables made from them.
 #[derive(Debug)]
 pub struct Tables {
-    /// What `.sframe` has to say.
+    /// The content of `.sframe`.
     pub frames: Frames,
-    /// What call frame information says, before anything was mended.
+    /// The functions of call frame information, before rows were mended.
     pub described: Vec<Function>,
-    /// What the code says of its rows, if it was asked.
+    /// The proof of the rows, if that was wanted.
     pub proof: Option<Proof>,
-    /// Where call frame information contradicts the code, by that proof.
+    /// Where call frame information contradicts the code.
     pub contradictions: Vec<Contradiction>,
     /// The starts of functions that only the input's own `.sframe` describes.
     pub merged: HashSet<u64>,
-    /// What `.symbols` has to say.
+    /// The function symbols.
     pub symbols: Symbols,
     /// `.sframe`, unless it is not wanted.
     pub table: Option<Table>,
@@ -44,17 +44,17 @@ pub struct Tables {
     pub code: Code,
     /// `.symbols`, unless it is not wanted.
     pub blob: Option<Blob>,
-    /// How much it was to say.
+    /// The requested level of `.symbols`.
     pub wanted: Option<Level>,
     /// How names are written.
     pub names: Names,
 }
 
 impl Tables {
-    /// Makes tables for an image. `others` say something about code that the image has no call frame information for.
+    /// Makes tables for an image. `others` are functions from another source, for code without call frame information.
     ///
     /// # Errors
-    /// The image does not have what they are made from.
+    /// The image has nothing to make them from, or a section is damaged.
     pub fn of(image: &Image<'_>, options: &Options, others: Frames) -> Result<Self> {
         let functions = Symbols::of(&image.file);
         let sframe = || {
@@ -116,7 +116,7 @@ impl Tables {
         }
     }
 
-    /// Checks that the second link put everything where the first one had it.
+    /// Checks that the second link has everything at the same addresses as the first.
     pub(super) fn check_unmoved(&self, image: &Image<'_>) -> Result<()> {
         let (frames, symbols) = both(
             || self.check_unmoved_frames(image),
@@ -175,7 +175,7 @@ impl Tables {
         Ok(())
     }
 
-    /// What is to be written into the image that has room for the tables.
+    /// The bytes to write into an image that has space for the tables.
     pub(super) fn patches(&self, image: &Image<'_>) -> Result<Vec<Patch>> {
         let mut patches = Vec::new();
         if let Some(table) = &self.table {
@@ -193,7 +193,7 @@ impl Tables {
             let place = super::place::find(image, &super::place::SYMBOLS, size)?;
             let build_id = image.file.build_id()?.unwrap_or_default();
             let mut bytes = blob.to_bytes(place.address, build_id);
-            // A reader goes by the length in the header.
+            // Readers ignore the padding: the header has the length.
             bytes.resize(size, 0);
             patches.push(Patch {
                 offset: place.offset,
@@ -203,7 +203,7 @@ impl Tables {
         Ok(patches)
     }
 
-    /// Writes the tables into the finished image, and checks what a reader will find there.
+    /// Writes the tables into the linked image, and reads them back.
     pub(super) fn write(&self, path: &Path, patches: &[Patch]) -> Result<()> {
         let file = OpenOptions::new().write(true).open(path)?;
         for patch in patches {
@@ -213,7 +213,7 @@ impl Tables {
         self.check_written(&Mapped::open(path)?)
     }
 
-    /// Compares what was meant with what a reader on the target will see.
+    /// Compares the tables in an image, as `unwind` reads them, with what was to be written.
     pub(crate) fn check_written(&self, data: &[u8]) -> Result<()> {
         let image = Image::parse(data)?;
         let (sframe, symbols) = both(
@@ -244,16 +244,16 @@ impl Tables {
         Ok(())
     }
 
-    /// Compares what was meant with what a reader on the target will see in `.symbols`, before that has a place. Where it
-    /// will lie changes only what its ranges count from: [`Self::check_written`] sees to those.
+    /// Compares `.symbols`, as `unwind` reads it, with debug information, before its address is known. The address only changes
+    /// its ranges, which [`Self::check_written`] checks.
     ///
     /// # Errors
-    /// It is not what was meant.
+    /// They differ.
     pub(crate) fn check_symbols(&self) -> Result<()> {
         let Some(blob) = &self.blob else {
             return Ok(());
         };
-        self.compare_symbols(&blob.to_bytes(0, &[]), 0, Asked::Ends)
+        self.compare_symbols(&blob.to_bytes(0, &[]), 0, Coverage::Ends)
     }
 
     fn check_symbols_written(&self, image: &Image<'_>) -> Result<()> {
@@ -269,12 +269,12 @@ impl Tables {
                 .starts_with(&blob.to_bytes(section.address, build_id)),
             "the .symbols that was written reads back as something else"
         );
-        self.compare_symbols(section.data, section.address, Asked::Sample)
+        self.compare_symbols(section.data, section.address, Coverage::Sample)
     }
 
-    fn compare_symbols(&self, data: &[u8], address: u64, asked: Asked) -> Result<()> {
+    fn compare_symbols(&self, data: &[u8], address: u64, coverage: Coverage) -> Result<()> {
         let table = SymbolTable::parse(data, address).context("the .symbols that was made")?;
-        let comparison = symbols::compare(&table, &self.code, asked);
+        let comparison = symbols::compare(&table, &self.code, coverage);
         if let Some(first) = comparison.differences.first() {
             bail!(
                 "the .symbols that was made differs from debug information at {} addresses, first {first}; \
@@ -285,7 +285,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Writes what `--gsym` asks for.
+    /// Writes the file that `--gsym` names.
     ///
     /// # Errors
     /// Those of the file.
@@ -321,10 +321,10 @@ pub(super) struct Patch {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What to do about code that version 2 cannot reach.
+/// The error for code that version 2 cannot reach.
 pub(crate) const TOO_FAR: &str =
     ".sframe is more than 2 GiB from some code, too far for version 2: use --sframe=v3";
 
-/// What to do about code that moves.
+/// The advice for code that moves between the two links.
 const MOVED: &str =
     "the linker script must have INCLUDE tables.ld after every section that holds code";

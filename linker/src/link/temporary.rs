@@ -1,4 +1,4 @@
-//! Files that are gone when the link is over.
+//! Temporary files, deleted at the end of the link.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// Writes a file beside another one, named after it: the name is the same in every build, as a linker may put it
-    /// into its output (a map file), and no other link writes there.
+    /// Writes a file beside another one, named after it. The name is the same in every build, because a linker may write it to
+    /// its output (a map file), and no other link uses it.
     pub(super) fn beside(file: &Path, extension: &str, content: &[u8]) -> Result<Self> {
         let mut name = OsString::from(file.file_name().unwrap_or_default());
         name.push(".sframe-link.");
@@ -31,7 +31,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // Somebody else may have removed it; what is left behind does no harm.
+        // Somebody else may have removed it, and a file that is left behind does no harm.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,12 +1,12 @@
-//! Sections added to a linked ELF file by appending to it.
+//! Adds sections to a linked ELF file by appending to it.
 //!
-//! Every byte of the file stays where it is, but for the fields of its header that say where the other headers are: so
-//! nothing that the file refers to by offset or address can break. What is new comes behind it: the program headers,
-//! which need two entries more than there is room for where they were, the new sections, the section names and the
-//! section headers. Rewriting the whole file, as objcopy does, was rejected: it has to understand everything in it.
+//! Every byte of the file keeps its offset, and only fields of the ELF header change, so that no reference by offset or address
+//! can break. Appended are the program headers, which need two more entries than fit where they were, the new sections, the
+//! section names and the section headers. Rewriting the whole file, as objcopy does, was rejected: it has to understand
+//! everything in it.
 //!
-//! The new sections are allocated, in a read-only `PT_LOAD` of their own behind all others, together with the program
-//! headers, which have to be in memory as well.
+//! The new sections are allocated, in a new read-only `PT_LOAD` after all others, together with the program headers, which have
+//! to be in memory, too.
 
 use anyhow::{Context, Result, bail, ensure};
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
@@ -20,22 +20,22 @@ type Header = SectionHeader64<Endianness>;
 /// Alignment of a section, in bytes.
 const ALIGNMENT: u64 = 8;
 
-/// Largest gap, in bytes, that the file gets for the sake of [`Place::of`].
-const LARGEST_HOLE: u64 = 64 << 20;
+/// The largest gap in the file, in bytes, that [`Location::of`] may leave.
+const MAX_GAP: u64 = 64 << 20;
 
-/// When the file reaches up to the last address.
+/// The error if the file reaches up to the last address.
 const NO_ADDRESSES: &str = "no addresses left for tables";
 
-/// A section to add, or to put in the place of the one of this name.
+/// A section to add, or to replace the one of this name with.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSection {
     /// Its name.
     pub name: &'static str,
     /// Its type.
     pub kind: elf::SectionType,
-    /// The type of the segment that covers it and nothing else, if there is to be one.
+    /// The type of a segment for this section alone, if it gets one.
     pub segment: Option<elf::ProgramType>,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct Appended<'data> {
     segments: Vec<Segment>,
     sections: Vec<Header>,
     names: Vec<u8>,
-    /// Where in the file the parts go.
+    /// Offsets in the file of the parts.
     segments_at: u64,
     names_at: u64,
     sections_at: u64,
@@ -56,7 +56,7 @@ pub struct Appended<'data> {
 }
 
 impl<'data> Appended<'data> {
-    /// Finds a place for the sections.
+    /// Finds addresses and offsets for the sections.
     ///
     /// # Errors
     /// The file is damaged, or not a linked ELF file of 64 bits, or has no segments.
@@ -65,7 +65,7 @@ impl<'data> Appended<'data> {
         let endian = file.endian();
         let mut header = *file.elf_header();
         let mut segments = file.elf_program_headers().to_vec();
-        // What is replaced is no longer there for its segment to cover.
+        // Remove the segments of sections that are replaced.
         segments.retain(|segment| {
             let kind = segment.p_type(endian);
             new.iter().all(|section| section.segment != Some(kind))
@@ -83,7 +83,7 @@ impl<'data> Appended<'data> {
             .to_vec();
         let of_sections = new.iter().filter(|section| section.segment.is_some());
         let count = segments.len() + 1 + of_sections.count();
-        let place = Place::of(&segments, endian, data.len() as u64, page)?;
+        let place = Location::of(&segments, endian, data.len() as u64, page)?;
 
         let mut end = (count * size_of::<Segment>()) as u64;
         let sizes = new.iter().map(|section| section.size + ALIGNMENT);
@@ -162,7 +162,7 @@ impl<'data> Appended<'data> {
         self.places[index].0
     }
 
-    /// The file with its new sections. Each content is as long as was said.
+    /// The file with its new sections. Each content has the size given in its [`NewSection`].
     #[must_use]
     pub fn to_bytes(&self, contents: &[Vec<u8>]) -> Vec<u8> {
         let size = self.sections_at as usize + size_of_val(self.sections.as_slice());
@@ -187,21 +187,20 @@ impl<'data> Appended<'data> {
     }
 }
 
-/// Where something new goes.
+/// Where an appended part goes.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Location {
     address: u64,
     offset: u64,
-    /// What to add to an address for the physical one.
+    /// The physical address minus the virtual one.
     physical: u64,
 }
 
-impl Place {
-    /// A place behind everything that is loaded, and behind the file's end.
+impl Location {
+    /// A location after all segments, and after the file's end.
     ///
-    /// Linux before 5.18 tells a program that its headers are at `e_phoff` from the start of its first segment. So if
-    /// the file is a program that is told (it has a `PT_PHDR`), the new segment is as far from the first one in memory
-    /// as in the file.
+    /// Linux before 5.18 computes `AT_PHDR` as the first segment's start plus `e_phoff`. If the file is a program that uses it
+    /// (it has a `PT_PHDR`), the new segment has the same distance from the first one in memory as in the file.
     fn of(segments: &[Segment], endian: Endianness, length: u64, page: u64) -> Result<Self> {
         let loads = || {
             segments
@@ -226,7 +225,7 @@ impl Place {
             let distance = first.p_vaddr(endian).wrapping_sub(first.p_offset(endian));
             let address = place.address.max(above(length.wrapping_add(distance))?);
             let offset = address.wrapping_sub(distance);
-            if (length..length.saturating_add(LARGEST_HOLE)).contains(&offset) {
+            if (length..length.saturating_add(MAX_GAP)).contains(&offset) {
                 place = Self {
                     address,
                     offset,
@@ -237,7 +236,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The place so many bytes behind this one.
+    /// The location `bytes` bytes after this one.
     fn at(self, bytes: u64) -> Self {
         Self {
             address: self.address + bytes,

@@ -1,4 +1,4 @@
-//! `sframe make`: tables for a file that is linked already.
+//! `sframe make`: adds tables to a linked file.
 
 mod append;
 
@@ -19,12 +19,12 @@ use crate::{sframe, symbols};
 pub struct Made {
     /// The whole file.
     pub bytes: Vec<u8>,
-    /// What was made of it.
+    /// The tables that were made.
     pub tables: Tables,
 }
 
 /// Adds `.sframe` and `.symbols` to a linked ELF file, and reads them back. Tables that it has are replaced; of
-/// functions that only they describe the rows are kept.
+/// functions that only they describe, the rows are kept.
 ///
 /// # Errors
 /// The file is damaged or has nothing to make tables from, or what was written is not what was meant.
@@ -44,7 +44,7 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
         None => Frames::default(),
     };
     let mut tables = Tables::of(&image, options, others)?;
-    // A table of no names is of no use, and a stripped file is no error.
+    // A stripped file gets no `.symbols`, which would be empty.
     tables.blob = tables.blob.filter(|blob| blob.function_count() > 0);
     let new: Vec<NewSection> = [
         tables.table.as_ref().map(|table| NewSection {

@@ -14,7 +14,7 @@ pub struct Table {
     pub signed: bool,
     /// An upper bound of the number of entries, if the index has one.
     pub count: Option<u64>,
-    /// `count` comes from a comparison, or from a mask that is no power of two less one, so that it is the real length.
+    /// `count` comes from a comparison, or from a mask that is not a power of two less one, so that it is the real length.
     pub is_bounded: bool,
     /// A target is the entry shifted left by this,
     pub shift: u8,

@@ -1,6 +1,6 @@
-//! The block index: for every block of code, which function its first byte belongs to, and which of that function's
-//! rows. A reader that knows it (`unwind`) begins its search there, instead of searching all functions, and all rows of a
-//! long function. The layout is written down in [`unwind::sframe::format`].
+//! The block index: for every block of code, the function and the row that its first byte belongs to. A reader that knows the
+//! index (`unwind`) starts its search there, instead of searching all functions, and all rows of a long function. The layout
+//! is documented in [`unwind::sframe::format`].
 
 use unwind::sframe::format;
 
@@ -22,7 +22,7 @@ impl Code<'_> {
     }
 }
 
-/// A block index whose content is known but for its address.
+/// A block index before its address is known.
 #[derive(Debug)]
 pub(super) struct Blocks {
     /// Address of the first block.
@@ -45,8 +45,7 @@ struct Entry {
 /// Functions further apart than this, in bytes, are not indexed together: a kernel's boot code may lie at the other end
 /// of the address space.
 const GAP: u64 = 1 << 20;
-/// Rows for each block, at least. One block for so many makes a table a twentieth larger; with twice as many blocks
-/// looking up takes as long.
+/// The smallest number of rows per block. With it a table becomes a twentieth larger; with half of it, look-up is not faster.
 const ROWS: u64 = 40;
 
 impl Blocks {
@@ -63,7 +62,7 @@ impl Blocks {
             .wrapping_add(last.size.into());
         let rows: u64 = part.iter().map(Code::row_count).sum();
         let shift = (0..63).find(|shift| length >> shift < (rows / ROWS).max(1))?;
-        // One more, which says where the last block's functions end.
+        // One entry more, for the end of the last block's functions.
         let blocks = 0..=(length >> shift) + 1;
         let entries = blocks.map(|block| {
             let at = start.saturating_add(block << shift);
@@ -102,8 +101,8 @@ impl Blocks {
     }
 }
 
-/// How many of a function's rows end before an address in it, and their bytes. None when they are more than an entry can
-/// say, or when the rows describe a block of their own (PC-mask).
+/// How many of a function's rows end before an address in it, and their bytes. Both 0 if they are more than an entry can
+/// hold, or if the function is one of repeated blocks (PC-mask).
 fn passed(function: &Code<'_>, address: u64) -> (u16, u16) {
     let nothing = (0, 0);
     let offset = address - function.start;

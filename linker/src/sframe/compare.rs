@@ -1,4 +1,4 @@
-//! What a section says against what it should say, instruction by instruction.
+//! Compares a section, read back, with the functions that it was written from.
 
 use std::fmt;
 
@@ -7,43 +7,43 @@ use unwind::sframe::{LookupError, Row, Tables};
 use crate::function::Function;
 use crate::progress::Step;
 
-/// The outcome.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// Functions that should be there.
+    /// How many functions are expected.
     pub functions: usize,
-    /// Their rows.
+    /// How many rows they have.
     pub rows: usize,
-    /// Addresses at which both were asked: each row's first and last byte.
+    /// How many addresses were looked up: each row's first and last byte.
     pub addresses: usize,
-    /// Where they differ.
+    /// Where section and functions differ.
     pub differences: Vec<Difference>,
 }
 
-/// An address at which a section does not say what it should.
+/// An address for which a section does not have what is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The address.
     pub address: u64,
-    /// What is wrong.
-    pub what: What,
+    /// How they differ.
+    pub what: Mismatch,
 }
 
 /// The kinds of [`Difference`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Mismatch {
     /// There is no row, or a damaged one.
     Missing(LookupError),
     /// There is another row.
     Row {
-        /// What the section says.
+        /// The row in the section.
         found: Box<Row>,
-        /// What it should say.
+        /// The expected row.
         expected: Box<Row>,
     },
-    /// The function has another start, size, block size, or another mark than it should.
+    /// The function has another start, size, block size or attribute than expected; the word says which.
     Function(&'static str),
-    /// The section has a function that should not be there.
+    /// The section has a function that is not expected.
     Unexpected,
 }
 
@@ -51,18 +51,18 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}: ", self.address)?;
         match &self.what {
-            What::Missing(error) => write!(f, "{error}"),
-            What::Row { found, expected } => write!(f, "{found:?}, expected {expected:?}"),
-            What::Function(what) => write!(f, "the function's {what} is another"),
-            What::Unexpected => f.write_str("a function that is not in .eh_frame"),
+            Mismatch::Missing(error) => write!(f, "{error}"),
+            Mismatch::Row { found, expected } => write!(f, "{found:?}, expected {expected:?}"),
+            Mismatch::Function(what) => write!(f, "the function's {what} is another"),
+            Mismatch::Unexpected => f.write_str("a function that is not in .eh_frame"),
         }
     }
 }
 
 /// Compares the sections in `tables` with the functions that they should describe.
 ///
-/// A row holds from its first byte to the byte before the next row, and look-up only ever compares addresses with
-/// first bytes; so the first and the last byte of each row stand for all between them.
+/// Each row is looked up at its first and its last byte. Look-up compares addresses only with starts of rows, so the bytes
+/// between give the same.
 #[must_use]
 pub fn compare(tables: &Tables<'_>, functions: &[Function]) -> Comparison {
     let mut comparison = Comparison {
@@ -73,7 +73,7 @@ pub fn compare(tables: &Tables<'_>, functions: &[Function]) -> Comparison {
     for (done, function) in functions.iter().enumerate() {
         step.at(done);
         comparison.rows += function.rows.len();
-        if let Some(difference) = marks(tables, function) {
+        if let Some(difference) = compare_attributes(tables, function) {
             comparison.differences.push(difference);
             continue;
         }
@@ -88,11 +88,11 @@ pub fn compare(tables: &Tables<'_>, functions: &[Function]) -> Comparison {
                 comparison.addresses += 1;
                 let what = match tables.lookup(address) {
                     Ok((_, found)) if found == *expected => continue,
-                    Ok((_, found)) => What::Row {
+                    Ok((_, found)) => Mismatch::Row {
                         found: Box::new(found),
                         expected: Box::new(*expected),
                     },
-                    Err(error) => What::Missing(error),
+                    Err(error) => Mismatch::Missing(error),
                 };
                 comparison.differences.push(Difference { address, what });
             }
@@ -102,8 +102,8 @@ pub fn compare(tables: &Tables<'_>, functions: &[Function]) -> Comparison {
     comparison
 }
 
-/// What is not in the rows.
-fn marks(tables: &Tables<'_>, expected: &Function) -> Option<Difference> {
+/// Compares everything about a function except its rows.
+fn compare_attributes(tables: &Tables<'_>, expected: &Function) -> Option<Difference> {
     let difference = |what| {
         Some(Difference {
             address: expected.start,
@@ -111,7 +111,7 @@ fn marks(tables: &Tables<'_>, expected: &Function) -> Option<Difference> {
         })
     };
     let Some(found) = tables.function_at(expected.start) else {
-        return difference(What::Missing(LookupError::NoFunction));
+        return difference(Mismatch::Missing(LookupError::NoFunction));
     };
     let block = found.is_pc_mask().then(|| found.block_size());
     for (same, what) in [
@@ -122,13 +122,13 @@ fn marks(tables: &Tables<'_>, expected: &Function) -> Option<Difference> {
         (block == expected.block.map(u32::from), "block size"),
     ] {
         if !same {
-            return difference(What::Function(what));
+            return difference(Mismatch::Function(what));
         }
     }
     None
 }
 
-/// Functions of the sections that are not wanted. `functions` are ascending by start.
+/// Functions in the sections that are not among `functions`, which are ascending by start.
 fn unexpected(tables: &Tables<'_>, functions: &[Function]) -> Vec<Difference> {
     tables
         .sections()
@@ -141,7 +141,7 @@ fn unexpected(tables: &Tables<'_>, functions: &[Function]) -> Vec<Difference> {
         })
         .map(|found| Difference {
             address: found.start(),
-            what: What::Unexpected,
+            what: Mismatch::Unexpected,
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! The attributes and the rows of one function.
+//! Encodes the attributes and the rows of one function.
 
 use unwind::sframe::format;
 
@@ -7,7 +7,7 @@ use super::row::{self, Word};
 use crate::architecture::Architecture;
 use crate::function::{Construct, Function};
 
-/// A function, but for where its code lies.
+/// An encoded function, without its address and size.
 #[derive(Debug)]
 pub(super) struct Encoded {
     /// How many rows.
@@ -81,7 +81,7 @@ pub(super) fn encode(
     })
 }
 
-/// The words of a function's rows, when some row needs the flexible kind.
+/// The words of the rows of a function of the flexible kind.
 fn flexible(
     function: &Function,
     architecture: &Architecture,

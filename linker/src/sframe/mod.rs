@@ -1,4 +1,4 @@
-//! The bytes of an SFrame section, version 2 errata 1 or 3, and their comparison with what they should say.
+//! Writes SFrame sections, version 2 errata 1 or version 3, and compares them with the functions that they were written from.
 
 mod blocks;
 mod compare;
@@ -10,7 +10,7 @@ pub(crate) mod rule;
 mod table;
 mod version;
 
-pub use compare::{Comparison, Difference, What, compare};
+pub use compare::{Comparison, Difference, Mismatch, compare};
 pub use read::functions;
 pub use table::Table;
 pub use version::Version;

@@ -1,4 +1,4 @@
-//! The functions of tables that others wrote.
+//! Reads the functions of `.sframe` tables in the input.
 
 use anyhow::{Context, Result};
 use unwind::sframe::{Function as Entry, Row, Tables};
@@ -9,7 +9,7 @@ use crate::function::{Construct, Function, LeftOut, says_the_same};
 /// The functions in `tables`, as if they came from call frame information.
 ///
 /// # Errors
-/// They are damaged, so that it is not known which functions there are.
+/// The tables are so damaged that their functions cannot be listed.
 pub fn functions(tables: &Tables<'_>) -> Result<Frames> {
     let mut frames = Frames::default();
     for section in tables.sections() {
@@ -42,13 +42,13 @@ pub fn functions(tables: &Tables<'_>) -> Result<Frames> {
     Ok(frames)
 }
 
-/// Blocks are of at most 255 bytes.
+/// The block size of repeated blocks (PC-mask), which is stored in one byte.
 fn block(entry: &Entry<'_>) -> Option<u8> {
     entry.is_pc_mask().then_some(entry.block_size() as u8)
 }
 
-/// The rows, without those that say nothing: behind the function's end, which GNU as up to 2.44 wrote; those that the next
-/// one replaces; and those that repeat the one before. `None`: they are damaged, or the function's first bytes have none.
+/// The rows, without those that have no effect: after the function's end, as GNU as up to 2.44 wrote them; replaced by the
+/// next one at the same offset; equal to the one before. `None`: they are damaged, or the first one is not at offset 0.
 fn rows(entry: &Entry<'_>) -> Option<Vec<Row>> {
     let end = match block(entry) {
         Some(0) => return None,
@@ -73,7 +73,7 @@ fn rows(entry: &Entry<'_>) -> Option<Vec<Row>> {
     }
     rows.dedup_by(|row, last| says_the_same(last, row));
     let complete = count == entry.row_count();
-    // Without any rows it says that none is known, as a link writes it for rows that it has withdrawn.
+    // A function without rows is valid: a link writes it where it has withdrawn all rows.
     let starts = rows.first().map_or(count == 0, |row| row.offset == 0);
     (complete && starts).then_some(rows)
 }

@@ -1,4 +1,4 @@
-//! The bytes of one row ("frame row entry").
+//! Encodes one row ("frame row entry").
 
 use unwind::sframe::{Abi, Base, Row, Rule, format};
 
@@ -36,7 +36,8 @@ impl Word {
     }
 }
 
-/// The words of a row in a function of the default kind; `None` when that kind cannot say it.
+/// The words of a row in a function of the default kind, and whether the CFA's base is the stack pointer; `None` if that kind
+/// cannot express it.
 pub(super) fn default_words(
     row: &Row,
     architecture: &Architecture,
@@ -55,8 +56,7 @@ pub(super) fn default_words(
     let tracks_return_address = architecture.fixed_return_address.is_none();
     match row.return_address {
         rule if rule == architecture.default_return_address() => {
-            // The frame pointer's word is the third one, so where 0 does not mean that there is none, the second cannot be
-            // left out.
+            // The frame pointer's word is the third one, so the second has to be filled. Only s390x has padding for it.
             if tracks_return_address && row.frame_pointer != Rule::Same {
                 words.push(padding(architecture)?);
             }
@@ -83,7 +83,7 @@ pub(super) fn default_words(
 }
 
 /// The words of a row in a function of the flexible kind: pairs of a control word and an offset for the CFA, the
-/// return address and the frame pointer. `None` when that kind cannot say it either.
+/// return address and the frame pointer. `None` if that kind cannot express it either.
 pub(super) fn flexible_words(row: &Row, architecture: &Architecture) -> Option<Vec<Word>> {
     if row.is_outermost() {
         return Some(Vec::new());
@@ -105,7 +105,7 @@ pub(super) fn flexible_words(row: &Row, architecture: &Architecture) -> Option<V
     if row.return_address != architecture.default_return_address() {
         words.extend(pair(row.return_address, architecture)?);
     } else if row.frame_pointer != Rule::Same {
-        // A control word alone: nothing said about the return address.
+        // A single control word 0: the return address has the default rule.
         words.push(Word::Control(0));
     }
     if row.frame_pointer != Rule::Same {
@@ -116,7 +116,7 @@ pub(super) fn flexible_words(row: &Row, architecture: &Architecture) -> Option<V
 
 fn pair(rule: Rule, architecture: &Architecture) -> Option<[Word; 2]> {
     let (base, offset, dereference) = match rule {
-        // Its control word would be 0, the one that stands alone.
+        // The control word would be 0, which means the default rule.
         Rule::Value {
             base: Base::Cfa, ..
         }
@@ -137,17 +137,17 @@ fn cfa_word(offset: i64, architecture: &Architecture) -> Option<Word> {
     offset_word(architecture.stored_cfa_offset(offset)?)
 }
 
-/// The word for a value that is saved so many bytes from the CFA. On s390x 0 means none.
+/// The word for a value that is saved `offset` bytes from the CFA. On s390x offset 0 cannot be stored: it is the padding.
 fn tracked(offset: i64, architecture: &Architecture) -> Option<Word> {
     offset_word(offset).filter(|_| offset != 0 || padding(architecture).is_none())
 }
 
-/// The word that leaves the return address where it is, where there is one: on s390x.
+/// The word that says that the return address is not saved; only s390x has one.
 fn padding(architecture: &Architecture) -> Option<Word> {
     (architecture.abi == Abi::S390x).then_some(Word::Offset(0))
 }
 
-/// The word for a value in a register: version 2 errata 1 has that for s390x, the number above a set bit.
+/// The word for a value in a register, which only version 2 errata 1 has, for s390x: the register's number above a set bit 0.
 fn in_register(base: Base, architecture: &Architecture, version: Version) -> Option<Word> {
     if architecture.abi != Abi::S390x || version != Version::V2 {
         return None;
@@ -160,7 +160,7 @@ fn offset_word(offset: i64) -> Option<Word> {
     i32::try_from(offset).ok().map(Word::Offset)
 }
 
-/// Appends a row: start, info, words, all as narrow as they can be.
+/// Appends a row: start, info, and words of the narrowest common width.
 pub(super) fn write(
     out: &mut Vec<u8>,
     little: bool,

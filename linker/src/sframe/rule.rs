@@ -1,4 +1,4 @@
-//! Rules as text, in the way of `objdump --sframe`.
+//! Rules as text, in the style of `objdump --sframe`.
 
 use unwind::sframe::{Base, Row, Rule, Section};
 
@@ -31,7 +31,7 @@ pub(crate) fn texts(row: &Row, section: &Section<'_>) -> Texts {
     }
 }
 
-/// A row's rules as one text, whatever the header fixes.
+/// A row's rules as one text, without reference to the section's header.
 pub(crate) fn line(row: &Row) -> String {
     if row.is_outermost() {
         return "no caller".to_owned();
@@ -47,7 +47,7 @@ fn text(rule: Rule) -> String {
         Rule::Same => "u".to_owned(),
         Rule::Undefined => "undefined".to_owned(),
         Rule::Value { base, offset } => format!("{}{offset:+}", name(base)),
-        // That a word is loaded goes without saying: a value that is the CFA cannot be said.
+        // No parentheses for the load: the format has no values relative to the CFA with which it could be confused.
         Rule::Saved {
             base: Base::Cfa,
             offset,

@@ -1,4 +1,4 @@
-//! A whole section: header, index of functions, rows, checksum.
+//! Writes a whole section: header, index of functions, rows, checksum.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,14 +13,13 @@ use crate::architecture::Architecture;
 use crate::cfi::Frames;
 use crate::function::{Function, LeftOut};
 
-/// A section whose content is known but for its address. Its size does not depend on the address, so room for it can
-/// be laid out first.
+/// A section before its address is known. Its size does not depend on the address, so that the linker can place it first.
 #[derive(Debug)]
 pub struct Table {
     architecture: &'static Architecture,
     version: Version,
     index: Vec<IndexEntry>,
-    /// Rows, in version 3 after their attributes. Functions with the same attributes and rows share them: many do.
+    /// Encoded rows, in version 3 after their attributes. Many functions have equal ones, and share them.
     rows: Vec<u8>,
     row_count: usize,
     blocks: Option<Blocks>,
@@ -30,7 +29,7 @@ pub struct Table {
 struct IndexEntry {
     start: u64,
     size: u32,
-    /// Offset of the attributes, or of the rows, in the rows.
+    /// Offset in the table's `rows`.
     rows: u32,
     /// How many rows.
     count: u32,
@@ -91,8 +90,8 @@ impl Table {
             Version::V3 => self.with_attributes(encoded),
         };
         if self.architecture.is_big_endian() {
-            // A binutils of a little-endian host turns the numbers of every function's rows around where they lie, so those
-            // that are shared it turns back.
+            // Rows are not shared: binutils on a little-endian host swaps each function's rows in place, and would swap shared
+            // rows twice.
             known.clear();
         }
         let rows = match known.entry(rows) {
@@ -114,8 +113,8 @@ impl Table {
         });
     }
 
-    /// Adds a block index, which makes look-ups faster: see [`unwind::sframe::format`]. Big-endian tables and those of
-    /// version 2 have none.
+    /// Adds a block index, which makes look-ups faster ([`unwind::sframe::format`]). Big-endian tables and those of version 2
+    /// have none.
     #[must_use]
     pub fn with_blocks(mut self) -> Self {
         if !self.architecture.is_big_endian() && self.version == Version::V3 {
@@ -134,13 +133,13 @@ impl Table {
         self.blocks.as_ref().map_or(0, Blocks::size)
     }
 
-    /// Version 3 has the attributes in front of the rows.
+    /// The attributes and rows of a function in version 3.
     fn with_attributes(&self, encoded: Encoded) -> Vec<u8> {
         let mut out = Out {
             bytes: Vec::with_capacity(format::ATTRIBUTE_SIZE + encoded.rows.len()),
             little: !self.architecture.is_big_endian(),
         };
-        // Not more than that: `encode` has looked.
+        // `encode` returns at most 65535 rows for version 3.
         out.u16(encoded.count as u16);
         out.u8(encoded.info);
         out.u8(encoded.kind);
@@ -161,7 +160,7 @@ impl Table {
         self.index.len()
     }
 
-    /// Rows that are stored, each list of rows counted once however many functions share it.
+    /// Rows that are stored; those that several functions share are counted once.
     #[must_use]
     pub fn stored_row_count(&self) -> usize {
         self.row_count
@@ -183,8 +182,7 @@ impl Table {
         format::HEADER_SIZE + self.blocks_size() + index + rows
     }
 
-    /// Whether the starts of functions can be written when the section lies at an address: those of version 2 have 32
-    /// bits.
+    /// Whether all functions are in reach of a section at an address: in version 2 their starts have 32 bits.
     #[must_use]
     pub fn reaches(&self, address: u64) -> bool {
         let end = address.wrapping_add(self.size() as u64);
@@ -197,14 +195,13 @@ impl Table {
             })
     }
 
-    /// The section's bytes when it lies at an address.
+    /// The bytes of the section at an address.
     #[must_use]
     pub fn to_bytes(&self, address: u64) -> Vec<u8> {
         self.to_bytes_of(address, self.size())
     }
 
-    /// [`Self::to_bytes`], so many of them: what is more than the table's size belongs to the rows, behind the last one
-    /// and before the checksum. It lies behind a table without one.
+    /// [`Self::to_bytes`], padded to `size` bytes: after the last row and before the checksum, if there is one.
     #[must_use]
     pub fn to_bytes_of(&self, address: u64, size: usize) -> Vec<u8> {
         let mut out = Out {
@@ -236,7 +233,7 @@ impl Table {
             let field = address.wrapping_add(out.bytes.len() as u64);
             let start = entry.start.wrapping_sub(field);
             match self.version {
-                // See `reaches`.
+                // Truncation loses nothing if `reaches` is true for this address.
                 Version::V2 => out.u32(start as u32),
                 Version::V3 => out.u64(start),
             }
@@ -250,7 +247,7 @@ impl Table {
                 out.u16(0);
             }
         }
-        // Not before the functions: objdump would count the starts from where these would be then.
+        // After the functions: objdump computes starts as if the functions followed the header.
         if let Some(blocks) = &self.blocks {
             let at = address.wrapping_add(out.bytes.len() as u64);
             blocks.write(&mut out.bytes, at);

@@ -1,4 +1,4 @@
-//! The versions of the format that are written.
+//! The versions of the format that can be written.
 
 use std::fmt;
 
@@ -7,8 +7,7 @@ use unwind::sframe::format;
 /// A version of the format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// Version 2 with its errata 1: starts are counted from the field that holds them, within 2 GiB. Signal frames have no
-    /// mark, and there are no flexible rows.
+    /// Version 2 with errata 1: a start is relative to its own field, within 2 GiB. It has no signal frames and no flexible rows.
     V2,
     /// Version 3.
     #[default]
@@ -16,7 +15,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version by the header's number. Those before version 2 hold no more than it does.
+    /// The version by the header's number. Tables of version 1 are written as version 2, which can express them.
     #[must_use]
     pub const fn of(number: u8) -> Self {
         match number {

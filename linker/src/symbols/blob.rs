@@ -1,4 +1,4 @@
-//! The bytes of a `.symbols` blob: see [`unwind::symbols::format`].
+//! Encodes a `.symbols` blob, in the format of [`unwind::symbols::format`].
 
 use rustc_hash::FxHashMap;
 use unwind::symbols::format;
@@ -8,12 +8,11 @@ use super::code::{Code, Piece};
 use super::lines::Frame;
 use super::records::{Path, Records, own_key};
 use super::repair::{Compressed, compress};
-use super::rows::{Rows, What, rows};
+use super::rows::{RowKind, Rows, rows};
 use super::{Level, Names};
 use crate::parallel::{both, in_parts};
 
-/// A blob whose content is known but for addresses and build id. Its size depends on neither, so room for it can be
-/// laid out first.
+/// A blob before its address and build id are known. Its size depends on neither, so that the linker can place it first.
 #[derive(Debug)]
 pub struct Blob {
     level: Level,
@@ -35,11 +34,11 @@ struct Range {
     first_chunk: u32,
 }
 
-/// Code further than this, in bytes, from what comes before has a range of its own.
-const FAR: u64 = 1 << 24;
+/// A gap in the code of more than this, in bytes, starts a new range.
+const MAX_GAP: u64 = 1 << 24;
 
 impl Blob {
-    /// Encodes what is known of an image's code, at a level or the next lower one that it has what it takes for.
+    /// Encodes an image's code at a level, or at the next lower one for which there is enough debug information.
     #[must_use]
     pub fn new(code: &Code, level: Level) -> Self {
         let level = attainable(code, level);
@@ -66,7 +65,7 @@ impl Blob {
         let mut end = 0_u64;
         for (piece, piece_rows) in code.pieces.iter().zip(&rows) {
             let function = &code.functions[piece.function];
-            if ranges.is_empty() || piece.start.saturating_sub(end) > FAR {
+            if ranges.is_empty() || piece.start.saturating_sub(end) > MAX_GAP {
                 let first_chunk = writer.chunk_count() as u32;
                 ranges.push(Range {
                     base: function.start,
@@ -139,12 +138,12 @@ impl Blob {
             + self.parts.iter().map(|(_, part)| part.len()).sum::<usize>()
     }
 
-    /// Names and sizes in bytes of what a blob consists of.
+    /// The blob's parts: tag and size in bytes.
     pub fn parts(&self) -> impl Iterator<Item = (u32, usize)> {
         self.parts.iter().map(|(tag, part)| (*tag, part.len()))
     }
 
-    /// The blob's bytes when it lies at an address. A build id longer than the format's is cut.
+    /// The bytes of the blob at an address. A build id that is too long is truncated.
     #[must_use]
     pub fn to_bytes(&self, address: u64, build_id: &[u8]) -> Vec<u8> {
         let build_id = &build_id[..build_id.len().min(format::BUILD_ID_MAX)];
@@ -191,7 +190,7 @@ impl Blob {
     }
 }
 
-/// What can be said at most with what is known.
+/// The highest level, up to the given one, for which the needed information is there.
 fn attainable(code: &Code, level: Level) -> Level {
     match level {
         Level::Names => Level::Names,
@@ -208,7 +207,7 @@ pub(super) fn unit(code: &Code) -> u8 {
         bits |= function.start | function.size;
     }
     for piece in &code.pieces {
-        // Where instructions have any number of bytes, this is known soon.
+        // With instructions of any length this ends soon.
         if bits & 1 != 0 {
             break;
         }
@@ -309,14 +308,14 @@ fn record_parts(code: &Code, records: &Records) -> [(u32, Vec<u8>); 5] {
     ]
 }
 
-/// The paths of all stacks that rows have, in the functions that have them.
+/// The path of each stack in each function, as rows use them.
 struct Paths {
     full: FxHashMap<(usize, u32), Path>,
     outer: FxHashMap<(usize, Frame), Path>,
 }
 
 impl Paths {
-    /// Also counts the edges that rows push, so that records can number them.
+    /// Also counts the edges that rows push, by which records number them.
     fn new(code: &Code, rows: &[Rows], own: &[usize], records: &mut Records) -> Self {
         let mut paths = Self {
             full: FxHashMap::default(),
@@ -327,7 +326,7 @@ impl Paths {
             let mut before: Path = Path::default();
             for (_, what) in rows {
                 match what {
-                    What::Full(stack) => {
+                    RowKind::Full(stack) => {
                         let path = paths
                             .full
                             .entry((own, *stack))
@@ -335,30 +334,30 @@ impl Paths {
                         records.count(path, chunks::kept(&before.edges, &path.edges));
                         before.clone_from(path);
                     }
-                    What::Outer(frame) => {
+                    RowKind::Outer(frame) => {
                         let path = paths
                             .outer
                             .entry((own, *frame))
                             .or_insert_with(|| records.path(own, &[*frame]));
                         records.count(path, 0);
                     }
-                    What::Unknown => {}
+                    RowKind::Unknown => {}
                 }
             }
         }
         paths
     }
 
-    fn what(&self, own: usize, what: What) -> chunks::What<'_> {
+    fn what(&self, own: usize, what: RowKind) -> chunks::RowKind<'_> {
         match what {
-            What::Full(stack) => chunks::What::Full(&self.full[&(own, stack)]),
-            What::Outer(frame) => chunks::What::Outer(&self.outer[&(own, frame)]),
-            What::Unknown => chunks::What::Unknown,
+            RowKind::Full(stack) => chunks::RowKind::Full(&self.full[&(own, stack)]),
+            RowKind::Outer(frame) => chunks::RowKind::Outer(&self.outer[&(own, frame)]),
+            RowKind::Unknown => chunks::RowKind::Unknown,
         }
     }
 }
 
-/// Entries behind each other, with an index to every eighth.
+/// Entries of different lengths, with an index of every eighth.
 #[derive(Debug, Default)]
 struct List {
     index: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Rows as bytes, in chunks that can be read each for itself.
+//! Encodes rows in chunks, each of which can be read without the others.
 
 use unwind::symbols::format;
 
@@ -16,12 +16,12 @@ pub(super) struct Chunks {
 pub(super) struct Row<'a> {
     /// The end, from the start of the range.
     pub(super) end: u32,
-    pub(super) what: What<'a>,
+    pub(super) what: RowKind<'a>,
 }
 
-/// What a row says.
+/// The kinds of rows: all frames, only the outermost one, or none.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What<'a> {
+pub(super) enum RowKind<'a> {
     Full(&'a Path),
     Outer(&'a Path),
     Unknown,
@@ -45,12 +45,12 @@ pub(super) struct Header {
 pub(super) struct Writer<'a> {
     chunks: Chunks,
     records: &'a Records,
-    /// Bytes that a chunk has at most, unless a single row is longer.
+    /// The largest size of a chunk in bytes, unless a single row is longer.
     size: usize,
-    /// As in the reader: the number of the record that is expected next, the end of the function before.
+    /// The reader's state, to which numbers are relative: the next record's number, and the end of the function before.
     expected: u32,
     limit: u32,
-    /// Nothing has been written to the last chunk.
+    /// The last chunk is empty.
     is_new: bool,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Writer<'a> {
         self.put_header(header, &head);
         let mut stack: &[(usize, super::records::Edge)] = &[];
         let mut at = header.start;
-        // One for all rows: there are many.
+        // One buffer for all rows, of which there are many.
         let mut bytes = Vec::new();
         for row in rows {
             self.row(row, row.end - at, stack, &mut bytes);
@@ -113,14 +113,14 @@ impl<'a> Writer<'a> {
                 self.row(row, row.end - at, stack, &mut bytes);
             }
             self.out().extend_from_slice(&bytes);
-            if let What::Full(path) = row.what {
+            if let RowKind::Full(path) = row.what {
                 stack = &path.edges;
             }
             at = row.end;
         }
     }
 
-    /// The operation that says which function it is from `at` on.
+    /// The operation that starts a function, or continues one at `at`.
     fn header(&self, header: Header, at: u32) -> Vec<u8> {
         let goes_on = header.function != at;
         let mut bytes = vec![if goes_on {
@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
         self.limit = header.function + header.size;
     }
 
-    /// A row after one with the edges `before`, in place of what `bytes` holds.
+    /// Encodes a row that follows one with the edges `before`; overwrites `bytes`.
     fn row(
         &self,
         row: &Row<'_>,
@@ -157,13 +157,13 @@ impl<'a> Writer<'a> {
     ) {
         bytes.clear();
         let (path, new) = match row.what {
-            What::Unknown => {
+            RowKind::Unknown => {
                 bytes.push(format::OP_OUTER);
                 number(bytes, length);
                 bytes.push(0);
                 return;
             }
-            What::Outer(path) => {
+            RowKind::Outer(path) => {
                 bytes.push(match path.edges.len() {
                     0 => format::OP_OUTER,
                     1 => format::OP_OUTER_ELSEWHERE,
@@ -172,20 +172,20 @@ impl<'a> Writer<'a> {
                 number(bytes, length);
                 (path, &path.edges[..])
             }
-            What::Full(path) => {
+            RowKind::Full(path) => {
                 let kept = kept(before, &path.edges);
                 let (pops, pushes) = (before.len() - kept, path.edges.len() - kept);
-                let most = usize::from(format::SMALL_COUNT);
+                let max = usize::from(format::SMALL_COUNT);
                 let small_length = length.min(format::SMALL_LENGTH.into());
-                // All of them are small.
+                // Pops, pushes and length in one byte; what exceeds its maximum follows.
                 bytes.push(
-                    (pops.min(most) * 6 * 7 + pushes.min(most) * 7) as u8 + small_length as u8 - 1,
+                    (pops.min(max) * 6 * 7 + pushes.min(max) * 7) as u8 + small_length as u8 - 1,
                 );
                 if small_length == u32::from(format::SMALL_LENGTH) {
                     number(bytes, length - small_length);
                 }
                 for count in [pops, pushes] {
-                    if let Some(more) = count.checked_sub(most) {
+                    if let Some(more) = count.checked_sub(max) {
                         number(bytes, more as u32);
                     }
                 }
@@ -209,7 +209,7 @@ pub(super) fn kept<T: PartialEq>(before: &[T], after: &[T]) -> usize {
     both.take_while(|(before, after)| before == after).count()
 }
 
-/// Seven bits a byte, the lowest first; all but the last with the top bit set.
+/// Appends a number as ULEB128.
 pub(super) fn number(out: &mut Vec<u8>, mut value: u32) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -218,7 +218,7 @@ pub(super) fn number(out: &mut Vec<u8>, mut value: u32) {
     out.push(value as u8);
 }
 
-/// The signed distance between two numbers, with its sign in bit 0.
+/// The signed distance between two numbers, zigzag encoded: its sign in bit 0.
 fn zigzag(from: u32, to: u32) -> u32 {
     let distance = to.wrapping_sub(from).cast_signed();
     ((distance << 1) ^ (distance >> 31)).cast_unsigned()

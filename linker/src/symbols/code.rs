@@ -1,4 +1,4 @@
-//! An image's code, function by function, and what the source says of each instruction.
+//! An image's functions, and the source frames of each of their instructions.
 
 use anyhow::Result;
 use object::{Object, ObjectSection, SectionFlags, elf};
@@ -10,7 +10,7 @@ use super::{Names, Symbols};
 use crate::parallel::in_parts;
 use crate::progress::Step;
 
-/// A piece of code that belongs to one function. Most functions are one piece; one that has another inside of it is more.
+/// A range of code that belongs to one function. Most functions are one piece; a function with another one inside is several.
 #[derive(Clone, Debug)]
 pub struct Piece {
     /// Index of the function in [`Code::functions`].
@@ -30,9 +30,9 @@ pub struct Traced {
     pub start: u64,
     /// Bytes.
     pub length: u32,
-    /// It leaves a return address behind.
+    /// It is a call.
     pub is_call: bool,
-    /// An exception may be raised at it: see [`Decoded::can_fault`](super::Decoded::can_fault).
+    /// It may raise an exception ([`Decoded::can_fault`](super::Decoded::can_fault)).
     pub can_fault: bool,
     /// Index of its frames in [`Code::stacks`].
     pub stack: u32,
@@ -47,7 +47,7 @@ impl Piece {
 }
 
 impl Traced {
-    /// The trace of a crash can ask for it: by a return address, or as what failed.
+    /// It may appear in a trace of a crash: by a return address, or as the instruction that failed.
     #[must_use]
     pub const fn is_in_traces(&self) -> bool {
         self.is_call || self.can_fault
@@ -72,7 +72,7 @@ pub struct Code {
     pub functions: Vec<Function>,
     /// Ascending by start; they do not overlap.
     pub pieces: Vec<Piece>,
-    /// Distinct stacks of frames, outermost first; the first one is empty: nothing is known.
+    /// Distinct stacks of frames, outermost first. The first one is empty, for instructions without debug information.
     pub stacks: Vec<Vec<Frame>>,
     /// Names of functions, demangled.
     pub names: Texts,
@@ -87,7 +87,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// Takes names from `symbols`, and frames from debug information when `with_lines` and there is any.
+    /// Takes names from `symbols`, and frames from debug information if `with_lines` is set and there is any.
     ///
     /// # Errors
     /// A section of debug information is damaged.
@@ -102,7 +102,7 @@ impl Code {
             ..Self::default()
         };
         code.files.number("");
-        // Number 0: of functions that debug information does not name.
+        // Number 0 is for functions that debug information does not name.
         code.names.number("");
         code.stacks.push(Vec::new());
         for symbol in &symbols.0 {
@@ -156,7 +156,7 @@ impl Code {
                 Ok(traces)
             },
         );
-        // Part for part, and in each in the order in which they were found: so numbers do not depend on the parts.
+        // In the order of parts, and in each in the order of first use, so that the numbers do not depend on the split.
         let mut stacks: FxHashMap<Vec<Frame>, u32> = FxHashMap::from_iter([(Vec::new(), 0)]);
         let mut of_parts = Vec::with_capacity(parts.len());
         for part in parts {
@@ -206,7 +206,7 @@ impl Code {
     }
 }
 
-/// What was found of some pieces, with numbers of its own.
+/// The frames of some pieces, with local numbers of names, files and stacks.
 #[derive(Debug)]
 struct Traces {
     names: Texts,
@@ -294,7 +294,7 @@ fn bytes<'data>(sections: &[(u64, &'data [u8])], start: u64, end: u64) -> Option
     })
 }
 
-/// The pieces of functions, which may lie inside of each other: what is inside has the address.
+/// Splits functions into pieces. Of functions that are nested, an address belongs to the innermost one.
 fn pieces(functions: &[Function]) -> Vec<Piece> {
     let end = |index: usize| functions[index].start.saturating_add(functions[index].size);
     let mut pieces = Vec::with_capacity(functions.len());

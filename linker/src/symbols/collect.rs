@@ -1,4 +1,4 @@
-//! The functions of an image, by its symbol table.
+//! Collects the functions of an image from its symbol table.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -23,9 +23,8 @@ pub struct Symbol {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols(pub Vec<Symbol>);
 
-/// What decides between several names of one address, best first: a function before a label, a size before none, the
-/// larger size, a global name before a weak before a local one, and then the shorter and the lesser name, so that the
-/// choice is the same in every build.
+/// The order of preference of several names of one address: a function before a label, the larger size, a global name before
+/// a weak before a local one, then the shorter name, then the first by its letters, so that every build chooses the same.
 type Rank<'data> = (bool, Reverse<u64>, u8, usize, &'data str);
 
 impl Symbols {
@@ -35,7 +34,7 @@ impl Symbols {
         Self::collect(file, file.symbols())
     }
 
-    /// [`Self::of`]; of a stripped file those that it exports, which are some names for whoever reads them.
+    /// [`Self::of`]; of a stripped file the exported symbols, which are better than none in output for people.
     #[must_use]
     pub fn for_readers(file: &object::File<'_>) -> Self {
         match file.symbols().next() {
@@ -88,7 +87,7 @@ impl Symbols {
     }
 }
 
-/// Whether a symbol may be the name of code, and how good a name it is.
+/// The rank and the section of a symbol, if it may be the name of a function.
 fn candidate<'data>(
     symbol: &ObjectFileSymbol<'data, '_>,
     code: &HashMap<SectionIndex, (u64, u64)>,
@@ -98,7 +97,7 @@ fn candidate<'data>(
     let name = symbol.name().ok().filter(|name| !name.is_empty())?;
     let label = match symbol.kind() {
         SymbolKind::Text => false,
-        // Labels of assembly; but not `$x` and `$d`, by which AArch64 marks what is code and what is data.
+        // Labels of assembly; but not AArch64's mapping symbols, `$x` and `$d`.
         SymbolKind::Label | SymbolKind::Unknown if !name.starts_with('$') => true,
         _ => return None,
     };
@@ -115,13 +114,13 @@ fn candidate<'data>(
     Some((rank, section))
 }
 
-/// Gives a size to what has none, and leaves out labels inside of functions.
+/// Gives a size to symbols without one, and leaves out labels inside of functions.
 fn with_sizes(
     best: &BTreeMap<u64, (Rank<'_>, SectionIndex)>,
     code: &HashMap<SectionIndex, (u64, u64)>,
 ) -> Vec<Symbol> {
     let mut symbols: Vec<Symbol> = Vec::with_capacity(best.len());
-    // Where the function ends that reaches farthest; another one may lie inside of it.
+    // The largest end so far: functions may be nested.
     let mut reach = 0;
     let mut entries = best.iter().peekable();
     while let Some((&start, ((label, Reverse(size), _, _, name), section))) = entries.next() {
@@ -134,7 +133,7 @@ fn with_sizes(
                 let next = entries.peek().map_or(end, |&(&next, _)| next);
                 next.min(end) - start
             }
-            // What assembly says of itself may be wrong.
+            // Hand-written sizes may be wrong.
             size => size.min(end - start),
         };
         reach = reach.max(start + size);

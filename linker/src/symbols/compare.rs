@@ -1,4 +1,4 @@
-//! Asks a reader about instructions, and compares the answers with debug information.
+//! Compares what a reader answers for instructions with debug information.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use super::lines::Frame;
 use crate::parallel::in_parts;
 use crate::progress::Step;
 
-/// An answer that is not what debug information says.
+/// An answer that differs from debug information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The address that was asked for.
+    /// The address that was looked up.
     pub address: u64,
-    /// What the table says.
+    /// The table's answer.
     pub found: String,
-    /// What it should say.
+    /// The expected answer.
     pub expected: String,
 }
 
@@ -41,51 +41,49 @@ impl fmt::Display for Difference {
 pub struct Comparison {
     /// Answers that were compared.
     pub answers: u64,
-    /// Of them, those that give all frames.
+    /// Answers with all frames.
     pub exact: u64,
-    /// Of them, those that give the outermost line.
+    /// Answers with the outermost line.
     pub outer: u64,
-    /// Instructions that can fault, of what was compared.
+    /// Compared instructions that can fault.
     pub faults: u64,
-    /// Of them, those that have all frames.
+    /// Compared instructions that can fault, and have all frames.
     pub exact_faults: u64,
     /// Answers that are wrong.
     pub differences: Vec<Difference>,
 }
 
-/// Which instructions a reader is asked about: at the first byte, and of calls at the last one as well, which is where
-/// return addresses are looked up.
+/// Which instructions are looked up: at the first byte, and calls also at the last one, where return addresses are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Coverage {
     /// Every instruction.
     Every,
-    /// Of instructions that follow each other and should have the same answer, the first and the last one; where a call
-    /// ends them, its last byte. At level `faults`, every instruction that can fault besides.
+    /// The first and the last of adjacent instructions with the same expected answer; where a call ends them, its last byte.
+    /// At level `faults` also every instruction that can fault.
     ///
-    /// A reader says the same from one row to the next, so this finds whatever is wrong with a row that should be there,
-    /// its ends included. What it does not find is a row too many in the midst of others that should be one. A link,
-    /// which has just made the rows, is content with that, as it takes half the time.
+    /// A reader gives the same answer within a row, so this finds every wrong or missing row, and wrong ends of rows. It does
+    /// not find an additional row within one. A link uses it on the rows that it has just made, because it takes half the time.
     Ends,
-    /// The same, of about a thousand functions: for a table that was compared already, at another address.
+    /// As `Ends`, for about a thousand functions: for a table that was compared before, at another address.
     Sample,
 }
 
-/// How many functions [`Asked::Sample`] asks about, or some more.
+/// About how many functions [`Coverage::Sample`] looks up.
 const SAMPLE: usize = 1000;
 
 /// Compares a table with what it was made from.
 #[must_use]
-pub fn compare(table: &SymbolTable<'_>, code: &Code, asked: Asked) -> Comparison {
-    let step = match asked {
-        Asked::Every | Asked::Ends => 1,
-        Asked::Sample => code.pieces.len() / SAMPLE + 1,
+pub fn compare(table: &SymbolTable<'_>, code: &Code, coverage: Coverage) -> Comparison {
+    let step = match coverage {
+        Coverage::Every | Coverage::Ends => 1,
+        Coverage::Sample => code.pieces.len() / SAMPLE + 1,
     };
     let mut pieces: Vec<&Piece> = code.pieces.iter().step_by(step).collect();
     let step = Step::new("comparing names and lines", pieces.len());
     let parts = in_parts(
         &mut pieces,
         |piece| piece.end - piece.start,
-        |pieces| compare_pieces(table, code, asked, pieces, &step),
+        |pieces| compare_pieces(table, code, coverage, pieces, &step),
     );
     let mut comparison = Comparison::default();
     for part in parts {
@@ -102,14 +100,14 @@ pub fn compare(table: &SymbolTable<'_>, code: &Code, asked: Asked) -> Comparison
 fn compare_pieces(
     table: &SymbolTable<'_>,
     code: &Code,
-    asked: Asked,
+    coverage: Coverage,
     pieces: &[&Piece],
     step: &Step,
 ) -> Comparison {
     let mut comparison = Comparison::default();
     let promise = format::promise(table.level());
     let unit = 1 << unit(code);
-    let mut known = Known::default();
+    let mut known = EqualTexts::default();
     let (mut faults, mut exact_faults) = (0, 0);
     for piece in pieces {
         step.one_more();
@@ -133,7 +131,7 @@ fn compare_pieces(
             ask(piece.start, Expected::Name);
             ask(piece.end - 1, Expected::Name);
         }
-        // The last instruction of those that should have the same answer, when that was not asked for.
+        // The last instruction with the current expected answer, if it has not been looked up.
         let mut last: Option<(u64, Expected<'_>)> = None;
         let mut same: Option<Expected<'_>> = None;
         for run in piece.runs() {
@@ -156,13 +154,13 @@ fn compare_pieces(
                 Precision::OuterOnly => outer,
                 _ => Expected::Name,
             };
-            // A row says the same of all that its instructions have in common.
+            // One row answers for all instructions of a run.
             let (anywhere, at_calls) = match run.iter().any(Traced::is_in_traces) {
                 true => (expected(promise.faults), expected(promise.calls)),
                 false => (expected(promise.elsewhere), expected(promise.elsewhere)),
             };
             for instruction in run {
-                // A call of one unit has one answer, for its first byte as for its last.
+                // The first and the last byte of a call of one unit have the same address.
                 let at_start = match instruction.is_call && instruction.length == unit {
                     true => at_calls,
                     false => anywhere,
@@ -172,12 +170,12 @@ fn compare_pieces(
                     exact_faults += u64::from(matches!(at_start, Expected::Exact(_)));
                 }
                 let is_promised = promise.faults != promise.elsewhere;
-                let must = asked == Asked::Every || instruction.can_fault && is_promised;
+                let must = coverage == Coverage::Every || instruction.can_fault && is_promised;
                 let is_same = same == Some(at_start);
                 if is_same && !must {
                     last = Some((instruction.start, at_start));
                 } else {
-                    // One that lies between two others with the same answer need not be asked about.
+                    // Instructions between two with the same answer are skipped.
                     if let Some((address, frames)) = last.take().filter(|_| !is_same) {
                         ask(address, frames);
                     }
@@ -185,7 +183,7 @@ fn compare_pieces(
                     same = Some(at_start);
                 }
                 if instruction.is_call {
-                    // The row of a call ends with it; that it goes back to where the answer was another is known by now.
+                    // The row of a call ends with it, so the next instruction has another row.
                     (last, same) = (None, None);
                     ask(
                         instruction.start + u64::from(instruction.length) - 1,
@@ -203,13 +201,13 @@ fn compare_pieces(
     comparison
 }
 
-/// Texts of the table that were found to be what they should be, each by where both are in memory. Most of what is
-/// asked for was asked for just before, and to expand it is half of the work.
+/// A cache of comparisons of texts that were equal, by the addresses of both. Most texts repeat, and expanding them takes
+/// half of the time.
 #[derive(Default)]
-struct Known(FxHashSet<(usize, usize, usize)>);
+struct EqualTexts(FxHashSet<(usize, usize, usize)>);
 
-impl Known {
-    fn is(&mut self, found: Text<'_>, expected: &str) -> bool {
+impl EqualTexts {
+    fn is_equal(&mut self, found: Text<'_>, expected: &str) -> bool {
         let compressed = found.compressed();
         let expected_at = expected.as_ptr().addr();
         let key = (compressed.as_ptr().addr(), compressed.len(), expected_at);
@@ -224,7 +222,7 @@ impl Known {
     }
 }
 
-/// What an answer should say.
+/// The expected answer.
 #[derive(Clone, Copy, PartialEq)]
 enum Expected<'a> {
     Exact(&'a [Frame]),
@@ -270,7 +268,7 @@ fn found(table: &SymbolTable<'_>, address: u64) -> String {
 fn is_right(
     table: &SymbolTable<'_>,
     code: &Code,
-    known: &mut Known,
+    known: &mut EqualTexts,
     function: &Function,
     address: u64,
     expected: Expected<'_>,
@@ -299,11 +297,13 @@ fn is_right(
             };
             let place = match found.place() {
                 Some((file, line)) => {
-                    line == frame.line && line != 0 && known.is(file, code.files.text(frame.file))
+                    line == frame.line
+                        && line != 0
+                        && known.is_equal(file, code.files.text(frame.file))
                 }
                 None => frame.line == 0,
             };
-            place && known.is(found.name, code.names.text(frame.name))
+            place && known.is_equal(found.name, code.names.text(frame.name))
         })
         && found.next().is_none()
 }

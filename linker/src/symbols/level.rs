@@ -1,21 +1,21 @@
-//! How much a blob says about an address.
+//! The levels of a blob: how much it says about an address.
 
 use std::fmt;
 
 use unwind::symbols::format::{self, Promise};
 
-/// What a `.symbols` blob holds, from little to much. What each of them promises is said in [`format::promise`].
+/// How much a `.symbols` blob holds, ascending. [`format::promise`] has what each level promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Names of functions.
     Names,
-    /// And the line of the outermost frame, for any address.
+    /// Names, and the line of the outermost frame, for any address.
     Lines,
-    /// Names, and all frames at call sites, which is what return addresses ask for.
+    /// Names, and all frames at call sites, to which return addresses lead.
     CallSites,
     /// [`Lines`](Self::Lines) and [`CallSites`](Self::CallSites).
     Calls,
-    /// [`Calls`](Self::Calls), and all frames at instructions that can fault: whatever a trace of a crash asks for.
+    /// [`Calls`](Self::Calls), and all frames at instructions that can fault: all that a trace of a crash needs.
     #[default]
     Faults,
     /// All frames, for any address.
@@ -36,8 +36,8 @@ impl Level {
         }
     }
 
-    /// Bytes of rows, before compression, that a chunk has at most. A look-up reads half a chunk: half the size makes it
-    /// almost twice as quick, and a table of all frames 7 % larger. Whoever wants all frames everywhere wants room more.
+    /// The largest size of a chunk's rows, in bytes before compression. A look-up reads half a chunk on average: half the size
+    /// makes it almost twice as fast, but a table of all frames 7 % larger, where size matters more.
     pub(super) const fn chunk_size(self) -> usize {
         match self {
             Self::Names | Self::Lines | Self::CallSites => 128,
@@ -46,7 +46,7 @@ impl Level {
         }
     }
 
-    /// Whether it takes knowing which instructions are calls, or can fault.
+    /// Whether it needs to know which instructions are calls, or can fault.
     #[must_use]
     pub fn wants_instructions(self) -> bool {
         let promise = self.promise();

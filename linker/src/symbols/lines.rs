@@ -1,4 +1,4 @@
-//! What debug information says about addresses.
+//! Looks up the source frames of addresses in debug information.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub struct Sections<'data> {
 }
 
 impl<'data> Sections<'data> {
-    /// Finds the sections; `None` when there are none with lines.
+    /// Finds the sections; `None` if there are no lines.
     ///
     /// # Errors
     /// A section is damaged.
@@ -56,7 +56,7 @@ impl<'data> Sections<'data> {
             .borrow(|section| EndianSlice::new(section, endian))
     }
 
-    /// What paths are relative to.
+    /// The folders that paths of files are relative to.
     ///
     /// # Errors
     /// Debug information is damaged.
@@ -74,7 +74,7 @@ impl<'data> Sections<'data> {
     }
 }
 
-/// A frame as the source has it.
+/// A source frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
     /// Number of the function's name.
@@ -93,8 +93,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The number of a text. It is cut after so many bytes as readers are sure to write, which is more than compilers
-    /// make.
+    /// The number of a text. A text longer than readers support, which compilers do not make, is truncated.
     pub fn number(&mut self, text: &str) -> u32 {
         let text = &text[..text.floor_char_boundary(unwind::symbols::format::TEXT_MAX)];
         if let Some(&number) = self.numbers.get(text) {
@@ -118,15 +117,15 @@ impl Texts {
     }
 }
 
-/// Debug information that can be asked, and what it has answered.
+/// Looks up frames in debug information, with caches of texts.
 pub struct Lines<'a> {
     addresses: Addresses<Reader<'a>>,
     paths: &'a Paths,
     names: Names,
-    /// Names and paths seen, by where they lie in memory: of that, addr2line has each once.
+    /// The numbers of names and paths, by address and length: addr2line has one copy of each.
     seen: FxHashMap<(usize, usize), u32>,
-    /// By depth, from the innermost one on.
-    last: Vec<Last>,
+    /// The texts of the last frames, by depth from the innermost one.
+    last: Vec<LastFrame>,
 }
 
 impl std::fmt::Debug for Lines<'_> {
@@ -153,8 +152,8 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// The frames at an address in the function with the name `own`, outermost first; their texts are entered into `names`
-    /// and `files`, where 0 is no file. The symbol table has the last word on what a function of its own is called.
+    /// The frames at an address in the function with the name `own`, outermost first. Their texts are added to `names` and
+    /// `files`, where 0 is no file. The outermost frame has the name `own`, from the symbol table.
     pub fn at(
         &mut self,
         address: u64,
@@ -172,12 +171,12 @@ impl<'a> Lines<'a> {
             next = frames.next().ok().flatten();
             let depth = found.len();
             if depth == self.last.len() {
-                self.last.push(Last::default());
+                self.last.push(LastFrame::default());
             }
             let last = &mut self.last[depth];
             let name = match frame.function {
                 _ if next.is_none() => own,
-                // Lines without a function are of assembly.
+                // Assembly has lines without functions.
                 None => 0,
                 Some(function) => {
                     let bytes = function.name.slice();
@@ -202,23 +201,22 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A text of the frame before, by where it lies in memory, and its number.
+/// A text's address and length, and its number.
 #[derive(Clone, Copy, Default)]
-struct Known {
+struct LastText {
     place: (usize, usize),
     number: u32,
 }
 
-/// The texts of the frame that was last found so deep.
+/// The texts of the last frame at one depth.
 #[derive(Clone, Copy, Default)]
-struct Last {
-    name: Known,
-    file: Known,
+struct LastFrame {
+    name: LastText,
+    file: LastText,
 }
 
-impl Known {
-    /// The number of a text. Most instructions have the texts of the one before; those that have not ask for texts that
-    /// were seen.
+impl LastText {
+    /// The number of a text. Most instructions have the texts of the one before, and most others a text in `seen`.
     fn number(
         &mut self,
         text: &[u8],
@@ -234,7 +232,7 @@ impl Known {
     }
 }
 
-/// A function's name by its linkage name; debug information of lines only has plain names instead.
+/// A function's name, by its linkage name. Line-tables-only debug information has plain names instead.
 fn name(raw: &str, rust: bool, names: Names) -> String {
     let name = names.name(raw);
     if rust && names == Names::Short && name == raw {

@@ -30,7 +30,7 @@ mod short;
 pub use blob::Blob;
 pub use code::{Code, Function, Piece, Traced};
 pub use collect::{Symbol, Symbols};
-pub use compare::{Asked, Comparison, Difference, compare};
+pub use compare::{Comparison, Coverage, Difference, compare};
 pub use instructions::{Coding, Decoded};
 pub use level::Level;
 pub use lines::{Frame, Texts};
@@ -45,7 +45,7 @@ pub const INPUT_SECTION: &str = ".tables.symbols";
 /// How much of a demangled name is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Names {
-    /// Without generic arguments: see [`short()`].
+    /// Without generic arguments, as [`short()`] makes them.
     #[default]
     Short,
     /// As demangled, without hashes.
@@ -53,7 +53,7 @@ pub enum Names {
 }
 
 impl Names {
-    /// The name that a symbol of the object file is given. What is not Rust's is kept as it is.
+    /// The name of a symbol, demangled if it is Rust's.
     #[must_use]
     pub fn name(self, symbol: &str) -> String {
         let Ok(demangled) = rustc_demangle::try_demangle(symbol) else {

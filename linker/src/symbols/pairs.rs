@@ -1,20 +1,20 @@
-//! Text whose symbols are replaced, and where its pairs of symbols are.
+//! The text of Re-Pair: a linked list of symbols, with an index of the positions of each pair of adjacent symbols.
 //!
-//! No hash table: a place knows which pair starts there, and pairs that come up while one is replaced differ in one
-//! symbol only. They come up then or never, and in the order of the text: so where they are is one list for each, which
-//! needs no sorting.
+//! The index needs no hash table. Each position stores the pair that starts there, and pairs that a replacement creates all
+//! contain its new symbol, so that an array over the other symbol finds them. All positions of a pair appear in one pass, in
+//! the order of the text, so that its list needs no sorting.
 
 use std::ops::Range;
 
-use super::repair::{BYTES, LEAST, MOST_SYMBOLS};
+use super::repair::{BYTES, MAX_SYMBOLS, MIN_COUNT};
 
-/// No symbol, no place, no pair.
+/// No symbol, no position, no pair.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A place of the text. What belongs together lies together: a replacement is all about neighbours.
+/// A position of the text. One array of structs, because a replacement reads all fields of neighbours.
 #[derive(Clone, Copy)]
-struct Place {
-    /// [`NONE`] for a separator, and for what was cut out.
+struct Node {
+    /// [`NONE`] for a separator, and for a removed symbol.
     symbol: u32,
     next: u32,
     previous: u32,
@@ -25,20 +25,20 @@ struct Place {
 /// A pair of symbols.
 struct Pair {
     symbols: (u32, u32),
-    /// Its places, in [`Text::lists`]; it may not be at all of them any more.
+    /// Its positions in [`Text::lists`]; some may be out of date.
     list: Range<u32>,
 }
 
-/// Sequences of symbols, one behind the other, a separator behind each.
+/// Sequences of symbols, with a separator after each.
 pub(super) struct Text {
-    places: Vec<Place>,
+    nodes: Vec<Node>,
     pairs: Vec<Pair>,
     /// How often each pair is in the text.
     counts: Vec<u32>,
     lists: Vec<u32>,
-    /// Pairs that have come up, and where, that are in no list yet.
+    /// New pairs and their positions, before they are in a list.
     new: Vec<(u32, u32)>,
-    /// Of the pairs with the symbol that is being put in: the index by the other symbol, which comes before it, or after.
+    /// The index of each new pair that contains the symbol being inserted, by the other symbol: the first one or the second.
     before: Vec<u32>,
     after: Vec<u32>,
 }
@@ -46,10 +46,10 @@ pub(super) struct Text {
 impl Text {
     pub(super) fn new(sequences: &[Vec<u8>]) -> Self {
         let length = sequences.iter().map(|sequence| sequence.len() + 1).sum();
-        let mut places: Vec<Place> = Vec::with_capacity(length);
+        let mut nodes: Vec<Node> = Vec::with_capacity(length);
         let mut add = |symbol| {
-            let at = u32::try_from(places.len()).expect("less than 4 GiB of text");
-            places.push(Place {
+            let at = u32::try_from(nodes.len()).expect("less than 4 GiB of text");
+            nodes.push(Node {
                 symbol,
                 next: at + 1,
                 previous: at.wrapping_sub(1),
@@ -63,14 +63,14 @@ impl Text {
         let mut text = Self {
             pairs: Vec::new(),
             counts: Vec::new(),
-            lists: Vec::with_capacity(places.len()),
-            new: Vec::with_capacity(places.len()),
-            places,
-            before: vec![NONE; MOST_SYMBOLS + 1],
-            after: vec![NONE; MOST_SYMBOLS + 1],
+            lists: Vec::with_capacity(nodes.len()),
+            new: Vec::with_capacity(nodes.len()),
+            nodes,
+            before: vec![NONE; MAX_SYMBOLS + 1],
+            after: vec![NONE; MAX_SYMBOLS + 1],
         };
         let mut known = vec![NONE; (BYTES * BYTES) as usize];
-        for at in 0..text.places.len() as u32 {
+        for at in 0..text.nodes.len() as u32 {
             if let Some(symbols) = text.symbols(at) {
                 let id = &mut known[(symbols.0 * BYTES + symbols.1) as usize];
                 if *id == NONE {
@@ -83,25 +83,25 @@ impl Text {
         text
     }
 
-    /// What the sequences have come to.
+    /// The sequences after all replacements.
     pub(super) fn sequences(&self) -> Vec<Vec<u32>> {
         let mut sequences = Vec::new();
         let mut current = Vec::new();
         let mut at = 0;
-        while let Some(place) = self.places.get(at as usize) {
-            match place.symbol {
+        while let Some(node) = self.nodes.get(at as usize) {
+            match node.symbol {
                 NONE => {
                     sequences.push(current.clone());
                     current.clear();
                 }
                 symbol => current.push(symbol),
             }
-            at = place.next;
+            at = node.next;
         }
         sequences
     }
 
-    /// How many pairs have come up.
+    /// The number of pairs so far.
     pub(super) fn pair_count(&self) -> u32 {
         self.pairs.len() as u32
     }
@@ -116,28 +116,28 @@ impl Text {
         self.counts[id as usize]
     }
 
-    /// Puts a new symbol in the place of a pair, from the start of the text on.
+    /// Replaces all occurrences of a pair by a new symbol, from the start of the text on.
     pub(super) fn replace_all(&mut self, id: u32, symbol: u32) {
         let first_new = self.pair_count();
         self.counts[id as usize] = 0;
         for index in self.pairs[id as usize].list.clone() {
             let at = self.lists[index as usize];
-            if self.places[at as usize].pair == id {
+            if self.nodes[at as usize].pair == id {
                 self.replace(at, symbol);
             }
         }
         self.list_new(first_new);
-        // The symbol is not new any more.
+        // Reset the arrays for the next symbol.
         for pair in &self.pairs[first_new as usize..] {
             self.before[pair.symbols.0 as usize] = NONE;
             self.after[pair.symbols.1 as usize] = NONE;
         }
     }
 
-    /// The two symbols at a place, unless one of them is a separator.
+    /// The two symbols at a position, unless one of them is a separator.
     fn symbols(&self, at: u32) -> Option<(u32, u32)> {
-        let first = self.places.get(at as usize)?;
-        let second = self.places.get(first.next as usize)?;
+        let first = self.nodes.get(at as usize)?;
+        let second = self.nodes.get(first.next as usize)?;
         (first.symbol != NONE && second.symbol != NONE).then_some((first.symbol, second.symbol))
     }
 
@@ -152,39 +152,39 @@ impl Text {
 
     fn add(&mut self, id: u32, at: u32) {
         self.counts[id as usize] += 1;
-        self.places[at as usize].pair = id;
+        self.nodes[at as usize].pair = id;
         self.new.push((id, at));
     }
 
-    /// The pair at a place is not there any more.
+    /// Removes the pair at a position.
     fn remove(&mut self, at: u32) {
-        let id = std::mem::replace(&mut self.places[at as usize].pair, NONE);
+        let id = std::mem::replace(&mut self.nodes[at as usize].pair, NONE);
         if let Some(count) = self.counts.get_mut(id as usize) {
-            // That of the pair that is being replaced is 0.
+            // Saturating: the count of the pair being replaced is 0 already.
             *count = count.saturating_sub(1);
         }
     }
 
     fn replace(&mut self, at: u32, symbol: u32) {
-        let Place {
+        let Node {
             next: second,
             previous: before,
             ..
-        } = self.places[at as usize];
+        } = self.nodes[at as usize];
         if before != NONE {
             self.remove(before);
         }
         self.remove(second);
-        let after = self.places[second as usize].next;
-        // What is cut out must not be taken for a pair any more.
-        self.places[second as usize].symbol = NONE;
-        self.places[at as usize] = Place {
+        let after = self.nodes[second as usize].next;
+        // A removed symbol must not count as the start of a pair.
+        self.nodes[second as usize].symbol = NONE;
+        self.nodes[at as usize] = Node {
             symbol,
             next: after,
             previous: before,
             pair: NONE,
         };
-        if let Some(after) = self.places.get_mut(after as usize) {
+        if let Some(after) = self.nodes.get_mut(after as usize) {
             after.previous = at;
         }
         if before != NONE
@@ -197,9 +197,9 @@ impl Text {
         }
     }
 
-    /// Adds a pair that has the new symbol in it.
+    /// Adds a pair that contains the new symbol.
     fn add_beside(&mut self, symbols: (u32, u32), new: u32, at: u32) {
-        // Twice the new symbol is one pair, from whichever side it is seen.
+        // The new symbol twice is one pair: only `before` has it.
         let known = match symbols.1 == new {
             true => self.before[symbols.0 as usize],
             false => self.after[symbols.1 as usize],
@@ -218,20 +218,19 @@ impl Text {
         self.add(id, at);
     }
 
-    /// Makes lists of the places of those new pairs that are frequent enough; they do not become more frequent. The first
-    /// new one is given.
+    /// Makes the lists of positions of the pairs from index `first` on, except of rare ones: a pair never becomes more frequent.
     fn list_new(&mut self, first: u32) {
         let mut end = self.lists.len() as u32;
         let new = first as usize..;
         for (pair, &count) in self.pairs[new.clone()].iter_mut().zip(&self.counts[new]) {
             pair.list = end..end;
-            end += if count < LEAST { 0 } else { count };
+            end += if count < MIN_COUNT { 0 } else { count };
         }
         self.lists.resize(end as usize, NONE);
         for (id, at) in self.new.drain(..) {
-            let is_there = self.places[at as usize].pair == id;
-            if is_there && self.counts[id as usize] >= LEAST {
-                // No place has the same pair twice, so there are as many as are counted.
+            let is_there = self.nodes[at as usize].pair == id;
+            if is_there && self.counts[id as usize] >= MIN_COUNT {
+                // `new` has each position of a pair once, so there are as many as `counts` says.
                 let end = &mut self.pairs[id as usize].list.end;
                 self.lists[*end as usize] = at;
                 *end += 1;

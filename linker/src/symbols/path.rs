@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Makes paths relative: those of the workspace to it, those of packages to the folder that holds packages.
+/// Makes paths relative: those in the workspace to it, those in a package to the folder that contains the package.
 #[derive(Debug, Default)]
 pub struct Paths {
     /// Folders in which compilers ran, longest first, each with a slash at the end.
@@ -50,8 +50,8 @@ const STANDARD: [&str; 12] = [
     "backtrace/",
 ];
 
-/// Where in a path the folder of a package starts that is not of the workspace: of a registry, of a git repository, or
-/// of Rust's own library.
+/// The position in a path where the folder of a package outside the workspace starts: one from a registry, from a git
+/// repository, or of Rust's standard library.
 fn package(path: &str) -> Option<usize> {
     // `…/registry/src/<registry>/<package>-<version>/…`, `…/git/checkouts/<repository>/<commit>/…`
     for (marker, skip) in [("/registry/src/", 1), ("/git/checkouts/", 0)] {

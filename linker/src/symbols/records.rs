@@ -1,4 +1,4 @@
-//! Functions of the source, and the edges between them.
+//! Records: functions of the source, and the inlining edges between them.
 
 use std::cmp::Reverse;
 
@@ -6,12 +6,12 @@ use rustc_hash::FxHashMap;
 
 use super::code::Code;
 use super::lines::Frame;
-use super::rows::{Rows, What};
+use super::rows::{RowKind, Rows};
 
-/// A function of the source, as far as it lies in one file: numbers of name and file.
+/// A function of the source in one file: numbers of name and file. A function with code from several files has several keys.
 pub(super) type Key = (u32, u32);
 
-/// An edge: what is called from where. The caller is the record that has it.
+/// An inlined call: the caller is the record that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Edge {
     /// The call's line, 0 if unknown; `None`: the callee is the caller in another file.
@@ -20,11 +20,12 @@ pub(super) struct Edge {
     pub(super) callee: usize,
 }
 
-/// A function of the source. Everything here is by index in the order of appearance; `number` is the one in the blob.
+/// A function of the source. Before [`Records::number`] gives them numbers in the blob, records have indices, in the order of
+/// appearance.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) key: Key,
-    /// The least line that is counted from it.
+    /// The smallest line: lines are stored relative to it.
     pub(super) first_line: u32,
     /// Edges in the order of their numbers.
     pub(super) edges: Vec<Edge>,
@@ -32,7 +33,7 @@ pub(super) struct Record {
     numbers: FxHashMap<Edge, u32>,
 }
 
-/// A stack as a blob says it: edges from the function to the innermost record, and the line there.
+/// A stack of frames as a blob stores it: edges from the function to the innermost record, and the line there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Path {
     /// Caller's index, and the edge.
@@ -48,7 +49,7 @@ pub(super) struct Path {
 pub(super) struct Records {
     pub(super) records: Vec<Record>,
     by_key: FxHashMap<Key, usize>,
-    /// The file that most frames of a name are in: for frames whose own is not known.
+    /// The file of most frames with a name, used for frames without a file.
     usual_files: FxHashMap<u32, u32>,
     /// The record's index by its number in the blob.
     pub(super) order: Vec<usize>,
@@ -93,7 +94,7 @@ impl Records {
         };
         for (depth, frame) in frames.iter().enumerate() {
             let record = match (depth, frame.line) {
-                // The function's own record will do for a frame that says nothing else.
+                // A frame without a line is in the function's own record.
                 (0, 0) => own,
                 (_, 0) => {
                     let file = self.usual_files.get(&frame.name).copied();
@@ -115,7 +116,7 @@ impl Records {
         path
     }
 
-    /// Counts a use of the edges of a path behind the first `kept`, and takes its lines into account.
+    /// Counts a use of the edges of a path after the first `kept`, and updates `first_line` of their callers.
     pub(super) fn count(&mut self, path: &Path, kept: usize) {
         for (caller, edge) in &path.edges[kept..] {
             let caller = &mut self.records[*caller];
@@ -166,14 +167,14 @@ impl Records {
     }
 }
 
-/// The record of a function of its own: its name, and the file that most of its rows are in.
+/// The record of a function that is not inlined: its name, and the file of most of its rows.
 pub(super) fn own_key(code: &Code, name: u32, rows: &[&Rows]) -> Key {
     let mut files: FxHashMap<u32, u32> = FxHashMap::default();
     for (_, what) in rows.iter().copied().flatten() {
         let outermost = match what {
-            What::Full(stack) => code.stacks[*stack as usize].first(),
-            What::Outer(frame) => Some(frame),
-            What::Unknown => None,
+            RowKind::Full(stack) => code.stacks[*stack as usize].first(),
+            RowKind::Outer(frame) => Some(frame),
+            RowKind::Unknown => None,
         };
         if let Some(frame) = outermost.filter(|frame| frame.line != 0) {
             *files.entry(frame.file).or_default() += 1;

@@ -1,5 +1,5 @@
-//! Re-Pair: a grammar in which the pair of symbols that is most frequent becomes a symbol of its own, again and again
-//! (Larsson and Moffat, "Offline Dictionary-Based Compression", 1999).
+//! Re-Pair compression: repeatedly replaces the most frequent pair of symbols by a new symbol, a rule of a grammar (Larsson and
+//! Moffat, "Offline Dictionary-Based Compression", 1999).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,12 +8,12 @@ use unwind::symbols::format::{FIRST_RULE, MAX_RULE_DEPTH};
 
 use super::pairs::Text;
 
-/// A pair less frequent than this costs more as a rule, 4 bytes, than it saves.
-pub(super) const LEAST: u32 = 4;
-/// Symbols with one-byte codes, when there are many symbols.
+/// A less frequent pair costs more as a rule, 4 bytes, than it saves.
+pub(super) const MIN_COUNT: u32 = 4;
+/// About how many symbols have one-byte codes, if there are many symbols.
 const SHORT_CODES: usize = 200;
-/// Symbols that two-byte codes can tell apart while a good part of the codes stays one byte long.
-pub(super) const MOST_SYMBOLS: usize = 20_000;
+/// The largest number of symbols for which two-byte codes leave enough one-byte codes.
+pub(super) const MAX_SYMBOLS: usize = 20_000;
 
 /// A grammar's part of a blob, and the codes of each sequence.
 #[derive(Clone, Debug, Default)]
@@ -36,10 +36,10 @@ pub(super) fn compress(sequences: &[Vec<u8>]) -> Compressed {
 
 /// Replaces pairs by rules as long as that is worth it.
 fn find_rules(text: &mut Text) -> Vec<(u32, u32)> {
-    // The most frequent pair comes first, of equally frequent ones the least.
+    // The most frequent pair comes first, of equally frequent ones the smallest.
     let entry = |text: &Text, id: u32| {
         let count = text.count(id);
-        (count >= LEAST).then(|| (count, Reverse(text.pair(id)), id))
+        (count >= MIN_COUNT).then(|| (count, Reverse(text.pair(id)), id))
     };
     let all = 0..text.pair_count();
     let mut queue: BinaryHeap<_> = all.filter_map(|id| entry(text, id)).collect();
@@ -62,7 +62,7 @@ fn find_rules(text: &mut Text) -> Vec<(u32, u32)> {
         text.replace_all(id, BYTES + rules.len() as u32);
         rules.push(pair);
         depths.push(nested);
-        if rules.len() + BYTES as usize >= MOST_SYMBOLS {
+        if rules.len() + BYTES as usize >= MAX_SYMBOLS {
             break;
         }
         queue.extend((first_new..text.pair_count()).filter_map(|id| entry(text, id)));
@@ -70,7 +70,7 @@ fn find_rules(text: &mut Text) -> Vec<(u32, u32)> {
     rules
 }
 
-/// Puts rules that the text hardly uses, and other rules do not, back into the text as what they stand for.
+/// Expands rules that save nothing: the text hardly uses them, and no other rule does.
 fn drop_useless(sequences: &mut [Vec<u32>], rules: &[(u32, u32)]) {
     let symbols = BYTES as usize + rules.len();
     let mut in_text = vec![0_u32; symbols];
@@ -82,7 +82,7 @@ fn drop_useless(sequences: &mut [Vec<u32>], rules: &[(u32, u32)]) {
         in_rules[*first as usize] += 1;
         in_rules[*second as usize] += 1;
     }
-    // Roughly these get codes of one byte.
+    // Symbols used more often than `least_short` probably get one-byte codes.
     let mut most_used = in_text.clone();
     most_used.sort_unstable_by_key(|uses| Reverse(*uses));
     let least_short = most_used.get(SHORT_CODES).copied().unwrap_or(0);
@@ -136,7 +136,7 @@ fn write(sequences: &[Vec<u32>], rules: &[(u32, u32)]) -> Compressed {
             used[*second as usize] = true;
         }
     }
-    // Bytes are their own symbols; the rules that are left follow in the order in which they were found.
+    // A byte's number is itself; the used rules follow in the order in which they were made.
     let mut numbers: Vec<u16> = (0..FIRST_RULE).collect();
     let mut grammar_rules = Vec::new();
     for (index, (first, second)) in rules.iter().enumerate() {
@@ -147,13 +147,13 @@ fn write(sequences: &[Vec<u32>], rules: &[(u32, u32)]) -> Compressed {
             grammar_rules.extend(numbers[*second as usize].to_le_bytes());
         }
     }
-    // As many one-byte codes as leave two-byte codes for all symbols: 256 a byte.
+    // A first byte of a two-byte code stands for 256 symbols; the other bytes are one-byte codes.
     let pages = (FIRST_RULE as usize + grammar_rules.len() / 4).div_ceil(256);
     let mut order: Vec<u32> = (0..symbols as u32)
         .filter(|symbol| uses[*symbol as usize] > 0)
         .collect();
     order.sort_by_key(|symbol| (Reverse(uses[*symbol as usize]), *symbol));
-    // Where there are fewer symbols, none takes two bytes.
+    // With fewer symbols than that, all have one-byte codes.
     order.truncate(256 - pages);
     let short = order.len();
     let mut grammar = (short as u16).to_le_bytes().to_vec();

@@ -1,13 +1,14 @@
 //! Short names: a demangled Rust name without generic arguments.
 //!
-//! On a serial line `<alloc::collections::btree::map::BTreeMap as core::ops::drop::Drop>::drop` is read, and the same
-//! with four type arguments is not; and names that differ only in them are stored once.
+//! Type arguments make names too long to read on a serial line, as in
+//! `<alloc::collections::btree::map::BTreeMap as core::ops::drop::Drop>::drop`; and names that differ only in them are stored
+//! once.
 
 /// Leaves the generic arguments out of a demangled name: `foo::<u32>` becomes `foo`, `Vec<T>` becomes `Vec`.
 ///
-/// What tells functions apart stays: the self type and trait of `<kernel::Shape as kernel::Area>::area`, `{closure#0}`.
-/// The brackets of an inherent implementation, which only say that a type stands in them, go too:
-/// `<kernel::Shape>::new` becomes `kernel::Shape::new`. A name that this does not understand is returned as it is.
+/// It keeps what tells functions apart: the self type and trait of `<kernel::Shape as kernel::Area>::area`, `{closure#0}`.
+/// It removes the brackets of an inherent implementation: `<kernel::Shape>::new` becomes `kernel::Shape::new`. A name that it
+/// cannot parse is returned unchanged.
 #[must_use]
 pub fn short(name: &str) -> String {
     shorten(name.as_bytes())
@@ -18,7 +19,7 @@ pub fn short(name: &str) -> String {
 /// The name without generic arguments; `None` when its brackets do not match.
 fn shorten(name: &[u8]) -> Option<Vec<u8>> {
     let mut out: Vec<u8> = Vec::with_capacity(name.len());
-    // Brackets around a self type that were kept, and not closed yet.
+    // Open brackets of self types, which are kept.
     let mut open = 0_usize;
     let mut at = 0;
     while let Some(&byte) = name.get(at) {
@@ -28,7 +29,7 @@ fn shorten(name: &[u8]) -> Option<Vec<u8>> {
                 if out.ends_with(b"::") {
                     out.truncate(out.len() - 2);
                 } else if ends_with_word(&out, b"for") {
-                    // `for<'a> fn(..)`: without its arguments the word says nothing.
+                    // `for<'a> fn(..)`: the word is removed with its arguments.
                     out.truncate(out.len() - 3);
                     at += usize::from(name.get(at) == Some(&b' '));
                 }
@@ -62,7 +63,7 @@ fn ends_with_word(text: &[u8], word: &[u8]) -> bool {
     })
 }
 
-/// The position behind the arguments that start at `at`.
+/// The position after the arguments that start at `at`.
 fn after_arguments(name: &[u8], mut at: usize) -> Option<usize> {
     let mut depth = 0_usize;
     loop {
@@ -129,7 +130,7 @@ fn plain_self_type(name: String) -> String {
                     .all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '{' | '}' | '#'))
         });
     match inner {
-        // `<str>::len` and `<u8>::..` stay recognisable as types of the language.
+        // The brackets of primitive types stay: `<str>::len`, `<u8>::..`.
         Some((path, rest)) if path.contains("::") => format!("{path}{rest}"),
         _ => name,
     }

@@ -1,4 +1,4 @@
-//! A64 instructions that run one after the other.
+//! Runs assembled A64 instructions in the interpreter, one after the other.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -14,14 +14,14 @@ use object::{Object, ObjectSection};
 
 use super::common::{assemble, folder};
 
-/// Where the first instruction lies.
+/// Address of the first instruction.
 pub const START: u64 = 0x10_0000;
 
-/// The machine after some instructions, one after the other.
+/// The abstract state after some instructions.
 pub struct Ran {
     pub machine: Machine,
     pub tables: Tables,
-    /// Where each of them leads.
+    /// The flow of each of them.
     pub flows: Vec<Flow>,
 }
 
@@ -30,7 +30,7 @@ impl Ran {
         *self.flows.last().unwrap()
     }
 
-    /// The stack pointer, counted from the entry.
+    /// The stack pointer, relative to that at the entry.
     pub fn sp(&self) -> i64 {
         match self.machine.sp() {
             Value::Stack(Base::ENTRY, offset) => offset,
@@ -38,7 +38,7 @@ impl Ran {
         }
     }
 
-    /// The number of the register whose value at the entry lies on the stack, so many bytes from the entry's top.
+    /// The register whose value at the entry is saved on the stack, `offset` bytes from the stack pointer at the entry.
     pub fn saved(&self, offset: i64) -> Option<Register> {
         let value = self.machine.peek(Base::ENTRY, offset, 8);
         (0..32).find(|register| value == Value::entry(*register))
@@ -48,7 +48,7 @@ impl Ran {
         self.machine.get(register) == Value::entry(register)
     }
 
-    /// The table that a value is made from.
+    /// The jump table that a value is computed from.
     pub fn table(&self, value: Value) -> Table {
         match value {
             Value::Table(number) => self.tables.get(number),
@@ -57,8 +57,8 @@ impl Ran {
     }
 }
 
-/// Runs a text's instructions one after the other, also behind branches; before one with a condition in `assumed`, that
-/// condition is taken to hold.
+/// Runs the instructions of a text one after the other, without following branches. `assumed` has conditions that hold before
+/// some of them.
 pub fn run(name: &str, text: &str) -> Ran {
     run_assuming(name, text, &[])
 }

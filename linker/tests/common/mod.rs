@@ -1,4 +1,4 @@
-//! What the tests share: programs to run, and inputs made by the toolchain itself.
+//! Helpers for the tests: programs to run, and inputs that the toolchain makes.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -8,8 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Writes a line to standard output, also where the test harness keeps back what `println!` prints: counts are worth seeing
-/// in every run.
+/// Writes a line to standard output even if the test harness captures `println!`: counts are useful in every run.
 pub fn say(words: std::fmt::Arguments<'_>) {
     use std::io::Write;
     let _ = writeln!(std::io::stdout(), "{words}");
@@ -120,8 +119,7 @@ pub fn compile(folder: &Path, arguments: &[&str]) -> Output {
     succeed(&mut command)
 }
 
-/// A crate without even `core`: what it takes to give rustc's assembler a text for any target, with nothing else
-/// installed.
+/// A crate without even `core`, by which rustc's assembler assembles a text for any target with nothing else installed.
 const ASSEMBLER: &str = r#"
 #![feature(no_core, lang_items, rustc_attrs)]
 #![no_core]

@@ -1,5 +1,5 @@
-//! A second opinion on rows: both DWARF's and SFrame's rules are applied to a made-up machine, and the results compared.
-//! Nothing of the converter is used.
+//! An oracle for rows: applies DWARF's and SFrame's rules to a made-up machine, and compares the results. It uses no code of the
+//! converter.
 
 use gimli::{
     CfaRule, EhFrame, EndianSlice, EvaluationResult, Location, Register, RegisterRule,
@@ -9,7 +9,7 @@ use unwind::sframe::{Base, Row, Rule};
 
 pub type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// What a frame's rules yield: the caller's stack pointer, the return address and the caller's frame pointer. `None`: there is none.
+/// What a frame's rules yield: the caller's stack pointer, the return address and the caller's frame pointer, or `None`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Caller {
     pub stack_pointer: u64,
@@ -23,7 +23,7 @@ pub struct Numbers {
     pub sp: u16,
     pub fp: u16,
     pub ra: u16,
-    /// Where the caller's stack pointer is from the CFA, in bytes. Below that and the CFA, callees save it.
+    /// Offset of the caller's stack pointer from the CFA, in bytes.
     pub stack: i64,
 }
 
@@ -54,7 +54,7 @@ pub struct Machine {
 
 impl Machine {
     fn register(&self, number: u32) -> u64 {
-        // The program counter's column is 16 on x86-64 only, where PLT entries ask for it.
+        // Column 16 is the program counter on x86-64, where expressions for PLT entries use it.
         if self.numbers.ra == 16 && number == 16 {
             return self.pc;
         }
@@ -65,7 +65,7 @@ impl Machine {
         mix(address ^ 0x5555_5555_5555_5555)
     }
 
-    /// What SFrame says.
+    /// The caller by SFrame's rules.
     pub fn by_sframe(&self, row: &Row) -> Option<Caller> {
         let Numbers { sp, fp, ra, stack } = self.numbers;
         let value = |rule: Rule, cfa: u64, same: u16| {
@@ -92,7 +92,7 @@ impl Machine {
         })
     }
 
-    /// What DWARF says.
+    /// The caller by DWARF's rules.
     pub fn by_dwarf(
         &self,
         row: &UnwindTableRow<usize>,
@@ -168,7 +168,7 @@ impl Machine {
     }
 }
 
-/// Different for every input, as far as a test can tell.
+/// A hash, different for every input that tests use.
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

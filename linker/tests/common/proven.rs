@@ -1,4 +1,4 @@
-//! What the proof says of assembled text, instruction by instruction.
+//! Assembles text, proves it, and writes the result for each run of instructions.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -43,12 +43,12 @@ pub fn text(row: &Row) -> String {
     format!("{cfa} {fp} {ra}{signed}")
 }
 
-/// Links a text and says of each run of instructions, by its offset in the image's code, what was found out.
+/// Links a text, and writes the result for each run of instructions, by its offset in the image's code.
 pub fn prove(name: &str, target: &str, assembly: &str) -> String {
     prove_linked(name, target, assembly, &[])
 }
 
-/// Links a text without tables, and gives back the image.
+/// Links a text without tables, and returns the image.
 pub fn linked(name: &str, target: &str, assembly: &str, switches: &[&str]) -> Vec<u8> {
     let folder = folder(name);
     let object = assemble(&folder, target, assembly);
@@ -121,7 +121,7 @@ pub fn function(name: &str, body: &str) -> String {
     )
 }
 
-/// A function without.
+/// A function without call frame information.
 pub fn silent(name: &str, body: &str) -> String {
     format!("{}{body}\n.size {name}, . - {name}\n", head(name))
 }

@@ -1,4 +1,4 @@
-//! A process that runs one instruction after the other, and what it has called: the truth about every frame.
+//! Single-steps a process, and keeps its call stack: the ground truth about every frame.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,10 +14,10 @@ use nix::unistd::Pid;
 
 use super::common::oracle::Caller;
 
-/// What an instruction does to the calls that have not returned.
+/// What an instruction does to the call stack.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// It may leave a frame: a return, or a jump whose goal is not in the code.
+enum CallEffect {
+    /// It may leave a frame: a return, or an indirect jump.
     Leaves,
     /// A call, of so many bytes.
     Calls(u64),
@@ -29,9 +29,9 @@ pub struct Stepper {
     process: Pid,
     memory: File,
     /// By the instruction's address.
-    kinds: HashMap<u64, Kind>,
+    kinds: HashMap<u64, CallEffect>,
     pub registers: user_regs_struct,
-    /// What the calls that have not returned have left behind, the outermost first.
+    /// The calls that have not returned, outermost first.
     pub callers: Vec<Caller>,
 }
 
@@ -43,7 +43,8 @@ impl Stepper {
     )]
     pub fn start(command: &mut Command) -> Self {
         let trace = || ptrace::traceme().map_err(Into::into);
-        // SAFETY: what runs between fork and exec is one system call, which neither allocates nor takes a lock.
+        // SAFETY: between fork and exec only async-signal-safe code may run. `trace` makes one system call, and converts its
+        // error number without allocation or locks.
         unsafe { command.pre_exec(trace) };
         let child = command.spawn().unwrap_or_else(|error| {
             panic!("{command:?}: {error}; this test runs a program under ptrace, which has to be permitted")
@@ -67,7 +68,7 @@ impl Stepper {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Runs an instruction. `None`: it was the last one, and the program has succeeded.
+    /// Runs an instruction. `None`: the program has exited successfully.
     pub fn step(&mut self) -> Option<()> {
         let before = self.registers;
         let kind = self.kind(before.rip);
@@ -80,18 +81,18 @@ impl Stepper {
         self.registers = ptrace::getregs(self.process).unwrap();
         let sp = self.registers.rsp;
         match kind {
-            Kind::Calls(length) => self.callers.push(Caller {
+            CallEffect::Calls(length) => self.callers.push(Caller {
                 stack_pointer: before.rsp,
                 return_address: before.rip + length,
                 frame_pointer: before.rbp,
             }),
-            Kind::Leaves => self.callers.retain(|caller| caller.stack_pointer > sp),
-            Kind::Other => {}
+            CallEffect::Leaves => self.callers.retain(|caller| caller.stack_pointer > sp),
+            CallEffect::Other => {}
         }
         Some(())
     }
 
-    fn kind(&mut self, address: u64) -> Kind {
+    fn kind(&mut self, address: u64) -> CallEffect {
         if let Some(kind) = self.kinds.get(&address) {
             return *kind;
         }
@@ -99,13 +100,15 @@ impl Stepper {
         let length = self.memory.read_at(&mut code, address).unwrap();
         let instruction = Decoder::new(64, &code[..length], DecoderOptions::NONE).decode();
         let kind = match instruction.flow_control() {
-            FlowControl::Call | FlowControl::IndirectCall => Kind::Calls(instruction.len() as u64),
-            FlowControl::Return | FlowControl::IndirectBranch => Kind::Leaves,
-            _ => Kind::Other,
+            FlowControl::Call | FlowControl::IndirectCall => {
+                CallEffect::Calls(instruction.len() as u64)
+            }
+            FlowControl::Return | FlowControl::IndirectBranch => CallEffect::Leaves,
+            _ => CallEffect::Other,
         };
         // `syscall` is none that anything is to be remembered of.
         let kind = match instruction.mnemonic() {
-            iced_x86::Mnemonic::Syscall => Kind::Other,
+            iced_x86::Mnemonic::Syscall => CallEffect::Other,
             _ => kind,
         };
         self.kinds.insert(address, kind);

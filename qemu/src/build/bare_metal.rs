@@ -1,4 +1,4 @@
-//! Cargo for the bare-metal targets, where `core` is built along.
+//! Makes cargo commands for the bare-metal targets, which build `core` from source.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -20,16 +20,16 @@ pub fn bare_metal(subcommand: &str, arch: Arch, linker: &OsStr, source: &RustSrc
     let mut command = cargo(subcommand);
     command
         .args(["--target", triple])
-        // The prebuilt core has no unwind tables. `mem`: memcpy and its kin, which no libc provides here.
+        // The prebuilt core has no unwind tables. `mem`: memcpy and the like, for which there is no libc.
         .args([
             "-Zbuild-std=core,alloc,compiler_builtins",
             "-Zbuild-std-features=compiler-builtins-mem",
         ])
-        // That the compiler will once refuse something in its own library is nothing to tell anybody here.
+        // Future-incompatibility warnings about the standard library are of no use here.
         .args(["--config", "future-incompat-report.frequency=\"never\""])
         .env("RUSTC_BOOTSTRAP", "1")
         .env(variable("LINKER"), linker)
-        // These would take the place of the flags in `.cargo/config.toml`, without which there are no tables.
+        // These would replace the flags in `.cargo/config.toml`, which the tables need.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove(variable("RUSTFLAGS"));
@@ -43,8 +43,8 @@ pub fn bare_metal(subcommand: &str, arch: Arch, linker: &OsStr, source: &RustSrc
     command.arg("--config");
     command.arg(format!("target.{triple}.rustflags=[{remap:?}]"));
     if let RustSrc::At(library) = source {
-        // Cargo's tests use this variable to build from another source than the toolchain's; there is no other way
-        // that leaves the toolchain alone.
+        // Cargo's own tests use this variable to build from another source than the toolchain's. There is no other way without
+        // changing the toolchain.
         command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
     }
     command

@@ -1,11 +1,11 @@
-//! Cargo inside cargo.
+//! Makes and runs cargo commands from within cargo.
 
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Starts of the names of variables that `cargo run` and `cargo test` set for the program they run. They describe this
-/// crate, and are none of the business of the crates to be built.
+/// Prefixes of variables that `cargo run` and `cargo test` set for the program they run. They describe this crate, and must
+/// not affect the crates that it builds.
 const OF_THIS_CRATE: [&str; 7] = [
     "CARGO_PKG_",
     "CARGO_MANIFEST_",
@@ -16,7 +16,7 @@ const OF_THIS_CRATE: [&str; 7] = [
     "OUT_DIR",
 ];
 
-/// A cargo command for the workspace: the very cargo that runs this, when one does.
+/// A cargo command for the workspace, by the cargo that runs this program, if one does.
 #[must_use]
 pub fn cargo(subcommand: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -33,7 +33,7 @@ pub fn cargo(subcommand: &str) -> Command {
             command.env_remove(name);
         }
     }
-    // Would move what is built to where it is not looked for.
+    // It would move the build's output.
     command.env_remove("CARGO_BUILD_TARGET");
     command
 }
@@ -41,7 +41,7 @@ pub fn cargo(subcommand: &str) -> Command {
 /// Runs it.
 ///
 /// # Errors
-/// When it cannot be started or fails; what is wrong has then been said by cargo.
+/// When it cannot be started or fails; cargo has then printed why.
 pub(super) fn run(mut command: Command, what: &str) -> Result<()> {
     let status = command.status().context("cannot start cargo")?;
     if !status.success() {

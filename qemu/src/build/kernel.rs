@@ -18,15 +18,15 @@ use crate::setup::RustSrc;
 pub enum Profile {
     /// Not at all.
     Debug,
-    /// As for use.
+    /// Fully.
     Release,
-    /// The same code, without what compilers write for unwinders and debuggers: no unwind tables and no debug information,
-    /// in `core` and `alloc` neither. Stable Rust with its prebuilt `core` comes near it.
+    /// Fully, without unwind tables and debug information, also in `core` and `alloc`. It resembles a build by stable Rust with
+    /// its prebuilt `core`.
     Plain,
 }
 
 impl Profile {
-    /// Those that `cargo run` offers.
+    /// The profiles that `cargo run` offers.
     pub const ALL: [Self; 2] = [Self::Debug, Self::Release];
 
     /// The name of its folder, and for people.
@@ -55,7 +55,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Builds the kernel with its tables, and gives the image's path.
+    /// Builds the kernel with its tables, and returns the image's path.
     ///
     /// # Errors
     /// When cargo fails.
@@ -64,8 +64,8 @@ impl Kernel {
         self.build_with(linker.as_os_str(), source, &target.join("kernel"))
     }
 
-    /// Builds the kernel with Rust's own linker, so without tables: what somebody gets who forgets the wrapper.
-    /// In a target folder of its own, so that both can be there at the same time.
+    /// Builds the kernel with Rust's own linker, without tables, as if the wrapper were forgotten. It has its own target folder,
+    /// so that both images can exist at the same time.
     ///
     /// # Errors
     /// When cargo fails.
@@ -77,8 +77,8 @@ impl Kernel {
         )
     }
 
-    /// Builds the kernel with `.sframe` but without `.symbols`, for a host that finds the names in the image. In a target
-    /// folder of its own too.
+    /// Builds the kernel with `.sframe` but without `.symbols`, for a host that finds the names in the image. It has its own
+    /// target folder, too.
     ///
     /// # Errors
     /// When cargo fails.
@@ -107,8 +107,8 @@ impl Kernel {
         }
         if self.profile == Profile::Plain {
             folder.push("plain");
-            // Cargo puts these flags behind those of `.cargo/config.toml`, and the last one holds. Debug information would
-            // bring `.debug_frame`, which says the same as `.eh_frame`.
+            // Cargo puts these flags after those of `.cargo/config.toml`, and the last one wins. Debug information would bring
+            // `.debug_frame`, which has the same content as `.eh_frame`.
             let flags = "rustflags=[\"-Cforce-unwind-tables=no\"]";
             let flags = format!("target.{}.{flags}", self.arch.triple());
             command.args(["--config", &flags]);

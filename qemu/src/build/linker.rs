@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::cargo::{cargo, run};
 
-/// Builds the linker, unoptimized as this program is, and gives its path.
+/// Builds the linker, unoptimized like this program, and returns its path.
 ///
 /// No package is named: `cargo run` at the workspace's root names none either, so both resolve the same features and
 /// share what they build.

@@ -1,5 +1,4 @@
-//! Builds what is booted, by cargo. Cargo rebuilds what has changed and nothing else, and its output goes to standard
-//! error as it comes.
+//! Builds the kernel and its linker, by cargo, which rebuilds only what has changed. Its output goes to standard error.
 
 mod bare_metal;
 mod cargo;

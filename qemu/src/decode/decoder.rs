@@ -1,4 +1,4 @@
-//! A log, line by line.
+//! Decodes a log, line by line.
 
 use std::io::{self, Write};
 
@@ -12,40 +12,40 @@ use crate::frames::Frames;
 use crate::report::Frame;
 use crate::words::say;
 
-/// Bytes of a line that are kept until its end comes; what is longer goes through as it is.
-const LONGEST: usize = 1 << 16;
+/// The largest size of a line, in bytes, that is buffered until its end; a longer one goes through unchanged.
+const MAX_LINE_SIZE: usize = 1 << 16;
 
-/// Takes a log, and gives it on with what is known of its frames.
+/// Passes a log on, with names and lines added to its frames.
 #[derive(Debug)]
 pub struct Decoder<'a, W> {
     symbolizer: &'a Symbolizer,
     style: Style,
     out: W,
-    /// The line that has not ended yet.
+    /// The incomplete last line.
     line: Vec<u8>,
-    /// So many bytes of this line are out already, so the rest can only follow as it is.
+    /// How many bytes of this line are written already: then the rest has to follow unchanged.
     shown: usize,
-    /// The begin of this line was too long to be kept.
+    /// The beginning of this line was too long, and is written already.
     cut: bool,
-    /// Whether frames are those of another image, until a line says otherwise.
+    /// Frames are those of another image, until a line with a build id says otherwise.
     foreign: bool,
-    /// The last frame was decoded: what the device says is inlined is known.
+    /// The last frame was decoded, so the device's lines about inlined functions are redundant.
     after_frame: bool,
     /// The name of that frame's function, the one that has code of its own.
     function: String,
-    /// Whether frames of another image are decoded all the same.
+    /// Frames of another image are decoded, too.
     any_build: bool,
-    /// Log frames on their way.
+    /// Decodes log frames.
     frames: Frames,
     summary: Summary,
 }
 
-/// What was found.
+/// How much was decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Lines.
     pub lines: u64,
-    /// Frames about which something was known.
+    /// Frames that were decoded.
     pub frames: u64,
     /// Frames that were left alone because their report is of another image.
     pub foreign: u64,
@@ -81,7 +81,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         self
     }
 
-    /// Takes more of the log.
+    /// Decodes more of the log.
     ///
     /// # Errors
     /// Those of the output.
@@ -100,12 +100,12 @@ impl<'a, W: Write> Decoder<'a, W> {
             self.line.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
                 self.end_line()?;
-            } else if self.line.len() > LONGEST {
+            } else if self.line.len() > MAX_LINE_SIZE {
                 if !self.is_json() {
                     self.show_rest()?;
                 }
                 self.line.clear();
-                // What follows is not the begin of a line.
+                // The next bytes continue this line.
                 self.shown = 0;
                 self.cut = true;
             }
@@ -113,8 +113,8 @@ impl<'a, W: Write> Decoder<'a, W> {
         Ok(())
     }
 
-    /// Shows what there is of a line although its end has not come: a prompt, for somebody who waits for it. What follows
-    /// on that line goes through as it is. The begin of a frame waits all the same: it begins with a space.
+    /// Writes an incomplete line, such as a prompt. The rest of that line goes through unchanged. A line that begins with a
+    /// space, as frames do, stays buffered.
     ///
     /// # Errors
     /// Those of the output.
@@ -132,7 +132,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         Ok(())
     }
 
-    /// Takes the last line, which need not have an end, and says what was found.
+    /// Decodes the last line, which may be incomplete, and returns how much was decoded.
     ///
     /// # Errors
     /// Those of the output.
@@ -157,7 +157,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         let shown = std::mem::take(&mut self.shown);
         let cut = std::mem::take(&mut self.cut);
         self.summary.lines += 1;
-        // "\r\n" is what a terminal wants; some lines have even more of the one.
+        // Lines may end in "\r\n", some in several "\r".
         let end = line.iter().rposition(|byte| !b"\r\n".contains(byte));
         let (text, end) = line.split_at(end.map_or(0, |at| at + 1));
         let text = String::from_utf8_lossy(text);
@@ -169,7 +169,7 @@ impl<'a, W: Write> Decoder<'a, W> {
             }
             _ if shown > 0 || cut => None,
             Line::Frame(before, frame) => self.frame(before, &frame)?,
-            // Lines of others may be between the frame and this one.
+            // Other lines may be between the frame and this one.
             Line::Inlined if self.after_frame => Some(None),
             Line::TailCall { before, address } if self.after_frame => {
                 self.tail_call(before, address)
@@ -184,7 +184,7 @@ impl<'a, W: Write> Decoder<'a, W> {
             Some(None) => Ok(()),
             Some(Some(text)) => {
                 let end = if end.is_empty() { b"\n" } else { end };
-                // Each line ends as that one did.
+                // Added lines end like the original one.
                 let text = text.as_bytes().split(|byte| *byte == b'\n');
                 for line in text {
                     self.out.write_all(line)?;
@@ -195,7 +195,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         }
     }
 
-    /// A frame of a report; `None` when the line stays as it is.
+    /// Decodes a frame of a report; `None` if the line stays unchanged.
     fn frame(&mut self, before: &str, frame: &Frame<'_>) -> io::Result<Option<Option<String>>> {
         let exact = frame.letter == 'p';
         let found = Found {
@@ -220,15 +220,15 @@ impl<'a, W: Write> Decoder<'a, W> {
         ))))
     }
 
-    /// Where a tail call came from, by name; nothing if it is a piece of the frame's own function, which the device cannot know
-    /// without names. `None` when the line stays as it is.
+    /// Names the function that made a tail call. The line is removed if that is an outlined part of the frame's own function,
+    /// which a device without names cannot know. `None` if the line stays unchanged.
     fn tail_call(&self, before: &str, address: u64) -> Option<Option<String>> {
         let answer = self.symbolizer.answer(address);
         let name = answer.outermost();
         if name.is_empty() {
             return None;
         }
-        // A compiler adds `.cold` and the like to the name of a piece that it puts elsewhere.
+        // Compilers append `.cold` and the like to the name of an outlined part.
         let piece = |whole: &str, part: &str| {
             let rest = part.strip_prefix(whole);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -246,7 +246,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         let indent = " ".repeat(named.before.len() - named.before.trim_start().len());
         Ok(answer.map(|answer| {
             let text = self.style.answer(&answer, address, &indent);
-            // It begins with a space, and so the line has one already.
+            // The answer begins with a space, which the line has already.
             Some(format!("{}{}{}", named.before, &text[1..], named.after))
         }))
     }
@@ -276,7 +276,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         }
     }
 
-    /// What is known of an address: of the call before it, unless it is `exact`. As JSON, it is written here.
+    /// Looks up an address, or the call before it unless it is `exact`. In JSON style, writes the answer here.
     fn ask(&mut self, found: Found, exact: bool) -> io::Result<Option<Answer>> {
         let code = self.symbolizer.is_code(found.address);
         let foreign = self.foreign && !self.any_build;
@@ -285,7 +285,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         let answer = (code && !foreign).then(|| self.symbolizer.answer(looked_up));
         let answer = answer.filter(|answer| !answer.sources.is_empty());
         self.summary.frames += u64::from(answer.is_some());
-        // An address that is none of the image's is no frame, unless a report says that it is one.
+        // An address outside of the image is a frame only in a report.
         if self.is_json() && (answer.is_some() || found.number.is_some()) {
             let answer = answer.clone().unwrap_or_default();
             let object = json::object(found, &answer).map_err(io::Error::other)?;
@@ -318,7 +318,7 @@ impl<'a, W: Write> Decoder<'a, W> {
     }
 }
 
-/// For whoever passes on a line as it comes: to flush is to [`show`](Decoder::show).
+/// A writer that flushes by [`show`](Decoder::show).
 impl<W: Write> Write for Decoder<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.add(bytes)?;
@@ -369,7 +369,7 @@ mod tests {
         let symbolizer = symbolizer();
         let mut shown = Vec::new();
         let mut decoder = Decoder::new(&symbolizer, Style::plain(), &mut shown);
-        let long = vec![b'x'; 3 * LONGEST];
+        let long = vec![b'x'; 3 * MAX_LINE_SIZE];
         for piece in long.chunks(1000) {
             decoder.add(piece).expect("memory takes it");
         }

@@ -1,4 +1,4 @@
-//! What a line of a log has that can be decoded.
+//! Recognises lines of a log that can be decoded.
 
 use std::sync::LazyLock;
 
@@ -6,26 +6,27 @@ use regex::Regex;
 
 use crate::report::{self, Frame, TailCall};
 
-/// Bytes of an address on a line.
+/// The length of an address in text.
 const ADDRESS_LENGTH: usize = "0x0123456789abcdef".len();
 
-/// A line, without its end and without escape sequences of a terminal.
+/// A line, without line feed and escape sequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'l> {
-    /// A frame of a report, and what is before its number: a time stamp of a CI system, or what was written when the report began.
+    /// A frame of a report, and the prefix before its number: a time stamp of a CI system, or an incomplete line that the report
+    /// interrupted.
     Frame(&'l str, Frame<'l>),
-    /// A function that a frame's code is inlined into.
+    /// A function into which a frame's code is inlined.
     Inlined,
-    /// Where a tail call came from to a frame, by its address.
+    /// The address of a function that made a tail call to a frame.
     TailCall {
         /// What is before the address.
         before: &'l str,
         /// The address.
         address: u64,
     },
-    /// The build id of the image that a report is of, as hexadecimal digits.
+    /// The build id of the image that a report is of, in hex.
     Build(&'l str),
-    /// A place in Linux's way: name, offset and size.
+    /// A name, offset and size in Linux's style.
     Named(Named<'l>),
     /// Addresses only.
     Addresses {
@@ -38,7 +39,7 @@ pub enum Line<'l> {
     Other,
 }
 
-/// A place in Linux's way: `name+0x12/0x34`.
+/// A function and an offset in Linux's style: `name+0x12/0x34`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named<'l> {
     /// What is before the name.
@@ -49,13 +50,13 @@ pub struct Named<'l> {
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// What is behind the size: the name of a module.
+    /// The text after the size: the name of a module.
     pub after: &'l str,
-    /// Whether it is a program counter; otherwise, a return address.
+    /// It is a program counter; otherwise a return address.
     pub exact: bool,
 }
 
-/// A pattern that is known to be right.
+/// A regex from a constant pattern.
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a regular expression")
 }
@@ -69,13 +70,13 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| {
         r"(?<after>.*)$",
     ))
 });
-/// How Linux says that what follows is a program counter.
+/// Linux's label of a program counter.
 static EXACT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bRIP\b|\bPC is at\b|\bpc :|\bEIP\b"));
 static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:0x([0-9a-fA-F]{1,16})|([0-9a-fA-F]{8}|[0-9a-fA-F]{16}))$"));
 
 impl<'l> Line<'l> {
-    /// Takes a line apart.
+    /// Parses a line.
     #[must_use]
     pub fn parse(line: &'l str) -> Self {
         match report::Line::parse(line) {
@@ -87,7 +88,7 @@ impl<'l> Line<'l> {
                     address,
                 };
             }
-            // All that is known of it is on the line.
+            // The device has named it already.
             Some(_) => return Self::Other,
             None => {}
         }

@@ -1,5 +1,4 @@
-//! Adds to the text of a report what only the image knows: the names, files, lines and inlined functions in its debug
-//! information.
+//! Adds names, files, lines and inlined functions from an image's debug information to the text of a report.
 //!
 //! ```text
 //! bytes ─► line by line ─► line ─► symbolizer ─► style
@@ -23,7 +22,7 @@ pub use symbolizer::{Answer, Function, Source, Symbolizer};
 
 use anyhow::Result;
 
-/// A log with all that the image says about it, as plain text.
+/// A log with all names and lines from the image, as plain text.
 ///
 /// # Errors
 /// When the image cannot be read.

@@ -1,4 +1,4 @@
-//! How an answer is shown.
+//! Formats an answer of the symbolizer.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -49,8 +49,8 @@ impl Style {
         Self::Terminal(Paths::new(&folders))
     }
 
-    /// What follows the letter of a frame: ` name+offset/size at file:line`, and a line for each function that this one
-    /// is inlined into, each with `before` in front of it. `address` is that on the line.
+    /// The text after the letter of a frame: ` name+offset/size at file:line`, and a line, with the prefix `before`, for each
+    /// function into which this one is inlined. `address` is that on the line.
     pub(super) fn answer(&self, answer: &Answer, address: u64, before: &str) -> String {
         let mut text = String::new();
         let mut sources = answer.sources.iter();

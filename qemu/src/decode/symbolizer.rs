@@ -1,4 +1,4 @@
-//! What an image's debug information and symbol table say of an address.
+//! Looks up addresses in an image's debug information and symbol table.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,24 +10,24 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
 use crate::frames::Words;
 
-/// Answers from an image.
+/// Looks up addresses in an image.
 pub struct Symbolizer {
     lines: Loader,
     /// Sorted by address.
     functions: Vec<Function>,
-    /// Functions by name, mangled and not, as their places in `functions`; made when first asked for.
+    /// Indices in `functions` by name, mangled and not; made at the first use.
     names: OnceLock<HashMap<String, Vec<usize>>>,
-    /// Addresses of code: first, and the first behind.
+    /// Address ranges of code.
     code: Vec<(u64, u64)>,
     build_id: Option<String>,
-    /// The words of its log frames.
+    /// The table of its log messages.
     words: Option<Words>,
 }
 
 /// A function that has code of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name, as the linker knows it.
+    /// Its mangled name.
     pub symbol: String,
     /// Its first address.
     pub start: u64,
@@ -44,12 +44,12 @@ pub struct Source {
     pub place: Option<(String, u32, u32)>,
 }
 
-/// What is known of an address.
+/// The result for an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The function that it lies in.
     pub function: Option<Function>,
-    /// The functions that the code belongs to, innermost first.
+    /// The inlined functions at the address and the function itself, innermost first.
     pub sources: Vec<Source>,
 }
 
@@ -101,19 +101,19 @@ impl Symbolizer {
         })
     }
 
-    /// The image's build id, as hexadecimal digits.
+    /// The image's build id, in hex.
     #[must_use]
     pub fn build_id(&self) -> Option<&str> {
         self.build_id.as_deref()
     }
 
-    /// The words of the image's log frames, if it has any.
+    /// The table of the image's log messages, if it has one.
     #[must_use]
     pub const fn words(&self) -> Option<&Words> {
         self.words.as_ref()
     }
 
-    /// Whether the image has code there. A return address may be that behind the last instruction.
+    /// Whether the image has code there. A return address may be the address after the last instruction.
     #[must_use]
     pub fn is_code(&self, address: u64) -> bool {
         let mut code = self.code.iter();
@@ -130,7 +130,7 @@ impl Symbolizer {
         }
         let mut fitting = functions().filter(|function| function.size == size);
         let found = fitting.next()?;
-        // Two of the same name and size: nobody can tell.
+        // Several have the same name and size.
         fitting.next().is_none().then_some(found)
     }
 
@@ -146,7 +146,7 @@ impl Symbolizer {
         names
     }
 
-    /// What is known of an address.
+    /// Looks up an address.
     #[must_use]
     pub fn answer(&self, address: u64) -> Answer {
         let function = self.function(address);
@@ -170,7 +170,7 @@ impl Symbolizer {
         (inside && self.is_code(address)).then(|| found.clone())
     }
 
-    /// Damaged debug information of one place is none, and no reason to say nothing of others.
+    /// The source frames of an address. Damaged debug information counts as none: other addresses may have some.
     fn sources(&self, address: u64) -> Option<Vec<Source>> {
         let mut frames = self.lines.find_frames(address).ok()?;
         let mut sources = Vec::new();
@@ -187,7 +187,7 @@ impl Symbolizer {
                     location.column.unwrap_or(0),
                 ))
             });
-            // Lines without functions, as those of an assembler: the symbol table has the name.
+            // Assembly has lines without functions: the symbol table has the name.
             let name = name.or_else(|| Some(demangled(&self.function(address)?.symbol)));
             sources.push(Source { name: name?, place });
         }
@@ -205,13 +205,13 @@ fn functions(file: &object::File<'_>) -> Vec<Function> {
         .symbols()
         .filter(|symbol| match symbol.kind() {
             SymbolKind::Text => true,
-            // A label of an assembler's; a linker script's are in no section or have no code.
+            // A label of assembly; symbols of a linker script have no section or no code.
             SymbolKind::Unknown | SymbolKind::Label => symbol.section_index().is_some_and(is_code),
             _ => false,
         })
         .filter_map(|symbol| {
             let name = symbol.name().ok()?;
-            // Mapping symbols of AArch64 tell code from data.
+            // AArch64's mapping symbols, which mark code and data, name nothing.
             if name.is_empty() || name.starts_with('$') {
                 return None;
             }
@@ -227,7 +227,7 @@ fn functions(file: &object::File<'_>) -> Vec<Function> {
     functions
 }
 
-/// A name for people: without the hash that makes it unlike others.
+/// A demangled name, without its hash.
 fn demangled(symbol: &str) -> String {
     addr2line::demangle_auto(symbol.into(), None).into_owned()
 }

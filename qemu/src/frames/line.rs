@@ -1,23 +1,23 @@
-//! Text and frames of a line apart.
+//! Separates text and log frames on a serial line.
 
 use super::Words;
 
-/// Bytes of a frame; what is longer is none.
-const LONGEST: usize = 4096;
+/// The largest size of a log frame, in bytes.
+const MAX_FRAME_SIZE: usize = 4096;
 
-/// Takes a line's bytes, and gives text.
+/// Decodes the bytes of a serial line to text.
 #[derive(Debug, Default)]
 pub struct Frames {
-    /// Inside what may be a frame: its bytes so far.
+    /// The bytes so far of what may be a frame.
     frame: Option<Vec<u8>>,
     /// The last byte was zero.
     after_zero: bool,
-    /// The last of the text so far was not the end of a line.
+    /// The text so far does not end a line.
     line_is_open: bool,
 }
 
 impl Frames {
-    /// Takes more bytes; text goes through as it comes, a frame is a line when its end has come.
+    /// Decodes more bytes. Text goes through at once, a frame becomes a line at its end.
     #[must_use]
     pub fn add(&mut self, words: &Words, bytes: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
@@ -26,7 +26,7 @@ impl Frames {
             match &mut self.frame {
                 Some(frame) if *byte != 0 => {
                     frame.push(*byte);
-                    if frame.len() > LONGEST {
+                    if frame.len() > MAX_FRAME_SIZE {
                         self.end_frame(words, &mut text);
                     }
                 }
@@ -35,7 +35,7 @@ impl Frames {
                 None if *byte == 0 => {}
                 None => {
                     if begins && self.line_is_open {
-                        // What is left of a damaged frame.
+                        // The rest of a damaged frame.
                         self.text(b"\n", &mut text);
                     }
                     self.text(&[*byte], &mut text);
@@ -45,7 +45,7 @@ impl Frames {
         text
     }
 
-    /// The rest, when no more bytes come.
+    /// Decodes the rest at the end of the line.
     #[must_use]
     pub fn finish(&mut self, words: &Words) -> Vec<u8> {
         let mut text = Vec::new();
@@ -64,8 +64,8 @@ impl Frames {
         let Some(frame) = self.frame.take() else {
             return;
         };
-        // Whole, or with text behind, because the zero byte between them was lost. The shortest, since trailing text may
-        // look like anything.
+        // The frame may have text after it, if the zero byte between them was lost. Take the shortest valid frame, because the
+        // text may look like any bytes.
         let whole = words.line(&frame).map(|line| (line, &[][..]));
         let found = whole.or_else(|| {
             let ends = (1..frame.len()).filter(|at| is_text(&frame[*at..]));
@@ -74,8 +74,8 @@ impl Frames {
         });
         let (line, rest) = match found {
             Some((line, rest)) => (Some(line), rest),
-            // What can be text at its end is, from the first whole line on if there is one.
-            None => (None, text_behind(&frame)),
+            // A damaged frame: keep the text at its end, from the first whole line on if there is one.
+            None => (None, text_suffix(&frame)),
         };
         if self.line_is_open && (line.is_some() || !rest.is_empty()) {
             self.text(b"\n", text);
@@ -88,16 +88,16 @@ impl Frames {
     }
 }
 
-/// The longest end of `bytes` that is text and of some length, so that a few printable bytes of a frame are not taken for it.
-fn text_behind(bytes: &[u8]) -> &[u8] {
-    /// Bytes.
-    const SOME: usize = 8;
+/// The longest suffix of `bytes` that is text, if it is long enough not to be a few printable bytes of a frame.
+fn text_suffix(bytes: &[u8]) -> &[u8] {
+    /// The smallest size of such a suffix, in bytes.
+    const MIN_SIZE: usize = 8;
     let mut ends = (0..bytes.len()).map(|at| &bytes[at..]);
     let end = ends.find(|end| is_text(end)).unwrap_or_default();
-    if end.len() < SOME { &[] } else { end }
+    if end.len() < MIN_SIZE { &[] } else { end }
 }
 
-/// Whether it is what a kernel writes as text: UTF-8 without control characters but those of lines and colours.
+/// Whether it is text as a kernel writes it: UTF-8 without control characters, except those of lines and colours.
 fn is_text(bytes: &[u8]) -> bool {
     let is_usual = |c: char| !c.is_control() || "\n\r\t\x1b".contains(c);
     std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(is_usual))

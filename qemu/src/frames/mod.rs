@@ -1,8 +1,8 @@
-//! Log frames of `defmt` on a serial line that has text too.
+//! Decodes log frames of `defmt` on a serial line that also has text.
 //!
-//! The line is cut at zero bytes. What begins with a byte from 128 to 191 is a frame: no text begins so in UTF-8, and
-//! the kernel's linker script numbers what frames begin with accordingly (`kernel/src/defmt.ld`). All else is text. A frame
-//! becomes a line of text; one that is damaged is left out, and nothing else is.
+//! The line is split at zero bytes. A part that begins with a byte from 128 to 191 is a frame: UTF-8 text cannot begin so, and
+//! the kernel's linker script (`kernel/src/defmt.ld`) gives frames such a first byte. Anything else is text. A frame becomes a
+//! line of text; a damaged frame is left out.
 
 mod line;
 mod table;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// A line's bytes as text, with the words of the image that wrote them; as they are, if it has none.
+/// Decodes a line's bytes with the log table of the image that wrote them; unchanged if it has none.
 ///
 /// # Errors
 /// When the image cannot be read.

@@ -1,4 +1,4 @@
-//! The words of an image's log frames.
+//! The table of an image's log messages, by which frames are decoded.
 
 use anyhow::{Context, Result};
 use defmt_decoder::Table;
@@ -6,15 +6,15 @@ use object::elf::{self, FileHeader64, Sym64};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, pod};
 
-/// What turns a frame into a line.
+/// Decodes a frame to a line, by the `.defmt` section of an image.
 #[derive(Debug)]
 pub struct Words(Table);
 
 impl Words {
-    /// Those of an ELF image, if it has any.
+    /// The table of an ELF image, if it has one.
     ///
     /// # Errors
-    /// When the image is damaged, or its words are of another version of `defmt`.
+    /// When the image is damaged, or its table is of another version of `defmt`.
     pub fn of(image: &[u8]) -> Result<Option<Self>> {
         let mut image = image.to_vec();
         if number_words(&mut image).is_none() {
@@ -25,12 +25,12 @@ impl Words {
         Ok(table.map(Self))
     }
 
-    /// The line that a frame is, without its end; none if it is damaged. `frame` is what is between the zero bytes.
+    /// The line for a frame, without a line feed; `None` if it is damaged. `frame` is the bytes between zero bytes.
     #[must_use]
     pub fn line(&self, frame: &[u8]) -> Option<String> {
         let decoded = rzcobs::decode(frame).ok()?;
         let (message, length) = self.0.decode(&decoded).ok()?;
-        // The encoding adds up to six zero bytes, and nothing else follows.
+        // The encoding pads a frame with up to six zero bytes.
         let rest = decoded.get(length..)?;
         if rest.len() > 6 || rest.iter().any(|byte| *byte != 0) {
             return None;
@@ -43,7 +43,7 @@ impl Words {
     }
 }
 
-/// A frame of a trace as a report has it, the number right-aligned, which frames cannot say.
+/// A line of a trace as in a report, with its number right-aligned, which `defmt` cannot format.
 fn aligned(text: &str) -> String {
     match text.split_once(": 0x") {
         Some((number, rest))
@@ -55,8 +55,8 @@ fn aligned(text: &str) -> String {
     }
 }
 
-/// Makes the symbols of section `.defmt` what is sent for them: their addresses' low 16 bits. `defmt-decoder` expects the
-/// section at address 0. None if there is no such section.
+/// Truncates the symbols of section `.defmt` to the low 16 bits, which are what is sent. `defmt-decoder` expects the section
+/// at address 0. `None` if there is no such section.
 fn number_words(image: &mut [u8]) -> Option<()> {
     let header = FileHeader64::<Endianness>::parse(&*image).ok()?;
     let endian = header.endian().ok()?;

@@ -1,4 +1,4 @@
-//! The boards, and how QEMU makes them.
+//! The boards, and QEMU's arguments for them.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ impl Board {
         matches!(self, Self::Raspi3b | Self::Raspi4b)
     }
 
-    /// QEMU's arguments: the machine with its memory and processor, and the way its verdict gets out.
+    /// QEMU's arguments: the machine with its memory and processor, and the device by which the kernel reports its verdict.
     ///
     /// Emulated on every host, never by KVM, so that a run on one machine is like a run on another. `max` is every
     /// feature that QEMU can emulate; none does anything before the kernel turns it on. A Raspberry Pi has the processor

@@ -1,4 +1,4 @@
-//! Booting an image, and waiting for its end.
+//! Boots an image, and waits for its end.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::raspi::Console;
 pub struct Boot<'a> {
     /// The machine's board.
     pub board: Board,
-    /// Which of a Raspberry Pi's serial ports is the line.
+    /// The serial port of a Raspberry Pi that is used.
     pub console: Console,
     /// The ELF image.
     pub image: &'a Path,
@@ -27,9 +27,9 @@ pub struct Boot<'a> {
     pub command_line: &'a str,
     /// CPUs of the machine, at least 1.
     pub cpus: u32,
-    /// How long it may take; none for as long as it takes.
+    /// The time limit; `None` for no limit.
     pub limit: Option<Duration>,
-    /// How long it may take by the machine's own time, which is counted in instructions then. Not when `interactive`.
+    /// The limit of the machine's own time, which is then counted in instructions. Not with `interactive`.
     pub guest_limit: Option<Duration>,
     /// Start stopped and wait for gdb there.
     pub gdb: Option<GdbStub>,
@@ -37,15 +37,15 @@ pub struct Boot<'a> {
     pub debugger: Option<Debugger>,
     /// Connect the machine's serial input with standard input.
     pub interactive: bool,
-    /// Go on when the machine resets itself; otherwise that ends it.
+    /// Go on if the machine resets itself; otherwise a reset ends it.
     pub reboots: bool,
-    /// More arguments for QEMU, behind all others.
+    /// More arguments for QEMU, after all others.
     pub more: &'a [&'a str],
     /// How long the serial line must be silent before what is written there is flushed: a decoder wants whole lines.
     pub pause: Duration,
 }
 
-/// What came of a boot.
+/// The result of a boot.
 #[derive(Clone, Debug)]
 pub struct Booted {
     /// How it ended.
@@ -57,7 +57,7 @@ pub struct Booted {
 }
 
 impl<'a> Boot<'a> {
-    /// A boot of this image on the architecture's first board with one CPU, and nothing special.
+    /// A boot of this image on the architecture's first board, with one CPU and no options.
     #[must_use]
     pub const fn new(arch: Arch, image: &'a Path, command_line: &'a str) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl<'a> Boot<'a> {
         let child = command
             .spawn()
             .with_context(|| format!("cannot start {}", emulator.display()))?;
-        // It has QEMU's end of the line, which would otherwise never be closed.
+        // It holds QEMU's end of the line, which stays open until it is dropped.
         drop(command);
         let mut machine = Machine(child);
         let (sender, events) = mpsc::channel();
@@ -119,7 +119,7 @@ impl<'a> Boot<'a> {
                     flushed = true;
                 }
                 Ok(Event::Left) => {
-                    // Whatever follows begins a line of the terminal's.
+                    // Further output starts on a new line of the terminal.
                     out.write_all(b"\n").context("cannot end the serial line")?;
                     break Verdict::Left;
                 }
@@ -127,7 +127,7 @@ impl<'a> Boot<'a> {
                 Err(RecvTimeoutError::Timeout) => break Verdict::TimedOut,
                 Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
                     let status = machine.0.wait().context("cannot wait for QEMU")?;
-                    // Who debugs may want to look back, and has the terminal as long as that takes.
+                    // gdb keeps the terminal after the machine has ended, to inspect it.
                     while self.debugger.is_some()
                         && events
                             .recv()
@@ -151,13 +151,13 @@ struct Machine(Child);
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // Fails only if it has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What happens next, unless the deadline comes first. Late means late: a kernel that writes without end is not excused.
+/// The next event, unless the deadline comes first: a kernel that writes without end also runs out of time.
 fn next(events: &Receiver<Event>, deadline: Option<Instant>) -> Result<Event, RecvTimeoutError> {
     match deadline {
         None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),

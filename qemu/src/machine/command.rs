@@ -10,12 +10,13 @@ use super::monitor::Monitor;
 use super::serial::Line;
 use crate::raspi::{self, Console};
 
-/// Names of the files that stand for what firmware does.
+/// Names of the files that a Raspberry Pi's firmware would provide.
 const FLAT: &str = "kernel8.img";
 const TREE: &str = "dtb";
 
 impl Boot<'_> {
-    /// The command that boots, its serial line, and its monitor, which only a serial line without input leaves room for.
+    /// The command that boots, its serial line, and its monitor, which needs the standard input of QEMU and so excludes serial
+    /// input.
     pub(super) fn command(
         &self,
         emulator: &std::path::Path,
@@ -23,7 +24,7 @@ impl Boot<'_> {
     ) -> Result<(Command, Line, Option<Monitor>)> {
         let mut command = Command::new(emulator);
         command
-            // No devices but those named here, and nobody's configuration file.
+            // Only the devices named here, and no configuration file.
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(self.board.arguments())
             .arg("-smp")
@@ -40,7 +41,7 @@ impl Boot<'_> {
             command.arg("-kernel").arg(self.image);
         }
         if !self.reboots {
-            // A machine that resets itself ends. Without this, a triple fault would boot for ever.
+            // A reset ends the machine: otherwise a triple fault would boot for ever.
             command.arg("-no-reboot");
         }
         let line = Line::connect(&mut command, self.interactive)?;
@@ -54,7 +55,7 @@ impl Boot<'_> {
             command.args(stub.arguments());
         }
         if self.debugger.is_some() {
-            // Not reached by Ctrl-C at the terminal, which is for gdb.
+            // A process group of its own, so that Ctrl-C at the terminal reaches only gdb.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         command.args(self.more);
@@ -62,7 +63,7 @@ impl Boot<'_> {
         Ok((command, line, monitor.transpose()?))
     }
 
-    /// A flat image and a device tree, in a folder that goes with the value.
+    /// A flat image and a device tree, in a folder that is deleted when the value is dropped.
     pub(super) fn firmware_files(&self) -> Result<TempDir> {
         let folder = tempfile::tempdir().context("cannot make a folder for a boot's files")?;
         let tree = raspi::device_tree(self.board, self.console)?;
@@ -73,20 +74,21 @@ impl Boot<'_> {
     }
 }
 
-/// Has the kernel of the host end the child when this process dies, however it dies: a machine that hangs would
-/// otherwise keep a CPU busy for ever.
+/// Makes the host's kernel kill the child when this process dies for any reason: a machine that hangs would otherwise keep a
+/// CPU busy for ever.
 #[cfg(target_os = "linux")]
 fn end_with_parent(command: &mut Command) {
     use std::os::unix::process::CommandExt;
 
     use rustix::process::{Signal, set_parent_process_death_signal};
 
-    // SAFETY: what runs between fork and exec is one system call, which is safe there; it neither allocates nor locks.
+    // SAFETY: between fork and exec only async-signal-safe code may run. The closure makes one system call, `prctl`, and
+    // converts its error number without allocation or locks.
     unsafe {
         command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
     }
 }
 
-/// Other hosts have no such thing.
+/// Other hosts have no such system call.
 #[cfg(not(target_os = "linux"))]
 fn end_with_parent(_: &mut Command) {}

@@ -1,4 +1,4 @@
-//! A debugger at this terminal, as long as the machine runs.
+//! Runs gdb at this terminal, connected to the machine.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::GdbStub;
 use super::serial::Event;
 use crate::image::panic_handler;
 
-/// How long QEMU may take to make its socket.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long QEMU may take to create its socket.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// gdb, told where the machine is.
+/// A gdb that connects to the machine.
 #[derive(Clone, Debug)]
 pub struct Debugger {
     program: PathBuf,
@@ -48,15 +48,15 @@ impl Debugger {
         })
     }
 
-    /// The stub that it wants.
+    /// The stub to which it connects.
     #[must_use]
     pub fn stub(&self) -> GdbStub {
         GdbStub::Socket(self.socket.clone())
     }
 
-    /// Starts it, and tells when it has ended.
+    /// Starts it, and sends an event when it has ended.
     pub(super) fn start(&self, sender: Sender<Event>) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !self.socket.exists() {
             if Instant::now() > deadline {
                 bail!("QEMU makes no socket for gdb at {}", self.socket.display());

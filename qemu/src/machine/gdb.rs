@@ -8,12 +8,12 @@ use anyhow::{Context, Result};
 
 use crate::image::panic_handler;
 
-/// Where gdb finds the machine, which waits for it before its first instruction.
+/// The address of the stub. The machine waits there for gdb before its first instruction.
 #[derive(Clone, Debug)]
 pub enum GdbStub {
-    /// A TCP port of the local host: what every debugger can use.
+    /// A TCP port of the local host, which every debugger can use.
     Port(u16),
-    /// A Unix socket at this path, made by QEMU: cannot collide with anybody else's.
+    /// A Unix socket at this path, created by QEMU, which cannot collide with other programs.
     Socket(PathBuf),
 }
 
@@ -21,7 +21,7 @@ impl GdbStub {
     /// A stub at a TCP port, which must be free.
     ///
     /// # Errors
-    /// When the port is taken. QEMU would say so too, but not what to do about it.
+    /// When the port is taken. QEMU's own message would not say what to do about it.
     pub fn at_port(port: u16) -> Result<Self> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
             format!("port {port} for gdb cannot be had; choose another with --gdb=PORT")
@@ -34,7 +34,7 @@ impl GdbStub {
         let device = match self {
             Self::Port(port) => format!("tcp:127.0.0.1:{port}"),
             Self::Socket(path) => {
-                // QEMU's option parser takes a doubled comma for one.
+                // QEMU's option parser unescapes a doubled comma.
                 let path = path.display().to_string().replace(',', ",,");
                 format!("unix:{path},server=on,wait=off")
             }

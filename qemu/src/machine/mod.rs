@@ -1,4 +1,4 @@
-//! A virtual machine: what it is made of, booting it, and what its end means.
+//! A virtual machine: its command line, its serial line, booting it, and what its end means.
 
 mod boot;
 mod command;

@@ -1,5 +1,5 @@
-//! QEMU's monitor: it tells whether the machine was reset or switched off, which QEMU's exit status does not, and the
-//! machine's own time: counted in instructions, so that it is the same on a fast host, a slow one and a busy one.
+//! QEMU's monitor (QMP). It tells whether the machine was reset or switched off, which QEMU's exit status does not, and the
+//! machine's own time, counted in instructions, which does not depend on the host's speed or load.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::fd::OwnedFd;
@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use super::serial::Event;
 
-/// An instruction takes this many nanoseconds, as a power of two: a machine of some 60 million instructions a second,
-/// which emulation reaches almost anywhere.
+/// The duration of an instruction in nanoseconds, as a power of two: some 60 million instructions a second, which emulation
+/// reaches on almost any host.
 const SHIFT: u32 = 4;
-/// How often the machine is asked.
+/// The time between two queries of the machine's clock.
 const EVERY: Duration = Duration::from_millis(50);
 
 /// A connection with the monitor.
@@ -25,7 +25,7 @@ const EVERY: Duration = Duration::from_millis(50);
 pub(super) struct Monitor {
     stream: UnixStream,
     limit: Option<Duration>,
-    /// The machine stands still until it is told to go.
+    /// The machine is stopped until the monitor starts it.
     is_stopped: bool,
 }
 
@@ -34,9 +34,9 @@ pub(super) struct Monitor {
 pub(super) struct Watched(JoinHandle<bool>);
 
 impl Monitor {
-    /// Has QEMU answer questions at its standard input, which is no serial line then; and count instructions, if its own
-    /// time is limited. The machine waits for this connection, as an event that comes before it is lost; unless it
-    /// `waits_for_gdb` anyway.
+    /// Connects the monitor to QEMU's standard input, which then is no serial line; makes QEMU count instructions, if the
+    /// machine's own time is limited. The machine starts stopped until the monitor is connected, because earlier events are
+    /// lost; unless it `waits_for_gdb` anyway.
     pub(super) fn connect(
         command: &mut Command,
         limit: Option<Duration>,
@@ -44,7 +44,7 @@ impl Monitor {
     ) -> Result<Self> {
         let (stream, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
         if limit.is_some() {
-            // `sleep=off`: a machine that waits for its timer does not wait, its time goes on at once.
+            // `sleep=off`: when the machine waits for its timer, its clock jumps there at once.
             command.args(["-icount", &format!("shift={SHIFT},sleep=off")]);
         }
         if !waits_for_gdb {
@@ -61,16 +61,16 @@ impl Monitor {
         })
     }
 
-    /// Tells when the machine's own time is over, and keeps what the machine ended for.
+    /// Sends an event when the machine's own time is over, and notes whether a reset ended the machine.
     pub(super) fn watch(self, sender: Sender<Event>) -> Watched {
         Watched(std::thread::spawn(move || {
             let mut answers = BufReader::new(&self.stream).lines();
             let mut was_reset = false;
-            // A machine that does not answer any more has ended, which the serial line tells.
+            // A machine that does not answer any more has ended, which the serial line reports.
             if let Ok(true) = self.wait(&mut answers, &mut was_reset) {
                 let _ = sender.send(Event::GuestTimeOver);
             }
-            // What it said last.
+            // Read the events that came last.
             while next(&mut answers, &mut was_reset).is_ok() {}
             was_reset
         }))
@@ -87,7 +87,7 @@ impl Monitor {
         };
         loop {
             self.ask("query-replay")?;
-            // Greetings, events and other answers have no such number.
+            // Greetings, events and other answers do not have this id.
             let instructions = loop {
                 if let Some(number) = next(answers, was_reset)?["return"]["icount"].as_u64() {
                     break number;
@@ -107,7 +107,7 @@ impl Monitor {
 
 type Answers<'a> = Lines<BufReader<&'a UnixStream>>;
 
-/// The next that the monitor says; an event that tells of a reset is noted.
+/// The monitor's next message. Notes an event of a reset.
 fn next(answers: &mut Answers<'_>, was_reset: &mut bool) -> Result<Value> {
     let answer = answers.next().context("the monitor is closed")??;
     let answer: Value = serde_json::from_str(&answer)?;
@@ -116,7 +116,7 @@ fn next(answers: &mut Answers<'_>, was_reset: &mut bool) -> Result<Value> {
 }
 
 impl Watched {
-    /// Whether the machine ended because it reset itself. Called when QEMU has ended.
+    /// Whether the machine ended because it reset itself. To be called after QEMU has ended.
     pub(super) fn was_reset(self) -> bool {
         self.0.join().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The serial line: what comes from the machine, and what goes to it.
+//! The serial line of a machine, in both directions.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,14 +11,14 @@ use anyhow::{Context, Result};
 
 use super::terminal::LEAVE;
 
-/// What happens on the line.
+/// Events of a machine that runs.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The machine has written.
     Written(Vec<u8>),
     /// The machine has closed the line: it is ending.
     Closed,
-    /// Whoever sits at the terminal has enough.
+    /// Somebody at the terminal has pressed the key that ends the session.
     Left,
     /// The machine's own time is over.
     GuestTimeOver,
@@ -34,7 +34,7 @@ pub(super) enum Line {
 }
 
 impl Line {
-    /// Has QEMU use a line: from the machine only, or with standard input at its other end.
+    /// Adds a serial line to QEMU's command: output only, or also input from standard input.
     pub(super) fn connect(command: &mut Command, interactive: bool) -> Result<Self> {
         command.args(["-serial", "chardev:serial"]);
         if interactive {
@@ -47,8 +47,8 @@ impl Line {
                 .stdout(Stdio::null());
             return Ok(Self::Both(ours));
         }
-        // A file rather than `-serial stdio`: QEMU writes to it at once and waits until the bytes are out. What it
-        // writes to `stdio` can be lost when the kernel ends the machine right after its last byte.
+        // `file` and not `-serial stdio`: QEMU writes to a file synchronously. Bytes written to `stdio` can be lost if the
+        // kernel ends the machine right after its last byte.
         command
             .args(["-chardev", "file,id=serial,path=/dev/stdout"])
             .stdin(Stdio::null())
@@ -56,7 +56,7 @@ impl Line {
         Ok(Self::Output)
     }
 
-    /// Tells what happens on the line from now on, when the machine runs that writes to `output`.
+    /// Sends events of the line from now on. `output` is the pipe to which the running machine writes.
     pub(super) fn watch(self, output: Option<OwnedFd>, sender: Sender<Event>) -> Result<()> {
         match self {
             Self::Output => {
@@ -65,7 +65,7 @@ impl Line {
             }
             Self::Both(stream) => {
                 let input = stream.try_clone().context("cannot share a socket")?;
-                // What is typed before the machine listens would be lost, so it waits for the first that it writes.
+                // Input is passed on only after the machine's first output: earlier input would be lost.
                 let (started, starts) = mpsc::channel();
                 let leaver = sender.clone();
                 in_background(move || {
@@ -75,7 +75,7 @@ impl Line {
                 });
                 in_background(move || {
                     read(stream, &sender, || {
-                        // The receiver goes with its first message.
+                        // The receiver is dropped after its first message.
                         let _ = started.send(());
                     });
                 });
@@ -85,7 +85,7 @@ impl Line {
     }
 }
 
-/// In a thread, because a pipe cannot be read with a time limit.
+/// Runs work in a thread, because a pipe cannot be read with a timeout.
 fn in_background(work: impl FnOnce() + Send + 'static) {
     std::thread::spawn(work);
 }
@@ -102,11 +102,11 @@ fn read(mut from: impl Read, sender: &Sender<Event>, each_time: impl Fn()) {
             return;
         }
     }
-    // Nobody waits for it when the time has run out.
+    // Nobody receives it if the time has run out.
     let _ = sender.send(Event::Closed);
 }
 
-/// Passes on standard input until its end, which is the key for that.
+/// Passes on standard input until its end; then presses Ctrl-D.
 fn pass_on(mut machine: UnixStream, sender: &Sender<Event>) {
     /// Ctrl-D.
     const END: u8 = 4;
@@ -122,6 +122,6 @@ fn pass_on(mut machine: UnixStream, sender: &Sender<Event>) {
             return;
         }
     }
-    // A machine that has ended needs no end.
+    // Fails only if the machine has ended.
     let _ = machine.write_all(&[END]);
 }

@@ -12,13 +12,13 @@ use signal_hook::low_level::emulate_default_handler;
 /// The key that ends an interactive machine: Ctrl-], as in telnet. Ctrl-C is the kernel's.
 pub const LEAVE: u8 = 0x1d;
 
-/// A terminal that passes on every key as it is pressed, shows nothing by itself, and becomes what it was when this value
-/// goes, or when this process is asked to end. Output is left alone, so that a kernel's line feed begins a line.
+/// A terminal in raw mode for input: without line editing and echo. Output processing stays on, so that a line feed starts a
+/// new line. The old mode is restored when this value is dropped, and at signals that end the process.
 #[derive(Debug)]
 pub struct Terminal(Termios);
 
 impl Terminal {
-    /// Takes over the terminal at standard input; none if there is none.
+    /// Takes over the terminal at standard input; `None` if that is no terminal.
     #[must_use]
     pub fn take() -> Option<Self> {
         if !stdin().is_terminal() {
@@ -37,8 +37,8 @@ impl Terminal {
         let was = before.clone();
         std::thread::spawn(move || {
             for signal in &mut signals {
-                give_back(&was);
-                // It ends the process; if not, nobody could be told.
+                restore(&was);
+                // The signal's default action ends the process; a failure could not be reported.
                 let _ = emulate_default_handler(signal);
             }
         });
@@ -49,11 +49,11 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        give_back(&self.0);
+        restore(&self.0);
     }
 }
 
-fn give_back(was: &Termios) {
-    // A terminal that has gone needs no care.
+fn restore(was: &Termios) {
+    // Fails only if the terminal is gone.
     let _ = tcsetattr(stdin(), OptionalActions::Now, was);
 }

@@ -1,4 +1,4 @@
-//! What the end of QEMU says about the kernel.
+//! The verdict of a boot, from QEMU's exit status.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -21,9 +21,9 @@ pub enum Verdict {
     TimedOut,
     /// The same, by the machine's own time.
     OutOfGuestTime,
-    /// Whoever sat at the serial line left it.
+    /// Somebody at the terminal ended the session.
     Left,
-    /// The machine ended without a verdict; this says how.
+    /// The machine ended without a verdict; the text says how.
     Failed(String),
 }
 

@@ -1,21 +1,21 @@
-//! The device tree that a Raspberry Pi's firmware passes, as much of it as a kernel with a serial line looks at. QEMU adds
-//! the command line and the memory.
+//! Writes the device tree that a Raspberry Pi's firmware would pass, with the nodes that a kernel with a serial line needs.
+//! QEMU adds the command line and the memory.
 
 use anyhow::{Context, Result, bail};
 use vm_fdt::FdtWriter;
 
 use crate::hardware::Board;
 
-/// Which of the two serial ports is on the pins.
+/// The serial port that is on the header's pins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console {
     /// The PL011, as with `dtoverlay=disable-bt`.
     Pl011,
-    /// The mini UART, as without.
+    /// The mini UART, as without that overlay.
     MiniUart,
 }
 
-/// What differs between the boards' trees.
+/// The differences between the boards' trees.
 struct Model {
     compatible: [&'static str; 2],
     cpu: &'static str,

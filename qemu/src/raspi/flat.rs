@@ -1,4 +1,4 @@
-//! A flat image: the bytes of an ELF file's segments as they are to lie in memory, from the first one on.
+//! Makes a flat image: the bytes of an ELF file's segments as they lie in memory, from the first one on.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, elf};
 
-/// Most bytes of a flat image: what lies further apart was not meant to be loaded as one piece.
-const MOST: u64 = 256 << 20;
+/// The largest size of a flat image, in bytes: segments further apart are not meant to be loaded as one piece.
+const MAX_SIZE: u64 = 256 << 20;
 
 /// The magic word of the header, and its offset in bytes (Linux, Documentation/arch/arm64/booting.rst).
 const MAGIC: &[u8] = b"ARM\x64";
@@ -42,10 +42,10 @@ pub fn flat(image: &Path) -> Result<Vec<u8>> {
             bail!("image {shown} is cut short: a segment lies outside the file");
         };
         let end = at.saturating_add(data.len() as u64);
-        if end > MOST {
+        if end > MAX_SIZE {
             bail!(
                 "image {shown} spreads over more than {} MiB of memory",
-                MOST >> 20
+                MAX_SIZE >> 20
             );
         }
         let (at, end) = (at as usize, end as usize);

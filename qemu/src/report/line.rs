@@ -1,20 +1,20 @@
-//! A line of a report.
+//! Parses a line of a report.
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// A line of a trace, without its end and without escape sequences of a terminal. All but the first and the last may have something
-/// before them, a time stamp of a CI system for example: [`Line::parse`] gives it, too.
+/// A line of a trace, without line feed and escape sequences. All but the first and the last may have a prefix, such as a time
+/// stamp of a CI system, which [`Line::parse`] returns, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'l> {
     /// `number ": " address " " letter [ " " name "+" offset "/" size [ place ] ]`
     Frame(Frame<'l>),
-    /// A function that the frame before is inlined into.
+    /// A function into which the frame before is inlined.
     Inlined(Source<'l>),
-    /// Where a tail call came from to the frame before.
+    /// The function that made a tail call to the frame before.
     TailCall(TailCall<'l>),
-    /// So many frames are not there.
+    /// How many frames are left out.
     LeftOut(usize),
     /// The next frame was interrupted: the words of the trap.
     Interrupted(&'l str),
@@ -25,7 +25,7 @@ pub enum Line<'l> {
 /// The line of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<'l> {
-    /// The number, with the spaces before it.
+    /// The number, with leading spaces.
     pub number: &'l str,
     /// The address.
     pub address: u64,
@@ -33,11 +33,11 @@ pub struct Frame<'l> {
     pub letter: char,
     /// The function, if the line names it.
     pub named: Option<Named<'l>>,
-    /// What is behind all that is known: what a later grammar adds.
+    /// The rest of the line, which a later version of the grammar may add.
     pub after: &'l str,
 }
 
-/// A function, and where in it.
+/// A function, and an offset in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named<'l> {
     /// Its name, and a place in its source.
@@ -66,18 +66,18 @@ pub enum TailCall<'l> {
     Address(u64),
 }
 
-/// The last line.
+/// The last line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End<'l> {
-    /// What it says of the whole.
+    /// Whether the trace is complete.
     pub verdict: Verdict,
     /// The words of the verdict, a reason and a doubt included.
     pub words: &'l str,
-    /// How many frames there are, also those that are left out.
+    /// How many frames there are, including those that are left out.
     pub frames: usize,
 }
 
-/// What a trace says of itself.
+/// The verdict of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every caller is in it.
@@ -88,7 +88,7 @@ pub enum Verdict {
     Incomplete,
 }
 
-/// A pattern that is known to be right.
+/// A regex from a constant pattern.
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a regular expression")
 }
@@ -124,7 +124,7 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 impl<'l> Line<'l> {
-    /// Takes a line apart: what is before that which a trace has, and that; none if it is another line.
+    /// Parses a line to its prefix and the line of a trace; `None` for any other line.
     #[must_use]
     pub fn parse(line: &'l str) -> Option<(&'l str, Self)> {
         frame(line)

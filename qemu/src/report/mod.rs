@@ -1,11 +1,11 @@
-//! The text of reports, taken apart: the grammar that `unwind/src/report.rs` writes down, and the first lines of this repository's
-//! kernel. Whoever reads a report on the host reads it by this.
+//! Parses the text of reports: the grammar in `unwind/src/report.rs`, and the first lines of this repository's kernel. It is the
+//! only parser of reports on the host.
 
 mod line;
 
 pub use line::{End, Frame, Line, Named, Source, TailCall, Verdict};
 
-/// Whose trace follows a line that begins a report.
+/// What a line that begins a report is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// The kernel ends: a panic, an exception, a hang.
@@ -14,12 +14,12 @@ pub enum Begin {
     Question,
     /// A CPU that had to stop for another's report, or failed as well.
     OtherCpu,
-    /// A task, with its trace behind.
+    /// A task, whose trace follows.
     Task,
 }
 
 impl Begin {
-    /// What the line begins, if it begins something.
+    /// What a line begins, if it begins a report.
     #[must_use]
     pub fn of(line: &str) -> Option<Self> {
         let begins = |words: &[&str]| words.iter().any(|begin| line.starts_with(begin));
@@ -41,7 +41,7 @@ impl Begin {
     }
 }
 
-/// Whether a line tells of an error in a report.
+/// Whether a line says that the report itself failed.
 #[must_use]
 pub fn is_failure_to_report(line: &str) -> bool {
     line.starts_with("during the report: ")

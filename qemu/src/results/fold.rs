@@ -1,10 +1,10 @@
-//! Text that a CI system shows folded.
+//! Writes text that a CI system shows folded.
 
 use std::io::{IsTerminal, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Writes `text` to standard error, inside a fold where the CI system at hand has folds. On a terminal nothing: whoever
-/// sits there has just seen it.
+/// Writes `text` to standard error, in a fold if the CI system has folds. Writes nothing to a terminal, which has just shown
+/// it.
 pub(super) fn show(title: &str, text: &str) {
     let mut error = std::io::stderr().lock();
     if error.is_terminal() {
@@ -18,7 +18,7 @@ pub(super) fn show(title: &str, text: &str) {
     } else {
         (format!("runner: {title}\n"), String::new())
     };
-    // That nobody may be listening is no reason to stop.
+    // A closed standard error is ignored.
     let _ = error.write_all(format!("{begin}{text}{end}").as_bytes());
 }
 

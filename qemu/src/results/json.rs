@@ -13,7 +13,7 @@ struct Line<'a> {
     board: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<&'a str>,
-    /// What the runner would have ended with, had this been all.
+    /// The runner's exit status if this were the only boot.
     status: u8,
     /// Why, in words.
     words: &'a str,

@@ -1,5 +1,5 @@
-//! What came of the boots, for those who were not there: the serial line of each in a file, all of them as JSON or JUnit,
-//! and the end of a failed one once more where it is seen.
+//! Stores the results of boots: the serial line of each in a file, all of them as JSON or JUnit, and the end of a failed one
+//! again on standard error.
 
 mod fold;
 mod json;
@@ -28,7 +28,7 @@ pub struct Subject {
     pub name: String,
     /// The machine's board.
     pub board: Board,
-    /// How the kernel was built; none for somebody's own image.
+    /// The kernel's profile; `None` for somebody's own image.
     pub profile: Option<&'static str>,
 }
 
@@ -70,7 +70,7 @@ pub struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// None so far; serial lines go to the folder `serial` of the target folder.
+    /// No results yet. Serial lines go to the folder `serial` in the target folder.
     #[must_use]
     pub fn new(cli: &'a Cli, image: &'a Path, target: &Path) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl<'a> Results<'a> {
 
     /// Keeps a boot's serial line, writes the files that were asked for, and says how it ended.
     ///
-    /// The files are written after each boot and not at the end: what is known is not lost by what comes later.
+    /// The files are written after each boot, so that a later failure does not lose earlier results.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -119,7 +119,7 @@ impl<'a> Results<'a> {
         Ok(status)
     }
 
-    /// The end of a serial line, decoded if the image can be read: what a report lacks, somebody needs now.
+    /// The end of a serial line, decoded if the image can be read, because names help to find the failure.
     fn last_lines(&self, serial: &[u8]) -> String {
         let decoded = decode::plain(serial, self.image);
         let text = decoded.unwrap_or_else(|_| String::from_utf8_lossy(serial).into_owned());

@@ -15,8 +15,8 @@ use crate::machine::terminal::{LEAVE, Terminal};
 use crate::status::{Failure, Status};
 use crate::words::say;
 
-/// Silence after which a line that has not ended is shown. Longer than a USB adapter holds bytes back (16 ms), and than a
-/// byte takes at any speed.
+/// How long the line must be silent before an incomplete line is shown: longer than a USB adapter buffers bytes (16 ms), and
+/// than a byte takes at any speed.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Connects this terminal with a board's serial line; Ctrl-] ends it
@@ -47,7 +47,7 @@ pub struct Serial {
     pub log: Option<PathBuf>,
 }
 
-/// What happens.
+/// Events of the terminal and of the line.
 enum Event {
     Written(Vec<u8>),
     /// The line is gone, and why.
@@ -55,10 +55,10 @@ enum Event {
     Left,
 }
 
-/// Passes on what is typed and what comes, until either ends.
+/// Passes input and output on, until either ends.
 ///
 /// # Errors
-/// When the line or a file cannot be had.
+/// When the line or a file cannot be opened.
 pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     let symbolizer = arguments.image.as_deref().map(Symbolizer::open);
     let symbolizer = symbolizer.transpose().map_err(Failure::usage)?;

@@ -1,7 +1,7 @@
 //! A serial port of the host.
 //!
-//! By `termios` (POSIX, chapter 11) and no crate for serial ports: what is needed is ten lines of the crate that the
-//! terminal is set up with too, and those for serial ports want `libudev` to list them.
+//! It uses `termios` (POSIX, chapter 11), as the terminal does. Crates for serial ports were rejected: they need `libudev` to
+//! list ports, to save ten lines.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -18,7 +18,7 @@ pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
     let port = OpenOptions::new()
         .read(true)
         .write(true)
-        // Not to be ended by what the board sends; and not to wait for a modem.
+        // The port must not become the controlling terminal, and opening it must not wait for a modem.
         .custom_flags((OFlags::NOCTTY | OFlags::NONBLOCK).bits().cast_signed())
         .open(path);
     let port = port.map_err(|error| {
@@ -42,7 +42,7 @@ pub(super) fn open(path: &Path, speed: u32) -> Result<File> {
         .with_context(|| format!("{shown} cannot run at {speed} bits a second"))?;
     tcsetattr(&port, OptionalActions::Now, &modes)
         .with_context(|| format!("{shown} cannot run at {speed} bits a second"))?;
-    // From here on a read waits for a byte.
+    // From here on, reads block until a byte comes.
     let flags = rustix::fs::fcntl_getfl(&port).context("cannot read the flags of the line")?;
     rustix::fs::fcntl_setfl(&port, flags - OFlags::NONBLOCK)
         .context("cannot set the flags of the line")?;

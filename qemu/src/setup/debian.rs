@@ -1,4 +1,4 @@
-//! Debian's package of Rust's source, as a plain file: nothing of the system is changed, and no root is needed.
+//! Downloads Debian's package of Rust's source and unpacks it, without root and without any change of the system.
 //!
 //! apt is run with sources, lists and cache of its own below the target folder, so that neither the machine's sources
 //! nor its lists are touched. It takes the package only if Debian's archive key vouches for it. The mirror is the one
@@ -13,9 +13,9 @@ use anyhow::{Context, Result, bail};
 use super::logged;
 use crate::words::Progress;
 
-/// Debian's keys, there on every Debian machine.
+/// Debian's archive keys, which every Debian machine has.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Where Debian has new compilers.
+/// The Debian suite with new compilers.
 const SUITE: &str = "trixie-backports";
 const PACKAGE: &str = "rust-src";
 
@@ -25,7 +25,7 @@ pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
         bail!("Debian's keys are not here ({KEYRING}), so its packages cannot be checked");
     }
     let mirrors = mirrors()?;
-    // Whatever an earlier attempt left is of no use.
+    // Remove what an earlier attempt left.
     let mut work = folder.as_os_str().to_owned();
     work.push(".unpacking");
     let work = PathBuf::from(work);
@@ -71,7 +71,7 @@ fn mirrors() -> Result<Vec<String>> {
     Ok(mirrors)
 }
 
-/// apt with everything of its own below one folder.
+/// apt with its configuration, lists and cache in one private folder.
 struct PrivateApt {
     folder: PathBuf,
 }
@@ -99,7 +99,7 @@ impl PrivateApt {
             format!("Dir::State={folder}"),
             "Dir::State::status=/dev/null".into(),
             format!("Dir::Cache={folder}/cache"),
-            // apt's own user may not be able to write here.
+            // The user `_apt` may not have the permission to write here.
             "APT::Sandbox::User=root".into(),
         ] {
             command.args(["-o", &option]);
@@ -119,7 +119,7 @@ impl PrivateApt {
             fs::write(self.folder.join("debian.sources"), sources)
                 .context("cannot write a list of sources")?;
             let mut update = self.program("apt-get");
-            // Without this, apt-get is content with a list that could not be fetched.
+            // Without this, apt-get succeeds although a list could not be fetched.
             update.args(["-o", "APT::Update::Error-Mode=any", "update"]);
             last = logged::run(&mut update, &log, || progress.tick());
             if last.is_ok() {

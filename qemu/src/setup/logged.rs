@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// Between two looks at whether it has ended.
+/// The time between two checks whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Lines of output to show when it fails.
 const LINES_SHOWN: usize = 5;

@@ -1,10 +1,10 @@
-//! Set-up: what a build and a boot need that a fresh machine may lack.
+//! Installs or fetches what a build and a boot need and a fresh machine may lack.
 //!
 //! * programs (QEMU, gdb) from the distribution's packages, installed when run as root;
 //! * the source of `core` and `alloc`, of the very version of the running `rustc`.
 //!
-//! Nothing is ever laid into the toolchain's folder, and rustup is never asked to install: it has done so already where
-//! it may, because of `rust-toolchain.toml`.
+//! The toolchain's folder is never changed, and rustup is never asked to install: where it may, it has done so already because
+//! of `rust-toolchain.toml`.
 
 mod debian;
 mod logged;

@@ -1,11 +1,11 @@
-//! One process at a time: tests run in parallel, and each does its own set-up.
+//! File locks, because tests run in parallel and each does its own set-up.
 
 use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// A lock on something below the target folder, given back when dropped or when the process dies.
+/// A file lock in the target folder, released when dropped or when the process dies.
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 

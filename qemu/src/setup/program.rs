@@ -1,4 +1,4 @@
-//! Programs: found in `PATH`, or installed from the distribution's packages.
+//! Finds programs in `PATH`, or installs them from the distribution's packages.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use anyhow::{Context, Result, bail};
 use super::once::Lock;
 use super::package;
 
-/// The program `name`; installs `package` when it is not there, which takes root and apt.
+/// The program `name`; installs `package` if it is missing, which requires root and apt.
 ///
 /// # Errors
-/// When it is not there and cannot be installed; says what to type.
+/// When it is missing and cannot be installed; the message has the command to type.
 pub fn program(name: &str, package: &str, target: &Path) -> Result<PathBuf> {
     if let Some(found) = find(name) {
         return Ok(found);
@@ -27,7 +27,7 @@ pub fn program(name: &str, package: &str, target: &Path) -> Result<PathBuf> {
         );
     }
     let _lock = Lock::wait(target, "packages")?;
-    // Somebody else may have installed it while we waited.
+    // Another process may have installed it during the wait.
     if find(name).is_none() {
         package::install(package, target).with_context(|| {
             format!(

@@ -1,4 +1,4 @@
-//! The source of `core` and `alloc`, for `-Zbuild-std`.
+//! Finds or fetches the source of `core` and `alloc`, for `-Zbuild-std`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::debian;
 use super::once::Lock;
 use super::rustc::Rustc;
 
-/// Where the library's source is.
+/// The location of the library's source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RustSrc {
     /// In the toolchain, where cargo looks by itself: a folder named `library`.
@@ -29,7 +29,7 @@ impl RustSrc {
 /// The library's source: the toolchain's, or else Debian's, which is fetched once.
 ///
 /// # Errors
-/// When it is not there and not to be had; says what to type.
+/// When it is missing and cannot be fetched; the message has the command to type.
 pub fn rust_src(target: &Path) -> Result<RustSrc> {
     let rustc = Rustc::running()?;
     let own = rustc.sysroot.join("lib/rustlib/src/rust/library");
@@ -38,7 +38,7 @@ pub fn rust_src(target: &Path) -> Result<RustSrc> {
     }
     let folder = target.join(format!("rust-src-{}", rustc.release));
     let library = folder.join("library");
-    // The name appears when all is there.
+    // The folder gets this name only when it is complete.
     if !is_library(&library) {
         let _lock = Lock::wait(target, "rust-src")?;
         if !is_library(&library) {

@@ -1,11 +1,11 @@
-//! The compiler that cargo will use.
+//! Asks the compiler that cargo will use for its version and folder.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// What must be known of a compiler to find its library's source.
+/// A compiler's version and folder, by which its library's source is found.
 #[derive(Debug)]
 pub(super) struct Rustc {
     /// Its version, as in `1.95.0` or `1.97.0-nightly`.
@@ -29,7 +29,7 @@ impl Rustc {
     }
 }
 
-/// What rustc answers, asked in the workspace, where rustup finds `rust-toolchain.toml`.
+/// Runs rustc in the workspace, where rustup finds `rust-toolchain.toml`, and returns its output.
 fn ask(arguments: &[&str]) -> Result<String> {
     let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .args(arguments)

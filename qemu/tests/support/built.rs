@@ -1,4 +1,4 @@
-//! Kernels, each built once a test program. Cargo itself sees to it that nothing is built twice.
+//! Builds kernels, each once per test program. Cargo avoids repeated builds by several test programs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn kernel(name: &str) -> Kernel {
     Kernel { arch, profile }
 }
 
-/// The kernel whose compiler said nothing of unwinding.
+/// The kernel without the compiler's unwind tables.
 pub fn plain(arch: Arch) -> Kernel {
     let profile = Profile::Plain;
     Kernel { arch, profile }
@@ -70,7 +70,7 @@ pub fn target() -> PathBuf {
     workspace::target_folder().expect("the target folder is found")
 }
 
-/// The lock is held while building: who needs the same kernel waits, and two builds would wait for each other anyway.
+/// Runs a build once. The lock is held during the build: cargo would serialize two builds anyway.
 fn once(
     built: &Mutex<Option<HashMap<Kernel, PathBuf>>>,
     kernel: Kernel,

@@ -1,6 +1,5 @@
-//! Whether the frames of a report fit the code: every return address follows a call, and one that names its target calls
-//! the function of the frame within. So no frame can be missing, be one too many, or be another's, whatever its name is,
-//! but for the callee of a call by pointer.
+//! Checks that the frames of a report fit the code: every return address follows a call, and a direct call calls the function of
+//! the next inner frame. So no frame can be missing, additional or wrong, except the callee of an indirect call.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,12 +16,12 @@ pub struct Calls {
     is_arm: bool,
     text: Vec<u8>,
     address: u64,
-    /// Where functions begin and end. Labels of assembly inside of a function end with it.
+    /// Start and end of functions. Labels of assembly inside of a function end with it.
     functions: BTreeMap<u64, u64>,
 }
 
 impl Calls {
-    /// Those of this image, which is read once.
+    /// The calls of an image, which is read once.
     pub fn of(image: &Path) -> Arc<Self> {
         static READ: Mutex<Option<HashMap<PathBuf, Arc<Calls>>>> = Mutex::new(None);
         let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +36,7 @@ impl Calls {
         let text = file.section_by_name(".text").expect("an image has code");
         let range = text.address()..text.address() + text.size();
         let is_function = |symbol: &object::Symbol<'_, '_>| {
-            // `$x` and `$d` are marks of AArch64's ABI.
+            // `$x` and `$d` are AArch64's mapping symbols.
             let is_mark = symbol.name().is_ok_and(|name| name.starts_with('$'));
             range.contains(&symbol.address()) && !is_mark
         };
@@ -55,7 +54,7 @@ impl Calls {
         }
     }
 
-    /// Whether the frames that follow each other as return addresses do so in the code.
+    /// Checks that adjacent frames with return addresses are caller and callee in the code.
     pub fn check(&self, report: &Report) -> Result<(), String> {
         let pairs = report.frames.iter().zip(report.frames.iter().skip(1));
         for ((inner, outer), number) in pairs.zip(1..) {
@@ -76,12 +75,12 @@ impl Calls {
         Ok(())
     }
 
-    /// Whether the call before an address is one by pointer.
+    /// Whether the call before an address is indirect.
     pub fn is_by_pointer(&self, address: u64) -> bool {
         self.called_before(address) == Some(None)
     }
 
-    /// The target of the call before an address, unless that is told by a register or by memory.
+    /// The target of the call before an address, or `Some(None)` if that call is indirect; `None` if there is no call.
     fn called_before(&self, address: u64) -> Option<Option<u64>> {
         let (&start, _) = self.functions.range(..address).next_back()?;
         if self.is_arm {
@@ -103,8 +102,8 @@ impl Calls {
         }
     }
 
-    /// Whether a call of the function that begins there leads to this frame. It may have gone on to another function by
-    /// its first instruction, or by a tail call, which the report tells of.
+    /// Whether a call of the function at `target` leads to this frame: directly, by a jump as its first instruction, or by a
+    /// tail call that the report shows.
     fn leads(&self, target: u64, frame: &Frame) -> bool {
         let pc = match frame.letter {
             'p' => frame.address,
@@ -115,7 +114,7 @@ impl Calls {
         end.is_some_and(|end| (target..*end).contains(&pc)) || frame.tail_called_by.is_some()
     }
 
-    /// Where the instruction at an address jumps to, if it does.
+    /// The target of the instruction at an address, if it is a jump.
     fn jump_at(&self, address: u64) -> Option<u64> {
         if self.is_arm {
             let word = self.word(address)?;

@@ -6,7 +6,7 @@ use object::{Architecture, Object, ObjectSection};
 
 use super::symbols::{pointer, scenario};
 
-/// Writes a copy of `image` to `folder` in which `damage` was done to the bytes of the section.
+/// Writes a copy of `image` to `folder`, with the bytes of a section changed by `damage`.
 pub fn copy(image: &Path, folder: &Path, section: &str, damage: impl FnOnce(&mut [u8])) -> PathBuf {
     let mut bytes = std::fs::read(image).expect("the image can be read");
     let (offset, size) = {
@@ -33,9 +33,9 @@ pub fn with_jump(image: &Path, folder: &Path, from: &str, to: &str) -> PathBuf {
         let (offset, _) = text.file_range().expect("code is in the file");
         let distance = to.wrapping_sub(from) as i64 as i32;
         let jump = match file.architecture() {
-            // jmp, with a distance from the next instruction.
+            // jmp, relative to the next instruction.
             Architecture::X86_64 => [&[0xe9][..], &(distance - 5).to_le_bytes()].concat(),
-            // b, with a distance in instructions.
+            // b, relative to itself, in instructions.
             _ => (0x1400_0000 | (distance >> 2) & 0x03ff_ffff)
                 .to_le_bytes()
                 .to_vec(),

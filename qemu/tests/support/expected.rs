@@ -1,4 +1,4 @@
-//! What a report of scenarios that several programs boot must have: traces as [`super::trace`] takes them.
+//! Expected traces, in the form of [`super::trace`], of scenarios that several test programs boot.
 
 /// The functions of scenario `panic`, innermost first.
 pub const PANIC_SCENARIO: [&str; 7] = [

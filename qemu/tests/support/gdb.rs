@@ -1,4 +1,4 @@
-//! A machine that gdb is connected to from its reset on.
+//! Runs gdb on a machine, from its reset on.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +9,7 @@ use qemu::setup;
 
 use super::built;
 
-/// What came of it.
+/// The result of a session.
 #[derive(Debug)]
 pub struct Session {
     pub booted: Booted,
@@ -24,10 +24,9 @@ pub fn script(name: &str) -> PathBuf {
     qemu::workspace::root().join("qemu/tests/gdb").join(name)
 }
 
-/// Boots, and has gdb run commands, from the first instruction on. When they are done, gdb goes, and the machine with it
-/// unless it has come to its end.
+/// Boots, and makes gdb run commands from the first instruction on. After them gdb exits, which also ends the machine.
 ///
-/// Without a limit of its own the boot has two minutes.
+/// The default time limit of the boot is two minutes.
 #[track_caller]
 pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item = C>) -> Session {
     let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
@@ -36,7 +35,7 @@ pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item =
     let socket = folder.path().join("gdb");
     let stub = GdbStub::Socket(socket.clone());
     let mut command = Command::new(gdb);
-    // No configuration of the user's, no questions.
+    // No configuration files, and no questions.
     command.args(["-nx", "-batch", "-ex", "set pagination off"]);
     command.args(["-ex", &format!("target remote {stub}")]);
     for one in commands {

@@ -1,4 +1,4 @@
-//! LLVM's symbolizer, which reads debug information with none of our code.
+//! Finds LLVM's symbolizer, which reads debug information with none of our code.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,8 +7,8 @@ use qemu::setup;
 
 use super::built::target;
 
-/// A symbolizer that knows markup, as LLVM's from version 16 on do, under the names that distributions have for it; and what to
-/// install where there is none: Debian 12 calls its LLVM 14 plainly `llvm`, Debian 13 and Ubuntu a newer one.
+/// The names under which distributions have a symbolizer that knows markup, LLVM's from version 16 on; and the packages to
+/// install: Debian 12's `llvm` is version 14, which is too old, that of Debian 13 and Ubuntu is newer.
 const NAMES: [&str; 5] = [
     "llvm-symbolizer",
     "llvm-symbolizer-16",

@@ -1,6 +1,4 @@
-//! What the system tests share.
-//!
-//! Each test program uses a part of it.
+//! Helpers of the system tests. Each test program uses a part of them.
 #![allow(
     dead_code,
     unused_imports,

@@ -1,4 +1,4 @@
-//! A kernel outside of this workspace, whose settings are none of its own: as somebody else would have it.
+//! Builds a kernel outside of this workspace, without its settings, as somebody else would.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::built::target;
 
-/// A copy of its folder, with `tables.ld` in it.
+/// A copy of the kernel's folder, with `tables.ld` in it.
 pub struct Outside {
     folder: TempDir,
     linker: PathBuf,
@@ -34,12 +34,12 @@ impl Outside {
         Self { folder, linker }
     }
 
-    /// Where the copy is.
+    /// The folder of the copy.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Puts the path of this repository where a file says `SFRAME`.
+    /// Replaces `SFRAME` in a file by the path of this repository.
     pub fn name_repository(&self, file: &str) {
         let path = self.folder().join(file);
         let text = fs::read_to_string(&path).expect("the file is there");
@@ -48,8 +48,8 @@ impl Outside {
         fs::write(path, text.replace("SFRAME", root)).expect("the file can be written");
     }
 
-    /// `cargo build` as its owner would say it, who has a nightly compiler, its source and `sframe-link`. `place`: a folder
-    /// below the target folder.
+    /// `cargo build` as its owner would run it, with a nightly compiler, its source and `sframe-link`. `place` is a folder in
+    /// the target folder.
     pub fn build(&self, arch: Arch, place: &str, profile: Profile, name: &str) -> PathBuf {
         let target = target().join(place);
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -1,4 +1,4 @@
-//! Reports of a recursion that filled its stack: the middle of it is left out.
+//! Checks reports of a recursion that overflowed its stack, whose middle frames are left out.
 
 use super::report::Report;
 
@@ -21,8 +21,8 @@ pub fn expect_ends(report: &Report) {
     );
 }
 
-/// The report from the recursion on, and the lines of a trace for that. Where it fails is by chance: in the function
-/// itself, or in one that it calls.
+/// The report from the recursion on, and the expected trace for that. The frames before it depend on where the stack overflowed:
+/// in the function itself, or in one that it calls.
 #[track_caller]
 pub fn from_recursion(mut report: Report) -> (Report, String) {
     assert_eq!(report.frames[0].letter, 'p', "in:\n{}", report.text);

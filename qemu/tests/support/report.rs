@@ -1,4 +1,4 @@
-//! A report as tests look at it. Its lines are read by [`qemu::report`].
+//! A parsed report, for tests. [`qemu::report`] parses its lines.
 
 use qemu::report::{self, Begin, Line, TailCall};
 
@@ -13,7 +13,7 @@ pub struct Report {
     pub words: Vec<(usize, String)>,
     /// The last line.
     pub end: String,
-    /// All of it, for people.
+    /// The whole text, for messages.
     pub text: String,
 }
 
@@ -24,11 +24,11 @@ pub struct Frame {
     pub address: u64,
     /// How it was found.
     pub letter: char,
-    /// The function with code of its own, when the line names one: the last of the sources.
+    /// The function that is not inlined, if the line names one: the last of `sources`.
     pub name: Option<String>,
-    /// The functions that the code belongs to, innermost first.
+    /// The inlined functions and that function, innermost first.
     pub sources: Vec<Source>,
-    /// The function that a tail call came from, when the report says so.
+    /// The function that made a tail call, if the report names one.
     pub tail_called_by: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Report {
         Self::next(&mut text.lines(), &text).unwrap_or_else(|| panic!("no report in:\n{text}"))
     }
 
-    /// All reports on a serial line, and what follows them about other CPUs and tasks: a report each.
+    /// All reports on a serial line. The parts about other CPUs and tasks count as a report each.
     #[track_caller]
     pub fn find_all(serial: &[u8]) -> Vec<Self> {
         let text = text(serial);
@@ -81,7 +81,7 @@ impl Report {
         for line in lines {
             let parsed = match Line::parse(line) {
                 Some(("", parsed)) => parsed,
-                // Something else of the kernel's.
+                // Other output of the kernel.
                 _ => continue,
             };
             let last = frames.last_mut();
@@ -135,7 +135,7 @@ impl Report {
             .collect()
     }
 
-    /// Whether every caller is in it, with the number of frames that it has.
+    /// Fails unless the report is complete, with the right number of frames.
     #[track_caller]
     pub fn expect_complete(&self) {
         let expected = format!("end of backtrace: complete, {} frames", self.frames.len());

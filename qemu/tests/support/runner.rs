@@ -1,16 +1,16 @@
-//! The runner as a user starts it, less the `cargo run --`.
+//! Starts the runner as a user does, without `cargo run --`.
 
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ran {
     /// The runner's exit status.
     pub status: i32,
     /// Its standard output: the serial line.
     pub serial: Vec<u8>,
-    /// Its standard error: its own words, cargo's and QEMU's.
+    /// Its standard error: its own messages, cargo's and QEMU's.
     pub words: String,
 }
 
@@ -20,7 +20,7 @@ impl Ran {
         String::from_utf8_lossy(&self.serial).into_owned()
     }
 
-    /// Fails with all that was said unless this is the status.
+    /// Fails, with all output, unless the exit status is this one.
     #[track_caller]
     pub fn expect(self, status: i32) -> Self {
         assert_eq!(
@@ -33,7 +33,7 @@ impl Ran {
         self
     }
 
-    /// Fails unless the runner's own words have this.
+    /// Fails unless standard error contains this.
     #[track_caller]
     pub fn expect_words(self, part: &str) -> Self {
         assert!(self.words.contains(part), "no {part:?} in:\n{}", self.words);

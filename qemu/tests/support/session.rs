@@ -1,4 +1,4 @@
-//! Somebody who types on the serial line, and reads what comes.
+//! An interactive session: types on the serial line, and reads the answers.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use super::runner::Ran;
 
-/// How long a kernel may think before it is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an answer of the kernel may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// An interactive run of an image. What it shows is that of a terminal.
+/// An interactive run of an image.
 #[derive(Debug)]
 pub struct Session {
     runner: Child,
     input: Option<ChildStdin>,
     output: Receiver<Vec<u8>>,
     serial: Vec<u8>,
-    /// Bytes of `serial` that were waited for already.
+    /// How many bytes of `serial` were matched already.
     seen: usize,
 }
 
@@ -35,7 +35,7 @@ impl Session {
         Self::of(&mut command)
     }
 
-    /// A run of the runner, whatever shows a serial line.
+    /// Starts a command of the runner that shows a serial line.
     pub fn of(command: &mut Command) -> Self {
         let mut runner = command
             .stdin(Stdio::piped())
@@ -62,7 +62,7 @@ impl Session {
         }
     }
 
-    /// Types this.
+    /// Types these keys.
     #[track_caller]
     pub fn press(&mut self, keys: &str) {
         let input = self.input.as_mut().expect("there is more to type");
@@ -70,7 +70,7 @@ impl Session {
         input.flush().expect("the machine runs");
     }
 
-    /// Waits until the machine has written this, after what was waited for before; gives all that came until then.
+    /// Waits until the machine has written this text, after the last match. Returns the text up to then.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> String {
         loop {
@@ -80,14 +80,14 @@ impl Session {
                 self.seen += end;
                 return new[..end].to_owned();
             }
-            match self.output.recv_timeout(PATIENCE) {
+            match self.output.recv_timeout(TIMEOUT) {
                 Ok(chunk) => self.serial.extend_from_slice(&chunk),
                 Err(_) => panic!("no {text:?} in:\n{}", String::from_utf8_lossy(&self.serial)),
             }
         }
     }
 
-    /// Types a command, and gives what is between its line and the next prompt.
+    /// Types a command, and returns the text between its line and the next prompt.
     #[track_caller]
     pub fn command(&mut self, line: &str) -> String {
         self.press(&format!("{line}\r"));
@@ -100,7 +100,7 @@ impl Session {
     pub fn shown(&self) -> (String, u16) {
         let size = |cells| NonZeroU16::new(cells).expect("not zero");
         let mut terminal = vt100::Parser::new(size(200), size(80), 0);
-        // The host's terminal driver begins a line for a line feed.
+        // The host's terminal driver translates a line feed to "\r\n".
         let text = String::from_utf8_lossy(&self.serial).replace('\n', "\r\n");
         terminal.process(text.as_bytes());
         let screen = terminal.screen();
@@ -111,7 +111,7 @@ impl Session {
 
     /// Waits for the end.
     pub fn end(mut self) -> Ran {
-        while let Ok(chunk) = self.output.recv_timeout(PATIENCE) {
+        while let Ok(chunk) = self.output.recv_timeout(TIMEOUT) {
             self.serial.extend_from_slice(&chunk);
         }
         drop(self.input.take());
@@ -123,7 +123,7 @@ impl Session {
         }
     }
 
-    /// Types no more.
+    /// Closes the input.
     pub fn hang_up(&mut self) {
         self.input = None;
     }

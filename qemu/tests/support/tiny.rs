@@ -1,5 +1,5 @@
-//! Tiny images, a few instructions each, to try the runner on: what a kernel does when all goes well is seen with the
-//! kernel, what else a machine can do with these.
+//! Makes tiny images of a few instructions, to test how the runner handles what the kernel does not do: resets, hangs, other
+//! exit statuses.
 
 use std::path::{Path, PathBuf};
 
@@ -18,11 +18,11 @@ pub enum Act<'a> {
     Reset,
     /// Does nothing, for ever.
     Hang,
-    /// The same, but busily.
+    /// Loops for ever, without waiting for interrupts.
     Spin,
 }
 
-/// Where images are loaded, an address.
+/// The address to which images are loaded.
 const fn base(arch: Arch) -> u64 {
     match arch {
         Arch::X86_64 => 0x10_0000,
@@ -52,7 +52,7 @@ fn machine_code(arch: Arch, act: Act) -> Vec<u8> {
     }
 }
 
-/// In 32-bit protected mode without paging, which is how PVH starts a kernel.
+/// Code for 32-bit protected mode without paging, in which PVH starts a kernel.
 fn x86(act: Act) -> Vec<u8> {
     match act {
         // mov dx, 0x3f8; then mov al, byte; out dx, al for each

@@ -1,4 +1,4 @@
-//! Expected traces, as text. A line each, from the innermost frame outwards:
+//! Compares reports with expected traces. A trace is text with a line for each frame, innermost first:
 //!
 //! ```text
 //! p NAME   a frame with this letter and name; "-" for one without name
@@ -9,8 +9,8 @@
 //! ...      whatever a scan finds
 //! ```
 //!
-//! Only the scenario's own functions are named. Behind a closure there may be the compiler's adapter for it, which no
-//! line names. Besides, every frame must fit the code of the image: see [`Calls`].
+//! Only the scenario's own functions are named. After a closure the compiler's adapter for it may follow, which no line names.
+//! Every frame must also fit the code of the image, which [`Calls`] checks.
 
 use std::iter::{Enumerate, Peekable};
 use std::path::Path;
@@ -24,7 +24,7 @@ use super::calls::Calls;
 use super::report::{Frame, Report};
 use super::ways::Way;
 
-/// Fails unless the report has exactly this trace, with the way from the kernel's entry below it, and this end.
+/// Fails unless the report has exactly this trace, below it the frames from the kernel's entry, and this end.
 #[track_caller]
 pub fn expect(kernel: Kernel, report: &Report, trace: &str, end: &str) {
     let whole = if trace.contains("...") {
@@ -35,7 +35,7 @@ pub fn expect(kernel: Kernel, report: &Report, trace: &str, end: &str) {
     expect_whole(kernel, report, &whole, end);
 }
 
-/// Fails unless the report has exactly this trace, with the begin of a task below it.
+/// Fails unless the report has exactly this trace, and below it the start of a task.
 #[track_caller]
 pub fn expect_of_task(kernel: Kernel, report: &Report, trace: &str) {
     expect_whole(kernel, report, &format!("{trace}\n= task"), "complete, ");
@@ -47,7 +47,7 @@ pub fn expect_whole(kernel: Kernel, report: &Report, trace: &str, end: &str) {
     expect_in(&built::image(kernel), kernel, report, trace, end);
 }
 
-/// The same for an image of one's own, which was built like this kernel.
+/// [`expect`] for another image, which was built like this kernel.
 #[track_caller]
 pub fn expect_in(image: &Path, kernel: Kernel, report: &Report, trace: &str, end: &str) {
     if let Err(why) = check(&Calls::of(image), kernel, report, trace, end) {
@@ -73,8 +73,8 @@ pub fn check(
     }
 }
 
-/// Fails unless the registers of what was interrupted are between the line that says so, which begins so, and its frame,
-/// with the same program counter as the frame.
+/// Fails unless the interrupted registers are between the line that begins with `boundary` and the next frame, with the same
+/// program counter as that frame.
 #[track_caller]
 pub fn expect_registers(kernel: Kernel, text: &str, boundary: &str) {
     let after = text.lines().skip_while(|line| !line.starts_with(boundary));
@@ -101,31 +101,31 @@ pub fn expect_registers(kernel: Kernel, text: &str, boundary: &str) {
     );
 }
 
-/// Whether the walk came to a function that never returns and that the compiler was not told to make unwind tables for: on
-/// AArch64 it then keeps the link register nowhere, so nobody can know its caller. The report says that, and is not complete.
+/// Whether the walk ended early at a function that never returns and has no unwind tables by the compiler: on AArch64 such a
+/// function does not save the link register, so that its caller cannot be found, and the report is not complete.
 fn is_link_lost(kernel: Kernel, report: &Report) -> bool {
     let is_plain = kernel.arch == Arch::Aarch64 && kernel.profile == Profile::Plain;
     let why = "end of backtrace: incomplete: a rule needs the link register, which is not known here, from frame ";
     is_plain && report.end.starts_with(why)
 }
 
-/// The frames that no line has been compared with yet.
+/// The frames that have not been compared yet.
 pub struct Rest<'a>(Peekable<Enumerate<Iter<'a, Frame>>>);
 
 impl<'a> Rest<'a> {
-    /// The next one, if it is one of these.
+    /// The next frame, if the predicate holds for it.
     pub fn next_if(&mut self, is: impl Fn(&Frame) -> bool) -> Option<&'a Frame> {
         self.0
             .next_if(|(_, frame)| is(frame))
             .map(|(_, frame)| frame)
     }
 
-    /// The number of the next one, and that.
+    /// The number of the next frame, and the frame.
     fn peek(&mut self) -> Option<(usize, &'a Frame)> {
         self.0.peek().copied()
     }
 
-    /// Whether what a scan found begins here. That is nobody's caller for certain; what was found before it is right.
+    /// Whether the next frame was found by scanning. Such frames may be wrong; those before them are right.
     pub fn is_scanned(&mut self) -> bool {
         self.peek()
             .is_some_and(|(number, frame)| number > 1 && frame.letter == '?')
@@ -139,7 +139,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// `stops`: the rest of the trace may be missing where frames found by scanning begin.
+/// Compares frames with a trace. `stops`: the rest of the trace may be missing where frames found by scanning begin.
 fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Result<(), String> {
     let mut frames = Rest(report.frames.iter().enumerate().peekable());
     let mut words = report
@@ -181,7 +181,7 @@ fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Resul
     }
 }
 
-/// The frames of a line with a name.
+/// Compares the frames of a line with a name.
 fn named(frames: &mut Rest<'_>, how: &str, name: &str, profile: Profile) -> Result<(), String> {
     let mut how = how.chars();
     let letter = how.next().expect("a letter");

@@ -1,37 +1,38 @@
-//! The frames of a trace that a scenario has no functions in: how the kernel came to it, and how it came to the report.
+//! Ways: call paths of the kernel, in which a scenario has no functions, such as from its entry to the scenario, or from a panic
+//! to the report.
 //!
-//! The kernel's private functions are not named here, so that they can be renamed, split and inlined. What holds instead:
-//! a way begins and ends at functions that `kernel/src/symbols.rs` documents, all frames between them follow each other,
-//! are return addresses, and none belongs to a scenario. That each one calls the next is for [`super::calls`] to find.
+//! The kernel's private functions are not named here, so that they can be renamed, split and inlined. Instead, a way begins and
+//! ends at functions that `kernel/src/symbols.rs` documents, and all frames between them are return addresses of functions
+//! outside of scenarios. [`super::calls`] checks that each one calls the next.
 
 use qemu::build::Profile;
 
 use super::report::Frame;
 use super::trace::Rest;
 
-/// Where scenarios have a module each.
+/// The path of the scenarios' modules.
 const SCENARIOS: &str = "kernel::scenario::";
 /// The module of the scenario that takes commands.
 const MONITOR: &str = "kernel::monitor::";
 
-/// Most frames between the two ends of a way. None has half as many today.
-const MOST: usize = 12;
+/// The largest number of frames between the two ends of a way. None has half as many today.
+const MAX_FRAMES: usize = 12;
 
-/// A way.
+/// A call path of the kernel.
 pub struct Way {
     name: &'static str,
     /// The innermost function, an exact frame.
     from: Option<fn(&str) -> bool>,
     /// Which functions are on it.
     between: fn(&str) -> bool,
-    /// How many of those have frames of their own at least: where nothing is inlined, and by an optimizing compiler.
+    /// The smallest number of frames between the ends: without inlining, and by an optimizing compiler.
     fewest: [usize; 2],
     /// The outermost function.
     to: Option<fn(&str) -> bool>,
 }
 
 const WAYS: [Way; 8] = [
-    // From the panic handler through `core` and `alloc` to who panicked.
+    // From the panic handler through `core` and `alloc` to the function that panicked.
     Way {
         name: "panic",
         from: Some(|name| name == "__rustc::rust_begin_unwind"),
@@ -39,7 +40,7 @@ const WAYS: [Way; 8] = [
         fewest: [1, 1],
         to: None,
     },
-    // From a function that reports through the kernel to who called for it.
+    // From a function that reports, through the kernel, to the one that asked for the report.
     Way {
         name: "report",
         from: Some(is_kernel),
@@ -55,7 +56,7 @@ const WAYS: [Way; 8] = [
         fewest: [1, 0],
         to: None,
     },
-    // From where a task gave up its CPU to who had it do that.
+    // From where a task gave up its CPU to the function that made it wait.
     Way {
         name: "switch",
         from: Some(|name| name == "task_switch"),
@@ -102,7 +103,7 @@ impl Way {
         way.unwrap_or_else(|| panic!("no way {name:?}"))
     }
 
-    /// Goes past its frames.
+    /// Consumes the frames of the way.
     pub fn follow(&self, frames: &mut Rest<'_>, profile: Profile) -> Result<(), &'static str> {
         let is = |letter, which: fn(&str) -> bool| {
             move |frame: &Frame| frame.letter == letter && frame.name.as_deref().is_some_and(which)
@@ -117,7 +118,7 @@ impl Way {
             }
             count += 1;
         }
-        if count > MOST {
+        if count > MAX_FRAMES {
             return Err("it is too long");
         }
         let [plain, optimized] = self.fewest;
@@ -144,16 +145,16 @@ fn is_library(name: &str) -> bool {
     libraries.iter().any(|it| path.starts_with(it)) && !is_scenario(name)
 }
 
-/// Whether this is a function of the kernel's, or of a library, but of no scenario. All of them but the one that changes
-/// stacks have a path; other assembly begins or ends a way.
+/// Whether this is a function of the kernel or of a library, but of no scenario. Such names have a path, except the assembly
+/// that changes stacks; other assembly begins or ends a way.
 fn is_kernel(name: &str) -> bool {
     (name.contains("::") || name == "call_on_stack")
         && name != "__rustc::rust_begin_unwind"
         && !is_scenario(name)
 }
 
-/// Whether a scenario's module is part of this name, or the monitor, which is a scenario as well. What is in no module, as
-/// the function that runs the scenario that was chosen, is the kernel's.
+/// Whether this name contains a scenario's module, or the monitor's, which is a scenario, too. Functions outside of these
+/// modules, such as the one that runs the chosen scenario, are the kernel's.
 pub fn is_scenario(name: &str) -> bool {
     let mut found = name.match_indices(SCENARIOS);
     let is_in_module = found.any(|(at, _)| {

@@ -1,11 +1,11 @@
-//! A64, by the bits that encoding classes have in common: Arm Architecture Reference Manual, C4.1.
+//! Recognises A64 instructions by the bits of their encoding class: Arm Architecture Reference Manual, C4.1.
 
 /// BL, BLR, and BLRAA, BLRAB, BLRAAZ, BLRABZ ("Branches, Exception Generating and System instructions").
 pub(super) const fn is_call(word: u32) -> bool {
     word & 0xfc00_0000 == 0x9400_0000 || word & 0xfeff_f000 == 0xd63f_0000
 }
 
-/// An exception may be raised at it.
+/// The instruction may raise an exception.
 pub(super) const fn can_fault(word: u32) -> bool {
     is_access(word) || is_trap(word) || is_system(word)
 }
@@ -15,7 +15,7 @@ const fn is_access(word: u32) -> bool {
     word & 0x0a00_0000 == 0x0800_0000 && !is_prefetch(word) && !is_by_stack_pointer(word)
 }
 
-/// PRFM with its four kinds of addresses, and what extensions have made of its fields (RPRFM): never an exception.
+/// PRFM with its four kinds of addresses, and RPRFM, which shares its encoding: they never raise an exception.
 const fn is_prefetch(word: u32) -> bool {
     // Literal; unsigned offset; register; unscaled offset (PRFUM).
     word & 0xff00_0000 == 0xd800_0000
@@ -35,8 +35,8 @@ const fn is_trap(word: u32) -> bool {
     word & 0xff00_0000 == 0xd400_0000 || word & 0xffff_0000 == 0
 }
 
-/// SYS and SYSL for caches and address translation (DC, IC, AT: CRn is 7), which take an address, and MSR and MRS of a
-/// register ("System register move"), which may not be there. DAIF and NZCV always are, and are asked for at every lock.
+/// SYS and SYSL for caches and address translation (DC, IC, AT: CRn is 7), which take an address, and MSR and MRS ("System
+/// register move") of a register that may not exist. DAIF and NZCV always exist, and are excluded because each lock uses them.
 const fn is_system(word: u32) -> bool {
     let is_move = word & 0xffd0_0000 == 0xd510_0000;
     let is_of_state = word & 0xffdf_ff00 == 0xd51b_4200;

@@ -1,9 +1,8 @@
-//! Where instructions start, and which of them are calls or can fault: as much decoding as symbols need.
+//! Decodes where instructions start, and which of them are calls or can fault.
 //!
-//! An instruction can fault when what it does depends on an address or a value that may be wrong: it accesses memory,
-//! divides, traps on purpose, is undefined, or hands the processor a value that it checks. Accesses by the stack pointer
-//! are left out: there are a great many, and they fail only when the stack has overflowed. So are jumps to nowhere, which
-//! fail at their target, where no code is.
+//! An instruction can fault if it accesses memory, divides, traps on purpose, is undefined, or writes a value that the
+//! processor checks. Accesses relative to the stack pointer are left out: there are many, and they fail only after a stack
+//! overflow. Jumps to invalid addresses are left out, too, because they fail at their target.
 
 mod a64;
 mod x86;
@@ -15,7 +14,7 @@ pub enum Coding {
     X86,
     /// A64: four bytes an instruction, in little-endian order whatever the order of data.
     A64,
-    /// Not decoded: every two bytes might start an instruction, and none is known to be a call or to fault.
+    /// Not decoded: each two bytes count as an instruction that is no call and cannot fault.
     Unknown,
 }
 
@@ -26,9 +25,9 @@ pub struct Decoded {
     pub offset: u32,
     /// Bytes.
     pub length: u32,
-    /// It leaves a return address behind.
+    /// It is a call.
     pub is_call: bool,
-    /// An exception may be raised at it: see the module.
+    /// It accesses memory, except relative to the stack pointer, divides, traps, is undefined, or writes a checked value.
     pub can_fault: bool,
 }
 
@@ -66,12 +65,12 @@ impl Coding {
     }
 }
 
-/// Instructions of one size. `what` says of each whether it is a call, and whether it can fault.
-fn words(code: &[u8], size: usize, what: impl Fn(&[u8]) -> (bool, bool)) -> Vec<Decoded> {
+/// Instructions of one size. `classify` tells of each whether it is a call, and whether it can fault.
+fn words(code: &[u8], size: usize, classify: impl Fn(&[u8]) -> (bool, bool)) -> Vec<Decoded> {
     let words = code.chunks(size).enumerate();
     words
         .map(|(index, word)| {
-            let (is_call, can_fault) = what(word);
+            let (is_call, can_fault) = classify(word);
             Decoded {
                 offset: (index * size) as u32,
                 length: word.len() as u32,

@@ -1,4 +1,4 @@
-//! x86-64.
+//! Decodes x86-64 instructions.
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
@@ -22,7 +22,7 @@ pub(super) fn decode(code: &[u8], address: u64) -> Vec<Decoded> {
     found
 }
 
-/// An exception may be raised at it. Those of floating point are not counted, which kernels have masked or not at all.
+/// The instruction may raise an exception. Floating-point exceptions do not count: kernels mask them, or use no floating point.
 fn can_fault(instruction: &Instruction) -> bool {
     instruction.is_invalid()
         || raises(instruction.mnemonic())
@@ -30,7 +30,7 @@ fn can_fault(instruction: &Instruction) -> bool {
         || is_access(instruction)
 }
 
-/// Raises an exception on purpose, by what is in its registers, or where it is not allowed.
+/// Raises an exception on purpose, for some values of its registers, or for lack of privilege.
 const fn raises(mnemonic: Mnemonic) -> bool {
     matches!(
         mnemonic,
@@ -63,8 +63,8 @@ const fn moves_checked(code: Code) -> bool {
     )
 }
 
-/// Accesses memory, except by the stack pointer. An operand of these kinds says so, unless the instruction only calculates
-/// its address or gives a hint. PUSH, CALL and the like have no such operand for what they access on the stack.
+/// Accesses memory, except relative to the stack pointer: it has a memory operand, and does not only compute its address or
+/// give a hint. PUSH, CALL and the like have no operand for their access to the stack.
 fn is_access(instruction: &Instruction) -> bool {
     let has_operand = instruction.op_kinds().any(|kind| match kind {
         OpKind::Memory => instruction.memory_base() != Register::RSP,
