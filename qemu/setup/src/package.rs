@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::logged;
+use crate::logged;
 use crate::words::{Progress, say};
 
 /// What somebody types to get `package`.

@@ -1,4 +1,4 @@
-//! The runner's own words: whole lines on standard error, and progress there for what takes long.
+//! The words of the runner and of the set-up: whole lines on standard error, and progress there for what takes long.
 
 use std::cell::Cell;
 use std::fmt;

@@ -5,21 +5,22 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 
-/// The workspace's root: the folder above this crate's.
+/// The workspace's root.
 ///
-/// Cargo says at run time where this crate is. What it said at compile time may be another copy of the workspace, when
+/// Cargo says at run time where the package is that it runs: somewhere below the root. What it said at compile time may be another copy of the workspace, when
 /// several share a target folder: cargo takes equal sources for the same.
 #[must_use]
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
         let at_run_time = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        // Set by a cargo that runs something else altogether, it does not lead to the kernel.
-        let root = at_run_time.as_deref().and_then(Path::parent);
-        let root = root.filter(|root| root.join("kernel/Cargo.toml").is_file());
         let compiled = Path::new(env!("CARGO_MANIFEST_DIR"));
-        root.unwrap_or(compiled.parent().unwrap_or(compiled))
-            .to_path_buf()
+        // Set by a cargo that runs something else altogether, the first does not lead to the kernel.
+        let packages = at_run_time.as_deref().into_iter().chain([compiled]);
+        let root = packages
+            .flat_map(Path::ancestors)
+            .find(|folder| folder.join("kernel/Cargo.toml").is_file());
+        root.unwrap_or(compiled).to_path_buf()
     })
 }
 
