@@ -1,17 +1,13 @@
 //! `sframe-link` as the linker of a C compiler: in front of GNU ld and of lld, for both architectures.
-//!
-//! These compilers are not needed for anything else, so not every machine has them: see `common/tools.rs`.
 
 mod common;
-#[path = "common/tools.rs"]
-mod tools;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-use common::{folder, scripts, sframe, stderr, stdout, succeed};
+use common::{folder, scripts, sframe, stderr, stdout, succeed, tool};
 use linker::image::Image;
 use object::Object;
 use unwind::symbols::SymbolTable;
@@ -34,12 +30,12 @@ SECTIONS {
 ";
 
 /// Builds the kernel with a compiler, looks at its tables, and gives back the file.
-fn build(folder: &Path, compiler: &str, arguments: &[&str]) -> Vec<u8> {
+fn build(folder: &Path, mut compiler: Command, arguments: &[&str]) -> Vec<u8> {
     fs::write(folder.join("image.ld"), SCRIPT).unwrap();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/kernel.c");
     fs::copy(source, folder.join("kernel.c")).unwrap();
     let output = succeed(
-        Command::new(compiler)
+        compiler
             .current_dir(folder)
             .args(["-ffreestanding", "-nostdlib", "-static", "-fno-pic"])
             .args(["-O2", "-g", "-fasynchronous-unwind-tables"])
@@ -85,6 +81,22 @@ fn build(folder: &Path, compiler: &str, arguments: &[&str]) -> Vec<u8> {
     data
 }
 
+fn gcc() -> Command {
+    tool("ld", "binutils");
+    tool("gcc", "gcc")
+}
+
+fn cross_gcc() -> Command {
+    tool("aarch64-linux-gnu-ld", "binutils-aarch64-linux-gnu");
+    tool("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")
+}
+
+fn clang() -> Command {
+    tool("ld", "binutils");
+    tool("ld.lld", "lld");
+    tool("clang", "clang")
+}
+
 /// A folder in which `sframe-link` has the name of a linker.
 fn called(folder: &Path, name: &str) -> String {
     let bin = folder.join("bin");
@@ -93,67 +105,40 @@ fn called(folder: &Path, name: &str) -> String {
     bin.display().to_string()
 }
 
-const GCC: (&str, &str) = ("gcc", "gcc");
-const LD: (&str, &str) = ("ld", "binutils");
-const CROSS_GCC: (&str, &str) = ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu");
-const CROSS_LD: (&str, &str) = ("aarch64-linux-gnu-ld", "binutils-aarch64-linux-gnu");
-const CLANG: (&str, &str) = ("clang", "clang");
-const LLD: (&str, &str) = ("ld.lld", "lld");
-
-fn main() -> ExitCode {
-    let test = |name, programs: &'static [(&str, &str)], test: fn()| {
-        tools::test(name, || tools::programs(programs), test)
-    };
-    tools::run(vec![
-        test("gcc_finds_it_as_ld", &[GCC, LD], gcc_finds_it_as_ld),
-        test(
-            "a_cross_compiler_names_its_linker",
-            &[CROSS_GCC, CROSS_LD],
-            a_cross_compiler_names_its_linker,
-        ),
-        test(
-            "clang_takes_it_by_path",
-            &[CLANG, LLD],
-            clang_takes_it_by_path,
-        ),
-        test(
-            "clang_takes_it_by_name",
-            &[CLANG, LD],
-            clang_takes_it_by_name,
-        ),
-    ])
-}
-
+#[test]
 fn gcc_finds_it_as_ld() {
     let folder = folder("gcc_finds_it_as_ld");
     let bin = called(&folder, "ld");
-    let first = build(&folder, "gcc", &["-B", &bin]);
+    let first = build(&folder, gcc(), &["-B", &bin]);
     assert!(
-        first == build(&folder, "gcc", &["-B", &bin]),
+        first == build(&folder, gcc(), &["-B", &bin]),
         "not the same bytes again"
     );
     // Link-time optimization: the linker's plugin runs in each link.
-    build(&folder, "gcc", &["-B", &bin, "-flto"]);
+    build(&folder, gcc(), &["-B", &bin, "-flto"]);
 }
 
+#[test]
 fn a_cross_compiler_names_its_linker() {
     let folder = folder("a_cross_compiler_names_its_linker");
     let bin = called(&folder, "ld");
     let linker = "-Wl,--sframe-linker=aarch64-linux-gnu-ld";
-    build(&folder, "aarch64-linux-gnu-gcc", &["-B", &bin, linker]);
+    build(&folder, cross_gcc(), &["-B", &bin, linker]);
 }
 
+#[test]
 fn clang_takes_it_by_path() {
     let folder = folder("clang_takes_it_by_path");
     let bin = called(&folder, "ld.lld");
     let path = format!("--ld-path={bin}/ld.lld");
-    build(&folder, "clang", &["--target=x86_64-linux-gnu", &path]);
-    build(&folder, "clang", &["--target=aarch64-none-elf", &path]);
+    build(&folder, clang(), &["--target=x86_64-linux-gnu", &path]);
+    build(&folder, clang(), &["--target=aarch64-none-elf", &path]);
 }
 
 /// In front of GNU ld, by its own name.
+#[test]
 fn clang_takes_it_by_name() {
     let folder = folder("clang_takes_it_by_name");
     let bin = called(&folder, "ld.sframe");
-    build(&folder, "clang", &["-fuse-ld=sframe", "-B", &bin]);
+    build(&folder, clang(), &["-fuse-ld=sframe", "-B", &bin]);
 }

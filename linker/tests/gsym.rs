@@ -1,39 +1,20 @@
 //! `--gsym`, as LLVM's own reader sees it: every address of a program has the frames that debug information has.
 
 mod common;
-#[path = "common/tools.rs"]
-mod tools;
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use common::{folder, program, sframe, stdout, succeed};
+use common::{folder, program, sframe, stdout, succeed, tool};
 use linker::image::Image;
 use object::{Object, ObjectSection};
 
-/// Names LLVM's program may have: Debian has one with the version.
-const NAMES: [&str; 4] = [
-    "llvm-gsymutil",
-    "llvm-gsymutil-14",
-    "llvm-gsymutil-19",
-    "llvm-gsymutil-22",
-];
-
-fn gsymutil() -> Option<&'static str> {
-    NAMES.into_iter().find(|name| tools::starts(name))
-}
-
-fn main() -> ExitCode {
-    let needs = || match gsymutil() {
-        Some(_) => Ok(()),
-        None => tools::programs(&[("llvm-gsymutil", "llvm")]),
-    };
-    tools::run(vec![tools::test(
-        "llvm_reads_the_same_frames_as_debug_information_has",
-        needs,
-        llvm_reads_the_same_frames_as_debug_information_has,
-    )])
+/// LLVM's program. Debian gives it a name with the version in `PATH`, but lays it beside the others of the package.
+fn gsymutil() -> PathBuf {
+    let objdump = tool("llvm-objdump", "llvm");
+    let path = fs::canonicalize(objdump.get_program()).unwrap();
+    path.with_file_name("llvm-gsymutil")
 }
 
 /// A frame: file without its folders, and line.
@@ -76,8 +57,9 @@ fn printed(text: &str) -> Vec<Place> {
     text.lines().filter_map(place).collect()
 }
 
+#[test]
 fn llvm_reads_the_same_frames_as_debug_information_has() {
-    let gsymutil = gsymutil().unwrap();
+    let gsymutil = gsymutil();
     let folder = folder("gsym");
     program(&folder, &["-Clink-arg=--gsym=image.gsym", "-Copt-level=3"]);
     let data = fs::read(folder.join("image")).unwrap();
@@ -91,7 +73,7 @@ fn llvm_reads_the_same_frames_as_debug_information_has() {
     let mut compared = 0;
     let expected = expected(&data, &addresses);
     for (addresses, expected) in addresses.chunks(400).zip(expected.chunks(400)) {
-        let mut command = Command::new(gsymutil);
+        let mut command = Command::new(&gsymutil);
         command.args(
             addresses
                 .iter()

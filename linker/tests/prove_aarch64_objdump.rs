@@ -6,9 +6,8 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
 
-use common::{folder, say, stdout, succeed};
+use common::{folder, say, stdout, succeed, tool};
 use linker::prove::aarch64::A64;
 use linker::prove::isa::{Flow, Isa};
 use linker::prove::machine::Machine;
@@ -62,7 +61,7 @@ fn disassembled(words: &[u32]) -> Vec<Option<String>> {
     file.append_section_data(text, &bytes, 4);
     let path = folder.join("words.o");
     fs::write(&path, file.write().unwrap()).unwrap();
-    let mut command = Command::new("llvm-objdump"); // package llvm
+    let mut command = tool("llvm-objdump", "llvm");
     // Each version knows some of them, and passes over the others.
     let extensions = "--mattr=+all,+v8.7a,+mte,+sve2,+lse,+pauth,+rcpc-immo,+fullfp16,+mops";
     let output = succeed(command.args(["-d", "-z", extensions]).arg(&path));

@@ -24,7 +24,7 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod serial;
-pub mod setup;
 pub mod status;
-pub mod words;
-pub mod workspace;
+
+pub use ::setup;
+pub use setup::{words, workspace};

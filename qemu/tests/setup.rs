@@ -77,6 +77,32 @@ fn with_apt_a_missing_qemu_is_installed_or_can_be_by_one_line() {
     }
 }
 
+/// The one that comes second waits, and then finds what the first one installed. Only root installs.
+#[test]
+fn of_two_at_the_same_time_one_installs() {
+    let install = "echo \"$@\" >> \"$PATH/calls\"; /bin/sleep 1\n\
+                   case \"$*\" in *install*qemu-system-x86*)\n\
+                   printf '#!/bin/sh\\nexit 33\\n' > \"$PATH/new\"; /bin/chmod +x \"$PATH/new\"\n\
+                   /bin/mv \"$PATH/new\" \"$PATH/qemu-system-x86_64\";;\n\
+                   esac";
+    let path = path_with(&[("apt-get", install)]);
+    let boot = || boot_with(path.path());
+    let booted = std::thread::scope(|scope| {
+        [scope.spawn(boot), scope.spawn(boot)].map(|boot| boot.join().expect("no panic"))
+    });
+    let is_root = rustix::process::geteuid().is_root();
+    for (status, words) in &booted {
+        assert_eq!(*status, Some(if is_root { 0 } else { 1 }), "{words}");
+    }
+    let calls = std::fs::read_to_string(path.path().join("calls")).unwrap_or_default();
+    // An update and an install, or nothing.
+    assert_eq!(
+        calls.lines().count(),
+        if is_root { 2 } else { 0 },
+        "{calls}"
+    );
+}
+
 /// What apt-get said stands behind what the runner says, on the same line.
 #[test]
 fn a_package_that_cannot_be_installed_is_explained() {

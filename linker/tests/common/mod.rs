@@ -66,6 +66,15 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// A program that the set-up installs, from a package of Debian's, where it is missing.
+pub fn tool(name: &str, package: &str) -> Command {
+    let target = setup::workspace::target_folder().unwrap();
+    match setup::program(name, package, &target) {
+        Ok(path) => Command::new(path),
+        Err(error) => panic!("{error:#}"),
+    }
+}
+
 pub fn sframe_link() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sframe-link"))
 }

@@ -5,21 +5,22 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 
-/// The workspace's root: the folder above this crate's.
+/// The workspace's root.
 ///
-/// It comes from cargo's variable at run time. The one at compile time may name another copy of the workspace that shares the
-/// target folder, because cargo does not rebuild equal sources.
+/// It comes from cargo's variable at run time, which names the package that runs, somewhere below the root. The variable at compile
+/// time may name another copy of the workspace that shares the target folder, because cargo does not rebuild equal sources.
 #[must_use]
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
         let at_run_time = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        // A cargo that runs another package sets it to another folder, without the kernel.
-        let root = at_run_time.as_deref().and_then(Path::parent);
-        let root = root.filter(|root| root.join("kernel/Cargo.toml").is_file());
         let compiled = Path::new(env!("CARGO_MANIFEST_DIR"));
-        root.unwrap_or(compiled.parent().unwrap_or(compiled))
-            .to_path_buf()
+        // A cargo that runs a package of another workspace sets it to a folder that does not lead to the kernel.
+        let packages = at_run_time.as_deref().into_iter().chain([compiled]);
+        let root = packages
+            .flat_map(Path::ancestors)
+            .find(|folder| folder.join("kernel/Cargo.toml").is_file());
+        root.unwrap_or(compiled).to_path_buf()
     })
 }
 

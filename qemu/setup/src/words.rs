@@ -1,4 +1,4 @@
-//! The runner's own messages: whole lines on standard error, and progress of long work.
+//! The messages of the runner and of the set-up: whole lines on standard error, and progress of long work.
 
 use std::cell::Cell;
 use std::fmt;

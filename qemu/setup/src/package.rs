@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::logged;
+use crate::logged;
 use crate::words::{Progress, say};
 
 /// The command to type to install `package`.

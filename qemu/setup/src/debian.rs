@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::logged;
+use crate::logged;
 use crate::words::Progress;
 
 /// Debian's archive keys, which every Debian machine has.
