@@ -18,6 +18,8 @@ pub struct Calls {
     address: u64,
     /// Start and end of functions. Labels of assembly inside of a function end with it.
     functions: BTreeMap<u64, u64>,
+    /// What the functions are called, by their first addresses.
+    names: BTreeMap<u64, Vec<String>>,
 }
 
 impl Calls {
@@ -41,7 +43,11 @@ impl Calls {
             range.contains(&symbol.address()) && !is_mark
         };
         let mut functions = BTreeMap::new();
+        let mut names: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for symbol in file.symbols().filter(is_function) {
+            let name = rustc_demangle::demangle(symbol.name().unwrap_or_default());
+            let known = names.entry(symbol.address()).or_default();
+            known.push(format!("{name:#}"));
             let end = symbol.address() + symbol.size();
             let known = functions.entry(symbol.address()).or_insert(end);
             *known = end.max(*known);
@@ -51,6 +57,7 @@ impl Calls {
             text: text.data().expect("its bytes").to_vec(),
             address: text.address(),
             functions,
+            names,
         }
     }
 
@@ -109,9 +116,13 @@ impl Calls {
             'p' => frame.address,
             _ => frame.address - 1,
         };
+        let is_told = frame.tail_called_by.as_ref().is_some_and(|by| {
+            let names = self.names.get(&target);
+            names.is_some_and(|names| names.contains(by)) || *by == format!("{target:#018x}")
+        });
         let target = self.jump_at(target).unwrap_or(target);
         let end = self.functions.get(&target);
-        end.is_some_and(|end| (target..*end).contains(&pc)) || frame.tail_called_by.is_some()
+        is_told || end.is_some_and(|end| (target..*end).contains(&pc))
     }
 
     /// The target of the instruction at an address, if it is a jump.
