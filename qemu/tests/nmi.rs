@@ -7,6 +7,7 @@
 
 mod support;
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ struct Seen {
     cpu: usize,
     /// It could not be interrupted at that moment.
     masked: bool,
+    /// gdb stopped where the caller's stack lies lower in memory.
+    inner: bool,
     /// Addresses, innermost first.
     frames: Vec<u64>,
 }
@@ -107,6 +110,10 @@ fn every_cpu_is_traced_at_any_moment(kernel: Kernel) {
                 [known @ .., last, again] if kernel.arch == Arch::Aarch64 && last == again => {
                     found.starts_with(known) && found.get(known.len()) == Some(last)
                 }
+                // The handler of an interrupt is called on a stack of its own, above or below the interrupted one.
+                [.., last] if seen.inner && places.on_stack.contains(last) => {
+                    found.starts_with(&seen.frames)
+                }
                 all => found == all,
             };
             compared += 1;
@@ -175,6 +182,7 @@ fn moments(session: &Session, count: u32) -> Vec<Vec<Seen>> {
                 });
             } else if let Some(cpu) = moment.last_mut() {
                 cpu.masked |= line == "masked";
+                cpu.inner |= line == "inner";
                 if let Some(address) = line.strip_prefix("frame 0x") {
                     cpu.frames
                         .push(u64::from_str_radix(address, 16).expect("an address"));
@@ -200,6 +208,8 @@ struct Places {
     again: u64,
     /// The one that ends a report.
     done: u64,
+    /// Where the function lies that changes stacks.
+    on_stack: Range<u64>,
     /// Begin and end of the stacks for NMIs, where they have their own.
     nmi_stack: String,
 }
@@ -226,7 +236,9 @@ impl Places {
             let name = format!("{name:#}");
             let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
             let address = symbol.address();
-            if name == "kernel::scenario::busy::round" {
+            if name == "call_on_stack" {
+                places.on_stack = address..address + symbol.size();
+            } else if name == "kernel::scenario::busy::round" {
                 places.again = address;
             } else if name == "<postmortem::rendezvous::Rendezvous>::release" {
                 places.done = address;

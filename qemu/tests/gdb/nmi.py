@@ -2,7 +2,7 @@
 # $functions ("ADDRESS,SIZE"), the first of several that any CPU comes to, or $again, which all do; on x86_64, where instructions begin anywhere, so
 # many steps after the function's first. There the machine stands still: prints CPUs' callers as gdb finds them, "cpu NUMBER" and
 # "frame ADDRESS" lines, "masked" when the CPU cannot be interrupted now: FIQ are masked, or it comes from the last NMI, on
-# their stack $nmi_stack. Then it has QEMU's monitor raise the interrupt, and lets the kernel report, up to $done.
+# their stack $nmi_stack, "inner" when the next caller's stack lies lower in memory, which gdb takes for damage and goes no further. Then it has QEMU's monitor raise the interrupt, and lets the kernel report, up to $done.
 import random
 
 import gdb
@@ -29,6 +29,8 @@ def callers():
     while frame is not None:
         if frame.type() != gdb.INLINE_FRAME:
             print("frame 0x%x" % frame.pc())
+        if frame.unwind_stop_reason() == gdb.FRAME_UNWIND_INNER_ID:
+            print("inner")
         frame = frame.older()
 
 
