@@ -11,9 +11,9 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The number in at most four bytes.
+    /// The number in `bytes`, at most four.
     #[inline(always)]
-    pub(crate) fn number<const N: usize>(self, bytes: [u8; N]) -> u32 {
+    pub(crate) fn number(self, bytes: &[u8]) -> u32 {
         let join = |number: u32, &byte: &u8| number << 8 | u32::from(byte);
         match self {
             Self::Little => bytes.iter().rev().fold(0, join),

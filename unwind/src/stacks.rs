@@ -11,7 +11,7 @@ use crate::memory::{Memory, Range, sealed};
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks<'a, R> {
     ranges: &'a [Range],
-    /// Bit `n`: the walk may not enter range `n` again, because it has left it, or passed it without entering.
+    /// Bit `n`: the walk may not enter range `n` again, because it has left it.
     left: u64,
     /// The range that the walk is in, and its bit.
     current: Option<(Range, u64)>,

@@ -5,19 +5,12 @@ use core::iter::FusedIterator;
 use crate::bytes::Bytes;
 use crate::lookup::{Described, LookupError};
 use crate::row::Row;
-use crate::sframe::blocks::Skipped;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
 use crate::sframe::row::RowFormat;
 use crate::sframe::section::{Section, function_size};
 
 impl<'a> Section<'a> {
-    /// The function at a position of the table, from 0.
-    #[must_use]
-    pub fn function(&self, index: u32) -> Option<Function<'a>> {
-        self.entry(index)
-    }
-
     /// All functions, in the order of the table. Entries whose rows lie outside of the section are skipped.
     #[must_use]
     pub const fn functions(&self) -> Functions<'a> {
@@ -41,9 +34,9 @@ impl<'a> Section<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
-        let (function, skipped) = match self.find_usual(pc) {
-            Some(found) => found,
-            None => (self.find(pc)?, Skipped::default()),
+        let Some((function, skipped)) = self.find_usual(pc) else {
+            let function = self.find(pc)?;
+            return Ok((function, function.lookup(pc)?));
         };
         let mut row = Row::EMPTY;
         function.read_row(pc, skipped, &mut row)?;
@@ -51,16 +44,29 @@ impl<'a> Section<'a> {
     }
 
     /// As [`Self::lookup`], but writes the row to `row`, and returns only what a walk needs of the function.
+    ///
+    /// The two ways are called in sequence, not nested, so that their stack frames do not add up.
+    #[inline(always)]
     pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        let (function, skipped) = match self.find_usual(pc) {
-            Some(found) => found,
-            None => (self.find(pc)?, Skipped::default()),
-        };
+        match self.read_row_of_usual_form(pc, row) {
+            Err(LookupError::NoFunction) => self.read_row_of_any_form(pc, row),
+            found => found,
+        }
+    }
+
+    #[inline(never)]
+    fn read_row_of_usual_form(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+        let (function, skipped) = self.find_usual(pc).ok_or(LookupError::NoFunction)?;
         function.read_row(pc, skipped, row)?;
-        Ok(Described {
-            range: function.range(),
-            is_trap: function.is_signal_frame(),
-        })
+        Ok(function.described())
+    }
+
+    #[inline(never)]
+    fn read_row_of_any_form(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+        let index = self.index_of(pc).ok_or(LookupError::NoFunction)?;
+        let function = self.function(index).ok_or(LookupError::Damaged)?;
+        function.read_row_of_any_form(pc, row)?;
+        Ok(function.described())
     }
 
     /// Whether a function contains `pc`.
@@ -72,7 +78,7 @@ impl<'a> Section<'a> {
     #[inline(never)]
     fn find(&self, pc: u64) -> Result<Function<'a>, LookupError> {
         let index = self.index_of(pc).ok_or(LookupError::NoFunction)?;
-        self.entry(index).ok_or(LookupError::Damaged)
+        self.function(index).ok_or(LookupError::Damaged)
     }
 
     /// Index of the function that contains `pc`.
@@ -148,9 +154,10 @@ impl<'a> Section<'a> {
         Some((start, size))
     }
 
-    /// The function at a position of the table. `None`: there is none, or its rows lie outside.
+    /// The function at a position of the table, from 0. `None`: there is none, or its rows lie outside.
+    #[must_use]
     #[inline(never)]
-    fn entry(&self, index: u32) -> Option<Function<'a>> {
+    pub fn function(&self, index: u32) -> Option<Function<'a>> {
         let bytes = self.bytes(index)?;
         let (start, size) = self.place(index)?;
         let rows_field = if self.version >= 3 { 12 } else { 8 };
@@ -161,7 +168,7 @@ impl<'a> Section<'a> {
             let attributes;
             (attributes, rows) = rows.split_first_chunk::<{ format::ATTRIBUTE_SIZE }>()?;
             let [first, second, attributes @ ..] = *attributes;
-            row_count = bytes.order.number([first, second]);
+            row_count = bytes.order.number(&[first, second]);
             [info, info2, block] = attributes;
         } else {
             row_count = bytes.u32(12)?;
@@ -182,8 +189,6 @@ impl<'a> Section<'a> {
                 abi: self.abi,
                 fixed_fp: self.fixed_fp,
                 fixed_ra: self.fixed_ra,
-                start_width: info & format::INFO_START_WIDTH,
-                flexible: self.version >= 3 && info2 & format::INFO2_KIND == format::KIND_FLEXIBLE,
             },
         })
     }
@@ -201,7 +206,7 @@ impl<'a> Iterator for Functions<'a> {
 
     fn next(&mut self) -> Option<Function<'a>> {
         while self.next < self.section.count {
-            let function = self.section.entry(self.next);
+            let function = self.section.function(self.next);
             self.next = self.next.wrapping_add(1);
             if function.is_some() {
                 return function;

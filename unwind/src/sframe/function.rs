@@ -2,12 +2,12 @@
 
 use core::iter::FusedIterator;
 
-use crate::lookup::LookupError;
+use crate::lookup::{Described, LookupError};
 use crate::memory::Range;
 use crate::row::Row;
 use crate::sframe::blocks::Skipped;
 use crate::sframe::format;
-use crate::sframe::row::RowFormat;
+use crate::sframe::row::{RawRow, RowFormat, last_at_most};
 
 /// The block size that PC-mask functions of version 1 leave out. Their only writer is GNU ld 2.40, for x86-64
 /// PLT entries of 16 bytes.
@@ -78,7 +78,12 @@ impl<'a> Function<'a> {
     /// Whether the rows have control words (version 3's flexible kind).
     #[must_use]
     pub const fn is_flexible(&self) -> bool {
-        self.format.flexible
+        self.format.version >= 3 && self.info2 & format::INFO2_KIND == format::KIND_FLEXIBLE
+    }
+
+    /// Width code of the rows' start offsets: 0, 1, 2 are 1, 2, 4 bytes.
+    pub(crate) const fn start_width(&self) -> u8 {
+        self.info & format::INFO_START_WIDTH
     }
 
     /// Bytes of the repeated block of a PC-mask function, as the table has it. Version 1 does not say; it is 16.
@@ -112,18 +117,56 @@ impl<'a> Function<'a> {
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
         let mut row = Row::EMPTY;
-        self.read_row(pc, Skipped::default(), &mut row)?;
+        self.read_row_of_any_form(pc, &mut row)?;
         Ok(row)
     }
 
     /// As [`Self::lookup`], but writes the row to `row`.
     #[inline(always)]
-    pub(crate) fn read_row(
+    pub(super) fn read_row_of_any_form(&self, pc: u64, row: &mut Row) -> Result<(), LookupError> {
+        let offset = self.offset(pc)?;
+        let mut rest = self.rows;
+        let mut found = Err(LookupError::NoRow);
+        for _ in 0..self.row_count {
+            let (raw, behind) = self.first_row(rest).ok_or(LookupError::Damaged)?;
+            if raw.start > offset {
+                break;
+            }
+            found = Ok(raw);
+            rest = behind;
+        }
+        let decoded = self.format.decode(found?, self.is_flexible(), row);
+        decoded.ok_or(LookupError::Damaged)
+    }
+
+    /// As [`Self::read_row_of_any_form`], but faster, and does not read the rows that may be `skipped`.
+    #[inline(always)]
+    pub(super) fn read_row(
         &self,
         pc: u64,
         skipped: Skipped,
         row: &mut Row,
     ) -> Result<(), LookupError> {
+        let offset = self.offset(pc)?;
+        let rows = self.rows.get(usize::from(skipped.bytes)..);
+        let rows = rows.ok_or(LookupError::Damaged)?;
+        let count = self.row_count.saturating_sub(skipped.rows.into());
+        let order = self.format.order;
+        let found = match self.start_width() {
+            0 => last_at_most::<1, 2>(rows, count, order, offset),
+            1 => last_at_most::<2, 3>(rows, count, order, offset),
+            2 => last_at_most::<4, 5>(rows, count, order, offset),
+            _ => None,
+        };
+        let found = found.ok_or(LookupError::Damaged)?;
+        let found = found.ok_or(LookupError::NoRow)?;
+        let decoded = self.format.decode(found, self.is_flexible(), row);
+        decoded.ok_or(LookupError::Damaged)
+    }
+
+    /// The offset of the row to look for: of `pc`, an address, from the start of the function or of the repeated block.
+    #[inline(always)]
+    fn offset(&self, pc: u64) -> Result<u32, LookupError> {
         if !self.contains(pc) {
             return Err(LookupError::NoFunction);
         }
@@ -135,17 +178,31 @@ impl<'a> Function<'a> {
                 signal: self.is_signal_frame(),
             });
         }
-        // The offset is below `size`, so it fits.
-        let mut offset = u32::try_from(pc.wrapping_sub(self.start)).unwrap_or(u32::MAX);
-        if self.is_pc_mask() {
-            offset = offset
-                .checked_rem(self.block_size())
-                .ok_or(LookupError::Damaged)?;
+        // It is below `size`, so it fits.
+        let offset = u32::try_from(pc.wrapping_sub(self.start)).unwrap_or(u32::MAX);
+        if !self.is_pc_mask() {
+            return Ok(offset);
         }
-        let rows = self.rows.get(usize::from(skipped.bytes)..);
-        let rows = rows.ok_or(LookupError::Damaged)?;
-        let count = self.row_count.saturating_sub(skipped.rows.into());
-        self.format.find(rows, count, offset, row)
+        offset
+            .checked_rem(self.block_size())
+            .ok_or(LookupError::Damaged)
+    }
+
+    /// What a walk needs of it.
+    pub(super) const fn described(&self) -> Described {
+        Described {
+            range: self.range(),
+            is_trap: self.is_signal_frame(),
+        }
+    }
+
+    /// The first of `rows`, which are some of this function's, and the rows after it. `None` if it does not lie wholly inside,
+    /// or its words have no valid width.
+    pub(super) fn first_row<'r>(&self, rows: &'r [u8]) -> Option<(RawRow<'r>, &'r [u8])> {
+        let width = 1_usize.checked_shl(self.start_width().into())?;
+        let (start, rest) = rows.split_at_checked(width)?;
+        let (&info, rest) = rest.split_first()?;
+        RawRow::split(self.format.order.number(start), info, rest)
     }
 
     /// Whether the rows are of a kind that the table's version does not define.
@@ -170,12 +227,14 @@ impl Iterator for Rows<'_> {
         self.left = self.left.checked_sub(1)?;
         let function = &self.function;
         let row = (!function.is_unknown_kind())
-            .then(|| function.format.first(self.rest))
+            .then(|| function.first_row(self.rest))
             .flatten()
             .and_then(|(raw, rest)| {
                 self.rest = rest;
                 let mut row = Row::EMPTY;
-                function.format.decode(raw, &mut row)?;
+                function
+                    .format
+                    .decode(raw, function.is_flexible(), &mut row)?;
                 Some(row)
             });
         if row.is_none() {

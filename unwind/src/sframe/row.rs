@@ -1,11 +1,10 @@
 //! Decoding rows of a section.
 
 use crate::bytes::ByteOrder;
-use crate::lookup::LookupError;
 use crate::row::{Base, Row, Rule};
 use crate::sframe::abi::Abi;
 use crate::sframe::format;
-use crate::sframe::words::{Words, take};
+use crate::sframe::words::Words;
 
 /// What the rows of one function have in common.
 #[derive(Clone, Copy, Debug)]
@@ -17,20 +16,25 @@ pub(crate) struct RowFormat {
     pub(crate) fixed_fp: i8,
     /// Header: the return address's fixed offset from the CFA, 0 when rows tell it.
     pub(crate) fixed_ra: i8,
-    /// Width code of the start offsets: 0, 1, 2 are 1, 2, 4 bytes.
-    pub(crate) start_width: u8,
-    pub(crate) flexible: bool,
 }
 
 /// An encoded row: its parts are known, but its words are not decoded yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawRow<'a> {
-    start: u32,
+    pub(super) start: u32,
     info: u8,
     words: &'a [u8],
 }
 
 impl<'a> RawRow<'a> {
+    /// The row with this start and info byte, whose words are the first of `bytes`, and the bytes after it. `None` if it does not
+    /// lie wholly inside, or its words have no valid width.
+    #[inline(always)]
+    pub(super) fn split(start: u32, info: u8, bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (words, rest) = bytes.split_at_checked(words_size(info)?)?;
+        Some((Self { start, info, words }, rest))
+    }
+
     const fn is_signed(&self) -> bool {
         self.info & format::ROW_RETURN_ADDRESS_SIGNED != 0
     }
@@ -45,46 +49,11 @@ impl<'a> RawRow<'a> {
 }
 
 impl RowFormat {
-    /// The first row of `rows`, and the rows after it. `None` if it does not lie wholly inside, or its words have no valid
-    /// width.
+    /// Decodes an encoded row, of a function of the `flexible` kind or not, into `row`; `None` if its words are not valid for its
+    /// ABI and kind.
     #[inline(always)]
-    pub(crate) fn first<'a>(&self, rows: &'a [u8]) -> Option<(RawRow<'a>, &'a [u8])> {
-        let mut rest = rows;
-        let start = take(&mut rest, self.order, self.start_width)?;
-        let (&info, rest) = rest.split_first()?;
-        let (words, rest) = rest.split_at_checked(words_size(info)?)?;
-        Some((RawRow { start, info, words }, rest))
-    }
-
-    /// Of the first `count` of `rows`, decodes the last one that starts at or before `offset` into `row`.
-    ///
-    /// Rows differ in size, so they are read one after another, except their words. Neighbours mostly have equal info bytes;
-    /// comparing them lets the CPU predict where the next row is, instead of waiting for the load.
-    #[inline(always)]
-    pub(crate) fn find(
-        &self,
-        rows: &[u8],
-        count: u32,
-        offset: u32,
-        row: &mut Row,
-    ) -> Result<(), LookupError> {
-        let found = match self.start_width {
-            0 => scan::<1>(rows, count, self.order, offset),
-            1 => scan::<2>(rows, count, self.order, offset),
-            2 => scan::<4>(rows, count, self.order, offset),
-            _ => None,
-        };
-        let damaged = LookupError::Damaged;
-        let found = found.ok_or(damaged)?;
-        let found = found.ok_or(LookupError::NoRow)?;
-        let (raw, _) = self.first(found).ok_or(damaged)?;
-        self.decode(raw, row).ok_or(damaged)
-    }
-
-    /// Decodes an encoded row into `row`; `None` if its words are not valid for its ABI and kind.
-    #[inline(always)]
-    pub(crate) fn decode(&self, raw: RawRow<'_>, row: &mut Row) -> Option<()> {
-        if self.flexible || raw.words.is_empty() {
+    pub(crate) fn decode(&self, raw: RawRow<'_>, flexible: bool, row: &mut Row) -> Option<()> {
+        if flexible || raw.words.is_empty() {
             self.flexible_rules(raw, row)
         } else {
             self.default_rules(raw, row)
@@ -92,7 +61,7 @@ impl RowFormat {
     }
 
     /// Specification, "SFrame Frame Row Entries": CFA, then the return address and the frame pointer unless fixed.
-    #[inline(always)]
+    #[inline(never)]
     fn default_rules(&self, raw: RawRow<'_>, row: &mut Row) -> Option<()> {
         let mut words = raw.words(self.order);
         let base = if raw.info & format::ROW_CFA_SP != 0 {
@@ -197,35 +166,48 @@ impl RowFormat {
     }
 }
 
-/// The bytes from the last of the first `count` of `rows` whose start, a number of `N` bytes, is at most `offset`. The inner
-/// `None`: there is no such row. The outer one: a row does not lie wholly inside, so the right one is not known.
+/// Of the first `count` of `rows`, the last one whose start is at most `offset`. The inner `None`: there is no such row. The
+/// outer one: a row does not lie wholly inside, so the right one is not known.
 ///
-/// Generic over the width, because a test of the width for every row took most of the time.
+/// A start has `N` bytes, a head (start and info) `H`. Generic over the width, because a test of the width for every row took
+/// most of the time. Rows differ in size, so they are read one after another, except their words. Neighbours mostly have equal
+/// info bytes; comparing them lets the CPU predict where the next row is, instead of waiting for the load.
 #[inline(always)]
-fn scan<const N: usize>(
+pub(crate) fn last_at_most<const N: usize, const H: usize>(
     rows: &[u8],
     count: u32,
     order: ByteOrder,
     offset: u32,
-) -> Option<Option<&[u8]>> {
+) -> Option<Option<RawRow<'_>>> {
     let mut rest = rows;
-    let mut found = None;
-    let (mut known, mut size) = (0, 0);
+    let mut found: &[u8] = &[];
+    let (mut known, mut size) = (0, H);
     for _ in 0..count {
-        let (start, row) = rest.split_first_chunk::<N>()?;
-        let (&info, words) = row.split_first()?;
+        let (start, info) = head::<N>(rest.first_chunk::<H>()?, order)?;
         if info != known {
-            size = words_size(info)?;
+            size = H.wrapping_add(words_size(info)?);
             known = info;
         }
-        let next = words.get(size..)?;
-        if order.number(*start) > offset {
+        let next = rest.get(size..)?;
+        if start > offset {
             break;
         }
-        found = Some(rest);
+        found = rest;
         rest = next;
     }
-    Some(found)
+    if found.is_empty() {
+        return Some(None);
+    }
+    let (found, rest) = found.split_first_chunk::<H>()?;
+    let (start, info) = head::<N>(found, order)?;
+    RawRow::split(start, info, rest).map(|(row, _)| Some(row))
+}
+
+/// The start, of `N` bytes, and the info byte of a row.
+#[inline(always)]
+fn head<const N: usize>(head: &[u8], order: ByteOrder) -> Option<(u32, u8)> {
+    let (start, info) = head.split_first_chunk::<N>()?;
+    Some((order.number(start), *info.first()?))
 }
 
 /// Bytes of a row's words, by its info byte; `None` for an invalid width.

@@ -9,10 +9,10 @@ use core::hint::select_unpredictable;
 /// halving, and the latency of each round's loads is what takes the time. There are no branches on comparisons, because the CPU
 /// cannot predict them.
 #[inline(always)]
-pub(crate) fn last_at_most(
+pub(crate) fn last_at_most<N: Copy + PartialOrd>(
     count: usize,
-    limit: u64,
-    number: impl Fn(usize) -> Option<u64>,
+    limit: N,
+    number: impl Fn(usize) -> Option<N>,
 ) -> Option<usize> {
     let mut base = 0_usize;
     let mut size = count;

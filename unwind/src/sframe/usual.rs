@@ -27,24 +27,26 @@ impl<'a> Section<'a> {
             Some(begin) => (begin.function, entries.get(begin.function..=begin.last)?),
             None => (0, entries),
         };
-        // The offset of an entry is calculated once, for the search and for reading the entry.
         let at = |index: usize| index.wrapping_mul(format::FUNCTION_SIZE_V3) as u64;
         let base = self.address.wrapping_add(self.functions_offset as u64);
         let base = base.wrapping_add(at(from));
-        let start = |index: usize, field: &[u8; 8]| {
-            let field = u64::from_le_bytes(*field);
-            field.wrapping_add(at(index)).wrapping_add(base)
+        let field = |index: usize| {
+            let field = u64::from_le_bytes(*window.get(index)?.first_chunk()?);
+            Some(field.wrapping_add(at(index)))
         };
-        let index = last_at_most(window.len(), pc, |index| {
-            Some(start(index, window.get(index)?.first_chunk()?))
+        // Distances from the window to the code, which have a sign: addresses would take one more sum each.
+        let distance = pc.wrapping_sub(base).cast_signed();
+        let index = last_at_most(window.len(), distance, |index| {
+            Some(field(index)?.cast_signed())
         })?;
+        let start = field(index)?.wrapping_add(base);
         let skipped = match begin {
             Some(begin) if index == 0 => begin.skipped,
             _ => Skipped::default(),
         };
-        let (field, rest) = window.get(index)?.split_first_chunk()?;
+        let (_, rest) = window.get(index)?.split_first_chunk::<8>()?;
         let (size, rest) = rest.split_first_chunk()?;
-        let (start, size) = (start(index, field), u32::from_le_bytes(*size));
+        let size = u32::from_le_bytes(*size);
         if pc.wrapping_sub(start) >= u64::from(size) {
             return None;
         }
@@ -65,8 +67,6 @@ impl<'a> Section<'a> {
                 abi: self.abi,
                 fixed_fp: self.fixed_fp,
                 fixed_ra: self.fixed_ra,
-                start_width: info & format::INFO_START_WIDTH,
-                flexible: info2 & format::INFO2_KIND == format::KIND_FLEXIBLE,
             },
         };
         Some((function, skipped))

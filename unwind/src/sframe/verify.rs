@@ -273,9 +273,12 @@ fn verify_rows<'a>(
             function: number,
             row: index,
         };
-        let (raw, behind) = function.format.first(rest).ok_or(bad)?;
+        let (raw, behind) = function.first_row(rest).ok_or(bad)?;
         let mut row = Row::EMPTY;
-        function.format.decode(raw, &mut row).ok_or(bad)?;
+        function
+            .format
+            .decode(raw, function.is_flexible(), &mut row)
+            .ok_or(bad)?;
         if row.offset < last || row.offset > size {
             return Err(Damage::RowOrder {
                 function: number,

@@ -2,24 +2,6 @@
 
 use crate::bytes::ByteOrder;
 
-/// Removes an unsigned number of `1 << width` bytes from the front. `None`: they are not there, or the width is above 2.
-#[inline(always)]
-pub(super) fn take(bytes: &mut &[u8], order: ByteOrder, width: u8) -> Option<u32> {
-    match width {
-        0 => take_number::<1>(bytes, order),
-        1 => take_number::<2>(bytes, order),
-        2 => take_number::<4>(bytes, order),
-        _ => None,
-    }
-}
-
-#[inline(always)]
-fn take_number<const N: usize>(bytes: &mut &[u8], order: ByteOrder) -> Option<u32> {
-    let (number, rest) = bytes.split_first_chunk::<N>()?;
-    *bytes = rest;
-    Some(order.number(*number))
-}
-
 /// The words of one row, read one by one.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
@@ -48,6 +30,19 @@ impl Words<'_> {
     /// The next word as a control word, which has no sign. `None`: there is none.
     #[inline(always)]
     pub(super) fn unsigned(&mut self) -> Option<u32> {
-        take(&mut self.rest, self.order, self.width)
+        match self.width {
+            0 => self.take::<1>(),
+            1 => self.take::<2>(),
+            2 => self.take::<4>(),
+            _ => None,
+        }
+    }
+
+    /// Removes an unsigned number of `N` bytes from the front.
+    #[inline(always)]
+    fn take<const N: usize>(&mut self) -> Option<u32> {
+        let (number, rest) = self.rest.split_first_chunk::<N>()?;
+        self.rest = rest;
+        Some(self.order.number(number))
     }
 }

@@ -36,8 +36,9 @@ pub(super) enum Way {
     Stay,
     /// Up, or to another stack. If the walk may not go there, the step fails.
     Up,
-    /// Up, or to another stack. If the walk may not go there, the step succeeds, but the walk ends after it: interrupted code
-    /// is a frame whatever its stack pointer, which may be the reason for the trap.
+    /// Up, or to another stack. If the walk may not go there, the step succeeds nevertheless, because interrupted code is a
+    /// frame whatever its stack pointer, which may be the reason for the trap. But nothing is read there: no step by a row
+    /// follows, only a fallback may.
     Anywhere,
 }
 
@@ -75,8 +76,8 @@ impl<R: RegisterSet> Cursor<R> {
     /// The canonical frame address by `row`, which may be that of a trap frame.
     pub(super) fn cfa(&self, row: &Row, trap: bool, memory: &impl Memory) -> Result<u64, End> {
         let cfa = match row.cfa {
-            Rule::Value { base, offset } => self.address(base, offset, None)?,
-            Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset, None)?)?,
+            Rule::Value { base, offset } => self.address(base, offset)?,
+            Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset)?)?,
             // A row without a CFA is that of an outermost function, for which no caller is looked up.
             Rule::Same | Rule::Undefined => return Err(End::Outermost),
         };
@@ -89,11 +90,10 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
-    /// The address `base + offset` of a rule. Not inlined, because six callers would have a copy.
+    /// The address `base + offset` of a rule. Not inlined, because each caller would have a copy.
     #[inline(never)]
-    pub(super) fn address(&self, base: Base, offset: i64, cfa: Option<u64>) -> Result<u64, End> {
+    pub(super) fn address(&self, base: Base, offset: i64) -> Result<u64, End> {
         let value = match base {
-            Base::Cfa => cfa,
             Base::StackPointer if !self.sp_known => return Err(End::StackPointerLost),
             Base::FramePointer if !self.fp_known => return Err(End::FramePointerLost),
             other => base_value(&self.registers, other),
@@ -102,7 +102,7 @@ impl<R: RegisterSet> Cursor<R> {
             .map(|value| offset_address::<R>(value, offset))
             .ok_or(match base {
                 Base::Register(number) => End::RegisterLost(number),
-                // Not reached: no source makes such a row.
+                // A frame address that is based on itself: no source makes such a row.
                 _ => End::NoCfa,
             })
     }

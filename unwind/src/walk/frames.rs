@@ -13,7 +13,7 @@ use crate::walk::call::Call;
 use crate::walk::cursor::{Cursor, Step, Way};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
-use crate::walk::step::{Found, by_row};
+use crate::walk::step::Found;
 use crate::walk::{Frame, FrameKind, Unwinder};
 
 /// The frames from some registers outwards: an iterator, which [`Unwinder::frames`] makes. After its last frame, [`Self::end`]
@@ -144,23 +144,35 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         matches!(self.state, State::Ended(End::TrapFrame(_))) && self.take(&step).is_ok()
     }
 
-    /// Takes a step, if the walk may go there. The only place where the walk moves.
+    /// Takes a step, if the walk may go there.
     #[inline(never)]
     fn take(&mut self, step: &Step<R>) -> Result<(), End> {
-        let sp = step.next.registers.sp();
-        if step.way != Way::Stay {
+        self.go(step.next.registers.sp(), step.way)?;
+        self.arrive(step.next);
+        Ok(())
+    }
+
+    /// Moves the walk to a stack pointer, if it may go there. The only place where its memory changes.
+    #[inline(always)]
+    fn go(&mut self, sp: u64, way: Way) -> Result<(), End> {
+        if way != Way::Stay {
             let may = self.memory.advance(self.reached, sp, R::WORD);
             if may {
                 self.reached = sp;
-            } else if step.way == Way::Up {
+            } else if way == Way::Up {
                 return Err(End::NotAdvancing(sp));
             }
             self.on_stack = may;
         }
-        self.tail_call = None;
-        self.cursor = step.next;
-        self.state = State::Found;
         Ok(())
+    }
+
+    /// Makes `next` the walk's frame, after [`Self::go`].
+    #[inline(always)]
+    fn arrive(&mut self, next: Cursor<R>) {
+        self.tail_call = None;
+        self.cursor = next;
+        self.state = State::Found;
     }
 
     /// Keeps the first doubt about a frame. The next frame to yield has the number `self.count`.
@@ -201,29 +213,55 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     }
 
     /// Steps to the caller by the cursor's row, unless code contradicts it; returns the result of that check.
+    ///
+    /// Nearly every step is this one, from a function to its caller, so it makes no [`Step`], which would be copied.
     #[inline(never)]
     fn step_by_row(&mut self) -> Result<Call, End> {
-        let registers = self.unwinder.trap_registers;
-        let (found, memory) = (&self.found, &self.memory);
-        let step = by_row(&self.cursor, self.on_stack, found, registers, memory);
-        let step = match &step {
-            Ok(step) => step,
-            Err(end) => return Err(*end),
-        };
-        let pc = step.next.registers.pc();
-        let mut call = Call::Fits;
-        if step.next.how == How::SFrame {
-            // The row is not needed any more, so its memory is used for other look-ups.
-            let (function, row) = (self.found.function, &mut self.found.row);
-            call = self.unwinder.check::<R>(pc, function, row)?;
+        let cursor = &self.cursor;
+        let sp = cursor.registers.sp();
+        let trap = self.found.trap?;
+        // Before trap code has checked its stack pointer it may be anywhere; a row that reads no memory does not need it.
+        let needs_stack = !(trap && cursor.begins_at_edge(&self.found.row));
+        if !self.on_stack && needs_stack {
+            return Err(End::NoStack(sp));
         }
-        self.take(step)?;
+        let caller = match cursor.caller(&self.found, &self.memory) {
+            Err(End::Outermost) if cursor.sp_known && !self.memory.is_base(sp) => {
+                return Err(End::NotAtBase(sp));
+            }
+            other => other?,
+        };
+        let registers = cursor.registers.caller(caller.pc, caller.sp, caller.fp);
+        if trap {
+            self.step_from_trap(registers, caller.fp_known)?;
+            return Ok(Call::Fits);
+        }
+        // Only a leaf's caller can have the same stack pointer.
+        let is_leaf = cursor.exact && caller.sp == sp;
+        // The row is not needed any more, so its memory is used for other look-ups.
+        let (function, row) = (self.found.function, &mut self.found.row);
+        let call = self.unwinder.check::<R>(caller.pc, function, row)?;
+        self.go(caller.sp, if is_leaf { Way::Stay } else { Way::Up })?;
+        self.arrive(Cursor {
+            fp_known: caller.fp_known,
+            ..Cursor::called(registers, How::SFrame)
+        });
         match call {
-            Call::None => self.note(self.count, How::SFrame, End::NoCall(pc)),
+            Call::None => self.note(self.count, How::SFrame, End::NoCall(caller.pc)),
             Call::Unknown => self.unchecked = self.unchecked.or(Some(self.count)),
             Call::Fits | Call::Elsewhere(_) => {}
         }
         Ok(call)
+    }
+
+    /// Steps from trap code to what it interrupted: `registers`, as far as its row tells them.
+    #[inline(never)]
+    fn step_from_trap(&mut self, registers: R, fp_known: bool) -> Result<(), End> {
+        let saved = self.unwinder.trap_registers;
+        let (row, cursor) = (&self.found.row, &self.cursor);
+        let (next, way) = cursor.interrupted(registers, self.on_stack, row, saved, &self.memory);
+        let next = Cursor { fp_known, ..next };
+        self.take(&Step { next, way })
     }
 
     /// After a step to a caller whose call leads to `target`, not to the function that returns there: either there was a tail

@@ -9,8 +9,8 @@ use crate::walk::cursor::{Cursor, Way, read};
 
 impl<R: RegisterSet> Cursor<R> {
     /// The step from trap code, which `row` is of, to what it interrupted: `registers`, as far as the row tells them. That is
-    /// the next frame, whatever its program counter and stack pointer. But the walk does not continue from a stack pointer
-    /// where it may not go: otherwise a damaged table could make a trap frame its own caller for ever.
+    /// the next frame, whatever its program counter and stack pointer. But no step by a row follows from a stack pointer where
+    /// the walk may not go: otherwise a damaged table could make a trap frame its own caller for ever.
     pub(super) fn interrupted(
         &self,
         mut registers: R,

@@ -1,11 +1,10 @@
-//! A step to the caller's frame by a row. Only reads.
+//! A frame's caller by a row. Only reads.
 
 use crate::memory::{Memory, Range};
-use crate::registers::RegisterSet;
-use crate::row::{Row, Rule};
-use crate::verdict::{End, How};
-use crate::walk::SavedRegister;
-use crate::walk::cursor::{Cursor, Step, Way, read};
+use crate::registers::{RegisterSet, offset_address};
+use crate::row::{Base, Row, Rule};
+use crate::verdict::End;
+use crate::walk::cursor::{Cursor, read};
 
 /// The look-up for the cursor's frame in the source of rows.
 #[derive(Clone, Copy, Debug)]
@@ -19,63 +18,30 @@ pub(super) struct Found {
     pub(super) cfa: Result<u64, End>,
 }
 
-/// The step by the row that was `found`, whose return address is not checked yet.
-///
-/// `on_stack`: the stack pointer is in memory that the walk may read.
-#[inline(never)]
-pub(super) fn by_row<R: RegisterSet>(
-    cursor: &Cursor<R>,
-    on_stack: bool,
-    found: &Found,
-    trap_registers: &[SavedRegister],
-    memory: &impl Memory,
-) -> Result<Step<R>, End> {
-    let sp = cursor.registers.sp();
-    let trap = found.trap?;
-    // Before trap code has checked its stack pointer it may be anywhere; a row that reads no memory does not need it.
-    let needs_stack = !(trap && cursor.begins_at_edge(&found.row));
-    if !on_stack && needs_stack {
-        return Err(End::NoStack(sp));
-    }
-    let (caller, fp_known) = match cursor.caller(&found.row, found.cfa, memory) {
-        Err(End::Outermost) if cursor.sp_known && !memory.is_base(sp) => {
-            return Err(End::NotAtBase(sp));
-        }
-        other => other?,
-    };
-    let (next, way) = if trap {
-        cursor.interrupted(caller, on_stack, &found.row, trap_registers, memory)
-    } else {
-        // Only a leaf's caller can have the same stack pointer.
-        let is_leaf = cursor.exact && caller.sp() == sp;
-        let way = if is_leaf { Way::Stay } else { Way::Up };
-        (Cursor::called(caller, How::SFrame), way)
-    };
-    let next = Cursor { fp_known, ..next };
-    Ok(Step { next, way })
+/// A frame's caller by a row, before any check.
+pub(super) struct Caller {
+    pub(super) pc: u64,
+    pub(super) sp: u64,
+    pub(super) fp: u64,
+    /// The frame pointer is the caller's own.
+    pub(super) fp_known: bool,
 }
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The caller's registers by `row` and its [`Self::cfa`], and whether its frame pointer is among them. Their program counter
-    /// is not checked yet.
-    fn caller(
-        &self,
-        row: &Row,
-        cfa: Result<u64, End>,
-        memory: &impl Memory,
-    ) -> Result<(R, bool), End> {
+    /// The caller by the row that was `found`.
+    #[inline(always)]
+    pub(super) fn caller(&self, found: &Found, memory: &impl Memory) -> Result<Caller, End> {
+        let row = &found.row;
         if row.is_outermost() {
             return Err(End::Outermost);
         }
         let registers = &self.registers;
-        let cfa = cfa?;
+        let cfa = found.cfa?;
         let return_address = match row.return_address {
             Rule::Undefined => return Err(End::Outermost),
             Rule::Same => registers.link().ok_or(End::LinkRegisterLost)?,
-            Rule::Value { base, offset } => self.address(base, offset, Some(cfa))?,
-            Rule::Saved { base, offset } => {
-                read::<R>(memory, self.address(base, offset, Some(cfa))?)?
-            }
+            Rule::Value { base, offset } => self.address_by(cfa, base, offset)?,
+            Rule::Saved { base, offset } => read::<R>(memory, self.address_by(cfa, base, offset)?)?,
         };
         let mut fp_known = true;
         let mut same = || {
@@ -84,7 +50,7 @@ impl<R: RegisterSet> Cursor<R> {
         };
         let fp = match row.frame_pointer {
             Rule::Same | Rule::Undefined => same(),
-            Rule::Value { base, offset } => match self.address(base, offset, Some(cfa)) {
+            Rule::Value { base, offset } => match self.address_by(cfa, base, offset) {
                 Ok(value) => value,
                 // Its value is not known, which matters only if a caller needs it.
                 Err(End::RegisterLost(_) | End::FramePointerLost) => {
@@ -94,7 +60,7 @@ impl<R: RegisterSet> Cursor<R> {
                 Err(end) => return Err(end),
             },
             Rule::Saved { base, offset } => {
-                let slot = self.address(base, offset, Some(cfa))?;
+                let slot = self.address_by(cfa, base, offset)?;
                 // Compilers keep the rule after the epilogue's pop, when the register has the caller's value again, and the
                 // slot below the stack pointer has any value.
                 if self.exact && slot < registers.sp() {
@@ -104,7 +70,20 @@ impl<R: RegisterSet> Cursor<R> {
                 }
             }
         };
-        let caller = registers.caller(registers.strip(return_address), R::sp_at(cfa), fp);
-        Ok((caller, fp_known))
+        Ok(Caller {
+            pc: registers.strip(return_address),
+            sp: R::sp_at(cfa),
+            fp,
+            fp_known,
+        })
+    }
+
+    /// The address `base + offset` of a rule for a register. Nearly every such rule is based on the frame address.
+    #[inline(always)]
+    fn address_by(&self, cfa: u64, base: Base, offset: i64) -> Result<u64, End> {
+        match base {
+            Base::Cfa => Ok(offset_address::<R>(cfa, offset)),
+            other => self.address(other, offset),
+        }
     }
 }

@@ -25,6 +25,7 @@ impl<S: RowSource> Unwinder<'_, S> {
     ///
     /// A list of pieces instead of recursion keeps the stack usage constant. If a limit ends the search, the result is false:
     /// only a way that was found counts.
+    #[inline(never)]
     pub(super) fn leads_to<R: RegisterSet>(&self, target: u64, goal: Range, row: &mut Row) -> bool {
         let mut left = BYTES;
         let mut pieces = Pieces::new();
