@@ -8,11 +8,11 @@ use super::follow::{Follow, Point};
 use super::isa::Isa;
 use super::judge::{Caller, Judge, Judgement};
 use super::outcome::{Entry, Outcome};
-use super::reason::Reason;
 use super::text::Text;
 use super::world::{World, row_of};
 use crate::architecture::Architecture;
 use crate::function::Function;
+use crate::reason::Reason;
 
 /// Adjacent instructions with the same result.
 #[derive(Clone, Debug, PartialEq, Eq)]
