@@ -21,7 +21,7 @@ use crate::prove::contradiction::Contradiction;
 use crate::prove::origin::Origins;
 use crate::prove::{Proof, Rows};
 use crate::sframe::{Table, compare};
-use crate::symbols::{self, Blob, Code, Coverage, Level, Names, Symbols};
+use crate::symbols::{self, Blob, Code, Coverage, Level, Names, Symbols, printable};
 
 /// The functions and names of an image, and the tables made from them.
 #[derive(Debug)]
@@ -166,9 +166,9 @@ impl Tables {
         if let Some((before, after)) = moved {
             bail!(
                 "{} is at {:#x} without tables, where {} is at {:#x} with them: {MOVED}",
-                before.name,
+                printable(&before.name),
                 before.start,
-                after.name,
+                printable(&after.name),
                 after.start,
             );
         }
