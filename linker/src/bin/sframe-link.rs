@@ -56,8 +56,8 @@ Environment:
                                    ld.NAME, the program of that name in PATH (called as ld.sframe, ld); otherwise
                                    rust-lld from PATH or from rustc's toolchain
 
-Exit status: the linker's own when it fails, otherwise 0, or 1 when the tables could not be made; then there is no
-output file.
+Exit status: the linker's own when it fails, and then the output file is as it was; otherwise 0, or 1 when the tables
+could not be made; then there is no output file.
 ";
 
 fn main() -> ExitCode {

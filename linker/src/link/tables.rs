@@ -22,6 +22,7 @@ use crate::prove::origin::Origins;
 use crate::prove::{Proof, Rows};
 use crate::sframe::{Table, compare};
 use crate::symbols::{self, Blob, Code, Coverage, Level, Names, Symbols, printable};
+use crate::whole;
 
 /// The functions and names of an image, and the tables made from them.
 #[derive(Debug)]
@@ -294,8 +295,7 @@ impl Tables {
             return Ok(());
         };
         let build_id = image.file.build_id()?.unwrap_or_default();
-        std::fs::write(path, gsym(&self.code, build_id))
-            .with_context(|| format!("cannot write {}", path.display()))
+        whole::write(path, &gsym(&self.code, build_id))
     }
 
     /// The name of the function at an address, or the address.
