@@ -16,6 +16,7 @@
 //! | [`gsym`] | the same as `.symbols`, for LLVM's tools on the host |
 //! | [`make`] | tables added to a file that is linked already |
 //! | [`inspect`] | what the program `sframe` prints |
+//! | [`whole`] | files that are written whole or not at all |
 
 pub mod architecture;
 pub mod cfi;
@@ -32,3 +33,4 @@ pub mod reason;
 pub mod relocatable;
 pub mod sframe;
 pub mod symbols;
+pub mod whole;

@@ -50,7 +50,7 @@ impl Reason {
             Self::ReturnAddress => "return address not followed",
             Self::FramePointer => "frame pointer not followed",
             Self::NotCalled => "nobody calls it and it never returns",
-            Self::TooMuch => "too large to be followed",
+            Self::TooMuch => "too much to be followed",
         }
     }
 

@@ -91,6 +91,55 @@ fn what_a_function_changes_is_known_to_its_callers() {
     check_both("effect", &text, expected);
 }
 
+/// Functions that each call the next one; the last one loses the frame pointer, which each of them tells its callers.
+fn losing(count: usize) -> String {
+    let call = |number| {
+        silent(
+            &format!("call{number}"),
+            &format!("call call{}\n ret", number + 1),
+        )
+    };
+    let last = silent(&format!("call{count}"), "xor %ebp, %ebp\n ret");
+    (1..count).map(call).collect::<String>() + &last
+}
+
+/// Its rows find the frame by the frame pointer, also behind the call.
+fn by_frame_pointer(callee: &str) -> String {
+    let body = format!(
+        "push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset %rbp, -16\n mov %rsp, %rbp\n .cfi_def_cfa_register %rbp
+         call {callee}\n nop\n pop %rbp\n .cfi_def_cfa %rsp, 8\n ret"
+    );
+    function("_start", &body)
+}
+
+/// The caller of so many functions would be told too late what the last one loses, so nothing may be said of it; nor of those
+/// between them to which it would have been told last.
+#[test]
+fn nothing_is_said_by_facts_that_are_not_final() {
+    let text = [by_frame_pointer("call1"), losing(4)].concat();
+    let found = prove("rounds_losing_4", TARGET, &text);
+    let mended = "0..4 agrees\n4..11 mended sp+16 c-16 c-8\n11..12 agrees\n";
+    assert!(found.starts_with(mended), "{found}");
+
+    let text = [by_frame_pointer("call1"), losing(20)].concat();
+    let found = prove("rounds_losing_20", TARGET, &text);
+    let void = "0..12 undecided: too much to be followed\n12..60 missing: too much to be followed\n60..66 made ";
+    assert!(found.starts_with(void), "{found}");
+}
+
+/// Small functions that are not finished when large ones are begun go on with those.
+#[test]
+fn small_functions_are_finished_with_large_ones() {
+    let text = [by_frame_pointer("call1"), losing(20), large()].concat();
+    let found = prove("rounds_losing_20_large", TARGET, &text);
+    let mended = "0..4 agrees\n4..11 mended sp+16 c-16 c-8\n11..12 agrees\n12..18 made ";
+    assert!(found.starts_with(mended), "{found}");
+    let text = [by_frame_pointer("call1"), losing(40), large()].concat();
+    let found = prove("rounds_losing_40_large", TARGET, &text);
+    let void = "0..12 undecided: too much to be followed\n12..";
+    assert!(found.starts_with(void), "{found}");
+}
+
 #[test]
 fn a_table_ends_where_that_of_another_function_starts() {
     // Its entries, taken for those of the first one, would lead to the nops with a stack of another depth.

@@ -2,9 +2,9 @@
 
 use linker::cfi::landing::LandingPad;
 use linker::function::Function;
-use linker::prove::reason::Reason;
 use linker::prove::unit::Found;
 use linker::prove::world::{Returns, World, row_of};
+use linker::reason::Reason;
 use unwind::sframe::{Base, Row, Rule};
 
 fn row(offset: u32, cfa: i64) -> Row {

@@ -6,7 +6,9 @@
 //! inlined = "        inlined into " name [ place ]
 //! tail    = "        reached by a tail call from " ( name | address ): a function that was called, went on to this frame's by a
 //!           jump, directly or through others, and so has no frame; its address where it has no name. What the next
-//!           frame's call tells, so that this line is not there before that frame is found
+//!           frame's call tells, so that this line is not there before that frame is found. A jump by a pointer is taken
+//!           for one that leads to this frame's function, as where it leads cannot be read; on x86-64 one counts at any
+//!           byte, also in the middle of an instruction
 //! place   = " at " file ":" line
 //! number  = at least four characters, right-aligned, decimal, from 0
 //! address = "0x" 16 hexadecimal digits

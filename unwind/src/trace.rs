@@ -1,7 +1,9 @@
 //! A trace as events: the content of a report, independent of the form in which it is written.
 //!
 //! Only this file decides which frames are left out, where an interruption is and what the verdict is. Text, markup and log
-//! frames only write the events, so they differ only in form.
+//! frames only write the events, so they differ only in form. One thing only names tell: whether a tail call was one, or a jump
+//! between pieces of one function. So who has the names asks [`are_of_one_function`](crate::symbols::are_of_one_function): text
+//! by `.symbols`, and the host for what comes without.
 
 use core::fmt;
 
@@ -16,7 +18,7 @@ use crate::walk::{Frame, Frames};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'f, R> {
-    /// The last frame was reached by a tail call: another function than its own was called.
+    /// The last frame was reached by a tail call: another function than its own was called, or another piece of it.
     TailCall {
         /// Where the last frame is looked up: [`Frame::lookup_pc`].
         reached: u64,

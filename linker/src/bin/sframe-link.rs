@@ -10,11 +10,14 @@ same command line
 
     [target.x86_64-unknown-none]                      in .cargo/config.toml
     linker = \"sframe-link\"
-    rustflags = [\"-Cforce-unwind-tables=yes\", \"-Clink-arg=--sframe-stats=target/stats.txt\"]
+    rustflags = [\"-Clink-arg=--sframe-stats=target/stats.txt\"]
 
 and in the linker script, after every section that holds code:
 
     INCLUDE tables.ld
+
+Rows come from the code; from .eh_frame too, compared with the code, if there is one: -Cforce-unwind-tables=yes, and
+*(.eh_frame) kept in the script. On AArch64 functions that never return need that. s390x has rows by .eh_frame alone.
 
 For C compilers it is a linker by name, and runs the next one of that name in PATH:
 
@@ -39,7 +42,8 @@ Every argument goes to the linker (--help and --version too), except
     --gsym=FILE                    write names, lines and inlined functions to FILE as LLVM's GSYM too, for the host
     --sframe-linker=PROGRAM        the linker to run: GNU ld, ld.lld, mold, of any target
     --sframe-repair=yes|no         compare rows with the code, mend wrong ones and make missing ones; yes unless said
-                                   otherwise; with no, .sframe says what .eh_frame says, right or wrong
+                                   otherwise; with no, .sframe says what .eh_frame says, right or wrong, and
+                                   there must be one
     --sframe-stats[=FILE]          write what was made, where it comes from, where .eh_frame is wrong, and what was left
                                    out and why, to FILE or standard error; as JSON when FILE ends in .json
     --sframe-script                print tables.ld and stop
@@ -52,8 +56,8 @@ Environment:
                                    ld.NAME, the program of that name in PATH (called as ld.sframe, ld); otherwise
                                    rust-lld from PATH or from rustc's toolchain
 
-Exit status: the linker's own when it fails, otherwise 0, or 1 when the tables could not be made; then there is no
-output file.
+Exit status: the linker's own when it fails, and then the output file is as it was; otherwise 0, or 1 when the tables
+could not be made; then there is no output file.
 ";
 
 fn main() -> ExitCode {

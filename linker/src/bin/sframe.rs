@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use linker::inspect::{self, Subject, with_file, with_laid_out};
 use linker::link::{Options, fewer_levels, left_out, sizes};
 use linker::make::make;
+use linker::whole;
 
 /// Look at the SFrame tables of an ELF file, whoever made them.
 #[derive(Parser)]
@@ -149,7 +150,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             }
             with_file(&file, |data| {
                 let made = make(data, &options)?;
-                write_like(&output, &file, &made.bytes)?;
+                whole::write_like(&output, &file, &made.bytes)?;
                 let missing = left_out(&made.tables).into_iter();
                 for line in missing.chain(fewer_levels(&made.tables)) {
                     eprintln!("sframe: warning: {line}");
@@ -172,15 +173,6 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             Ok(true)
         }),
     }
-}
-
-/// Writes a file with the execute permission of `like`.
-fn write_like(path: &Path, like: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || {
-        std::fs::write(path, bytes)?;
-        std::fs::set_permissions(path, std::fs::metadata(like)?.permissions())
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn with_subject(

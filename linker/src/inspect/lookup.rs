@@ -6,6 +6,7 @@ use unwind::symbols::SourceFrame;
 
 use super::Subject;
 use crate::sframe::rule::texts;
+use crate::symbols::printable;
 
 /// Writes a line for an address: its function, as far as it is known file and line, and the rules for it; then a line
 /// for each function that it is inlined into. Returns whether a function was found.
@@ -22,9 +23,12 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
     ) {
         (_, Some(answer)) => {
             let offset = address.wrapping_sub(answer.start);
-            let mut frames = answer
-                .frames()
-                .map(|frame| (frame.name.to_string(), place(&frame)));
+            let mut frames = answer.frames().map(|frame| {
+                (
+                    printable(&frame.name.to_string()).into_owned(),
+                    place(&frame),
+                )
+            });
             if let Some((name, place)) = frames.next() {
                 write!(out, "{name}+{offset:#x}/{:#x}{place}", answer.size)?;
             }
@@ -69,5 +73,7 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
 
 fn place(frame: &SourceFrame<'_>) -> String {
     let place = frame.place();
-    place.map_or_else(String::new, |(file, line)| format!(" at {file}:{line}"))
+    place.map_or_else(String::new, |(file, line)| {
+        format!(" at {}:{line}", printable(&file.to_string()))
+    })
 }

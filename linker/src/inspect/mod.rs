@@ -24,7 +24,7 @@ pub use stats::stats;
 pub use strict::Strict;
 
 use crate::image::{self, Section};
-use crate::symbols::{Names, Symbols};
+use crate::symbols::{Names, Symbols, printable};
 use crate::{relocatable, sframe, symbols};
 
 /// A file's tables.
@@ -103,7 +103,8 @@ impl<'data> Subject<'data> {
             NameSource::Blob(table) => {
                 let answer = table.resolve(address)?;
                 let function = answer.frames().next_back()?;
-                Some((function.name.to_string(), answer.start, answer.size))
+                let name = printable(&function.name.to_string()).into_owned();
+                Some((name, answer.start, answer.size))
             }
             NameSource::Symbols(symbols) => symbols.at(address).map(|symbol| {
                 let name = Names::Short.name(&symbol.name);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use super::response;
+use super::{dependencies, response};
 use crate::sframe::Version;
 use crate::symbols::{Level, Names};
 
@@ -63,6 +63,8 @@ pub struct CommandLine {
     pub long: bool,
     /// `--sframe-linker`: the linker to run.
     pub linker_path: Option<PathBuf>,
+    /// `--dependency-file`: what the linker writes for make or ninja.
+    pub dependencies: Option<PathBuf>,
     /// The linker's output file.
     pub output: PathBuf,
     /// By its arguments, the link makes an image: an ELF linker, without `-r`.
@@ -81,6 +83,7 @@ impl CommandLine {
             linker: Vec::with_capacity(arguments.len()),
             long,
             linker_path: None,
+            dependencies: None,
             output: PathBuf::from("a.out"),
             makes_image: true,
         };
@@ -100,6 +103,9 @@ impl CommandLine {
             let next = arguments.peek();
             if let Some(output) = output(&argument, next) {
                 line.output = output;
+            }
+            if let Some(file) = dependencies::file(&argument, next.map(OsString::as_os_str)) {
+                line.dependencies = Some(file);
             }
             let gnu =
                 next.is_none_or(|flavor| matches!(flavor.as_bytes(), b"gnu" | b"ld" | b"ld.lld"));

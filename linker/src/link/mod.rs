@@ -6,6 +6,7 @@
 //! the file, and so that the linker only has to know their size.
 
 mod arguments;
+mod dependencies;
 mod inputs;
 mod json;
 mod linker;
@@ -32,6 +33,7 @@ pub use tables::Tables;
 use crate::architecture::Architecture;
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
+use crate::whole;
 use linker::Outcome;
 use room::Room;
 use temporary::Temporary;
@@ -60,7 +62,9 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     let wanted = line.options.sframe.is_some()
         || line.options.symbols.is_some()
         || line.options.gsym.is_some();
-    if !line.makes_image || !wanted {
+    // Configuration scripts link to /dev/null, which nothing may replace.
+    let is_device = std::fs::metadata(&line.output).is_ok_and(|known| !known.is_file());
+    if !line.makes_image || !wanted || is_device {
         let outcome = linker.run(&line.linker, line.long, &line.output)?;
         outcome.show(None);
         return Ok(exit_code(outcome.status));
@@ -68,28 +72,38 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     let result =
         link_and_fill(&line, &linker).with_context(|| format!("{}", line.output.display()));
     if result.is_err() {
-        // An image with empty tables must not be taken for a finished one. An error only means that there is no such file.
+        // The last image must not be taken for this one. An error only means that there is none.
         let _ = std::fs::remove_file(&line.output);
     }
     result
 }
 
+/// The linker writes to a temporary file, which gets its final name when it has its tables: if the link is killed, there is no
+/// image with empty tables, or without.
 fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     let output = line.output.as_path();
-    let unstripped: Vec<OsString> = line
+    let image = Temporary::named(output, "image");
+    let arguments: Vec<OsString> = line
         .linker
+        .iter()
+        .cloned()
+        // The last one holds.
+        .chain(["-o".into(), image.path().into()])
+        .collect();
+    let unstripped: Vec<OsString> = arguments
         .iter()
         .filter(|argument| !STRIP.iter().any(|strip| argument == strip))
         .cloned()
         .collect();
     // Guess that the tables need the same room as in the last build: if so, one link is enough.
-    let is_stripped = unstripped.len() != line.linker.len();
+    let is_stripped = unstripped.len() != arguments.len();
     let guess = Room::of_file(output)
         .or_else(|| Room::of_file(&room::second_name(output)?))
         .filter(|(room, _)| room.is_for(&line.options) && !is_stripped);
     let mut guessed = match guess {
         Some((room, architecture)) => {
-            Some((link_with_room(line, linker, room, architecture)?, room))
+            let outcome = link_with_room(line, &arguments, linker, room, architecture)?;
+            Some((outcome, room))
         }
         None => None,
     };
@@ -103,38 +117,40 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     if !first.status.success() {
         return Ok(exit_code(first.status));
     }
-    let data = Mapped::open(output)?;
-    let image = Image::parse(&data)?;
-    let inputs = inputs::read(&line.linker, &image)?;
+    let data = Mapped::open(image.path())?;
+    let linked = Image::parse(&data)?;
+    let inputs = inputs::read(&line.linker, &linked)?;
     for line in &inputs.lost {
         eprintln!("sframe-link: warning: {line}");
     }
-    let tables = Tables::of(&image, &line.options, inputs.frames)?;
+    let tables = Tables::of(&linked, &line.options, inputs.frames)?;
     if tables.table.is_some() {
-        place::expect(&image, &place::SFRAME)?;
+        place::expect(&linked, &place::SFRAME)?;
     }
     if tables.blob.is_some() {
-        place::expect(&image, &place::SYMBOLS)?;
+        place::expect(&linked, &place::SYMBOLS)?;
     }
     let room = tables.room();
     if guess == Some(room) {
-        let patches = tables.patches(&image)?;
-        tables.write_gsym(&image, &line.options)?;
+        let patches = tables.patches(&linked)?;
+        tables.write_gsym(&linked, &line.options)?;
         // Unmap the file before it is written to.
         drop(data);
         let (checked, filled) = both(
             || tables.check_symbols(),
-            || tables.write(&line.output, &patches),
+            || tables.write(image.path(), &patches),
         );
-        return checked.and(filled).and_then(|()| finish(line, &tables));
+        return checked
+            .and(filled)
+            .and_then(|()| finish(line, &tables, image));
     }
-    let architecture = image.architecture;
+    let architecture = linked.architecture;
     drop(data);
 
     // The content does not depend on the address, so it is checked while the linker runs.
     let (checked, second) = both(
         || tables.check_symbols(),
-        || link_with_room(line, linker, room, architecture),
+        || link_with_room(line, &arguments, linker, room, architecture),
     );
     let second = second?;
     second.show(Some(&first));
@@ -142,31 +158,36 @@ fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
         return Ok(exit_code(second.status));
     }
     checked?;
-    let data = Mapped::open(output)?;
-    let image = Image::parse(&data)?;
-    tables.check_unmoved(&image)?;
-    let patches = tables.patches(&image)?;
-    tables.write_gsym(&image, &line.options)?;
+    let data = Mapped::open(image.path())?;
+    let linked = Image::parse(&data)?;
+    tables.check_unmoved(&linked)?;
+    let patches = tables.patches(&linked)?;
+    tables.write_gsym(&linked, &line.options)?;
     drop(data);
-    tables.write(&line.output, &patches)?;
-    finish(line, &tables)
+    tables.write(image.path(), &patches)?;
+    finish(line, &tables, image)
 }
 
 fn link_with_room(
     line: &CommandLine,
+    arguments: &[OsString],
     linker: &Linker,
     room: Room,
     architecture: &Architecture,
 ) -> Result<Outcome> {
     let object = room.object(architecture)?;
     let object = Temporary::beside(&line.output, "o", &object)?;
-    let mut arguments = line.linker.clone();
+    let mut arguments = arguments.to_vec();
     arguments.push(object.path().into());
     linker.run(&arguments, line.long, &line.output)
 }
 
-fn finish(line: &CommandLine, tables: &Tables) -> Result<ExitCode> {
+fn finish(line: &CommandLine, tables: &Tables, image: Temporary) -> Result<ExitCode> {
     tell(tables, line.options.stats.as_ref())?;
+    if let Some(path) = &line.dependencies {
+        dependencies::rename(path, image.path(), &line.output)?;
+    }
+    image.rename(&line.output)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -196,7 +217,7 @@ fn write_stats(path: &Path, tables: &Tables) -> Result<()> {
         true => json(tables),
         false => stats(tables),
     };
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    whole::write(path, text.as_bytes())
 }
 
 /// The linker's exit status, or 1 if it was killed by a signal.

@@ -21,7 +21,8 @@ use crate::prove::contradiction::Contradiction;
 use crate::prove::origin::Origins;
 use crate::prove::{Proof, Rows};
 use crate::sframe::{Table, compare};
-use crate::symbols::{self, Blob, Code, Coverage, Level, Names, Symbols};
+use crate::symbols::{self, Blob, Code, Coverage, Level, Names, Symbols, printable};
+use crate::whole;
 
 /// The functions and names of an image, and the tables made from them.
 #[derive(Debug)]
@@ -166,9 +167,9 @@ impl Tables {
         if let Some((before, after)) = moved {
             bail!(
                 "{} is at {:#x} without tables, where {} is at {:#x} with them: {MOVED}",
-                before.name,
+                printable(&before.name),
                 before.start,
-                after.name,
+                printable(&after.name),
                 after.start,
             );
         }
@@ -294,8 +295,7 @@ impl Tables {
             return Ok(());
         };
         let build_id = image.file.build_id()?.unwrap_or_default();
-        std::fs::write(path, gsym(&self.code, build_id))
-            .with_context(|| format!("cannot write {}", path.display()))
+        whole::write(path, &gsym(&self.code, build_id))
     }
 
     /// The name of the function at an address, or the address.

@@ -1,27 +1,38 @@
-//! Temporary files, deleted at the end of the link.
+//! Temporary files of a link: deleted at its end, or given their final name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// A file that is deleted when this is dropped.
+/// A file that is deleted when this is dropped. If the link is killed, it is left behind, and the next one writes it again.
 #[derive(Debug)]
 pub(super) struct Temporary {
     path: PathBuf,
 }
 
 impl Temporary {
-    /// Writes a file beside another one, named after it. The name is the same in every build, because a linker may write it to
-    /// its output (a map file), and no other link uses it.
-    pub(super) fn beside(file: &Path, extension: &str, content: &[u8]) -> Result<Self> {
+    /// A file beside another one, named after it, that somebody else writes. The name is the same in every build, because a
+    /// linker may write it to its output (a map file), and no other link uses it.
+    pub(super) fn named(file: &Path, extension: &str) -> Self {
         let mut name = OsString::from(file.file_name().unwrap_or_default());
         name.push(".sframe-link.");
         name.push(extension);
         let path = file.with_file_name(name);
-        std::fs::write(&path, content)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { path })
+        Self { path }
+    }
+
+    /// Writes a file beside another one.
+    pub(super) fn beside(file: &Path, extension: &str, content: &[u8]) -> Result<Self> {
+        let this = Self::named(file, extension);
+        std::fs::write(&this.path, content)
+            .with_context(|| format!("cannot write {}", this.path.display()))?;
+        Ok(this)
+    }
+
+    /// Gives it its final name, in one step.
+    pub(super) fn rename(self, to: &Path) -> Result<()> {
+        std::fs::rename(&self.path, to).with_context(|| format!("cannot write {}", to.display()))
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -4,13 +4,13 @@ use unwind::sframe::{Abi, Row};
 
 use super::aarch64::A64;
 use super::isa::Isa;
-use super::reason::Reason;
 use super::text::Text;
 use super::unit::{Found, Span};
 use super::world::row_of;
 use super::x86_64::X86;
 use crate::architecture::Architecture;
 use crate::function::Function;
+use crate::reason::Reason;
 
 /// Adjacent instructions whose row is wrong in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use super::compare::Condition;
 use super::follow::Follow;
 use super::isa::{Flow, Isa};
 use super::machine::Machine;
-use super::reason::Reason;
 use super::value::{Base, Value};
 use super::world::Returns;
+use crate::reason::Reason;
 
 impl<I: Isa> Follow<'_, I> {
     /// Adds the edges that an instruction has. Returns whether control may go on to the next instruction.

@@ -5,8 +5,8 @@ use unwind::sframe::{Base as RowBase, Row, Rule};
 use super::isa::Isa;
 use super::judge::{Caller, Judge, is_below, why_lost};
 use super::machine::Machine;
-use super::reason::Reason;
 use super::value::{Base, Origin, REGISTERS, Register, Value};
+use crate::reason::Reason;
 
 impl<I: Isa> Judge<'_, I> {
     /// The row for a state, with offset 0.

@@ -8,13 +8,13 @@ use super::judge::{Caller, Judge, Judgement};
 use super::jump_table::Sweeps;
 use super::machine::Machine;
 use super::outcome::{Entry, Outcome};
-use super::reason::Reason;
 use super::rows_of::RowsOf;
 use super::table::Tables;
 use super::text::Text;
 use super::value::Value;
 use super::world::{Effect, World};
 use crate::architecture::Architecture;
+use crate::reason::Reason;
 
 /// A reachable instruction, and the abstract state around it.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use unwind::sframe::{Base as RowBase, Row, Rule};
 
 use super::isa::Isa;
 use super::machine::Machine;
-use super::reason::Reason;
 use super::value::{Base, Origin, REGISTERS, Register, Value};
 use crate::architecture::Architecture;
+use crate::reason::Reason;
 
 /// The caller's registers, as values in the states of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

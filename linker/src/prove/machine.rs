@@ -2,8 +2,8 @@
 
 use super::compare::{Bound, Flags, Limit};
 use super::memory::{Fact, Slot};
-use super::reason::Reason;
 use super::value::{Base, Origin, REGISTERS, Register, Value};
+use crate::reason::Reason;
 
 /// Bytes below the stack pointer that interrupts leave alone in user programs: the red zone of the x86-64 ABI. Values there
 /// are tracked, but no row may load from there.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use unwind::sframe::Row;
 
-use super::reason::Reason;
 use super::world::Effect;
+use crate::reason::Reason;
 
 /// How code is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,10 @@ use super::world::{Returns, World};
 use crate::architecture::Architecture;
 use crate::parallel::in_parts;
 use crate::progress::Step;
+use crate::reason::Reason;
 
 /// The largest number of rounds. Each follows only functions for which the last one has changed a fact; most images need three.
+/// A fact that is handed on by more functions than that is not known to the last ones, so nothing is said of them.
 const MAX_ROUNDS: usize = 12;
 
 /// Functions of at most so many bytes are followed before the others.
@@ -43,7 +45,9 @@ pub fn follow<I: Isa>(
     let mut tables = 0;
     loop {
         if jobs.is_empty() || rounds == MAX_ROUNDS && !large.is_empty() {
-            jobs = std::mem::take(&mut large);
+            // Small ones that are not finished go on with the large ones.
+            jobs.append(&mut large);
+            jobs.sort_unstable_by_key(|(start, _)| *start);
             rounds = 0;
         }
         if jobs.is_empty() || rounds == MAX_ROUNDS {
@@ -105,7 +109,31 @@ pub fn follow<I: Isa>(
             false => affected(&units, &changed, &returning),
         };
     }
+    void(&mut units, jobs.into_iter().map(|(start, _)| start));
     units
+}
+
+/// Makes the results about unfinished functions void, and those about all functions that know a fact of such a one, directly or
+/// through others: with the right facts they might be others.
+fn void(units: &mut Units, unfinished: impl Iterator<Item = u64>) {
+    let mut unfinished: Vec<u64> = unfinished.collect();
+    if unfinished.is_empty() {
+        return;
+    }
+    let mut users: HashMap<u64, Vec<u64>> = HashMap::new();
+    for (start, unit) in units.iter() {
+        // `relies_on` and `stops_at` are among the calls.
+        for of in unit.outcome.calls.iter().chain(&unit.outcome.tail_calls) {
+            users.entry(*of).or_default().push(*start);
+        }
+    }
+    while let Some(start) = unfinished.pop() {
+        if let Some(unit) = units.get_mut(&start) {
+            unit.void(Reason::TooMuch);
+        }
+        // Taken out, so that none comes twice.
+        unfinished.extend(users.remove(&start).unwrap_or_default());
+    }
 }
 
 /// The functions to follow again while only the small ones were followed. New entries are not looked for yet: not all calls

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::isa::Isa;
-use super::reason::Reason;
 use super::text::Text;
 use super::unit::{Found, Span};
 use super::world::World;
 use crate::function::Function;
+use crate::reason::Reason;
 
 /// Bytes of code, by result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

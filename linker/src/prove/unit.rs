@@ -8,11 +8,11 @@ use super::follow::{Follow, Point};
 use super::isa::Isa;
 use super::judge::{Caller, Judge, Judgement};
 use super::outcome::{Entry, Outcome};
-use super::reason::Reason;
 use super::text::Text;
 use super::world::{World, row_of};
 use crate::architecture::Architecture;
 use crate::function::Function;
+use crate::reason::Reason;
 
 /// Adjacent instructions with the same result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,20 +111,26 @@ impl Unit {
                 }),
             }
         }
-        let outcome = follow.outcome();
-        let mut spans = spans.spans;
-        if let Some(problem) = outcome.problem {
-            for span in &mut spans {
-                span.found = match span.found {
-                    Found::Made(_) | Found::Missing(_) => Found::Missing(problem),
-                    _ => Found::Undecided(problem),
-                };
-            }
-        }
-        Self {
+        let mut unit = Self {
             entry,
-            spans,
-            outcome,
+            spans: spans.spans,
+            outcome: follow.outcome(),
+        };
+        if let Some(problem) = unit.outcome.problem {
+            unit.void(problem);
+        }
+        unit
+    }
+
+    /// Makes all results void. If they are void already, the first reason stays.
+    pub(super) fn void(&mut self, reason: Reason) {
+        self.outcome.fail(reason);
+        let problem = self.outcome.problem.unwrap_or(reason);
+        for span in &mut self.spans {
+            span.found = match span.found {
+                Found::Made(_) | Found::Missing(_) => Found::Missing(problem),
+                _ => Found::Undecided(problem),
+            };
         }
     }
 }

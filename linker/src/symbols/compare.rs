@@ -8,6 +8,7 @@ use unwind::symbols::{Precision, SymbolTable, Text, format};
 use super::blob::unit;
 use super::code::{Code, Function, Piece, Traced};
 use super::lines::Frame;
+use super::printable;
 use crate::parallel::in_parts;
 use crate::progress::Step;
 
@@ -262,7 +263,9 @@ fn found(table: &SymbolTable<'_>, address: u64) -> String {
             None => frame.name.to_string(),
         })
         .collect();
-    format!("{} ({:?})", frames.join(", in "), answer.precision)
+    // Another program may have made the table.
+    let frames = frames.join(", in ");
+    format!("{} ({:?})", printable(&frames), answer.precision)
 }
 
 fn is_right(

@@ -10,7 +10,7 @@ use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 
 use super::path::Paths;
-use super::{Names, short};
+use super::{Names, printable, short};
 
 type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 
@@ -93,8 +93,10 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The number of a text. A text longer than readers support, which compilers do not make, is truncated.
+    /// The number of a text, as it is when [`printable`]. A text longer than readers support, which compilers do not make, is
+    /// truncated.
     pub fn number(&mut self, text: &str) -> u32 {
+        let text = &*printable(text);
         let text = &text[..text.floor_char_boundary(unwind::symbols::format::TEXT_MAX)];
         if let Some(&number) = self.numbers.get(text) {
             return number;

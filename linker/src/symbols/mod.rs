@@ -22,6 +22,7 @@ mod level;
 mod lines;
 mod pairs;
 mod path;
+mod printable;
 mod records;
 mod repair;
 mod rows;
@@ -35,6 +36,7 @@ pub use instructions::{Coding, Decoded};
 pub use level::Level;
 pub use lines::{Frame, Texts};
 pub use path::Paths;
+pub use printable::printable;
 pub use short::short;
 
 /// Output section of the blob.
@@ -53,11 +55,12 @@ pub enum Names {
 }
 
 impl Names {
-    /// The name of a symbol, demangled if it is Rust's.
+    /// The name of a symbol, demangled if it is Rust's, and [`printable()`].
     #[must_use]
     pub fn name(self, symbol: &str) -> String {
-        let Ok(demangled) = rustc_demangle::try_demangle(symbol) else {
-            return symbol.to_owned();
+        let symbol = printable(symbol);
+        let Ok(demangled) = rustc_demangle::try_demangle(&symbol) else {
+            return symbol.into_owned();
         };
         let full = format!("{demangled:#}");
         match self {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anstream::adapter::strip_str;
+use unwind::symbols::are_of_one_function;
 
 use super::json::{self, Found};
 use super::line::{Line, Named};
@@ -228,12 +229,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         if name.is_empty() {
             return None;
         }
-        // Compilers append `.cold` and the like to the name of an outlined part.
-        let piece = |whole: &str, part: &str| {
-            let rest = part.strip_prefix(whole);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        let same = piece(name, &self.function) || piece(&self.function, name);
+        let same = are_of_one_function(name.bytes(), self.function.bytes());
         Some((!same).then(|| format!("{before}{name}")))
     }
 

@@ -191,19 +191,28 @@ impl<'a> Text<'a> {
     }
 }
 
+/// Whether two names are those of pieces of one function: equal, except for a suffix that begins with a dot, which compilers
+/// add to the name of a piece placed elsewhere (`.cold`). Between such pieces a jump is no tail call.
+#[must_use]
+pub fn are_of_one_function(
+    one: impl IntoIterator<Item = u8>,
+    other: impl IntoIterator<Item = u8>,
+) -> bool {
+    let (mut one, mut other) = (one.into_iter(), other.into_iter());
+    loop {
+        match (one.next(), other.next()) {
+            (None, None | Some(b'.')) | (Some(b'.'), None) => return true,
+            (ours, theirs) if ours != theirs => return false,
+            _ => {}
+        }
+    }
+}
+
 impl Text<'_> {
-    /// Whether these are names of pieces of one function: equal, except for a suffix that begins with a dot, which compilers
-    /// add to the name of a piece placed elsewhere (`.cold`).
+    /// [`are_of_one_function`], for names that are not expanded. Not inlined, so that they are on the stack only meanwhile.
     #[inline(never)]
     pub(crate) fn is_piece_of(&self, other: &Self) -> bool {
-        let (mut ours, mut theirs) = (self.bytes(), other.bytes());
-        loop {
-            match (ours.next(), theirs.next()) {
-                (None, None | Some(b'.')) | (Some(b'.'), None) => return true,
-                (one, another) if one != another => return false,
-                _ => {}
-            }
-        }
+        are_of_one_function(self.bytes(), other.bytes())
     }
 }
 

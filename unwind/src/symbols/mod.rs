@@ -9,6 +9,6 @@ mod record;
 mod rows;
 mod table;
 
-pub use answer::{Answer, Precision, SourceFrame, Text};
+pub use answer::{Answer, Precision, SourceFrame, Text, are_of_one_function};
 pub use error::SymbolsError;
 pub use table::SymbolTable;

@@ -1,0 +1,55 @@
+//! Writes files whole or not at all: a full disk, or the end of this program, leaves what was there before.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Writes a file, with the permissions of the one that it replaces, or those of a new one.
+///
+/// # Errors
+/// The system's, with the file's name; then the file is as it was before.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(path, bytes, None).with_context(|| cannot_write(path))
+}
+
+/// Writes a file with the permissions of `like`, which it may be itself.
+///
+/// # Errors
+/// Those of [`write`].
+pub fn write_like(path: &Path, like: &Path, bytes: &[u8]) -> Result<()> {
+    let permissions = fs::metadata(like).map(|known| known.permissions());
+    permissions
+        .and_then(|permissions| replace(path, bytes, Some(permissions)))
+        .with_context(|| cannot_write(path))
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
+/// Writes a temporary file in the same folder, and then gives it the name, which replaces the old file in one step. The name
+/// of the temporary file is chosen by chance, as several links may write one file of statistics.
+fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
+    // A symbolic link stays one, and what it leads to is replaced.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let known = fs::metadata(path).ok();
+    if known.as_ref().is_some_and(|known| !known.is_file()) {
+        // A pipe or a device, which nothing may replace.
+        return fs::write(path, bytes);
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let mut file = tempfile::Builder::new()
+        .prefix(".sframe-")
+        // As for any new file, less what the process takes away (`umask`).
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(bytes)?;
+    if let Some(permissions) = permissions.or(known.map(|known| known.permissions())) {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.persist(path)?;
+    Ok(())
+}
