@@ -93,6 +93,7 @@ impl Case {
             self.refuse(&what("without a name"), |report| {
                 report.frames[number].name = None;
             });
+            self.refuse_tail_calls(number);
             // Two calls by pointer hide what is between them, where no name is expected.
             let both = |other: &Frame| {
                 let by_pointer = |it: &Frame| self.calls.is_by_pointer(it.address);
@@ -123,6 +124,37 @@ impl Case {
         self.refuse("another end", |report| {
             report.end = report.end.replace("complete", "incomplete");
         });
+    }
+
+    /// A line about a tail call needs code that jumps there.
+    fn refuse_tail_calls(&self, number: usize) {
+        let frames = &self.report.frames;
+        let frame = &frames[number];
+        let what = |change: &str| format!("frame {number}, {:?}, {change}", frame.name);
+        if frame.tail_called_by.is_some() {
+            self.refuse(&what("as if called"), |report| {
+                report.frames[number].tail_called_by = None;
+            });
+        }
+        let names = frames.iter().filter_map(|other| other.name.clone());
+        for by in names.chain([format!("{:#018x}", frame.address)]) {
+            if frame.tail_called_by.as_ref() != Some(&by) {
+                self.refuse(&what(&format!("reached from {by}")), |report| {
+                    report.frames[number].tail_called_by = Some(by);
+                });
+            }
+        }
+        // As if the caller had left by a jump.
+        if let Some(caller) = frames.get(number + 1)
+            && let Some(by) = &caller.name
+            && number + 2 < frames.len()
+            && !self.calls.jumps_by_pointer(by)
+        {
+            self.refuse(&what(&format!("reached by a jump from {by}")), |report| {
+                report.frames[number].tail_called_by = Some(by.clone());
+                remove(report, number + 1);
+            });
+        }
     }
 }
 

@@ -12,6 +12,7 @@ pub mod corrupt;
 pub mod each;
 pub mod expected;
 pub mod gdb;
+pub mod jumps;
 pub mod llvm;
 pub mod outside;
 pub mod recursion;
