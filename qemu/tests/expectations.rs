@@ -116,6 +116,12 @@ impl Case {
                 report.words[index].1 = "page fault, stack boot".to_owned();
             });
         }
+        for number in 0..frames.len() {
+            self.refuse("frames left out", |report| {
+                report.words.push((number, "3 frames left out".to_owned()));
+                report.words.sort();
+            });
+        }
         self.refuse("a boundary more", |report| {
             report
                 .words

@@ -3,7 +3,8 @@
 //! ```text
 //! p NAME   a frame with this letter and name; "-" for one without name
 //! r~ NAME  a frame that an optimizing compiler may make part of its caller
-//! r+ NAME  one or more of them; those left out may be among them
+//! r+ NAME  one or more of them
+//! r* NAME  two or more of them, and some left out in between, as the report says
 //! = WAY    frames that the scenario has no functions in: see `ways`
 //! -- WORDS the line of words between frames, or how it begins
 //! ...      whatever a scan finds
@@ -23,6 +24,9 @@ use super::built;
 use super::calls::Calls;
 use super::report::{Frame, Report};
 use super::ways::Way;
+
+/// How the line ends that stands for frames which are left out.
+const LEFT_OUT: &str = " frames left out";
 
 /// Fails unless the report has exactly this trace, below it the frames from the kernel's entry, and this end.
 #[track_caller]
@@ -142,13 +146,11 @@ impl<'a> Rest<'a> {
 /// Compares frames with a trace. `stops`: the rest of the trace may be missing where frames found by scanning begin.
 fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Result<(), String> {
     let mut frames = Rest(report.frames.iter().enumerate().peekable());
-    let mut words = report
-        .words
-        .iter()
-        .filter(|(_, words)| !words.ends_with(" frames left out"));
+    let mut words = report.words.iter();
     for line in trace.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if line == "..." || stops && frames.is_scanned() {
-            return frames.expect_scanned();
+            frames.expect_scanned()?;
+            break;
         }
         let (how, what) = line.split_once(' ').expect("two words");
         match how {
@@ -172,7 +174,19 @@ fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Resul
                     return Err(format!("{line:?}: {why}, at {next:x?}"));
                 }
             }
-            _ => named(&mut frames, how, what, profile)?,
+            _ => {
+                let from = frames.peek().map(|(number, _)| number);
+                named(&mut frames, how, what, profile)?;
+                let to = frames.peek().map(|(number, _)| number);
+                let is_between = |(before, found): &(usize, String)| {
+                    found.ends_with(LEFT_OUT) && from < Some(*before) && Some(*before) < to
+                };
+                if how.ends_with('*') && !words.next().is_some_and(is_between) {
+                    return Err(format!(
+                        "{line:?}: none is left out from {from:?} to {to:?}"
+                    ));
+                }
+            }
         }
     }
     match (frames.peek(), words.next()) {
@@ -189,7 +203,7 @@ fn named(frames: &mut Rest<'_>, how: &str, name: &str, profile: Profile) -> Resu
     let fits =
         |frame: &Frame| frame.letter == letter && frame.name.as_deref().unwrap_or("-") == name;
     let mut found = 0;
-    while (found == 0 || count == Some('+')) && frames.next_if(fits).is_some() {
+    while (found == 0 || matches!(count, Some('+' | '*'))) && frames.next_if(fits).is_some() {
         found += 1;
     }
     if found == 0 && !(count == Some('~') && profile.is_optimized()) {
