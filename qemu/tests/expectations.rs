@@ -4,7 +4,7 @@ mod support;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::image;
+use support::built::{self, image};
 use support::calls::Calls;
 use support::each::kernel_tests;
 use support::expected;
@@ -205,6 +205,40 @@ fn no_change_of_a_panic_below_the_kernel_meets_its_expectation(kernel: Kernel) {
                  r kernel::scenario::deadlock::wait_for
                  r kernel::scenario::deadlock::twice";
     Case::of(kernel, "lock-twice", trace).refuse_all_changes();
+}
+
+/// Nobody can know who called a function of `core` that never returns, if its compiler said nothing of unwinding; but the
+/// report must end there, and say so, and say it of nothing else.
+#[test]
+fn no_other_end_of_a_panic_without_tables_meets_its_expectation() {
+    let case = Case::of(built::plain(Arch::Aarch64), "panic", &expected::panic());
+    let frames = &case.report.frames;
+    let guess = frames.iter().position(|frame| frame.letter == '?');
+    let guess = guess.expect("the link register is lost");
+    case.refuse("another handler", |report| {
+        report.frames[0].name = Some("kernel::scenario::panic::fifth".to_owned());
+    });
+    case.refuse("a guess for another reason", |report| {
+        let (is, other) = ("needs the link register", "needs register 7");
+        report.end = report.end.replace(is, other);
+    });
+    for other in (0..frames.len()).filter(|other| *other != guess) {
+        case.refuse("a guess elsewhere", |report| {
+            let [is, other] = [guess, other].map(|number| format!("from frame {number} on"));
+            report.end = report.end.replace(&is, &other);
+        });
+    }
+    case.refuse("a function that returns before the guesses", |report| {
+        report.frames[guess - 1].name = Some("kernel::scenario::panic::fifth".to_owned());
+    });
+    case.refuse("no function before the guesses", |report| {
+        remove(report, guess - 1);
+        let [is, other] = [guess, guess - 1].map(|number| format!("from frame {number} on"));
+        report.end = report.end.replace(&is, &other);
+    });
+    case.refuse("a guess that seems to be sure", |report| {
+        report.frames[guess + 1].letter = 'r';
+    });
 }
 
 /// The kernel's own functions may have other names tomorrow.

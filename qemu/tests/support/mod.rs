@@ -14,6 +14,7 @@ pub mod expected;
 pub mod gdb;
 pub mod jumps;
 pub mod llvm;
+pub mod lost_link;
 pub mod outside;
 pub mod recursion;
 pub mod report;

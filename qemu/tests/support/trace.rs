@@ -22,6 +22,7 @@ use qemu::machine::Arch;
 
 use super::built;
 use super::calls::Calls;
+use super::lost_link;
 use super::report::{Frame, Report};
 use super::ways::Way;
 
@@ -67,11 +68,11 @@ pub fn check(
     trace: &str,
     end: &str,
 ) -> Result<(), String> {
-    let stops = is_link_lost(kernel, report);
-    compare(kernel.profile, report, trace, stops)?;
+    let guesses = lost_link::begins_at(kernel, report);
+    compare(kernel.profile, report, trace, guesses)?;
     calls.check(report)?;
     let prefix = format!("end of backtrace: {end}");
-    match stops || report.end.starts_with(&prefix) {
+    match guesses.is_some() || report.end.starts_with(&prefix) {
         true => Ok(()),
         false => Err(format!("no {prefix:?}")),
     }
@@ -105,14 +106,6 @@ pub fn expect_registers(kernel: Kernel, text: &str, boundary: &str) {
     );
 }
 
-/// Whether the walk ended early at a function that never returns and has no unwind tables by the compiler: on AArch64 such a
-/// function does not save the link register, so that its caller cannot be found, and the report is not complete.
-fn is_link_lost(kernel: Kernel, report: &Report) -> bool {
-    let is_plain = kernel.arch == Arch::Aarch64 && kernel.profile == Profile::Plain;
-    let why = "end of backtrace: incomplete: a rule needs the link register, which is not known here, from frame ";
-    is_plain && report.end.starts_with(why)
-}
-
 /// The frames that have not been compared yet.
 pub struct Rest<'a>(Peekable<Enumerate<Iter<'a, Frame>>>);
 
@@ -129,10 +122,9 @@ impl<'a> Rest<'a> {
         self.0.peek().copied()
     }
 
-    /// Whether the next frame was found by scanning. Such frames may be wrong; those before them are right.
-    pub fn is_scanned(&mut self) -> bool {
-        self.peek()
-            .is_some_and(|(number, frame)| number > 1 && frame.letter == '?')
+    /// Whether the next frame is this one.
+    fn is_at(&mut self, number: Option<usize>) -> bool {
+        number.is_some() && number == self.peek().map(|(number, _)| number)
     }
 
     fn expect_scanned(&mut self) -> Result<(), String> {
@@ -143,12 +135,17 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Compares frames with a trace. `stops`: the rest of the trace may be missing where frames found by scanning begin.
-fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Result<(), String> {
+/// Compares frames with a trace, up to the first of those that can only be `guesses`.
+fn compare(
+    profile: Profile,
+    report: &Report,
+    trace: &str,
+    guesses: Option<usize>,
+) -> Result<(), String> {
     let mut frames = Rest(report.frames.iter().enumerate().peekable());
     let mut words = report.words.iter();
     for line in trace.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        if line == "..." || stops && frames.is_scanned() {
+        if line == "..." || frames.is_at(guesses) {
             frames.expect_scanned()?;
             break;
         }
@@ -165,11 +162,7 @@ fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Resul
                 }
             }
             "=" => {
-                let went = Way::named(what).follow(&mut frames, profile);
-                let stopped = stops && frames.is_scanned();
-                if let Err(why) = went
-                    && !stopped
-                {
+                if let Err(why) = Way::named(what).follow(&mut frames, profile) {
                     let next = frames.peek();
                     return Err(format!("{line:?}: {why}, at {next:x?}"));
                 }
