@@ -197,7 +197,9 @@ fn what_trap_code_interrupted_is_not_made_up_when_it_fails(kernel: Kernel) {
         "delete",
         "continue",
     ];
-    let booted = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands).booted;
+    let session = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands);
+    session.expect_stop();
+    let booted = session.booted;
     assert_eq!(booted.verdict, Verdict::Panicked);
     let report = Report::find(&booted.serial);
     let words = "no room on the stack: data abort: write to ";
