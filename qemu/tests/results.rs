@@ -11,7 +11,7 @@ use qemu::machine::Arch;
 use qemu::setup;
 use serde_json::Value;
 use support::built::{self, target};
-use support::runner::run;
+use support::runner::{Ran, run};
 use support::tiny::{self, Act};
 
 /// What xmllint says of a file, by the schema.
