@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use object::{Object, ObjectSection};
 use qemu::build::Kernel;
 use qemu::decode::{Decoder, Style, Symbolizer};
 use qemu::machine::Arch;
@@ -362,4 +363,32 @@ fn what_cannot_be_read_is_named() {
         .expect(2)
         .expect_words("cannot read image no.elf");
     run(["decode", "no.log"]).expect(2).expect_words("--image");
+}
+
+/// A section that says it has 64 GiB when it is unpacked.
+#[test]
+fn an_image_that_grows_without_bounds_is_refused() {
+    let mut bytes = std::fs::read(image(kernel("x86_64_debug"))).expect("the image can be read");
+    let (index, at) = {
+        let file = object::File::parse(&*bytes).expect("the image is ELF");
+        let section = file.section_by_name(".debug_info").expect("there is some");
+        let (at, _) = section.file_range().expect("it is in the file");
+        (section.index().0, at as usize)
+    };
+    // "ELF-64 Object File Format": where section headers begin, and the flags in one, with SHF_COMPRESSED.
+    let headers = u64::from_le_bytes(*bytes[0x28..].first_chunk().expect("a header"));
+    bytes[headers as usize + index * 64 + 9] |= 8;
+    // ELFCOMPRESS_ZLIB; size and alignment
+    bytes[at..at + 8].copy_from_slice(&1_u64.to_le_bytes());
+    bytes[at + 8..at + 16].copy_from_slice(&(1_u64 << 36).to_le_bytes());
+    bytes[at + 16..at + 24].copy_from_slice(&1_u64.to_le_bytes());
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), &bytes).expect("it can be written");
+    run([
+        "decode".as_ref(),
+        "--image".as_ref(),
+        file.path().as_os_str(),
+    ])
+    .expect(2)
+    .expect_words("its compressed sections would take 65536 MiB");
 }
