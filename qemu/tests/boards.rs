@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::process::Command;
 use std::time::Duration;
 
 use qemu::build::{Kernel, Profile};
@@ -12,6 +13,7 @@ use support::each::kernel_tests;
 use support::expected;
 use support::report::Report;
 use support::runner::run;
+use support::session::Session;
 use support::trace;
 
 kernel_tests! { aarch64:
@@ -142,4 +144,24 @@ fn an_image_without_a_header_is_not_made_flat() {
         .chain([image.into_os_string()]))
     .expect(1)
     .expect_words("does not begin with an arm64 image header");
+}
+
+/// Whatever ends the runner: there is nothing to leave behind while the machine runs.
+#[test]
+fn a_boot_makes_no_temporary_files() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+    command
+        .args(["--interactive", "--board", "raspi3b", "--image"])
+        .arg(image(KERNELS[0]))
+        .arg("monitor")
+        .env("TMPDIR", folder.path());
+    let mut session = Session::of(&mut command);
+    session.wait_for("> ");
+    let files = std::fs::read_dir(folder.path()).expect("it is a folder");
+    let files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    assert!(files.is_empty(), "{files:?}");
+    // Ctrl-]
+    session.press("\x1d");
+    session.end().expect(0);
 }

@@ -93,12 +93,11 @@ fn every_cpu_is_started(kernel: Kernel) {
         let text = ran.text();
         let mut numbers: Vec<u32> = text
             .lines()
-            .filter_map(|line| line.strip_prefix("cpu ")?.strip_suffix(|_: char| true))
             .filter_map(|line| {
-                line.split_once(" is there, known to the hardware as 0x")?
-                    .0
-                    .parse()
-                    .ok()
+                let (number, _) = line
+                    .strip_prefix("cpu ")?
+                    .split_once(" is there, known to the hardware as 0x")?;
+                number.parse().ok()
             })
             .collect();
         numbers.sort_unstable();

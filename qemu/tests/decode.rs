@@ -6,26 +6,24 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use qemu::build::{Kernel, Profile};
+use object::{Object, ObjectSection};
+use qemu::build::Kernel;
 use qemu::decode::{Decoder, Style, Symbolizer};
 use qemu::machine::Arch;
 use serde_json::Value;
-use support::built::image;
+use support::built::{image, kernel};
+use support::each::kernel_tests;
 use support::llvm::symbolizer;
 use support::report::{Frame, Report, Source};
 use support::runner::{Ran, run};
 
-/// A kernel of each kind that a log is decoded for: one with little inlining, and one with much.
-const KERNELS: [Kernel; 2] = [
-    Kernel {
-        arch: Arch::X86_64,
-        profile: Profile::Release,
-    },
-    Kernel {
-        arch: Arch::Aarch64,
-        profile: Profile::Debug,
-    },
-];
+kernel_tests! { much_and_little_inlined:
+    decoded_is_what_llvm_says,
+}
+
+kernel_tests! { release:
+    the_device_knows_what_is_inlined_where_it_failed,
+}
 
 /// What a kernel with this image writes.
 fn boot(image: &Path, scenario: &str, arguments: &[&str]) -> Ran {
@@ -114,65 +112,55 @@ fn sources_of(report: &Report) -> Vec<Vec<Source>> {
         .collect()
 }
 
-#[test]
-fn decoded_is_what_llvm_says() {
-    for kernel in KERNELS {
-        let image = image(kernel);
-        for scenario in ["panic", "exception-in-handler"] {
-            let log = boot(&image, scenario, &[]).text();
-            let decoded = decode(&bare(&log), &image, &[]).expect(0);
-            let report = Report::find(&decoded.serial);
-            let told = Report::find(log.as_bytes());
-            let expected = oracle(&image, &report.frames);
-            assert_eq!(sources_of(&report), expected, "{kernel:?}: {}", report.text);
-            assert_eq!(report.end, told.end);
-            assert_eq!(report.words, told.words, "the lines between frames stay");
-            // What the device says itself is no matter.
-            assert_eq!(decode(&log, &image, &[]).expect(0).text(), decoded.text());
-        }
-        formats(kernel, &image);
+fn decoded_is_what_llvm_says(kernel: Kernel) {
+    let image = image(kernel);
+    for scenario in ["panic", "exception-in-handler"] {
+        let log = boot(&image, scenario, &[]).text();
+        let decoded = decode(&bare(&log), &image, &[]).expect(0);
+        let report = Report::find(&decoded.serial);
+        let told = Report::find(log.as_bytes());
+        let expected = oracle(&image, &report.frames);
+        assert_eq!(sources_of(&report), expected, "{kernel:?}: {}", report.text);
+        assert_eq!(report.end, told.end);
+        assert_eq!(report.words, told.words, "the lines between frames stay");
+        // What the device says itself is no matter.
+        assert_eq!(decode(&log, &image, &[]).expect(0).text(), decoded.text());
     }
+    formats(kernel, &image);
 }
 
 /// What the device says of the instruction that failed, inlined functions included, is what is decoded for it.
-#[test]
-fn the_device_knows_what_is_inlined_where_it_failed() {
-    for arch in Arch::ALL {
-        let kernel = Kernel {
-            arch,
-            profile: Profile::Release,
-        };
-        let image = image(kernel);
-        for (scenario, function) in [
-            ("null-read", "read"),
-            ("write-to-code", "write"),
-            ("misaligned", "aligned"),
-            ("undefined", "undefined"),
-            ("divide", "divide"),
-        ] {
-            // AArch64 has no exception for a division.
-            if scenario == "divide" && arch == Arch::Aarch64 {
-                continue;
-            }
-            let log = boot(&image, scenario, &[]).text();
-            let told = Report::find(log.as_bytes()).frames.swap_remove(0);
-            let decoded = decode(&bare(&log), &image, &[]).expect(0);
-            let decoded = Report::find(&decoded.serial).frames.swap_remove(0);
-            assert_eq!(told.address, decoded.address);
-            assert_eq!(told.letter, 'p', "{log}");
-            let innermost = &told.sources[0].name;
-            let expected = format!("kernel::bad::{}::{function}", arch.name());
-            assert_eq!(*innermost, expected, "{log}");
-            assert!(told.sources.len() > 1, "nothing is inlined in:\n{log}");
-            assert_eq!(told.sources.len(), decoded.sources.len(), "{log}");
-            for (told, decoded) in told.sources.iter().zip(&decoded.sources) {
-                assert_eq!(told.name, decoded.name, "{log}");
-                let (file, line) = told.place.as_ref().expect("a place");
-                let (path, expected) = decoded.place.as_ref().expect("a place");
-                assert_eq!(line, expected, "{log}");
-                // The device knows paths relative to the workspace.
-                assert!(path.ends_with(&format!("/{file}")), "{path}, not {file}");
-            }
+fn the_device_knows_what_is_inlined_where_it_failed(kernel: Kernel) {
+    let image = image(kernel);
+    for (scenario, function) in [
+        ("null-read", "read"),
+        ("write-to-code", "write"),
+        ("misaligned", "aligned"),
+        ("undefined", "undefined"),
+        ("divide", "divide"),
+    ] {
+        // AArch64 has no exception for a division.
+        if scenario == "divide" && kernel.arch == Arch::Aarch64 {
+            continue;
+        }
+        let log = boot(&image, scenario, &[]).text();
+        let told = Report::find(log.as_bytes()).frames.swap_remove(0);
+        let decoded = decode(&bare(&log), &image, &[]).expect(0);
+        let decoded = Report::find(&decoded.serial).frames.swap_remove(0);
+        assert_eq!(told.address, decoded.address);
+        assert_eq!(told.letter, 'p', "{log}");
+        let innermost = &told.sources[0].name;
+        let expected = format!("kernel::bad::{}::{function}", kernel.arch.name());
+        assert_eq!(*innermost, expected, "{log}");
+        assert!(told.sources.len() > 1, "nothing is inlined in:\n{log}");
+        assert_eq!(told.sources.len(), decoded.sources.len(), "{log}");
+        for (told, decoded) in told.sources.iter().zip(&decoded.sources) {
+            assert_eq!(told.name, decoded.name, "{log}");
+            let (file, line) = told.place.as_ref().expect("a place");
+            let (path, expected) = decoded.place.as_ref().expect("a place");
+            assert_eq!(line, expected, "{log}");
+            // The device knows paths relative to the workspace.
+            assert!(path.ends_with(&format!("/{file}")), "{path}, not {file}");
         }
     }
 }
@@ -253,7 +241,7 @@ fn formats(kernel: Kernel, image: &Path) {
 
 #[test]
 fn a_log_of_a_ci_system_is_decoded() {
-    let image = image(KERNELS[0]);
+    let image = image(kernel("x86_64_release"));
     let log = bare(&boot(&image, "panic", &[]).text());
     let clean = decode(&log, &image, &[]).expect(0).text();
     let stamp = "2026-01-31T12:00:00.1234567Z ";
@@ -326,22 +314,19 @@ fn a_log_of_a_ci_system_is_decoded() {
 
 #[test]
 fn a_report_of_another_image_is_left_alone() {
-    let [one, other] = KERNELS.map(image);
+    let [one, other] = ["x86_64_release", "aarch64_debug"].map(|name| image(kernel(name)));
     let log = boot(&one, "panic", &[]).text();
     let ran = decode(&log, &other, &[]);
     assert_eq!(ran.text(), log);
     ran.expect_words("the report is of build ");
 
     // An image of the same machine, so that its code is where the frames are.
-    let debug = Kernel {
-        profile: Profile::Debug,
-        ..KERNELS[0]
-    };
-    let ran = decode(&log, &image(debug), &[])
+    let debug = image(kernel("x86_64_debug"));
+    let ran = decode(&log, &debug, &[])
         .expect(1)
         .expect_words("left as they are: they are of another image");
     assert_eq!(ran.text(), log);
-    let ran = decode(&log, &image(debug), &["--any-build"])
+    let ran = decode(&log, &debug, &["--any-build"])
         .expect(0)
         .expect_words("what is added may be wrong");
     assert_ne!(ran.text(), log);
@@ -349,7 +334,7 @@ fn a_report_of_another_image_is_left_alone() {
 
 #[test]
 fn a_running_kernel_is_decoded() {
-    let image = image(KERNELS[0]);
+    let image = image(kernel("x86_64_release"));
     let plain = boot(&image, "panic", &[]).text();
     let live = boot(&image, "panic", &["--decode"]).text();
     assert_ne!(live, plain);
@@ -358,7 +343,7 @@ fn a_running_kernel_is_decoded() {
 
 #[test]
 fn a_terminal_gets_colours_and_short_paths() {
-    let image = image(KERNELS[0]);
+    let image = image(kernel("x86_64_release"));
     let log = boot(&image, "panic", &[]).serial;
     let symbolizer = Symbolizer::open(&image).expect("the image can be read");
     let mut shown = Vec::new();
@@ -378,4 +363,32 @@ fn what_cannot_be_read_is_named() {
         .expect(2)
         .expect_words("cannot read image no.elf");
     run(["decode", "no.log"]).expect(2).expect_words("--image");
+}
+
+/// A section that says it has 64 GiB when it is unpacked.
+#[test]
+fn an_image_that_grows_without_bounds_is_refused() {
+    let mut bytes = std::fs::read(image(kernel("x86_64_debug"))).expect("the image can be read");
+    let (index, at) = {
+        let file = object::File::parse(&*bytes).expect("the image is ELF");
+        let section = file.section_by_name(".debug_info").expect("there is some");
+        let (at, _) = section.file_range().expect("it is in the file");
+        (section.index().0, at as usize)
+    };
+    // "ELF-64 Object File Format": where section headers begin, and the flags in one, with SHF_COMPRESSED.
+    let headers = u64::from_le_bytes(*bytes[0x28..].first_chunk().expect("a header"));
+    bytes[headers as usize + index * 64 + 9] |= 8;
+    // ELFCOMPRESS_ZLIB; size and alignment
+    bytes[at..at + 8].copy_from_slice(&1_u64.to_le_bytes());
+    bytes[at + 8..at + 16].copy_from_slice(&(1_u64 << 36).to_le_bytes());
+    bytes[at + 16..at + 24].copy_from_slice(&1_u64.to_le_bytes());
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), &bytes).expect("it can be written");
+    run([
+        "decode".as_ref(),
+        "--image".as_ref(),
+        file.path().as_os_str(),
+    ])
+    .expect(2)
+    .expect_words("its compressed sections would take 65536 MiB");
 }

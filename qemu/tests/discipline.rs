@@ -27,6 +27,7 @@ kernel_tests! { every_and_plain:
 kernel_tests! { debug:
     registers_of_outer_levels_are_shown_when_asked_for,
     a_reset_from_outside_is_told_too,
+    an_nmi_in_the_middle_of_a_report_does_not_break_it,
 }
 
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
@@ -269,7 +270,9 @@ fn a_reset_from_outside_is_told_too(kernel: Kernel) {
         reboots: true,
         ..Boot::new(arch, &image, "ok")
     };
-    let booted = gdb::session(boot, commands).booted;
+    let session = gdb::session(boot, commands);
+    session.expect_stop();
+    let booted = session.booted;
     let text = String::from_utf8_lossy(&booted.serial);
     let (before, after) = text
         .split_once("epitaph: what was printed last before the reset:\n")
@@ -287,36 +290,32 @@ fn a_reset_from_outside_is_told_too(kernel: Kernel) {
 }
 
 /// Somebody presses the button of a kernel that seems to hang, while it is still writing.
-#[test]
-fn an_nmi_in_the_middle_of_a_report_does_not_break_it() {
-    for (arch, cpus, press) in [
-        (Arch::X86_64, 2, "monitor nmi"),
-        (Arch::Aarch64, 1, "monitor system_powerdown"),
-    ] {
-        let kernel = Kernel {
-            arch,
-            profile: Profile::Debug,
-        };
-        let image = image(kernel);
-        let data = std::fs::read(&image).expect("the image can be read");
-        let file = object::File::parse(&*data).expect("the image is ELF");
-        // Where the panicking CPU's own trace is written, but for its last line.
-        let stop = format!("hbreak *{:#x}", symbols::pointer(&file, "AT_REPORT_END"));
-        let boot = Boot {
-            cpus,
-            ..Boot::new(arch, &image, "panic")
-        };
-        let booted = gdb::session(boot, [&*stop, "continue", "delete", press, "continue"]).booted;
-        assert_eq!(booted.verdict, Verdict::Panicked, "{kernel:?}");
-        let reports = Report::find_all(&booted.serial);
-        let (first, others) = reports.split_first().expect("a report");
-        assert!(first.panicked.starts_with("panicked at "), "{}", first.text);
-        assert_eq!(others.len() as u32, cpus - 1, "{}", first.text);
-        for report in &reports {
-            report.expect_complete();
-        }
-        assert!(!first.text.contains("interrupted on cpu"), "{}", first.text);
+fn an_nmi_in_the_middle_of_a_report_does_not_break_it(kernel: Kernel) {
+    let (cpus, press) = match kernel.arch {
+        Arch::X86_64 => (2, "monitor nmi"),
+        Arch::Aarch64 => (1, "monitor system_powerdown"),
+    };
+    let image = image(kernel);
+    let data = std::fs::read(&image).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    // Where the panicking CPU's own trace is written, but for its last line.
+    let stop = format!("hbreak *{:#x}", symbols::pointer(&file, "AT_REPORT_END"));
+    let boot = Boot {
+        cpus,
+        ..Boot::new(kernel.arch, &image, "panic")
+    };
+    let session = gdb::session(boot, [&*stop, "continue", "delete", press, "continue"]);
+    session.expect_stop();
+    let booted = session.booted;
+    assert_eq!(booted.verdict, Verdict::Panicked, "{kernel:?}");
+    let reports = Report::find_all(&booted.serial);
+    let (first, others) = reports.split_first().expect("a report");
+    assert!(first.panicked.starts_with("panicked at "), "{}", first.text);
+    assert_eq!(others.len() as u32, cpus - 1, "{}", first.text);
+    for report in &reports {
+        report.expect_complete();
     }
+    assert!(!first.text.contains("interrupted on cpu"), "{}", first.text);
 }
 
 /// The last moment before an interrupted task gives way: its frame has been moved, and it has not been left.
@@ -338,7 +337,9 @@ fn an_nmi_while_a_task_is_preempted_is_traced() {
         "monitor system_powerdown",
         "continue",
     ];
-    let booted = gdb::session(Boot::new(kernel.arch, &image, "tasks"), commands).booted;
+    let session = gdb::session(Boot::new(kernel.arch, &image, "tasks"), commands);
+    session.expect_stop();
+    let booted = session.booted;
     let reports = Report::find_all(&booted.serial);
     let nmi = reports
         .iter()
@@ -363,7 +364,9 @@ fn nothing_breaks_a_report_on_the_overflow_stack() {
         "monitor system_powerdown",
         "continue",
     ];
-    let booted = gdb::session(Boot::new(kernel.arch, &image, "double-fault"), commands).booted;
+    let session = gdb::session(Boot::new(kernel.arch, &image, "double-fault"), commands);
+    session.expect_stop();
+    let booted = session.booted;
     assert_eq!(booted.verdict, Verdict::Panicked);
     let report = Report::find(&booted.serial);
     assert!(
@@ -405,7 +408,9 @@ fn reserved_vectors_are_reported_too() {
             &change,
             "continue",
         ];
-        let booted = gdb::session(Boot::new(kernel.arch, &image, "undefined"), commands).booted;
+        let session = gdb::session(Boot::new(kernel.arch, &image, "undefined"), commands);
+        session.expect_stop();
+        let booted = session.booted;
         let report = Report::find(&booted.serial);
         assert!(
             report.panicked.ends_with(&format!(": {name}")),

@@ -4,7 +4,7 @@ mod support;
 
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::image;
+use support::built::{self, image};
 use support::calls::Calls;
 use support::each::kernel_tests;
 use support::expected;
@@ -93,6 +93,7 @@ impl Case {
             self.refuse(&what("without a name"), |report| {
                 report.frames[number].name = None;
             });
+            self.refuse_tail_calls(number);
             // Two calls by pointer hide what is between them, where no name is expected.
             let both = |other: &Frame| {
                 let by_pointer = |it: &Frame| self.calls.is_by_pointer(it.address);
@@ -115,6 +116,12 @@ impl Case {
                 report.words[index].1 = "page fault, stack boot".to_owned();
             });
         }
+        for number in 0..frames.len() {
+            self.refuse("frames left out", |report| {
+                report.words.push((number, "3 frames left out".to_owned()));
+                report.words.sort();
+            });
+        }
         self.refuse("a boundary more", |report| {
             report
                 .words
@@ -123,6 +130,37 @@ impl Case {
         self.refuse("another end", |report| {
             report.end = report.end.replace("complete", "incomplete");
         });
+    }
+
+    /// A line about a tail call needs code that jumps there.
+    fn refuse_tail_calls(&self, number: usize) {
+        let frames = &self.report.frames;
+        let frame = &frames[number];
+        let what = |change: &str| format!("frame {number}, {:?}, {change}", frame.name);
+        if frame.tail_called_by.is_some() {
+            self.refuse(&what("as if called"), |report| {
+                report.frames[number].tail_called_by = None;
+            });
+        }
+        let names = frames.iter().filter_map(|other| other.name.clone());
+        for by in names.chain([format!("{:#018x}", frame.address)]) {
+            if frame.tail_called_by.as_ref() != Some(&by) {
+                self.refuse(&what(&format!("reached from {by}")), |report| {
+                    report.frames[number].tail_called_by = Some(by);
+                });
+            }
+        }
+        // As if the caller had left by a jump.
+        if let Some(caller) = frames.get(number + 1)
+            && let Some(by) = &caller.name
+            && number + 2 < frames.len()
+            && !self.calls.jumps_by_pointer(by)
+        {
+            self.refuse(&what(&format!("reached by a jump from {by}")), |report| {
+                report.frames[number].tail_called_by = Some(by.clone());
+                remove(report, number + 1);
+            });
+        }
     }
 }
 
@@ -167,6 +205,40 @@ fn no_change_of_a_panic_below_the_kernel_meets_its_expectation(kernel: Kernel) {
                  r kernel::scenario::deadlock::wait_for
                  r kernel::scenario::deadlock::twice";
     Case::of(kernel, "lock-twice", trace).refuse_all_changes();
+}
+
+/// Nobody can know who called a function of `core` that never returns, if its compiler said nothing of unwinding; but the
+/// report must end there, and say so, and say it of nothing else.
+#[test]
+fn no_other_end_of_a_panic_without_tables_meets_its_expectation() {
+    let case = Case::of(built::plain(Arch::Aarch64), "panic", &expected::panic());
+    let frames = &case.report.frames;
+    let guess = frames.iter().position(|frame| frame.letter == '?');
+    let guess = guess.expect("the link register is lost");
+    case.refuse("another handler", |report| {
+        report.frames[0].name = Some("kernel::scenario::panic::fifth".to_owned());
+    });
+    case.refuse("a guess for another reason", |report| {
+        let (is, other) = ("needs the link register", "needs register 7");
+        report.end = report.end.replace(is, other);
+    });
+    for other in (0..frames.len()).filter(|other| *other != guess) {
+        case.refuse("a guess elsewhere", |report| {
+            let [is, other] = [guess, other].map(|number| format!("from frame {number} on"));
+            report.end = report.end.replace(&is, &other);
+        });
+    }
+    case.refuse("a function that returns before the guesses", |report| {
+        report.frames[guess - 1].name = Some("kernel::scenario::panic::fifth".to_owned());
+    });
+    case.refuse("no function before the guesses", |report| {
+        remove(report, guess - 1);
+        let [is, other] = [guess, guess - 1].map(|number| format!("from frame {number} on"));
+        report.end = report.end.replace(&is, &other);
+    });
+    case.refuse("a guess that seems to be sure", |report| {
+        report.frames[guess + 1].letter = 'r';
+    });
 }
 
 /// The kernel's own functions may have other names tomorrow.

@@ -119,8 +119,10 @@ fn every_cpu_is_traced_at_any_moment(kernel: Kernel) {
             compared += 1;
             if !same {
                 late.push(format!(
-                    "{context}, CPU {}: gdb has {:#x?}, the report {found:#x?} in:\n{}",
-                    seen.cpu, seen.frames, report.text
+                    "{context}, CPU {}: gdb has {:#x?}, the report {found:#x?} in:\n{}\n",
+                    seen.cpu,
+                    seen.frames,
+                    report.names().join("\n")
                 ));
             }
         }
@@ -132,14 +134,15 @@ fn every_cpu_is_traced_at_any_moment(kernel: Kernel) {
             tail(&serial)
         );
     }
-    // It may also have come round to the same instruction of its loop, by another way: of 2,900 traces that were three.
-    assert!(
-        late.len() as u32 <= 2 + compared / 100,
-        "{}",
-        late.join("\n")
-    );
     let same = compared - late.len() as u32;
     eprintln!("{kernel:?}: {count} moments, {same} of {compared} traces as gdb's");
+    eprint!("{}", late.concat());
+    // It may also have come round to the same instruction of its loop, by another way: of 2,900 traces that were three.
+    assert!(
+        late.len() as u32 <= 1 + compared / 500,
+        "{} of {compared} traces are not gdb's",
+        late.len()
+    );
     let expected = match kernel.arch {
         Arch::X86_64 => count * CPUS,
         Arch::Aarch64 => count,

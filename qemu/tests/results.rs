@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +12,7 @@ use qemu::machine::Arch;
 use qemu::setup;
 use serde_json::Value;
 use support::built::{self, target};
-use support::runner::run;
+use support::runner::{Ran, run};
 use support::tiny::{self, Act};
 
 /// What xmllint says of a file, by the schema.
@@ -83,6 +84,8 @@ fn a_failure_is_told_everywhere() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let acts = [
         Act::Print(b"one\n\x1b[31mtwo\x00\xff & <three>\n"),
+        // U+FFFE, U+FFFF, U+0085; a string of the terminal's that does not end
+        Act::Print(b"\xef\xbf\xbe\xef\xbf\xbf\xc2\x85\x08\x0b\x0c\x7f]]>\x1b]0;four\n"),
         Act::Exit(101),
     ];
     let image = tiny::image(folder.path(), Arch::X86_64, &acts);
@@ -131,6 +134,55 @@ fn a_file_that_cannot_be_written_is_named() {
     ])
     .expect(1)
     .expect_words("cannot write ");
+}
+
+/// Boots an image that prints `text` and panics, as `shell` does with the runner's command line.
+fn run_in(shell: &str, arguments: &[&OsStr], text: &[u8]) -> Ran {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let image = tiny::image(
+        folder.path(),
+        Arch::X86_64,
+        &[Act::Print(text), Act::Exit(101)],
+    );
+    let output = Command::new("sh")
+        .args(["-c", &format!("{shell}; exec \"$@\""), "sh"])
+        .arg(env!("CARGO_BIN_EXE_qemu"))
+        .args(arguments)
+        .args(["--image".as_ref(), image.as_os_str()])
+        .output()
+        .expect("a shell starts");
+    Ran {
+        status: output.status.code().expect("the runner is not killed"),
+        serial: output.stdout,
+        words: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// As on a disk that is full: files of more than 4,096 bytes cannot be written.
+#[test]
+fn a_file_is_replaced_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let junit = folder.path().join("boots.xml");
+    fs::write(&junit, "of an earlier run").expect("it can be written");
+    let arguments = ["--junit".as_ref(), junit.as_os_str()];
+    let text = [b'x'; 3900];
+    run_in("trap '' XFSZ; ulimit -f 8", &arguments, &text)
+        .expect(1)
+        .expect_words("cannot write ");
+    let kept = fs::read_to_string(&junit).expect("there is a file");
+    assert_eq!(kept, "of an earlier run");
+    let files = fs::read_dir(folder.path()).expect("it is a folder");
+    assert_eq!(files.count(), 1, "no other file is left");
+    run_in(":", &arguments, &text).expect(101);
+    validate(&junit);
+}
+
+/// The copy of the serial line in the target folder is written unasked.
+#[test]
+fn what_came_of_a_boot_needs_no_copy_of_the_serial_line() {
+    let ran = run_in("trap '' XFSZ; ulimit -f 8", &[], &[b'x'; 5000]);
+    let ran = ran.expect(101).expect_words("warning: cannot write ");
+    assert_eq!(ran.serial.len(), 5000);
 }
 
 /// The fold has what the report itself does not say.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use addr2line::Loader;
-use anyhow::{Context, Result, anyhow};
-use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use anyhow::{Context, Result, anyhow, bail};
+use object::{CompressionFormat, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
 use crate::frames::Words;
 
@@ -80,6 +80,7 @@ impl Symbolizer {
         let data = std::fs::read(image).with_context(|| format!("cannot read image {shown}"))?;
         let file = object::File::parse(&*data)
             .map_err(|error| anyhow!("image {shown} is no object file: {error}"))?;
+        check_sizes(&file, data.len()).with_context(|| format!("image {shown}"))?;
         let lines = Loader::new(image).map_err(|error| {
             anyhow!("the debug information of image {shown} is damaged: {error}")
         })?;
@@ -193,6 +194,31 @@ impl Symbolizer {
         }
         Some(sources)
     }
+}
+
+/// Debug information is seldom compressed to less than a fifth of its size.
+const LARGEST_RATIO: u64 = 32;
+/// Sizes, in bytes, that are no matter in any file.
+const SMALL: u64 = 64 << 20;
+
+/// Checks that the sections take little more memory than the file has room for: a compressed one of a few bytes can say that
+/// it has any size.
+fn check_sizes(file: &object::File<'_>, size: usize) -> Result<()> {
+    let unpacked = file.sections().filter_map(|section| {
+        let range = section.compressed_file_range().ok()?;
+        let is_packed = range.format != CompressionFormat::None;
+        is_packed.then_some(range.uncompressed_size)
+    });
+    let all = unpacked.fold(0, u64::saturating_add);
+    let most = SMALL.saturating_add(LARGEST_RATIO.saturating_mul(size as u64));
+    if all > most {
+        bail!(
+            "its compressed sections would take {} MiB, more than {} times its own size",
+            all >> 20,
+            LARGEST_RATIO
+        );
+    }
+    Ok(())
 }
 
 /// The functions of the symbol table. Of several at an address, the one that says its size, and of those the first.

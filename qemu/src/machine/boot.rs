@@ -83,7 +83,7 @@ impl<'a> Boot<'a> {
     /// When QEMU cannot be started, or `out` takes no more.
     pub fn run(&self, emulator: &Path, out: &mut dyn Write) -> Result<Booted> {
         let started = Instant::now();
-        // The files stay as long as the machine.
+        // The files stay open as long as the machine.
         let files = self.board.is_raspberry_pi().then(|| self.firmware_files());
         let files = files.transpose()?;
         let (mut command, line, monitor) = self.command(emulator, files.as_ref())?;

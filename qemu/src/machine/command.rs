@@ -2,17 +2,26 @@
 
 use std::process::{Command, Stdio};
 
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::os::fd::AsRawFd;
+
 use anyhow::{Context, Result};
-use tempfile::TempDir;
+use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::Boot;
 use super::monitor::Monitor;
 use super::serial::Line;
 use crate::raspi::{self, Console};
 
-/// Names of the files that a Raspberry Pi's firmware would provide.
-const FLAT: &str = "kernel8.img";
-const TREE: &str = "dtb";
+/// The files that a Raspberry Pi's firmware would provide. They are in no folder, so that nothing is left behind, whatever ends
+/// this process: QEMU inherits them, opened.
+pub(super) struct Firmware {
+    /// A flat image.
+    flat: File,
+    /// A device tree.
+    tree: File,
+}
 
 impl Boot<'_> {
     /// The command that boots, its serial line, and its monitor, which needs the standard input of QEMU and so excludes serial
@@ -20,7 +29,7 @@ impl Boot<'_> {
     pub(super) fn command(
         &self,
         emulator: &std::path::Path,
-        files: Option<&TempDir>,
+        files: Option<&Firmware>,
     ) -> Result<(Command, Line, Option<Monitor>)> {
         let mut command = Command::new(emulator);
         command
@@ -31,8 +40,8 @@ impl Boot<'_> {
             .arg(self.board.fixed_cpus().unwrap_or(self.cpus).to_string())
             .stderr(Stdio::inherit());
         if let Some(files) = files {
-            command.arg("-kernel").arg(files.path().join(FLAT));
-            command.arg("-dtb").arg(files.path().join(TREE));
+            command.arg("-kernel").arg(path(&files.flat));
+            command.arg("-dtb").arg(path(&files.tree));
             if self.console == Console::MiniUart {
                 // The first serial line is the PL011's.
                 command.args(["-serial", "null"]);
@@ -63,15 +72,31 @@ impl Boot<'_> {
         Ok((command, line, monitor.transpose()?))
     }
 
-    /// A flat image and a device tree, in a folder that is deleted when the value is dropped.
-    pub(super) fn firmware_files(&self) -> Result<TempDir> {
-        let folder = tempfile::tempdir().context("cannot make a folder for a boot's files")?;
+    /// A flat image and a device tree.
+    pub(super) fn firmware_files(&self) -> Result<Firmware> {
         let tree = raspi::device_tree(self.board, self.console)?;
-        std::fs::write(folder.path().join(FLAT), raspi::flat(self.image)?)
-            .and_then(|()| std::fs::write(folder.path().join(TREE), tree))
-            .context("cannot write a boot's files")?;
-        Ok(folder)
+        Ok(Firmware {
+            flat: inherited(&raspi::flat(self.image)?)?,
+            tree: inherited(&tree)?,
+        })
     }
+}
+
+/// A file without a name, which is left open in a child.
+fn inherited(content: &[u8]) -> Result<File> {
+    let write = || {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(content)?;
+        file.rewind()?;
+        fcntl_setfd(&file, FdFlags::empty())?;
+        Ok::<_, std::io::Error>(file)
+    };
+    write().context("cannot write a boot's files")
+}
+
+/// What a child calls a file that it inherits.
+fn path(file: &File) -> String {
+    format!("/dev/fd/{}", file.as_raw_fd())
 }
 
 /// Makes the host's kernel kill the child when this process dies for any reason: a machine that hangs would otherwise keep a

@@ -18,8 +18,8 @@ struct Line<'a> {
     /// Why, in words.
     words: &'a str,
     seconds: f64,
-    /// The file with the serial line.
-    log: String,
+    /// The file with the serial line; null if it could not be written.
+    log: Option<String>,
 }
 
 pub(super) fn lines(ran: &[Ran]) -> Result<String> {
@@ -33,7 +33,7 @@ pub(super) fn lines(ran: &[Ran]) -> Result<String> {
             status: ran.judgement.status as u8,
             words: &ran.judgement.words,
             seconds: ran.took.as_secs_f64(),
-            log: ran.log.display().to_string(),
+            log: ran.log.as_ref().map(|log| log.display().to_string()),
         };
         text += &serde_json::to_string(&line)?;
         text += "\n";

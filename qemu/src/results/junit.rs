@@ -1,5 +1,6 @@
 //! All boots as a JUnit file: a suite for each architecture and profile, a test case for each scenario.
 
+use anstream::adapter::strip_str;
 use anyhow::{Context, Result};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
@@ -32,13 +33,29 @@ fn case(ran: &Ran, place: &str) -> TestCase {
         Status::Success => TestCaseStatus::success(),
         _ => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(words.clone());
+            status.set_message(xml(words));
             status
         }
     };
-    let mut case = TestCase::new(ran.subject.name.clone(), status);
-    case.set_classname(place.to_owned());
+    let mut case = TestCase::new(xml(&ran.subject.name), status);
+    case.set_classname(xml(place));
     case.set_time(ran.took);
-    case.set_system_out_lossy(&ran.serial);
+    case.set_system_out(xml(&String::from_utf8_lossy(&ran.serial)));
     case
+}
+
+/// The text with a mark in place of each character that XML does not have ("Extensible Markup Language (XML) 1.0", 2.2): one
+/// would make the file unreadable, with the results of all boots. Colours are left out.
+fn xml(text: &str) -> String {
+    let is_known = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    let text = strip_str(text).to_string();
+    text.chars()
+        .map(|c| {
+            if is_known(c) {
+                c
+            } else {
+                char::REPLACEMENT_CHARACTER
+            }
+        })
+        .collect()
 }

@@ -1,15 +1,15 @@
 //! Stores the results of boots: the serial line of each in a file, all of them as JSON or JUnit, and the end of a failed one
 //! again on standard error.
 
+mod file;
 mod fold;
 mod json;
 mod junit;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::cli::Cli;
 use crate::decode;
@@ -54,8 +54,8 @@ struct Ran {
     judgement: Judgement,
     took: Duration,
     serial: Vec<u8>,
-    /// Where the serial line is kept.
-    log: PathBuf,
+    /// Where the serial line is kept, unless it could not be written.
+    log: Option<PathBuf>,
 }
 
 /// All boots of this run.
@@ -86,7 +86,7 @@ impl<'a> Results<'a> {
     /// The files are written after each boot, so that a later failure does not lose earlier results.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// When a file that was asked for cannot be written.
     pub fn add(
         &mut self,
         subject: Subject,
@@ -96,11 +96,20 @@ impl<'a> Results<'a> {
         let log = self
             .logs
             .join(format!("{}-{}.log", subject.name, subject.place()));
-        write(&log, &booted.serial)?;
+        // A copy that nobody asked for does not change what came of the boot.
+        let kept = file::write(&log, &booted.serial);
+        if let Err(error) = &kept {
+            say(format_args!("warning: {error:#}"));
+        }
+        let log = kept.is_ok().then_some(log);
         let (name, status) = (&subject.name, judgement.status);
         say(format_args!("{name}: {}", judgement.words));
         if status != Status::Success {
-            let title = format!("{name}: the end of {}", log.display());
+            let shown = log.as_deref().map_or_else(
+                || "its serial line".to_owned(),
+                |log| log.display().to_string(),
+            );
+            let title = format!("{name}: the end of {shown}");
             fold::show(&title, &self.last_lines(&booted.serial));
         }
         self.ran.push(Ran {
@@ -111,10 +120,10 @@ impl<'a> Results<'a> {
             log,
         });
         if let Some(path) = &self.cli.json {
-            write(path, json::lines(&self.ran)?.as_bytes())?;
+            file::write(path, json::lines(&self.ran)?.as_bytes())?;
         }
         if let Some(path) = &self.cli.junit {
-            write(path, junit::report(&self.ran)?.as_bytes())?;
+            file::write(path, junit::report(&self.ran)?.as_bytes())?;
         }
         Ok(status)
     }
@@ -127,15 +136,4 @@ impl<'a> Results<'a> {
         let from = lines.len().saturating_sub(LAST_LINES);
         lines[from..].iter().flat_map(|line| [line, "\n"]).collect()
     }
-}
-
-/// Writes a file, and makes its folder.
-fn write(path: &Path, content: &[u8]) -> Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    folder
-        .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| fs::write(path, content))
-        .with_context(|| format!("cannot write {}", path.display()))
 }

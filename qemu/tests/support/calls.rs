@@ -1,5 +1,6 @@
 //! Checks that the frames of a report fit the code: every return address follows a call, and a direct call calls the function of
-//! the next inner frame. So no frame can be missing, additional or wrong, except the callee of an indirect call.
+//! the next inner frame, or one that jumps there, as the report then says. So no frame can be missing, additional or wrong, except
+//! where a pointer tells what is called or jumped to.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -8,11 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use object::{Architecture, Object, ObjectSection, ObjectSymbol};
 
+use super::jumps::Jumps;
 use super::report::{Frame, Report};
 
 /// The code of an image.
 #[derive(Debug)]
 pub struct Calls {
+    image: PathBuf,
     is_arm: bool,
     text: Vec<u8>,
     address: u64,
@@ -53,6 +56,7 @@ impl Calls {
             *known = end.max(*known);
         }
         Self {
+            image: image.to_owned(),
             is_arm: file.architecture() == Architecture::Aarch64,
             text: text.data().expect("its bytes").to_vec(),
             address: text.address(),
@@ -63,20 +67,34 @@ impl Calls {
 
     /// Checks that adjacent frames with return addresses are caller and callee in the code.
     pub fn check(&self, report: &Report) -> Result<(), String> {
-        let pairs = report.frames.iter().zip(report.frames.iter().skip(1));
-        for ((inner, outer), number) in pairs.zip(1..) {
+        for (index, inner) in report.frames.iter().enumerate() {
+            let number = index + 1;
             let is_apart = report.words.iter().any(|(before, _)| *before == number);
-            if outer.letter != 'r' || is_apart {
-                continue;
-            }
-            match self.called_before(outer.address) {
-                None => return Err(format!("frame {number} follows no call: {outer:x?}")),
-                Some(Some(target)) if !self.leads(target, inner) => {
+            let outer = report.frames.get(number);
+            let outer = outer.filter(|outer| outer.letter == 'r' && !is_apart);
+            let called = match outer.map(|outer| (outer, self.called_before(outer.address))) {
+                Some((outer, None)) => {
+                    return Err(format!("frame {number} follows no call: {outer:x?}"));
+                }
+                Some((_, Some(target))) => target,
+                None => None,
+            };
+            match (called, &inner.tail_called_by) {
+                (None, None) => {}
+                (None, Some(by)) => {
+                    return Err(format!("nothing calls {by} before frame {number}"));
+                }
+                (Some(target), None) if !self.is_in(inner, target) => {
                     return Err(format!(
                         "frame {number} calls {target:#x} and not {inner:x?}"
                     ));
                 }
-                Some(_) => {}
+                (Some(target), Some(by)) if !self.tail_calls(target, by, inner) => {
+                    return Err(format!(
+                        "frame {number} calls {target:#x}, from where {by} does not jump to {inner:x?}"
+                    ));
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -109,32 +127,62 @@ impl Calls {
         }
     }
 
-    /// Whether a call of the function at `target` leads to this frame: directly, by a jump as its first instruction, or by a
-    /// tail call that the report shows.
-    fn leads(&self, target: u64, frame: &Frame) -> bool {
+    /// Whether a frame is in the function at `target`.
+    fn is_in(&self, frame: &Frame, target: u64) -> bool {
         let pc = match frame.letter {
             'p' => frame.address,
             _ => frame.address - 1,
         };
-        let is_told = frame.tail_called_by.as_ref().is_some_and(|by| {
-            let names = self.names.get(&target);
-            names.is_some_and(|names| names.contains(by)) || *by == format!("{target:#018x}")
-        });
-        let target = self.jump_at(target).unwrap_or(target);
         let end = self.functions.get(&target);
-        is_told || end.is_some_and(|end| (target..*end).contains(&pc))
+        end.is_some_and(|end| (target..*end).contains(&pc))
     }
 
-    /// The target of the instruction at an address, if it is a jump.
-    fn jump_at(&self, address: u64) -> Option<u64> {
-        if self.is_arm {
-            let word = self.word(address)?;
-            return (word >> 26 == 0b00_0101).then(|| branch(address, word)); // b
+    /// Whether the function at `target` is the one that the report names, is another one than the frame's, and gets there by
+    /// jumps, also of functions in between.
+    fn tail_calls(&self, target: u64, by: &str, frame: &Frame) -> bool {
+        let names = self.names.get(&target);
+        let is_named = names.is_some_and(|names| names.iter().any(|name| name == by))
+            || *by == format!("{target:#018x}");
+        if !is_named || self.is_in(frame, target) {
+            return false;
         }
-        let code = self.text.get((address - self.address) as usize..)?;
-        let first = Decoder::with_ip(64, code, address, DecoderOptions::NONE).decode();
-        (first.flow_control() == FlowControl::UnconditionalBranch)
-            .then(|| first.near_branch_target())
+        let mut functions = vec![target];
+        let mut next = 0;
+        while let Some(&function) = functions.get(next) {
+            next += 1;
+            let jumps = self.jumps_of(function);
+            if jumps.anywhere {
+                return true;
+            }
+            for to in jumps.to {
+                let Some((&start, _)) = self.functions.range(..=to).next_back() else {
+                    continue;
+                };
+                if self.is_in(frame, start) {
+                    return true;
+                }
+                if !functions.contains(&start) {
+                    functions.push(start);
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether a function with this name has a jump by a pointer, so that it may get anywhere.
+    pub fn jumps_by_pointer(&self, name: &str) -> bool {
+        let named = self.names.iter();
+        let mut named = named.filter(|(_, names)| names.iter().any(|known| known == name));
+        named.any(|(address, _)| self.jumps_of(*address).anywhere)
+    }
+
+    /// The jumps of the function at an address. One of assembly may have no size: it ends where the next one begins.
+    fn jumps_of(&self, function: u64) -> Jumps {
+        let after = self.functions.range(function + 1..).next();
+        let next = after.map_or(self.address + self.text.len() as u64, |(start, _)| *start);
+        let end = self.functions.get(&function).copied();
+        let end = end.filter(|end| *end > function).unwrap_or(next);
+        Jumps::of(&self.image, function..end)
     }
 
     fn word(&self, address: u64) -> Option<u32> {

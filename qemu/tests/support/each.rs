@@ -6,6 +6,8 @@
 /// * `every`: all that `cargo run` builds, both architectures, debug and release
 /// * `debug`, `release`, `x86_64`, `aarch64`: those of them
 /// * `plain`: those whose compilers said nothing of unwinding
+/// * `x86_64_and_plain`: `x86_64`, and of `plain` that for x86_64
+/// * `much_and_little_inlined`: one of each kind and of each architecture, where four would take too long
 /// * `every_and_plain`: `every`, and of `plain` that for x86_64. Reports have the same functions, but
 ///   no lines. On AArch64 such a compiler keeps the link register nowhere in functions that never return, so that nobody can
 ///   know who called them.
@@ -31,6 +33,9 @@ macro_rules! kernel_tests {
     };
     (aarch64: $($test:ident),+ $(,)?) => {
         $(kernel_tests!(@ $test aarch64_debug aarch64_release);)+
+    };
+    (much_and_little_inlined: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test x86_64_release aarch64_debug);)+
     };
     (every_and_plain: $($test:ident),+ $(,)?) => {
         $(kernel_tests!(@ $test x86_64_debug x86_64_release x86_64_plain aarch64_debug aarch64_release);)+

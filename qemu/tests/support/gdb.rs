@@ -19,6 +19,21 @@ pub struct Session {
     pub complained: String,
 }
 
+impl Session {
+    /// Fails unless gdb stopped at its first breakpoint: what came after would say nothing of that place.
+    #[track_caller]
+    pub fn expect_stop(&self) {
+        let Self {
+            said, complained, ..
+        } = self;
+        // "Breakpoint 1, ", or "Breakpoint 1.2, " if it is at several places.
+        let stopped = ["Breakpoint 1, ", "Breakpoint 1."]
+            .iter()
+            .any(|words| said.contains(words));
+        assert!(stopped, "gdb did not stop:\n{said}\n{complained}");
+    }
+}
+
 /// The path of a script beside these tests, for gdb's `source`.
 pub fn script(name: &str) -> PathBuf {
     qemu::workspace::root().join("qemu/tests/gdb").join(name)

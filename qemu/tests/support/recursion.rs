@@ -35,5 +35,5 @@ pub fn from_recursion(mut report: Report) -> (Report, String) {
         *before -= innermost;
     }
     let letter = if innermost == 0 { 'p' } else { 'r' };
-    (report, format!("{letter} {DESCEND}\nr+ {DESCEND}"))
+    (report, format!("{letter} {DESCEND}\nr* {DESCEND}"))
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! p NAME   a frame with this letter and name; "-" for one without name
 //! r~ NAME  a frame that an optimizing compiler may make part of its caller
-//! r+ NAME  one or more of them; those left out may be among them
+//! r+ NAME  one or more of them
+//! r* NAME  two or more of them, and some left out in between, as the report says
 //! = WAY    frames that the scenario has no functions in: see `ways`
 //! -- WORDS the line of words between frames, or how it begins
 //! ...      whatever a scan finds
@@ -21,8 +22,12 @@ use qemu::machine::Arch;
 
 use super::built;
 use super::calls::Calls;
+use super::lost_link;
 use super::report::{Frame, Report};
 use super::ways::Way;
+
+/// How the line ends that stands for frames which are left out.
+const LEFT_OUT: &str = " frames left out";
 
 /// Fails unless the report has exactly this trace, below it the frames from the kernel's entry, and this end.
 #[track_caller]
@@ -63,11 +68,11 @@ pub fn check(
     trace: &str,
     end: &str,
 ) -> Result<(), String> {
-    let stops = is_link_lost(kernel, report);
-    compare(kernel.profile, report, trace, stops)?;
+    let guesses = lost_link::begins_at(kernel, report);
+    compare(kernel.profile, report, trace, guesses)?;
     calls.check(report)?;
     let prefix = format!("end of backtrace: {end}");
-    match stops || report.end.starts_with(&prefix) {
+    match guesses.is_some() || report.end.starts_with(&prefix) {
         true => Ok(()),
         false => Err(format!("no {prefix:?}")),
     }
@@ -101,14 +106,6 @@ pub fn expect_registers(kernel: Kernel, text: &str, boundary: &str) {
     );
 }
 
-/// Whether the walk ended early at a function that never returns and has no unwind tables by the compiler: on AArch64 such a
-/// function does not save the link register, so that its caller cannot be found, and the report is not complete.
-fn is_link_lost(kernel: Kernel, report: &Report) -> bool {
-    let is_plain = kernel.arch == Arch::Aarch64 && kernel.profile == Profile::Plain;
-    let why = "end of backtrace: incomplete: a rule needs the link register, which is not known here, from frame ";
-    is_plain && report.end.starts_with(why)
-}
-
 /// The frames that have not been compared yet.
 pub struct Rest<'a>(Peekable<Enumerate<Iter<'a, Frame>>>);
 
@@ -125,10 +122,9 @@ impl<'a> Rest<'a> {
         self.0.peek().copied()
     }
 
-    /// Whether the next frame was found by scanning. Such frames may be wrong; those before them are right.
-    pub fn is_scanned(&mut self) -> bool {
-        self.peek()
-            .is_some_and(|(number, frame)| number > 1 && frame.letter == '?')
+    /// Whether the next frame is this one.
+    fn is_at(&mut self, number: Option<usize>) -> bool {
+        number.is_some() && number == self.peek().map(|(number, _)| number)
     }
 
     fn expect_scanned(&mut self) -> Result<(), String> {
@@ -139,16 +135,19 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Compares frames with a trace. `stops`: the rest of the trace may be missing where frames found by scanning begin.
-fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Result<(), String> {
+/// Compares frames with a trace, up to the first of those that can only be `guesses`.
+fn compare(
+    profile: Profile,
+    report: &Report,
+    trace: &str,
+    guesses: Option<usize>,
+) -> Result<(), String> {
     let mut frames = Rest(report.frames.iter().enumerate().peekable());
-    let mut words = report
-        .words
-        .iter()
-        .filter(|(_, words)| !words.ends_with(" frames left out"));
+    let mut words = report.words.iter();
     for line in trace.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        if line == "..." || stops && frames.is_scanned() {
-            return frames.expect_scanned();
+        if line == "..." || frames.is_at(guesses) {
+            frames.expect_scanned()?;
+            break;
         }
         let (how, what) = line.split_once(' ').expect("two words");
         match how {
@@ -163,16 +162,24 @@ fn compare(profile: Profile, report: &Report, trace: &str, stops: bool) -> Resul
                 }
             }
             "=" => {
-                let went = Way::named(what).follow(&mut frames, profile);
-                let stopped = stops && frames.is_scanned();
-                if let Err(why) = went
-                    && !stopped
-                {
+                if let Err(why) = Way::named(what).follow(&mut frames, profile) {
                     let next = frames.peek();
                     return Err(format!("{line:?}: {why}, at {next:x?}"));
                 }
             }
-            _ => named(&mut frames, how, what, profile)?,
+            _ => {
+                let from = frames.peek().map(|(number, _)| number);
+                named(&mut frames, how, what, profile)?;
+                let to = frames.peek().map(|(number, _)| number);
+                let is_between = |(before, found): &(usize, String)| {
+                    found.ends_with(LEFT_OUT) && from < Some(*before) && Some(*before) < to
+                };
+                if how.ends_with('*') && !words.next().is_some_and(is_between) {
+                    return Err(format!(
+                        "{line:?}: none is left out from {from:?} to {to:?}"
+                    ));
+                }
+            }
         }
     }
     match (frames.peek(), words.next()) {
@@ -189,7 +196,7 @@ fn named(frames: &mut Rest<'_>, how: &str, name: &str, profile: Profile) -> Resu
     let fits =
         |frame: &Frame| frame.letter == letter && frame.name.as_deref().unwrap_or("-") == name;
     let mut found = 0;
-    while (found == 0 || count == Some('+')) && frames.next_if(fits).is_some() {
+    while (found == 0 || matches!(count, Some('+' | '*'))) && frames.next_if(fits).is_some() {
         found += 1;
     }
     if found == 0 && !(count == Some('~') && profile.is_optimized()) {

@@ -138,7 +138,7 @@ impl Way {
 }
 
 /// Whether this is a function of the libraries that come with the compiler.
-fn is_library(name: &str) -> bool {
+pub fn is_library(name: &str) -> bool {
     let path = name.trim_start_matches(['<', '&']);
     let path = path.strip_prefix("mut ").unwrap_or(path);
     let libraries = ["core::", "alloc::", "__rustc::"];
