@@ -29,8 +29,7 @@
 /// postmortem::exception_entries!(exception, overflow_stack: "ldr x0, =0x40080000");
 ///
 /// extern "C" fn exception(frame: &mut postmortem::TrapFrame) {
-///     # #[cfg(target_arch = "aarch64")]
-///     if frame.can_return() && postmortem::probe::recover(frame) {
+///     if postmortem::probe::recover(frame) {
 ///         return;
 ///     }
 ///     // Interrupts, and what the kernel can do something about; or `POSTMORTEM.fault(frame)`.
