@@ -21,6 +21,9 @@
 /// a lost stack pointer that happens to point to writable memory is used as it is.
 /// Operands of these instructions follow at the end, as in [`global_asm!`](core::arch::global_asm).
 ///
+/// The frame has no floating-point or SIMD registers. So the kernel is compiled without them, as for the target
+/// `aarch64-unknown-none-softfloat`, or its handler saves them.
+///
 /// The code overwrites `TPIDRRO_EL0` and `PAR_EL1`, and on the way to the overflow stack `TPIDR_EL0`. It does not save
 /// `SP_EL0`: a kernel with threads at EL0 switches it with them.
 ///

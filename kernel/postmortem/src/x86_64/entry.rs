@@ -5,6 +5,10 @@
 /// a [`TrapFrame`](crate::x86_64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, the
 /// interrupted code goes on. The entries' addresses are in the array of words `exception_entries`, by vector.
 ///
+/// Two things are assumed of the kernel, both true of the target `x86_64-unknown-none`. It is compiled without a red zone: the
+/// frame is written right below the interrupted stack pointer. And it uses no x87, MMX, SSE or AVX registers (soft float), or its
+/// handler saves them: the frame has none of them.
+///
 /// ```no_run
 /// # #[cfg(all(target_arch = "x86_64", target_os = "none"))]
 /// postmortem::exception_entries!(exception, 64);
