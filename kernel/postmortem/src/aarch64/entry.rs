@@ -17,8 +17,9 @@
 /// use no other register and no stack.
 ///
 /// `room` is optional: instructions that find out whether there is room. They begin with the address of the frame in `x0`, and
-/// end with zero in `x0` if the frame can be written there. They keep all other registers. Without them, the MMU is asked:
-/// a lost stack pointer that happens to point to writable memory is used as it is.
+/// end with zero in `x0` if the frame can be written there. They keep all other registers. At most 22 instructions have room in a
+/// vector; more do not assemble: `invalid .org offset`. Without them, the MMU is asked: a lost stack pointer that happens to point
+/// to writable memory is used as it is.
 /// Operands of these instructions follow at the end, as in [`global_asm!`](core::arch::global_asm).
 ///
 /// The frame has no floating-point or SIMD registers. So the kernel is compiled without them, as for the target
@@ -143,7 +144,6 @@ macro_rules! exception_entries_text {
 .endm
 
 .macro vector number:req
-.balign 128
 .type exception_\number, %function
 exception_\number:
     .cfi_startproc simple
@@ -175,6 +175,8 @@ exception_\number:
     b trap_entry
     .cfi_endproc
 .size exception_\number, . - exception_\number
+// To the end of the vector; an error if its code is longer.
+.org exception_\number + 128
 .endm
 
 .section .text.exception_vectors, "ax", %progbits

@@ -1,0 +1,36 @@
+//! The assembly of `postmortem`'s macros beside that of the kernel that uses them.
+
+use qemu::machine::Arch;
+
+use crate::kernel::{builds, replace};
+
+/// One instruction more would move the next vector.
+#[test]
+fn instructions_that_do_not_fit_in_a_vector_do_not_assemble() {
+    let build = |count: usize| {
+        let room = "nop;".repeat(count);
+        let entries = format!(
+            "postmortem::exception_entries!(enter, overflow_stack: \"mrs x0, tpidr_el1\", room: \"{room}\");
+            extern \"C\" fn enter(_: &mut postmortem::TrapFrame) {{}}"
+        );
+        builds(Arch::Aarch64, |folder| {
+            let texts = [
+                (
+                    "postmortem::exceptions!(EXCEPTIONS, POSTMORTEM);",
+                    &*entries,
+                ),
+                (
+                    "EXCEPTIONS.stack(index)",
+                    "Some(STACK).filter(|_| index > 0)",
+                ),
+                ("unsafe { EXCEPTIONS.load(0) }", ""),
+            ];
+            replace(folder, "src/death.rs", &texts);
+        })
+    };
+    let (is_built, said) = build(22);
+    assert!(is_built, "{said}");
+    let (is_built, said) = build(23);
+    assert!(!is_built);
+    assert!(said.contains("invalid .org offset"), "{said}");
+}
