@@ -34,3 +34,22 @@ fn instructions_that_do_not_fit_in_a_vector_do_not_assemble() {
     assert!(!is_built);
     assert!(said.contains("invalid .org offset"), "{said}");
 }
+
+/// Short names are left to the kernel.
+#[test]
+fn macros_of_the_kernel_may_have_any_short_name() {
+    for arch in Arch::ALL {
+        let names = ["save", "restore", "vector", "overflow", "exception_entry"];
+        let [before, after] = [
+            names.map(|name| format!(".macro {name};nop;.endm;")),
+            names.map(|name| format!("{name};")),
+        ]
+        .map(|lines| format!("core::arch::global_asm!(\"{}\");", lines.concat()));
+        let exceptions = "postmortem::exceptions!(EXCEPTIONS, POSTMORTEM);";
+        let (is_built, said) = builds(arch, |folder| {
+            let all = [&before, exceptions, &after].concat();
+            replace(folder, "src/death.rs", &[(exceptions, &all)]);
+        });
+        assert!(is_built, "{arch:?}: {said}");
+    }
+}

@@ -100,6 +100,8 @@ macro_rules! exceptions {
 }
 
 /// The text of [`exception_entries!`].
+///
+/// Its macros are known to all assembly of the crate that uses it, so they have names that others hardly have.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! exception_entries_text {
@@ -116,20 +118,20 @@ macro_rules! exception_entries_text {
 // lost.
 
 // The interrupted stack pointer is in SP_EL0. The CFA counts from sp, because gdb does not know SP_EL0.
-.macro interrupted_is_in_sp_el0
+.macro postmortem_interrupted_is_in_sp_el0
     .cfi_def_cfa sp, 0
     .cfi_register sp, {sp_el0}
     .cfi_register x30, {elr}
 .endm
 
 // The interrupted stack pointer is the one that the trap code uses itself.
-.macro interrupted_is_in_sp
+.macro postmortem_interrupted_is_in_sp
     .cfi_def_cfa sp, 0
     .cfi_register x30, {elr}
 .endm
 
 // The whole trap frame is at sp; its return address is the interrupted program counter.
-.macro frame_is_at_sp
+.macro postmortem_frame_is_at_sp
     .cfi_def_cfa sp, 304
     .cfi_offset sp, 248 - 304
     .cfi_offset x30, 256 - 304
@@ -137,13 +139,13 @@ macro_rules! exception_entries_text {
 .endm
 
 // The trap frame is restored.
-.macro frame_is_gone
+.macro postmortem_frame_is_gone
     .cfi_restore sp
     .cfi_restore x30
     .cfi_restore x29
 .endm
 
-.macro vector number:req
+.macro postmortem_vector number:req
 .type exception_\number, %function
 exception_\number:
     .cfi_startproc simple
@@ -151,7 +153,7 @@ exception_\number:
     .if (\number & 12) == 4
     // Is there room for the frame? Until that is known nothing is written to memory, so x0 is kept in TPIDRRO_EL0, which EL0
     // cannot write.
-    interrupted_is_in_sp
+    postmortem_interrupted_is_in_sp
     sub sp, sp, #304
     .cfi_def_cfa_offset 304
     msr tpidrro_el0, x0
@@ -164,7 +166,7 @@ exception_\number:
     stp x0, x1, [sp]
     add x0, sp, #304
     .else
-    interrupted_is_in_sp_el0
+    postmortem_interrupted_is_in_sp_el0
     sub sp, sp, #304
     .cfi_def_cfa_offset 304
     stp x0, x1, [sp]
@@ -184,18 +186,18 @@ exception_\number:
 .global exception_vectors
 exception_vectors:
 .irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vector \number
+    postmortem_vector \number
 .endr
 
 // There is no room, or the stack pointer is wrong: the frame is written to the overflow stack. If the overflow stack itself was
 // interrupted, the frame goes below what is in use there. sp changes only after the interrupted one is stored in the frame, so
 // that an unwind rule can always find it.
-.macro overflow number:req
+.macro postmortem_overflow number:req
 .type exception_overflow_\number, %function
 exception_overflow_\number:
     .cfi_startproc simple
     .cfi_signal_frame
-    interrupted_is_in_sp
+    postmortem_interrupted_is_in_sp
     .cfi_def_cfa_offset 304
     msr tpidr_el0, x1
 "#,
@@ -222,11 +224,11 @@ exception_overflow_\number:
 .endm
 
 .irp number, 4, 5, 6, 7
-    overflow \number
+    postmortem_overflow \number
 .endr
 
 // Restores all interrupted registers but sp from the frame at sp.
-.macro restore_interrupted
+.macro postmortem_restore_interrupted
     ldp x2, x3, [sp, #256]
     msr elr_el1, x2
     msr spsr_el1, x3
@@ -278,7 +280,7 @@ trap_entry:
     mrs x3, far_el1
     stp x2, x3, [sp, #272]
     stp x0, xzr, [sp, #288]
-    frame_is_at_sp
+    postmortem_frame_is_at_sp
     mov x0, sp
     bl {handler}
     // The interrupted stack pointer is in SP_EL0, or is the end of this frame. (On the overflow stack it may be neither, so
@@ -287,10 +289,10 @@ trap_entry:
     and x2, x2, #12
     cmp x2, #4
     b.eq trap_return_above
-    restore_interrupted
+    postmortem_restore_interrupted
     add sp, sp, #304
-    frame_is_gone
-    interrupted_is_in_sp_el0
+    postmortem_frame_is_gone
+    postmortem_interrupted_is_in_sp_el0
     eret
     .cfi_endproc
 .size trap_entry, . - trap_entry
@@ -301,11 +303,11 @@ trap_entry:
 trap_return_above:
     .cfi_startproc simple
     .cfi_signal_frame
-    frame_is_at_sp
-    restore_interrupted
+    postmortem_frame_is_at_sp
+    postmortem_restore_interrupted
     add sp, sp, #304
-    frame_is_gone
-    interrupted_is_in_sp
+    postmortem_frame_is_gone
+    postmortem_interrupted_is_in_sp
     eret
     .cfi_endproc
 .size trap_return_above, . - trap_return_above
