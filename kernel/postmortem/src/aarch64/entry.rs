@@ -77,6 +77,11 @@ macro_rules! exception_entries {
 /// All that a kernel without exception handlers needs: `exceptions!(TABLES, POSTMORTEM)` defines the `aarch64::Tables` `TABLES`
 /// and the vectors, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel at EL1 that has no interrupts, and does
 /// not use `TPIDR_EL1`. A third argument is the number of CPUs.
+///
+/// With several CPUs, the others go on while one of them reports: these vectors take every interrupt for an exception that ends
+/// the kernel, so there is none to stop a CPU by. A kernel that wants them stopped has interrupts, and
+/// [`exception_entries!`](crate::exception_entries) is for it: [`Platform::send_nmi`](crate::Platform::send_nmi) sends one of them,
+/// and its handler calls [`Postmortem::nmi`](crate::Postmortem::nmi).
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {

@@ -34,6 +34,9 @@ macro_rules! exception_entries {
 /// All that a kernel without exception handlers needs: `exceptions!(TABLES, POSTMORTEM)` defines the `x86_64::Tables` `TABLES`
 /// and the entries of all exceptions, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel without interrupts. A
 /// third argument is the number of CPUs.
+///
+/// With several CPUs, one that reports stops those that [`Platform::is_online`](crate::Platform::is_online) names, by the NMI that
+/// [`Platform::send_nmi`](crate::Platform::send_nmi) sends. Without these two methods the others go on meanwhile.
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {
