@@ -28,6 +28,10 @@
 /// The code overwrites `TPIDRRO_EL0` and `PAR_EL1`, and on the way to the overflow stack `TPIDR_EL0`. It does not save
 /// `SP_EL0`: a kernel with threads at EL0 switches it with them.
 ///
+/// Assembly may jump to `trap_return_above`, with all exceptions masked and a frame at `sp`: it restores all registers from the
+/// frame, removes that, and goes on where the frame says, on this stack. Thus a task goes on later on a stack to which a handler
+/// has copied its frame.
+///
 /// ```no_run
 /// # #[cfg(all(target_arch = "aarch64", target_os = "none"))]
 /// postmortem::exception_entries!(exception, overflow_stack: "ldr x0, =0x40080000");
