@@ -31,6 +31,7 @@ mod page_table;
 mod percpu;
 mod platform;
 mod scenario;
+mod sender;
 mod stack;
 mod stacks;
 mod symbols;
@@ -38,6 +39,7 @@ mod task;
 mod timer;
 mod verdict;
 mod watchdog;
+mod wire;
 
 use console::println;
 use handlers::HANDLERS;
