@@ -31,6 +31,11 @@ pub fn acquire() {
     core::mem::forget(lock());
 }
 
+/// The same as [`acquire`], if nobody holds the console; returns whether nobody did.
+pub fn try_acquire() -> bool {
+    CONSOLE.try_lock().map(core::mem::forget).is_some()
+}
+
 /// Unlocks the console after [`acquire`].
 ///
 /// # Safety

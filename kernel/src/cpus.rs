@@ -48,6 +48,10 @@ impl List {
             length: 0,
         };
         board::cpus(memory, argument, |id| {
+            // Firmware's list may be wrong. A CPU that is started twice would begin anew while it runs.
+            if list.ids[..list.length].contains(&id) {
+                return;
+            }
             if let Some(slot) = list.ids.get_mut(list.length) {
                 *slot = id;
                 list.length += 1;
@@ -77,9 +81,11 @@ fn start(index: usize, id: u64) -> bool {
     let it = &CPUS[index];
     it.id.store(id, Ordering::Relaxed);
     STARTED.store(index + 1, Ordering::Release);
-    // SAFETY: the firmware lists each CPU once and `start` is called once, so the CPU has not been started, and the number is
-    // new.
-    unsafe { start::start(index, id) };
+    // SAFETY: a list has each CPU once, and `List::start` leaves out this one and is called once, so the CPU has not been started,
+    // and the number is new.
+    if !unsafe { start::start(index, id) } {
+        return false;
+    }
     let is_online = || it.is_online.load(Ordering::Acquire);
     let begin = cpu::ticks();
     while !is_online()

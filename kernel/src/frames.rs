@@ -5,23 +5,15 @@
 //! byte finds the next frame and the next line.
 
 use core::fmt::{self, Write};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use postmortem::Walk;
 use unwind::Event;
 
-use crate::cpus;
+use crate::sender;
 
 /// Whether traces are sent as frames.
 static ARE_USED: AtomicBool = AtomicBool::new(false);
-
-/// The number, plus one, of the CPU that is sending a trace of a report: it does not wait for the console's lock.
-static REPORTER: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether this CPU is sending a trace of a report.
-pub fn is_reporter() -> bool {
-    REPORTER.load(Ordering::Relaxed) == cpus::this() + 1
-}
 
 /// Sets whether traces are sent as log frames from now on.
 pub fn use_frames(yes: bool) {
@@ -36,22 +28,21 @@ pub fn are_used() -> bool {
 /// Sends a trace, one log frame for each line: stack frames as numbers, everything else as text. Does not wait for the
 /// console's lock, because it is part of a report.
 pub fn send_trace(walk: &Walk) -> fmt::Result {
-    let before = REPORTER.swap(cpus::this() + 1, Ordering::Relaxed);
-    let sent = walk.with_text(None, false, |text| {
-        walk.tell(&mut |event| {
-            match *event {
-                Event::Frame(number, frame) => defmt::println!("{=u32}: {}", number, frame),
-                // The host knows the names, and so whether it is another function at all.
-                Event::TailCall { called, .. } => {
-                    defmt::println!("        reached by a tail call from {=u64:#018x}", called);
+    sender::report(|| {
+        walk.with_text(None, false, |text| {
+            walk.tell(&mut |event| {
+                match *event {
+                    Event::Frame(number, frame) => defmt::println!("{=u32}: {}", number, frame),
+                    // The host knows the names, and so whether it is another function at all.
+                    Event::TailCall { called, .. } => {
+                        defmt::println!("        reached by a tail call from {=u64:#018x}", called);
+                    }
+                    _ => text.write(&mut Line::new(), event)?,
                 }
-                _ => text.write(&mut Line::new(), event)?,
-            }
-            Ok(())
+                Ok(())
+            })
         })
-    });
-    REPORTER.store(before, Ordering::Relaxed);
-    sent
+    })
 }
 
 /// Bytes kept of a line; a longer one is cut off.

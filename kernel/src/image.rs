@@ -4,60 +4,30 @@ use core::ops::Range;
 
 use postmortem::{Image, Section};
 use spin::Once;
-use unwind::sframe::{Damage, Tables, Verified};
+use unwind::sframe::{Damage, Verified};
 
-/// The bytes between two symbols of the linker script.
-///
-/// Invariant: only [`span!`] makes one, and only for symbols that the linker script defines around bytes of the image that
-/// nothing writes.
-#[derive(Clone, Copy, Debug)]
-pub struct Span {
-    start: *const u8,
-    end: *const u8,
-}
-
-impl Span {
-    /// The address of the first byte.
-    pub fn start(self) -> u64 {
-        self.start as u64
-    }
-
-    /// The address after the last byte.
-    pub fn end(self) -> u64 {
-        self.end as u64
-    }
-
-    /// The bytes.
-    pub fn bytes(self) -> &'static [u8] {
-        let length = (self.end as usize).saturating_sub(self.start as usize);
-        // SAFETY: by the type's invariant part of the image: mapped, readable and constant as long as the kernel runs.
-        unsafe { core::slice::from_raw_parts(self.start, length) }
-    }
-}
-
-/// A [`Span`] of constant bytes between two symbols.
-macro_rules! span {
-    ($start:ident, $end:ident) => {{
-        // The symbols have no value, only an address.
+/// The addresses of symbols of the linker script, which have no value.
+macro_rules! addresses {
+    ($($symbol:ident),*) => {{
         unsafe extern "C" {
-            static $start: u8;
-            static $end: u8;
+            $(static $symbol: u8;)*
         }
-        Span {
-            start: &raw const $start,
-            end: &raw const $end,
-        }
+        [$(&raw const $symbol),*]
     }};
 }
 
-/// All code that runs in the high half: `__text_start` to `__text_end`.
-pub fn code() -> Span {
-    span!(__text_start, __text_end)
+/// The parts of the image that reports need. Tables and names are empty in an image that was linked without `sframe-link`.
+pub fn image() -> Image {
+    Image {
+        verified: VERIFIED.get().copied(),
+        build_id: build_id(),
+        ..postmortem::image!()
+    }
 }
 
-/// Where that code lies.
-pub fn text() -> unwind::Range {
-    unwind::Range::new(code().start(), code().end())
+/// All code that runs in the high half: `__text_start` to `__text_end`.
+pub fn code() -> Section {
+    postmortem::image!().code
 }
 
 /// The result of verifying the unwind tables, once that is done. Reading it takes no lock.
@@ -66,30 +36,16 @@ static VERIFIED: Once<Result<Verified, Damage>> = Once::new();
 /// Verifies the unwind tables, for all reports from now on. Called once, when the kernel boots, because it takes time in
 /// proportion to their size. Later damage would not be noticed, but they are read-only from then on.
 pub fn verify_tables() {
-    VERIFIED.call_once(|| sframe().verify());
-}
-
-fn sframe() -> Tables<'static> {
-    let span = span!(__sframe_start, __sframe_end);
-    Tables::new(span.bytes(), span.start())
-}
-
-/// The parts of the image that reports need. Tables and names are empty in an image that was linked without `sframe-link`.
-pub fn image() -> Image {
-    Image {
-        code: Section::new(code().bytes()),
-        tables: sframe(),
-        verified: VERIFIED.get().copied(),
-        symbols: Section::new(span!(__symbols_start, __symbols_end).bytes()),
-        build_id: build_id(),
-    }
+    VERIFIED.call_once(|| postmortem::image!().tables.verify());
 }
 
 /// The build id of the image: the description in the linker's note.
 fn build_id() -> &'static [u8] {
     // An ELF note: sizes of name and description, type, the name "GNU\0" (System V ABI, "Note Section").
-    let note = span!(__build_id_start, __build_id_end).bytes();
-    note.get(16..).unwrap_or_default()
+    let [start, end] = addresses!(__build_id_start, __build_id_end);
+    // SAFETY: the linker script puts the note between these symbols, with the constants.
+    let note = unsafe { Section::between(start, end) };
+    note.bytes.get(16..).unwrap_or_default()
 }
 
 /// What a page of the image is for.
@@ -105,11 +61,11 @@ pub enum Access {
 
 /// The image's pages: ranges of virtual addresses, all of them multiples of a page.
 pub fn sections() -> [(Range<u64>, Access); 3] {
-    let rodata = span!(__rodata_start, __rodata_end).start();
-    let data = span!(__data_start, __data_end);
+    let symbols = addresses!(__text_start, __rodata_start, __data_start, __data_end);
+    let [text, rodata, data, end] = symbols.map(|symbol| symbol as u64);
     [
-        (text().start..rodata, Access::Execute),
-        (rodata..data.start(), Access::Read),
-        (data.start()..data.end(), Access::Write),
+        (text..rodata, Access::Execute),
+        (rodata..data, Access::Read),
+        (data..end, Access::Write),
     ]
 }

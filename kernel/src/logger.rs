@@ -1,39 +1,38 @@
 //! The logger of `defmt`'s macros: sends log frames over the serial line.
 
-use core::cell::UnsafeCell;
+use core::fmt::Write;
+use core::sync::atomic::{AtomicBool, Ordering};
 
-use defmt::Encoder;
+use crate::arch::cpu;
+use crate::platform::POSTMORTEM;
+use crate::{console, sender, wire};
 
-use crate::frames::is_reporter;
-use crate::{board, console};
-
-/// The encoder of the current log frame.
-///
-/// Invariant: only the logger uses it, between `acquire` and `release`. Then this CPU holds the console, or writes a report
-/// while all other CPUs are stopped.
-struct Shared(UnsafeCell<Encoder>);
-
-// SAFETY: one CPU at a time uses it, by the type's invariant.
-unsafe impl Sync for Shared {}
-
-static ENCODER: Shared = Shared(UnsafeCell::new(Encoder::new()));
+/// Whether interrupts were masked when the frame began whose sender holds the console.
+static WERE_MASKED: AtomicBool = AtomicBool::new(false);
 
 #[defmt::global_logger]
 struct Serial;
 
-// SAFETY: between `acquire` and `release` no other CPU logs: this one holds the console, or writes a report while the others
-// are stopped.
+// SAFETY: `acquire` masks interrupts until `release`. An NMI or a report in between uses another sender, or its frame is dropped;
+// and they end before the interrupted frame goes on. What other CPUs write to the line at the same time waits for the console, or
+// is a report, which cuts off a frame that is on the line.
 unsafe impl defmt::Logger for Serial {
     fn acquire() {
-        if !is_reporter() {
-            console::acquire();
+        let were_masked = cpu::interrupts_are_masked();
+        if sender::is_report() {
+            sender::with(|sender| sender.begin());
+            return;
         }
-        // Ends a frame that a report has interrupted. Thus every frame also begins with a zero byte, which ends the text before
-        // it.
-        // SAFETY: called between `acquire` and `release`, so no other reference exists, by the invariant of `Shared`.
-        let encoder = unsafe { &mut *ENCODER.0.get() };
-        *encoder = Encoder::new();
-        encoder.start_frame(board::write);
+        if !were_masked {
+            console::acquire();
+            cpu::mask_interrupts();
+        } else if !console::try_acquire() {
+            // In a handler, which may have interrupted who holds the console. To wait for that could take for ever.
+            sender::with(|sender| sender.drop_frame());
+            return;
+        }
+        WERE_MASKED.store(were_masked, Ordering::Relaxed);
+        sender::with(|sender| sender.begin());
     }
 
     unsafe fn flush() {
@@ -41,16 +40,24 @@ unsafe impl defmt::Logger for Serial {
     }
 
     unsafe fn release() {
-        // SAFETY: called between `acquire` and `release`, so no other reference exists, by the invariant of `Shared`.
-        unsafe { &mut *ENCODER.0.get() }.end_frame(board::write);
-        if !is_reporter() {
-            // SAFETY: `acquire` has acquired the console.
-            unsafe { console::release() };
+        let was_sent = sender::with(|sender| sender.end());
+        if !was_sent || sender::is_report() {
+            return;
+        }
+        let lost = wire::take_lost();
+        if lost > 0 {
+            // Writing never fails. The console is held, so it is not taken again.
+            let _ = writeln!(POSTMORTEM.out(), "{lost} log frames are lost");
+        }
+        let were_masked = WERE_MASKED.load(Ordering::Relaxed);
+        // SAFETY: `acquire` has acquired the console: the frame is neither a report's, nor was it dropped.
+        unsafe { console::release() };
+        if !were_masked {
+            cpu::unmask_interrupts();
         }
     }
 
     unsafe fn write(bytes: &[u8]) {
-        // SAFETY: called between `acquire` and `release`, so no other reference exists, by the invariant of `Shared`.
-        unsafe { &mut *ENCODER.0.get() }.write(bytes, board::write);
+        sender::with(|sender| sender.add(bytes));
     }
 }

@@ -31,6 +31,7 @@ mod page_table;
 mod percpu;
 mod platform;
 mod scenario;
+mod sender;
 mod stack;
 mod stacks;
 mod symbols;
@@ -38,6 +39,7 @@ mod task;
 mod timer;
 mod verdict;
 mod watchdog;
+mod wire;
 
 use console::println;
 use handlers::HANDLERS;
@@ -71,19 +73,20 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     arch::interrupts::init();
     arch::interrupts::init_cpu();
     board::enable_button();
+    // Before anything is written, which is kept too.
+    platform::POSTMORTEM.show_last_words();
+    let scenario = scenario.unwrap_or(scenario::DEFAULT);
+    println!(
+        "kernel on {}, {}: scenario {scenario}",
+        board::name(),
+        arch::NAME
+    );
     cpus.start(|cpu| {
         let id = cpus::hardware_id(cpu);
         println!("cpu {cpu}, known to the hardware as {id:#x}, does not start");
     });
     arch::cpu::unmask_interrupts();
 
-    let scenario = scenario.unwrap_or(scenario::DEFAULT);
-    platform::POSTMORTEM.show_last_words();
-    println!(
-        "kernel on {}, {}: scenario {scenario}",
-        board::name(),
-        arch::NAME
-    );
     if frames::are_used() {
         defmt::info!(
             "{=usize} of {=usize} cpus run",

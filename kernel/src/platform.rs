@@ -10,7 +10,7 @@ use postmortem::{Image, PerCpu, Platform, Postmortem, Region, Stack, Task, Walk,
 
 use crate::arch::{cpu, exit, interrupts};
 use crate::verdict::Verdict;
-use crate::{board, cpus, frames, image, interrupt, stacks, task};
+use crate::{board, cpus, frames, image, interrupt, stacks, task, wire};
 
 /// Writes all reports.
 pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU)
@@ -66,7 +66,7 @@ struct Kernel;
 // so their words are memory.
 unsafe impl Platform for Kernel {
     fn write(&self, bytes: &[u8]) {
-        board::write(bytes);
+        wire::write(bytes);
     }
 
     fn leave(&self) -> ! {

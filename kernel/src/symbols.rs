@@ -10,7 +10,9 @@
 //! | `task_begin` | that of each task |
 //! | `task_switch` | where a task leaves its CPU; it goes on at `task_resume`, in the same function |
 //! | `exception_NUMBER` | a vector |
+//! | `exception_overflow_NUMBER` | on AArch64, where a vector goes on that has found no room on the stack |
 //! | `trap_entry` | saves registers, calls the handler, and returns from it |
+//! | `trap_return_above` | on AArch64, returns from the handler to code on the same stack |
 //! | `trap_preempted` | on AArch64, where a task goes on that the timer interrupted |
 //! | `call_on_stack` | on x86-64, calls a handler on the stack of interrupts |
 //! | `postmortem_read` | the read of a word that may not be there |

@@ -3,8 +3,13 @@
 
 mod support;
 
-use qemu::build::Kernel;
-use support::built::image;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use qemu::workspace;
+use support::built::{emulator, image};
 use support::each::kernel_tests;
 use support::report::Report;
 use support::runner::{Ran, run};
@@ -105,6 +110,55 @@ fn every_cpu_is_started(kernel: Kernel) {
             numbers,
             (0..cpus).collect::<Vec<_>>(),
             "{kernel:?}:\n{text}"
+        );
+    }
+}
+
+/// A machine of two, whose device tree has four: one is there twice, or all are different.
+#[test]
+fn a_wrong_list_of_cpus_does_no_harm() {
+    let kernel = Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Debug,
+    };
+    let tree = workspace::root().join("kernel/portable/tests/data/virt-4.dtb");
+    let tree = std::fs::read(tree).expect("the tree is there");
+    let node = tree.windows(6).position(|name| name == b"cpu@3\0");
+    let node = node.expect("CPU 3 is there");
+    // Its property `reg`: a token, four bytes, a name that does not matter here, and 3.
+    let is_its = |end: &usize| {
+        let (words, value) = tree[end - 16..*end].split_at(12);
+        words[..8] == [0, 0, 0, 3, 0, 0, 0, 4] && value == [0, 0, 0, 3]
+    };
+    let end = (node + 16..tree.len()).find(is_its);
+    let end = end.expect("it has a number");
+    for (id, absent) in [(1, &[2][..]), (3, &[2, 3])] {
+        let mut tree = tree.clone();
+        tree[end - 1] = id;
+        let mut file = tempfile::NamedTempFile::new().expect("a file can be made");
+        file.write_all(&tree).expect("the file can be written");
+        let output = Command::new(emulator(Arch::Aarch64))
+            .args(["-M", "virt", "-cpu", "cortex-a72", "-m", "256", "-smp", "2"])
+            .args(["-display", "none", "-semihosting", "-monitor", "none"])
+            .args(["-serial", "stdio", "-append", "busy", "-dtb"])
+            .arg(file.path())
+            .arg("-kernel")
+            .arg(image(kernel))
+            .stdin(Stdio::null())
+            .output()
+            .expect("QEMU starts");
+        let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+        assert_eq!(output.status.code(), Some(33), "{text}");
+        let says = absent
+            .iter()
+            .map(|cpu| format!("cpu {cpu}, known to the hardware as {cpu:#x}, does not start\n"));
+        let begin = "kernel on virt, aarch64: scenario busy\n".to_owned();
+        let begin: String = [begin].into_iter().chain(says).collect();
+        assert!(text.starts_with(&begin), "{text}");
+        assert_eq!(
+            text.matches("does not start").count(),
+            absent.len(),
+            "{text}"
         );
     }
 }

@@ -21,6 +21,10 @@ kernel_tests! { debug:
     a_trace_is_the_same_by_frames_as_by_text,
 }
 
+kernel_tests! { every:
+    a_frame_is_whole_or_counted_as_lost,
+}
+
 const fn kernel(arch: Arch) -> Kernel {
     Kernel {
         arch,
@@ -62,6 +66,65 @@ fn a_trace_is_the_same_by_frames_as_by_text(kernel: Kernel) {
         assert_eq!(text.end, frames.end, "{kernel:?}");
         assert_eq!(text.panicked, frames.panicked, "{kernel:?}");
     }
+}
+
+/// A CPU sends numbered frames, and NMIs interrupt it. Their handler sends numbered ones too, and now and then a trace.
+fn a_frame_is_whole_or_counted_as_lost(kernel: Kernel) {
+    let image = image(kernel);
+    let words = ["--cpus", "2", "log-in-nmi", "defmt"].map(AsRef::as_ref);
+    let line = run(["--image".as_ref(), image.as_os_str()]
+        .into_iter()
+        .chain(words))
+    .expect(0);
+    let text = qemu::frames::text(&line.serial, &image).expect("the image can be read");
+    let text = String::from_utf8(text).expect("no byte is left of a frame that was cut off");
+    let number = |text: &str| text.parse::<usize>().ok();
+    let [mut frames, mut nmis, mut traces] = [const { Vec::new() }; 3];
+    let (mut lost, mut all, mut whole_traces) = (0, None, 0);
+    for line in text.lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        match *words {
+            ["info:", "frame", it] => frames.extend(number(it)),
+            ["info:", "nmi", it] => nmis.extend(number(it)),
+            ["info:", one, "frames", "and", other, "nmis"] => {
+                all = number(one).zip(number(other));
+            }
+            [count, "log", "frames", "are", "lost"] => {
+                lost += number(count).unwrap_or_else(|| panic!("{line:?}"));
+            }
+            ["end", "of", "backtrace:", "complete,", count, "frames"] => {
+                let count = number(count).unwrap_or_else(|| panic!("{line:?}"));
+                assert_eq!(
+                    traces,
+                    (0..count).collect::<Vec<_>>(),
+                    "{kernel:?} in:\n{text}"
+                );
+                traces.clear();
+                whole_traces += 1;
+            }
+            _ if line.contains(": 0x") => {
+                traces.extend(line.trim_start().split(':').next().and_then(number));
+            }
+            ["kernel", "on", ..] | ["info:", "2", "of", "2", "cpus", "run"] => {}
+            _ if line.starts_with("   ----- ") => {}
+            _ if line.starts_with("        reached by a tail call from 0x") => {}
+            _ => panic!("{kernel:?}: {line:?} in:\n{text}"),
+        }
+    }
+    let (all_frames, all_nmis) = all.expect("the last frame");
+    for seen in [&frames, &nmis] {
+        assert!(
+            seen.is_sorted_by(|one, next| one < next),
+            "{kernel:?} in:\n{text}"
+        );
+    }
+    assert!(lost > 0, "{kernel:?}: no frame was interrupted");
+    // One that was cut off right behind its last byte is counted too, and seen.
+    let missing = all_frames + all_nmis - frames.len() - nmis.len();
+    assert!(
+        (missing..=missing + whole_traces).contains(&lost),
+        "{kernel:?}: {lost} lost, {missing} missing in:\n{text}"
+    );
 }
 
 /// A host with the image needs no names from the kernel; and numbers take less of the line.

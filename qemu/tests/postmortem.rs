@@ -1,6 +1,8 @@
 //! A kernel that has nothing gets everything from `postmortem` by the changes that its guide shows: reports of panics,
 //! exceptions, breakpoints, stack overflows and failures in the report, and last words after a reset.
 
+#[path = "postmortem/assembly.rs"]
+mod assembly;
 #[path = "postmortem/cpus.rs"]
 mod cpus;
 #[path = "postmortem/kernel.rs"]

@@ -23,6 +23,7 @@ use support::{built, gdb};
 kernel_tests! { aarch64:
     every_instruction_leads_to_what_was_interrupted_aarch64,
     what_trap_code_interrupted_is_not_made_up_when_it_fails,
+    a_breakpoint_that_cannot_return_ends_the_kernel,
 }
 
 kernel_tests! { x86_64:
@@ -224,6 +225,31 @@ fn what_trap_code_interrupted_is_not_made_up_when_it_fails(kernel: Kernel) {
     );
     let end = "end of backtrace: incomplete: a rule needs register SP_EL0, which is not known here";
     assert!(report.end.starts_with(end), "{}", report.text);
+}
+
+/// In a handler whose stack pointer is lost. The frame is on the overflow stack, from which nothing can return.
+fn a_breakpoint_that_cannot_return_ends_the_kernel(kernel: Kernel) {
+    let image = built::image(kernel);
+    let commands = [
+        "set language c",
+        "maintenance set dwarf unwinders off",
+        "break *&exception_0",
+        "continue",
+        "set $sp = 0x4343c340",
+        "set $pc = $ELR_EL1",
+        "delete",
+        "continue",
+    ];
+    let booted = gdb::session(Boot::new(kernel.arch, &image, "breakpoint"), commands).booted;
+    assert_eq!(booted.verdict, Verdict::Panicked);
+    let report = Report::find(&booted.serial);
+    let words = ": no room on the stack: breakpoint 0x1";
+    assert!(
+        report.panicked.starts_with("fault on cpu 0 at "),
+        "{}",
+        report.text
+    );
+    assert!(report.panicked.ends_with(words), "{}", report.text);
 }
 
 /// The instructions that gdb has stepped over.

@@ -1,5 +1,7 @@
 //! The device tree that firmware passes: board, serial port, CPUs, command line.
 
+mod shape;
+
 use fdt_raw::Fdt;
 
 use crate::BootMemory;
@@ -22,8 +24,10 @@ pub enum Uart {
     Mini,
 }
 
-/// A device tree, read in place. Damage after the header makes `fdt-raw` panic, which is accepted because only firmware writes
-/// the tree.
+/// The most windows of a node that are looked at.
+const MAX_WINDOWS: usize = 64;
+
+/// A device tree, read in place. One that is damaged may say anything, but reading it does not panic.
 #[derive(Debug)]
 pub struct DeviceTree<'a>(Fdt<'a>);
 
@@ -47,6 +51,8 @@ impl<'a> DeviceTree<'a> {
     /// The tree that these bytes are.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        // `fdt-raw` panics at offsets outside the tree, and at nodes that lie too deep.
+        shape::check(bytes)?;
         Some(Self(Fdt::from_bytes(bytes).ok()?))
     }
 
@@ -72,7 +78,26 @@ impl<'a> DeviceTree<'a> {
             return None;
         };
         let address = node.reg()?.next()?.address;
-        Some((uart, self.0.translate_address(path, address)))
+        Some((uart, self.translate(&node.path(), address)?))
+    }
+
+    /// The physical address of an address in the node with this path: each node around it may have a window to the one around
+    /// that. `fdt-raw` has this too, but adds without a check.
+    fn translate(&self, path: &str, address: u64) -> Option<u64> {
+        let parents = path.rmatch_indices('/').map(|(at, _)| &path[..at]);
+        let mut address = address;
+        for parent in parents.take_while(|parent| !parent.is_empty()) {
+            let Some(windows) = self.0.find_by_path(parent)?.ranges() else {
+                break;
+            };
+            // Windows of no bytes would never end.
+            let translated = windows.iter().take(MAX_WINDOWS).find_map(|window| {
+                let offset = address.checked_sub(window.child_address)?;
+                (offset < window.length).then(|| window.parent_address.checked_add(offset))?
+            });
+            address = translated.unwrap_or(address);
+        }
+        Some(address)
     }
 
     /// How to call the firmware, if that is possible.
@@ -215,5 +240,22 @@ mod tests {
         assert_eq!(tree.conduit(), Some(Conduit::SecureMonitor));
         assert_eq!(tree.command_line(), None);
         assert_eq!(cpus(&tree), [1], "firmware starts only one of them");
+    }
+
+    #[test]
+    fn every_bit_of_a_tree_may_be_wrong() {
+        let mut bytes = raspi().expect("the tree can be written");
+        let mut kinds = [0; 2];
+        for at in 0..bytes.len() * 8 {
+            bytes[at / 8] ^= 1 << (at % 8);
+            let tree = DeviceTree::new(&bytes);
+            kinds[usize::from(tree.is_some())] += 1;
+            if let Some(tree) = tree {
+                let _ = (tree.is_of("brcm,bcm2837"), tree.console());
+                let _ = (tree.conduit(), tree.command_line(), cpus(&tree));
+            }
+            bytes[at / 8] ^= 1 << (at % 8);
+        }
+        assert!(kinds.iter().all(|count| *count > 100), "{kinds:?}");
     }
 }

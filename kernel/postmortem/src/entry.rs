@@ -40,13 +40,12 @@ impl Postmortem {
     /// Handles any exception of a kernel without handlers of its own: recovers failed reads of a report, reports NMIs (as on a
     /// PC) and breakpoints and returns, and for everything else reports and ends the kernel.
     pub fn exception(&'static self, frame: &mut TrapFrame) {
-        if !frame.can_return() {
-            self.fault(frame);
-        }
         if crate::probe::recover(frame) {
             return;
         }
-        if frame.is_nmi() {
+        if !frame.can_return() {
+            self.fault(frame);
+        } else if frame.is_nmi() {
             self.nmi(frame, true, None);
         } else if frame.is_breakpoint() {
             self.breakpoint(frame);

@@ -37,13 +37,14 @@ pub struct Board {
 }
 
 impl Board {
-    /// The serial port of this kind at this physical address, if the board has one.
+    /// The serial port of this kind at this physical address, if the board has one. A device tree that names another address is
+    /// damaged: to write there could destroy anything.
     fn port(&self, uart: Uart, address: u64) -> Option<Port> {
         let port = match uart {
-            Uart::Pl011 => self.pl011,
-            Uart::Mini => self.mini_uart?,
+            Uart::Pl011 => Some(self.pl011),
+            Uart::Mini => self.mini_uart,
         };
-        Some(Port { address, ..port })
+        port.filter(|port| port.address == address)
     }
 }
 

@@ -30,7 +30,7 @@ pub fn wild_jump() {
 #[inline(never)]
 pub fn write_to_code() {
     // SAFETY: code is mapped read-only.
-    unsafe { bad::write(black_box(image::code().start())) };
+    unsafe { bad::write(black_box(image::code().address)) };
 }
 
 /// Calls data.

@@ -12,6 +12,7 @@ mod heap_panic;
 mod instructions;
 mod late_save;
 mod lies;
+mod logging;
 mod nested;
 mod ok;
 mod others;

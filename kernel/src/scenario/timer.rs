@@ -152,10 +152,10 @@ fn report_place(frame: &mut TrapFrame) {
 /// Whether the instruction there jumps to itself.
 fn stays(pc: u64) -> bool {
     let code = image::code();
-    let Some(at) = pc.checked_sub(code.start()) else {
+    let Some(at) = pc.checked_sub(code.address) else {
         return false;
     };
     let at = at as usize;
     let Range { start, end } = at..at.saturating_add(bad::STAY.len());
-    code.bytes().get(start..end) == Some(&bad::STAY)
+    code.bytes.get(start..end) == Some(&bad::STAY)
 }

@@ -12,17 +12,24 @@ pub struct Frames {
     frame: Option<Vec<u8>>,
     /// The last byte was zero.
     after_zero: bool,
+    /// The last byte, which may begin text, came after a zero byte. Alone between two of them it is no text, but a byte of a frame
+    /// that was on its way when a report cut that off.
+    first: Option<u8>,
     /// The text so far does not end a line.
     line_is_open: bool,
 }
 
 impl Frames {
-    /// Decodes more bytes. Text goes through at once, a frame becomes a line at its end.
+    /// Decodes more bytes. Text goes through at once, but for its first byte, which waits for the next one; a frame becomes a line at
+    /// its end.
     #[must_use]
     pub fn add(&mut self, words: &Words, bytes: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         for byte in bytes {
             let begins = std::mem::replace(&mut self.after_zero, *byte == 0);
+            if let Some(first) = self.first.take().filter(|_| *byte != 0) {
+                self.begin_text(first, &mut text);
+            }
             match &mut self.frame {
                 Some(frame) if *byte != 0 => {
                     frame.push(*byte);
@@ -33,13 +40,8 @@ impl Frames {
                 Some(_) => self.end_frame(words, &mut text),
                 None if begins && matches!(byte, 0x80..=0xbf) => self.frame = Some(vec![*byte]),
                 None if *byte == 0 => {}
-                None => {
-                    if begins && self.line_is_open {
-                        // The rest of a damaged frame.
-                        self.text(b"\n", &mut text);
-                    }
-                    self.text(&[*byte], &mut text);
-                }
+                None if begins => self.first = Some(*byte),
+                None => self.text(&[*byte], &mut text),
             }
         }
         text
@@ -49,8 +51,19 @@ impl Frames {
     #[must_use]
     pub fn finish(&mut self, words: &Words) -> Vec<u8> {
         let mut text = Vec::new();
+        if let Some(first) = self.first.take() {
+            self.begin_text(first, &mut text);
+        }
         self.end_frame(words, &mut text);
         text
+    }
+
+    fn begin_text(&mut self, first: u8, text: &mut Vec<u8>) {
+        if self.line_is_open {
+            // The rest of a damaged frame.
+            self.text(b"\n", text);
+        }
+        self.text(&[first], text);
     }
 
     fn text(&mut self, bytes: &[u8], text: &mut Vec<u8>) {

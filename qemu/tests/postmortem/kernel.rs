@@ -43,19 +43,32 @@ fn kernel(arch: Arch) -> Outside {
     kernel
 }
 
+/// All are built in one folder, so that `core` is built once. Their files are written one after another too: cargo compares
+/// times.
+const PLACE: &str = "postmortem";
+static BUILD: Mutex<()> = Mutex::new(());
+
+/// Whether the kernel can be built after this change, and what cargo says.
+pub fn builds(arch: Arch, change: impl FnOnce(&Path)) -> (bool, String) {
+    let _alone = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
+    let kernel = kernel(arch);
+    change(kernel.folder());
+    let output = kernel.command(PLACE, Profile::Debug).output();
+    let output = output.expect("cargo starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), said)
+}
+
 /// What the kernel says until it resets the machine for the first time, and what it says after that, if `change` is made to it:
 /// in its folder something goes wrong.
 pub fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = folder.path().join("corner-shop");
     {
-        /// All are built in one folder, so that `core` is built once. Their files are written one after another too: cargo
-        /// compares times.
-        static BUILD: Mutex<()> = Mutex::new(());
         let _alone = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
         let kernel = kernel(arch);
         change(kernel.folder());
-        let built = kernel.build(arch, "postmortem", Profile::Debug, "corner-shop");
+        let built = kernel.build(arch, PLACE, Profile::Debug, "corner-shop");
         fs::copy(built, &image).expect("the image can be copied");
     }
     let boot = Boot {

@@ -48,9 +48,19 @@ impl Outside {
         fs::write(path, text.replace("SFRAME", root)).expect("the file can be written");
     }
 
-    /// `cargo build` as its owner would run it, with a nightly compiler, its source and `sframe-link`. `place` is a folder in
-    /// the target folder.
+    /// Builds it. `place` is a folder in the target folder.
     pub fn build(&self, arch: Arch, place: &str, profile: Profile, name: &str) -> PathBuf {
+        let status = self.command(place, profile).status();
+        assert!(
+            status.expect("cargo starts").success(),
+            "the kernel is built"
+        );
+        let folder = target().join(place).join(arch.triple());
+        folder.join(profile.name()).join(name)
+    }
+
+    /// `cargo build` as its owner would run it, with a nightly compiler, its source and `sframe-link`.
+    pub fn command(&self, place: &str, profile: Profile) -> Command {
         let target = target().join(place);
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         for (name, _) in std::env::vars_os() {
@@ -78,10 +88,7 @@ impl Outside {
         if let RustSrc::At(library) = source {
             command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
         }
-        let status = command.status().expect("cargo starts");
-        assert!(status.success(), "the kernel is built");
-        let folder = target.join(arch.triple()).join(profile.name());
-        folder.join(name)
+        command
     }
 }
 

@@ -17,20 +17,27 @@
 /// use no other register and no stack.
 ///
 /// `room` is optional: instructions that find out whether there is room. They begin with the address of the frame in `x0`, and
-/// end with zero in `x0` if the frame can be written there. They keep all other registers. Without them, the MMU is asked:
-/// a lost stack pointer that happens to point to writable memory is used as it is.
+/// end with zero in `x0` if the frame can be written there. They keep all other registers. At most 22 instructions have room in a
+/// vector; more do not assemble: `invalid .org offset`. Without them, the MMU is asked: a lost stack pointer that happens to point
+/// to writable memory is used as it is.
 /// Operands of these instructions follow at the end, as in [`global_asm!`](core::arch::global_asm).
+///
+/// The frame has no floating-point or SIMD registers. So the kernel is compiled without them, as for the target
+/// `aarch64-unknown-none-softfloat`, or its handler saves them.
 ///
 /// The code overwrites `TPIDRRO_EL0` and `PAR_EL1`, and on the way to the overflow stack `TPIDR_EL0`. It does not save
 /// `SP_EL0`: a kernel with threads at EL0 switches it with them.
+///
+/// Assembly may jump to `trap_return_above`, with all exceptions masked and a frame at `sp`: it restores all registers from the
+/// frame, removes that, and goes on where the frame says, on this stack. Thus a task goes on later on a stack to which a handler
+/// has copied its frame.
 ///
 /// ```no_run
 /// # #[cfg(all(target_arch = "aarch64", target_os = "none"))]
 /// postmortem::exception_entries!(exception, overflow_stack: "ldr x0, =0x40080000");
 ///
 /// extern "C" fn exception(frame: &mut postmortem::TrapFrame) {
-///     # #[cfg(target_arch = "aarch64")]
-///     if frame.can_return() && postmortem::probe::recover(frame) {
+///     if postmortem::probe::recover(frame) {
 ///         return;
 ///     }
 ///     // Interrupts, and what the kernel can do something about; or `POSTMORTEM.fault(frame)`.
@@ -74,6 +81,11 @@ macro_rules! exception_entries {
 /// All that a kernel without exception handlers needs: `exceptions!(TABLES, POSTMORTEM)` defines the `aarch64::Tables` `TABLES`
 /// and the vectors, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel at EL1 that has no interrupts, and does
 /// not use `TPIDR_EL1`. A third argument is the number of CPUs.
+///
+/// With several CPUs, the others go on while one of them reports: these vectors take every interrupt for an exception that ends
+/// the kernel, so there is none to stop a CPU by. A kernel that wants them stopped has interrupts, and
+/// [`exception_entries!`](crate::exception_entries) is for it: [`Platform::send_nmi`](crate::Platform::send_nmi) sends one of them,
+/// and its handler calls [`Postmortem::nmi`](crate::Postmortem::nmi).
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {
@@ -97,6 +109,8 @@ macro_rules! exceptions {
 }
 
 /// The text of [`exception_entries!`].
+///
+/// Its macros are known to all assembly of the crate that uses it, so they have names that others hardly have.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! exception_entries_text {
@@ -113,20 +127,20 @@ macro_rules! exception_entries_text {
 // lost.
 
 // The interrupted stack pointer is in SP_EL0. The CFA counts from sp, because gdb does not know SP_EL0.
-.macro interrupted_is_in_sp_el0
+.macro postmortem_interrupted_is_in_sp_el0
     .cfi_def_cfa sp, 0
     .cfi_register sp, {sp_el0}
     .cfi_register x30, {elr}
 .endm
 
 // The interrupted stack pointer is the one that the trap code uses itself.
-.macro interrupted_is_in_sp
+.macro postmortem_interrupted_is_in_sp
     .cfi_def_cfa sp, 0
     .cfi_register x30, {elr}
 .endm
 
 // The whole trap frame is at sp; its return address is the interrupted program counter.
-.macro frame_is_at_sp
+.macro postmortem_frame_is_at_sp
     .cfi_def_cfa sp, 304
     .cfi_offset sp, 248 - 304
     .cfi_offset x30, 256 - 304
@@ -134,14 +148,13 @@ macro_rules! exception_entries_text {
 .endm
 
 // The trap frame is restored.
-.macro frame_is_gone
+.macro postmortem_frame_is_gone
     .cfi_restore sp
     .cfi_restore x30
     .cfi_restore x29
 .endm
 
-.macro vector number:req
-.balign 128
+.macro postmortem_vector number:req
 .type exception_\number, %function
 exception_\number:
     .cfi_startproc simple
@@ -149,7 +162,7 @@ exception_\number:
     .if (\number & 12) == 4
     // Is there room for the frame? Until that is known nothing is written to memory, so x0 is kept in TPIDRRO_EL0, which EL0
     // cannot write.
-    interrupted_is_in_sp
+    postmortem_interrupted_is_in_sp
     sub sp, sp, #304
     .cfi_def_cfa_offset 304
     msr tpidrro_el0, x0
@@ -162,7 +175,7 @@ exception_\number:
     stp x0, x1, [sp]
     add x0, sp, #304
     .else
-    interrupted_is_in_sp_el0
+    postmortem_interrupted_is_in_sp_el0
     sub sp, sp, #304
     .cfi_def_cfa_offset 304
     stp x0, x1, [sp]
@@ -173,6 +186,8 @@ exception_\number:
     b trap_entry
     .cfi_endproc
 .size exception_\number, . - exception_\number
+// To the end of the vector; an error if its code is longer.
+.org exception_\number + 128
 .endm
 
 .section .text.exception_vectors, "ax", %progbits
@@ -180,18 +195,18 @@ exception_\number:
 .global exception_vectors
 exception_vectors:
 .irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vector \number
+    postmortem_vector \number
 .endr
 
 // There is no room, or the stack pointer is wrong: the frame is written to the overflow stack. If the overflow stack itself was
 // interrupted, the frame goes below what is in use there. sp changes only after the interrupted one is stored in the frame, so
 // that an unwind rule can always find it.
-.macro overflow number:req
+.macro postmortem_overflow number:req
 .type exception_overflow_\number, %function
 exception_overflow_\number:
     .cfi_startproc simple
     .cfi_signal_frame
-    interrupted_is_in_sp
+    postmortem_interrupted_is_in_sp
     .cfi_def_cfa_offset 304
     msr tpidr_el0, x1
 "#,
@@ -218,11 +233,11 @@ exception_overflow_\number:
 .endm
 
 .irp number, 4, 5, 6, 7
-    overflow \number
+    postmortem_overflow \number
 .endr
 
 // Restores all interrupted registers but sp from the frame at sp.
-.macro restore_interrupted
+.macro postmortem_restore_interrupted
     ldp x2, x3, [sp, #256]
     msr elr_el1, x2
     msr spsr_el1, x3
@@ -274,7 +289,7 @@ trap_entry:
     mrs x3, far_el1
     stp x2, x3, [sp, #272]
     stp x0, xzr, [sp, #288]
-    frame_is_at_sp
+    postmortem_frame_is_at_sp
     mov x0, sp
     bl {handler}
     // The interrupted stack pointer is in SP_EL0, or is the end of this frame. (On the overflow stack it may be neither, so
@@ -283,10 +298,10 @@ trap_entry:
     and x2, x2, #12
     cmp x2, #4
     b.eq trap_return_above
-    restore_interrupted
+    postmortem_restore_interrupted
     add sp, sp, #304
-    frame_is_gone
-    interrupted_is_in_sp_el0
+    postmortem_frame_is_gone
+    postmortem_interrupted_is_in_sp_el0
     eret
     .cfi_endproc
 .size trap_entry, . - trap_entry
@@ -297,11 +312,11 @@ trap_entry:
 trap_return_above:
     .cfi_startproc simple
     .cfi_signal_frame
-    frame_is_at_sp
-    restore_interrupted
+    postmortem_frame_is_at_sp
+    postmortem_restore_interrupted
     add sp, sp, #304
-    frame_is_gone
-    interrupted_is_in_sp
+    postmortem_frame_is_gone
+    postmortem_interrupted_is_in_sp
     eret
     .cfi_endproc
 .size trap_return_above, . - trap_return_above

@@ -20,7 +20,8 @@ pub struct Tables<const CPUS: usize> {
 unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
 
 impl<const CPUS: usize> Tables<CPUS> {
-    /// The tables of a kernel with these vectors.
+    /// The tables of a kernel with these vectors. For [`exceptions!`](crate::exceptions), which knows where they are:
+    /// [`Self::load`] has the CPU use them.
     #[must_use]
     pub const fn new(vectors: *const u8) -> Self {
         Self {
@@ -59,7 +60,13 @@ impl<const CPUS: usize> Tables<CPUS> {
     /// When there is no room for this CPU.
     ///
     /// # Safety
-    /// Called once by each CPU, with different numbers, at EL1.
+    /// - [`exceptions!`](crate::exceptions) has made the tables.
+    /// - Each CPU calls it at most once, with a number of its own: by that it has an overflow stack which no other CPU uses.
+    /// - The CPU is at EL1, and nothing else uses `TPIDR_EL1`, or relies on the vectors that the CPU had.
+    /// - As long as the kernel runs, the vectors stay mapped for execution and the overflow stacks for writing, at the addresses that
+    ///   they have now, whatever page tables are in use: the CPU finds them by address at each exception.
+    ///
+    /// IRQ and FIQ stay masked, as they should: the tables take one for an exception that ends the kernel.
     #[cfg(all(target_arch = "aarch64", target_os = "none"))]
     pub unsafe fn load(&'static self, cpu: usize) {
         let stack = self.stack(cpu);

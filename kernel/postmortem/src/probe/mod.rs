@@ -45,10 +45,12 @@ pub(crate) unsafe fn read(address: u64) -> Option<u64> {
 }
 
 /// To be called first for every exception. If it came from a read of a report, makes that read fail, and returns true: then the
-/// handler has to return at once.
+/// handler has to return at once. False where the handler [cannot return](TrapFrame::can_return).
 #[cfg(target_os = "none")]
 pub fn recover(frame: &mut TrapFrame) -> bool {
-    let is_ours = frame.is_bad_access() && frame.pc() == postmortem_read as *const () as u64;
+    let is_ours = frame.can_return()
+        && frame.is_bad_access()
+        && frame.pc() == postmortem_read as *const () as u64;
     if is_ours {
         frame.set_pc(&raw const postmortem_read_failed as u64);
     }

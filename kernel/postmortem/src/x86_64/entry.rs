@@ -5,6 +5,10 @@
 /// a [`TrapFrame`](crate::x86_64::TrapFrame) and call `handler`, an `extern "C" fn(&mut TrapFrame)`. When that returns, the
 /// interrupted code goes on. The entries' addresses are in the array of words `exception_entries`, by vector.
 ///
+/// Two things are assumed of the kernel, both true of the target `x86_64-unknown-none`. It is compiled without a red zone: the
+/// frame is written right below the interrupted stack pointer. And it uses no x87, MMX, SSE or AVX registers (soft float), or its
+/// handler saves them: the frame has none of them.
+///
 /// ```no_run
 /// # #[cfg(all(target_arch = "x86_64", target_os = "none"))]
 /// postmortem::exception_entries!(exception, 64);
@@ -30,6 +34,9 @@ macro_rules! exception_entries {
 /// All that a kernel without exception handlers needs: `exceptions!(TABLES, POSTMORTEM)` defines the `x86_64::Tables` `TABLES`
 /// and the entries of all exceptions, which go to `Postmortem::exception` of `POSTMORTEM`. For a kernel without interrupts. A
 /// third argument is the number of CPUs.
+///
+/// With several CPUs, one that reports stops those that [`Platform::is_online`](crate::Platform::is_online) names, by the NMI that
+/// [`Platform::send_nmi`](crate::Platform::send_nmi) sends. Without these two methods the others go on meanwhile.
 #[macro_export]
 macro_rules! exceptions {
     ($tables:ident, $postmortem:path) => {
@@ -53,6 +60,8 @@ macro_rules! exceptions {
 }
 
 /// The text of [`exception_entries!`].
+///
+/// Its macros are known to all assembly of the crate that uses it, so they have names that others hardly have.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! exception_entries_text {
@@ -62,7 +71,7 @@ macro_rules! exception_entries_text {
 # the top: ss, rsp, rflags, cs, rip (pushed by the CPU), error code, vector, registers: a TrapFrame. The unwind rules say, for
 # every instruction, where the interrupted rip, rsp and rbp are.
 
-.macro exception_entry vector:req, has_code:req
+.macro postmortem_exception_entry vector:req, has_code:req
 .type exception_\vector, @function
 exception_\vector:
     .cfi_startproc simple
@@ -84,17 +93,17 @@ exception_\vector:
 .popsection
 .endm
 
-.macro interrupt_entry vector:req
-    exception_entry \vector, 0
+.macro postmortem_interrupt_entry vector:req
+    postmortem_exception_entry \vector, 0
 .endm
 
-.macro save register:req
+.macro postmortem_save register:req
     push \register
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset \register, 0
 .endm
 
-.macro restore register:req
+.macro postmortem_restore register:req
     pop \register
     .cfi_adjust_cfa_offset -8
     .cfi_restore \register
@@ -108,33 +117,33 @@ exception_entries:
 .section .text.exception_entries, "ax", @progbits
 # Those with an error code: volume 3, table 7-1 "Protected-Mode Exceptions and Interrupts".
 .irp vector, 0, 1, 2, 3, 4, 5, 6, 7
-    exception_entry \vector, 0
+    postmortem_exception_entry \vector, 0
 .endr
-    exception_entry 8, 1
-    exception_entry 9, 0
+    postmortem_exception_entry 8, 1
+    postmortem_exception_entry 9, 0
 .irp vector, 10, 11, 12, 13, 14
-    exception_entry \vector, 1
+    postmortem_exception_entry \vector, 1
 .endr
-    exception_entry 15, 0
-    exception_entry 16, 0
-    exception_entry 17, 1
+    postmortem_exception_entry 15, 0
+    postmortem_exception_entry 16, 0
+    postmortem_exception_entry 17, 1
 .irp vector, 18, 19, 20
-    exception_entry \vector, 0
+    postmortem_exception_entry \vector, 0
 .endr
-    exception_entry 21, 1
+    postmortem_exception_entry 21, 1
 .irp vector, 22, 23, 24, 25, 26, 27, 28
-    exception_entry \vector, 0
+    postmortem_exception_entry \vector, 0
 .endr
-    exception_entry 29, 1
-    exception_entry 30, 1
-    exception_entry 31, 0
+    postmortem_exception_entry 29, 1
+    postmortem_exception_entry 30, 1
+    postmortem_exception_entry 31, 0
 # Interrupts.
-.set vector, 32
+.set .Lvector, 32
 .rept {count} - 32
     .altmacro
-    interrupt_entry %vector
+    postmortem_interrupt_entry %.Lvector
     .noaltmacro
-    .set vector, vector + 1
+    .set .Lvector, .Lvector + 1
 .endr
 
 .type trap_entry, @function
@@ -144,21 +153,21 @@ trap_entry:
     .cfi_def_cfa rsp, 56
     .cfi_offset rip, -40
     .cfi_offset rsp, -16
-    save rax
-    save rbx
-    save rcx
-    save rdx
-    save rsi
-    save rdi
-    save rbp
-    save r8
-    save r9
-    save r10
-    save r11
-    save r12
-    save r13
-    save r14
-    save r15
+    postmortem_save rax
+    postmortem_save rbx
+    postmortem_save rcx
+    postmortem_save rdx
+    postmortem_save rsi
+    postmortem_save rdi
+    postmortem_save rbp
+    postmortem_save r8
+    postmortem_save r9
+    postmortem_save r10
+    postmortem_save r11
+    postmortem_save r12
+    postmortem_save r13
+    postmortem_save r14
+    postmortem_save r15
     # cr2, the address of a page fault, before another one overwrites it. It is pushed twice to keep the stack aligned: the CPU
     # has aligned it, and the frame has 24 words then.
     mov rax, cr2
@@ -171,21 +180,21 @@ trap_entry:
     call {handler}
     add rsp, 16
     .cfi_adjust_cfa_offset -16
-    restore r15
-    restore r14
-    restore r13
-    restore r12
-    restore r11
-    restore r10
-    restore r9
-    restore r8
-    restore rbp
-    restore rdi
-    restore rsi
-    restore rdx
-    restore rcx
-    restore rbx
-    restore rax
+    postmortem_restore r15
+    postmortem_restore r14
+    postmortem_restore r13
+    postmortem_restore r12
+    postmortem_restore r11
+    postmortem_restore r10
+    postmortem_restore r9
+    postmortem_restore r8
+    postmortem_restore rbp
+    postmortem_restore rdi
+    postmortem_restore rsi
+    postmortem_restore rdx
+    postmortem_restore rcx
+    postmortem_restore rbx
+    postmortem_restore rax
     add rsp, 16
     .cfi_adjust_cfa_offset -16
     iretq

@@ -58,7 +58,8 @@ const STACK_TABLE: usize = 9;
 unsafe impl<const CPUS: usize> Sync for Tables<CPUS> {}
 
 impl<const CPUS: usize> Tables<CPUS> {
-    /// The tables of a kernel with these entries, by vector.
+    /// The tables of a kernel with these entries, by vector. For [`exceptions!`](crate::exceptions), which knows where they are:
+    /// [`Self::load`] reads them.
     #[must_use]
     pub const fn new(entries: *const [u64; EXCEPTIONS]) -> Self {
         Self {
@@ -104,7 +105,15 @@ impl<const CPUS: usize> Tables<CPUS> {
     /// When there is no room for this CPU.
     ///
     /// # Safety
-    /// Called once by each CPU, with different numbers, in 64-bit mode and ring 0, by [`exceptions!`](crate::exceptions).
+    /// - [`exceptions!`](crate::exceptions) has made the tables.
+    /// - Each CPU calls it at most once, with a number of its own: what it fills in, no other CPU uses.
+    /// - The CPU is in 64-bit mode and ring 0. No interrupt or NMI comes during the call, and no ordinary interrupt after it: the
+    ///   tables have no entries for those.
+    /// - As long as the kernel runs, the tables and their stacks stay mapped for writing, and the code of the entries for
+    ///   execution, at the addresses that they have now, whatever page tables are in use: the CPU finds them by address at each
+    ///   exception, and writes to the stacks and to the descriptor of the task state.
+    /// - Nothing relies on the GDT, the task state and the IDT that the CPU had, or on selectors in `ss`, `ds` and `es`. Those in `fs`
+    ///   and `gs` are kept, and so are the addresses that they stand for.
     #[cfg(target_os = "none")]
     pub unsafe fn load(&'static self, cpu: usize) {
         // SAFETY: called once for this number, as the caller says, so nothing else uses the content.

@@ -72,7 +72,7 @@ pub fn boot_address(start: u64, length: u64) -> Option<u64> {
 
 /// How much higher the image was loaded than the linker script has it, modulo 2^64.
 pub fn image_offset() -> u64 {
-    let page = crate::image::text().start;
+    let page = crate::image::code().address;
     physical(page).wrapping_sub(page - HIGH)
 }
 

@@ -16,18 +16,19 @@ unsafe extern "C" {
 pub fn prepare(_: &mut BootMemory) {}
 
 /// Starts the CPU with this MPIDR affinity, which calls `start_main` of [`entry`](super::boot::entry) with the number `index`.
+/// Returns false if firmware knows no such CPU, or cannot start it.
 ///
 /// # Safety
 /// The CPU has not been started, and the stacks of this number are not in use.
-pub unsafe fn start(index: usize, mpidr: u64) {
+pub unsafe fn start(index: usize, mpidr: u64) -> bool {
     // SAFETY: boot.s defines it as a constant word.
     let entry = unsafe { start_address }.wrapping_add(mmu::image_offset());
-    // After an error the CPU does not start, which the caller notices.
-    let _ = match CONDUIT.get() {
+    let started = match CONDUIT.get() {
         Some(Conduit::Hypervisor) => psci::cpu_on::<Hvc>(mpidr, entry, index as u64),
         Some(Conduit::SecureMonitor) => psci::cpu_on::<Smc>(mpidr, entry, index as u64),
-        None => Ok(()),
+        None => return false,
     };
+    started.is_ok()
 }
 
 /// Does nothing: the stacks of a CPU that did not start are not given to another one.

@@ -14,10 +14,13 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         // The fault is the `hlt` of `exit::leave`, without a semihosting host. The verdict is known already.
         exit::leave(Verdict::Panicked);
     }
-    if frame.can_return() && probe::recover(frame) {
+    if probe::recover(frame) {
         return;
     }
     let handlers = handlers::get();
+    if !frame.can_return() {
+        (handlers.fault)(frame, None);
+    }
     let kind = frame.kind();
     // On the overflow stack everything stays masked: an exception from there could not return.
     if kind != Kind::Fiq && !frame.is_on_overflow_stack() {

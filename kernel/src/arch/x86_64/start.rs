@@ -31,10 +31,11 @@ pub fn prepare(memory: &mut BootMemory) {
 }
 
 /// Starts the CPU with this APIC ID, which calls `start_main` of [`entry`](super::boot::entry) with the number `index`.
+/// Returns true: nobody tells whether there is such a CPU.
 ///
 /// # Safety
 /// The CPU has not been started, and the stacks of this number are not in use. [`prepare`] has been called.
-pub unsafe fn start(index: usize, apic_id: u64) {
+pub unsafe fn start(index: usize, apic_id: u64) -> bool {
     INDEX.store(index, Ordering::Relaxed);
     STACK.store(BOOT[index].extent("boot", index).end(), Ordering::Release);
     // The manual wants 10 ms and 200 us between these, for old CPUs. Emulated ones and those made since 2008 need no delay, so
@@ -45,6 +46,7 @@ pub unsafe fn start(index: usize, apic_id: u64) {
         interrupts::send_init(apic_id);
         interrupts::send_start_up(apic_id, PAGE);
     }
+    true
 }
 
 /// Takes back the stack of a CPU that did not start.
