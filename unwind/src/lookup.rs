@@ -32,6 +32,9 @@ pub enum LookupError {
     Damaged,
     /// The function is of a kind that the table's version does not define.
     Unsupported,
+    /// The search would read too much: functions of tables that are not sorted, or rows of a function, one after another. A
+    /// look-up reads at most 65,536 of each, so that a step takes a bounded time with any table.
+    TooLarge,
 }
 
 impl fmt::Display for LookupError {
@@ -50,6 +53,7 @@ impl LookupError {
             Self::NoRow => "no row of its function reaches it",
             Self::Damaged => "its table entry is damaged",
             Self::Unsupported => "its table entry is of an unknown kind",
+            Self::TooLarge => "its table is too large to be searched",
         })
     }
 }

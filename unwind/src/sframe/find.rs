@@ -10,6 +10,16 @@ use crate::sframe::function::Function;
 use crate::sframe::row::RowFormat;
 use crate::sframe::section::{Section, function_size};
 
+/// The greatest number of functions, or of rows, that a look-up reads one after another. No writer of sorted tables makes a
+/// function with more rows; of unsorted ones, which linkers that do not know `.sframe` leave, it is a large kernel.
+pub(super) const MAX_READ: u32 = 1 << 16;
+
+/// The functions that a search of a sorted section reads, at most.
+const SORTED_COST: u32 = 64;
+
+/// The greatest number of empty functions at the start of another one: compilers make one or two.
+const MAX_EMPTY: u32 = 16;
+
 impl<'a> Section<'a> {
     /// All functions, in the order of the table. Entries whose rows lie outside of the section are skipped.
     #[must_use]
@@ -63,32 +73,43 @@ impl<'a> Section<'a> {
 
     #[inline(never)]
     fn read_row_of_any_form(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        let index = self.index_of(pc).ok_or(LookupError::NoFunction)?;
+        let index = self.index_of(pc)?;
         let function = self.function(index).ok_or(LookupError::Damaged)?;
         function.read_row_of_any_form(pc, row)?;
         Ok(function.described())
     }
 
-    /// Whether a function contains `pc`.
-    pub(crate) fn covers(&self, pc: u64) -> bool {
-        self.index_of(pc).is_some()
+    /// Whether a function contains `pc`; the error is why that is not known.
+    pub(crate) fn covers(&self, pc: u64) -> Result<(), LookupError> {
+        self.index_of(pc).map(|_| ())
+    }
+
+    /// How many functions a look-up may have to read: all, unless they are sorted.
+    pub(super) const fn cost(&self) -> u32 {
+        match self.flags.contains(Flags::SORTED) {
+            true => SORTED_COST,
+            false => self.count,
+        }
     }
 
     /// As [`Self::function_at`], with the reason if there is none.
     #[inline(never)]
     fn find(&self, pc: u64) -> Result<Function<'a>, LookupError> {
-        let index = self.index_of(pc).ok_or(LookupError::NoFunction)?;
+        let index = self.index_of(pc)?;
         self.function(index).ok_or(LookupError::Damaged)
     }
 
     /// Index of the function that contains `pc`.
     #[inline(never)]
-    fn index_of(&self, pc: u64) -> Option<u32> {
-        if self.flags.contains(Flags::SORTED) {
+    fn index_of(&self, pc: u64) -> Result<u32, LookupError> {
+        let index = if self.flags.contains(Flags::SORTED) {
             self.search(pc)
-        } else {
+        } else if self.count <= MAX_READ {
             self.scan(pc)
-        }
+        } else {
+            return Err(LookupError::TooLarge);
+        };
+        index.ok_or(LookupError::NoFunction)
     }
 
     /// Index of the function that contains `pc`, in a sorted table. If the table is not sorted although it says so, the result
@@ -106,12 +127,15 @@ impl<'a> Section<'a> {
         // An empty function may follow one with the same start: gcc emits them for unreachable code, and GNU ld sorts only by
         // the start.
         let (start, mut length) = self.place(base)?;
-        while pc.wrapping_sub(start) >= u64::from(length) {
+        for _ in 0..MAX_EMPTY {
+            if pc.wrapping_sub(start) < u64::from(length) {
+                return Some(base);
+            }
             base = base.checked_sub(1)?;
             let before = self.place(base)?;
             length = (before.0 == start).then_some(before.1)?;
         }
-        Some(base)
+        None
     }
 
     /// Index of the function that contains `pc`, in an unsorted table: the greatest start, of equal ones the last.

@@ -6,6 +6,7 @@ use crate::lookup::{Described, LookupError};
 use crate::memory::Range;
 use crate::row::Row;
 use crate::sframe::blocks::Skipped;
+use crate::sframe::find::MAX_READ;
 use crate::sframe::format;
 use crate::sframe::row::{RawRow, RowFormat, last_at_most};
 
@@ -177,6 +178,9 @@ impl<'a> Function<'a> {
             return Err(LookupError::NoRows {
                 signal: self.is_signal_frame(),
             });
+        }
+        if self.row_count > MAX_READ {
+            return Err(LookupError::TooLarge);
         }
         // It is below `size`, so it fits.
         let offset = u32::try_from(pc.wrapping_sub(self.start)).unwrap_or(u32::MAX);

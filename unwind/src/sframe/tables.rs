@@ -3,6 +3,7 @@
 use crate::lookup::LookupError;
 use crate::row::Row;
 use crate::sframe::error::ParseError;
+use crate::sframe::find::MAX_READ;
 use crate::sframe::function::Function;
 use crate::sframe::section::{Section, StartRule};
 use crate::sframe::verify::{Damage, Verified};
@@ -105,7 +106,12 @@ impl<'a> Tables<'a> {
         mut look_up: impl FnMut(&Section<'a>) -> Result<T, LookupError>,
     ) -> Result<T, LookupError> {
         let mut rest = self.rest;
+        let mut left = MAX_READ;
         while let Some(Ok(section)) = &rest.next() {
+            let Some(fewer) = left.checked_sub(section.cost()) else {
+                return Err(LookupError::TooLarge);
+            };
+            left = fewer;
             match look_up(section) {
                 Err(LookupError::NoFunction) => {}
                 Err(other) => reason = other,
@@ -122,6 +128,9 @@ impl<'a> Tables<'a> {
             .ok()
     }
 }
+
+/// The greatest number of zeros before a section: linkers align sections to a page at most. More are the end.
+const MAX_PADDING: usize = 1 << 12;
 
 /// Iterator over concatenated sections.
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +171,8 @@ impl<'a> Iterator for Sections<'a> {
     #[inline(never)]
     fn next(&mut self) -> Option<Self::Item> {
         // Padding: zeros up to the next header. The magic number has no zero byte in either order.
-        let padding = self.bytes.iter().position(|&byte| byte != 0)?;
+        let near = self.bytes.iter().take(MAX_PADDING);
+        let padding = near.copied().position(|byte| byte != 0)?;
         self.skip(padding);
         let section = Section::parse_with(self.bytes, self.address, self.starts);
         self.skip(section.map_or(usize::MAX, |section| section.length()));

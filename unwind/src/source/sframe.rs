@@ -4,7 +4,7 @@ use super::RowSource;
 use crate::lookup::{Described, LookupError};
 use crate::registers::Machine;
 use crate::row::Row;
-use crate::sframe::{Section, Tables};
+use crate::sframe::Tables;
 use crate::verdict::End;
 
 impl RowSource for Tables<'_> {
@@ -21,9 +21,7 @@ impl RowSource for Tables<'_> {
     }
 
     fn covers(&self, pc: u64) -> bool {
-        let covers = |section: &Section<'_>| section.covers(pc).then_some(());
-        self.find(|section| covers(section).ok_or(LookupError::NoFunction))
-            .is_ok()
+        self.find(|section| section.covers(pc)).is_ok()
     }
 
     /// Tables that cannot be parsed have no damage: `describes` refuses them.

@@ -1,8 +1,9 @@
 //! What a symbol table says about an address.
 
 use core::fmt::{self, Display, Write};
+use core::iter::Take;
 
-use crate::symbols::format::{LINE_UNKNOWN, MAX_EDGES, TEXT_STEPS};
+use crate::symbols::format::{EDGES_MAX, LINE_UNKNOWN, MAX_EDGES, TEXT_MAX, TEXT_STEPS};
 use crate::symbols::grammar::{Expansion, Grammar};
 use crate::symbols::table::SymbolTable;
 
@@ -109,7 +110,7 @@ impl<'t, 'a> Answer<'t, 'a> {
         let slots = self.slots.get(..self.count).unwrap_or(&[]);
         slots.iter().rev().map(|slot| {
             let record = self.table.record(slot.record);
-            let mut steps = u32::MAX;
+            let mut steps = EDGES_MAX;
             let name = record.and_then(|record| record.name(&mut steps));
             let file = match record {
                 Some(record) if slot.line != 0 => self.table.file(record.file),
@@ -163,8 +164,9 @@ impl<'a> Text<'a> {
         self.codes
     }
 
-    const fn bytes(&self) -> Expansion<'a> {
-        self.grammar.expand(self.codes, TEXT_STEPS)
+    /// The bytes of the text, at most [`TEXT_MAX`].
+    fn bytes(&self) -> Take<Expansion<'a>> {
+        self.grammar.expand(self.codes, TEXT_STEPS).take(TEXT_MAX)
     }
 
     /// Writes it, character by character, with U+FFFD for what is not UTF-8.

@@ -130,5 +130,11 @@ pub const MAX_EDGES: usize = 47;
 pub const LOOKUP_STEPS: u32 = 1 << 14;
 /// Most rules of the grammar that one name or path may take. A writer keeps below it.
 pub const TEXT_STEPS: u32 = 1 << 14;
-/// Most bytes of a name or path.
+/// Most bytes of a name or path. A reader ends there.
 pub const TEXT_MAX: usize = 1 << 12;
+/// Most edges of a record whose name a reader finds.
+pub const EDGES_MAX: u32 = 1 << 16;
+/// Most compressed bytes of a chunk that a reader reads. A writer keeps far below it.
+pub const CHUNK_MAX: usize = 1 << 12;
+/// Most ranges of code that a reader looks through.
+pub const RANGES_MAX: usize = 1 << 10;

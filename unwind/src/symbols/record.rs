@@ -80,10 +80,14 @@ impl<'a> Record<'a> {
 fn skip(bytes: &[u8], edges: u32) -> Option<&[u8]> {
     let mut left = edges.checked_mul(2)?;
     let mut rest = bytes;
-    while left > 0 {
+    // A number has at most five bytes.
+    for _ in 0..left.saturating_mul(5) {
+        if left == 0 {
+            break;
+        }
         let (&byte, after) = rest.split_first()?;
         rest = after;
         left = left.wrapping_sub(u32::from(byte < 0x80));
     }
-    Some(rest)
+    (left == 0).then_some(rest)
 }

@@ -50,6 +50,9 @@ pub struct SymbolTable<'a> {
     text_grammar: Grammar<'a>,
 }
 
+/// Bytes of the ranges that are looked through.
+const RANGES_SIZE: usize = format::RANGES_MAX.saturating_mul(format::RANGE_SIZE);
+
 impl<'a> SymbolTable<'a> {
     /// Parses the blob in `bytes`, which lie at `address`. Bytes after its end are left alone.
     ///
@@ -170,6 +173,9 @@ impl<'a> SymbolTable<'a> {
         // Rows of the ranges follow each other, so a chunk ends where the next one starts, whatever its range.
         let mut index = 0_usize;
         let (base, target, first, end) = loop {
+            if index >= RANGES_SIZE {
+                return None;
+            }
             let base = self.address.wrapping_add(self.ranges.u64(index)?);
             let length = self.ranges.u32(index.checked_add(8)?)?;
             let first = self.ranges.u32(index.checked_add(12)?)?;
@@ -242,7 +248,9 @@ impl<'a> SymbolTable<'a> {
         } else {
             self.rows.len()
         };
-        Some((start(index)?, self.rows.get(from..to)?))
+        let codes = self.rows.get(from..to)?;
+        let codes = codes.get(..format::CHUNK_MAX).unwrap_or(codes);
+        Some((start(index)?, codes))
     }
 
     pub(super) fn record(&self, id: u32) -> Option<Record<'a>> {

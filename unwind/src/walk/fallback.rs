@@ -21,7 +21,8 @@ bitflags! {
         const LINK_REGISTER = 1;
         /// The frame record at the frame pointer.
         const FRAME_POINTER = 2;
-        /// Last: every word of the stack that could be a return address, because there is a call before it.
+        /// Last: every word of the stack that could be a return address, because there is a call before it. Needs
+        /// [`Unwinder::code`].
         const SCAN = 4;
     }
 }

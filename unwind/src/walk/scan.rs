@@ -37,9 +37,10 @@ impl Scan {
 }
 
 impl<S: RowSource> Unwinder<'_, S> {
-    /// Whether to scan if nothing else finds the caller.
+    /// Whether to scan if nothing else finds the caller. Only where the code is known: otherwise each word would have to be
+    /// looked up in the table, which may take long, and any address in a function would be a candidate.
     pub(super) const fn scans(&self) -> bool {
-        self.fallbacks.contains(Fallbacks::SCAN)
+        self.fallbacks.contains(Fallbacks::SCAN) && !self.code.is_empty()
     }
 
     /// The next word that could be a return address, and the scan's state after it.

@@ -29,11 +29,10 @@ impl<S: RowSource> Unwinder<'_, S> {
     pub(super) fn leads_to<R: RegisterSet>(&self, target: u64, goal: Range, row: &mut Row) -> bool {
         let mut left = BYTES;
         let mut pieces = Pieces::new();
-        pieces.add(self.piece(target, goal, row));
+        pieces.add(target, |address| self.piece(address, goal, row));
         let mut index = 0_usize;
-        while let Some(start) = pieces.get(index) {
+        while let Some(piece) = pieces.get(index) {
             index = index.wrapping_add(1);
-            let piece = self.piece(start, goal, row);
             let size = piece.end.wrapping_sub(piece.start);
             let known = self
                 .code_at(piece.start)
@@ -55,8 +54,8 @@ impl<S: RowSource> Unwinder<'_, S> {
                     // Bytes that lead out of all code are not an instruction.
                     Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump)) if self.is_code(to) => {
                         length = of_jump;
-                        if matches!(jump, Jump::To(_)) && !piece.holds(to, 1) {
-                            pieces.add(self.piece(to, goal, row));
+                        if matches!(jump, Jump::To(_)) {
+                            pieces.add(to, |address| self.piece(address, goal, row));
                         }
                     }
                     _ => {}
@@ -68,7 +67,7 @@ impl<S: RowSource> Unwinder<'_, S> {
                 if goal.holds(piece.end, 1) {
                     return true;
                 }
-                pieces.add(self.piece(piece.end, goal, row));
+                pieces.add(piece.end, |address| self.piece(address, goal, row));
             }
         }
         false
@@ -86,32 +85,33 @@ impl<S: RowSource> Unwinder<'_, S> {
     }
 }
 
-/// The starts of the pieces of code to search, each of them once.
+/// The pieces of code to search, each of them once.
 struct Pieces {
-    starts: [u64; PIECES],
+    pieces: [Range; PIECES],
     count: usize,
 }
 
 impl Pieces {
     const fn new() -> Self {
         Self {
-            starts: [0; PIECES],
+            pieces: [Range::new(0, 0); PIECES],
             count: 0,
         }
     }
 
-    fn get(&self, index: usize) -> Option<u64> {
-        self.starts.get(..self.count)?.get(index).copied()
+    fn get(&self, index: usize) -> Option<Range> {
+        self.pieces.get(..self.count)?.get(index).copied()
     }
 
-    /// Adds one, if it is new and there is room.
-    fn add(&mut self, piece: Range) {
-        let known = self.starts.get(..self.count).unwrap_or(&[]);
-        if known.contains(&piece.start) {
+    /// Adds the piece that `address` is in, if that is new and there is room. Otherwise it is not looked up: code may hold any
+    /// number of jumps, and a look-up may have to read a whole table.
+    fn add(&mut self, address: u64, look_up: impl FnOnce(u64) -> Range) {
+        let known = self.pieces.get(..self.count).unwrap_or(&[]);
+        if known.iter().any(|piece| piece.holds(address, 1)) {
             return;
         }
-        if let Some(free) = self.starts.get_mut(self.count) {
-            *free = piece.start;
+        if let Some(free) = self.pieces.get_mut(self.count) {
+            *free = look_up(address);
             self.count = self.count.wrapping_add(1);
         }
     }

@@ -491,7 +491,8 @@ fn unbounded_memory_is_walked_only_upwards() {
     // A frame that is its own caller: row sp+0 with RA *(c-8), over a word that leads back to it.
     let circle = table(Abi::Amd64, &[(0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x00])]);
     let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
-    let unwinder = Unwinder::new(Tables::new(&circle, 0));
+    let code = [Code::without_bytes(Range::new(0x3000, 0x3100))];
+    let unwinder = Unwinder::new(Tables::new(&circle, 0)).code(&code);
     let mut frames = unwinder.frames(registers, Unbounded(|_| Some(0x3020)));
     assert_eq!(
         frames.by_ref().count(),

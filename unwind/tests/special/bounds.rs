@@ -1,0 +1,236 @@
+//! How much a look-up, a step and a text may take at most, with tables that were made to take long.
+
+use std::cell::Cell;
+
+use unwind::sframe::{LookupError, Row, Section, StartRule, Tables};
+use unwind::symbols::{SymbolTable, format};
+use unwind::x86_64::Registers;
+use unwind::{Code, Described, End, Machine, Range, RowSource, Stacks, Unwinder};
+
+use crate::hand::{ADDRESS, FLAGS, V2, with};
+
+/// The greatest number of functions, or rows, that a look-up reads one after another.
+const MOST: u32 = 1 << 16;
+
+/// A section of version 2 with these functions: start from the section's, size, number of rows. They share one row.
+fn section(flags: u8, functions: impl ExactSizeIterator<Item = (i32, u32, u32)>) -> Vec<u8> {
+    let count = functions.len() as u32;
+    let mut bytes = with(&V2, FLAGS, flags)[..28].to_vec();
+    bytes[8..12].copy_from_slice(&count.to_le_bytes());
+    bytes[24..28].copy_from_slice(&(count * 20).to_le_bytes());
+    let mut most = 0;
+    for (start, size, rows) in functions {
+        bytes.extend(start.to_le_bytes());
+        for field in [size, 0, rows, 0] {
+            bytes.extend(field.to_le_bytes());
+        }
+        most = most.max(rows);
+    }
+    let rows = [0, 3, 8].repeat(most as usize);
+    bytes[16..20].copy_from_slice(&(rows.len() as u32).to_le_bytes());
+    bytes.extend(rows);
+    bytes
+}
+
+/// So many functions of a byte each, in descending order.
+fn descending(count: u32) -> impl ExactSizeIterator<Item = (i32, u32, u32)> {
+    (0..count as i32).map(|index| (-index - 1, 1, 1))
+}
+
+#[test]
+fn an_unsorted_section_is_read_up_to_a_limit() {
+    for (count, expected) in [(MOST, Ok(())), (MOST + 1, Err(LookupError::TooLarge))] {
+        let bytes = section(0, descending(count));
+        let section = Section::parse_with(&bytes, ADDRESS, StartRule::Section).unwrap();
+        let found = section.lookup(ADDRESS - 5).map(|_| ());
+        assert_eq!(found, expected, "{count} functions");
+    }
+}
+
+#[test]
+fn sections_one_behind_another_are_read_up_to_the_same_limit() {
+    let one = section(0, descending(1 << 10));
+    // The first one is not counted.
+    for (count, expected) in [(65, LookupError::NoFunction), (66, LookupError::TooLarge)] {
+        let bytes = one.repeat(count);
+        let tables = Tables::with(&bytes, ADDRESS, StartRule::Section);
+        assert_eq!(tables.sections().count(), count);
+        let found = tables.lookup(ADDRESS + 0x10_0000).map(|_| ());
+        assert_eq!(found, Err(expected), "{count} sections");
+    }
+}
+
+#[test]
+fn zeros_behind_a_section_are_read_up_to_a_page() {
+    for (zeros, expected) in [((1 << 12) - 1, 2), (1 << 12, 1)] {
+        let bytes = [&V2[..], &vec![0; zeros], &V2].concat();
+        assert_eq!(Tables::new(&bytes, ADDRESS).sections().count(), expected);
+    }
+}
+
+#[test]
+fn empty_functions_before_one_are_passed_up_to_a_limit() {
+    for (empty, expected) in [(15, true), (16, false)] {
+        let functions = (0..empty + 1).map(|index| (-0x100, u32::from(index == 0) * 16, 1));
+        let bytes = section(1, functions);
+        let section = Section::parse(&bytes, ADDRESS).unwrap();
+        assert_eq!(section.function_at(ADDRESS - 0x100).is_some(), expected);
+    }
+}
+
+#[test]
+fn rows_are_read_up_to_a_limit() {
+    for (rows, expected) in [(MOST, Ok(())), (MOST + 1, Err(LookupError::TooLarge))] {
+        let bytes = section(1, [(-0x100, 16, rows)].into_iter());
+        let section = Section::parse(&bytes, ADDRESS).unwrap();
+        let found = section.lookup(ADDRESS - 0x100).map(|_| ());
+        assert_eq!(found, expected, "{rows} rows");
+    }
+}
+
+/// Tables that count what they are asked.
+struct Counting<'a> {
+    tables: Tables<'a>,
+    asked: Cell<u32>,
+}
+
+impl RowSource for Counting<'_> {
+    fn describes(&self, machine: Machine) -> Result<(), End> {
+        self.tables.describes(machine)
+    }
+
+    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+        self.asked.set(self.asked.get() + 1);
+        self.tables.read_row(pc, row)
+    }
+
+    fn covers(&self, pc: u64) -> bool {
+        self.asked.set(self.asked.get() + 1);
+        self.tables.covers(pc)
+    }
+
+    fn doubt(&self) -> Option<End> {
+        self.tables.doubt()
+    }
+}
+
+/// The look-ups of the step that takes most of them, and whether a call that leads elsewhere was seen.
+fn look_ups(text: &[u8], words: &[u64]) -> (u32, bool) {
+    let source = Counting {
+        tables: Tables::new(&V2, ADDRESS),
+        asked: Cell::new(0),
+    };
+    let code = [Code::new(text, 0x1000)];
+    let code = if text.is_empty() { &[][..] } else { &code };
+    let unwinder = Unwinder::new(&source).code(code);
+    let ranges = [Range::new(0x8000, 0x8000 + 8 * words.len() as u64)];
+    let read = |address: u64| words.get((address as usize - 0x8000) / 8).copied();
+    let mut frames = unwinder.frames(
+        Registers::new(0x1014, 0x8000, 0),
+        Stacks::new(&ranges, read),
+    );
+    let mut most = 0;
+    loop {
+        let before = source.asked.get();
+        let frame = frames.next();
+        most = most.max(source.asked.get() - before);
+        if frame.is_none() {
+            break;
+        }
+    }
+    let elsewhere = frames.doubt().map(|doubt| doubt.reason);
+    (most, matches!(elsewhere, Some(End::CalledElsewhere(..))))
+}
+
+/// A call leads to code that is nothing but jumps, each to another place.
+#[test]
+fn a_step_through_code_of_jumps_takes_few_look_ups() {
+    let mut text = vec![0x90; 0x4_0000];
+    for (index, jump) in text[0x100..0x3_0000].chunks_exact_mut(5).enumerate() {
+        jump[0] = 0xe9;
+        let distance = (index as i32 * 0x1357) % 0x8000;
+        jump[1..].copy_from_slice(&distance.to_le_bytes());
+    }
+    // `call 0x2000` in the function at 0x1000.
+    text[5] = 0xe8;
+    text[6..10].copy_from_slice(&(0x2000_i32 - 0x100a).to_le_bytes());
+    let (most, elsewhere) = look_ups(&text, &[0, 0x100a, 0, 0]);
+    assert!(elsewhere, "the jumps were not followed");
+    assert!((5..=16).contains(&most), "{most} look-ups");
+}
+
+/// Without the code, each word of the stack would have to be looked up to be a candidate.
+#[test]
+fn a_step_without_code_takes_few_look_ups() {
+    let (most, _) = look_ups(&[], &[0x1018; 4096]);
+    assert!(most <= 16, "{most} look-ups");
+    let (most, _) = look_ups(&[], &[0x5000; 4096]);
+    assert!(most <= 16, "{most} look-ups");
+}
+
+/// A blob with one function at 0, whose name is one code for a rule that doubles, sixteen deep.
+fn doubling() -> Vec<u8> {
+    let rules: Vec<u8> = (0..16_u16)
+        .flat_map(|rule| {
+            let inner = if rule == 0 {
+                u16::from(b'a')
+            } else {
+                255 + rule
+            };
+            [inner.to_le_bytes(), inner.to_le_bytes()].concat()
+        })
+        .collect();
+    let grammar = |rules: &[u8]| [&0_u16.to_le_bytes()[..], rules].concat();
+    // Codes without short ones: the high byte first.
+    let name = [(255 + 16_u16).to_be_bytes(), (255 + 16_u16).to_be_bytes()].concat();
+    let record = [&[0_u8][..], &name].concat();
+    let records = [&[record.len() as u8][..], &record].concat();
+    // OP_FUNCTION, record +0, distance 0, size 16; as codes of two bytes.
+    let rows: Vec<u8> = [format::OP_FUNCTION, 0, 0, 16]
+        .iter()
+        .flat_map(|&op| [0, op])
+        .collect();
+    let ranges = [
+        &0_u64.to_le_bytes()[..],
+        &16_u32.to_le_bytes(),
+        &0_u32.to_le_bytes(),
+    ]
+    .concat();
+    let parts: [(u32, Vec<u8>); 7] = [
+        (format::TAG_RANGES, ranges),
+        (format::TAG_CHUNKS, vec![0; 8]),
+        (format::TAG_ROWS, rows),
+        (format::TAG_ROW_GRAMMAR, grammar(&[])),
+        (format::TAG_RECORD_INDEX, vec![0; 4]),
+        (format::TAG_RECORDS, records),
+        (format::TAG_TEXT_GRAMMAR, grammar(&rules)),
+    ];
+    let mut blob = vec![0; format::HEADER_SIZE];
+    blob[..8].copy_from_slice(&format::MAGIC);
+    blob[8..10].copy_from_slice(&format::MAJOR.to_le_bytes());
+    blob[20..24].copy_from_slice(&(parts.len() as u32).to_le_bytes());
+    let mut at = (blob.len() + parts.len() * format::ENTRY_SIZE) as u32;
+    for (tag, part) in &parts {
+        for field in [*tag, at, part.len() as u32] {
+            blob.extend(field.to_le_bytes());
+        }
+        at += part.len() as u32;
+    }
+    blob.extend(parts.iter().flat_map(|(_, part)| part));
+    blob[12..16].copy_from_slice(&at.to_le_bytes());
+    let checksum = crc32fast::hash(&blob[format::CRC_FROM..]);
+    blob[16..20].copy_from_slice(&checksum.to_le_bytes());
+    blob
+}
+
+#[test]
+fn a_name_is_written_up_to_a_limit() {
+    let blob = doubling();
+    let table = SymbolTable::parse(&blob, 0).unwrap();
+    let answer = table.resolve(4).expect("the function");
+    let name = answer.frames().next().unwrap().name;
+    let text = name.to_string();
+    assert_eq!(text.len(), format::TEXT_MAX);
+    assert!(text.bytes().all(|byte| byte == b'a'));
+    assert_eq!(name, *text);
+}
