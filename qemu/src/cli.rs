@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::decode::Decode;
 use crate::machine::{Arch, Board};
+use crate::oracle::Oracle;
 use crate::raspi::Card;
 use crate::serial::Serial;
 
@@ -180,6 +181,11 @@ pub enum Command {
         reason = "a comment here would take the place of that one"
     )]
     Image(Card),
+    #[expect(
+        missing_docs,
+        reason = "a comment here would take the place of that one"
+    )]
+    Oracle(Oracle),
 }
 
 impl Cli {
