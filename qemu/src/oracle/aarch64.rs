@@ -16,6 +16,10 @@ pub(super) const SAVED: [SavedRegister; 3] = [
 /// The offset of the interrupted program counter in the trap frame.
 pub(super) const ELR_OFFSET: u64 = 256;
 
+/// Bytes of the vector table, and of a vector.
+const VECTORS: u64 = 2048;
+const VECTOR: u64 = 128;
+
 /// Bits of the processor's state: which stack pointer is in use, and that IRQs are masked.
 const SP_ELX: u8 = 1;
 const IRQ_MASKED: u8 = 1 << 7;
@@ -64,6 +68,15 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
     })
 }
 
+/// What an exception has interrupted, at its vector: of the first four vectors, code that used the other stack pointer.
+pub(super) fn interrupted(registers: &aarch64::Registers) -> Option<(u64, u64, Option<u64>)> {
+    let sp = match registers.pc % VECTORS / VECTOR {
+        0..4 => registers.sp_el0?,
+        _ => registers.sp,
+    };
+    Some((registers.elr?, sp, None))
+}
+
 /// Arm Architecture Reference Manual, C4.1.
 pub(super) fn decode(bytes: &[u8], pc: u64) -> Option<Instruction> {
     let word = u32::from_le_bytes(*bytes.first_chunk()?);
@@ -90,6 +103,8 @@ pub(super) fn decode(bytes: &[u8], pc: u64) -> Option<Instruction> {
         }
         // SVC, HVC, SMC return behind.
         _ if word & 0xffe0_001c == 0xd400_0000 && word & 3 != 0 => Flow::Raises,
+        // WFE, WFI.
+        0xd503_205f | 0xd503_207f => Flow::Waits,
         _ => Flow::Next,
     };
     Some(Instruction { flow, length: 4 })

@@ -34,20 +34,46 @@ pub fn reason(end: &End) -> &'static str {
     }
 }
 
-/// An excuse: for this reason, in a function with this name, in this scenario (empty: any).
+/// An excuse: for this reason, in a function with this name (empty: any), in these scenarios (none: all).
 struct Excuse {
     reason: &'static str,
     function: &'static str,
-    scenario: &'static str,
+    scenarios: &'static [&'static str],
     why: &'static str,
 }
 
-const EXCUSES: &[Excuse] = &[Excuse {
-    reason: "the stack pointer is in no stack",
-    function: "kernel_entry",
-    scenario: "",
-    why: "the boot code has not set the stack pointer yet",
-}];
+const EXCUSES: &[Excuse] = &[
+    Excuse {
+        reason: "the stack pointer is in no stack",
+        function: "kernel_entry",
+        scenarios: &[],
+        why: "the entry function has not set it yet",
+    },
+    Excuse {
+        reason: "no code at the program counter",
+        function: "",
+        scenarios: &["null-call", "wild-jump", "call-data"],
+        why: "who goes to where no code is may have called or jumped",
+    },
+    Excuse {
+        reason: "no row",
+        function: "stack_from_memory",
+        scenarios: &["asm-beyond-proof"],
+        why: "it takes its stack pointer from memory, which no row can say",
+    },
+    Excuse {
+        reason: "no code at the return address",
+        function: "bad_return_address",
+        scenarios: &["damaged-return-address"],
+        why: "it has overwritten its return address",
+    },
+    Excuse {
+        reason: "the stack pointer is in no stack",
+        function: "bad_stack_pointer",
+        scenarios: &["stray-stack-pointer", "stray-in-handler"],
+        why: "it has set it so",
+    },
+];
 
 /// Why this is excused, if it is.
 #[must_use]
@@ -57,7 +83,7 @@ pub fn find(reason: &str, function: &str, scenario: &str) -> Option<&'static str
     let excuse = excuses.find(|excuse| {
         excuse.reason == reason
             && fits(excuse.function, function)
-            && fits(excuse.scenario, scenario)
+            && (excuse.scenarios.is_empty() || excuse.scenarios.contains(&scenario))
     });
     excuse.map(|excuse| excuse.why)
 }

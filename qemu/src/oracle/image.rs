@@ -51,7 +51,8 @@ pub struct Image {
     symbols: Vec<(u64, u64, String)>,
     /// The stacks, of one CPU and of tasks.
     pub stacks: Vec<Stack>,
-    vectors: Vec<u64>,
+    /// Where exceptions are entered.
+    pub vectors: Vec<u64>,
 }
 
 impl Image {
@@ -229,6 +230,16 @@ impl Image {
     /// The name of the function at an address, or of the label before it.
     #[must_use]
     pub fn name(&self, address: u64) -> &str {
+        self.symbol(address).map_or("no code", |(_, _, name)| name)
+    }
+
+    /// The start of the function at an address.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<u64> {
+        self.symbol(address).map(|(start, ..)| *start)
+    }
+
+    fn symbol(&self, address: u64) -> Option<&(u64, u64, String)> {
         let end = self
             .symbols
             .partition_point(|(start, ..)| *start <= address);
@@ -236,6 +247,6 @@ impl Image {
         let holds = |(start, size, _): &&(u64, u64, String)| address - start < *size;
         let function = before.iter().rev().take(64).find(holds);
         let label = before.last().filter(|_| self.bytes(address).is_some());
-        function.or(label).map_or("no code", |(_, _, name)| name)
+        function.or(label)
     }
 }

@@ -78,22 +78,27 @@ impl Machine {
         }
     }
 
-    /// Runs up to one of these addresses; the state there, or how it ended.
+    /// Has [`Self::run_to`] stop at these addresses too, from now on.
+    ///
+    /// # Errors
+    /// When the stub refuses.
+    pub fn stop_at(&mut self, addresses: &[u64]) -> Result<()> {
+        let mut addresses = addresses.iter();
+        addresses.try_for_each(|address| self.stub.breakpoint(*address, true))
+    }
+
+    /// Runs up to this address; the state where it has stopped, or how it ended.
     ///
     /// # Errors
     /// When the connection fails.
-    pub fn run_to(&mut self, addresses: &[u64]) -> Result<Result<State, Ran>> {
+    pub fn run_to(&mut self, address: u64) -> Result<Result<State, Ran>> {
         self.ram.changed();
-        for address in addresses {
-            self.stub.breakpoint(*address, true)?;
-        }
+        self.stub.breakpoint(address, true)?;
         match self.stub.go_on(GO_ON)? {
             Ran::Stopped => {}
             other => return Ok(Err(other)),
         }
-        for address in addresses {
-            self.stub.breakpoint(*address, false)?;
-        }
+        self.stub.breakpoint(address, false)?;
         self.state().map(Ok)
     }
 }

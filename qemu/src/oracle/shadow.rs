@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use super::aarch64::ELR_OFFSET;
 use super::image::{Image, Stack};
 use super::state::{Flow, Instruction, Registers, State};
-use super::x86_64;
 
 /// Somebody who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,14 +101,14 @@ impl Shadow {
         if image.is_vector(after.pc) {
             return self.interrupt(
                 before,
-                next.filter(|_| flow == Some(Flow::Raises)),
+                next.filter(|_| matches!(flow, Some(Flow::Raises | Flow::Waits))),
                 after,
                 word,
             );
         }
         let went = Surprise::Went(before.pc, after.pc);
         let may = match flow.ok_or(went.clone())? {
-            Flow::Next | Flow::Raises => next == Some(after.pc),
+            Flow::Next | Flow::Raises | Flow::Waits => next == Some(after.pc),
             Flow::Repeats => next == Some(after.pc) || before.pc == after.pc,
             Flow::Call(Some(target)) => after.pc == target,
             _ => true,
@@ -175,6 +174,7 @@ impl Shadow {
         }
     }
 
+    /// An exception was taken: the machine is at a vector. The error is that it says it has interrupted something else.
     fn interrupt(
         &mut self,
         before: &State,
@@ -182,24 +182,25 @@ impl Shadow {
         after: &State,
         word: &dyn Fn(u64) -> Option<u64>,
     ) -> Result<(), Surprise> {
-        let (saved, slot) = match &after.registers {
-            Registers::X86(_) => {
-                let slot = x86_64::saved_pc(after.sp);
-                (word(slot), Some(slot))
-            }
-            Registers::Arm(registers) => (registers.elr, None),
-        };
-        let pc = saved.unwrap_or_default();
-        if pc != before.pc && Some(pc) != behind {
-            return Err(Surprise::Interrupted(before.pc, pc));
+        let (pc, sp) = self.taken(after, word);
+        let is_there = pc == before.pc || Some(pc) == behind;
+        match is_there && sp == before.sp {
+            true => Ok(()),
+            false => Err(Surprise::Interrupted(before.pc, pc)),
         }
+    }
+
+    /// Whom the exception has interrupted at whose vector the machine is waits from now on: where it goes on, and its stack
+    /// pointer.
+    pub fn taken(&mut self, at: &State, word: &dyn Fn(u64) -> Option<u64>) -> (u64, u64) {
+        let (pc, sp, slot) = at.interrupted(word).unwrap_or_default();
         self.waiting.push(Waiting::Interrupted {
             pc,
-            sp: before.sp,
+            sp,
             slot,
             is_stored: slot.is_some(),
         });
-        Ok(())
+        (pc, sp)
     }
 
     /// A return, to the innermost that waits, or it is no return.

@@ -20,6 +20,20 @@ pub struct State {
     pub registers: Registers,
 }
 
+impl State {
+    /// At a vector, what the exception has interrupted: where that goes on, its stack pointer, and the word in memory that has
+    /// the former, if one has.
+    pub fn interrupted(
+        &self,
+        word: &dyn Fn(u64) -> Option<u64>,
+    ) -> Option<(u64, u64, Option<u64>)> {
+        match &self.registers {
+            Registers::X86(_) => x86_64::interrupted(self.sp, word),
+            Registers::Arm(registers) => aarch64::interrupted(registers),
+        }
+    }
+}
+
 /// What a walk begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
@@ -48,6 +62,8 @@ pub enum Flow {
     TrapReturn,
     /// Raises an exception that returns behind it.
     Raises,
+    /// Waits for an interrupt, which may come at once and then returns behind it.
+    Waits,
 }
 
 /// An instruction.

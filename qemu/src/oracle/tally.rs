@@ -20,6 +20,8 @@ pub struct Tally {
     pub scenario: String,
     /// Places between instructions at which a walk was compared.
     pub boundaries: u64,
+    /// Others, too deep to compare at each of them.
+    pub passed: u64,
     /// The walk was complete, and right.
     pub equal: u64,
     /// The walk vouched for something that is not so.
@@ -36,6 +38,8 @@ pub struct Tally {
     pub seen: BTreeSet<u64>,
     /// Calls that were not stepped into.
     pub skipped: u64,
+    /// How often it was run again because something that was let run did not return.
+    pub again: usize,
     /// How it ended.
     pub ended: String,
 }

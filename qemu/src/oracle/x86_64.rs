@@ -51,6 +51,7 @@ pub(super) fn decode(bytes: &[u8], pc: u64) -> Option<Instruction> {
         | FlowControl::IndirectBranch
         | FlowControl::XbeginXabortXend => Flow::Jump,
         FlowControl::Interrupt => Flow::Raises,
+        FlowControl::Next if instruction.mnemonic() == Mnemonic::Hlt => Flow::Waits,
         FlowControl::Next if instruction.has_rep_prefix() || instruction.has_repne_prefix() => {
             Flow::Repeats
         }
@@ -62,11 +63,12 @@ pub(super) fn decode(bytes: &[u8], pc: u64) -> Option<Instruction> {
     })
 }
 
-/// Where the processor has put the address of what an exception interrupted, at its vector: above an error code, perhaps. It
-/// aligns the stack pointer to 16 bytes before it pushes five words or six.
-pub(super) const fn saved_pc(sp: u64) -> u64 {
-    match sp % 16 {
-        0 => sp + 8,
-        _ => sp,
-    }
+/// What an exception has interrupted, at its vector: the processor has aligned the stack pointer to 16 bytes, and has pushed five
+/// words or, with an error code, six.
+pub(super) fn interrupted(
+    sp: u64,
+    word: &dyn Fn(u64) -> Option<u64>,
+) -> Option<(u64, u64, Option<u64>)> {
+    let slot = sp + if sp.is_multiple_of(16) { 8 } else { 0 };
+    Some((word(slot)?, word(slot + 24)?, Some(slot)))
 }
