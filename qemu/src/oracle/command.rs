@@ -16,6 +16,15 @@ use crate::words::say;
 use crate::{setup, workspace};
 
 /// Compares, between every two instructions, the walk with a call stack kept from what the machine does
+///
+/// That stack knows calls, returns, exceptions and changes of tasks from the registers and the code, and no table. At each
+/// boundary the walk of `unwind`, by the image's table and the machine's memory, must give the same list and say complete; or
+/// stop at a place that is excused by name. `wrong`: what the walk vouches for is not so. `unexplained`: it stops where nothing
+/// excuses that. Both, and whatever the machine does against the rules, make the exit status 1.
+///
+/// A boot has too many instructions to follow each: a call that was followed from a place, or a function that goes round in a
+/// loop, is let run up to its return. The seed decides which are followed again. The boot itself is followed in the first
+/// scenario only. Unused stack is filled with return addresses first.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Oracle {
     /// Architecture
@@ -30,17 +39,21 @@ pub struct Oracle {
     #[arg(long, conflicts_with = "scenarios")]
     pub full: bool,
 
-    /// The most boundaries of a scenario [default: 25000, or 60000 with --full]
+    /// The most boundaries of a scenario [default: 25000, with --full 60000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub boundaries: Option<u64>,
 
-    /// How often a call from one place is followed before it is let run
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub visits: u32,
+    /// How often a call from one place is followed before it is let run [default: 1, with --full 6]
+    #[arg(long, value_name = "N")]
+    pub visits: Option<u32>,
 
     /// Where random choices begin: what lies in the unused part of stacks, which calls are followed again
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+
+    /// Writes functions of the table in which the machine never was to this file, one a line
+    #[arg(long, value_name = "FILE")]
+    pub unseen: Option<std::path::PathBuf>,
 
     /// Scenarios [default: panic tasks interrupted-places]
     #[arg(value_name = "SCENARIO")]
@@ -66,13 +79,14 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
     let source = setup::rust_src(&target)?;
     let file = Kernel { arch, profile }.build(&source, &target)?;
     let image = Image::read(&file, arch)?;
+    let (boundaries, visits) = match arguments.full {
+        true => (60_000, 6),
+        false => (25_000, 1),
+    };
     let plan = Plan {
         seed: arguments.seed,
-        boundaries: arguments.boundaries.unwrap_or(match arguments.full {
-            true => 60_000,
-            false => 25_000,
-        }),
-        visits: arguments.visits,
+        boundaries: arguments.boundaries.unwrap_or(boundaries),
+        visits: arguments.visits.unwrap_or(visits),
         boot: true,
     };
     let mut tallies = Vec::new();
@@ -95,6 +109,10 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         tallies.push(tally);
     }
     anstream::println!("{}", total(&image, &tallies));
+    if let Some(file) = &arguments.unseen {
+        std::fs::write(file, unseen(&image, &tallies))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
     Ok(match tallies.iter().all(Tally::is_right) {
         true => Status::Success,
         false => Status::Failed,
@@ -125,6 +143,22 @@ fn wanted(arguments: &Oracle) -> Result<Vec<&'static Scenario>> {
 /// Whether one CPU can run it, with nobody there.
 fn fits(scenario: &Scenario) -> bool {
     scenario.cpus == 1 && scenario.outcome != Outcome::Interactive
+}
+
+/// The functions of the table in which the machine never was, each with its address.
+fn unseen(image: &Image, tallies: &[Tally]) -> String {
+    let tables = image.tables(&image.table);
+    let seen = tallies.iter().flat_map(|tally| &tally.seen);
+    let seen: BTreeSet<u64> = seen
+        .filter_map(|pc| Some(tables.function_at(*pc)?.start()))
+        .collect();
+    let functions = tables.first().into_iter();
+    let functions = functions.flat_map(|section| section.functions());
+    let starts = functions.map(|function| function.start());
+    let unseen = starts.filter(|start| !seen.contains(start));
+    unseen
+        .map(|start| format!("{start:#x} {}\n", image.name(start)))
+        .collect()
 }
 
 /// The sums of all scenarios, in a line.
