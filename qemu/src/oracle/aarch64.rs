@@ -109,3 +109,36 @@ pub(super) fn decode(bytes: &[u8], pc: u64) -> Option<Instruction> {
     };
     Some(Instruction { flow, length: 4 })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_that_change_the_flow_are_known() {
+        for (word, flow) in [
+            (0x9400_0002_u32, Flow::Call(Some(0x1008))),
+            (0x97ff_ffff, Flow::Call(Some(0xffc))),
+            (0xd63f_0100, Flow::Call(None)), // blr x8
+            (0xd65f_03c0, Flow::Return),
+            (0xd65f_0bff, Flow::Return),     // retaa
+            (0xd61f_03c0, Flow::Return),     // br x30
+            (0xd61f_0100, Flow::Jump),       // br x8
+            (0x1400_0001, Flow::Jump),       // b
+            (0x5400_0041, Flow::Jump),       // b.ne
+            (0xb400_0040, Flow::Jump),       // cbz
+            (0x3500_0040, Flow::Jump),       // cbnz
+            (0x3600_0040, Flow::Jump),       // tbz
+            (0xb7f8_0040, Flow::Jump),       // tbnz
+            (0xd69f_03e0, Flow::TrapReturn), // eret
+            (0xd400_0001, Flow::Raises),     // svc
+            (0xd420_0000, Flow::Next),       // brk, which does not return behind
+            (0xd503_207f, Flow::Waits),      // wfi
+            (0x9100_03fd, Flow::Next),       // mov x29, sp
+        ] {
+            let found = decode(&word.to_le_bytes(), 0x1000);
+            let found = found.map(|instruction| instruction.flow);
+            assert_eq!(found, Some(flow), "{word:#x}");
+        }
+    }
+}

@@ -17,6 +17,7 @@ mod follow;
 mod image;
 mod machine;
 mod memory;
+mod passage;
 mod shadow;
 mod stale;
 mod state;

@@ -72,3 +72,45 @@ pub(super) fn interrupted(
     let slot = sp + if sp.is_multiple_of(16) { 8 } else { 0 };
     Some((word(slot)?, word(slot + 24)?, Some(slot)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_that_change_the_flow_are_known() {
+        for (bytes, flow) in [
+            (&[0xe8, 2, 0, 0, 0][..], Flow::Call(Some(0x1007))),
+            (&[0xff, 0xd0], Flow::Call(None)), // call rax
+            (&[0xc3], Flow::Return),
+            (&[0x48, 0xcb], Flow::FarReturn),  // retfq
+            (&[0x48, 0xcf], Flow::TrapReturn), // iretq
+            (&[0xeb, 0], Flow::Jump),
+            (&[0x75, 0], Flow::Jump),       // jne
+            (&[0xff, 0xe0], Flow::Jump),    // jmp rax
+            (&[0xcc], Flow::Raises),        // int3
+            (&[0x0f, 0x0b], Flow::Next),    // ud2, which does not return behind
+            (&[0xf4], Flow::Waits),         // hlt
+            (&[0xf3, 0xaa], Flow::Repeats), // rep stosb
+            (&[0x90], Flow::Next),
+        ] {
+            let found = decode(bytes, 0x1000);
+            let wanted = Instruction {
+                flow,
+                length: bytes.len() as u64,
+            };
+            assert_eq!(found, Some(wanted), "{bytes:x?}");
+        }
+        assert_eq!(decode(&[], 0x1000), None);
+    }
+
+    #[test]
+    fn an_error_code_is_known_by_the_alignment() {
+        // The stack pointer was 0x2000: five words are pushed, or six.
+        let word = |address| (address >= 0x1fd8).then_some(address);
+        let without = interrupted(0x1fd8, &word);
+        assert_eq!(without, Some((0x1fd8, 0x1ff0, Some(0x1fd8))));
+        let with = interrupted(0x1fd0, &word);
+        assert_eq!(with, without);
+    }
+}
