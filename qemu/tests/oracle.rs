@@ -32,6 +32,7 @@ const PLAN: Plan = Plan {
     boundaries: 10_000,
     visits: 1,
     boot: false,
+    nmi: None,
 };
 
 fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {

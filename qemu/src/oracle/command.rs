@@ -47,6 +47,10 @@ pub struct Oracle {
     #[arg(long, value_name = "N")]
     pub visits: Option<u32>,
 
+    /// Has an NMI come at one of so many boundaries, as the seed decides, once the scenario runs; on x86_64
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub nmi: Option<u64>,
+
     /// Where random choices begin: what lies in the unused part of stacks, which calls are followed again
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -88,6 +92,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         boundaries: arguments.boundaries.unwrap_or(boundaries),
         visits: arguments.visits.unwrap_or(visits),
         boot: true,
+        nmi: arguments.nmi,
     };
     let mut tallies = Vec::new();
     for scenario in scenarios {
@@ -102,8 +107,8 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
             .with_context(|| format!("scenario {name}"))?;
         let took = started.elapsed().as_secs_f64();
         say(format_args!(
-            "{name}: {} boundaries and {} calls let run in {took:.1} s",
-            tally.boundaries, tally.skipped
+            "{name}: {} boundaries, {} calls let run, {} NMIs, in {took:.1} s",
+            tally.boundaries, tally.skipped, tally.nmis
         ));
         anstream::println!("{tally}");
         tallies.push(tally);
@@ -121,6 +126,9 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
 
 /// The scenarios that are asked for.
 fn wanted(arguments: &Oracle) -> Result<Vec<&'static Scenario>> {
+    if arguments.nmi.is_some() && arguments.arch != Arch::X86_64 {
+        bail!("QEMU has no NMIs for {}", arguments.arch);
+    }
     if arguments.full {
         return Ok(scenario::SCENARIOS.iter().filter(|one| fits(one)).collect());
     }

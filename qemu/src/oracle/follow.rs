@@ -32,6 +32,8 @@ pub struct Plan {
     pub visits: u32,
     /// Whether calls of the boot are followed at all, before the scenario begins.
     pub boot: bool,
+    /// An NMI comes at one of so many boundaries, once the scenario runs.
+    pub nmi: Option<u64>,
 }
 
 /// Frames up to which every boundary is compared; with so many times more, one of so many.
@@ -192,6 +194,13 @@ impl<'a> Follower<'a> {
                 self.begun.insert((pc, sp), begun);
                 self.shadow.waiting.push(Waiting::Unseen { pc, sp });
                 continue;
+            }
+            if let Some(every) = self.plan.nmi
+                && self.in_scenario
+                && self.random.below(every) == 0
+            {
+                self.machine.nmi()?;
+                self.tally.nmis += 1;
             }
             let Some(after) = self.machine.step()? else {
                 return Ok(End::Plain(format!(

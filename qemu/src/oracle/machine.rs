@@ -78,6 +78,14 @@ impl Machine {
         }
     }
 
+    /// Makes an NMI due.
+    ///
+    /// # Errors
+    /// When the machine has none.
+    pub fn nmi(&mut self) -> Result<()> {
+        self.stub.monitor("nmi")
+    }
+
     /// Has [`Self::run_to`] stop at these addresses too, from now on.
     ///
     /// # Errors

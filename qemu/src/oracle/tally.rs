@@ -40,6 +40,8 @@ pub struct Tally {
     pub skipped: u64,
     /// How often it was run again because something that was let run did not return.
     pub again: usize,
+    /// NMIs that were made due.
+    pub nmis: u64,
     /// How it ended.
     pub ended: String,
 }
