@@ -8,6 +8,7 @@
 //! | `kernel_entry` | the outermost function of the first CPU |
 //! | `start_entry` on x86-64, `start_high` on AArch64 | that of each other CPU |
 //! | `task_begin` | that of each task |
+//! | `task_start` | where a new task begins, by the return from `task_switch`; in `task_begin` |
 //! | `task_switch` | where a task leaves its CPU; it goes on at `task_resume`, in the same function |
 //! | `exception_NUMBER` | a vector |
 //! | `exception_overflow_NUMBER` | on AArch64, where a vector goes on that has found no room on the stack |
@@ -88,6 +89,18 @@ static STACKS_INTERRUPT: Array = all(&stacks::INTERRUPT);
 #[used]
 #[unsafe(no_mangle)]
 static STACKS_NMI: Array = all(&stacks::NMI);
+
+/// The stacks of double faults: each CPU's.
+#[cfg(target_arch = "x86_64")]
+#[used]
+#[unsafe(no_mangle)]
+static STACKS_DOUBLE_FAULT: Array = all(&stacks::DOUBLE_FAULT);
+
+/// The stacks of machine checks: each CPU's.
+#[cfg(target_arch = "x86_64")]
+#[used]
+#[unsafe(no_mangle)]
+static STACKS_MACHINE_CHECK: Array = all(&stacks::MACHINE_CHECK);
 
 /// The stacks of tasks that are no CPU's.
 #[used]

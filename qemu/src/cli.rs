@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::decode::Decode;
 use crate::machine::{Arch, Board};
+use crate::oracle::Oracle;
 use crate::raspi::Card;
 use crate::serial::Serial;
 
@@ -26,6 +27,7 @@ Examples:
   cargo run -- --gdb=run panic                 start gdb too, here
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
   cargo run -- --image my-kernel.elf quiet     your own image, with `quiet` as its command line
+  cargo run --release -- oracle panic          between every two instructions: the walk, and what the machine did
   cargo run -- decode LOG --image FILE.elf     add names and lines to a log
   cargo run -- image --board raspi4 -o CARD    what goes on a Raspberry Pi's SD card
   cargo run -- serial /dev/ttyUSB0 --image F   the console of a board
@@ -180,6 +182,11 @@ pub enum Command {
         reason = "a comment here would take the place of that one"
     )]
     Image(Card),
+    #[expect(
+        missing_docs,
+        reason = "a comment here would take the place of that one"
+    )]
+    Oracle(Oracle),
 }
 
 impl Cli {

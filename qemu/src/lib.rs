@@ -18,6 +18,7 @@ pub mod hardware;
 pub mod image;
 pub mod judge;
 pub mod machine;
+pub mod oracle;
 pub mod raspi;
 pub mod report;
 pub mod results;

@@ -11,6 +11,7 @@ use crate::cli::{Cli, Command, Gdb};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::judge;
 use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub};
+use crate::oracle::oracle;
 use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
 use crate::serial::serial;
@@ -43,6 +44,7 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
             Command::Decode(arguments) => decode(arguments),
             Command::Serial(arguments) => serial(arguments),
             Command::Image(arguments) => raspi::card(arguments),
+            Command::Oracle(arguments) => oracle(arguments),
         };
     }
     match &cli.image {

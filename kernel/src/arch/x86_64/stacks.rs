@@ -10,9 +10,9 @@ use crate::stack::{Exception, Stack};
 /// For NMIs, which come at any time, also while the stack pointer is being changed.
 pub static NMI: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 /// For double faults: the CPU could not push a frame on the interrupted stack.
-static DOUBLE_FAULT: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
+pub static DOUBLE_FAULT: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 /// For machine checks: hardware is broken, perhaps the memory of the interrupted stack.
-static MACHINE_CHECK: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
+pub static MACHINE_CHECK: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 
 /// For interrupts, so that tasks' stacks need no room for their handlers.
 pub static INTERRUPT: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];

@@ -1,0 +1,144 @@
+//! Registers and instructions of AArch64.
+
+use anyhow::{Context, Result};
+use unwind::{SavedRegister, aarch64};
+
+use super::state::{Flow, Instruction, Registers, State};
+use super::stub::{self, Stub};
+
+/// Where the kernel's trap code keeps registers that rows do not name: `TrapFrame::SAVED`.
+pub(super) const SAVED: [SavedRegister; 3] = [
+    SavedRegister::new(9, 9 * 8),
+    SavedRegister::new(30, 30 * 8),
+    SavedRegister::new(31, 31 * 8),
+];
+
+/// The offset of the interrupted program counter in the trap frame.
+pub(super) const ELR_OFFSET: u64 = 256;
+
+/// Bytes of the vector table, and of a vector.
+const VECTORS: u64 = 2048;
+const VECTOR: u64 = 128;
+
+/// Bits of the processor's state: which stack pointer is in use, and that IRQs are masked.
+const SP_ELX: u8 = 1;
+const IRQ_MASKED: u8 = 1 << 7;
+
+/// What to ask the stub: the general registers, and two of the system's, whose numbers its description tells.
+pub(super) fn questions(stub: &mut Stub) -> Result<Vec<String>> {
+    let text = stub.document("system-registers.xml")?;
+    let number = |name: &str| {
+        let (_, rest) = text.split_once(&format!("name=\"{name}\""))?;
+        let (_, rest) = rest.split_once("regnum=\"")?;
+        rest.split_once('"')?.0.parse::<u32>().ok()
+    };
+    let mut questions = vec!["g".to_owned()];
+    for name in ["ELR_EL1", "SP_EL0"] {
+        let number = number(name).with_context(|| format!("QEMU's stub does not have {name}"))?;
+        questions.push(format!("p{number:x}"));
+    }
+    Ok(questions)
+}
+
+/// The state, by the answers: x0 to x30, sp, pc and the processor's state; then the system's registers.
+pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
+    let [general, elr, sp_el0] = answers else {
+        anyhow::bail!("too few registers");
+    };
+    let bytes = stub::bytes(general);
+    let word = |bytes: &[u8], index: usize| -> Result<u64> {
+        let word = bytes.get(index * 8..).and_then(|rest| rest.first_chunk());
+        Ok(u64::from_le_bytes(*word.context("too few registers")?))
+    };
+    let (pc, sp) = (word(&bytes, 32)?, word(&bytes, 31)?);
+    let flags = bytes.get(33 * 8).context("no state of the processor")?;
+    let mut registers = aarch64::Registers::new(pc, sp, word(&bytes, 29)?, word(&bytes, 30)?);
+    registers.x9 = Some(word(&bytes, 9)?);
+    registers.elr = Some(word(&stub::bytes(elr), 0)?);
+    // While it is the one in use, QEMU's copy of it is old.
+    registers.sp_el0 = Some(match flags & SP_ELX {
+        0 => sp,
+        _ => word(&stub::bytes(sp_el0), 0)?,
+    });
+    Ok(State {
+        pc,
+        sp,
+        is_masked: flags & IRQ_MASKED != 0,
+        registers: Registers::Arm(registers),
+    })
+}
+
+/// What an exception has interrupted, at its vector: of the first four vectors, code that used the other stack pointer.
+pub(super) fn interrupted(registers: &aarch64::Registers) -> Option<(u64, u64, Option<u64>)> {
+    let sp = match registers.pc % VECTORS / VECTOR {
+        0..4 => registers.sp_el0?,
+        _ => registers.sp,
+    };
+    Some((registers.elr?, sp, None))
+}
+
+/// Arm Architecture Reference Manual, C4.1.
+pub(super) fn decode(bytes: &[u8], pc: u64) -> Option<Instruction> {
+    let word = u32::from_le_bytes(*bytes.first_chunk()?);
+    let link = (word >> 5 & 31) == 30;
+    let flow = match word {
+        // BL: 26 bits, counted in words.
+        _ if word >> 26 == 0b10_0101 => {
+            let offset = i64::from((word << 6).cast_signed() >> 4);
+            Flow::Call(Some(pc.wrapping_add_signed(offset)))
+        }
+        // BLR, and BLRAA and the like.
+        _ if word & 0xffff_fc1f == 0xd63f_0000 || word & 0xfeff_f800 == 0xd63f_0800 => {
+            Flow::Call(None)
+        }
+        // RET, RETAA, RETAB; BR of the link register.
+        0xd65f_0bff | 0xd65f_0fff => Flow::Return,
+        _ if word & 0xffff_fc1f == 0xd65f_0000 => Flow::Return,
+        _ if word & 0xffff_fc1f == 0xd61f_0000 && link => Flow::Return,
+        _ if word & 0xffff_fc1f == 0xd61f_0000 || word & 0xfeff_f800 == 0xd61f_0800 => Flow::Jump,
+        0xd69f_03e0 => Flow::TrapReturn,
+        // B; B.cond, BC.cond; CBZ, CBNZ, TBZ, TBNZ.
+        _ if word >> 26 == 0b00_0101 || word >> 24 == 0x54 || word >> 25 & 0x3e == 0x1a => {
+            Flow::Jump
+        }
+        // SVC, HVC, SMC return behind.
+        _ if word & 0xffe0_001c == 0xd400_0000 && word & 3 != 0 => Flow::Raises,
+        // WFE, WFI.
+        0xd503_205f | 0xd503_207f => Flow::Waits,
+        _ => Flow::Next,
+    };
+    Some(Instruction { flow, length: 4 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_that_change_the_flow_are_known() {
+        for (word, flow) in [
+            (0x9400_0002_u32, Flow::Call(Some(0x1008))),
+            (0x97ff_ffff, Flow::Call(Some(0xffc))),
+            (0xd63f_0100, Flow::Call(None)), // blr x8
+            (0xd65f_03c0, Flow::Return),
+            (0xd65f_0bff, Flow::Return),     // retaa
+            (0xd61f_03c0, Flow::Return),     // br x30
+            (0xd61f_0100, Flow::Jump),       // br x8
+            (0x1400_0001, Flow::Jump),       // b
+            (0x5400_0041, Flow::Jump),       // b.ne
+            (0xb400_0040, Flow::Jump),       // cbz
+            (0x3500_0040, Flow::Jump),       // cbnz
+            (0x3600_0040, Flow::Jump),       // tbz
+            (0xb7f8_0040, Flow::Jump),       // tbnz
+            (0xd69f_03e0, Flow::TrapReturn), // eret
+            (0xd400_0001, Flow::Raises),     // svc
+            (0xd420_0000, Flow::Next),       // brk, which does not return behind
+            (0xd503_207f, Flow::Waits),      // wfi
+            (0x9100_03fd, Flow::Next),       // mov x29, sp
+        ] {
+            let found = decode(&word.to_le_bytes(), 0x1000);
+            let found = found.map(|instruction| instruction.flow);
+            assert_eq!(found, Some(flow), "{word:#x}");
+        }
+    }
+}

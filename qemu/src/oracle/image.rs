@@ -1,0 +1,252 @@
+//! What of the kernel's image is needed to follow it: its tables and code, and the names that it promises
+//! (`kernel/src/symbols.rs`).
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
+use unwind::sframe::Tables;
+use unwind::{Code, Range};
+
+use super::memory::Mapped;
+use crate::hardware::Arch;
+
+/// Arrays of stacks that a kernel may have.
+const STACKS: [&str; 8] = [
+    "STACKS_BOOT",
+    "STACKS_EXCEPTION",
+    "STACKS_OVERFLOW",
+    "STACKS_INTERRUPT",
+    "STACKS_NMI",
+    "STACKS_DOUBLE_FAULT",
+    "STACKS_MACHINE_CHECK",
+    "STACKS_TASK",
+];
+
+/// A stack of the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// With its guard pages, as walks of the kernel's own get it.
+    pub range: Range,
+    /// The first word behind the guard pages.
+    pub bottom: u64,
+    /// Whether it is a task's.
+    pub is_task: bool,
+}
+
+/// The kernel's image.
+#[derive(Debug)]
+pub struct Image {
+    /// Its architecture.
+    pub arch: Arch,
+    /// The bytes of `.sframe`.
+    pub table: Vec<u8>,
+    table_address: u64,
+    text: Vec<u8>,
+    text_address: u64,
+    /// Segments: addresses, physical addresses, and the bytes in the file.
+    segments: Vec<(u64, u64, Vec<u8>, u64)>,
+    /// Names of functions and labels, by address.
+    symbols: Vec<(u64, u64, String)>,
+    /// The stacks, of one CPU and of tasks.
+    pub stacks: Vec<Stack>,
+    /// Where exceptions are entered.
+    pub vectors: Vec<u64>,
+}
+
+impl Image {
+    /// Reads an image.
+    ///
+    /// # Errors
+    /// When the file is no kernel with tables.
+    pub fn read(path: &Path, arch: Arch) -> Result<Self> {
+        let data =
+            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = ElfFile64::<Endianness>::parse(&*data).context("the image is no ELF file")?;
+        let section = |name| -> Result<(Vec<u8>, u64)> {
+            let section = file.section_by_name(name);
+            let section = section.with_context(|| format!("the image has no {name}"))?;
+            Ok((section.data()?.to_vec(), section.address()))
+        };
+        let (table, table_address) = section(".sframe")?;
+        let (text, text_address) = section(".text")?;
+        let endian = file.endian();
+        let loaded = file.elf_program_headers().iter();
+        let loaded = loaded.filter(|header| header.p_type(endian) == elf::PT_LOAD);
+        let segments = loaded.map(|header| {
+            let bytes = header.data(endian, &*data).unwrap_or_default().to_vec();
+            let (start, size) = (header.p_vaddr(endian), header.p_memsz(endian));
+            (start, header.p_paddr(endian), bytes, start + size)
+        });
+        let segments = segments.collect();
+        let mut symbols: Vec<_> = file
+            .symbols()
+            .filter(|symbol| {
+                matches!(
+                    symbol.kind(),
+                    SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
+                )
+            })
+            .filter_map(|symbol| {
+                let name = format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?));
+                (!name.is_empty()).then_some((symbol.address(), symbol.size(), name))
+            })
+            .collect();
+        symbols.sort();
+        let mut image = Self {
+            arch,
+            table,
+            table_address,
+            text,
+            text_address,
+            segments,
+            symbols,
+            stacks: Vec::new(),
+            vectors: Vec::new(),
+        };
+        for name in STACKS {
+            let Some(symbol) = file.symbol_by_name(name) else {
+                continue;
+            };
+            image.add_stacks(symbol.address(), name == "STACKS_TASK")?;
+        }
+        let vectors = image.symbols.iter().filter(|(_, _, name)| {
+            let number = name.strip_prefix("exception_");
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        image.vectors = vectors.map(|(address, ..)| *address).collect();
+        Ok(image)
+    }
+
+    fn add_stacks(&mut self, array: u64, is_task: bool) -> Result<()> {
+        let words: Vec<u64> = (0..5)
+            .filter_map(|index| self.constant(array + index * 8))
+            .collect();
+        let [first, count, stride, guard, size] = words[..] else {
+            anyhow::bail!("an array of stacks lies in no segment");
+        };
+        // There is one CPU.
+        for nth in 0..if is_task { count } else { 1 } {
+            let start = first + nth * stride;
+            self.stacks.push(Stack {
+                range: Range::new(start, start + guard + size),
+                bottom: start + guard,
+                is_task,
+            });
+        }
+        Ok(())
+    }
+
+    /// A word of the file.
+    fn constant(&self, address: u64) -> Option<u64> {
+        Some(u64::from_le_bytes(*self.bytes(address)?.first_chunk()?))
+    }
+
+    /// The bytes of the file from this address on.
+    fn bytes(&self, address: u64) -> Option<&[u8]> {
+        let mut segments = self.segments.iter();
+        let of = segments.find_map(|(start, _, bytes, _)| {
+            bytes.get(usize::try_from(address.checked_sub(*start)?).ok()?..)
+        })?;
+        (!of.is_empty()).then_some(of)
+    }
+
+    /// The first bytes of an instruction; none outside of the image.
+    #[must_use]
+    pub fn instruction(&self, pc: u64) -> &[u8] {
+        let bytes = self.bytes(pc).unwrap_or_default();
+        &bytes[..bytes.len().min(16)]
+    }
+
+    /// Where the image lies in the machine's memory, which begins at the physical address `ram`.
+    #[must_use]
+    pub fn mapped(&self, ram: u64) -> Vec<Mapped> {
+        let mapped = self
+            .segments
+            .iter()
+            .filter_map(|(start, physical, _, end)| {
+                Some(Mapped {
+                    start: *start,
+                    end: *end,
+                    offset: physical.checked_sub(ram)?,
+                })
+            });
+        mapped.collect()
+    }
+
+    /// Its code.
+    #[must_use]
+    pub fn code(&self) -> Code<'_> {
+        Code::new(&self.text, self.text_address)
+    }
+
+    /// Tables with these bytes, in the place of its own.
+    #[must_use]
+    pub fn tables<'a>(&self, table: &'a [u8]) -> Tables<'a> {
+        Tables::new(table, self.table_address)
+    }
+
+    /// Whether there is code at this address.
+    #[must_use]
+    pub fn is_code(&self, address: u64) -> bool {
+        (self.text_address..self.text_address + self.text.len() as u64).contains(&address)
+    }
+
+    /// The addresses of its code.
+    #[must_use]
+    pub fn text(&self) -> Range {
+        Range::new(
+            self.text_address,
+            self.text_address + self.text.len() as u64,
+        )
+    }
+
+    /// Whether exceptions are entered there.
+    #[must_use]
+    pub fn is_vector(&self, address: u64) -> bool {
+        self.vectors.contains(&address)
+    }
+
+    /// The stack that this stack pointer is in. At the border of two it is the end of the lower one.
+    #[must_use]
+    pub fn stack(&self, sp: u64) -> Option<&Stack> {
+        let mut stacks = self.stacks.iter();
+        stacks.find(|stack| stack.range.start < sp && sp <= stack.range.end)
+    }
+
+    /// The address of a symbol.
+    ///
+    /// # Errors
+    /// When there is none with this name.
+    pub fn address(&self, name: &str) -> Result<u64> {
+        let mut symbols = self.symbols.iter();
+        let symbol = symbols.find(|(_, _, known)| known == name);
+        Ok(symbol
+            .with_context(|| format!("the image has no {name}"))?
+            .0)
+    }
+
+    /// The name of the function at an address, or of the label before it.
+    #[must_use]
+    pub fn name(&self, address: u64) -> &str {
+        self.symbol(address).map_or("no code", |(_, _, name)| name)
+    }
+
+    /// The start of the function at an address.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<u64> {
+        self.symbol(address).map(|(start, ..)| *start)
+    }
+
+    fn symbol(&self, address: u64) -> Option<&(u64, u64, String)> {
+        let end = self
+            .symbols
+            .partition_point(|(start, ..)| *start <= address);
+        let before = &self.symbols[..end];
+        let holds = |(start, size, _): &&(u64, u64, String)| address - start < *size;
+        let function = before.iter().rev().take(64).find(holds);
+        let label = before.last().filter(|_| self.bytes(address).is_some());
+        function.or(label)
+    }
+}

@@ -1,0 +1,158 @@
+//! What the machine is let run, because it was followed often enough: a call, or the rest of a function.
+
+use anyhow::Result;
+
+use super::follow::Follower;
+use super::shadow::Waiting;
+use super::state::{Flow, Instruction, State};
+use super::stub::Ran;
+use crate::hardware::Arch;
+
+/// How often an instruction is followed, for each time that a call is: after that its function is let run to its return.
+const LOOPS: u32 = 6;
+
+/// What was followed often enough is followed again now and then, for so many boundaries.
+const WINDOW: u32 = 300;
+
+/// The most instructions in which tasks change.
+const SWITCH: u32 = 40;
+
+/// How seldom, in proportion to how often it was met.
+const SELDOM: u64 = 10;
+
+/// Where what is let run has begun.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Begun {
+    pub(super) pc: u64,
+    pub(super) sp: u64,
+    /// If it is the rest of a function, and no call of it: that function.
+    pub(super) function: Option<u64>,
+}
+
+impl Begun {
+    pub(super) fn lasting(&self) -> u64 {
+        self.function.unwrap_or(self.pc)
+    }
+}
+
+impl Follower<'_> {
+    /// If the machine should be let run: up to where, which stack pointer it has when it gets there, and whether the function at
+    /// hand has returned then.
+    pub(super) fn passage(
+        &mut self,
+        state: &State,
+        instruction: Option<Instruction>,
+    ) -> Option<(u64, u64, bool)> {
+        let visits = self.visits.entry((state.pc, state.sp)).or_default();
+        *visits += 1;
+        self.window = self.window.saturating_sub(1);
+        if self.window > 0 {
+            return None;
+        }
+        let instruction = instruction?;
+        let is_call = matches!(instruction.flow, Flow::Call(_));
+        let often = match (is_call, self.in_scenario || self.plan.boot) {
+            (true, false) => 0,
+            (true, true) => self.plan.visits,
+            (false, _) => self.plan.visits * LOOPS,
+        };
+        if *visits <= often {
+            return None;
+        }
+        // The more often, the more seldom it is followed again.
+        if self.random.below(u64::from(*visits) * SELDOM) == 0 {
+            self.window = WINDOW;
+            return None;
+        }
+        if let Flow::Call(target) = instruction.flow {
+            let is_kept = target.is_some_and(|target| self.kept.contains(&target));
+            let behind = state.pc + instruction.length;
+            let is_lasting = self.lasting.contains(&state.pc);
+            let is_let_run = !is_kept && !is_lasting && !self.never_returns(behind);
+            return is_let_run.then_some((behind, state.sp, false));
+        }
+        let leads =
+            |name: &str| name == "kernel::kernel_main" || name.starts_with("kernel::scenario");
+        match self.shadow.waiting.last() {
+            Some(Waiting::Caller { pc, sp })
+                if !leads(self.image.name(state.pc))
+                    && !self.never_returns(*pc)
+                    && !(self.image.function(state.pc))
+                        .is_some_and(|function| self.lasting.contains(&function)) =>
+            {
+                Some((*pc, *sp, true))
+            }
+            _ => None,
+        }
+    }
+
+    /// Lets the machine run while the task at hand does what nobody follows: the state when it has returned, or when another
+    /// task runs that is followed. The error says where what did not return had begun, and how it ended.
+    pub(super) fn let_run(&mut self) -> Result<Result<State, (Begun, &'static str)>> {
+        while let Some(Waiting::Unseen { pc, sp }) = self.shadow.waiting.last().copied() {
+            let begun = self.begun.get(&(pc, sp)).copied().unwrap_or_default();
+            let mut state = match self.machine.run_to(pc)? {
+                Ok(state) if (state.pc, state.sp) == (pc, sp) => {
+                    self.shadow.waiting.pop();
+                    return Ok(Ok(state));
+                }
+                Ok(state) => state,
+                Err(Ran::StillRuns) => {
+                    return Ok(Err((begun, "did not return from what was let run in")));
+                }
+                Err(_) => return Ok(Err((begun, "ended in what was let run in"))),
+            };
+            if self.image.is_vector(state.pc) && self.is_interrupted(&state, &begun) {
+                // The function at hand has called nobody since.
+                self.shadow.waiting.pop();
+                self.shadow.waiting.push(Waiting::Caller { pc, sp });
+                let ram = &self.machine.ram;
+                self.shadow.taken(&state, &|address| ram.word(address));
+                return Ok(Ok(state));
+            }
+            // A recursion or an exception came by; or this is where tasks change, step by step.
+            let steps = if state.pc == self.task_switch {
+                SWITCH
+            } else {
+                1
+            };
+            for _ in 0..steps {
+                let Some(after) = self.machine.step()? else {
+                    return Ok(Err((begun, "ended in what was let run in")));
+                };
+                let has_moved = self.image.stack(state.sp) != self.image.stack(after.sp);
+                self.shadow
+                    .move_stack(self.image, &self.places, &state, &after);
+                state = after;
+                if has_moved {
+                    break;
+                }
+            }
+            if !matches!(self.shadow.waiting.last(), Some(Waiting::Unseen { .. })) {
+                return Ok(Ok(state));
+            }
+        }
+        anyhow::bail!("nothing was let run")
+    }
+
+    /// Whether the exception whose vector this is has interrupted the very function that is let run, with the same stack pointer.
+    fn is_interrupted(&self, state: &State, begun: &Begun) -> bool {
+        let ram = &self.machine.ram;
+        let interrupted = state.interrupted(&|address| ram.word(address));
+        interrupted.is_some_and(|(pc, sp, _)| {
+            begun.function.is_some() && sp == begun.sp && self.image.function(pc) == begun.function
+        })
+    }
+
+    /// Whether the function that was called right before this address does not return: what follows is no code of the caller's, or
+    /// an instruction that nothing should reach.
+    fn never_returns(&self, address: u64) -> bool {
+        let bytes = self.image.instruction(address);
+        let is_trap = match self.image.arch {
+            Arch::X86_64 => bytes.starts_with(&[0x0f, 0x0b]) || bytes.starts_with(&[0xcc]),
+            Arch::Aarch64 => bytes.get(2..4) == Some(&[0x20, 0xd4]),
+        };
+        let caller = self.image.name(address - 1);
+        is_trap || caller != self.image.name(address) || caller == "trap_entry"
+    }
+}

@@ -1,0 +1,253 @@
+//! The shadow call stack: who has called whom, by what the machine did. Calls push, returns pop, exceptions push what they
+//! interrupt, returns from them pop it, and a move of the stack pointer to another stack changes tasks, or goes on elsewhere.
+//! No table has a hand in it.
+
+use std::collections::HashMap;
+
+use super::aarch64::ELR_OFFSET;
+use super::image::{Image, Stack};
+use super::state::{Flow, Instruction, Registers, State};
+
+/// Somebody who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// A function that has called.
+    Caller {
+        /// Where it goes on.
+        pc: u64,
+        /// With this stack pointer.
+        sp: u64,
+    },
+    /// What an exception has interrupted.
+    Interrupted {
+        /// Where it goes on.
+        pc: u64,
+        /// With this stack pointer.
+        sp: u64,
+        /// The word in memory from which that will be taken: a handler may move it.
+        slot: Option<u64>,
+        /// Whether trap code has stored it there yet.
+        is_stored: bool,
+    },
+    /// Code that nobody follows, up to its return.
+    Unseen {
+        /// Where it returns to.
+        pc: u64,
+        /// With this stack pointer.
+        sp: u64,
+    },
+}
+
+impl Waiting {
+    /// Where it goes on, and with which stack pointer.
+    #[must_use]
+    pub const fn at(&self) -> (u64, u64) {
+        match *self {
+            Self::Caller { pc, sp }
+            | Self::Interrupted { pc, sp, .. }
+            | Self::Unseen { pc, sp } => (pc, sp),
+        }
+    }
+}
+
+/// What the machine did that no rule explains, or that a caller cannot have expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Surprise {
+    /// It went from this instruction to this address.
+    Went(u64, u64),
+    /// It returned from this instruction to the first address with the first stack pointer, and the second was expected.
+    Returned(u64, (u64, u64), Option<(u64, u64)>),
+    /// An exception at this instruction says that it interrupted another one.
+    Interrupted(u64, u64),
+}
+
+/// The call stacks of all tasks.
+#[derive(Clone, Debug, Default)]
+pub struct Shadow {
+    /// Of the one that runs, the outermost first.
+    pub waiting: Vec<Waiting>,
+    /// Of those that do not run, by the stack pointers with which they will go on.
+    switched: HashMap<u64, Vec<Waiting>>,
+}
+
+/// Names in the image that the rules need.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// Where every new task begins, by a return.
+    pub task_start: u64,
+    /// Where trap code has found room for its frame.
+    pub trap_entry: u64,
+    /// Where an interrupted task goes on, on AArch64.
+    pub preempted: Option<u64>,
+}
+
+impl Shadow {
+    /// The machine has executed `instruction` with `before`, or has taken an exception there, and is in the state `after`. Its
+    /// words are read by `word`.
+    ///
+    /// # Errors
+    /// What cannot be explained.
+    pub fn step(
+        &mut self,
+        image: &Image,
+        places: &Places,
+        before: &State,
+        instruction: Option<Instruction>,
+        after: &State,
+        word: &dyn Fn(u64) -> Option<u64>,
+    ) -> Result<(), Surprise> {
+        let next = instruction.map(|instruction| before.pc.wrapping_add(instruction.length));
+        let flow = instruction.map(|instruction| instruction.flow);
+        if image.is_vector(after.pc) {
+            return self.interrupt(
+                before,
+                next.filter(|_| matches!(flow, Some(Flow::Raises | Flow::Waits))),
+                after,
+                word,
+            );
+        }
+        let went = Surprise::Went(before.pc, after.pc);
+        let may = match flow.ok_or(went.clone())? {
+            Flow::Next | Flow::Raises | Flow::Waits => next == Some(after.pc),
+            Flow::Repeats => next == Some(after.pc) || before.pc == after.pc,
+            Flow::Call(Some(target)) => after.pc == target,
+            _ => true,
+        };
+        if !may {
+            return Err(went);
+        }
+        match flow {
+            Some(Flow::Call(_)) => {
+                // x86-64 pushes the return address.
+                let sp = before.sp;
+                let pc = next.unwrap_or_default();
+                self.waiting.push(Waiting::Caller { pc, sp });
+                return Ok(());
+            }
+            Some(Flow::Return) => return self.pop(before, after, false),
+            Some(Flow::TrapReturn) => return self.pop(before, after, true),
+            _ => {}
+        }
+        self.move_stack(image, places, before, after);
+        if Some(after.pc) == Some(places.trap_entry)
+            && let Registers::Arm(_) = after.registers
+            && let Some(Waiting::Interrupted { slot, .. }) = self.waiting.last_mut()
+        {
+            *slot = Some(after.sp + ELR_OFFSET);
+        }
+        Ok(())
+    }
+
+    /// What handlers have written to the places from which interrupted code will go on.
+    pub fn follow_handlers(&mut self, places: &Places, word: &dyn Fn(u64) -> Option<u64>) {
+        let mut index = self.waiting.len();
+        while let Some(at) = index.checked_sub(1) {
+            index = at;
+            let Waiting::Interrupted {
+                pc,
+                sp,
+                slot: Some(slot),
+                is_stored,
+            } = self.waiting[at]
+            else {
+                continue;
+            };
+            let Some(now) = word(slot) else { continue };
+            let stored = |pc, sp, slot| Waiting::Interrupted {
+                pc,
+                sp,
+                slot: Some(slot),
+                is_stored: true,
+            };
+            if now == pc {
+                self.waiting[at] = stored(pc, sp, slot);
+            } else if !is_stored {
+            } else if Some(now) == places.preempted
+                && let Some(copy) = word(slot - 8)
+            {
+                // The handler has copied the frame to the task's stack, and returns to code that will return by the copy.
+                self.waiting[at] = stored(pc, sp, copy + ELR_OFFSET);
+                self.waiting.insert(at + 1, stored(now, copy, slot));
+            } else {
+                self.waiting[at] = stored(now, sp, slot);
+            }
+        }
+    }
+
+    /// An exception was taken: the machine is at a vector. The error is that it says it has interrupted something else.
+    fn interrupt(
+        &mut self,
+        before: &State,
+        behind: Option<u64>,
+        after: &State,
+        word: &dyn Fn(u64) -> Option<u64>,
+    ) -> Result<(), Surprise> {
+        let (pc, sp) = self.taken(after, word);
+        let is_there = pc == before.pc || Some(pc) == behind;
+        match is_there && sp == before.sp {
+            true => Ok(()),
+            false => Err(Surprise::Interrupted(before.pc, pc)),
+        }
+    }
+
+    /// Whom the exception has interrupted at whose vector the machine is waits from now on: where it goes on, and its stack
+    /// pointer.
+    pub fn taken(&mut self, at: &State, word: &dyn Fn(u64) -> Option<u64>) -> (u64, u64) {
+        let (pc, sp, slot) = at.interrupted(word).unwrap_or_default();
+        self.waiting.push(Waiting::Interrupted {
+            pc,
+            sp,
+            slot,
+            is_stored: slot.is_some(),
+        });
+        (pc, sp)
+    }
+
+    /// A return, to the innermost that waits, or it is no return.
+    fn pop(&mut self, before: &State, after: &State, from_trap: bool) -> Result<(), Surprise> {
+        let innermost = self.waiting.last();
+        let fits = innermost.is_some_and(|waiting| {
+            matches!(waiting, Waiting::Interrupted { .. }) == from_trap
+                && waiting.at() == (after.pc, after.sp)
+        });
+        let expected = innermost.map(Waiting::at);
+        self.waiting.pop();
+        match fits {
+            true => Ok(()),
+            false => Err(Surprise::Returned(
+                before.pc,
+                (after.pc, after.sp),
+                expected,
+            )),
+        }
+    }
+
+    /// The stack pointer may have moved to another stack.
+    pub fn move_stack(&mut self, image: &Image, places: &Places, before: &State, after: &State) {
+        let (from, to) = (image.stack(before.sp), image.stack(after.sp));
+        if from == to {
+            return;
+        }
+        if let Some(other) = self.switched.remove(&after.sp) {
+            // Code that went on elsewhere for a while is back if nothing has changed; otherwise it is another task.
+            if other != self.waiting {
+                let left = std::mem::replace(&mut self.waiting, other);
+                self.switched.insert(before.sp, left);
+            }
+            return;
+        }
+        self.switched.insert(before.sp, self.waiting.clone());
+        if let Some(Stack {
+            range,
+            is_task: true,
+            ..
+        }) = to
+        {
+            // A new task, whose whole stack is what the first return to it takes.
+            self.waiting = vec![Waiting::Caller {
+                pc: places.task_start,
+                sp: range.end,
+            }];
+        }
+    }
+}

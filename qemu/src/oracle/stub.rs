@@ -1,0 +1,236 @@
+//! A client of QEMU's stub for gdb: the few packets of gdb's remote protocol that it takes to step, and to read registers.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// How long QEMU may take to make its socket.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// How long an instruction may take: one that waits for an interrupt has the machine's time jump to the next.
+const STEP: Duration = Duration::from_secs(10);
+
+/// A connection with the stub.
+#[derive(Debug)]
+pub struct Stub {
+    stream: UnixStream,
+    buffer: Vec<u8>,
+    /// What of the buffer is read already.
+    read: usize,
+}
+
+/// What the stub says of the machine after it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ran {
+    /// It has stopped: after one instruction, or at a breakpoint.
+    Stopped,
+    /// It is gone.
+    Ended,
+    /// It has not stopped within the time.
+    StillRuns,
+}
+
+impl Stub {
+    /// Connects, once QEMU has made the socket. Single steps take interrupts, and the machine's time goes on with them: left
+    /// alone, the stub would mask the one and stop the other.
+    ///
+    /// # Errors
+    /// When there is no socket, or the stub does not take the settings.
+    pub fn connect(socket: &Path) -> Result<Self> {
+        let deadline = Instant::now() + CONNECT;
+        let stream = loop {
+            match UnixStream::connect(socket) {
+                Ok(stream) => break stream,
+                Err(error) if Instant::now() > deadline => {
+                    return Err(error).context("QEMU makes no socket for its stub");
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let mut stub = Self {
+            stream,
+            buffer: Vec::new(),
+            read: 0,
+        };
+        // Bit 0: step. Bits 1 and 2 would mask interrupts and stop timers.
+        let answer = stub.ask("Qqemu.sstep=1")?;
+        if answer != b"OK" {
+            bail!("QEMU's stub cannot step with interrupts");
+        }
+        Ok(stub)
+    }
+
+    /// Asks, and returns the answer.
+    ///
+    /// # Errors
+    /// When the machine is gone.
+    pub fn ask(&mut self, question: &str) -> Result<Vec<u8>> {
+        self.send(&[question])?;
+        self.answer()?.context("the machine has ended")
+    }
+
+    /// Asks several things at once, and returns the answers.
+    ///
+    /// # Errors
+    /// When the machine is gone.
+    pub fn ask_all(&mut self, questions: &[&str]) -> Result<Vec<Vec<u8>>> {
+        self.send(questions)?;
+        let answers = questions
+            .iter()
+            .map(|_| self.answer()?.context("the machine has ended"));
+        answers.collect()
+    }
+
+    /// Lets the machine run one instruction; or, if an exception or interrupt is due, up to its vector.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub fn step(&mut self) -> Result<Ran> {
+        self.run("s", STEP)
+    }
+
+    /// Lets the machine run, up to a breakpoint.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub fn go_on(&mut self, limit: Duration) -> Result<Ran> {
+        self.run("c", limit)
+    }
+
+    fn run(&mut self, packet: &str, limit: Duration) -> Result<Ran> {
+        self.stream
+            .set_read_timeout(Some(limit))
+            .context("cannot limit the time")?;
+        let ran = self.send(&[packet]).and_then(|()| self.answer());
+        self.stream
+            .set_read_timeout(None)
+            .context("cannot lift the limit of time")?;
+        match ran {
+            Ok(Some(answer)) if matches!(answer.first(), Some(b'T' | b'S')) => Ok(Ran::Stopped),
+            Ok(_) => Ok(Ran::Ended),
+            Err(error) => match error.downcast_ref::<std::io::Error>().map(|e| e.kind()) {
+                Some(std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
+                    Ok(Ran::StillRuns)
+                }
+                Some(std::io::ErrorKind::BrokenPipe | std::io::ErrorKind::ConnectionReset) => {
+                    Ok(Ran::Ended)
+                }
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Sets a breakpoint, of the kind that changes no memory, or takes it away.
+    ///
+    /// # Errors
+    /// When the stub refuses.
+    pub fn breakpoint(&mut self, address: u64, is_set: bool) -> Result<()> {
+        let letter = if is_set { 'Z' } else { 'z' };
+        let answer = self.ask(&format!("{letter}1,{address:x},1"))?;
+        if answer != b"OK" {
+            bail!("QEMU's stub sets no breakpoint at {address:#x}");
+        }
+        Ok(())
+    }
+
+    /// A document of the stub's description of the machine.
+    ///
+    /// # Errors
+    /// When there is none with this name.
+    pub fn document(&mut self, name: &str) -> Result<String> {
+        let mut text = Vec::new();
+        loop {
+            let at = text.len();
+            let part = self.ask(&format!("qXfer:features:read:{name}:{at:x},7f0"))?;
+            match part.split_first() {
+                Some((b'm', more)) => text.extend_from_slice(more),
+                Some((b'l', more)) => {
+                    text.extend_from_slice(more);
+                    return String::from_utf8(text).context("a description is no text");
+                }
+                _ => bail!("QEMU's stub has no description {name}"),
+            }
+        }
+    }
+
+    /// Has QEMU's monitor do something.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn monitor(&mut self, command: &str) -> Result<()> {
+        let digits: String = command.bytes().map(|byte| format!("{byte:02x}")).collect();
+        self.send(&[&format!("qRcmd,{digits}")])?;
+        loop {
+            let answer = self.answer()?.context("the machine has ended")?;
+            match answer.first() {
+                // What the monitor prints: nothing, when all is well.
+                Some(b'O') if answer != b"OK" => {
+                    let text = bytes(answer.get(1..).unwrap_or_default());
+                    bail!("QEMU's monitor: {}", String::from_utf8_lossy(&text).trim());
+                }
+                _ if answer == b"OK" => return Ok(()),
+                _ => bail!("QEMU's stub does not take {command}"),
+            }
+        }
+    }
+
+    /// Ends the machine.
+    pub fn kill(&mut self) {
+        // A machine that runs stops for any byte, and only then takes a packet.
+        let _ = self.stream.write_all(b"\x03");
+        std::thread::sleep(Duration::from_millis(20));
+        // It answers by ending.
+        let _ = self.send(&["k"]);
+    }
+
+    /// Sends packets, each with the acknowledgement of the answer before.
+    fn send(&mut self, packets: &[&str]) -> Result<()> {
+        let mut bytes = Vec::new();
+        for packet in packets {
+            let sum = packet
+                .bytes()
+                .fold(0_u8, |sum, byte| sum.wrapping_add(byte));
+            bytes.extend_from_slice(format!("+${packet}#{sum:02x}").as_bytes());
+        }
+        Ok(self.stream.write_all(&bytes)?)
+    }
+
+    /// The next packet; `None` at the end of the connection.
+    fn answer(&mut self) -> Result<Option<Vec<u8>>> {
+        loop {
+            let unread = &self.buffer[self.read..];
+            let start = unread.iter().position(|byte| *byte == b'$');
+            let packet = start.and_then(|start| {
+                let length = unread[start..].iter().position(|byte| *byte == b'#')?;
+                // Two digits of a checksum follow, which a socket of this host does not need.
+                (unread.len() >= start + length + 3).then_some((start + 1, start + length))
+            });
+            if let Some((start, end)) = packet {
+                let packet = unread[start..end].to_vec();
+                self.read += end + 3;
+                return Ok(Some(packet));
+            }
+            self.buffer.drain(..self.read);
+            self.read = 0;
+            let mut more = [0; 4096];
+            let count = self.stream.read(&mut more)?;
+            if count == 0 {
+                return Ok(None);
+            }
+            self.buffer.extend_from_slice(&more[..count]);
+        }
+    }
+}
+
+/// The bytes that hexadecimal digits stand for; a byte that the stub does not know, `xx`, is 0.
+#[must_use]
+pub fn bytes(digits: &[u8]) -> Vec<u8> {
+    let value = |digit: u8| (digit as char).to_digit(16).unwrap_or(0) as u8;
+    let pairs = digits.as_chunks().0.iter();
+    pairs
+        .map(|[high, low]| value(*high) << 4 | value(*low))
+        .collect()
+}

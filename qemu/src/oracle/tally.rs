@@ -1,0 +1,169 @@
+//! What came of the boundaries of a scenario, counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write};
+
+use super::compare::{Compared, Listed, Lists};
+use super::excuses;
+use super::image::Image;
+use super::shadow::Surprise;
+
+/// How many wrong lists are kept of a scenario.
+const KEPT: usize = 4;
+/// Characters that are shown of a name.
+const NAME: usize = 100;
+
+/// What came of a scenario.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// The scenario.
+    pub scenario: String,
+    /// Places between instructions at which a walk was compared.
+    pub boundaries: u64,
+    /// Others, too deep to compare at each of them.
+    pub passed: u64,
+    /// The walk was complete, and right.
+    pub equal: u64,
+    /// The walk vouched for something that is not so.
+    pub wrong: u64,
+    /// It did not vouch for all, with an excuse: by reason, function and excuse.
+    pub excused: BTreeMap<(&'static str, String, &'static str), u64>,
+    /// The same, without one: by reason and function.
+    pub unexplained: BTreeMap<(&'static str, String), u64>,
+    /// What the machine did against the rules.
+    pub surprises: Vec<String>,
+    /// The first wrong lists.
+    pub kept: Vec<String>,
+    /// Where the machine was.
+    pub seen: BTreeSet<u64>,
+    /// Calls that were not stepped into.
+    pub skipped: u64,
+    /// How often it was run again because something that was let run did not return.
+    pub again: usize,
+    /// NMIs that were made due.
+    pub nmis: u64,
+    /// How it ended.
+    pub ended: String,
+}
+
+impl Tally {
+    /// An empty one.
+    #[must_use]
+    pub fn of(scenario: &str) -> Self {
+        Self {
+            scenario: scenario.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Counts a comparison at `pc`.
+    pub fn count(&mut self, image: &Image, pc: u64, compared: Compared) {
+        self.boundaries += 1;
+        self.seen.insert(pc);
+        match compared {
+            Compared::Equal => self.equal += 1,
+            Compared::Wrong(lists) => {
+                self.wrong += 1;
+                if self.kept.len() < KEPT {
+                    let at = format!("boundary {}, at {}", self.boundaries, place(image, pc));
+                    self.kept.push(format!("{at}\n{}", both(image, &lists)));
+                }
+            }
+            Compared::Incomplete(end, at) => {
+                let (reason, function) = (excuses::reason(&end), image.name(at));
+                match excuses::find(reason, function, &self.scenario) {
+                    Some(why) => {
+                        let key = (reason, function.to_owned(), why);
+                        *self.excused.entry(key).or_default() += 1;
+                    }
+                    None => {
+                        let key = (reason, function.to_owned());
+                        *self.unexplained.entry(key).or_default() += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes a surprise.
+    pub fn surprise(&mut self, image: &Image, surprise: &Surprise) {
+        let at = |address| place(image, address);
+        let text = match *surprise {
+            Surprise::Went(from, to) => format!("went from {} to {}", at(from), at(to)),
+            Surprise::Returned(from, (to, sp), expected) => {
+                let expected = expected.map_or("nobody".to_owned(), |(pc, sp)| {
+                    format!("{} with sp {sp:#x}", at(pc))
+                });
+                format!(
+                    "returned from {} to {} with sp {sp:#x}, where {expected} waits",
+                    at(from),
+                    at(to)
+                )
+            }
+            Surprise::Interrupted(here, there) => {
+                format!("an exception at {} says {}", at(here), at(there))
+            }
+        };
+        self.surprises.push(text);
+    }
+
+    /// How many were excused.
+    #[must_use]
+    pub fn excused(&self) -> u64 {
+        self.excused.values().sum()
+    }
+
+    /// Whether nothing is wrong, and nothing without an explanation.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        self.wrong == 0 && self.unexplained.is_empty() && self.surprises.is_empty()
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; {}",
+            self.scenario,
+            self.boundaries,
+            self.equal,
+            self.excused(),
+            self.wrong,
+            self.unexplained.values().sum::<u64>(),
+            self.ended
+        )?;
+        for ((reason, function, why), count) in &self.excused {
+            write!(f, "\n  excused {count}, in {function}: {reason}: {why}")?;
+        }
+        for ((reason, function), count) in &self.unexplained {
+            write!(f, "\n  unexplained {count}, in {function}: {reason}")?;
+        }
+        for surprise in &self.surprises {
+            write!(f, "\n  the machine {surprise}")?;
+        }
+        for wrong in &self.kept {
+            write!(f, "\n  wrong at {wrong}")?;
+        }
+        Ok(())
+    }
+}
+
+fn place(image: &Image, address: u64) -> String {
+    let name: String = image.name(address).chars().take(NAME).collect();
+    format!("{address:#x} ({name})")
+}
+
+fn both(image: &Image, lists: &Lists) -> String {
+    let mut text = format!("    the walk says: {}", lists.end);
+    for (who, list) in [("walked", &lists.walked), ("happened", &lists.happened)] {
+        for Listed { pc, kind, sp } in list {
+            let _ = write!(
+                text,
+                "\n    {who:8} {kind:?} {} sp {sp:#x}",
+                place(image, *pc)
+            );
+        }
+    }
+    text
+}

@@ -1,0 +1,111 @@
+//! The oracle: between every two instructions, the walk and the call stack that is kept from what the machine does. The long form
+//! of this is `cargo run --release -- oracle --full`.
+
+mod support;
+
+use qemu::build::Kernel;
+use qemu::oracle::{Image, Plan, Tally, follow};
+use support::built;
+use support::each::kernel_tests;
+use unwind::sframe::{Row, Rule};
+
+kernel_tests! { every:
+    every_boundary_of_a_boot_and_of_its_scenarios_is_right,
+}
+
+kernel_tests! { release:
+    a_row_that_is_wrong_is_found,
+}
+
+/// Tasks that are switched and interrupted; exceptions in a handler of one, and a whole report; the boot, once.
+const FOLLOWED: [(&str, bool, u64); 3] = [
+    ("tasks", false, 10_000),
+    ("exception-in-handler", false, 10_000),
+    ("ok", true, 10_000),
+];
+
+/// Of these, and of both profiles of an architecture twice as many.
+const AT_LEAST: u64 = 25_000;
+
+const PLAN: Plan = Plan {
+    seed: 1,
+    boundaries: 10_000,
+    visits: 1,
+    boot: false,
+    nmi: None,
+};
+
+fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {
+    let file = built::image(kernel);
+    let image = Image::read(&file, kernel.arch).expect("the kernel's image");
+    let mut boundaries = 0;
+    for (scenario, boot, count) in FOLLOWED {
+        let plan = Plan {
+            boundaries: count,
+            boot,
+            ..PLAN
+        };
+        let tally = followed(kernel, &image, &image.table, scenario, plan);
+        assert!(tally.is_right(), "{kernel:?}: {tally}");
+        // Nothing is excused but the entry function, before it has a stack.
+        let excused: Vec<_> = tally.excused.keys().map(|(_, at, _)| &**at).collect();
+        assert_eq!(excused, ["kernel_entry"], "{kernel:?}: {tally}");
+        boundaries += tally.boundaries;
+    }
+    assert!(boundaries >= AT_LEAST, "{kernel:?}: {boundaries}");
+}
+
+/// In a copy of the table, by which the walks go, one row of a recursion has frames twice as big as they are: a walk leaves out
+/// every second call, and finds a call before each return address that it takes.
+fn a_row_that_is_wrong_is_found(kernel: Kernel) {
+    let file = built::image(kernel);
+    let image = Image::read(&file, kernel.arch).expect("the kernel's image");
+    let descend = image.address("kernel::scenario::deep::descend");
+    let damaged = with_frames_twice_as_big(&image, descend.expect("its address"));
+    let tally = followed(kernel, &image, &damaged, "deep", PLAN);
+    assert_ne!(tally.wrong, 0, "{kernel:?}: {tally}");
+    assert!(!tally.is_right());
+    let complete = tally
+        .kept
+        .iter()
+        .find(|lists| lists.contains("says: complete"));
+    let lists = complete.unwrap_or_else(|| panic!("{kernel:?}: {tally}"));
+    let count = |word: &str| lists.lines().filter(|line| line.contains(word)).count();
+    let (walked, happened) = (count("walked"), count("happened"));
+    assert!(0 < walked && walked < happened, "{lists}");
+}
+
+fn followed(kernel: Kernel, image: &Image, table: &[u8], scenario: &str, plan: Plan) -> Tally {
+    let emulator = built::emulator(kernel.arch);
+    let file = built::image(kernel);
+    follow(&emulator, &file, image, table, scenario, plan).expect("the machine can be stepped")
+}
+
+/// The table with one byte changed, which doubles the offset of the frame's address in the row of this function that has the
+/// biggest one, and changes nothing else of it.
+fn with_frames_twice_as_big(image: &Image, start: u64) -> Vec<u8> {
+    let rows = |table: &[u8]| -> Option<Vec<Row>> {
+        let function = image.tables(table).function_at(start)?;
+        Some(function.rows().collect())
+    };
+    let offset = |row: &Row| match row.cfa {
+        Rule::Value { offset, .. } => offset,
+        _ => 0,
+    };
+    let before = rows(&image.table).expect("rows of the function");
+    let biggest = before.iter().map(offset).max().expect("a row");
+    for at in 0..image.table.len() {
+        let mut table = image.table.clone();
+        table[at] = table[at].wrapping_mul(2);
+        let Some(after) = rows(&table) else { continue };
+        let changed: Vec<_> = before.iter().zip(&after).filter(|(a, b)| a != b).collect();
+        if after.len() == before.len()
+            && let [(one, other)] = changed[..]
+            && offset(one) == biggest
+            && offset(other) == 2 * biggest
+        {
+            return table;
+        }
+    }
+    panic!("no byte of the table doubles one offset");
+}
