@@ -67,7 +67,10 @@ pub struct Shadow {
     /// Of the one that runs, the outermost first.
     pub waiting: Vec<Waiting>,
     /// Of those that do not run, by the stack pointers with which they will go on.
-    switched: HashMap<u64, Vec<Waiting>>,
+    switched: HashMap<u64, (u32, Vec<Waiting>)>,
+    /// The task that runs, and how many there were.
+    task: u32,
+    tasks: u32,
 }
 
 /// Names in the image that the rules need.
@@ -228,21 +231,25 @@ impl Shadow {
         if from == to {
             return;
         }
-        if let Some(other) = self.switched.remove(&after.sp) {
-            // Code that went on elsewhere for a while is back if nothing has changed; otherwise it is another task.
-            if other != self.waiting {
+        if let Some((task, other)) = self.switched.remove(&after.sp) {
+            // Code that went on elsewhere for a while is back, or it is another task.
+            if task != self.task {
                 let left = std::mem::replace(&mut self.waiting, other);
-                self.switched.insert(before.sp, left);
+                self.switched.insert(before.sp, (self.task, left));
+                self.task = task;
             }
             return;
         }
-        self.switched.insert(before.sp, self.waiting.clone());
+        self.switched
+            .insert(before.sp, (self.task, self.waiting.clone()));
         if let Some(Stack {
             range,
             is_task: true,
             ..
         }) = to
         {
+            self.tasks += 1;
+            self.task = self.tasks;
             // A new task, whose whole stack is what the first return to it takes.
             self.waiting = vec![Waiting::Caller {
                 pc: places.task_start,

@@ -163,18 +163,16 @@ impl Stub {
     pub fn monitor(&mut self, command: &str) -> Result<()> {
         let digits: String = command.bytes().map(|byte| format!("{byte:02x}")).collect();
         self.send(&[&format!("qRcmd,{digits}")])?;
-        loop {
-            let answer = self.answer()?.context("the machine has ended")?;
-            match answer.first() {
-                // What the monitor prints: nothing, when all is well.
-                Some(b'O') if answer != b"OK" => {
-                    let text = bytes(answer.get(1..).unwrap_or_default());
-                    bail!("QEMU's monitor: {}", String::from_utf8_lossy(&text).trim());
-                }
-                _ if answer == b"OK" => return Ok(()),
-                _ => bail!("QEMU's stub does not take {command}"),
-            }
+        let answer = self.answer()?.context("the machine has ended")?;
+        if answer == b"OK" {
+            return Ok(());
         }
+        // What the monitor prints: nothing, when all is well.
+        let text = bytes(answer.strip_prefix(b"O").unwrap_or_default());
+        bail!(
+            "QEMU's monitor does not take {command}: {}",
+            String::from_utf8_lossy(&text).trim()
+        );
     }
 
     /// Ends the machine.
