@@ -34,7 +34,7 @@ pub fn code() -> Section {
 static VERIFIED: Once<Result<Verified, Damage>> = Once::new();
 
 /// Verifies the unwind tables, for all reports from now on. Called once, when the kernel boots, because it takes time in
-/// proportion to their size. Later damage would not be noticed, but they are read-only from then on.
+/// proportion to their size. They are read-only from then on, and each trace verifies them again.
 pub fn verify_tables() {
     VERIFIED.call_once(|| postmortem::image!().tables.verify());
 }

@@ -4,13 +4,13 @@
 
 use std::cell::UnsafeCell;
 use std::hint::black_box;
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
 use linker::link::Options;
 use linker::symbols::Level;
 use object::{Object, ObjectSection, ObjectSymbol};
 use postmortem::{Image, PerCpu, Platform, Postmortem, Range, Section, Stack, TrapFrame, capture};
-use unwind::sframe::Verified;
+use unwind::sframe::{Tables, Verified};
 
 // The first function on a stack: nobody called it, which is what the undefined return address says.
 std::arch::global_asm!(
@@ -46,7 +46,7 @@ unsafe impl Sync for Words {}
 
 static STACK: Words = Words(UnsafeCell::new([0; WORDS]));
 static OUT: Mutex<String> = Mutex::new(String::new());
-static IMAGE: OnceLock<Image> = OnceLock::new();
+static IMAGE: Mutex<Option<Image>> = Mutex::new(None);
 static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &CPUS);
 static CPUS: [PerCpu; 1] = [PerCpu::new()];
 
@@ -64,9 +64,8 @@ unsafe impl Platform for Kernel {
     }
 
     fn image(&self) -> Image {
-        *IMAGE
-            .get()
-            .expect("it is there before anything is reported")
+        let image = *IMAGE.lock().expect("no panic here");
+        image.expect("it is there before anything is reported")
     }
 
     fn stack(&self, index: usize) -> Option<Stack> {
@@ -110,8 +109,9 @@ fn inner() {
     POSTMORTEM.breakpoint(&frame);
 }
 
-/// This program's image, where it is loaded, with tables made from its file.
-fn own_image() -> Image {
+/// This program's image, where it is loaded, with tables made from its file; and the same with a wrong bit in the tables that came
+/// after they were verified.
+fn own_image() -> [Image; 2] {
     let path = std::env::current_exe().expect("this program has a path");
     let file = std::fs::read(path).expect("its file can be read");
     let options = Options {
@@ -133,19 +133,34 @@ fn own_image() -> Image {
             address: section.address().wrapping_add(moved),
         }
     };
-    let mut image = Image::new(section(".text"), section(".sframe"), section(".symbols"));
+    let tables = section(".sframe");
+    let mut image = Image::new(section(".text"), tables, section(".symbols"));
     image.verified = Some(image.tables.verify());
     assert_eq!(image.verified, Some(Ok(Verified { checksum: true })));
-    image
+    let mut bytes = tables.bytes.to_vec();
+    // Of the checksum, so that only that tells.
+    let at = bytes.len() - 5;
+    bytes[at] ^= 1;
+    let damaged = Image {
+        tables: Tables::new(bytes.leak(), tables.address),
+        ..image
+    };
+    [image, damaged]
+}
+
+/// What the program reports of itself.
+fn report(image: Image) -> String {
+    *IMAGE.lock().expect("no panic here") = Some(image);
+    let end = Kernel.stack(0).expect("a stack").end();
+    // SAFETY: an empty stack, on which nobody runs: the only test calls this.
+    unsafe { own_report_begin(end) };
+    std::mem::take(&mut *OUT.lock().expect("no panic there"))
 }
 
 #[test]
 fn a_program_reports_itself_by_tables_made_from_its_own_file() {
-    IMAGE.set(own_image()).expect("it is set once");
-    let end = Kernel.stack(0).expect("a stack").end();
-    // SAFETY: an empty stack, on which nobody runs.
-    unsafe { own_report_begin(end) };
-    let text = OUT.lock().expect("no panic there").clone();
+    let [image, damaged] = own_image();
+    let text = report(image);
 
     let first = text.lines().next().expect("a first line");
     assert!(first.starts_with("breakpoint on cpu 0 at 0x"), "{text}");
@@ -173,4 +188,8 @@ fn a_program_reports_itself_by_tables_made_from_its_own_file() {
     assert_eq!(found.collect::<Vec<_>>(), names, "{text}");
     let end = format!("end of backtrace: complete, {} frames", names.len());
     assert!(text.lines().any(|line| line == end), "{text}");
+
+    let text = report(damaged);
+    let end = "end of backtrace: outermost function reached, from frame 0 on in doubt (the tables are damaged: wrong checksum), ";
+    assert!(text.contains(end), "{text}");
 }

@@ -44,7 +44,8 @@ pub struct Image {
     pub code: Section,
     /// The unwind tables, `.sframe`, between `__sframe_start` and `__sframe_end`.
     pub tables: Tables<'static>,
-    /// The result of [`Tables::verify`]; `None` if they have not been verified yet.
+    /// The result of [`Tables::verify`]; `None` if they have not been verified yet. Each trace verifies them again, because
+    /// memory can be damaged in between.
     pub verified: Option<Result<Verified, Damage>>,
     /// The names of functions, `.symbols`, between `__symbols_start` and `__symbols_end`.
     pub symbols: Section,

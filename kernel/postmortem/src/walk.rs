@@ -72,8 +72,10 @@ impl Walk {
         &self,
         listener: &mut dyn FnMut(&Event<'_, Registers>) -> fmt::Result,
     ) -> fmt::Result {
+        // Again, because memory may have been damaged since the kernel verified them.
         let tables = match self.image.verified {
-            Some(verified) => self.image.tables.verified(verified),
+            Some(Ok(_)) => self.image.tables.verified(self.image.tables.verify()),
+            Some(damaged) => self.image.tables.verified(damaged),
             None => self.image.tables,
         };
         let stacks: Stacks<'static> = Stacks::of(self.platform);

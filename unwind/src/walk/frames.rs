@@ -3,7 +3,7 @@
 use core::iter::FusedIterator;
 
 use crate::lookup::LookupError;
-use crate::memory::{Memory, Range};
+use crate::memory::{Memory, Range, is_aligned};
 use crate::registers::RegisterSet;
 use crate::row::Row;
 use crate::sframe::Tables;
@@ -326,6 +326,10 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         unwinder.source.describes(R::MACHINE)?;
         // The reason has the frame's own address, not the look-up address.
         let registers = &self.cursor.registers;
+        // No instruction begins there: a jump has failed, or what was saved is damaged, and the row tells nothing of it.
+        if self.cursor.exact && !is_aligned(registers.pc(), R::ALIGNMENT as u64) {
+            return Err(End::BadPc(registers.pc()));
+        }
         match unwinder.source.read_row(pc, &mut self.found.row) {
             Ok(function) => {
                 self.found.function = function.range;

@@ -319,6 +319,23 @@ fn an_arm_leaf_is_reached_by_tail_calls_too() {
     is_complete(&indirect, &[0x2104, 0x1008], Some(0x2200));
 }
 
+/// What was interrupted there is no instruction, so the row says nothing of its frame.
+#[test]
+fn an_arm_program_counter_is_that_of_an_instruction() {
+    let bl = a64_branch(0x9400_0000, 0x1004, 0x2100);
+    let text = text(&[(0x1004, &bl)]);
+    let code = [Code::new(&text, 0x1000)];
+    let from = |pc| {
+        let registers = aarch64::Registers::new(pc, 0x10100, 0, 0x1008);
+        walk(&arm(), &code, registers, &[])
+    };
+    is_complete(&from(0x2104), &[0x2104, 0x1008], None);
+    for pc in [0x2105, 0x2106, 0x2107] {
+        let doubt = from(pc).doubt.expect("a doubt");
+        assert_eq!((doubt.how, doubt.reason), (LinkRegister, End::BadPc(pc)));
+    }
+}
+
 #[test]
 fn without_bytes_of_code_nothing_is_complete() {
     let range = Range::new(0x1000, 0x3000);

@@ -1,0 +1,50 @@
+//! Damage, compared with the truth: the kernels that this repository builds are stopped in the middle of a report; their code,
+//! tables and stacks are damaged in every way; and no walk calls another list complete than the one without damage.
+//!
+//! A walk is used as a kernel uses it: tables are verified, the result is handed to the walk, code and stacks are declared. The
+//! closure that reads the stacks panics on a read outside of them or one that is not aligned.
+//!
+//! `cargo test` tries a part, the same in every run. All of it: `cargo test -p sframe-proof --test damage -- --ignored`.
+
+mod capture;
+mod cases;
+mod history;
+mod support;
+mod tally;
+mod walk;
+
+use capture::Situation;
+use cases::Part;
+use qemu::build::Kernel;
+use support::each::kernel_tests;
+
+/// A panic: calls, closures, a `dyn` call; and an exception in the handler of another.
+const SCENARIOS: [&str; 2] = ["panic", "exception-in-handler"];
+
+kernel_tests! { every:
+    no_wrong_list_is_complete,
+}
+
+/// A part of all damage.
+fn no_wrong_list_is_complete(kernel: Kernel) {
+    for scenario in SCENARIOS {
+        cases::try_all(&Situation::capture(kernel, scenario), Part::Sample);
+    }
+}
+
+/// All of it.
+#[test]
+#[ignore = "tries every bit of the tables, which takes long"]
+fn whole() {
+    for name in [
+        "x86_64_debug",
+        "x86_64_release",
+        "aarch64_debug",
+        "aarch64_release",
+    ] {
+        let kernel = support::built::kernel(name);
+        for scenario in SCENARIOS {
+            cases::try_all(&Situation::capture(kernel, scenario), Part::All);
+        }
+    }
+}
