@@ -15,7 +15,7 @@ use support::built::{image, kernel};
 use support::each::kernel_tests;
 use support::llvm::symbolizer;
 use support::report::{Frame, Report, Source};
-use support::runner::{Ran, run};
+use support::runner::{Ran, command, run};
 
 kernel_tests! { much_and_little_inlined:
     decoded_is_what_llvm_says,
@@ -34,7 +34,7 @@ fn boot(image: &Path, scenario: &str, arguments: &[&str]) -> Ran {
 
 /// Decodes a log from standard input.
 fn decode(log: &str, image: &Path, arguments: &[&str]) -> Ran {
-    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let mut runner = command()
         .args(["decode", "--image"])
         .arg(image)
         .args(arguments)

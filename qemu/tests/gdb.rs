@@ -4,12 +4,13 @@
 mod support;
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use qemu::build::Kernel;
 use qemu::machine::{Boot, Booted, Verdict};
 use support::each::kernel_tests;
 use support::report::{Frame, Report};
+use support::runner::command;
 use support::{built, gdb, symbols};
 
 kernel_tests! { debug:
@@ -42,7 +43,7 @@ fn gdb_sees_the_same_callers_of_panic(kernel: Kernel) {
 /// With `--gdb=run` gdb is where the runner is, stops at the panic handler, and the machine ends with it.
 #[test]
 fn the_runner_starts_gdb_with_the_symbols() {
-    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let mut runner = command()
         .args(["--gdb=run", "panic"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -65,7 +66,7 @@ fn the_runner_starts_gdb_with_the_symbols() {
 fn the_runner_ends_after_gdb() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let mark = folder.path().join("gdb was here");
-    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let mut runner = command()
         .args(["--gdb=run", "panic"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
