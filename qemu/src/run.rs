@@ -23,6 +23,9 @@ use crate::{frames, image, raspi, workspace};
 /// The scenario when none is named.
 const DEFAULT_SCENARIO: &str = "panic";
 
+/// The length of the longest path of a socket (`unix(7)`), without the zero byte after it.
+const LONGEST_SOCKET: usize = 107;
+
 /// How long the line must be silent before an incomplete line is shown: longer than gaps within a line of a report, and too
 /// short to be noticed by somebody who types.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -212,8 +215,7 @@ fn boot(
                 "gdb-multiarch",
                 &workspace::target_folder()?,
             )?;
-            let socket = std::env::temp_dir().join(format!("gdb-{}.socket", std::process::id()));
-            let found = Debugger::new(program, image, socket)?;
+            let found = Debugger::new(program, image, gdb_socket()?)?;
             gdb = Some(found.stub());
             debugger = Some(found);
         }
@@ -248,6 +250,17 @@ fn boot(
     let booted = booted?;
     written?;
     Ok(booted)
+}
+
+/// Where gdb and the machine meet: in the target folder, as nothing removes it if this process is killed, unless the path would
+/// be too long for a socket.
+fn gdb_socket() -> Result<PathBuf> {
+    let name = format!("gdb-{}.socket", std::process::id());
+    let socket = workspace::target_folder()?.join(&name);
+    Ok(match socket.as_os_str().len() <= LONGEST_SOCKET {
+        true => socket,
+        false => std::env::temp_dir().join(name),
+    })
 }
 
 /// Boots, and shows the serial line as the command line says.

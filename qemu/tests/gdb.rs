@@ -5,6 +5,7 @@ mod support;
 
 use std::io::Write;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use qemu::build::Kernel;
 use qemu::machine::{Boot, Booted, Verdict};
@@ -59,6 +60,32 @@ fn the_runner_starts_gdb_with_the_symbols() {
     for expected in ["#0  ", "kernel::scenario::panic::fifth", "kernel_main"] {
         assert!(said.contains(expected), "no {expected:?} in: {said}");
     }
+}
+
+/// Nothing is left among the temporary files, whatever ends the runner.
+#[test]
+fn a_killed_runner_leaves_no_temporary_file() {
+    let [temporary, folder] = [(); 2].map(|()| tempfile::tempdir().expect("a folder can be made"));
+    let mark = folder.path().join("gdb was here");
+    let mut runner = command()
+        .args(["--gdb=run", "panic"])
+        .env("TMPDIR", temporary.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the runner starts");
+    let mut input = runner.stdin.take().expect("it has an input");
+    writeln!(input, "shell touch '{}'", mark.display()).expect("gdb listens");
+    let started = Instant::now();
+    while !mark.exists() {
+        assert!(started.elapsed() < Duration::from_secs(300), "no gdb");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    runner.kill().expect("it runs");
+    runner.wait().expect("it has ended");
+    let left = std::fs::read_dir(temporary.path()).expect("it is a folder");
+    let left: Vec<_> = left.filter_map(Result::ok).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// Whoever debugs has the terminal until gdb ends, also when the machine has ended before.
