@@ -42,8 +42,10 @@ Of several scenarios, the first that did not end as it should decides.
 
 What an image tells: QEMU's own exit status 33 is success and 101 a panic. On x86_64 the image writes 16 or 50 to port
 0xf4 (isa-debug-exit), on AArch64 it calls semihosting's SYS_EXIT; there, switching the machine off by PSCI is success too.
-Serial text goes to standard output untouched, the runner's own words go to standard error. The serial line of each boot is
-also kept in target/serial.";
+Serial text goes to standard output, the runner's own words go to standard error. Where standard output is a terminal, control
+characters but colours are shown as ^[ and the like, unless you type to the machine; where CI, GITHUB_ACTIONS, TF_BUILD or
+TEAMCITY_VERSION is set, lines that would command the CI system are broken by a space, too. The serial line of each boot is
+also kept in target/serial, byte for byte.";
 
 /// Boots the kernel in QEMU, shows its serial line and judges how it ended.
 ///
@@ -103,7 +105,7 @@ pub struct Cli {
     pub image: Option<PathBuf>,
 
     /// Add names, files, lines and inlined functions to reports, from the image's debug information; without this,
-    /// standard output gets the serial line untouched
+    /// standard output gets the serial line as it is
     #[arg(long)]
     pub decode: bool,
 

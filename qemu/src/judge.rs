@@ -1,5 +1,7 @@
 //! Judges whether a boot ended as it should.
 
+use linker::symbols::printable;
+
 use crate::machine::{Booted, Verdict};
 use crate::report::{self, Begin, Line};
 use crate::scenario::Outcome;
@@ -114,7 +116,7 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     };
     match (end.verdict == report::Verdict::Complete, in_doubt) {
         (true, false) => Ok(format!("{} frames", end.frames)),
-        (false, true) => Ok(format!("{}, {} frames", end.words, end.frames)),
+        (false, true) => Ok(format!("{}, {} frames", printable(end.words), end.frames)),
         (false, false) => Err("panicked, but its backtrace is not complete"),
         (true, true) => Err("panicked, but its backtrace says nothing of the doubt"),
     }

@@ -7,7 +7,7 @@
 //!                 kernel   serial     the scenario's outcome
 //! ```
 //!
-//! Serial text goes to standard output, byte for byte. The runner's own words go to standard error, so that
+//! Serial text goes to standard output, byte for byte unless that is a terminal or a CI system's log. The runner's own words go to standard error, so that
 //! `cargo run > log` holds what the kernel said and nothing else.
 
 pub mod build;
@@ -19,6 +19,7 @@ pub mod image;
 pub mod judge;
 pub mod machine;
 pub mod oracle;
+pub mod output;
 pub mod raspi;
 pub mod report;
 pub mod results;

@@ -12,6 +12,7 @@ use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::judge;
 use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub};
 use crate::oracle::oracle;
+use crate::output::Output;
 use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
 use crate::serial::serial;
@@ -22,6 +23,9 @@ use crate::{frames, image, raspi, workspace};
 
 /// The scenario when none is named.
 const DEFAULT_SCENARIO: &str = "panic";
+
+/// The length of the longest path of a socket (`unix(7)`), without the zero byte after it.
+const LONGEST_SOCKET: usize = 107;
 
 /// How long the line must be silent before an incomplete line is shown: longer than gaps within a line of a report, and too
 /// short to be noticed by somebody who types.
@@ -66,7 +70,16 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     let board = board(cli, Some(arch)).map_err(Failure::usage)?;
     let emulator = emulator(arch)?;
     let command_line = cli.scenarios.join(" ");
-    let booted = boot(cli, board, image, &command_line, &emulator, cli.interactive)?;
+    let mut out = Output::take()?;
+    let booted = boot(
+        cli,
+        board,
+        image,
+        &command_line,
+        &emulator,
+        cli.interactive,
+        &mut out,
+    )?;
     let name = image.file_stem().unwrap_or_default().to_string_lossy();
     let subject = Subject {
         name: name.into_owned(),
@@ -93,6 +106,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
     let source = setup::rust_src(&target)?;
     let image = Kernel { arch, profile }.build(&source, &target)?;
 
+    let mut out = Output::take()?;
     let mut results = Results::new(cli, &image, &target);
     let mut result = Status::Success;
     for scenario in scenarios {
@@ -110,7 +124,15 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         ] {
             command_line += if wanted { word } else { "" };
         }
-        let booted = boot(cli, board, &image, &command_line, &emulator, interactive)?;
+        let booted = boot(
+            cli,
+            board,
+            &image,
+            &command_line,
+            &emulator,
+            interactive,
+            &mut out,
+        )?;
         let subject = Subject {
             name: name.to_owned(),
             board,
@@ -177,7 +199,8 @@ fn boot(
     command_line: &str,
     emulator: &Path,
     interactive: bool,
-) -> Result<crate::machine::Booted> {
+    out: &mut Output,
+) -> Result<Booted> {
     let (mut gdb, mut debugger) = (None, None);
     match cli.gdb {
         Some(Gdb::Port(port)) => {
@@ -194,8 +217,7 @@ fn boot(
                 "gdb-multiarch",
                 &workspace::target_folder()?,
             )?;
-            let socket = std::env::temp_dir().join(format!("gdb-{}.socket", std::process::id()));
-            let found = Debugger::new(program, image, socket)?;
+            let found = Debugger::new(program, image, gdb_socket()?)?;
             gdb = Some(found.stub());
             debugger = Some(found);
         }
@@ -224,11 +246,31 @@ fn boot(
         board,
         ..Boot::new(board.arch(), image, command_line)
     };
-    let mut out = std::io::stdout().lock();
+    out.begin(boot.limit, interactive);
+    let booted = run_to(&boot, cli, emulator, out);
+    let written = out.end().context("cannot pass on the serial line");
+    let booted = booted?;
+    written?;
+    Ok(booted)
+}
+
+/// Where gdb and the machine meet: in the target folder, as nothing removes it if this process is killed, unless the path would
+/// be too long for a socket.
+fn gdb_socket() -> Result<PathBuf> {
+    let name = format!("gdb-{}.socket", std::process::id());
+    let socket = workspace::target_folder()?.join(&name);
+    Ok(match socket.as_os_str().len() <= LONGEST_SOCKET {
+        true => socket,
+        false => std::env::temp_dir().join(name),
+    })
+}
+
+/// Boots, and shows the serial line as the command line says.
+fn run_to(boot: &Boot<'_>, cli: &Cli, emulator: &Path, out: &mut Output) -> Result<Booted> {
     if !cli.decode && !cli.defmt {
-        return boot.run(emulator, &mut out);
+        return boot.run(emulator, out);
     }
-    let symbolizer = Symbolizer::open(image)?;
+    let symbolizer = Symbolizer::open(boot.image)?;
     let mut decoder = Decoder::new(&symbolizer, Style::for_stdout(), out);
     let booted = boot.run(emulator, &mut decoder)?;
     decoder.finish().context("cannot pass on the serial line")?;

@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::process::Command;
 use std::time::Duration;
 
 use qemu::build::{Kernel, Profile};
@@ -12,7 +11,7 @@ use support::built::{emulator, image};
 use support::each::kernel_tests;
 use support::expected;
 use support::report::Report;
-use support::runner::run;
+use support::runner::{command, run};
 use support::session::Session;
 use support::trace;
 
@@ -150,7 +149,7 @@ fn an_image_without_a_header_is_not_made_flat() {
 #[test]
 fn a_boot_makes_no_temporary_files() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+    let mut command = command();
     command
         .args(["--interactive", "--board", "raspi3b", "--image"])
         .arg(image(KERNELS[0]))

@@ -15,7 +15,7 @@ use support::built::{image, kernel};
 use support::each::kernel_tests;
 use support::llvm::symbolizer;
 use support::report::{Frame, Report, Source};
-use support::runner::{Ran, run};
+use support::runner::{Ran, command, run};
 
 kernel_tests! { much_and_little_inlined:
     decoded_is_what_llvm_says,
@@ -34,7 +34,7 @@ fn boot(image: &Path, scenario: &str, arguments: &[&str]) -> Ran {
 
 /// Decodes a log from standard input.
 fn decode(log: &str, image: &Path, arguments: &[&str]) -> Ran {
-    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let mut runner = command()
         .args(["decode", "--image"])
         .arg(image)
         .args(arguments)
@@ -363,6 +363,36 @@ fn what_cannot_be_read_is_named() {
         .expect(2)
         .expect_words("cannot read image no.elf");
     run(["decode", "no.log"]).expect(2).expect_words("--image");
+}
+
+/// Debug information with a name and a path that would begin lines of their own.
+#[test]
+fn no_name_forges_a_line() {
+    let path = image(kernel("x86_64_debug"));
+    let symbolizer = Symbolizer::open(&path).expect("the image can be read");
+    let fifth = symbolizer.find("kernel::scenario::panic::fifth", 0);
+    let log = format!("   0: {:#018x} p\n", fifth.expect("it is there").start);
+    let mut bytes = std::fs::read(&path).expect("the image can be read");
+    for (text, forged) in [
+        (&b"fifth"[..], &b"f\n\x1b\rh"[..]),
+        (b"panic.rs", b"\nend.rs."),
+    ] {
+        let mut at = 0;
+        while let Some(found) = bytes[at..]
+            .windows(text.len())
+            .position(|part| part == text)
+        {
+            at += found;
+            bytes[at..at + text.len()].copy_from_slice(forged);
+        }
+    }
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), &bytes).expect("it can be written");
+    let text = decode(&log, file.path(), &[]).expect(0).text();
+    assert_eq!(text.lines().count(), 1, "{text:?}");
+    assert!(text.contains("f\\n\\u{1b}\\rh"), "{text:?}");
+    assert!(text.contains("\\nend"), "{text:?}");
+    assert!(!text.trim_end().contains(char::is_control), "{text:?}");
 }
 
 /// A section that says it has 64 GiB when it is unpacked.

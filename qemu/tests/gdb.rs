@@ -4,12 +4,14 @@
 mod support;
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use qemu::build::Kernel;
 use qemu::machine::{Boot, Booted, Verdict};
 use support::each::kernel_tests;
 use support::report::{Frame, Report};
+use support::runner::command;
 use support::{built, gdb, symbols};
 
 kernel_tests! { debug:
@@ -42,7 +44,7 @@ fn gdb_sees_the_same_callers_of_panic(kernel: Kernel) {
 /// With `--gdb=run` gdb is where the runner is, stops at the panic handler, and the machine ends with it.
 #[test]
 fn the_runner_starts_gdb_with_the_symbols() {
-    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let mut runner = command()
         .args(["--gdb=run", "panic"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -60,12 +62,38 @@ fn the_runner_starts_gdb_with_the_symbols() {
     }
 }
 
+/// Nothing is left among the temporary files, whatever ends the runner.
+#[test]
+fn a_killed_runner_leaves_no_temporary_file() {
+    let [temporary, folder] = [(); 2].map(|()| tempfile::tempdir().expect("a folder can be made"));
+    let mark = folder.path().join("gdb was here");
+    let mut runner = command()
+        .args(["--gdb=run", "panic"])
+        .env("TMPDIR", temporary.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the runner starts");
+    let mut input = runner.stdin.take().expect("it has an input");
+    writeln!(input, "shell touch '{}'", mark.display()).expect("gdb listens");
+    let started = Instant::now();
+    while !mark.exists() {
+        assert!(started.elapsed() < Duration::from_secs(300), "no gdb");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    runner.kill().expect("it runs");
+    runner.wait().expect("it has ended");
+    let left = std::fs::read_dir(temporary.path()).expect("it is a folder");
+    let left: Vec<_> = left.filter_map(Result::ok).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 /// Whoever debugs has the terminal until gdb ends, also when the machine has ended before.
 #[test]
 fn the_runner_ends_after_gdb() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let mark = folder.path().join("gdb was here");
-    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let mut runner = command()
         .args(["--gdb=run", "panic"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

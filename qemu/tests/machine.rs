@@ -3,7 +3,7 @@
 mod support;
 
 use qemu::machine::Arch;
-use support::runner::{Ran, run};
+use support::runner::{Ran, command, run};
 use support::tiny::{self, Act};
 
 /// Boots an image that does these things.
@@ -107,12 +107,12 @@ fn serial_bytes_are_untouched() {
 #[test]
 fn the_machine_ends_with_the_runner() {
     use std::io::Read;
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
     use std::time::Duration;
 
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Print(b"!"), Act::Hang]);
-    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let mut runner = command()
         .arg("--image")
         .arg(&image)
         .stdout(Stdio::piped())

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
@@ -16,6 +16,7 @@ use rustix::termios::{LocalModes, tcgetattr};
 use support::built::image;
 use support::each::kernel_tests;
 use support::report::Report;
+use support::runner::command;
 use support::session::Session;
 use support::{symbols, trace};
 
@@ -332,7 +333,7 @@ fn the_terminal_is_what_it_was_when_the_runner_is_killed() {
         .expect("it can be opened")
         .into();
     assert!(shows_keys(&terminal));
-    let mut runner = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let mut runner = command()
         .args(["--interactive", "--timeout", "120", "--image"])
         .arg(image(kernel))
         .arg("monitor")

@@ -9,10 +9,11 @@ use std::process::Command;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
+use qemu::output::CI_VARIABLES;
 use qemu::setup;
 use serde_json::Value;
 use support::built::{self, target};
-use support::runner::{Ran, run};
+use support::runner::{Ran, command, run};
 use support::tiny::{self, Act};
 
 /// What xmllint says of a file, by the schema.
@@ -90,7 +91,7 @@ fn a_failure_is_told_everywhere() {
     ];
     let image = tiny::image(folder.path(), Arch::X86_64, &acts);
     let [json, junit] = ["boots.json", "boots.xml"].map(|name| folder.path().join(name));
-    let output = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let output = command()
         .args([
             "--json".as_ref(),
             json.as_os_str(),
@@ -144,8 +145,9 @@ fn run_in(shell: &str, arguments: &[&OsStr], text: &[u8]) -> Ran {
         Arch::X86_64,
         &[Act::Print(text), Act::Exit(101)],
     );
+    let unset = format!("unset {}", CI_VARIABLES.join(" "));
     let output = Command::new("sh")
-        .args(["-c", &format!("{shell}; exec \"$@\""), "sh"])
+        .args(["-c", &format!("{unset}; {shell}; exec \"$@\""), "sh"])
         .arg(env!("CARGO_BIN_EXE_qemu"))
         .args(arguments)
         .args(["--image".as_ref(), image.as_os_str()])
@@ -193,7 +195,7 @@ fn a_failed_boot_is_shown_decoded() {
         profile: Profile::Debug,
     });
     let image = image.to_str().expect("a path in UTF-8");
-    let output = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let output = command()
         .args(["--image", image, "panic"])
         .env("GITHUB_ACTIONS", "true")
         .output()

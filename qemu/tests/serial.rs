@@ -10,7 +10,7 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use support::built::{emulator, image};
 use support::report::Report;
-use support::runner::{Ran, run};
+use support::runner::{Ran, command, run};
 use support::session::Session;
 
 const KERNEL: Kernel = Kernel {
@@ -51,7 +51,7 @@ impl Board {
 
     /// Has the monitor panic, and gives what somebody sees, who comes while it waits.
     fn panic(&self, arguments: &[&Path]) -> Ran {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+        let mut command = command();
         command.arg("serial").arg(&self.line).args(arguments);
         let mut session = Session::of(&mut command);
         // What it wrote before is gone. An empty line makes a new prompt, as soon as it listens.

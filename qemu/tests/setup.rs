@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use qemu::machine::Arch;
+use support::runner::command;
 use support::tiny::{self, Act};
 use tempfile::TempDir;
 
@@ -35,7 +36,7 @@ fn run(command: &mut Command) -> (Option<i32>, String) {
 fn boot_with(path: &Path) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Exit(33)]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+    let mut command = command();
     run(command.env("PATH", path).arg("--image").arg(image))
 }
 
@@ -132,7 +133,7 @@ fn a_missing_rust_src_that_cannot_be_had_is_named_with_the_line_to_type() {
         ("apt-get", "exit 100"),
     ];
     let path = path_with(&scripts);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+    let mut command = command();
     let (status, words) = run(command
         .env("PATH", path.path())
         .env("RUSTC", path.path().join("rustc")));

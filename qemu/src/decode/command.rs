@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use super::{Decoder, Style, Symbolizer};
+use crate::output::{Filter, Rules};
 use crate::status::{Failure, Status};
 use crate::words::say;
 
@@ -52,8 +53,13 @@ pub fn decode(arguments: &Decode) -> Result<Status, Failure> {
         true => Style::Json,
         false => Style::for_stdout(),
     };
-    let mut decoder =
-        Decoder::new(&symbolizer, style, stdout().lock()).any_build(arguments.any_build);
+    // Programs read JSON.
+    let rules = match arguments.json {
+        true => Rules::default(),
+        false => Rules::for_stdout(false),
+    };
+    let mut out = Filter::new(stdout().lock(), rules);
+    let mut decoder = Decoder::new(&symbolizer, style, &mut out).any_build(arguments.any_build);
     let mut buffer = vec![0; 1 << 16];
     loop {
         let length = log
@@ -65,6 +71,7 @@ pub fn decode(arguments: &Decode) -> Result<Status, Failure> {
         written(decoder.add(&buffer[..length]))?;
     }
     let summary = written(decoder.finish())?;
+    written(out.finish())?;
     let (frames, foreign) = (summary.frames, summary.foreign);
     if foreign > 0 {
         say(format_args!(

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use addr2line::Loader;
 use anyhow::{Context, Result, anyhow, bail};
+use linker::symbols::printable;
 use object::{CompressionFormat, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
 use crate::frames::Words;
@@ -38,7 +39,7 @@ pub struct Function {
 /// A function of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its name, demangled.
+    /// Its name, demangled; what acts is escaped.
     pub name: String,
     /// Path, line and column (0: not known), as far as they are known.
     pub place: Option<(String, u32, u32)>,
@@ -183,7 +184,7 @@ impl Symbolizer {
             let place = frame.location.and_then(|location| {
                 let line = location.line.filter(|line| *line > 0)?;
                 Some((
-                    location.file?.to_owned(),
+                    printable(location.file?).into_owned(),
                     line,
                     location.column.unwrap_or(0),
                 ))
@@ -253,7 +254,7 @@ fn functions(file: &object::File<'_>) -> Vec<Function> {
     functions
 }
 
-/// A demangled name, without its hash.
+/// A demangled name, without its hash, as a report has it: what acts is escaped.
 fn demangled(symbol: &str) -> String {
-    addr2line::demangle_auto(symbol.into(), None).into_owned()
+    printable(&addr2line::demangle_auto(symbol.into(), None)).into_owned()
 }

@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::output::{Rules, filtered};
+
 /// Writes `text` to standard error, in a fold if the CI system has folds. Writes nothing to a terminal, which has just shown
 /// it.
 pub(super) fn show(title: &str, text: &str) {
@@ -10,6 +12,7 @@ pub(super) fn show(title: &str, text: &str) {
     if error.is_terminal() {
         return;
     }
+    let text = filtered(text, Rules::new(false, false));
     let is_set = |name| std::env::var_os(name).is_some_and(|value| value == "true");
     let (begin, end) = if is_set("GITHUB_ACTIONS") {
         (format!("::group::{title}\n"), "::endgroup::\n".to_owned())

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 
 use crate::decode::{Decoder, Style, Symbolizer};
 use crate::machine::terminal::{LEAVE, Terminal};
+use crate::output::{Filter, Rules};
 use crate::status::{Failure, Status};
 use crate::words::say;
 
@@ -86,10 +87,10 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
 
     let terminal = Terminal::take();
     let mut decoder = symbolizer.as_ref().map(|symbolizer| {
-        Decoder::new(symbolizer, Style::for_stdout(), stdout().lock())
-            .any_build(arguments.any_build)
+        let out = Filter::new(stdout().lock(), Rules::for_stdout(true));
+        Decoder::new(symbolizer, Style::for_stdout(), out).any_build(arguments.any_build)
     });
-    let mut plain = stdout().lock();
+    let mut plain = Filter::new(stdout().lock(), Rules::for_stdout(true));
     let mut gone = None;
     let mut flushed = true;
     let status = loop {
@@ -124,6 +125,7 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     if let Some(decoder) = decoder {
         decoder.finish().context("cannot pass on the line")?;
     }
+    plain.finish().context("cannot pass on the line")?;
     plain.flush().context("cannot pass on the line")?;
     if let Some(why) = gone {
         say(format_args!("{shown} is gone: {why}"));

@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
+use qemu::output::CI_VARIABLES;
+
 /// The result of a run.
 #[derive(Debug)]
 pub struct Ran {
@@ -41,9 +43,18 @@ impl Ran {
     }
 }
 
+/// The runner's command, in no CI system: there it changes what would command that.
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+    for name in CI_VARIABLES {
+        command.env_remove(name);
+    }
+    command
+}
+
 /// Runs the runner.
 pub fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_qemu"))
+    let output = command()
         .args(arguments)
         .output()
         .expect("the runner starts");

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use super::runner::Ran;
+use super::runner::{Ran, command};
 
 /// How long an answer of the kernel may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ pub struct Session {
 impl Session {
     /// Boots the image with this command line, and these arguments for the runner.
     pub fn start(image: &Path, command_line: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+        let mut command = command();
         command
             .args(arguments)
             .args(["--interactive", "--timeout", "120", "--image"])

@@ -18,6 +18,8 @@ pub enum Act<'a> {
     Reset,
     /// Does nothing, for ever.
     Hang,
+    /// Writes to the serial line, for ever.
+    Flood,
     /// Loops for ever, without waiting for interrupts.
     Spin,
 }
@@ -74,6 +76,8 @@ fn x86(act: Act) -> Vec<u8> {
         ],
         // cli; hlt; jmp to the hlt
         Act::Hang => vec![0xfa, 0xf4, 0xeb, 0xfd],
+        // mov dx, 0x3f8; mov al, 'x'; out dx, al; jmp to the out
+        Act::Flood => vec![0x66, 0xba, 0xf8, 0x03, 0xb0, b'x', 0xee, 0xeb, 0xfd],
         // jmp to itself
         Act::Spin => vec![0xeb, 0xfe],
     }
@@ -106,6 +110,7 @@ fn aarch64(act: Act) -> Vec<u32> {
         ],
         Act::SwitchOff => psci(8),
         Act::Reset => psci(9),
+        Act::Flood => panic!("no test floods AArch64's serial line"),
         // b .
         Act::Hang | Act::Spin => vec![0x1400_0000],
     }

@@ -169,7 +169,8 @@ impl<'a> Text<'a> {
         self.grammar.expand(self.codes, TEXT_STEPS).take(TEXT_MAX)
     }
 
-    /// Writes it, character by character, with U+FFFD for what is not UTF-8.
+    /// Writes it, character by character, with U+FFFD for what is not UTF-8, and `?` for what would act instead of being seen:
+    /// control characters, line separators, and those that turn the direction of writing. A name forges no line of a report.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -187,10 +188,28 @@ impl<'a> Text<'a> {
             for byte in used.iter_mut().skip(1) {
                 *byte = bytes.next().unwrap_or(0);
             }
-            out.write_str(core::str::from_utf8(used).unwrap_or("\u{fffd}"))?;
+            out.write_str(match core::str::from_utf8(used) {
+                Ok(_) if acts(used) => "?",
+                Ok(seen) => seen,
+                Err(_) => "\u{fffd}",
+            })?;
         }
         Ok(())
     }
+}
+
+/// Whether a character of these bytes does something else than to be seen.
+const fn acts(character: &[u8]) -> bool {
+    matches!(
+        character,
+        [..0x20 | 0x7f]
+            // U+0080 to U+009F
+            | [0xc2, ..0xa0]
+            // U+200E, U+200F, U+2028 to U+202E
+            | [0xe2, 0x80, 0x8e | 0x8f | 0xa8..=0xae]
+            // U+2066 to U+2069
+            | [0xe2, 0x81, 0xa6..=0xa9]
+    )
 }
 
 /// Whether two names are those of pieces of one function: equal, except for a suffix that begins with a dot, which compilers
@@ -240,3 +259,38 @@ impl PartialEq<str> for Text<'_> {
 }
 
 const _: () = assert!(LINE_UNKNOWN == 1, "Record::line takes 0 for unknown");
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::string::{String, ToString};
+    use std::vec::Vec;
+
+    use super::*;
+
+    /// What is written of a text that another tool has stored: without rules, two bytes a code.
+    fn written(text: &str) -> String {
+        let codes: Vec<u8> = text.bytes().flat_map(|byte| [0, byte]).collect();
+        Text::new(Grammar::new(&[0, 0]), &codes).to_string()
+    }
+
+    #[test]
+    fn what_acts_is_not_written() {
+        let forged = "a\nend of backtrace: complete, 1 frames\r\u{1b}[2J\u{7f}\0";
+        assert_eq!(
+            written(forged),
+            "a?end of backtrace: complete, 1 frames??[2J??"
+        );
+        // Each character, by its number alone.
+        for character in '\0'..=char::MAX {
+            let acts = matches!(character, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}')
+                || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+                || matches!(character, '\u{2066}'..='\u{2069}');
+            let mut bytes = [0; 4];
+            let bytes = character.encode_utf8(&mut bytes).as_bytes();
+            assert_eq!(super::acts(bytes), acts, "{character:?}");
+        }
+        assert_eq!(written("größe \u{1f980}"), "größe \u{1f980}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Standard output as somebody has it who reads: slowly or not at all, at a terminal, as a CI system.
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use qemu::machine::Arch;
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+use support::built::target;
+use support::runner::command;
+use support::session::Session;
+use support::tiny::{self, Act};
+use tempfile::TempDir;
+
+/// An image that prints this and exits, and the folder that it is in. Its name is that of its log.
+fn printing(name: &str, text: &[u8], status: u8) -> (TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let acts = [Act::Print(text), Act::Exit(status)];
+    let image = tiny::image(folder.path(), Arch::X86_64, &acts);
+    let named = folder.path().join(format!("{name}.elf"));
+    fs::rename(image, &named).expect("it can be renamed");
+    (folder, named)
+}
+
+/// Waits for the end, but not for ever.
+fn wait(runner: &mut Child) -> Option<i32> {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(60) {
+        if let Some(status) = runner.try_wait().expect("it can be asked") {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    runner.kill().expect("it runs");
+    panic!("the runner does not end");
+}
+
+#[test]
+fn time_runs_out_although_nobody_reads() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Flood]);
+    let said = folder.path().join("said");
+    let mut runner = command()
+        .args(["--timeout", "8", "--image"])
+        .arg(image)
+        .stdout(Stdio::piped())
+        .stderr(File::create(&said).expect("a file can be made"))
+        .spawn()
+        .expect("the runner starts");
+    let status = wait(&mut runner);
+    let words = fs::read_to_string(&said).expect("it is text");
+    assert_eq!(status, Some(124), "{words}");
+    assert!(words.contains("time ran out after "), "{words}");
+    assert!(words.contains("nobody reads standard output"), "{words}");
+    assert!(runner.stdout.is_some(), "the pipe was open");
+}
+
+/// More than a pipe holds.
+#[test]
+fn who_reads_late_gets_all() {
+    let text: Vec<u8> = (b' '..b'~').cycle().take(200_000).collect();
+    let (_folder, image) = printing("late", &text, 33);
+    let mut runner = command()
+        .arg("--image")
+        .arg(image)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the runner starts");
+    std::thread::sleep(Duration::from_secs(4));
+    let mut read = Vec::new();
+    let mut pipe = runner.stdout.take().expect("a pipe");
+    pipe.read_to_end(&mut read).expect("it can be read");
+    assert_eq!(wait(&mut runner), Some(0));
+    assert!(read == text, "{} of {} bytes", read.len(), text.len());
+}
+
+const ACTS: &[u8] =
+    b"kernel::main\n  ::error::a\r\n::stop-commands::b\n##[error]c\nd##vso[task.complete]\n\
+                      \x1b[31mred\x1b[0m\x1b[2J\x1b]0;title\x07\r::error::e\n\xc2\x9b2J\n";
+
+/// What is seen of it.
+const SEEN: &str = "\x1b[31mred\x1b[0m^[[2J^[]0;title^G^M::error::e\n\\u{9b}2J\n";
+
+#[test]
+fn what_a_machine_prints_commands_no_ci_system() {
+    for variable in ["GITHUB_ACTIONS", "TF_BUILD", "CI"] {
+        let (_folder, image) = printing("commands", ACTS, 101);
+        let output = command()
+            .arg("--image")
+            .arg(image)
+            .env(variable, "true")
+            .output()
+            .expect("the runner starts");
+        let expected = format!(
+            "kernel::main\n  : :error::a\r\n: :stop-commands::b\n## [error]c\nd##vso [task.complete]\n{SEEN}"
+        );
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(words.contains(&expected.replace('\r', "")), "{words}");
+        let log = target().join("serial/commands-x86_64.log");
+        assert_eq!(fs::read(log).expect("there is a log"), ACTS);
+    }
+}
+
+#[test]
+fn what_a_machine_prints_moves_no_terminal() {
+    let (_folder, image) = printing("terminal", ACTS, 101);
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
+    unlockpt(&ours).expect("it is ours");
+    let name = ptsname(&ours, Vec::new()).expect("it has a name");
+    let terminal: OwnedFd = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().expect("plain text"))
+        .expect("it can be opened")
+        .into();
+    let mut runner = command()
+        .arg("--image")
+        .arg(image)
+        .stdin(Stdio::null())
+        .stdout(terminal)
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the runner starts");
+    assert_eq!(wait(&mut runner), Some(101));
+    // The command that it was started by has closed its end of the terminal.
+    let (mut shown, mut buffer, mut ours) = (Vec::new(), [0; 4096], File::from(ours));
+    while let Ok(length @ 1..) = ours.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..length]);
+    }
+    let shown = String::from_utf8_lossy(&shown).replace('\r', "");
+    assert!(shown.contains("\n  ::error::a\n"), "{shown:?}");
+    assert!(shown.ends_with(SEEN), "{shown:?}");
+}
+
+/// A log of anything, decoded.
+#[test]
+fn what_is_decoded_acts_no_more_than_what_is_booted() {
+    let (folder, image) = printing("decoded", b"", 33);
+    let log = folder.path().join("log");
+    fs::write(&log, ACTS).expect("it can be written");
+    let decode = |ci: Option<&str>| {
+        let mut command = command();
+        if let Some(ci) = ci {
+            command.env("CI", ci);
+        }
+        command.arg("decode").arg(&log).arg("--image").arg(&image);
+        command.output().expect("the runner starts").stdout
+    };
+    assert_eq!(decode(None), ACTS);
+    assert_eq!(decode(Some("false")), ACTS);
+    let shown = decode(Some("1"));
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(
+        shown.starts_with("kernel::main\n  : :error::a\r\n"),
+        "{shown}"
+    );
+    assert!(shown.ends_with(SEEN), "{shown}");
+}
+
+/// Who types at a machine has the escapes of its line editor, and the CI system no commands.
+#[test]
+fn a_session_keeps_its_escapes() {
+    let (_folder, image) = printing("session", ACTS, 33);
+    let mut command = command();
+    command
+        .args(["--interactive", "--timeout", "60", "--image"])
+        .arg(image);
+    let ran = Session::of(command.env("CI", "true")).end().expect(0);
+    let text = ran.text();
+    assert!(
+        text.starts_with("kernel::main\n  : :error::a\r\n"),
+        "{text:?}"
+    );
+    assert!(
+        text.contains("\x1b[2J\x1b]0;title\x07\r: :error::e\n\u{9b}2J"),
+        "{text:?}"
+    );
+}
