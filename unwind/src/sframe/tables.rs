@@ -171,8 +171,8 @@ impl<'a> Iterator for Sections<'a> {
     #[inline(never)]
     fn next(&mut self) -> Option<Self::Item> {
         // Padding: zeros up to the next header. The magic number has no zero byte in either order.
-        let near = self.bytes.iter().take(MAX_PADDING);
-        let padding = near.copied().position(|byte| byte != 0)?;
+        let near = self.bytes.get(..MAX_PADDING).unwrap_or(self.bytes);
+        let padding = near.iter().position(|&byte| byte != 0)?;
         self.skip(padding);
         let section = Section::parse_with(self.bytes, self.address, self.starts);
         self.skip(section.map_or(usize::MAX, |section| section.length()));
