@@ -147,6 +147,9 @@ impl<'p> Held<'p> {
 impl Postmortem {
     /// Holds the other CPUs, unless another CPU does: once they are [stopped](Held::stop), the result shows what they were
     /// doing. They go on when it is dropped.
+    ///
+    /// Mask interrupts from before this call until after that: a CPU that is held may have a lock for which a handler or a
+    /// scheduler would wait for ever, and the [watchdog](Self::tick) would take it to hang.
     pub fn hold(&'static self) -> Option<Held<'static>> {
         Held::begin(self)
     }

@@ -9,6 +9,7 @@ use super::look_up;
 use crate::arch::{cpu, exit};
 use crate::bad;
 use crate::console::{self, println};
+use crate::interrupt::Masked;
 use crate::platform::{self, POSTMORTEM};
 use crate::verdict::Verdict;
 use crate::{board, breakpoint, cpus, heap, watchdog};
@@ -230,6 +231,8 @@ fn others(_: &str) -> Result<(), Unusable<'_>> {
     let mut console = console::lock();
     // The console never fails.
     let _ = writeln!(console, "cpu {} runs this monitor", cpus::this());
+    // Until the others go on: one of them may have been stopped with the scheduler's lock, for which a tick would wait for ever.
+    let _masked = Masked::new();
     if let Some(held) = POSTMORTEM.hold() {
         held.stop();
         let _ = POSTMORTEM.write_others(&mut *console, &held, None);
