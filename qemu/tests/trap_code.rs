@@ -65,30 +65,24 @@ const TASKS: Kept = Kept {
 fn breakpoint(arch: Arch) -> Steps {
     Steps {
         scenario: "breakpoint",
-        count: 100,
-        passages: match arch {
-            Arch::X86_64 => 4..=4,
-            // Each return is two: to the stack of what was interrupted, and there.
-            Arch::Aarch64 => 6..=6,
-        },
+        count: 6,
         depth: 1,
         stacks: of(arch, []),
-        in_doubt: 0,
-        to_the_end: true,
+        in_doubt: false,
+        last: "continue",
     }
 }
 
-/// Interrupts of leaves, of prologues, of epilogues: the kernel ends when it has seen one in each of ten places, and more come
-/// in between.
+/// Interrupts of leaves, of prologues, of epilogues.
 fn places(arch: Arch) -> Steps {
     Steps {
         scenario: "interrupted-places",
-        count: 2000,
-        passages: 19..=4000,
+        count: 60,
         depth: 0,
         stacks: of(arch, []),
-        in_doubt: 0,
-        to_the_end: true,
+        // One place is in a function without rules.
+        in_doubt: true,
+        last: "kill",
     }
 }
 
@@ -97,11 +91,10 @@ fn tasks(arch: Arch) -> Steps {
     Steps {
         scenario: "tasks",
         count: 30,
-        passages: 30..=60,
         depth: 0,
         stacks: of(arch, [TASKS]),
-        in_doubt: 0,
-        to_the_end: false,
+        in_doubt: false,
+        last: "kill",
     }
 }
 
@@ -110,11 +103,10 @@ fn no_room(arch: Arch) -> Steps {
     Steps {
         scenario: "double-fault",
         count: 4,
-        passages: 4..=4,
         depth: 2,
         stacks: of(arch, [OVERFLOW]),
-        in_doubt: 0,
-        to_the_end: false,
+        in_doubt: false,
+        last: "kill",
     }
 }
 
@@ -122,7 +114,7 @@ fn no_room(arch: Arch) -> Steps {
 fn stray(arch: Arch) -> Steps {
     Steps {
         scenario: "stray-in-handler",
-        in_doubt: 3,
+        in_doubt: true,
         ..no_room(arch)
     }
 }
@@ -266,19 +258,16 @@ impl Seen {
             let said = said.collect::<Vec<_>>().join("\n");
             format!("{context}: gdb said:\n{said}\n{}", session.complained)
         };
-        let has_said = |word| session.said.lines().any(|line| line == word);
-        assert!(has_said("over"), "{}", said());
-        assert_eq!(has_said("ended"), what.to_the_end, "{}", said());
-        assert_eq!(session.booted.verdict, Verdict::Success, "{}", said());
+        if what.last == "continue" {
+            assert_eq!(session.booted.verdict, Verdict::Success, "{}", said());
+        }
         let [passages, complete] = passages::check(image, &steps, &context);
+        assert!(passages > 2, "{passages} passages, {}", said());
         assert!(
-            what.passages.contains(&passages),
-            "{passages} passages, not {:?}; {}",
-            what.passages,
+            complete == passages || what.in_doubt,
+            "{complete} of {passages} complete, {}",
             said()
         );
-        let in_doubt = passages - complete;
-        assert_eq!(in_doubt, what.in_doubt, "of {passages}; {}", said());
         self.0.extend(steps.iter().map(|step| step.pc));
     }
 

@@ -2,9 +2,7 @@
 //! instruction, by the image's own table.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 use std::path::Path;
-use std::time::Duration;
 
 use qemu::build::Kernel;
 use qemu::machine::{Arch, Boot};
@@ -41,17 +39,15 @@ pub struct Kept {
 /// What gdb is to step through.
 pub struct Steps {
     pub scenario: &'static str,
-    /// Passages through trap code to step through, at most.
+    /// Passages through trap code.
     pub count: u32,
-    /// Passages that there must be: in and out count as one each, and so does what another stack interrupts.
-    pub passages: RangeInclusive<u32>,
     /// How many exceptions deep a handler makes way for one that reads where nothing is; 0: none does.
     pub depth: u32,
     pub stacks: Vec<Kept>,
-    /// Passages with a list that is not complete, since what is interrupted has callers that no walk can find.
-    pub in_doubt: u32,
-    /// The machine comes to its end by itself, with success, and is not ended when gdb has seen enough.
-    pub to_the_end: bool,
+    /// Some of what is interrupted has callers that no walk can find.
+    pub in_doubt: bool,
+    /// gdb's last command.
+    pub last: &'static str,
 }
 
 /// What a walk finds: addresses, and its end.
@@ -104,14 +100,9 @@ pub fn run(kernel: Kernel, path: &Path, image: &Image, what: &Steps) -> (Vec<Ste
         format!("set $depth = {}", what.depth),
         format!("set $probe = {}", image.probe),
         format!("source {}", gdb::script("step.py").display()),
-        if what.to_the_end { "continue" } else { "kill" }.to_owned(),
+        what.last.to_owned(),
     ];
-    let boot = Boot {
-        // On a busy host some hundred passages take minutes.
-        limit: Some(Duration::from_secs(600)),
-        ..Boot::new(kernel.arch, path, what.scenario)
-    };
-    let session = gdb::session(boot, commands);
+    let session = gdb::session(Boot::new(kernel.arch, path, what.scenario), commands);
     let mut machine = Machine {
         arch: kernel.arch,
         image,
