@@ -18,7 +18,7 @@ pub(super) const MAX_READ: u32 = 1 << 16;
 const SORTED_COST: u32 = 64;
 
 /// The greatest number of empty functions at the start of another one: compilers make one or two.
-const MAX_EMPTY: u32 = 16;
+const MAX_EMPTY: u32 = 15;
 
 impl<'a> Section<'a> {
     /// All functions, in the order of the table. Entries whose rows lie outside of the section are skipped.
@@ -127,15 +127,13 @@ impl<'a> Section<'a> {
         // An empty function may follow one with the same start: gcc emits them for unreachable code, and GNU ld sorts only by
         // the start.
         let (start, mut length) = self.place(base)?;
-        for _ in 0..MAX_EMPTY {
-            if pc.wrapping_sub(start) < u64::from(length) {
-                return Some(base);
-            }
-            base = base.checked_sub(1)?;
+        let lowest = base.saturating_sub(MAX_EMPTY);
+        while pc.wrapping_sub(start) >= u64::from(length) {
+            base = (base > lowest).then(|| base.wrapping_sub(1))?;
             let before = self.place(base)?;
             length = (before.0 == start).then_some(before.1)?;
         }
-        None
+        Some(base)
     }
 
     /// Index of the function that contains `pc`, in an unsorted table: the greatest start, of equal ones the last.

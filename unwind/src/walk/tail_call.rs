@@ -29,7 +29,7 @@ impl<S: RowSource> Unwinder<'_, S> {
     pub(super) fn leads_to<R: RegisterSet>(&self, target: u64, goal: Range, row: &mut Row) -> bool {
         let mut left = BYTES;
         let mut pieces = Pieces::new();
-        pieces.add(target, |address| self.piece(address, goal, row));
+        self.add(target, goal, &mut pieces, row);
         let mut index = 0_usize;
         while let Some(piece) = pieces.get(index) {
             index = index.wrapping_add(1);
@@ -55,7 +55,7 @@ impl<S: RowSource> Unwinder<'_, S> {
                     Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump)) if self.is_code(to) => {
                         length = of_jump;
                         if matches!(jump, Jump::To(_)) {
-                            pieces.add(to, |address| self.piece(address, goal, row));
+                            self.add(to, goal, &mut pieces, row);
                         }
                     }
                     _ => {}
@@ -67,14 +67,27 @@ impl<S: RowSource> Unwinder<'_, S> {
                 if goal.holds(piece.end, 1) {
                     return true;
                 }
-                pieces.add(piece.end, |address| self.piece(address, goal, row));
+                self.add(piece.end, goal, &mut pieces, row);
             }
         }
         false
     }
 
-    /// The piece of code that `address` is in: the table's function, or some bytes, up to `goal` at most.
+    /// Adds the piece of code that `address` is in, if that is new and there is room. Otherwise it is not looked up: code may
+    /// hold any number of jumps, and a look-up may have to read a whole table.
     #[inline(never)]
+    fn add(&self, address: u64, goal: Range, pieces: &mut Pieces, row: &mut Row) {
+        let mut known = pieces.pieces.iter().take(pieces.count);
+        if known.any(|piece| piece.holds(address, 1)) {
+            return;
+        }
+        if let Some(free) = pieces.pieces.get_mut(pieces.count) {
+            *free = self.piece(address, goal, row);
+            pieces.count = pieces.count.wrapping_add(1);
+        }
+    }
+
+    /// The piece of code that `address` is in: the table's function, or some bytes, up to `goal` at most.
     fn piece(&self, address: u64, goal: Range, row: &mut Row) -> Range {
         if let Ok(function) = self.source.read_row(address, row) {
             return function.range;
@@ -101,18 +114,5 @@ impl Pieces {
 
     fn get(&self, index: usize) -> Option<Range> {
         self.pieces.get(..self.count)?.get(index).copied()
-    }
-
-    /// Adds the piece that `address` is in, if that is new and there is room. Otherwise it is not looked up: code may hold any
-    /// number of jumps, and a look-up may have to read a whole table.
-    fn add(&mut self, address: u64, look_up: impl FnOnce(u64) -> Range) {
-        let known = self.pieces.get(..self.count).unwrap_or(&[]);
-        if known.iter().any(|piece| piece.holds(address, 1)) {
-            return;
-        }
-        if let Some(free) = self.pieces.get_mut(self.count) {
-            *free = look_up(address);
-            self.count = self.count.wrapping_add(1);
-        }
     }
 }

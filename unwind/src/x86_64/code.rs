@@ -64,6 +64,8 @@ fn far(after: u64, distance: &[u8; 4]) -> u64 {
 }
 
 /// The length in bytes of the indirect call that `bytes` begin with: FF /2 near, or /3 far, which has no form with a register.
+/// Not inlined, because six lengths are tried, and compilers make a copy for each.
+#[inline(never)]
 fn indirect_call(bytes: &[u8]) -> Option<usize> {
     let [0xff, modrm, rest @ ..] = bytes else {
         return None;
