@@ -3,8 +3,6 @@
 use core::ops::Range;
 
 use postmortem::{Image, Section};
-use spin::Once;
-use unwind::sframe::{Damage, Verified};
 
 /// The addresses of symbols of the linker script, which have no value.
 macro_rules! addresses {
@@ -19,7 +17,6 @@ macro_rules! addresses {
 /// The parts of the image that reports need. Tables and names are empty in an image that was linked without `sframe-link`.
 pub fn image() -> Image {
     Image {
-        verified: VERIFIED.get().copied(),
         build_id: build_id(),
         ..postmortem::image!()
     }
@@ -28,15 +25,6 @@ pub fn image() -> Image {
 /// All code that runs in the high half: `__text_start` to `__text_end`.
 pub fn code() -> Section {
     postmortem::image!().code
-}
-
-/// The result of verifying the unwind tables, once that is done. Reading it takes no lock.
-static VERIFIED: Once<Result<Verified, Damage>> = Once::new();
-
-/// Verifies the unwind tables, for all reports from now on. Called once, when the kernel boots, because it takes time in
-/// proportion to their size. They are read-only from then on, and each trace verifies them again.
-pub fn verify_tables() {
-    VERIFIED.call_once(|| postmortem::image!().tables.verify());
 }
 
 /// The build id of the image: the description in the linker's note.

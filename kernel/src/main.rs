@@ -54,7 +54,6 @@ arch::boot::entry!(main = kernel_main, start_main = cpus::main);
 extern "C" fn kernel_main(argument: u64) -> ! {
     cpus::set_number(0);
     arch::init(&HANDLERS);
-    image::verify_tables();
     // SAFETY: the boot tables map this RAM, and `protect` below, which replaces them, consumes the value.
     let mut memory = unsafe { BootMemory::new(arch::mmu::boot_address) };
     let command_line = board::command_line(&memory, argument);

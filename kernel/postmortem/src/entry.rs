@@ -9,6 +9,7 @@ use crate::arch::{Registers, TrapFrame};
 use crate::cause::Cause;
 use crate::held::Held;
 use crate::postmortem::Postmortem;
+use crate::report::Report;
 use crate::subject::FirstLine;
 
 impl Postmortem {
@@ -34,7 +35,7 @@ impl Postmortem {
         let mut out = self.out();
         // Writing never fails; the error of a broken `Display` has nowhere to go.
         let _ = writeln!(out, "{}", self.first_line(&held, &cause));
-        let _ = self.write_report(&mut out, &held, &cause);
+        let _ = Report::new(self).write_cause(&mut out, &held, &cause);
     }
 
     /// Handles any exception of a kernel without handlers of its own: recovers failed reads of a report, reports NMIs (as on a
@@ -89,8 +90,9 @@ impl Postmortem {
         let mut out = self.out();
         // Writing never fails; the error of a broken `Display` has nowhere to go.
         let _ = writeln!(out, "{}", self.first_line(&held, &cause));
-        let _ = self.write_report(&mut out, &held, &cause);
-        let _ = self.write_others(&mut out, &held, Some(&cause));
+        let report = Report::new(self);
+        let _ = report.write_cause(&mut out, &held, &cause);
+        let _ = report.write_others(&mut out, &held, Some(&cause));
         true
     }
 
@@ -135,9 +137,10 @@ impl Postmortem {
         let line = self.first_line(held, cause);
         let _ = write!(self.first_failure.keeping(&mut out), "{line}");
         let _ = out.write_str("\n");
-        let _ = self.write_report(&mut out, held, cause);
-        let _ = self.write_others(&mut out, held, Some(cause));
-        let _ = self.write_blockers(&mut out);
+        let report = Report::new(self);
+        let _ = report.write_cause(&mut out, held, cause);
+        let _ = report.write_others(&mut out, held, Some(cause));
+        let _ = report.write_blockers(&mut out);
         self.first_failure.repeat(&mut out)
     }
 

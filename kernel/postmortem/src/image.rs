@@ -1,6 +1,6 @@
 //! The kernel's image: its code, and the tables in it.
 
-use unwind::sframe::{Damage, Tables, Verified};
+use unwind::sframe::Tables;
 
 /// A part of the image: its bytes, and where they are.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +42,8 @@ impl Section {
 pub struct Image {
     /// All code: what lies between `__text_start` and `__text_end`.
     pub code: Section,
-    /// The unwind tables, `.sframe`, between `__sframe_start` and `__sframe_end`.
+    /// The unwind tables, `.sframe`, between `__sframe_start` and `__sframe_end`. Each report verifies them.
     pub tables: Tables<'static>,
-    /// The result of [`Tables::verify`]; `None` if they have not been verified yet. Each trace verifies them again, because
-    /// memory can be damaged in between.
-    pub verified: Option<Result<Verified, Damage>>,
     /// The names of functions, `.symbols`, between `__symbols_start` and `__symbols_end`.
     pub symbols: Section,
     /// The build id from the linker's note. If it is not known, it is empty, and names are assumed to be of this image.
@@ -54,7 +51,7 @@ pub struct Image {
 }
 
 /// The [`Image`] between the symbols of the linker script that `unwind` and `sframe-link` ask for: `__text_start`, `__text_end`,
-/// and those of `tables.ld`. Verified tables and a build id can be filled in.
+/// and those of `tables.ld`. A build id can be filled in.
 ///
 /// In a program on the host, such as a test, there are no such symbols, and everything is empty.
 #[cfg(target_os = "none")]
@@ -91,13 +88,12 @@ macro_rules! image {
 }
 
 impl Image {
-    /// An image with this code, these tables and these names; the tables are not verified, and the build id is not known.
+    /// An image with this code, these tables and these names; the build id is not known.
     #[must_use]
     pub fn new(code: Section, tables: Section, symbols: Section) -> Self {
         Self {
             code,
             tables: Tables::new(tables.bytes, tables.address),
-            verified: None,
             symbols,
             build_id: &[],
         }

@@ -4,7 +4,7 @@ use core::fmt::{self, Display, Write};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use crate::arch::{Registers, TrapFrame};
+use crate::arch::TrapFrame;
 use crate::first_failure::FirstFailure;
 use crate::last_words::{LastWords, Region};
 use crate::platform::Platform;
@@ -57,10 +57,10 @@ pub struct Postmortem {
     per_cpu: &'static [PerCpu],
     pub(crate) rendezvous: Rendezvous,
     pub(crate) watchdog: Watchdog,
-    machine_check: LastMachineCheck,
+    pub(crate) machine_check: LastMachineCheck,
     pub(crate) first_failure: FirstFailure,
     pub(crate) last_words: Option<LastWords>,
-    write_trace: WriteTrace,
+    pub(crate) write_trace: WriteTrace,
     /// How many reports that end the kernel were begun: the level.
     pub(crate) begun: AtomicU32,
     /// The text written last did not end with a newline.
@@ -185,20 +185,6 @@ impl Postmortem {
     /// What happened, in words.
     pub fn words<'a>(&'a self, frame: &'a TrapFrame) -> impl Display + 'a {
         Words::new(self.platform, &self.machine_check, frame)
-    }
-
-    /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
-    ///
-    /// # Errors
-    /// The errors of `out`.
-    pub fn write_callers(
-        &'static self,
-        out: &mut dyn Write,
-        cpu: usize,
-        registers: Registers,
-    ) -> fmt::Result {
-        let walk = Walk::new(self.platform, &self.machine_check, cpu, registers);
-        (self.write_trace)(&walk, out)
     }
 
     /// The numbers of all CPUs that are online.

@@ -14,19 +14,39 @@ use crate::image::Image;
 use crate::postmortem::Postmortem;
 use crate::stacks::TaskName;
 use crate::subject::FirstLine;
-use crate::walk::write_symbols;
+use crate::walk::{Walk, write_symbols};
 
-impl Postmortem {
+/// One report: what all of its traces share.
+pub(crate) struct Report {
+    postmortem: &'static Postmortem,
+    /// Its tables know what verifying them has found.
+    image: Image,
+    verified: Result<Verified, Damage>,
+}
+
+impl Report {
+    /// Verifies the tables. When the report begins, because memory may be damaged at any time; not for each trace again,
+    /// because it takes time in proportion to the tables' size.
+    pub(crate) fn new(postmortem: &'static Postmortem) -> Self {
+        let mut image = postmortem.platform.image();
+        let verified = image.tables.verify();
+        image.tables = image.tables.verified(verified);
+        Self {
+            postmortem,
+            image,
+            verified,
+        }
+    }
+
     /// Writes everything about this cause that follows the first line.
-    pub(crate) fn write_report(
-        &'static self,
+    pub(crate) fn write_cause(
+        &self,
         out: &mut dyn Write,
         held: &Held<'_>,
         cause: &Cause<'_>,
     ) -> fmt::Result {
         let cpu = cause.cpu(held);
-        let image = self.platform.image();
-        let task = self.task_on(cpu);
+        let (image, task) = (&self.image, self.task_on(cpu));
         write!(out, "cpu {cpu}, task {task}, {NAME}, ")?;
         if image.build_id.is_empty() {
             out.write_str("no build id")?;
@@ -34,20 +54,17 @@ impl Postmortem {
             out.write_str("build ")?;
             write_bytes(out, image.build_id)?;
         }
-        writeln!(out, ", {}", StateOfTables(&image))?;
+        writeln!(out, ", {}", StateOfTables(self.verified))?;
         if let Some(frame) = cause.frame(held) {
-            frame.write_registers(&self.stacks(), out)?;
+            frame.write_registers(&self.postmortem.stacks(), out)?;
             code::write(out, image.code, frame.pc(), INSTRUCTION)?;
         }
         self.write_callers(out, cpu, cause.registers(held))
     }
 
     /// Writes whole traces of all CPUs that are held, except the one that the report of `cause` is about.
-    ///
-    /// # Errors
-    /// The errors of `out`.
-    pub fn write_others(
-        &'static self,
+    pub(crate) fn write_others(
+        &self,
         out: &mut dyn Write,
         held: &Held<'_>,
         cause: Option<&Cause<'_>>,
@@ -57,7 +74,7 @@ impl Postmortem {
             && written != held.cpu()
         {
             let this = held.cpu();
-            let (task, wait) = (self.task_on(this), Wait(self, this));
+            let (task, wait) = (self.task_on(this), Wait(self.postmortem, this));
             writeln!(out, "cpu {this}, task {task}, stopped at its tick{wait}")?;
             self.write_callers(out, this, *registers)?;
         }
@@ -70,7 +87,7 @@ impl Postmortem {
                 }
                 Other::Failed(cause) => {
                     let first = FirstLine {
-                        postmortem: self,
+                        postmortem: self.postmortem,
                         cpu,
                         cause,
                     };
@@ -83,14 +100,9 @@ impl Postmortem {
         Ok(())
     }
 
-    fn write_stopped(
-        &'static self,
-        out: &mut dyn Write,
-        cpu: usize,
-        frame: &TrapFrame,
-    ) -> fmt::Result {
-        let (task, wait) = (self.task_on(cpu), Wait(self, cpu));
-        let (pc, place) = (frame.pc(), self.stacks().place(frame.sp()));
+    fn write_stopped(&self, out: &mut dyn Write, cpu: usize, frame: &TrapFrame) -> fmt::Result {
+        let (task, wait) = (self.task_on(cpu), Wait(self.postmortem, cpu));
+        let (pc, place) = (frame.pc(), self.postmortem.stacks().place(frame.sp()));
         writeln!(
             out,
             "cpu {cpu}, task {task}, stopped at {pc:#018x}, {place}{wait}"
@@ -99,11 +111,8 @@ impl Postmortem {
     }
 
     /// Writes every task with its state and its callers. `this` has the registers of the current task.
-    ///
-    /// # Errors
-    /// The errors of `out`.
-    pub fn write_tasks(&'static self, out: &mut dyn Write, this: Registers) -> fmt::Result {
-        let platform = self.platform;
+    pub(crate) fn write_tasks(&self, out: &mut dyn Write, this: Registers) -> fmt::Result {
+        let platform = self.postmortem.platform;
         let tasks = || (0..platform.tasks()).filter(|task| platform.task(*task).is_some());
         writeln!(out, "{} tasks", tasks().count())?;
         let cpu = platform.cpu();
@@ -121,8 +130,8 @@ impl Postmortem {
 
     /// Writes every task that keeps the current one of this CPU waiting: the one that blocks it, the one that blocks that, and
     /// so on.
-    pub(crate) fn write_blockers(&'static self, out: &mut dyn Write) -> fmt::Result {
-        let platform = self.platform;
+    pub(crate) fn write_blockers(&self, out: &mut dyn Write) -> fmt::Result {
+        let platform = self.postmortem.platform;
         let this = platform.current_task(platform.cpu());
         let next = |task: &usize| platform.task(*task)?.blocked_by;
         // In a deadlock they wait in a circle.
@@ -134,9 +143,9 @@ impl Postmortem {
     }
 
     /// Writes the state of a task and, if it does not run, its callers; those of a running task are not known.
-    fn write_task(&'static self, out: &mut dyn Write, number: usize) -> fmt::Result {
+    fn write_task(&self, out: &mut dyn Write, number: usize) -> fmt::Result {
         self.write_state(out, number, "")?;
-        let Some(task) = self.platform.task(number) else {
+        let Some(task) = self.postmortem.platform.task(number) else {
             return Ok(());
         };
         match task.registers {
@@ -147,26 +156,76 @@ impl Postmortem {
     }
 
     fn write_state(&self, out: &mut dyn Write, number: usize, end: &str) -> fmt::Result {
-        match self.platform.task(number) {
+        match self.postmortem.platform.task(number) {
             Some(task) => writeln!(out, "task {}: {}{end}", task.name, task.state),
             None => Ok(()),
         }
     }
 
-    /// Returns the symbol table; if it cannot be used, writes why.
+    /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
+    pub(crate) fn write_callers(
+        &self,
+        out: &mut dyn Write,
+        cpu: usize,
+        registers: Registers,
+    ) -> fmt::Result {
+        let Postmortem {
+            platform,
+            machine_check,
+            write_trace,
+            ..
+        } = self.postmortem;
+        write_trace(
+            &Walk::new(*platform, machine_check, self.image, cpu, registers),
+            out,
+        )
+    }
+
+    /// The name of the task that runs on a CPU, as text.
+    fn task_on(&self, cpu: usize) -> impl Display + '_ {
+        TaskName(
+            self.postmortem.platform,
+            self.postmortem.platform.current_task(cpu),
+        )
+    }
+}
+
+impl Postmortem {
+    /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
     ///
     /// # Errors
     /// The errors of `out`.
+    pub fn write_callers(
+        &'static self,
+        out: &mut dyn Write,
+        cpu: usize,
+        registers: Registers,
+    ) -> fmt::Result {
+        Report::new(self).write_callers(out, cpu, registers)
+    }
+
+    /// Writes whole traces of all CPUs that are held.
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub fn write_others(&'static self, out: &mut dyn Write, held: &Held<'_>) -> fmt::Result {
+        Report::new(self).write_others(out, held, None)
+    }
+
+    /// Writes every task with its state and its callers. `this` has the registers of the current task.
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub fn write_tasks(&'static self, out: &mut dyn Write, this: Registers) -> fmt::Result {
+        Report::new(self).write_tasks(out, this)
+    }
+
+    /// Returns the symbol table; if it cannot be used, writes why.
     pub fn symbols(
         &self,
         out: &mut dyn Write,
     ) -> Result<Option<unwind::symbols::SymbolTable<'static>>, fmt::Error> {
         write_symbols(&self.platform.image(), out)
-    }
-
-    /// The name of the task that runs on a CPU, as text.
-    fn task_on(&self, cpu: usize) -> impl Display + '_ {
-        TaskName(self.platform, self.platform.current_task(cpu))
     }
 }
 
@@ -185,16 +244,15 @@ impl fmt::Display for Wait<'_> {
 }
 
 /// What is known of the unwind tables, as text.
-struct StateOfTables<'a>(&'a Image);
+struct StateOfTables(Result<Verified, Damage>);
 
-impl fmt::Display for StateOfTables<'_> {
+impl fmt::Display for StateOfTables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.verified {
-            None => f.write_str("tables not verified"),
-            Some(Ok(Verified { checksum: true })) => f.write_str("tables verified"),
-            Some(Ok(Verified { checksum: false })) => f.write_str("tables without checksum"),
-            Some(Err(Damage::Section(ParseError::Empty))) => f.write_str("no tables"),
-            Some(Err(damage)) => write!(f, "tables damaged: {damage}"),
+        match self.0 {
+            Ok(Verified { checksum: true }) => f.write_str("tables verified"),
+            Ok(Verified { checksum: false }) => f.write_str("tables without checksum"),
+            Err(Damage::Section(ParseError::Empty)) => f.write_str("no tables"),
+            Err(damage) => write!(f, "tables damaged: {damage}"),
         }
     }
 }

@@ -41,10 +41,10 @@ impl Walk {
     pub(crate) fn new(
         platform: &'static dyn Platform,
         noted: &'static LastMachineCheck,
+        image: Image,
         cpu: usize,
         registers: Registers,
     ) -> Self {
-        let image = platform.image();
         let mut ranges = [Range::new(0, 0); MAX_STACKS];
         let stacks = Stacks::of(platform).iter();
         let stacks = stacks.filter(|stack| stack.is_used_by(cpu));
@@ -72,16 +72,10 @@ impl Walk {
         &self,
         listener: &mut dyn FnMut(&Event<'_, Registers>) -> fmt::Result,
     ) -> fmt::Result {
-        // Again, because memory may have been damaged since the kernel verified them.
-        let tables = match self.image.verified {
-            Some(Ok(_)) => self.image.tables.verified(self.image.tables.verify()),
-            Some(damaged) => self.image.tables.verified(damaged),
-            None => self.image.tables,
-        };
         let stacks: Stacks<'static> = Stacks::of(self.platform);
         let ranges = self.ranges.get(..self.count).unwrap_or_default();
         let memory = unwind::Stacks::new(ranges, move |address| stacks.read_u64(address));
-        let unwinder = Unwinder::new(tables)
+        let unwinder = Unwinder::new(self.image.tables)
             .code(&self.code)
             .trap_registers(self.platform.trap_code().saved);
         let frames = unwinder.frames(self.registers, memory);

@@ -235,7 +235,7 @@ fn others(_: &str) -> Result<(), Unusable<'_>> {
     let _masked = Masked::new();
     if let Some(held) = POSTMORTEM.hold() {
         held.stop();
-        let _ = POSTMORTEM.write_others(&mut *console, &held, None);
+        let _ = POSTMORTEM.write_others(&mut *console, &held);
     }
     Ok(())
 }

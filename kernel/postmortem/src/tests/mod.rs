@@ -31,7 +31,6 @@ unsafe impl Platform for Kernel {
         Image {
             code: nothing,
             tables: Tables::new(&[], 0),
-            verified: None,
             symbols: nothing,
             build_id: &[],
         }

@@ -198,9 +198,9 @@ fn lines(text: &str) -> Vec<&str> {
 
 const FAULT: &str = "fault on cpu 0 at 0x0000000000004321: interrupt 200";
 const HEADER: &str = if cfg!(target_arch = "x86_64") {
-    "cpu 0, task main, x86_64, build abcd, tables not verified"
+    "cpu 0, task main, x86_64, build abcd, no tables"
 } else {
-    "cpu 0, task main, aarch64, build abcd, tables not verified"
+    "cpu 0, task main, aarch64, build abcd, no tables"
 };
 const CODE: &str = "code: there is none at 0x0000000000004321";
 
@@ -276,7 +276,7 @@ fn another_cpu_stands_still_while_it_is_looked_at() {
         assert!(matches!(held.other(1), Other::Interrupted(it) if *it == frame(7)));
         let mut out = String::new();
         postmortem
-            .write_others(&mut out, &held, None)
+            .write_others(&mut out, &held)
             .expect("a string takes everything");
         let first = "cpu 1, task other, stopped at 0x0000000000004321, no stack";
         assert_eq!(out.lines().next(), Some(first));
