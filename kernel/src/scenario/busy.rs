@@ -29,6 +29,7 @@ pub fn run() {
     cpus::online()
         .filter(|cpu| *cpu != cpus::this())
         .for_each(|cpu| cpus::run_on(cpu, work));
+    println!("all CPUs work");
     work();
     while DONE.load(Ordering::Acquire) < cpus::online().count() {
         spin_loop();

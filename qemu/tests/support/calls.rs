@@ -23,6 +23,8 @@ pub struct Calls {
     functions: BTreeMap<u64, u64>,
     /// What the functions are called, by their first addresses.
     names: BTreeMap<u64, Vec<String>>,
+    /// The jumps of functions asked for so far, by their first addresses.
+    jumps: Mutex<HashMap<u64, Arc<Jumps>>>,
 }
 
 impl Calls {
@@ -50,7 +52,14 @@ impl Calls {
         for symbol in file.symbols().filter(is_function) {
             let name = rustc_demangle::demangle(symbol.name().unwrap_or_default());
             let known = names.entry(symbol.address()).or_default();
-            known.push(format!("{name:#}"));
+            let name = format!("{name:#}");
+            // Debug information, which has the names for reports, writes `Type::function` for an inherent one.
+            known.extend(name.strip_prefix('<').and_then(|rest| {
+                let (path, function) = rest.rsplit_once(">::")?;
+                let is_inherent = !path.contains(['<', '>', ' ']);
+                is_inherent.then(|| format!("{path}::{function}"))
+            }));
+            known.push(name);
             let end = symbol.address() + symbol.size();
             let known = functions.entry(symbol.address()).or_insert(end);
             *known = end.max(*known);
@@ -62,6 +71,7 @@ impl Calls {
             address: text.address(),
             functions,
             names,
+            jumps: Mutex::default(),
         }
     }
 
@@ -154,7 +164,7 @@ impl Calls {
             if jumps.anywhere {
                 return true;
             }
-            for to in jumps.to {
+            for &to in &jumps.to {
                 let Some((&start, _)) = self.functions.range(..=to).next_back() else {
                     continue;
                 };
@@ -177,7 +187,15 @@ impl Calls {
     }
 
     /// The jumps of the function at an address. One of assembly may have no size: it ends where the next one begins.
-    fn jumps_of(&self, function: u64) -> Jumps {
+    fn jumps_of(&self, function: u64) -> Arc<Jumps> {
+        let mut known = self.jumps.lock().unwrap_or_else(PoisonError::into_inner);
+        let jumps = known.entry(function);
+        jumps
+            .or_insert_with(|| Arc::new(self.read_jumps_of(function)))
+            .clone()
+    }
+
+    fn read_jumps_of(&self, function: u64) -> Jumps {
         let after = self.functions.range(function + 1..).next();
         let next = after.map_or(self.address + self.text.len() as u64, |(start, _)| *start);
         let end = self.functions.get(&function).copied();

@@ -15,6 +15,7 @@ pub mod gdb;
 pub mod jumps;
 pub mod llvm;
 pub mod lost_link;
+pub mod monitor;
 pub mod outside;
 pub mod recursion;
 pub mod report;
