@@ -10,7 +10,7 @@ use linker::link::Options;
 use linker::symbols::Level;
 use object::{Object, ObjectSection, ObjectSymbol};
 use postmortem::{Image, PerCpu, Platform, Postmortem, Range, Section, Stack, TrapFrame, capture};
-use unwind::sframe::{Tables, Verified};
+use unwind::sframe::Tables;
 
 // The first function on a stack: nobody called it, which is what the undefined return address says.
 std::arch::global_asm!(
