@@ -19,6 +19,9 @@ kernel_tests! { debug:
     an_emptied_sframe_is_named,
     an_emptied_symbols_costs_the_names_and_no_address,
     a_damaged_symbols_is_not_believed,
+}
+
+kernel_tests! { x86_64_debug_or_long:
     an_image_linked_without_the_wrapper_says_so,
 }
 

@@ -129,6 +129,7 @@ fn a_frame_is_whole_or_counted_as_lost(kernel: Kernel) {
 
 /// A host with the image needs no names from the kernel; and numbers take less of the line.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_kernel_without_names_gives_the_same_decoded_report() {
     let kernel = kernel(Arch::Aarch64);
     let (with, without) = (image(kernel), built::image_without_names(kernel));

@@ -69,6 +69,7 @@ fn no_package_of_the_workspace_is_in_a_circle() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn clippy_has_nothing_to_say_about_the_kernel() {
     let target = target();
     let source = setup::rust_src(&target).expect("the source of core is to be had");

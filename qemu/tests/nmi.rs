@@ -19,7 +19,7 @@ use support::report::Report;
 
 const CPUS: usize = 4;
 
-kernel_tests! { every:
+kernel_tests! { release_or_long:
     every_cpu_is_traced_at_any_moment,
 }
 
