@@ -82,7 +82,7 @@ fn the_mini_uart_is_used_where_it_is_on_the_pins() {
     let boot = Boot {
         board: Board::Raspi3b,
         console: Console::MiniUart,
-        limit: Some(Duration::from_secs(60)),
+        limit: Some(Duration::from_secs(300)),
         ..Boot::new(Arch::Aarch64, &image, "panic")
     };
     let booted = boot

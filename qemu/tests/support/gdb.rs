@@ -41,7 +41,7 @@ pub fn script(name: &str) -> PathBuf {
 
 /// Boots, and makes gdb run commands from the first instruction on. After them gdb exits, which also ends the machine.
 ///
-/// The default time limit of the boot is two minutes.
+/// The default time limit of the boot is five minutes: a busy host runs four emulated CPUs slowly.
 #[track_caller]
 pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item = C>) -> Session {
     let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &built::target())
@@ -58,7 +58,7 @@ pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item =
     }
     command.arg(boot.image);
     let boot = Boot {
-        limit: boot.limit.or(Some(Duration::from_secs(120))),
+        limit: boot.limit.or(Some(Duration::from_secs(300))),
         gdb: Some(stub),
         ..boot
     };

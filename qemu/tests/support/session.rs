@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::runner::{Ran, command};
 
 /// How long an answer of the kernel may take.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An interactive run of an image.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Session {
         let mut command = command();
         command
             .args(arguments)
-            .args(["--interactive", "--timeout", "120", "--image"])
+            .args(["--interactive", "--timeout", "300", "--image"])
             .arg(image)
             .arg(command_line);
         Self::of(&mut command)
