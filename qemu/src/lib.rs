@@ -27,6 +27,7 @@ pub mod run;
 pub mod scenario;
 pub mod serial;
 pub mod status;
+pub mod stub;
 
 pub use ::setup;
 pub use setup::{words, workspace};
