@@ -26,6 +26,7 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod serial;
+pub mod stacks;
 pub mod status;
 pub mod stub;
 
