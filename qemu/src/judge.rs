@@ -29,7 +29,7 @@ pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
     let failed = |words: &str| Judgement::new(Status::Failed, words);
     match (&booted.verdict, expected) {
         (Verdict::TimedOut | Verdict::OutOfGuestTime | Verdict::Left | Verdict::Failed(_), _)
-        | (_, Outcome::Interactive) => image(booted),
+        | (_, Outcome::Interactive | Outcome::Hangs) => image(booted),
         (Verdict::Success, Outcome::Succeeds | Outcome::SucceedsAfterReset) => {
             Judgement::new(Status::Success, "succeeded, as it should")
         }
