@@ -20,6 +20,7 @@ pub mod judge;
 pub mod machine;
 pub mod oracle;
 pub mod output;
+pub mod outside;
 pub mod raspi;
 pub mod report;
 pub mod results;
