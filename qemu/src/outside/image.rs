@@ -9,7 +9,7 @@ use linker::sframe::{Table, Version};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
 use unwind::sframe::{Damage, Tables, Verified};
-use unwind::{Code, Range, SavedRegister};
+use unwind::{Code, Described, End, LookupError, Machine, Range, Row, RowSource, SavedRegister};
 
 use crate::hardware::Arch;
 use crate::stacks::{self, Declared};
@@ -78,12 +78,13 @@ impl Image {
         })
     }
 
-    /// The table, which is known to be damaged if it is.
-    pub(super) fn tables(&self) -> Tables<'_> {
+    /// The rows, with what is in doubt about all of them.
+    pub(super) fn rows(&self) -> Rows<'_> {
         let tables = Tables::new(&self.table.0, self.table.1);
         match self.origin {
-            Origin::Own(verified) => tables.verified(verified),
-            Origin::Made(_) | Origin::Nowhere(_) => tables,
+            Origin::Own(verified) => Rows(tables.verified(verified), None),
+            Origin::Made(_) => Rows(tables, Some(End::Unusable(NOT_COMPARED))),
+            Origin::Nowhere(_) => Rows(tables, None),
         }
     }
 
@@ -124,6 +125,32 @@ impl Image {
         let mut stacks = self.stacks.iter();
         let stack = stacks.find(|stack| stack.range.start < sp && sp <= stack.range.end)?;
         Some(&stack.name)
+    }
+}
+
+/// Why a walk by rows that were made here is never complete: compilers write wrong ones now and then, and who writes assembly
+/// does so more often.
+const NOT_COMPARED: &str = "nobody has compared the rows with the code";
+
+/// Rows, and a doubt about all of them that they do not know of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a>(Tables<'a>, Option<End>);
+
+impl RowSource for Rows<'_> {
+    fn describes(&self, machine: Machine) -> Result<(), End> {
+        self.0.describes(machine)
+    }
+
+    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+        RowSource::read_row(&self.0, pc, row)
+    }
+
+    fn covers(&self, pc: u64) -> bool {
+        RowSource::covers(&self.0, pc)
+    }
+
+    fn doubt(&self) -> Option<End> {
+        self.1.or_else(|| self.0.doubt())
     }
 }
 

@@ -108,7 +108,7 @@ fn walk<R: RegisterSet>(
 ) -> fmt::Result {
     let code = image.code();
     let ranges = image.ranges(cpu, registers.sp());
-    let unwinder = Unwinder::new(image.tables())
+    let unwinder = Unwinder::new(image.rows())
         .code(&code)
         .trap_registers(image.saved());
     let stacks = Stacks::new(&ranges, |address| memory.word(address));
