@@ -3,6 +3,7 @@
 use core::hint::{black_box, spin_loop};
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use postmortem::TrapFrame;
 use spin::Mutex;
 
 use crate::arch::{cpu, exit, interrupts};
@@ -68,11 +69,11 @@ pub fn idle() {
 static LEFT: Mutex<()> = Mutex::new(());
 static RIGHT: Mutex<()> = Mutex::new(());
 
-/// How many CPUs hold one.
-static HOLDERS: AtomicU32 = AtomicU32::new(0);
+/// How many CPUs have come to where they stay.
+static THERE: AtomicU32 = AtomicU32::new(0);
 
-fn wait_for_holders(count: u32) {
-    while HOLDERS.load(Ordering::Acquire) < count {
+fn wait_for(count: u32) {
+    while THERE.load(Ordering::Acquire) < count {
         spin_loop();
     }
 }
@@ -82,13 +83,14 @@ fn wait_for_holders(count: u32) {
 pub fn two_locks() {
     cpus::run_on(another(), right_then_left);
     left_then_right();
+    black_box(());
 }
 
 #[inline(never)]
 fn left_then_right() {
     let _left = LEFT.lock();
-    HOLDERS.fetch_add(1, Ordering::AcqRel);
-    wait_for_holders(2);
+    THERE.fetch_add(1, Ordering::AcqRel);
+    wait_for(2);
     announce();
     drop(RIGHT.lock());
 }
@@ -96,8 +98,8 @@ fn left_then_right() {
 #[inline(never)]
 fn right_then_left() {
     let _right = RIGHT.lock();
-    HOLDERS.fetch_add(1, Ordering::AcqRel);
-    wait_for_holders(2);
+    THERE.fetch_add(1, Ordering::AcqRel);
+    wait_for(2);
     drop(LEFT.lock());
 }
 
@@ -105,7 +107,7 @@ fn right_then_left() {
 #[inline(never)]
 pub fn stopped_holder() {
     cpus::run_on(another(), hold_and_stop);
-    wait_for_holders(1);
+    wait_for(1);
     announce();
     drop(LEFT.lock());
 }
@@ -113,16 +115,22 @@ pub fn stopped_holder() {
 #[inline(never)]
 fn hold_and_stop() {
     let _left = LEFT.lock();
-    HOLDERS.fetch_add(1, Ordering::AcqRel);
+    THERE.fetch_add(1, Ordering::AcqRel);
     cpu::halt();
 }
 
 /// The handler of a timer interrupt that does not return.
 #[inline(never)]
 pub fn in_interrupt() {
-    announce();
-    timer::handle_with(|_| spin());
+    timer::handle_with(stay_in_tick);
     timer::start();
+    spin();
+    black_box(());
+}
+
+#[inline(never)]
+fn stay_in_tick(_: &mut TrapFrame) {
+    announce();
     spin();
     black_box(());
 }
@@ -130,9 +138,17 @@ pub fn in_interrupt() {
 /// The handler of an NMI on another CPU that does not return.
 #[inline(never)]
 pub fn in_nmi() {
-    nmi::handle_with(spin);
+    nmi::handle_with(stay_in_nmi);
     interrupts::send_nmi(cpus::hardware_id(another()) as u32);
+    wait_for(1);
     announce();
+    spin();
+    black_box(());
+}
+
+#[inline(never)]
+fn stay_in_nmi() {
+    THERE.fetch_add(1, Ordering::AcqRel);
     spin();
     black_box(());
 }
