@@ -92,8 +92,8 @@ pub struct Cli {
     pub guest_timeout: Option<u64>,
 
     /// Says, so many seconds after the start, where every CPU is and who has called it, and lets the machine go on; may be given
-    /// several times. It is said anyway when time runs out, at Ctrl-C, and when the machine resets itself or is switched off
-    /// without a verdict: of any image, by its `.sframe`, `.eh_frame` or `.debug_frame`, or else by frame pointers
+    /// several times. It is said anyway when time runs out, at Ctrl-C, and when the machine resets itself: of any image, by its
+    /// `.sframe`, `.eh_frame` or `.debug_frame`, or else by frame pointers
     #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "gdb")]
     pub ask: Vec<Duration>,
 

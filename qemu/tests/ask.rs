@@ -11,9 +11,12 @@ mod support;
 use std::time::Duration;
 
 use asked::Asked;
-use support::built::{image, kernel};
+use qemu::machine::{Arch, Boot, Verdict};
+use qemu::outside::Outside;
+use support::built::{emulator, image, kernel};
 use support::runner::run;
 use support::session::Session;
+use support::tiny::{self, Act};
 
 /// It goes on as if nothing had been, and can be asked again.
 #[test]
@@ -34,6 +37,29 @@ fn a_machine_that_was_asked_goes_on() {
         last.expect_complete();
         assert_eq!(last.names().last(), Some(&"kernel_entry"), "{}", asked.text);
     }
+}
+
+/// By a device that tells QEMU, as Linux does. The verdict is the kernel's: a panic.
+#[test]
+fn a_panic_that_only_qemu_hears_of_is_asked_about() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let arch = Arch::X86_64;
+    let image = tiny::image(folder.path(), arch, &[Act::Panic]);
+    let outside = Outside::new(&image);
+    let boot = Boot {
+        witness: Some(&outside),
+        limit: Some(Duration::from_secs(60)),
+        more: &["-device", "pvpanic"],
+        ..Boot::new(arch, &image, "")
+    };
+    let booted = boot.run(&emulator(arch), &mut std::io::sink());
+    let booted = booted.expect("it boots");
+    assert_eq!(booted.verdict, Verdict::Panicked);
+    let [asked] = &booted.asked[..] else {
+        panic!("{:?}", booted.asked);
+    };
+    let reason = "asked from outside, as it told QEMU that it had panicked: 1 CPU, ";
+    assert!(asked.starts_with(reason), "{asked}");
 }
 
 /// Who runs a scenario that ends with a verdict hears nothing of all this.
