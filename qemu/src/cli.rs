@@ -23,6 +23,7 @@ Examples:
   cargo run -- --list                          what there is to boot
   cargo run -- --junit boots.xml panic deep    results for a CI system
   cargo run -- --defmt panic                   traces as compact log frames, decoded here
+  cargo run -- --ask 5 --timeout 20 hang       where every CPU is after 5 s; and after 20 s, if it still runs
   cargo run -- --gdb panic                     wait for gdb before the first instruction
   cargo run -- --gdb=run panic                 start gdb too, here
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
@@ -38,6 +39,7 @@ Exit status:
   2    the arguments cannot be used
   101  the image panicked
   124  time ran out
+  130  Ctrl-C
 Of several scenarios, the first that did not end as it should decides.
 
 What an image tells: QEMU's own exit status 33 is success and 101 a panic. On x86_64 the image writes 16 or 50 to port
@@ -88,6 +90,12 @@ pub struct Cli {
     /// on every host, however busy. A machine that sleeps with no timer set counts none: --timeout is for that
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["gdb", "interactive"])]
     pub guest_timeout: Option<u64>,
+
+    /// Says, so many seconds after the start, where every CPU is and who has called it, and lets the machine go on; may be given
+    /// several times. It is said anyway when time runs out, at Ctrl-C, and when the machine resets itself: of any image, by its
+    /// `.sframe`, `.eh_frame` or `.debug_frame`, or else by frame pointers
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "gdb")]
+    pub ask: Vec<Duration>,
 
     /// Start stopped, with a stub for gdb at this TCP port of the local host [default: 1234]; `run` starts gdb here
     #[arg(
@@ -144,6 +152,12 @@ pub struct Cli {
     /// What to boot [default: panic]
     #[arg(value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
+}
+
+/// A time in seconds, which need not be whole.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map_err(|_| "a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// What `--gdb` asks for.

@@ -28,8 +28,15 @@ impl Judgement {
 pub fn scenario(expected: Outcome, booted: &Booted) -> Judgement {
     let failed = |words: &str| Judgement::new(Status::Failed, words);
     match (&booted.verdict, expected) {
-        (Verdict::TimedOut | Verdict::OutOfGuestTime | Verdict::Left | Verdict::Failed(_), _)
-        | (_, Outcome::Interactive) => image(booted),
+        (
+            Verdict::TimedOut
+            | Verdict::OutOfGuestTime
+            | Verdict::Left
+            | Verdict::Interrupted
+            | Verdict::Failed(_),
+            _,
+        )
+        | (_, Outcome::Interactive | Outcome::Hangs) => image(booted),
         (Verdict::Success, Outcome::Succeeds | Outcome::SucceedsAfterReset) => {
             Judgement::new(Status::Success, "succeeded, as it should")
         }
@@ -68,6 +75,7 @@ pub fn image(booted: &Booted) -> Judgement {
         Verdict::Success => Judgement::new(Status::Success, "succeeded"),
         Verdict::Panicked => Judgement::new(Status::Panicked, "panicked"),
         Verdict::Left => Judgement::new(Status::Success, "left"),
+        Verdict::Interrupted => Judgement::new(Status::Interrupted, "interrupted by Ctrl-C"),
         Verdict::TimedOut => {
             let seconds = booted.took.as_secs();
             Judgement::new(Status::TimedOut, format!("time ran out after {seconds} s"))
@@ -135,6 +143,7 @@ mod tests {
         Booted {
             verdict,
             serial: serial.into(),
+            asked: Vec::new(),
             took: Duration::from_secs(5),
         }
     }

@@ -20,13 +20,16 @@ pub mod judge;
 pub mod machine;
 pub mod oracle;
 pub mod output;
+pub mod outside;
 pub mod raspi;
 pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod serial;
+pub mod stacks;
 pub mod status;
+pub mod stub;
 
 pub use ::setup;
 pub use setup::{words, workspace};

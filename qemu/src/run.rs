@@ -10,9 +10,10 @@ use crate::build::{Kernel, Profile};
 use crate::cli::{Cli, Command, Gdb};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::judge;
-use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub};
+use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub, Witness};
 use crate::oracle::oracle;
 use crate::output::Output;
+use crate::outside::Outside;
 use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
 use crate::serial::serial;
@@ -153,6 +154,9 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         if result == Status::Success {
             result = status;
         }
+        if status == Status::Interrupted {
+            return Ok(status);
+        }
     }
     Ok(result)
 }
@@ -229,6 +233,7 @@ fn boot(
         ));
     }
     let word = command_line.split_whitespace().next().unwrap_or_default();
+    let outside = Outside::new(image);
     let boot = Boot {
         cpus: cli.cpus.max(scenario::cpus(word)),
         limit: cli.time_limit(interactive),
@@ -236,6 +241,8 @@ fn boot(
         gdb,
         debugger,
         interactive,
+        witness: (cli.gdb.is_none()).then_some(&outside as &dyn Witness),
+        asks: &cli.ask,
         // The command `reboot` should not end the session.
         reboots: interactive || scenario::resets(word),
         pause: if cli.decode || cli.defmt {

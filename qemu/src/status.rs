@@ -16,6 +16,8 @@ pub enum Status {
     Panicked = 101,
     /// Time ran out. 124 is also what `timeout` of coreutils ends with.
     TimedOut = 124,
+    /// Ctrl-C. 130 is also what shells say of programs that it ends.
+    Interrupted = 130,
 }
 
 impl From<Status> for ExitCode {

@@ -33,8 +33,11 @@ fn example(line: &str) -> Vec<String> {
 
 /// Compares from the example's first line on, for as long as it goes.
 fn compare(line: &str, arguments: &[&str]) {
-    let text = run(arguments).text();
-    let (expected, found) = (example(line), shown(&text));
+    compare_with(line, arguments, &run(arguments).text());
+}
+
+fn compare_with(line: &str, arguments: &[&str], text: &str) {
+    let (expected, found) = (example(line), shown(text));
     let is_there = found.windows(expected.len()).any(|part| part == expected);
     assert!(
         is_there,
@@ -56,4 +59,12 @@ fn the_exception_in_a_handler() {
         "fault on cpu 0",
         &["--release", "--arch", "aarch64", "exception-in-handler"],
     );
+}
+
+/// Which is on standard error.
+#[test]
+fn the_walk_from_outside() {
+    let arguments = "--release --cpus 2 --timeout 4 hang-in-interrupt";
+    let arguments: Vec<_> = arguments.split(' ').collect();
+    compare_with("asked from outside", &arguments, &run(&arguments).words);
 }

@@ -123,6 +123,47 @@ fn a_failure_is_told_everywhere() {
     assert!(text.contains("<failure message=\"panicked\""), "{text}");
 }
 
+/// Where its CPUs were is in both files, and in a fold of its own.
+#[test]
+fn a_hang_is_told_everywhere() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let image = tiny::image(folder.path(), Arch::Aarch64, &[Act::Spin]);
+    let [json, junit] = ["boots.json", "boots.xml"].map(|name| folder.path().join(name));
+    let output = command()
+        .args(["--guest-timeout", "1", "--json"])
+        .arg(&json)
+        .arg("--junit")
+        .arg(&junit)
+        .arg("--image")
+        .arg(&image)
+        .env("GITHUB_ACTIONS", "true")
+        .output()
+        .expect("the runner starts");
+    assert_eq!(output.status.code(), Some(124));
+    let words = String::from_utf8_lossy(&output.stderr);
+    let (_, fold) = words
+        .split_once("::group::where every CPU was\n")
+        .expect("a fold begins");
+    let (fold, _) = fold.split_once("::endgroup::").expect("a fold ends");
+    assert!(
+        fold.contains("\ncpu 0, stopped at 0x00000000402000"),
+        "{fold}"
+    );
+    assert!(fold.contains("\nend of backtrace: incomplete: "), "{fold}");
+
+    let line: Value =
+        serde_json::from_slice(&fs::read(&json).expect("there is a file")).expect("JSON");
+    assert_eq!(line["status"], 124);
+    assert_eq!(line["asked"], Value::from(vec![fold]));
+    validate(&junit);
+    let text = fs::read_to_string(&junit).expect("there is a file");
+    let (_, error) = text.split_once("<system-err>").expect("it is there");
+    assert!(
+        error.contains("cpu 0, stopped at 0x00000000402000"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_file_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -30,6 +30,8 @@ pub enum Outcome {
     FailsToReport,
     /// As the user at the serial line decides.
     Interactive,
+    /// Not, or without a word: who runs it asks the machine where it is.
+    Hangs,
 }
 
 /// How far the kernel has come when a scenario runs.
@@ -178,6 +180,28 @@ macro_rules! scenarios {
                 "a panic in a task that another one waits for";
             "task-overflow": Panics, 1 cpu, deadlock::overflow,
                 "a recursion fills the stack of a task";
+            "hang-masked": Hangs, 1 cpu, hangs::masked,
+                "a loop with interrupts masked";
+            "hang-early": Hangs, 1 cpu, hangs::early at Vectors,
+                "a loop before the console, the page tables and the heap are set up";
+            "hang-deep": Hangs, 1 cpu, hangs::deep,
+                "a loop below a recursion of 100 calls";
+            "hang-idle": Hangs, 1 cpu, hangs::idle,
+                "nothing to run, for ever";
+            "hang-two-locks": Hangs, 2 cpus, hangs::two_locks,
+                "two CPUs spin for each other's locks";
+            "hang-stopped-holder": Hangs, 2 cpus, hangs::stopped_holder,
+                "a CPU spins for a lock whose holder has stopped";
+            "hang-in-interrupt": Hangs, 1 cpu, hangs::in_interrupt,
+                "a loop in the handler of a timer interrupt";
+            "hang-in-nmi": Hangs, 2 cpus, hangs::in_nmi,
+                "a loop in the handler of an NMI; FIQ on aarch64";
+            "hang-exceptions": Hangs, 1 cpu, hangs::exceptions,
+                "exceptions without end";
+            "hang-no-vectors": Hangs, 1 cpu, hangs::no_vectors,
+                "an exception without vectors: a triple fault on x86_64";
+            "hang-reset": Hangs, 1 cpu, hangs::reset,
+                "the machine resets itself";
         }
     };
 }

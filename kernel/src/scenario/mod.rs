@@ -8,6 +8,7 @@ mod deep;
 mod display;
 pub mod early;
 mod epitaph;
+mod hangs;
 mod heap_panic;
 mod instructions;
 mod late_save;
@@ -67,6 +68,7 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
             Outcome::FailsToReport => "fails to report",
             Outcome::SucceedsAfterReset => "resets, and succeeds",
             Outcome::Interactive => "ends as it is told to",
+            Outcome::Hangs => "does not end",
         };
         println!("  {} {end}: {}", scenario.name, scenario.about);
     }

@@ -61,8 +61,9 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a regular expression")
 }
 
-static BUILD: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"cpu [0-9]+, .*, build (?<id>[0-9a-f]{8,})(?:$|, )"));
+static BUILD: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?:cpu [0-9]+, |asked from outside, ).*, build (?<id>[0-9a-f]{8,})(?:$|, )")
+});
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         // `RIP: 0010:name`: the code segment.

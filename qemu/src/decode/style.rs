@@ -18,7 +18,9 @@ const PLACE: Colour = AnsiColor::Cyan.on_default();
 pub enum Style {
     /// As the grammar of a report says, with paths as the debug information has them.
     Text,
-    /// The same with colours, and paths as the device shows them: those of packages begin with the package.
+    /// The same with paths as the device shows them: those of packages begin with the package.
+    Short(Paths),
+    /// The same with colours.
     Terminal(Paths),
     /// A JSON object for each frame, and nothing else of the log.
     Json,
@@ -43,10 +45,20 @@ impl Style {
     /// For a terminal.
     #[must_use]
     pub fn terminal() -> Self {
+        Self::Terminal(Self::paths())
+    }
+
+    /// As the device would write it.
+    #[must_use]
+    pub fn short() -> Self {
+        Self::Short(Self::paths())
+    }
+
+    fn paths() -> Paths {
         let here = std::env::current_dir().ok();
         let folders = here.as_deref().into_iter().chain([workspace::root()]);
         let folders: BTreeSet<_> = folders.map(|f| f.display().to_string()).collect();
-        Self::Terminal(Paths::new(&folders))
+        Paths::new(&folders)
     }
 
     /// The text after the letter of a frame: ` name+offset/size at file:line`, and a line, with the prefix `before`, for each
@@ -90,6 +102,7 @@ impl Style {
             Self::Terminal(paths) => {
                 write!(text, " at {PLACE}{}:{line}{PLACE:#}", paths.shown(file))
             }
+            Self::Short(paths) => write!(text, " at {}:{line}", paths.shown(file)),
             _ => write!(text, " at {file}:{line}"),
         };
     }

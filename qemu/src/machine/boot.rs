@@ -3,15 +3,17 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::Child;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::monitor::Watched;
-use super::serial::Event;
+use super::interrupt::Interrupts;
+use super::monitor::Monitor;
+use super::run::{Asker, Run};
+use super::serial::{Ending, Event};
 use super::terminal::Terminal;
-use super::{Arch, Board, Debugger, GdbStub, Verdict};
+use super::{Arch, Board, Debugger, GdbStub, Verdict, Witness};
 use crate::raspi::Console;
 
 /// What to boot, and how.
@@ -39,6 +41,10 @@ pub struct Boot<'a> {
     pub interactive: bool,
     /// Go on if the machine resets itself; otherwise a reset ends it.
     pub reboots: bool,
+    /// Who says where the CPUs are when the machine does not end with a verdict; not with `gdb`, which has the stub.
+    pub witness: Option<&'a dyn Witness>,
+    /// Times after the start at which it is asked as well; the machine goes on.
+    pub asks: &'a [Duration],
     /// More arguments for QEMU, after all others.
     pub more: &'a [&'a str],
     /// How long the serial line must be silent before what is written there is flushed: a decoder wants whole lines.
@@ -52,6 +58,8 @@ pub struct Booted {
     pub verdict: Verdict,
     /// All that was written to the serial line.
     pub serial: Vec<u8>,
+    /// Where its CPUs were, each time that it was asked.
+    pub asked: Vec<String>,
     /// How long it took.
     pub took: Duration,
 }
@@ -72,6 +80,8 @@ impl<'a> Boot<'a> {
             debugger: None,
             interactive: false,
             reboots: false,
+            witness: None,
+            asks: &[],
             more: &[],
             pause: Duration::ZERO,
         }
@@ -86,61 +96,59 @@ impl<'a> Boot<'a> {
         // The files stay open as long as the machine.
         let files = self.board.is_raspberry_pi().then(|| self.firmware_files());
         let files = files.transpose()?;
-        let (mut command, line, monitor) = self.command(emulator, files.as_ref())?;
+        let (mut command, line, sockets) = self.command(emulator, files.as_ref())?;
         let child = command
             .spawn()
             .with_context(|| format!("cannot start {}", emulator.display()))?;
-        // It holds QEMU's end of the line, which stays open until it is dropped.
+        // It holds QEMU's ends of the sockets, which stay open until it is dropped.
         drop(command);
-        let mut machine = Machine(child);
+        let mut child = Machine(child);
         let (sender, events) = mpsc::channel();
-        let watched = monitor.map(|monitor| monitor.watch(sender.clone()));
+        line.watch(child.0.stdout.take().map(Into::into), sender.clone())?;
+        let listens = self.witness.is_some() && !self.interactive && self.debugger.is_none();
+        let _interrupts = match listens {
+            true => Some(Interrupts::listen(sender.clone())?),
+            false => None,
+        };
+        let waits_for_gdb = self.gdb.is_some();
+        let (monitor, watched) = Monitor::start(sockets.monitor, !waits_for_gdb, sender.clone())?;
         if let Some(debugger) = &self.debugger {
-            debugger.start(sender.clone())?;
+            debugger.start(sender)?;
         }
-        line.watch(machine.0.stdout.take().map(Into::into), sender)?;
         let _terminal = self.interactive.then(Terminal::take);
-
-        let mut serial = Vec::new();
-        let limit = self.limit.map(|limit| started + limit);
-        let mut flushed = true;
-        let verdict = loop {
-            let pause = (!flushed).then(|| Instant::now() + self.pause);
-            let deadline = limit.into_iter().chain(pause).min();
-            match next(&events, deadline) {
-                Ok(Event::Written(chunk)) => {
-                    serial.extend_from_slice(&chunk);
-                    out.write_all(&chunk)
-                        .context("cannot pass on the serial line")?;
-                    flushed = false;
-                }
-                Err(RecvTimeoutError::Timeout) if deadline != limit => {
-                    out.flush().context("cannot pass on the serial line")?;
-                    flushed = true;
-                }
-                Ok(Event::Left) => {
-                    // Further output starts on a new line of the terminal.
-                    out.write_all(b"\n").context("cannot end the serial line")?;
-                    break Verdict::Left;
-                }
-                Ok(Event::GuestTimeOver) => break Verdict::OutOfGuestTime,
-                Err(RecvTimeoutError::Timeout) => break Verdict::TimedOut,
-                Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
-                    let status = machine.0.wait().context("cannot wait for QEMU")?;
-                    // gdb keeps the terminal after the machine has ended, to inspect it.
-                    while self.debugger.is_some()
-                        && events
-                            .recv()
-                            .is_ok_and(|event| !matches!(event, Event::Left))
-                    {}
-                    let was_reset = watched.is_some_and(Watched::was_reset);
-                    break Verdict::of(self.board.arch(), status, was_reset);
+        let mut run = Run {
+            boot: self,
+            asker: Asker::new(self, &monitor, sockets.stub, started),
+            monitor: &monitor,
+            events,
+            serial: Vec::new(),
+            limit: self.limit.map(|limit| started + limit),
+            flushed: true,
+        };
+        let verdict = match run.until_it_ends(out)? {
+            Some(verdict) => verdict,
+            None => {
+                let status = child.0.wait().context("cannot wait for QEMU")?;
+                // gdb keeps the terminal after the machine has ended, to inspect it.
+                while self.debugger.is_some()
+                    && run
+                        .events
+                        .recv()
+                        .is_ok_and(|event| !matches!(event, Event::Left))
+                {}
+                match watched.ending() {
+                    Some(Ending::Panicked) => Verdict::Panicked,
+                    ending => {
+                        let was_reset = ending == Some(Ending::Reset);
+                        Verdict::of(self.board.arch(), status, was_reset)
+                    }
                 }
             }
         };
         Ok(Booted {
             verdict,
-            serial,
+            serial: run.serial,
+            asked: run.asker.told,
             took: started.elapsed(),
         })
     }
@@ -154,19 +162,5 @@ impl Drop for Machine {
         // Fails only if it has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-/// The next event, unless the deadline comes first: a kernel that writes without end also runs out of time.
-fn next(events: &Receiver<Event>, deadline: Option<Instant>) -> Result<Event, RecvTimeoutError> {
-    match deadline {
-        None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        Some(deadline) => {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(RecvTimeoutError::Timeout);
-            }
-            events.recv_timeout(left)
-        }
     }
 }

@@ -4,14 +4,14 @@ use std::process::{Command, Stdio};
 
 use std::fs::File;
 use std::io::{Seek, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use anyhow::{Context, Result};
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use super::Boot;
-use super::monitor::Monitor;
 use super::serial::Line;
+use super::{Boot, Stopped, monitor};
 use crate::raspi::{self, Console};
 
 /// The files that a Raspberry Pi's firmware would provide. They are in no folder, so that nothing is left behind, whatever ends
@@ -23,14 +23,21 @@ pub(super) struct Firmware {
     tree: File,
 }
 
+/// Our ends of the sockets to QEMU.
+pub(super) struct Sockets {
+    /// To its monitor.
+    pub(super) monitor: UnixStream,
+    /// To its stub for gdb, once the monitor has started that.
+    pub(super) stub: UnixStream,
+}
+
 impl Boot<'_> {
-    /// The command that boots, its serial line, and its monitor, which needs the standard input of QEMU and so excludes serial
-    /// input.
+    /// The command that boots, its serial line and its sockets.
     pub(super) fn command(
         &self,
         emulator: &std::path::Path,
         files: Option<&Firmware>,
-    ) -> Result<(Command, Line, Option<Monitor>)> {
+    ) -> Result<(Command, Line, Sockets)> {
         let mut command = Command::new(emulator);
         command
             // Only the devices named here, and no configuration file.
@@ -54,22 +61,39 @@ impl Boot<'_> {
             command.arg("-no-reboot");
         }
         let line = Line::connect(&mut command, self.interactive)?;
-        let waits_for_gdb = self.gdb.is_some();
-        let monitor = (!self.interactive)
-            .then(|| Monitor::connect(&mut command, self.guest_limit, waits_for_gdb));
+        if self.witness.is_some() {
+            // A reset, or switching off, leaves the machine as it is, until it was asked where it is.
+            command.arg("-no-shutdown");
+        }
+        if self.guest_limit.is_some() {
+            command.args(monitor::counting());
+        }
+        // Stopped until the monitor is connected, because earlier events are lost.
+        command.arg("-S");
+        let (ours, theirs) = pair()?;
+        let (our_stub, their_stub) = pair()?;
+        for (name, end) in [("monitor", &theirs), (Stopped::LINE, &their_stub)] {
+            let number = end.as_raw_fd();
+            command.args(["-chardev", &format!("socket,id={name},fd={number}")]);
+        }
+        command.args(["-mon", "chardev=monitor,mode=control"]);
         if !self.command_line.is_empty() {
             command.args(["-append", self.command_line]);
         }
         if let Some(stub) = &self.gdb {
             command.args(stub.arguments());
         }
-        if self.debugger.is_some() {
-            // A process group of its own, so that Ctrl-C at the terminal reaches only gdb.
+        if self.debugger.is_some() || self.witness.is_some() {
+            // A process group of its own, so that Ctrl-C at the terminal reaches only gdb, or this program.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         command.args(self.more);
-        end_with_parent(&mut command);
-        Ok((command, line, monitor.transpose()?))
+        prepare_child(&mut command, vec![theirs, their_stub]);
+        let sockets = Sockets {
+            monitor: ours,
+            stub: our_stub,
+        };
+        Ok((command, line, sockets))
     }
 
     /// A flat image and a device tree.
@@ -99,21 +123,39 @@ fn path(file: &File) -> String {
     format!("/dev/fd/{}", file.as_raw_fd())
 }
 
-/// Makes the host's kernel kill the child when this process dies for any reason: a machine that hangs would otherwise keep a
-/// CPU busy for ever.
-#[cfg(target_os = "linux")]
-fn end_with_parent(command: &mut Command) {
+/// A pair of sockets: our end and QEMU's.
+fn pair() -> Result<(UnixStream, OwnedFd)> {
+    let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
+    Ok((ours, theirs.into()))
+}
+
+/// Leaves these files open in the child, and in no other: a socket has an end only when nobody else has it. The command holds
+/// them. Makes the host's kernel kill the child when this process dies for any reason: a machine that hangs would otherwise
+/// keep a CPU busy for ever.
+fn prepare_child(command: &mut Command, files: Vec<OwnedFd>) {
     use std::os::unix::process::CommandExt;
 
+    // SAFETY: between fork and exec only async-signal-safe code may run. The closure makes system calls, `fcntl` and `prctl`, and
+    // converts their error numbers without allocation or locks.
+    unsafe {
+        command.pre_exec(move || {
+            for file in &files {
+                fcntl_setfd(file, FdFlags::empty())?;
+            }
+            end_with_parent()
+        });
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn end_with_parent() -> std::io::Result<()> {
     use rustix::process::{Signal, set_parent_process_death_signal};
 
-    // SAFETY: between fork and exec only async-signal-safe code may run. The closure makes one system call, `prctl`, and
-    // converts its error number without allocation or locks.
-    unsafe {
-        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
-    }
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
 /// Other hosts have no such system call.
 #[cfg(not(target_os = "linux"))]
-fn end_with_parent(_: &mut Command) {}
+fn end_with_parent() -> std::io::Result<()> {
+    Ok(())
+}

@@ -29,7 +29,7 @@ impl GdbStub {
         Ok(Self::Port(port))
     }
 
-    /// QEMU's arguments: the stub, and to start stopped.
+    /// QEMU's arguments for the stub.
     pub(super) fn arguments(&self) -> Vec<String> {
         let device = match self {
             Self::Port(port) => format!("tcp:127.0.0.1:{port}"),
@@ -39,7 +39,7 @@ impl GdbStub {
                 format!("unix:{path},server=on,wait=off")
             }
         };
-        vec!["-S".into(), "-gdb".into(), device]
+        vec!["-gdb".into(), device]
     }
 
     /// What to type in another terminal, to stop at a panic and see who called whom.

@@ -1,11 +1,14 @@
-//! A virtual machine: its command line, its serial line, booting it, and what its end means.
+//! A virtual machine: its command line, its serial line, booting it, asking it where it is, and what its end means.
 
 mod boot;
 mod command;
 mod debugger;
 mod gdb;
+mod interrupt;
 mod monitor;
+mod run;
 mod serial;
+mod stopped;
 pub(crate) mod terminal;
 mod verdict;
 
@@ -13,4 +16,5 @@ pub use crate::hardware::{Arch, Board};
 pub use boot::{Boot, Booted};
 pub use debugger::Debugger;
 pub use gdb::GdbStub;
+pub use stopped::{PAGE, Stopped, Witness};
 pub use verdict::Verdict;

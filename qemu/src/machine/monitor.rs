@@ -1,123 +1,140 @@
-//! QEMU's monitor (QMP). It tells whether the machine was reset or switched off, which QEMU's exit status does not, and the
-//! machine's own time, counted in instructions, which does not depend on the host's speed or load.
+//! QEMU's monitor (QMP). It stops the machine and lets it go on, and tells whether it was reset or switched off, which QEMU's exit
+//! status does not, and the machine's own time, counted in instructions, which does not depend on the host's speed or load.
 
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::os::fd::OwnedFd;
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::process::Command;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use serde_json::Value;
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
 
-use super::serial::Event;
+use super::serial::{Ending, Event};
 
 /// The duration of an instruction in nanoseconds, as a power of two: some 60 million instructions a second, which emulation
 /// reaches on almost any host.
 const SHIFT: u32 = 4;
-/// The time between two queries of the machine's clock.
-const EVERY: Duration = Duration::from_millis(50);
+
+/// How long QEMU may take to start, on a busy host.
+const START: Duration = Duration::from_secs(60);
+/// How long it may take to answer, once it runs.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// QEMU's argument that makes it count instructions.
+pub(super) fn counting() -> [String; 2] {
+    // `sleep=off`: when the machine waits for its timer, its clock jumps there at once.
+    ["-icount".into(), format!("shift={SHIFT},sleep=off")]
+}
 
 /// A connection with the monitor.
 #[derive(Debug)]
 pub(super) struct Monitor {
     stream: UnixStream,
-    limit: Option<Duration>,
-    /// The machine is stopped until the monitor starts it.
-    is_stopped: bool,
+    answers: Receiver<Value>,
+    /// The number of the last question.
+    asked: Cell<u64>,
 }
 
-/// The events that were seen until the machine ended.
+/// How the machine ended, as events said until the monitor was closed.
 #[derive(Debug)]
-pub(super) struct Watched(JoinHandle<bool>);
+pub(super) struct Watched(JoinHandle<Option<Ending>>);
 
 impl Monitor {
-    /// Connects the monitor to QEMU's standard input, which then is no serial line; makes QEMU count instructions, if the
-    /// machine's own time is limited. The machine starts stopped until the monitor is connected, because earlier events are
-    /// lost; unless it `waits_for_gdb` anyway.
-    pub(super) fn connect(
-        command: &mut Command,
-        limit: Option<Duration>,
-        waits_for_gdb: bool,
-    ) -> Result<Self> {
-        let (stream, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
-        if limit.is_some() {
-            // `sleep=off`: when the machine waits for its timer, its clock jumps there at once.
-            command.args(["-icount", &format!("shift={SHIFT},sleep=off")]);
-        }
-        if !waits_for_gdb {
-            command.arg("-S");
-        }
-        command
-            .args(["-chardev", "socket,id=monitor,fd=0"])
-            .args(["-mon", "chardev=monitor,mode=control"])
-            .stdin(OwnedFd::from(theirs));
-        Ok(Self {
+    /// Begins to listen, and sends the events that end a machine. Lets the machine start, if it `is_stopped`.
+    pub(super) fn start(
+        stream: UnixStream,
+        is_stopped: bool,
+        sender: Sender<Event>,
+    ) -> Result<(Self, Watched)> {
+        let reader = stream.try_clone().context("cannot share a socket")?;
+        let (answer, answers) = mpsc::channel();
+        let watched = std::thread::spawn(move || listen(reader, &sender, &answer));
+        let monitor = Self {
             stream,
-            limit,
-            is_stopped: !waits_for_gdb,
-        })
-    }
-
-    /// Sends an event when the machine's own time is over, and notes whether a reset ended the machine.
-    pub(super) fn watch(self, sender: Sender<Event>) -> Watched {
-        Watched(std::thread::spawn(move || {
-            let mut answers = BufReader::new(&self.stream).lines();
-            let mut was_reset = false;
-            // A machine that does not answer any more has ended, which the serial line reports.
-            if let Ok(true) = self.wait(&mut answers, &mut was_reset) {
-                let _ = sender.send(Event::GuestTimeOver);
-            }
-            // Read the events that came last.
-            while next(&mut answers, &mut was_reset).is_ok() {}
-            was_reset
-        }))
-    }
-
-    /// Whether the time is over. Without a limit there is nothing to wait for.
-    fn wait(&self, answers: &mut Answers<'_>, was_reset: &mut bool) -> Result<bool> {
-        self.ask("qmp_capabilities")?;
-        if self.is_stopped {
-            self.ask("cont")?;
-        }
-        let Some(limit) = self.limit else {
-            return Ok(false);
+            answers,
+            asked: Cell::new(0),
         };
-        loop {
-            self.ask("query-replay")?;
-            // Greetings, events and other answers do not have this id.
-            let instructions = loop {
-                if let Some(number) = next(answers, was_reset)?["return"]["icount"].as_u64() {
-                    break number;
-                }
-            };
-            if u128::from(instructions) << SHIFT >= limit.as_nanos() {
-                return Ok(true);
-            }
-            std::thread::sleep(EVERY);
+        // A machine that does not answer has ended, which the serial line reports.
+        let _ = monitor.ask("qmp_capabilities", &json!({}), START);
+        if is_stopped {
+            let _ = monitor.ask("cont", &json!({}), START);
         }
+        Ok((monitor, Watched(watched)))
     }
 
-    fn ask(&self, question: &str) -> Result<()> {
-        writeln!(&self.stream, "{{\"execute\":\"{question}\"}}").context("the monitor is closed")
+    /// Has QEMU do something, and returns what it says.
+    pub(super) fn execute(&self, command: &str) -> Result<Value> {
+        self.ask(command, &json!({}), ANSWER)
+    }
+
+    /// Has QEMU's monitor for people do something, as `cpu` sees it, and returns what it prints.
+    pub(super) fn type_in(&self, line: &str, cpu: usize) -> Result<String> {
+        let arguments = json!({ "command-line": line, "cpu-index": cpu });
+        let said = self.ask("human-monitor-command", &arguments, ANSWER)?;
+        Ok(said.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// The machine's own time, if it counts instructions.
+    pub(super) fn time(&self) -> Result<Duration> {
+        let replay = self.execute("query-replay")?;
+        let instructions = replay["icount"].as_u64().context("nothing is counted")?;
+        Ok(Duration::from_nanos(instructions << SHIFT))
+    }
+
+    fn ask(&self, command: &str, arguments: &Value, limit: Duration) -> Result<Value> {
+        let id = self.asked.get() + 1;
+        self.asked.set(id);
+        let question = json!({ "execute": command, "arguments": arguments, "id": id });
+        writeln!(&self.stream, "{question}").context("the monitor is closed")?;
+        loop {
+            let answer = self.answers.recv_timeout(limit);
+            let answer = answer.with_context(|| format!("QEMU does not answer {command}"))?;
+            // A late answer to an earlier question is none to this one.
+            if answer["id"] != id {
+                continue;
+            }
+            return match answer.get("return") {
+                Some(value) => Ok(value.clone()),
+                None => bail!("QEMU does not do {command}: {}", answer["error"]["desc"]),
+            };
+        }
     }
 }
 
-type Answers<'a> = Lines<BufReader<&'a UnixStream>>;
+/// Reads all that QEMU says, up to its end; returns how the machine ended.
+fn listen(stream: UnixStream, sender: &Sender<Event>, answers: &Sender<Value>) -> Option<Ending> {
+    let mut ended = None;
+    for line in BufReader::new(stream).lines() {
+        let Ok(said) = line.map(|line| serde_json::from_str::<Value>(&line)) else {
+            break;
+        };
+        let said = said.unwrap_or_default();
+        if said.get("return").is_some() || said.get("error").is_some() {
+            // Nobody waits for an answer any more when the boot has ended.
+            let _ = answers.send(said);
+        } else if let Some(ending) = ending(&said) {
+            ended = ended.or(Some(ending));
+            let _ = sender.send(Event::Ending(ending));
+        }
+    }
+    ended
+}
 
-/// The monitor's next message. Notes an event of a reset.
-fn next(answers: &mut Answers<'_>, was_reset: &mut bool) -> Result<Value> {
-    let answer = answers.next().context("the monitor is closed")??;
-    let answer: Value = serde_json::from_str(&answer)?;
-    *was_reset |= answer["event"] == "SHUTDOWN" && answer["data"]["reason"] == "guest-reset";
-    Ok(answer)
+/// What an event says of the machine's end.
+fn ending(said: &Value) -> Option<Ending> {
+    match (said["event"].as_str()?, said["data"]["reason"].as_str()) {
+        ("SHUTDOWN", Some("guest-reset")) => Some(Ending::Reset),
+        ("SHUTDOWN", Some("guest-shutdown")) => Some(Ending::Off),
+        ("GUEST_PANICKED" | "GUEST_CRASHLOADED", _) => Some(Ending::Panicked),
+        _ => None,
+    }
 }
 
 impl Watched {
-    /// Whether the machine ended because it reset itself. To be called after QEMU has ended.
-    pub(super) fn was_reset(self) -> bool {
+    /// How the machine ended by itself, if it has said so. To be called after QEMU has ended.
+    pub(super) fn ending(self) -> Option<Ending> {
         self.0.join().unwrap_or_default()
     }
 }

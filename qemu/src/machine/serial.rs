@@ -20,8 +20,21 @@ pub(super) enum Event {
     Closed,
     /// Somebody at the terminal has pressed the key that ends the session.
     Left,
-    /// The machine's own time is over.
-    GuestTimeOver,
+    /// The machine ends by itself.
+    Ending(Ending),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// How a machine ends by itself, if not with a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It has reset itself.
+    Reset,
+    /// It has switched itself off.
+    Off,
+    /// It has told a device of QEMU's that its kernel has panicked.
+    Panicked,
 }
 
 /// The ends of a serial line, before there is a machine.

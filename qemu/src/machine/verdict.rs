@@ -23,6 +23,8 @@ pub enum Verdict {
     OutOfGuestTime,
     /// Somebody at the terminal ended the session.
     Left,
+    /// Somebody has interrupted the runner.
+    Interrupted,
     /// The machine ended without a verdict; the text says how.
     Failed(String),
 }

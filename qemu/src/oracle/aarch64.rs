@@ -1,17 +1,8 @@
-//! Registers and instructions of AArch64.
+//! Instructions of AArch64.
 
-use anyhow::{Context, Result};
-use unwind::{SavedRegister, aarch64};
+use unwind::aarch64;
 
-use super::state::{Flow, Instruction, Registers, State};
-use super::stub::{self, Stub};
-
-/// Where the kernel's trap code keeps registers that rows do not name: `TrapFrame::SAVED`.
-pub(super) const SAVED: [SavedRegister; 3] = [
-    SavedRegister::new(9, 9 * 8),
-    SavedRegister::new(30, 30 * 8),
-    SavedRegister::new(31, 31 * 8),
-];
+use super::state::{Flow, Instruction};
 
 /// The offset of the interrupted program counter in the trap frame.
 pub(super) const ELR_OFFSET: u64 = 256;
@@ -19,54 +10,6 @@ pub(super) const ELR_OFFSET: u64 = 256;
 /// Bytes of the vector table, and of a vector.
 const VECTORS: u64 = 2048;
 const VECTOR: u64 = 128;
-
-/// Bits of the processor's state: which stack pointer is in use, and that IRQs are masked.
-const SP_ELX: u8 = 1;
-const IRQ_MASKED: u8 = 1 << 7;
-
-/// What to ask the stub: the general registers, and two of the system's, whose numbers its description tells.
-pub(super) fn questions(stub: &mut Stub) -> Result<Vec<String>> {
-    let text = stub.document("system-registers.xml")?;
-    let number = |name: &str| {
-        let (_, rest) = text.split_once(&format!("name=\"{name}\""))?;
-        let (_, rest) = rest.split_once("regnum=\"")?;
-        rest.split_once('"')?.0.parse::<u32>().ok()
-    };
-    let mut questions = vec!["g".to_owned()];
-    for name in ["ELR_EL1", "SP_EL0"] {
-        let number = number(name).with_context(|| format!("QEMU's stub does not have {name}"))?;
-        questions.push(format!("p{number:x}"));
-    }
-    Ok(questions)
-}
-
-/// The state, by the answers: x0 to x30, sp, pc and the processor's state; then the system's registers.
-pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
-    let [general, elr, sp_el0] = answers else {
-        anyhow::bail!("too few registers");
-    };
-    let bytes = stub::bytes(general);
-    let word = |bytes: &[u8], index: usize| -> Result<u64> {
-        let word = bytes.get(index * 8..).and_then(|rest| rest.first_chunk());
-        Ok(u64::from_le_bytes(*word.context("too few registers")?))
-    };
-    let (pc, sp) = (word(&bytes, 32)?, word(&bytes, 31)?);
-    let flags = bytes.get(33 * 8).context("no state of the processor")?;
-    let mut registers = aarch64::Registers::new(pc, sp, word(&bytes, 29)?, word(&bytes, 30)?);
-    registers.x9 = Some(word(&bytes, 9)?);
-    registers.elr = Some(word(&stub::bytes(elr), 0)?);
-    // While it is the one in use, QEMU's copy of it is old.
-    registers.sp_el0 = Some(match flags & SP_ELX {
-        0 => sp,
-        _ => word(&stub::bytes(sp_el0), 0)?,
-    });
-    Ok(State {
-        pc,
-        sp,
-        is_masked: flags & IRQ_MASKED != 0,
-        registers: Registers::Arm(registers),
-    })
-}
 
 /// What an exception has interrupted, at its vector: of the first four vectors, code that used the other stack pointer.
 pub(super) fn interrupted(registers: &aarch64::Registers) -> Option<(u64, u64, Option<u64>)> {

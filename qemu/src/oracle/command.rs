@@ -148,9 +148,10 @@ fn wanted(arguments: &Oracle) -> Result<Vec<&'static Scenario>> {
     names.iter().map(find).collect()
 }
 
-/// Whether one CPU can run it, with nobody there.
+/// Whether one CPU can run it to its end, with nobody there.
 fn fits(scenario: &Scenario) -> bool {
-    scenario.cpus == 1 && scenario.outcome != Outcome::Interactive
+    let ends = !matches!(scenario.outcome, Outcome::Interactive | Outcome::Hangs);
+    scenario.cpus == 1 && ends
 }
 
 /// The functions of the table in which the machine never was, each with its address.

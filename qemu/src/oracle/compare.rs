@@ -5,8 +5,7 @@ use unwind::{End, Frame, FrameKind, Frames, Memory, Range, RegisterSet, Stacks, 
 use super::image::Image;
 use super::memory::Ram;
 use super::shadow::Waiting;
-use super::state::{Registers, State};
-use super::{aarch64, x86_64};
+use crate::stub::{Registers, SAVED_ARM, SAVED_X86, State};
 
 /// A frame of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +69,11 @@ impl<'a> Walker<'a> {
         let memory = Stacks::new(&self.ranges, |address| ram.word(address));
         match state.registers {
             Registers::X86(registers) => {
-                let unwinder = unwinder.trap_registers(&x86_64::SAVED);
+                let unwinder = unwinder.trap_registers(&SAVED_X86);
                 compare(unwinder.frames(registers, memory), state, waiting)
             }
             Registers::Arm(registers) => {
-                let unwinder = unwinder.trap_registers(&aarch64::SAVED);
+                let unwinder = unwinder.trap_registers(&SAVED_ARM);
                 compare(unwinder.frames(registers, memory), state, waiting)
             }
         }

@@ -16,10 +16,11 @@ use super::machine::Machine;
 use super::passage::Begun;
 use super::shadow::{Places, Shadow, Surprise, Waiting};
 use super::stale::{self, Random};
-use super::state::{Flow, Instruction, State, decode};
+use super::state::{Flow, Instruction, decode};
 use super::tally::Tally;
 use crate::hardware::Arch;
 use crate::scenario::{self, Outcome};
+use crate::stub::State;
 
 /// How a scenario is followed.
 #[derive(Clone, Copy, Debug)]

@@ -11,18 +11,7 @@ use unwind::{Code, Range};
 
 use super::memory::Mapped;
 use crate::hardware::Arch;
-
-/// Arrays of stacks that a kernel may have.
-const STACKS: [&str; 8] = [
-    "STACKS_BOOT",
-    "STACKS_EXCEPTION",
-    "STACKS_OVERFLOW",
-    "STACKS_INTERRUPT",
-    "STACKS_NMI",
-    "STACKS_DOUBLE_FAULT",
-    "STACKS_MACHINE_CHECK",
-    "STACKS_TASK",
-];
+use crate::stacks;
 
 /// A stack of the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,42 +94,22 @@ impl Image {
             stacks: Vec::new(),
             vectors: Vec::new(),
         };
-        for name in STACKS {
-            let Some(symbol) = file.symbol_by_name(name) else {
-                continue;
-            };
-            image.add_stacks(symbol.address(), name == "STACKS_TASK")?;
-        }
+        // There is one CPU.
+        let stacks = stacks::declared(&file)?.into_iter();
+        let stacks = stacks.filter(|stack| stack.cpu.is_none_or(|cpu| cpu == 0));
+        image.stacks = stacks
+            .map(|stack| Stack {
+                range: stack.range,
+                bottom: stack.bottom,
+                is_task: stack.cpu.is_none(),
+            })
+            .collect();
         let vectors = image.symbols.iter().filter(|(_, _, name)| {
             let number = name.strip_prefix("exception_");
             number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         });
         image.vectors = vectors.map(|(address, ..)| *address).collect();
         Ok(image)
-    }
-
-    fn add_stacks(&mut self, array: u64, is_task: bool) -> Result<()> {
-        let words: Vec<u64> = (0..5)
-            .filter_map(|index| self.constant(array + index * 8))
-            .collect();
-        let [first, count, stride, guard, size] = words[..] else {
-            anyhow::bail!("an array of stacks lies in no segment");
-        };
-        // There is one CPU.
-        for nth in 0..if is_task { count } else { 1 } {
-            let start = first + nth * stride;
-            self.stacks.push(Stack {
-                range: Range::new(start, start + guard + size),
-                bottom: start + guard,
-                is_task,
-            });
-        }
-        Ok(())
-    }
-
-    /// A word of the file.
-    fn constant(&self, address: u64) -> Option<u64> {
-        Some(u64::from_le_bytes(*self.bytes(address)?.first_chunk()?))
     }
 
     /// The bytes of the file from this address on.

@@ -9,11 +9,10 @@ use tempfile::TempDir;
 
 use super::image::Image;
 use super::memory::Ram;
-use super::state::{Reader, State};
-use super::stub::{Ran, Stub};
 use crate::hardware::Arch;
 use crate::machine::{Boot, Booted, GdbStub};
 use crate::scenario;
+use crate::stub::{Ran, Reader, State, Stub};
 
 /// How long a machine may take in all; one that nobody steps any more is ended by its stub.
 const LIMIT: Duration = Duration::from_secs(3 * 60 * 60);

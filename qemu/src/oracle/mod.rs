@@ -21,7 +21,6 @@ mod passage;
 mod shadow;
 mod stale;
 mod state;
-mod stub;
 mod tally;
 mod x86_64;
 

@@ -4,9 +4,9 @@ use anyhow::Result;
 
 use super::follow::Follower;
 use super::shadow::Waiting;
-use super::state::{Flow, Instruction, State};
-use super::stub::Ran;
+use super::state::{Flow, Instruction, interrupted};
 use crate::hardware::Arch;
+use crate::stub::{Ran, State};
 
 /// How often an instruction is followed, for each time that a call is: after that its function is let run to its return.
 const LOOPS: u32 = 6;
@@ -138,7 +138,7 @@ impl Follower<'_> {
     /// Whether the exception whose vector this is has interrupted the very function that is let run, with the same stack pointer.
     fn is_interrupted(&self, state: &State, begun: &Begun) -> bool {
         let ram = &self.machine.ram;
-        let interrupted = state.interrupted(&|address| ram.word(address));
+        let interrupted = interrupted(state, &|address| ram.word(address));
         interrupted.is_some_and(|(pc, sp, _)| {
             begun.function.is_some() && sp == begun.sp && self.image.function(pc) == begun.function
         })

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 use super::aarch64::ELR_OFFSET;
 use super::image::{Image, Stack};
-use super::state::{Flow, Instruction, Registers, State};
+use super::state::{Flow, Instruction, interrupted};
+use crate::stub::{Registers, State};
 
 /// Somebody who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +197,7 @@ impl Shadow {
     /// Whom the exception has interrupted at whose vector the machine is waits from now on: where it goes on, and its stack
     /// pointer.
     pub fn taken(&mut self, at: &State, word: &dyn Fn(u64) -> Option<u64>) -> (u64, u64) {
-        let (pc, sp, slot) = at.interrupted(word).unwrap_or_default();
+        let (pc, sp, slot) = interrupted(at, word).unwrap_or_default();
         self.waiting.push(Waiting::Interrupted {
             pc,
             sp,

@@ -6,6 +6,7 @@
 //! ```
 
 mod filter;
+pub mod fold;
 mod queue;
 
 use std::ffi::OsStr;

@@ -44,7 +44,7 @@ pub struct Named<'l> {
     pub source: Source<'l>,
     /// Bytes from its start.
     pub offset: u64,
-    /// Its size in bytes.
+    /// Its size in bytes; 0 where the line was named on the host, by a symbol that has none.
     pub size: u64,
 }
 
@@ -97,7 +97,7 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"^(?<before>.*?)(?<number> {0,3}[0-9]+): 0x(?<address>[0-9a-f]{16}) (?<letter>[prfl?])",
         // Names have spaces (`<A as B>::c`) and pluses (`dyn A + B`), but no plus before a number.
-        r"(?: (?<name>.*?)\+0x(?<offset>[0-9a-f]+)/0x(?<size>[0-9a-f]+)(?: at (?<file>[^:]*):(?<line>[0-9]+))?)?",
+        r"(?: (?<name>.*?)\+0x(?<offset>[0-9a-f]+)(?:/0x(?<size>[0-9a-f]+))?(?: at (?<file>[^:]*):(?<line>[0-9]+))?)?",
         r"(?<after>$| .*$)",
     ))
 });
@@ -158,7 +158,7 @@ fn frame(line: &str) -> Option<(&str, Line<'_>)> {
         Some(Named {
             source: source(&found)?,
             offset: hex(&found, "offset")?,
-            size: hex(&found, "size")?,
+            size: hex(&found, "size").unwrap_or(0),
         })
     };
     let frame = Frame {
@@ -241,6 +241,11 @@ mod tests {
         assert_eq!((found.named, found.after), (Some(named), ""));
         let (_, found) = frame("   0: 0x0000000000000010 p");
         assert_eq!((found.address, found.named), (0x10, None));
+        let (_, found) = frame("   1: 0x0000000000000012 r a+0x2 at b:3");
+        assert_eq!(
+            found.named.map(|named| (named.offset, named.size)),
+            Some((2, 0))
+        );
         // What a later grammar adds is kept.
         let (_, found) = frame("   0: 0x0000000000000010 p a+0x1/0x2 at b:3 in c");
         assert_eq!(found.after, " in c");

@@ -20,6 +20,8 @@ struct Line<'a> {
     seconds: f64,
     /// The file with the serial line; null if it could not be written.
     log: Option<String>,
+    /// Where the CPUs were, each time that the machine was asked.
+    asked: &'a [String],
 }
 
 pub(super) fn lines(ran: &[Ran]) -> Result<String> {
@@ -34,6 +36,7 @@ pub(super) fn lines(ran: &[Ran]) -> Result<String> {
             words: &ran.judgement.words,
             seconds: ran.took.as_secs_f64(),
             log: ran.log.as_ref().map(|log| log.display().to_string()),
+            asked: &ran.asked,
         };
         text += &serde_json::to_string(&line)?;
         text += "\n";

@@ -41,6 +41,9 @@ fn case(ran: &Ran, place: &str) -> TestCase {
     case.set_classname(xml(place));
     case.set_time(ran.took);
     case.set_system_out(xml(&String::from_utf8_lossy(&ran.serial)));
+    if !ran.asked.is_empty() {
+        case.set_system_err(xml(&ran.asked.join("\n")));
+    }
     case
 }
 

@@ -2,10 +2,10 @@
 //! again on standard error.
 
 mod file;
-mod fold;
 mod json;
 mod junit;
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use crate::cli::Cli;
 use crate::decode;
 use crate::judge::Judgement;
 use crate::machine::{Board, Booted};
+use crate::output::fold;
 use crate::status::Status;
 use crate::words::say;
 
@@ -54,6 +55,7 @@ struct Ran {
     judgement: Judgement,
     took: Duration,
     serial: Vec<u8>,
+    asked: Vec<String>,
     /// Where the serial line is kept, unless it could not be written.
     log: Option<PathBuf>,
 }
@@ -104,7 +106,8 @@ impl<'a> Results<'a> {
         let log = kept.is_ok().then_some(log);
         let (name, status) = (&subject.name, judgement.status);
         say(format_args!("{name}: {}", judgement.words));
-        if status != Status::Success {
+        // A terminal has just shown it.
+        if status != Status::Success && !std::io::stderr().is_terminal() {
             let shown = log.as_deref().map_or_else(
                 || "its serial line".to_owned(),
                 |log| log.display().to_string(),
@@ -117,6 +120,7 @@ impl<'a> Results<'a> {
             judgement,
             took: booted.took,
             serial: booted.serial,
+            asked: booted.asked,
             log,
         });
         if let Some(path) = &self.cli.json {

@@ -7,6 +7,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::runner::{Ran, command};
 
 /// How long an answer of the kernel may take.
@@ -121,6 +123,12 @@ impl Session {
             serial: self.serial,
             words: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+
+    /// Presses Ctrl-C at the runner.
+    pub fn interrupt(&self) {
+        let runner = Pid::from_child(&self.runner);
+        kill_process(runner, Signal::INT).expect("the runner runs");
     }
 
     /// Closes the input.

@@ -16,6 +16,8 @@ pub enum Act<'a> {
     SwitchOff,
     /// Resets the machine: a triple fault, or PSCI's SYSTEM_RESET.
     Reset,
+    /// Tells QEMU's device `pvpanic` that it has panicked; x86_64 only.
+    Panic,
     /// Does nothing, for ever.
     Hang,
     /// Writes to the serial line, for ever.
@@ -74,6 +76,8 @@ fn x86(act: Act) -> Vec<u8> {
             0xbc, 0x00, 0x70, 0x00, 0x00, // mov esp, 0x7000
             0x6a, 0x00, 0x6a, 0x00, 0x0f, 0x01, 0x1c, 0x24, 0x0f, 0x0b,
         ],
+        // mov dx, 0x505; mov al, 1; out dx, al
+        Act::Panic => vec![0x66, 0xba, 0x05, 0x05, 0xb0, 0x01, 0xee],
         // cli; hlt; jmp to the hlt
         Act::Hang => vec![0xfa, 0xf4, 0xeb, 0xfd],
         // mov dx, 0x3f8; mov al, 'x'; out dx, al; jmp to the out
@@ -89,6 +93,7 @@ fn aarch64(act: Act) -> Vec<u32> {
     // movz w0, #function; movk w0, #0x8400, lsl #16; hvc #0
     let psci = |function: u32| vec![MOVZ_W0 | function << 5, 0x72b0_8000, HVC];
     match act {
+        Act::Panic => panic!("no test has this device on AArch64"),
         // movz x1, #0x0900, lsl #16; then movz w0, #byte; strb w0, [x1] for each
         Act::Print(bytes) => {
             let print = |byte: &u8| [MOVZ_W0 | u32::from(*byte) << 5, 0x3900_0020];

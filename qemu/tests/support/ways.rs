@@ -31,7 +31,7 @@ pub struct Way {
     to: Option<fn(&str) -> bool>,
 }
 
-const WAYS: [Way; 8] = [
+const WAYS: [Way; 9] = [
     // From the panic handler through `core` and `alloc` to the function that panicked.
     Way {
         name: "panic",
@@ -92,6 +92,14 @@ const WAYS: [Way; 8] = [
         from: None,
         between: is_kernel,
         fewest: [1, 1],
+        to: Some(|name| ["start_entry", "start_high"].contains(&name)),
+    },
+    // A CPU that is not the first, and has nothing to do.
+    Way {
+        name: "idle",
+        from: Some(is_kernel),
+        between: is_kernel,
+        fewest: [1, 0],
         to: Some(|name| ["start_entry", "start_high"].contains(&name)),
     },
 ];

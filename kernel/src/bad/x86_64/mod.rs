@@ -2,6 +2,10 @@
 
 use core::arch::{asm, global_asm};
 
+use x86_64::VirtAddr;
+use x86_64::instructions::tables::lidt;
+use x86_64::structures::DescriptorTablePointer;
+
 global_asm!(include_str!("bad.s"), include_str!("lies.s"));
 
 /// Reads a word. The compiler cannot see the access in the assembly, so it does not remove it.
@@ -58,6 +62,19 @@ pub const STAY: [u8; 2] = [0xeb, 0xfe];
 pub fn breakpoint() {
     // SAFETY: raises an exception, whose handler keeps all registers.
     unsafe { asm!("int3", options(nostack)) };
+}
+
+/// Forgets where the vectors of exceptions are.
+///
+/// # Safety
+/// The next exception resets the machine.
+pub unsafe fn forget_vectors() {
+    let nowhere = DescriptorTablePointer {
+        limit: 0,
+        base: VirtAddr::zero(),
+    };
+    // SAFETY: as the caller says.
+    unsafe { lidt(&nowhere) };
 }
 
 /// Divides without a check of the divisor.

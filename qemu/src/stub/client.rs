@@ -1,4 +1,5 @@
-//! A client of QEMU's stub for gdb: the few packets of gdb's remote protocol that it takes to step, and to read registers.
+//! A client of QEMU's stub for gdb: the few packets of gdb's remote protocol that it takes to step, and to read registers and
+//! memory.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -50,11 +51,7 @@ impl Stub {
                 Err(_) => std::thread::sleep(Duration::from_millis(5)),
             }
         };
-        let mut stub = Self {
-            stream,
-            buffer: Vec::new(),
-            read: 0,
-        };
+        let mut stub = Self::over(stream);
         // Bit 0: step. Bits 1 and 2 would mask interrupts and stop timers.
         let answer = stub.ask("Qqemu.sstep=1")?;
         if answer != b"OK" {
@@ -63,13 +60,42 @@ impl Stub {
         Ok(stub)
     }
 
+    /// A connection that is there already.
+    #[must_use]
+    pub const fn over(stream: UnixStream) -> Self {
+        Self {
+            stream,
+            buffer: Vec::new(),
+            read: 0,
+        }
+    }
+
+    /// Limits how long an answer may take.
+    ///
+    /// # Errors
+    /// When the connection has no limits.
+    pub fn limit(&self, limit: Option<Duration>) -> Result<()> {
+        let limited = self.stream.set_read_timeout(limit);
+        limited.context("cannot limit the time of an answer")
+    }
+
     /// Asks, and returns the answer.
     ///
     /// # Errors
     /// When the machine is gone.
     pub fn ask(&mut self, question: &str) -> Result<Vec<u8>> {
         self.send(&[question])?;
-        self.answer()?.context("the machine has ended")
+        self.told()
+    }
+
+    /// The next answer. What the stub says by itself when the machine was stopped by others is none.
+    fn told(&mut self) -> Result<Vec<u8>> {
+        loop {
+            let answer = self.answer()?.context("the machine has ended")?;
+            if answer.first() != Some(&b'T') {
+                return Ok(answer);
+            }
+        }
     }
 
     /// Asks several things at once, and returns the answers.
@@ -78,10 +104,7 @@ impl Stub {
     /// When the machine is gone.
     pub fn ask_all(&mut self, questions: &[&str]) -> Result<Vec<Vec<u8>>> {
         self.send(questions)?;
-        let answers = questions
-            .iter()
-            .map(|_| self.answer()?.context("the machine has ended"));
-        answers.collect()
+        questions.iter().map(|_| self.told()).collect()
     }
 
     /// Lets the machine run one instruction; or, if an exception or interrupt is due, up to its vector.
@@ -101,13 +124,9 @@ impl Stub {
     }
 
     fn run(&mut self, packet: &str, limit: Duration) -> Result<Ran> {
-        self.stream
-            .set_read_timeout(Some(limit))
-            .context("cannot limit the time")?;
+        self.limit(Some(limit))?;
         let ran = self.send(&[packet]).and_then(|()| self.answer());
-        self.stream
-            .set_read_timeout(None)
-            .context("cannot lift the limit of time")?;
+        self.limit(None)?;
         match ran {
             Ok(Some(answer)) if matches!(answer.first(), Some(b'T' | b'S')) => Ok(Ran::Stopped),
             Ok(_) => Ok(Ran::Ended),

@@ -3,16 +3,12 @@
 use std::io::{IsTerminal, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::output::{Rules, filtered};
+use super::{Rules, filtered};
 
-/// Writes `text` to standard error, in a fold if the CI system has folds. Writes nothing to a terminal, which has just shown
-/// it.
-pub(super) fn show(title: &str, text: &str) {
+/// Writes `text` to standard error, in a fold if the CI system has folds.
+pub fn show(title: &str, text: &str) {
     let mut error = std::io::stderr().lock();
-    if error.is_terminal() {
-        return;
-    }
-    let text = filtered(text, Rules::new(false, false));
+    let text = filtered(text, Rules::new(error.is_terminal(), false));
     let is_set = |name| std::env::var_os(name).is_some_and(|value| value == "true");
     let (begin, end) = if is_set("GITHUB_ACTIONS") {
         (format!("::group::{title}\n"), "::endgroup::\n".to_owned())

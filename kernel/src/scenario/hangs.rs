@@ -1,0 +1,191 @@
+//! Scenarios that neither end nor say anything more: somebody outside has to ask where every CPU is.
+
+use core::hint::{black_box, spin_loop};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use postmortem::TrapFrame;
+use spin::Mutex;
+
+use crate::arch::{cpu, exit, interrupts};
+use crate::bad;
+use crate::console::println;
+use crate::{breakpoint, cpus, nmi, timer};
+
+/// The last line of each of them.
+fn announce() {
+    println!("nothing is said from here on");
+}
+
+/// Loops in one instruction.
+#[inline(never)]
+fn spin() {
+    bad::stay();
+    black_box(());
+}
+
+/// A loop with interrupts masked.
+#[inline(never)]
+pub fn masked() {
+    announce();
+    cpu::mask_interrupts();
+    spin();
+    black_box(());
+}
+
+/// The same before the console, the page tables and the heap are set up.
+#[inline(never)]
+pub fn early() {
+    spin();
+    black_box(());
+}
+
+/// The same below a recursion.
+#[inline(never)]
+pub fn deep() {
+    announce();
+    black_box(descend(black_box(100)));
+}
+
+#[inline(never)]
+fn descend(calls: u32) -> u32 {
+    match calls {
+        0 => spin(),
+        _ => drop(black_box(descend(black_box(calls - 1)))),
+    }
+    black_box(calls)
+}
+
+/// Nothing to run: every CPU waits for an interrupt that does not come.
+#[inline(never)]
+pub fn idle() {
+    announce();
+    cpu::mask_interrupts();
+    loop {
+        cpu::wait();
+    }
+}
+
+/// Locks that know nothing of who holds them.
+static LEFT: Mutex<()> = Mutex::new(());
+static RIGHT: Mutex<()> = Mutex::new(());
+
+/// How many CPUs have come to where they stay.
+static THERE: AtomicU32 = AtomicU32::new(0);
+
+fn wait_for(count: u32) {
+    while THERE.load(Ordering::Acquire) < count {
+        spin_loop();
+    }
+}
+
+/// Two CPUs, each of which waits for what the other one holds.
+#[inline(never)]
+pub fn two_locks() {
+    cpus::run_on(another(), right_then_left);
+    left_then_right();
+    black_box(());
+}
+
+#[inline(never)]
+fn left_then_right() {
+    let _left = LEFT.lock();
+    THERE.fetch_add(1, Ordering::AcqRel);
+    wait_for(2);
+    announce();
+    drop(RIGHT.lock());
+}
+
+#[inline(never)]
+fn right_then_left() {
+    let _right = RIGHT.lock();
+    THERE.fetch_add(1, Ordering::AcqRel);
+    wait_for(2);
+    drop(LEFT.lock());
+}
+
+/// A lock whose holder has stopped for ever.
+#[inline(never)]
+pub fn stopped_holder() {
+    cpus::run_on(another(), hold_and_stop);
+    wait_for(1);
+    announce();
+    drop(LEFT.lock());
+}
+
+#[inline(never)]
+fn hold_and_stop() {
+    let _left = LEFT.lock();
+    THERE.fetch_add(1, Ordering::AcqRel);
+    cpu::halt();
+}
+
+/// The handler of a timer interrupt that does not return.
+#[inline(never)]
+pub fn in_interrupt() {
+    timer::handle_with(stay_in_tick);
+    timer::start();
+    spin();
+    black_box(());
+}
+
+#[inline(never)]
+fn stay_in_tick(_: &mut TrapFrame) {
+    announce();
+    spin();
+    black_box(());
+}
+
+/// The handler of an NMI on another CPU that does not return.
+#[inline(never)]
+pub fn in_nmi() {
+    nmi::handle_with(stay_in_nmi);
+    interrupts::send_nmi(cpus::hardware_id(another()) as u32);
+    wait_for(1);
+    announce();
+    spin();
+    black_box(());
+}
+
+#[inline(never)]
+fn stay_in_nmi() {
+    THERE.fetch_add(1, Ordering::AcqRel);
+    spin();
+    black_box(());
+}
+
+/// Exceptions without end, each of which is handled.
+#[inline(never)]
+pub fn exceptions() {
+    breakpoint::handle_with(|| black_box(()));
+    announce();
+    loop {
+        bad::breakpoint();
+    }
+}
+
+/// An exception without a vector: a triple fault on x86-64, exceptions at the vector without end on AArch64.
+#[inline(never)]
+pub fn no_vectors() {
+    announce();
+    cpu::mask_interrupts();
+    // SAFETY: nothing of this program goes on.
+    unsafe { bad::forget_vectors() };
+    bad::undefined();
+    black_box(());
+}
+
+/// The machine resets itself.
+#[inline(never)]
+pub fn reset() {
+    announce();
+    exit::reset();
+}
+
+/// Another CPU.
+///
+/// # Panics
+/// There is none.
+fn another() -> usize {
+    let other = cpus::others().next();
+    other.expect("this scenario needs two CPUs: --cpus 2")
+}

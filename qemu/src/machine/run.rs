@@ -1,0 +1,186 @@
+//! A machine that runs: its events, its limits of time, and when it is asked where it is.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::monitor::Monitor;
+use super::serial::{Ending, Event};
+use super::stopped::Door;
+use super::{Boot, Stopped, Verdict};
+use crate::output::fold;
+use crate::words::say;
+
+/// The time between two queries of the machine's clock.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// A running machine.
+pub(super) struct Run<'b> {
+    pub(super) boot: &'b Boot<'b>,
+    pub(super) asker: Asker<'b>,
+    pub(super) monitor: &'b Monitor,
+    pub(super) events: Receiver<Event>,
+    pub(super) serial: Vec<u8>,
+    pub(super) limit: Option<Instant>,
+    /// All that was written was passed on.
+    pub(super) flushed: bool,
+}
+
+impl Run<'_> {
+    /// Copies the serial line, up to the machine's end. `None` if QEMU has ended by itself: its exit status has the verdict.
+    pub(super) fn until_it_ends(&mut self, out: &mut dyn Write) -> Result<Option<Verdict>> {
+        let mut poll = self.boot.guest_limit.map(|limit| (limit, Instant::now()));
+        loop {
+            let pause = (!self.flushed).then(|| Instant::now() + self.boot.pause);
+            let clock = poll.map(|(_, at)| at);
+            let deadlines = [self.limit, self.asker.next(), clock, pause];
+            let deadline = deadlines.into_iter().flatten().min();
+            let passed = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
+            match next(&self.events, deadline) {
+                Ok(Event::Written(chunk)) => {
+                    self.serial.extend_from_slice(&chunk);
+                    out.write_all(&chunk)
+                        .context("cannot pass on the serial line")?;
+                    self.flushed = false;
+                }
+                Ok(Event::Left) => {
+                    // Further output starts on a new line of the terminal.
+                    out.write_all(b"\n").context("cannot end the serial line")?;
+                    return Ok(Some(Verdict::Left));
+                }
+                Ok(Event::Ending(ending)) => self.ends(ending, out)?,
+                Ok(Event::Interrupted) => {
+                    self.ask("it was interrupted by Ctrl-C", out)?;
+                    return Ok(Some(Verdict::Interrupted));
+                }
+                Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) if passed(self.limit) => {
+                    self.ask("its time ran out", out)?;
+                    return Ok(Some(Verdict::TimedOut));
+                }
+                Err(RecvTimeoutError::Timeout) if passed(self.asker.next()) => {
+                    let after = self.asker.take().as_secs_f64();
+                    self.ask(&format!("{after} s had passed (--ask)"), out)?;
+                    // A machine that cannot go on has ended, which the serial line reports.
+                    let _ = self.monitor.execute("cont");
+                }
+                Err(RecvTimeoutError::Timeout) if passed(clock) => {
+                    let limit = self.boot.guest_limit.unwrap_or_default();
+                    // Whoever does not answer has ended.
+                    poll = match self.monitor.time() {
+                        Ok(time) if time >= limit => {
+                            self.ask("its time ran out, by its own clock", out)?;
+                            return Ok(Some(Verdict::OutOfGuestTime));
+                        }
+                        Ok(_) => Some((limit, Instant::now() + EVERY)),
+                        Err(_) => None,
+                    };
+                }
+                Err(RecvTimeoutError::Timeout) => self.flush(out)?,
+            }
+        }
+    }
+
+    /// The machine says that it ends. Without a witness QEMU ends by itself.
+    fn ends(&mut self, ending: Ending, out: &mut dyn Write) -> Result<()> {
+        if self.boot.witness.is_none() {
+            return Ok(());
+        }
+        match ending {
+            // Perhaps with a verdict: some versions of QEMU say so of every end that the kernel wants.
+            Ending::Off => {}
+            Ending::Reset => self.ask("it reset itself", out)?,
+            Ending::Panicked => self.ask("it told QEMU that it had panicked", out)?,
+        }
+        // The end of the serial line follows.
+        let _ = self.monitor.execute("quit");
+        Ok(())
+    }
+
+    fn ask(&mut self, reason: &str, out: &mut dyn Write) -> Result<()> {
+        self.flush(out)?;
+        self.asker.ask(reason);
+        Ok(())
+    }
+
+    fn flush(&mut self, out: &mut dyn Write) -> Result<()> {
+        self.flushed = true;
+        out.flush().context("cannot pass on the serial line")
+    }
+}
+
+/// The next event, unless the deadline comes first: a kernel that writes without end also runs out of time.
+fn next(events: &Receiver<Event>, deadline: Option<Instant>) -> Result<Event, RecvTimeoutError> {
+    match deadline {
+        None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        Some(deadline) => {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(RecvTimeoutError::Timeout);
+            }
+            events.recv_timeout(left)
+        }
+    }
+}
+
+/// Asks the machine where it is.
+pub(super) struct Asker<'b> {
+    boot: &'b Boot<'b>,
+    monitor: &'b Monitor,
+    door: Door,
+    /// When it shall be asked, the next time last.
+    times: Vec<Duration>,
+    started: Instant,
+    /// What it has told.
+    pub(super) told: Vec<String>,
+}
+
+impl<'b> Asker<'b> {
+    pub(super) fn new(
+        boot: &'b Boot<'b>,
+        monitor: &'b Monitor,
+        stub: UnixStream,
+        started: Instant,
+    ) -> Self {
+        let mut times = boot.asks.to_vec();
+        times.sort_by_key(|time| std::cmp::Reverse(*time));
+        Self {
+            boot,
+            monitor,
+            door: Door::Closed(stub),
+            times,
+            started,
+            told: Vec::new(),
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        Some(self.started + *self.times.last()?)
+    }
+
+    fn take(&mut self) -> Duration {
+        self.times.pop().unwrap_or_default()
+    }
+
+    /// Stops the machine, and notes and shows where it is.
+    fn ask(&mut self, reason: &str) {
+        let Some(witness) = self.boot.witness.filter(|_| self.boot.gdb.is_none()) else {
+            return;
+        };
+        witness.prepare();
+        let arch = self.boot.board.arch();
+        match Stopped::new(self.monitor, &mut self.door, arch) {
+            Ok(mut stopped) => {
+                let text = witness.tell(&mut stopped, reason);
+                fold::show("where every CPU was", &text);
+                self.told.push(text);
+            }
+            Err(error) => say(format_args!(
+                "cannot ask the machine where it is: {error:#}"
+            )),
+        }
+    }
+}

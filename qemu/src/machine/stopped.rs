@@ -1,0 +1,143 @@
+//! A machine that was stopped, and is looked at from outside.
+
+use std::fmt::Debug;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::Arch;
+use super::monitor::Monitor;
+use crate::stub::{Reader, State, Stub, bytes};
+
+/// How long the machine may stand still for it.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// How long an answer of the stub's may take.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// Bytes of the smallest page.
+pub const PAGE: u64 = 4096;
+/// Bytes that the stub gives at once.
+const PIECE: u64 = PAGE / 2;
+
+/// Somebody who says in words where the CPUs of a stopped machine are.
+pub trait Witness: Debug + Sync {
+    /// What takes long and needs no machine is done here, while it still runs.
+    fn prepare(&self);
+
+    /// Looks at the machine, which was stopped for this reason.
+    fn tell(&self, stopped: &mut Stopped<'_>, reason: &str) -> String;
+}
+
+/// The way into the machine.
+#[derive(Debug)]
+pub(super) enum Door {
+    /// QEMU's end of the line to its stub; the stub is not there yet.
+    Closed(UnixStream),
+    Open(Stub, Reader),
+}
+
+/// A machine that stands still.
+#[derive(Debug)]
+pub struct Stopped<'m> {
+    monitor: &'m Monitor,
+    stub: &'m mut Stub,
+    reader: &'m Reader,
+    until: Instant,
+    /// The CPU that the stub reads for.
+    cpu: Option<usize>,
+}
+
+impl<'m> Stopped<'m> {
+    /// Stops the machine.
+    pub(super) fn new(monitor: &'m Monitor, door: &'m mut Door, arch: Arch) -> Result<Self> {
+        monitor.execute("stop")?;
+        if let Door::Closed(stream) = door {
+            let said = monitor.type_in(&format!("gdbserver chardev:{}", Self::LINE), 0)?;
+            if !said.starts_with("Waiting for gdb") {
+                bail!("QEMU starts no stub: {}", said.trim());
+            }
+            let stream = stream.try_clone().context("cannot share a socket")?;
+            let mut stub = Stub::over(stream);
+            stub.limit(Some(ANSWER))?;
+            let reader = Reader::new(arch, &mut stub)?;
+            *door = Door::Open(stub, reader);
+        }
+        let Door::Open(stub, reader) = door else {
+            bail!("there is no stub");
+        };
+        Ok(Self {
+            monitor,
+            stub,
+            reader,
+            until: Instant::now() + LIMIT,
+            cpu: None,
+        })
+    }
+
+    /// QEMU's name for the line to its stub.
+    pub(super) const LINE: &'static str = "stub";
+
+    /// The CPUs, each with whether it is halted: it waits for an interrupt, or has not been started.
+    ///
+    /// # Errors
+    /// When the stub does not answer.
+    pub fn cpus(&mut self) -> Result<Vec<bool>> {
+        let mut halted = Vec::new();
+        let mut list = self.stub.ask("qfThreadInfo")?;
+        while let Some(threads) = list.strip_prefix(b"m") {
+            for thread in threads.split(|byte| *byte == b',') {
+                let thread = String::from_utf8_lossy(thread);
+                let said = self.stub.ask(&format!("qThreadExtraInfo,{thread}"))?;
+                halted.push(String::from_utf8_lossy(&bytes(&said)).contains("halted"));
+            }
+            list = self.stub.ask("qsThreadInfo")?;
+        }
+        Ok(halted)
+    }
+
+    /// The registers of a CPU.
+    ///
+    /// # Errors
+    /// When the stub does not answer.
+    pub fn state(&mut self, cpu: usize) -> Result<State> {
+        self.choose(cpu)?;
+        self.reader.read(self.stub)
+    }
+
+    /// The page with this address, as this CPU's page tables have it now. None if it is not mapped, or no memory: to read a
+    /// device would change it.
+    pub fn page(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PAGE as usize]>> {
+        if Instant::now() > self.until {
+            return None;
+        }
+        let start = address & !(PAGE - 1);
+        let physical = self.monitor.type_in(&format!("gva2gpa {start:#x}"), cpu);
+        let physical = physical.ok()?;
+        let physical = physical.trim().strip_prefix("gpa: ")?;
+        let host = self.monitor.type_in(&format!("gpa2hva {physical}"), cpu);
+        if !host.ok()?.starts_with("Host virtual address") {
+            return None;
+        }
+        self.choose(cpu).ok()?;
+        let mut page = Vec::new();
+        for at in [start, start + PIECE] {
+            let digits = self.stub.ask(&format!("m{at:x},{PIECE:x}")).ok()?;
+            page.extend_from_slice(&bytes(&digits));
+        }
+        page.into_boxed_slice().try_into().ok()
+    }
+
+    fn choose(&mut self, cpu: usize) -> Result<()> {
+        if self.cpu != Some(cpu) {
+            // The stub counts from 1.
+            let answer = self.stub.ask(&format!("Hg{:x}", cpu + 1))?;
+            if answer != b"OK" {
+                bail!("QEMU's stub has no CPU {cpu}");
+            }
+            self.cpu = Some(cpu);
+        }
+        Ok(())
+    }
+}

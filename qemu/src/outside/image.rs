@@ -1,0 +1,195 @@
+//! What an image has for a walk: rows, code, and perhaps the list of its stacks.
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use linker::cfi::Frames;
+use linker::sframe::{Table, Version};
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
+use unwind::sframe::{Damage, Tables, Verified};
+use unwind::{Code, Described, End, LookupError, Machine, Range, Row, RowSource, SavedRegister};
+
+use crate::hardware::Arch;
+use crate::stacks::{self, Declared};
+use crate::stub::{SAVED_ARM, SAVED_X86};
+
+/// A name of `kernel/postmortem`, whose trap code saves registers in a known order.
+const POSTMORTEM: &str = "postmortem_read";
+
+/// An image.
+#[derive(Debug)]
+pub(super) struct Image {
+    pub(super) arch: Arch,
+    /// The bytes of a table, and their address.
+    table: (Vec<u8>, u64),
+    origin: Origin,
+    /// The bytes of each section of code, and their address.
+    code: Vec<(Vec<u8>, u64)>,
+    /// All stacks, if they are declared.
+    pub(super) stacks: Vec<Declared>,
+    /// Its trap code is that of `kernel/postmortem`.
+    is_postmortem: bool,
+}
+
+/// Where rows come from.
+#[derive(Debug)]
+enum Origin {
+    /// The image's `.sframe`.
+    Own(Result<Verified, Damage>),
+    /// Made here from these sections.
+    Made(String),
+    /// From nowhere: nothing can be made, for this reason.
+    Nowhere(String),
+}
+
+impl Image {
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let data = std::fs::read(path).with_context(|| format!("cannot read image {shown}"))?;
+        let file = ElfFile64::<Endianness>::parse(&*data)
+            .with_context(|| format!("image {shown} is no 64-bit ELF file"))?;
+        let arch = crate::image::architecture(path)?;
+        let code = file
+            .sections()
+            .filter(|one| one.kind() == SectionKind::Text);
+        let code = code.map(|one| Ok((one.data()?.to_vec(), one.address())));
+        let code = code.collect::<object::Result<Vec<_>>>();
+        let own = file.section_by_name(".sframe");
+        let own = own.and_then(|section| Some((section.data().ok()?.to_vec(), section.address())));
+        let (table, origin) = match own.filter(|(bytes, _)| !bytes.is_empty()) {
+            Some(own) => {
+                let verified = Tables::new(&own.0, own.1).verify();
+                (own, Origin::Own(verified))
+            }
+            None => match made(&data) {
+                Ok((table, from)) => (table, Origin::Made(from)),
+                Err(error) => ((Vec::new(), 0), Origin::Nowhere(format!("{error:#}"))),
+            },
+        };
+        Ok(Self {
+            arch,
+            table,
+            origin,
+            code: code.with_context(|| format!("image {shown}"))?,
+            stacks: stacks::declared(&file).unwrap_or_default(),
+            is_postmortem: file.symbols().any(|one| one.name() == Ok(POSTMORTEM)),
+        })
+    }
+
+    /// The rows, with what is in doubt about all of them.
+    pub(super) fn rows(&self) -> Rows<'_> {
+        let tables = Tables::new(&self.table.0, self.table.1);
+        match self.origin {
+            Origin::Own(verified) => Rows(tables.verified(verified), None),
+            Origin::Made(_) => Rows(tables, Some(End::Unusable(NOT_COMPARED))),
+            Origin::Nowhere(_) => Rows(tables, None),
+        }
+    }
+
+    pub(super) fn code(&self) -> Vec<Code<'_>> {
+        let code = self.code.iter();
+        code.map(|(bytes, address)| Code::new(bytes, *address))
+            .collect()
+    }
+
+    /// Whether it has code there.
+    pub(super) fn is_code(&self, address: u64) -> bool {
+        let mut code = self.code().into_iter();
+        code.any(|code| (code.range().start..code.range().end).contains(&address))
+    }
+
+    /// Where its trap code keeps registers that rows do not name.
+    pub(super) const fn saved(&self) -> &'static [SavedRegister] {
+        match (self.is_postmortem, self.arch) {
+            (false, _) => &[],
+            (true, Arch::X86_64) => &SAVED_X86,
+            (true, Arch::Aarch64) => &SAVED_ARM,
+        }
+    }
+
+    /// What a walk of this CPU may read, whose stack pointer is `sp`: its stacks, and all tasks'. If nobody has declared any, what
+    /// lies above the stack pointer, as far as memory is mapped.
+    pub(super) fn ranges(&self, cpu: usize, sp: u64) -> Vec<Range> {
+        if self.stacks.is_empty() {
+            return vec![Range::new(sp, u64::MAX)];
+        }
+        let its = |stack: &&Declared| stack.cpu.is_none_or(|owner| owner == cpu as u64);
+        let its = self.stacks.iter().filter(its);
+        its.map(|stack| stack.range).collect()
+    }
+
+    /// The name of the stack that this stack pointer is in. At the border of two it is the end of the lower one.
+    pub(super) fn stack(&self, sp: u64) -> Option<&str> {
+        let mut stacks = self.stacks.iter();
+        let stack = stacks.find(|stack| stack.range.start < sp && sp <= stack.range.end)?;
+        Some(&stack.name)
+    }
+}
+
+/// Why a walk by rows that were made here is never complete: compilers write wrong ones now and then, and who writes assembly
+/// does so more often.
+const NOT_COMPARED: &str = "nobody has compared the rows with the code";
+
+/// Rows, and a doubt about all of them that they do not know of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a>(Tables<'a>, Option<End>);
+
+impl RowSource for Rows<'_> {
+    fn describes(&self, machine: Machine) -> Result<(), End> {
+        self.0.describes(machine)
+    }
+
+    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+        RowSource::read_row(&self.0, pc, row)
+    }
+
+    fn covers(&self, pc: u64) -> bool {
+        RowSource::covers(&self.0, pc)
+    }
+
+    fn doubt(&self) -> Option<End> {
+        self.1.or_else(|| self.0.doubt())
+    }
+}
+
+/// What is known of the rows and of the stacks, as text.
+impl fmt::Display for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::Own(Ok(Verified { checksum: true })) => f.write_str("tables verified")?,
+            Origin::Own(Ok(Verified { checksum: false })) => {
+                f.write_str("tables without checksum")?;
+            }
+            Origin::Own(Err(damage)) => write!(f, "tables damaged: {damage}")?,
+            Origin::Made(from) => write!(f, "tables made from {from}")?,
+            Origin::Nowhere(why) => write!(f, "no tables: {why}")?,
+        }
+        match self.stacks.is_empty() {
+            true => f.write_str(", no stacks declared"),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A table made from what compilers have written, its address, and the sections that it was made from.
+fn made(data: &[u8]) -> Result<((Vec<u8>, u64), String)> {
+    let image = linker::image::Image::parse(data)?;
+    let mut frames = Frames::of(&image)?;
+    let is_there = |name: &&str| {
+        let section = image.file.section_by_name(name);
+        section.is_some_and(|section| section.size() > 0)
+    };
+    let from: Vec<_> = [".eh_frame", ".debug_frame"]
+        .into_iter()
+        .filter(is_there)
+        .collect();
+    if frames.functions.is_empty() {
+        anyhow::bail!("no .sframe, .eh_frame or .debug_frame");
+    }
+    let table = Table::of_version(Version::V3, image.architecture, &mut frames);
+    // Any address will do: starts of functions are relative to it, in 64 bits.
+    let address = 0;
+    Ok(((table.to_bytes(address), address), from.join(" and ")))
+}

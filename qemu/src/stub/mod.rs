@@ -1,0 +1,11 @@
+//! QEMU's stub for gdb, as a client of it: registers and memory of a machine that stands still, and steps.
+
+mod aarch64;
+mod client;
+mod state;
+mod x86_64;
+
+pub use aarch64::SAVED as SAVED_ARM;
+pub use client::{Ran, Stub, bytes};
+pub use state::{Level, Reader, Registers, State};
+pub use x86_64::SAVED as SAVED_X86;

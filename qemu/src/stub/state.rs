@@ -1,0 +1,76 @@
+//! The registers of a machine that stands still.
+
+use anyhow::Result;
+
+use super::client::Stub;
+use super::{aarch64, x86_64};
+use crate::hardware::Arch;
+
+/// Registers between two instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The next instruction.
+    pub pc: u64,
+    /// The stack pointer in use.
+    pub sp: u64,
+    /// Whether interrupts are masked.
+    pub is_masked: bool,
+    /// What kind of code runs.
+    pub level: Level,
+    /// All that a walk begins with.
+    pub registers: Registers,
+}
+
+/// What kind of code a processor runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// A kernel's, or a hypervisor's.
+    Kernel,
+    /// A program's, of a user.
+    User,
+    /// Not code of 64 bits, for which no walk is made.
+    Narrow,
+}
+
+/// What a walk begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registers {
+    /// Those of x86-64.
+    X86(unwind::x86_64::Registers),
+    /// Those of AArch64.
+    Arm(unwind::aarch64::Registers),
+}
+
+/// Reads registers.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    arch: Arch,
+    questions: Vec<String>,
+}
+
+impl Reader {
+    /// A reader for a machine of this architecture.
+    ///
+    /// # Errors
+    /// When the stub does not have the registers.
+    pub fn new(arch: Arch, stub: &mut Stub) -> Result<Self> {
+        let questions = match arch {
+            Arch::X86_64 => vec!["g".to_owned()],
+            Arch::Aarch64 => aarch64::questions(stub)?,
+        };
+        Ok(Self { arch, questions })
+    }
+
+    /// The registers now.
+    ///
+    /// # Errors
+    /// When the machine is gone.
+    pub fn read(&self, stub: &mut Stub) -> Result<State> {
+        let questions: Vec<&str> = self.questions.iter().map(|text| &**text).collect();
+        let answers = stub.ask_all(&questions)?;
+        match self.arch {
+            Arch::X86_64 => x86_64::state(&answers),
+            Arch::Aarch64 => aarch64::state(&answers),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Registers of x86-64.
+
+use anyhow::{Context, Result};
+use unwind::SavedRegister;
+use unwind::x86_64;
+
+use super::client::bytes;
+use super::state::{Level, Registers, State};
+
+/// Where the kernel's trap code keeps registers that rows do not name: `TrapFrame::SAVED`.
+pub const SAVED: [SavedRegister; 3] = [
+    SavedRegister::new(10, 7 * 8),
+    SavedRegister::new(11, 6 * 8),
+    SavedRegister::new(7, 22 * 8),
+];
+
+/// Bit of the flags: interrupts are not masked.
+const INTERRUPTS: u8 = 1 << 1;
+/// Where, behind the general registers, the program counter and the flags, the selector of code is, and EFER; its byte and bit
+/// that say that the processor is in long mode.
+const CS: usize = 17 * 8 + 4;
+const EFER: usize = CS + 6 * 4 + 8 * 8;
+const LONG_MODE: u8 = 1 << 2;
+
+/// The state, by the stub's answer to `g`: the general registers in gdb's order, then the program counter and the flags.
+pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
+    let bytes = bytes(answers.first().context("no registers")?);
+    let word = |index: usize| -> Result<u64> {
+        let word = bytes.get(index * 8..).and_then(|rest| rest.first_chunk());
+        Ok(u64::from_le_bytes(*word.context("too few registers")?))
+    };
+    let (pc, sp) = (word(16)?, word(7)?);
+    let mut registers = x86_64::Registers::new(pc, sp, word(6)?);
+    registers.r10 = Some(word(10)?);
+    registers.r11 = Some(word(11)?);
+    let flags = bytes.get(17 * 8 + 1).context("no flags")?;
+    Ok(State {
+        pc,
+        sp,
+        is_masked: flags & INTERRUPTS == 0,
+        level: match (bytes.get(EFER + 1), bytes.get(CS)) {
+            (Some(efer), _) if efer & LONG_MODE == 0 => Level::Narrow,
+            (_, Some(selector)) if selector & 3 != 0 => Level::User,
+            _ => Level::Kernel,
+        },
+        registers: Registers::X86(registers),
+    })
+}

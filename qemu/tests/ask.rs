@@ -1,0 +1,74 @@
+//! Machines that hang, and are asked where they are: the walk from outside.
+
+#[path = "ask/asked.rs"]
+mod asked;
+#[path = "ask/foreign.rs"]
+mod foreign;
+#[path = "ask/hangs.rs"]
+mod hangs;
+mod support;
+
+use std::time::Duration;
+
+use asked::Asked;
+use qemu::machine::{Arch, Boot, Verdict};
+use qemu::outside::Outside;
+use support::built::{emulator, image, kernel};
+use support::runner::run;
+use support::session::Session;
+use support::tiny::{self, Act};
+
+/// It goes on as if nothing had been, and can be asked again.
+#[test]
+fn a_machine_that_was_asked_goes_on() {
+    for name in ["x86_64_release", "aarch64_release"] {
+        let image = image(kernel(name));
+        let arguments = ["--ask", "0.2", "--ask", "1.5", "--ask", "1.6"];
+        let mut session = Session::start(&image, "monitor", &arguments);
+        session.wait_for("\n> ");
+        std::thread::sleep(Duration::from_secs(2));
+        let answer = session.command("help");
+        assert!(answer.contains("lists the commands"), "{answer}");
+        session.press("\x1d");
+        let ran = session.end();
+        let asked = Asked::of(ran);
+        assert_eq!(asked.times(), 3, "{}", asked.text);
+        let last = asked.reports.last().expect("it is up by then");
+        last.expect_complete();
+        assert_eq!(last.names().last(), Some(&"kernel_entry"), "{}", asked.text);
+    }
+}
+
+/// By a device that tells QEMU, as Linux does. The verdict is the kernel's: a panic.
+#[test]
+fn a_panic_that_only_qemu_hears_of_is_asked_about() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let arch = Arch::X86_64;
+    let image = tiny::image(folder.path(), arch, &[Act::Panic]);
+    let outside = Outside::new(&image);
+    let boot = Boot {
+        witness: Some(&outside),
+        limit: Some(Duration::from_secs(60)),
+        more: &["-device", "pvpanic"],
+        ..Boot::new(arch, &image, "")
+    };
+    let booted = boot.run(&emulator(arch), &mut std::io::sink());
+    let booted = booted.expect("it boots");
+    assert_eq!(booted.verdict, Verdict::Panicked);
+    let [asked] = &booted.asked[..] else {
+        panic!("{:?}", booted.asked);
+    };
+    let reason = "asked from outside, as it told QEMU that it had panicked: 1 CPU, ";
+    assert!(asked.starts_with(reason), "{asked}");
+}
+
+/// Who runs a scenario that ends with a verdict hears nothing of all this.
+#[test]
+fn a_machine_that_ends_is_not_asked() {
+    let image = image(kernel("x86_64_release"));
+    let image = image.to_str().expect("a path in UTF-8");
+    for (scenario, status) in [("ok", 0), ("panic", 101)] {
+        let ran = run(["--image", image, scenario]).expect(status);
+        assert!(!ran.words.contains("asked from outside"), "{}", ran.words);
+    }
+}

@@ -1,0 +1,72 @@
+//! What the runner says of a machine that it asks where it is.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::support::report::Report;
+use crate::support::runner::{Ran, command};
+use crate::support::session::Session;
+
+/// The last line of a scenario that hangs.
+const LAST_LINE: &str = "nothing is said from here on";
+
+/// How long the CPUs are left alone after that: they have a few instructions to go.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// How the text begins.
+const BEGIN: &str = "asked from outside, as ";
+
+/// A run in which a machine was asked.
+pub struct Asked {
+    /// The runner's end.
+    pub ran: Ran,
+    /// What it has said, from the first line about the machine on.
+    pub text: String,
+    /// Of that, the traces, one for each CPU.
+    pub reports: Vec<Report>,
+}
+
+impl Asked {
+    /// Takes what the runner has said apart.
+    #[track_caller]
+    pub fn of(ran: Ran) -> Self {
+        let from = ran.words.find(BEGIN);
+        let from = from.unwrap_or_else(|| panic!("nobody was asked: {}", ran.words));
+        let text = ran.words[from..].to_owned();
+        let reports = Report::find_all(text.as_bytes());
+        Self { ran, text, reports }
+    }
+
+    /// How many times the machine was asked.
+    pub fn times(&self) -> usize {
+        self.text.matches(BEGIN).count()
+    }
+}
+
+/// Boots a scenario that hangs, and presses Ctrl-C when it does.
+#[track_caller]
+pub fn interrupted(image: &Path, command_line: &str, cpus: usize) -> Asked {
+    let mut session = start(image, command_line, cpus);
+    session.wait_for(LAST_LINE);
+    std::thread::sleep(SETTLE);
+    session.interrupt();
+    let asked = Asked::of(session.end().expect(130));
+    let reason = "asked from outside, as it was interrupted by Ctrl-C: ";
+    assert!(asked.text.starts_with(reason), "{}", asked.text);
+    asked
+}
+
+/// Boots a scenario that ends its machine.
+#[track_caller]
+pub fn ended(image: &Path, command_line: &str) -> Asked {
+    Asked::of(start(image, command_line, 1).end())
+}
+
+fn start(image: &Path, command_line: &str, cpus: usize) -> Session {
+    let mut command = command();
+    command
+        .args(["--timeout", "120", "--cpus", &cpus.to_string(), "--image"])
+        .arg(image)
+        .arg(command_line);
+    Session::of(&mut command)
+}

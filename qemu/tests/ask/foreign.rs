@@ -1,0 +1,76 @@
+//! Images that know nothing of this repository.
+
+use std::fs;
+use std::path::Path;
+
+use qemu::build::Profile;
+use qemu::machine::Arch;
+
+use crate::asked::Asked;
+use crate::support::outside::Outside;
+use crate::support::runner::run;
+use crate::support::tiny::{self, Act};
+
+/// Boots it for a second of the machine's own time.
+#[track_caller]
+fn after_a_second(image: &Path) -> Asked {
+    let arguments = ["--guest-timeout", "1", "--image"].map(str::as_ref);
+    Asked::of(run([&arguments[..], &[image.as_os_str()]].concat()).expect(124))
+}
+
+/// The guide's kernel before its first step, which has no table and declares no stack; here it sells nothing, for ever.
+#[test]
+fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
+    let kernel = Outside::copy("qemu/tests/guide/kernel");
+    let shop = kernel.folder().join("src/shop.rs");
+    let text = fs::read_to_string(&shop).expect("the file is there");
+    let sells = "    println!(\"that is {price}\");\n";
+    assert!(text.contains(sells), "{text}");
+    let hangs = text.replace(sells, "    while price < 10 {}\n");
+    fs::write(&shop, hangs).expect("the file can be written");
+    let image = kernel.build(Arch::X86_64, "foreign", Profile::Debug, "corner-shop");
+    let asked = after_a_second(&image);
+    let says = ", tables made from .debug_frame, no stacks declared\n";
+    assert!(asked.text.contains(says), "{}", asked.text);
+    let [report] = &asked.reports[..] else {
+        panic!("{}", asked.text);
+    };
+    let sources = report.frames.iter().flat_map(|frame| &frame.sources);
+    let names: Vec<_> = sources.map(|source| source.name.as_str()).collect();
+    let expected = [
+        "corner_shop::shop::sell",
+        "corner_shop::shop::serve",
+        "main",
+        "long_mode",
+    ];
+    assert_eq!(names, expected, "{}", asked.text);
+    let sell = &report.frames[0].sources[0];
+    let (file, _) = sell.place.as_ref().expect("it has a line");
+    assert!(file.ends_with("src/shop.rs"), "{file}");
+    // Nobody vouches for assembly without rows, and for rows that were not compared with the code.
+    let doubt = "from frame 0 on in doubt (nobody has compared the rows with the code)";
+    let end = &report.end;
+    assert!(
+        end.contains("incomplete: no row for ") && end.contains(doubt),
+        "{end}"
+    );
+}
+
+/// Without paging, and with no symbol at all.
+#[test]
+fn an_image_without_anything_has_at_least_a_program_counter() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    for (arch, says) in [
+        (
+            Arch::X86_64,
+            "cpu 0 is not in 64-bit mode, at 0x0000000000100000",
+        ),
+        (Arch::Aarch64, "   0: 0x0000000040200000 p\n"),
+    ] {
+        let image = tiny::image(folder.path(), arch, &[Act::Spin]);
+        let asked = after_a_second(&image);
+        assert!(asked.text.contains(says), "{}", asked.text);
+        assert!(asked.text.contains("no tables"), "{}", asked.text);
+        assert!(!asked.text.contains("complete,"), "{}", asked.text);
+    }
+}

@@ -1,0 +1,200 @@
+//! Hangs of the kernel, each with where every CPU is.
+
+use qemu::build::Kernel;
+use qemu::machine::Arch;
+
+use crate::asked::{Asked, ended, interrupted};
+use crate::support::built::image;
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::runner::run;
+use crate::support::trace;
+use crate::support::ways::is_scenario;
+
+kernel_tests! { much_and_little_inlined:
+    masked,
+    four_cpus,
+    early,
+    deep,
+    idle,
+    two_locks,
+    stopped_holder,
+    in_interrupt,
+    in_nmi,
+    exceptions,
+    no_vectors,
+    reset,
+}
+
+const SCENARIO: &str = "kernel::scenario::hangs::";
+
+/// The trace of scenario functions, innermost first, below the kernel's own.
+fn functions(names: &[&str]) -> String {
+    let letters = std::iter::once('p').chain(std::iter::repeat('r'));
+    let lines = letters.zip(names);
+    lines
+        .map(|(letter, name)| format!("{letter} {SCENARIO}{name}\n"))
+        .collect()
+}
+
+/// The functions, perhaps called by libraries' and the kernel's, which the compiler may have made part of them.
+fn below_others(report: &Report, names: &[&str]) -> String {
+    let first = report.frames.first().and_then(|frame| frame.name.as_ref());
+    match first.is_some_and(|name| is_scenario(name)) {
+        true => functions(names),
+        false => format!("= report\n{}", functions(names).replacen('p', "r", 1)),
+    }
+}
+
+#[track_caller]
+fn expect_count(asked: &Asked, cpus: usize) {
+    assert_eq!(asked.reports.len(), cpus, "{}", asked.text);
+}
+
+#[track_caller]
+fn expect_idle(kernel: Kernel, report: &Report) {
+    trace::expect_whole(kernel, report, "= idle", "complete, ");
+    let is_halted = report.panicked.ends_with(", halted");
+    assert!(is_halted, "{}", report.panicked);
+}
+
+fn masked(kernel: Kernel) {
+    let asked = interrupted(&image(kernel), "hang-masked", 1);
+    expect_count(&asked, 1);
+    let [report] = &asked.reports[..] else {
+        unreachable!("counted");
+    };
+    let expected = functions(&["spin", "masked"]);
+    trace::expect(kernel, report, &expected, "complete, ");
+    let says = ", stack boot, interrupts masked";
+    assert!(report.panicked.ends_with(says), "{}", report.panicked);
+}
+
+fn four_cpus(kernel: Kernel) {
+    let asked = interrupted(&image(kernel), "hang-masked", 4);
+    expect_count(&asked, 4);
+    let expected = functions(&["spin", "masked"]);
+    trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
+    for report in &asked.reports[1..] {
+        expect_idle(kernel, report);
+    }
+}
+
+/// Nothing was printed yet: the machine's own clock says when to ask.
+fn early(kernel: Kernel) {
+    let image = image(kernel);
+    let image = image.to_str().expect("a path in UTF-8");
+    let ran = run(["--guest-timeout", "5", "--image", image, "hang-early"]);
+    let asked = Asked::of(ran.expect(124));
+    expect_count(&asked, 1);
+    let report = &asked.reports[0];
+    // The function that looks for such scenarios is in a module of theirs.
+    let looks = "r~ kernel::scenario::early::run";
+    let expected = format!("{}{looks}", functions(&["spin", "early"]));
+    trace::expect(kernel, report, &expected, "complete, ");
+}
+
+fn deep(kernel: Kernel) {
+    let asked = interrupted(&image(kernel), "hang-deep", 1);
+    expect_count(&asked, 1);
+    let mut names = vec!["spin"];
+    names.extend(std::iter::repeat_n("descend", 101));
+    names.push("deep");
+    let expected = functions(&names);
+    trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
+}
+
+fn idle(kernel: Kernel) {
+    let asked = interrupted(&image(kernel), "hang-idle", 2);
+    expect_count(&asked, 2);
+    let expected = below_others(&asked.reports[0], &["idle"]);
+    trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
+    expect_idle(kernel, &asked.reports[1]);
+}
+
+/// Fails unless these functions of two CPUs spin or have stopped.
+#[track_caller]
+fn expect_two(kernel: Kernel, scenario: &str, first: &[&str], second: &str) {
+    let asked = interrupted(&image(kernel), scenario, 2);
+    expect_count(&asked, 2);
+    let expected = below_others(&asked.reports[0], first);
+    trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
+    let other = format!("{}= cpu", below_others(&asked.reports[1], &[second]));
+    trace::expect_whole(kernel, &asked.reports[1], &other, "complete, ");
+}
+
+fn two_locks(kernel: Kernel) {
+    let first = ["left_then_right", "two_locks"];
+    expect_two(kernel, "hang-two-locks", &first, "right_then_left");
+}
+
+fn stopped_holder(kernel: Kernel) {
+    let first = ["stopped_holder"];
+    expect_two(kernel, "hang-stopped-holder", &first, "hold_and_stop");
+}
+
+fn in_interrupt(kernel: Kernel) {
+    let asked = interrupted(&image(kernel), "hang-in-interrupt", 1);
+    expect_count(&asked, 1);
+    let handler = functions(&["spin", "stay_in_tick"]);
+    let interrupted = functions(&["spin", "in_interrupt"]);
+    let expected = format!("{handler}= trap\n-- interrupted, stack boot\n{interrupted}");
+    trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
+}
+
+fn in_nmi(kernel: Kernel) {
+    let asked = interrupted(&image(kernel), "hang-in-nmi", 2);
+    expect_count(&asked, 2);
+    let expected = functions(&["spin", "in_nmi"]);
+    trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
+    let handler = functions(&["spin", "stay_in_nmi"]);
+    let expected = format!("{handler}= trap\n-- interrupted, stack boot\n= idle");
+    trace::expect_whole(kernel, &asked.reports[1], &expected, "complete, ");
+}
+
+/// Whatever it was doing.
+fn exceptions(kernel: Kernel) {
+    let asked = interrupted(&image(kernel), "hang-exceptions", 1);
+    expect_count(&asked, 1);
+    let report = &asked.reports[0];
+    report.expect_complete();
+    let names = report.names();
+    let at = names
+        .iter()
+        .position(|name| *name == "kernel::scenario::hangs::exceptions");
+    let at = at.unwrap_or_else(|| panic!("it is not there: {}", asked.text));
+    let interrupted = report.words.iter().all(|(before, _)| *before == at);
+    assert!(interrupted, "{}", asked.text);
+    assert_eq!(names.last(), Some(&"kernel_entry"), "{}", asked.text);
+}
+
+fn no_vectors(kernel: Kernel) {
+    let image = image(kernel);
+    match kernel.arch {
+        Arch::X86_64 => {
+            let asked = ended(&image, "hang-no-vectors");
+            assert_eq!(asked.ran.status, 1, "{}", asked.ran.words);
+            let reason = "asked from outside, as it reset itself: ";
+            assert!(asked.text.starts_with(reason), "{}", asked.text);
+            let expected = functions(&["no_vectors"]);
+            trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
+        }
+        // The first exception overwrote where it came from.
+        Arch::Aarch64 => {
+            let asked = interrupted(&image, "hang-no-vectors", 1);
+            let report = &asked.reports[0];
+            assert_eq!(report.names()[0], "?", "{}", asked.text);
+            assert!(!report.end.contains(" complete"), "{}", asked.text);
+        }
+    }
+}
+
+fn reset(kernel: Kernel) {
+    let asked = ended(&image(kernel), "hang-reset");
+    assert_eq!(asked.ran.status, 1, "{}", asked.ran.words);
+    let reason = "asked from outside, as it reset itself: ";
+    assert!(asked.text.starts_with(reason), "{}", asked.text);
+    let report = &asked.reports[0];
+    let expected = below_others(report, &["reset"]);
+    trace::expect(kernel, report, &expected, "complete, ");
+}
