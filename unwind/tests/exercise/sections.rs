@@ -16,7 +16,8 @@ pub fn sections(bytes: &[u8], address: u64, pc: u64) {
             .take(FUNCTIONS)
             .enumerate()
         {
-            assert!(index > 0 || found.is_ok() == first.is_ok());
+            // What pads the place before a section is passed.
+            assert!(index > 0 || found.is_ok() || first.is_err());
             match found {
                 Ok(found) => section(&found, pc),
                 Err(error) => assert!(!error.to_string().is_empty()),
@@ -24,12 +25,9 @@ pub fn sections(bytes: &[u8], address: u64, pc: u64) {
         }
         as_source(&Tables::with(bytes, address, rule), pc);
     }
-    assert_eq!(
-        Section::parse(bytes, address).is_ok(),
-        Sections::new(bytes, address)
-            .next()
-            .is_some_and(|first| first.is_ok())
-    );
+    let mut all = Sections::new(bytes, address);
+    let is_found = all.next().is_some_and(|first| first.is_ok());
+    assert!(is_found || Section::parse(bytes, address).is_err());
     as_source(&Tables::none(), pc);
 }
 
