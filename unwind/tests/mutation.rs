@@ -16,7 +16,7 @@ fn sections() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn damaged_sections() {
-    damage::sections(&sections(), 600_000);
+    damage::sections(&sections(), 200_000);
 }
 
 #[test]

@@ -10,4 +10,7 @@ fuzz_target!(|data: &[u8]| {
     if let Some(([address, pc], table)) = exercise::words(data) {
         exercise::sections(table, address, pc);
     }
+    if let Some((numbers, _)) = exercise::words(data) {
+        exercise::values(numbers);
+    }
 });

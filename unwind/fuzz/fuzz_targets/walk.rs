@@ -1,5 +1,5 @@
-//! Walks with tables, registers, stacks and code of any bytes: four registers, sixteen stack words that repeat, the table,
-//! whose bytes are the code, too.
+//! Walks with tables, registers, stacks and code of any bytes: four registers, what a kernel chooses, sixteen stack words that
+//! repeat, the table, whose bytes are the code, too.
 #![no_main]
 
 #[path = "../../tests/exercise/mod.rs"]
@@ -10,6 +10,9 @@ use unwind::{Code, Range};
 
 fuzz_target!(|data: &[u8]| {
     let Some((registers, data)) = exercise::words::<4>(data) else {
+        return;
+    };
+    let Some(([choices], data)) = exercise::words(data) else {
         return;
     };
     let Some((stack, table)) = exercise::words::<16>(data) else {
@@ -29,6 +32,7 @@ fuzz_target!(|data: &[u8]| {
         // Two bits of the program counter choose, so that all are reached.
         code: &code[..(registers[0] % 4).min(2) as usize],
         word: &|address| stack[(address >> 3) as usize % stack.len()],
+        choices,
     };
     exercise::walk(table, 0x4_0000, &start);
 });

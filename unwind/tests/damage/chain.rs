@@ -106,6 +106,7 @@ impl Chain {
             ranges: &[stack],
             code: &code,
             word: &word,
+            choices: 0,
         };
         exercise::walk(bytes, address, &start)
     }

@@ -82,6 +82,10 @@ fn walk(bytes: &[u8], address: u64, functions: &[(u64, u32)], random: &mut Rando
         ranges: &ranges,
         code: &texts[..random.below(3)],
         word: &word,
+        choices: match random.below(2) {
+            0 => 0,
+            _ => random.next(),
+        },
     };
     exercise::walk(bytes, address, &start)
 }
@@ -107,6 +111,7 @@ pub fn sections(sections: &[(String, Vec<u8>)], mutations: u64) {
             .get(random.below(functions[index].len()))
             .map_or(0, |f| f.0);
         exercise::sections(&bytes, address, pc);
+        exercise::values([address, pc, random.next(), random.next()]);
         walk(&bytes, address, &functions[index], &mut random);
     });
 }

@@ -9,6 +9,7 @@
 mod capture;
 mod cases;
 mod history;
+mod pointers;
 mod support;
 mod tally;
 mod walk;
@@ -28,7 +29,9 @@ kernel_tests! { every:
 /// A part of all damage.
 fn no_wrong_list_is_complete(kernel: Kernel) {
     for scenario in SCENARIOS {
-        cases::try_all(&Situation::capture(kernel, scenario), Part::Sample);
+        let situation = Situation::capture(kernel, scenario);
+        cases::try_all(&situation, Part::Sample);
+        pointers::try_all(&situation);
     }
 }
 

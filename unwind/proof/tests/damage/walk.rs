@@ -54,32 +54,57 @@ impl List {
     }
 }
 
+/// Where a walk begins, and what it may read.
+pub struct View<'a> {
+    /// pc, sp, the frame pointer; on AArch64 the link register.
+    pub registers: [u64; 4],
+    /// Parts of the situation's stacks.
+    pub stacks: &'a [Range],
+    /// Is told of each word that is read; what it returns false for cannot be read.
+    pub reads: &'a dyn Fn(u64) -> bool,
+}
+
 /// Walks by these tables over these words of the situation's stacks.
 pub fn walk(situation: &Situation, tables: Tables<'_>, words: &[Vec<u64>]) -> List {
+    let view = View {
+        registers: situation.registers,
+        stacks: &situation.stacks,
+        reads: &|_| true,
+    };
+    walk_from(situation, tables, words, &view)
+}
+
+/// The same with another view.
+pub fn walk_from(
+    situation: &Situation,
+    tables: Tables<'_>,
+    words: &[Vec<u64>],
+    view: &View<'_>,
+) -> List {
     let read = |address: u64| {
         assert!(address.is_multiple_of(8), "unaligned read at {address:#x}");
-        let index = situation
-            .stacks
-            .iter()
-            .position(|range| range.holds(address, 8));
-        let index = index.unwrap_or_else(|| panic!("stray read at {address:#x}"));
-        let at = (address - situation.stacks[index].start) / 8;
-        Some(words[index][at as usize])
+        let inside = view.stacks.iter().any(|range| range.holds(address, 8));
+        assert!(inside, "stray read at {address:#x}");
+        let stacks = &situation.stacks;
+        let index = stacks.iter().position(|range| range.holds(address, 8));
+        let index = index.expect("a view is a part of the stacks");
+        let at = (address - stacks[index].start) / 8;
+        (view.reads)(address).then(|| words[index][at as usize])
     };
     let code = [Code::new(&situation.code.bytes, situation.code.address)];
     let unwinder = Unwinder::new(tables).code(&code);
-    let stacks = Stacks::new(&situation.stacks, read);
-    let [pc, sp, fp, lr] = situation.registers;
+    let stacks = Stacks::new(view.stacks, read);
+    let [pc, sp, fp, lr] = view.registers;
     match situation.arch {
         Arch::X86_64 => {
             let registers = x86_64::Registers::new(pc, sp, fp);
             let unwinder = unwinder.trap_registers(&SAVED_X86_64);
-            collect(&situation.stacks, &unwinder, registers, stacks)
+            collect(view.stacks, &unwinder, registers, stacks)
         }
         Arch::Aarch64 => {
             let registers = aarch64::Registers::new(pc, sp, fp, lr);
             let unwinder = unwinder.trap_registers(&SAVED_AARCH64);
-            collect(&situation.stacks, &unwinder, registers, stacks)
+            collect(view.stacks, &unwinder, registers, stacks)
         }
     }
 }

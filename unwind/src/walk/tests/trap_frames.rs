@@ -1,0 +1,179 @@
+//! Walks from handlers through trap code to what was interrupted.
+
+extern crate std;
+
+use std::vec::Vec;
+
+use super::{AARCH64, OUTERMOST, STACK, TEXT, Words, X86_64, amd64, table, walk};
+use crate::sframe::{Abi, Tables};
+use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, TrapFrame};
+use crate::walk::FrameKind::{Exact, ReturnAddress};
+use crate::{Code, End, Range, Stacks, Unbounded, Unwinder, aarch64, x86_64};
+
+#[test]
+fn a_trap_frame_leads_to_the_interrupted_instruction_on_another_stack() {
+    let ranges = [STACK[0], Range::new(0x20000, 0x20100)];
+    // The handler runs on the upper stack; the trap saved pc 0x2000 (before the push), sp and fp.
+    let words = [
+        (0x200a0, 0x2000),
+        (0x200a0 + 24, 0x100f8),
+        (0x200a0 + 32, 0x77),
+        (0x100f8, 0x1005),
+        (0x20098, 0x5008),
+    ];
+    let registers = x86_64::Registers::new(0x3000, 0x20098, 0);
+    let (frames, end, doubt) = walk(&amd64(), registers, &ranges, &words);
+    assert_eq!(
+        frames,
+        [
+            (0x3000, Exact, Given),
+            (0x5008, ReturnAddress, SFrame),
+            (0x2000, Exact, TrapFrame),
+            (0x1005, ReturnAddress, SFrame),
+        ]
+    );
+    assert_eq!((end, doubt), (End::Complete, None));
+}
+
+#[test]
+fn whatever_was_interrupted_is_named_and_then_the_walk_knows_what_is_wrong() {
+    // A jump to nowhere, and a stack pointer in no stack: the trap frame still says what they were.
+    let trap = |pc, sp, fp| {
+        let words = [
+            (0x10018, 0x5008),
+            (0x10020, pc),
+            (0x10038, sp),
+            (0x10040, fp),
+            (0x100f0, 0),
+            (0x100f8, 0x1005),
+        ];
+        let registers = x86_64::Registers::new(0x3000, 0x10018, 0);
+        walk(&amd64(), registers, &STACK, &words)
+    };
+    let (frames, end, _) = trap(0x2001, 0xdead_0001, 0);
+    assert_eq!(frames[2..], [(0x2001, Exact, TrapFrame)]);
+    assert_eq!(end, End::NoStack(0xdead_0001));
+    let (frames, end, _) = trap(0x2001, 0x10010, 0);
+    assert_eq!(frames[2..], [(0x2001, Exact, TrapFrame)]);
+    assert_eq!(end, End::NoStack(0x10010), "below what was walked");
+    // The frame pointer leads back to a stack.
+    let (frames, end, doubt) = trap(0x2001, 0xdead_0001, 0x100f0);
+    assert_eq!(
+        frames[2..],
+        [
+            (0x2001, Exact, TrapFrame),
+            (0x1005, ReturnAddress, FramePointer)
+        ]
+    );
+    assert_eq!(end, End::Outermost);
+    assert_eq!(
+        doubt.map(|doubt| doubt.reason),
+        Some(End::NoStack(0xdead_0001))
+    );
+    let (frames, end, _) = trap(0xbad, 0x100f8, 0);
+    assert_eq!(
+        frames[2..],
+        [
+            (0xbad, Exact, TrapFrame),
+            (0x1005, ReturnAddress, LinkRegister)
+        ]
+    );
+    assert_eq!(end, End::Outermost);
+}
+
+#[test]
+fn a_damaged_trap_frame_is_not_its_own_caller() {
+    // As memory is unbounded here, nothing but the walk itself keeps it from turning in circles.
+    let table = amd64();
+    let read = |address: u64| match address & 0xff {
+        0x00 => Some(0x5008),
+        0x18 => Some(0x100),
+        0x20 | 0xf0 => Some(0x7ff0),
+        0xf8 => Some(0x5008),
+        _ => None,
+    };
+    let registers = x86_64::Registers::new(0x5008, 0x8000, 0x7ff0);
+    let unwinder = Unwinder::new(Tables::new(&table, 0));
+    let mut frames = unwinder.frames(registers, Unbounded(read));
+    assert!(frames.by_ref().take(1000).count() < 1000);
+    assert!(frames.end().is_some());
+}
+
+#[test]
+fn an_undescribed_trap_frame_stops_the_walk_and_the_caller_can_go_on() {
+    let words = Words::new(&[(0x10040, 0x5108), (0x100f8, 0x1005)]);
+    let read = |address| words.0.get(&address).copied();
+    let table = amd64();
+    let registers = x86_64::Registers::new(0x3000, 0x10040, 0);
+    let code = [Code::new(X86_64, TEXT)];
+    let stacks = Stacks::new(&STACK, read);
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let mut frames = unwinder.frames(registers, stacks);
+    assert_eq!(frames.by_ref().count(), 2);
+    assert_eq!(frames.end(), Some(End::TrapFrame(0x10048)));
+    assert!(
+        !frames.resume_at(x86_64::Registers::new(0x2000, 0x10048, 0)),
+        "no progress"
+    );
+    assert!(frames.resume_at(x86_64::Registers::new(0x2000, 0x100f8, 0)));
+    let rest: Vec<_> = frames.by_ref().map(|frame| (frame.pc, frame.how)).collect();
+    assert_eq!(rest, [(0x2000, TrapFrame), (0x1005, SFrame)]);
+    assert_eq!(frames.end(), Some(End::Complete));
+    assert!(
+        !frames.resume_at(registers),
+        "only after an undescribed trap frame"
+    );
+}
+
+#[test]
+fn a_leaf_that_was_interrupted_has_its_caller_in_the_trap_frame() {
+    // A trap entry by GNU's rules for flexible functions: CFA = *(sp+248), RA = *(sp+256), FP = *(sp+232), 31 is sp.
+    let table = table(
+        Abi::AArch64Little,
+        &[
+            (0x1000, 0x100, 0, 0, 1, OUTERMOST),
+            (0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x00]),
+            (
+                0x5000,
+                0x10,
+                0x80,
+                1,
+                1,
+                &[0x00, 0x2c, 0xfb, 0, 248, 0, 0xfb, 0, 0, 1, 0xfb, 0, 232, 0],
+            ),
+        ],
+    );
+    let ranges = [STACK[0], Range::new(0x20000, 0x20130)];
+    let words = Words::new(&[
+        (0x20000 + 232, 0x77),
+        (0x20000 + 240, 0x1008),
+        (0x20000 + 248, 0x10100),
+        (0x20000 + 256, 0x3010),
+    ]);
+    let read = |address| words.0.get(&address).copied();
+    let saved = [crate::SavedRegister::new(30, 240)];
+    let registers = aarch64::Registers::new(0x3000, 0x20000, 0, 0x5008);
+    let code = [Code::new(AARCH64, TEXT)];
+    let stacks = Stacks::new(&ranges, read);
+    let without = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let unwinder = without.trap_registers(&saved);
+    let mut frames = unwinder.frames(registers, stacks);
+    let found: Vec<_> = frames
+        .by_ref()
+        .map(|frame| (frame.pc, frame.kind, frame.how, frame.trap_frame))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (0x3000, Exact, Given, None),
+            (0x5008, ReturnAddress, SFrame, None),
+            (0x3010, Exact, TrapFrame, Some(0x20000)),
+            (0x1008, ReturnAddress, SFrame, None),
+        ]
+    );
+    assert_eq!(frames.end(), Some(End::Complete));
+
+    let mut frames = without.frames(registers, stacks);
+    assert_eq!(frames.by_ref().count(), 3);
+    assert_eq!(frames.end(), Some(End::LinkRegisterLost));
+}

@@ -1,0 +1,131 @@
+//! What sections say of themselves and of addresses.
+
+use unwind::RowSource;
+use unwind::sframe::{LookupError, Row, Rule, Section, Sections, StartRule, Tables};
+
+/// Most functions and rows looked at in one section, so that a header which claims millions stays quick.
+const FUNCTIONS: usize = 64;
+const ROWS: usize = 256;
+
+/// Parses sections and asks them everything.
+pub fn sections(bytes: &[u8], address: u64, pc: u64) {
+    verify(bytes, address);
+    for rule in [StartRule::FromFlags, StartRule::Section, StartRule::Field] {
+        let first = Section::parse_with(bytes, address, rule);
+        for (index, found) in Sections::with(bytes, address, rule)
+            .take(FUNCTIONS)
+            .enumerate()
+        {
+            // What pads the place before a section is passed.
+            assert!(index > 0 || found.is_ok() || first.is_err());
+            match found {
+                Ok(found) => section(&found, pc),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+        as_source(&Tables::with(bytes, address, rule), pc);
+    }
+    let mut all = Sections::new(bytes, address);
+    let is_found = all.next().is_some_and(|first| first.is_ok());
+    assert!(is_found || Section::parse(bytes, address).is_err());
+    as_source(&Tables::none(), pc);
+}
+
+/// The interface to walks says what the tables say.
+fn as_source(tables: &Tables<'_>, pc: u64) {
+    let mut row = Row {
+        offset: 0,
+        cfa: Rule::Undefined,
+        return_address: Rule::Undefined,
+        frame_pointer: Rule::Undefined,
+        signed: false,
+    };
+    match (tables.lookup(pc), tables.read_row(pc, &mut row)) {
+        (Ok((function, found)), Ok(described)) => {
+            assert_eq!(
+                (row, described.is_trap),
+                (found, function.is_signal_frame())
+            );
+            assert!(described.range.holds(pc, 1) || function.contains(pc));
+        }
+        (one, other) => assert_eq!(one.err(), other.err()),
+    }
+    assert!(tables.lookup(pc).is_err() || tables.function_at(pc).is_some());
+    assert_eq!(tables.doubt(), None);
+    let verified = tables.verify();
+    // Of functions that are not in the order that the section says, the two searches may miss different ones.
+    let covers = tables.covers(pc);
+    assert!(tables.lookup(pc).is_err() || covers || verified.is_err());
+    // Those that cannot be read at all are refused elsewhere.
+    let damaged = tables.first().is_ok() && verified.is_err();
+    assert_eq!(tables.verified(verified).doubt().is_some(), damaged);
+}
+
+/// Verifies tables. In sound ones every row can be read, and every function is found by each of its addresses.
+fn verify(bytes: &[u8], address: u64) {
+    let tables = Tables::new(bytes, address);
+    if let Err(damage) = tables.verify() {
+        assert!(!damage.to_string().is_empty());
+        return;
+    }
+    for section in tables.sections() {
+        let section = section.expect("each was parsed when they were verified");
+        for index in 0..section.function_count().min(FUNCTIONS as u32) {
+            let function = section.function(index).expect("each was looked at");
+            assert_eq!(function.rows().count(), function.row_count() as usize);
+            for offset in [0, function.size() / 2, function.size().wrapping_sub(1)] {
+                let pc = function.start().wrapping_add(offset.into());
+                if offset < function.size() {
+                    let found = tables.lookup(pc);
+                    let found = found.map_or_else(
+                        |error| matches!(error, LookupError::NoRow | LookupError::NoRows { .. }),
+                        |(found, _)| found.start() == function.start(),
+                    );
+                    assert!(found, "{pc:#x}: {:?}", tables.lookup(pc));
+                }
+            }
+        }
+    }
+}
+
+fn section(section: &Section<'_>, pc: u64) {
+    let abi = section.abi();
+    let _ = (section.byte_order(), abi.byte_order());
+    assert_ne!(abi.stack_pointer(), abi.frame_pointer());
+    assert!((1..=3).contains(&section.version()));
+    assert!(section.length() >= 28);
+    let _ = (
+        section.address(),
+        section.flags(),
+        section.row_count(),
+        section.fixed_frame_pointer_offset(),
+        section.fixed_return_address_offset(),
+    );
+    for function in section.functions().take(FUNCTIONS) {
+        let (start, size) = (function.start(), function.size());
+        let rows = function.rows().take(ROWS).count();
+        assert!(rows <= function.row_count() as usize);
+        let _ = (
+            function.block_size(),
+            function.is_flexible(),
+            function.is_pc_mask(),
+            function.is_signal_frame(),
+            function.uses_key_b(),
+        );
+        for pc in [start, start.wrapping_add(u64::from(size) / 2), pc] {
+            // An unsorted table that says it is sorted may miss, but never answers with a function elsewhere.
+            if let Some(found) = section.function_at(pc) {
+                assert!(found.contains(pc));
+            }
+            assert_eq!(function.lookup(pc).ok(), function.row_at(pc));
+            if let Some(row) = function.row_at(pc) {
+                assert!(!row.is_outermost() || row.return_address == Rule::Undefined);
+                let offset = pc.wrapping_sub(start);
+                assert!(offset < u64::from(size));
+                assert!(u64::from(row.offset) <= offset);
+                assert!(row.cfa != Rule::Same);
+            }
+        }
+    }
+    let _ = section.lookup(pc);
+}

@@ -1,0 +1,63 @@
+//! Where a walk starts, and what a kernel may choose.
+
+use unwind::{Code, Fallbacks, Range, RowSource, SavedRegister, Unwinder};
+
+/// Where a walk starts, and what it may see.
+pub struct Start<'a> {
+    /// pc, sp, fp, link register or r10.
+    pub registers: [u64; 4],
+    /// The stacks.
+    pub ranges: &'a [Range],
+    /// The code; empty: what the table says.
+    pub code: &'a [Code<'a>],
+    /// The word at an address.
+    pub word: &'a dyn Fn(u64) -> u64,
+    /// What a kernel may choose, as bits; 0: nothing.
+    pub choices: u64,
+}
+
+impl Start<'_> {
+    /// Where trap code keeps two registers, if it says so.
+    pub fn saved(&self) -> Vec<SavedRegister> {
+        let [_, _, flags, first, offset, second, ..] = self.choices.to_le_bytes();
+        let saved = [
+            SavedRegister::new((first % 34).into(), offset.into()),
+            SavedRegister::new((second % 34).into(), u32::from(offset) + 8),
+        ];
+        saved[..usize::from(flags & 3).min(2)].to_vec()
+    }
+
+    /// So many frames of the beginning and of the end are shown.
+    pub fn ends(&self) -> (u32, u32) {
+        let [.., first, last] = self.choices.to_le_bytes();
+        (first.into(), last.into())
+    }
+
+    /// The walk as it was chosen.
+    pub fn unwinder<'a, S: RowSource>(
+        &'a self,
+        source: S,
+        saved: &'a [SavedRegister],
+    ) -> Unwinder<'a, S> {
+        let [fallbacks, limit, ..] = self.choices.to_le_bytes();
+        let unwinder = Unwinder::new(source).code(self.code).trap_registers(saved);
+        let unwinder = match fallbacks {
+            0 => unwinder,
+            bits => unwinder.fallbacks(Fallbacks::from_bits_truncate(bits)),
+        };
+        match limit {
+            0 => unwinder,
+            limit => unwinder.limit(limit.into()),
+        }
+    }
+
+    /// The words of all stacks.
+    pub fn words(&self) -> usize {
+        let bytes: u64 = self
+            .ranges
+            .iter()
+            .map(|range| range.end - range.start)
+            .sum();
+        usize::try_from(bytes / 8).expect("small stacks")
+    }
+}

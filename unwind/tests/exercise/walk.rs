@@ -1,0 +1,201 @@
+//! Walks, and what must hold for each.
+
+use std::cell::Cell;
+
+use unwind::sframe::{Abi, Tables};
+use unwind::{
+    Code, Doubt, End, Frame, FrameKind, How, Memory, RegisterSet, RowSource, Stacks, Unbounded,
+    Unwinder, aarch64, s390x, x86_64,
+};
+
+use super::forms;
+use super::registers::registers;
+use super::start::Start;
+
+/// The most frames of a scan, and the most words that it reads.
+const SCANNED: usize = 32;
+const SCANNED_WORDS: usize = 4096;
+
+/// The most words that one frame reads: its frame address, return address and frame pointer; by a fallback the word on the
+/// stack, and the two at the frame pointer. Trap code reads each of the registers that it is said to keep, too.
+const READS: usize = 6;
+
+/// Walks from `start` with the tables in `bytes`, as the architecture of their first section.
+pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
+    let tables = Tables::new(bytes, address);
+    let [pc, sp, fp, other] = start.registers;
+    let abi = tables.first().map_or(Abi::Amd64, |section| section.abi());
+    match abi {
+        Abi::Amd64 => {
+            let mut registers = x86_64::Registers::new(pc, sp, fp);
+            registers.r10 = Some(other);
+            walk_from(tables, registers, start)
+        }
+        Abi::AArch64Little | Abi::AArch64Big => {
+            let mut registers = aarch64::Registers::new(pc, sp, fp, other);
+            registers.elr = Some(other);
+            registers.sp_el0 = Some(other);
+            walk_from(
+                tables,
+                registers.with_authentication_bits(0xff7f << 48),
+                start,
+            )
+        }
+        Abi::S390x => {
+            let mut registers = s390x::Registers::new(pc, sp, fp, other);
+            registers.floating = Some([other; 16]);
+            walk_from(tables, registers, start)
+        }
+    }
+}
+
+fn walk_from<R: RegisterSet>(tables: Tables<'_>, first: R, start: &Start<'_>) -> Option<End> {
+    let reads = Cell::new(0);
+    let read = |address: u64| {
+        // The promise: no read outside the declared ranges.
+        let inside = start.ranges.iter().any(|range| range.holds(address, 8));
+        assert!(inside, "stray read at {address:#x}");
+        assert!(address.is_multiple_of(8), "unaligned read at {address:#x}");
+        reads.set(reads.get() + 1);
+        Some((start.word)(address))
+    };
+    let stacks = Stacks::new(start.ranges, &read);
+    let saved = start.saved();
+    let unwinder = start.unwinder(tables, &saved);
+    let most_reads = |frames: usize| frames * (READS + saved.len()) + SCANNED_WORDS;
+
+    // The promise: at most as many frames as the stacks have words, the given one and a leaf's caller, and a scan's.
+    let bound = start.words() + 4 + SCANNED;
+    let mut frames = unwinder.frames(first, stacks);
+    let found: Vec<Frame<R>> = frames.by_ref().take(bound + 1).collect();
+    let count = found.len();
+    assert!(
+        count <= bound,
+        "{count} frames from {} words",
+        start.words()
+    );
+    assert_eq!(frames.found() as usize, count);
+    // The promise: so many reads at most.
+    let most = most_reads(count);
+    assert!(reads.get() <= most, "{} reads, not {most}", reads.get());
+    let end = frames.end()?;
+    complete_is_complete(end, frames.doubt(), &found, start);
+    let last_of_walk = found.iter().rfind(|frame| frame.how != How::Scan);
+    let last = last_of_walk.and_then(|frame| frame.registers);
+    let is_base = |sp| start.ranges.iter().any(|range| range.end == sp);
+    assert!(end != End::Complete || last.is_some_and(|registers| is_base(registers.sp())));
+
+    reads.set(0);
+    forms::all(unwinder.frames(first, stacks), &found, end, start.ends());
+    // Eight reports, each of which may walk twice.
+    assert!(
+        reads.get() <= 16 * most,
+        "{} reads, not {most}",
+        reads.get()
+    );
+
+    let called = unwinder.frames_from_call(first, stacks);
+    assert!(called.take(bound + 1).count() <= bound);
+    assert_eq!(resume(unwinder.frames(first, stacks), first, bound), end);
+    let anywhere = Unbounded(|address: u64| Some((start.word)(address)));
+    let mut anywhere = unwinder.frames(first, anywhere);
+    anywhere.by_ref().take(bound).for_each(drop);
+    assert_ne!(anywhere.end(), Some(End::Complete));
+    sources(tables, first, &found, start, &stacks);
+    let ends = [found.first(), last_of_walk];
+    for frame in ends
+        .into_iter()
+        .flatten()
+        .filter_map(|frame| frame.registers)
+    {
+        registers(&frame, start);
+    }
+    Some(end)
+}
+
+/// Goes on after a trap frame without rows, from the registers where the walk began and then from others: a walk never goes
+/// back, and ends. Returns why it ended at first.
+fn resume<R: RegisterSet>(
+    mut frames: unwind::Frames<'_, R, impl Memory>,
+    first: R,
+    bound: usize,
+) -> End {
+    frames.by_ref().for_each(drop);
+    let end = frames.end().expect("it has ended");
+    let before = frames.found();
+    if !frames.resume_at(first) {
+        assert_eq!((frames.next(), frames.end()), (None, Some(end)));
+    }
+    assert!(frames.end().is_some() || matches!(end, End::TrapFrame(_)));
+    for step in 1..4 {
+        frames.by_ref().for_each(drop);
+        frames.resume_at(first.caller(first.pc(), first.sp().wrapping_add(step * 64), first.fp()));
+    }
+    frames.by_ref().for_each(drop);
+    assert!((frames.found() - before) as usize <= bound + 4);
+    end
+}
+
+/// The same tables several times, and through references, are the same source of rows.
+fn sources<R: RegisterSet>(
+    tables: Tables<'_>,
+    first: R,
+    found: &[Frame<R>],
+    start: &Start<'_>,
+    memory: &(impl Memory + Clone),
+) {
+    let saved = start.saved();
+    let twice = [tables, tables];
+    let dynamic: [&dyn RowSource; 2] = [&tables, &twice.as_slice()];
+    let pc = first.pc();
+    assert_eq!(twice.as_slice().covers(pc), tables.covers(pc));
+    assert_eq!(twice.as_slice().doubt(), tables.doubt());
+    let unwinder: Unwinder<'_, _> = start.unwinder(&twice[..], &saved);
+    assert!(
+        unwinder
+            .frames(first, memory.clone())
+            .eq(found.iter().copied())
+    );
+    let unwinder: Unwinder<'_, _> = start.unwinder(&dynamic[..], &saved);
+    assert!(
+        unwinder
+            .frames(first, memory.clone())
+            .eq(found.iter().copied())
+    );
+    assert_eq!(
+        tables.describes(R::MACHINE).is_err(),
+        twice[..].describes(R::MACHINE).is_err()
+    );
+}
+
+/// The promise: what is called complete was found by table, frame by frame, each by a call in known code, and ends where a
+/// stack begins.
+fn complete_is_complete<R: RegisterSet>(
+    end: End,
+    doubt: Option<Doubt>,
+    found: &[Frame<R>],
+    start: &Start<'_>,
+) {
+    if end != End::Complete {
+        return;
+    }
+    assert_eq!(doubt, None);
+    let (first, rest) = found.split_first().expect("the given frame at least");
+    assert_eq!((first.how, first.kind), (How::Given, FrameKind::Exact));
+    for frame in rest {
+        assert!(
+            matches!(frame.how, How::SFrame | How::TrapFrame),
+            "{frame:?}"
+        );
+        let call = frame.lookup_pc();
+        let is_of = |code: &Code<'_>| code.range().holds(call, 1);
+        assert!(
+            frame.how == How::TrapFrame || start.code.iter().any(is_of),
+            "no call was seen: {frame:?}"
+        );
+    }
+    // Every frame but the last has a CFA, and within a stack they rise; the last one has no caller.
+    let (last, others) = found.split_last().expect("the given frame at least");
+    assert_eq!(last.cfa, None);
+    assert!(others.iter().all(|frame| frame.cfa.is_some()));
+}
