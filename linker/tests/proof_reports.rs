@@ -236,6 +236,53 @@ fn check_fails_where_the_table_contradicts_the_code() {
 }
 
 #[test]
+fn check_says_once_of_a_handler_that_it_is_none_of_a_call() {
+    // As compilers write handlers of the convention `x86-interrupt`: with and without an error code.
+    let handlers = "
+.type with, %function
+with:
+.cfi_startproc
+ push %rax
+.cfi_def_cfa_offset 16
+ nop
+ add $16, %rsp
+ iretq
+.cfi_endproc
+.size with, . - with
+.type without, %function
+without:
+.cfi_startproc
+ push %rdx
+.cfi_def_cfa_offset 16
+ pop %rdx
+.cfi_def_cfa_offset 8
+ iretq
+.cfi_endproc
+.size without, . - without
+.data
+";
+    let folder = folder("check_handlers");
+    let program = PROGRAM.replace(".data\n", handlers);
+    let (image, _) = image_with(&folder, TARGET, &program, &[]);
+    let check = sframe(&["check"], &image);
+    let text = stdout(&check);
+    assert!(check.status.success(), "{text}");
+    for expected in [
+        ", 8 bytes, with+0x0: the processor enters it, with an error code; call frame information describes a call\n",
+        ", 4 bytes, without+0x0: the processor enters it, without an error code; call frame information describes a call\n",
+        "contradicts the code in 1 places, 6 bytes, and in 2 interrupt handlers; the table in 0\n",
+    ] {
+        assert!(text.contains(expected), "{expected}{text}");
+    }
+    // A table that believes it is wrong there.
+    let (image, _) = image_with(&folder, TARGET, &program, &["--sframe-repair=no"]);
+    let check = sframe(&["check"], &image);
+    let text = stdout(&check);
+    assert_eq!(check.status.code(), Some(1), "{text}");
+    assert!(text.contains("with+0x0: the table is wrong\n"), "{text}");
+}
+
+#[test]
 fn stats_of_an_image_say_where_its_rows_come_from() {
     let folder = folder("stats_from");
     let from = |switches: &[&str]| -> Vec<String> {
