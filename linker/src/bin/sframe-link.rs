@@ -44,6 +44,7 @@ Every argument goes to the linker (--help and --version too), except
     --sframe-repair=yes|no         compare rows with the code, mend wrong ones and make missing ones; yes unless said
                                    otherwise; with no, .sframe says what .eh_frame says, right or wrong, and
                                    there must be one
+    --sframe-coverage=PERCENT      warn if .sframe has rows for less of the code: 90 unless said otherwise, 0 for never
     --sframe-stats[=FILE]          write what was made, where it comes from, where .eh_frame is wrong, and what was left
                                    out and why, to FILE or standard error; as JSON when FILE ends in .json
     --sframe-script                print tables.ld and stop

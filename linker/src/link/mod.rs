@@ -26,7 +26,7 @@ use anyhow::{Context, Result};
 pub use arguments::{CommandLine, Options, Stats};
 pub use json::json;
 pub use linker::{LINKER_VARIABLE, Linker};
-pub use report::{fewer_levels, left_out, sizes, stats, without_frames};
+pub use report::{covers_little, fewer_levels, left_out, sizes, stats, without_frames};
 pub(crate) use tables::TOO_FAR;
 pub use tables::Tables;
 
@@ -183,7 +183,7 @@ fn link_with_room(
 }
 
 fn finish(line: &CommandLine, tables: &Tables, image: Temporary) -> Result<ExitCode> {
-    tell(tables, line.options.stats.as_ref())?;
+    tell(tables, &line.options)?;
     if let Some(path) = &line.dependencies {
         dependencies::rename(path, image.path(), &line.output)?;
     }
@@ -191,13 +191,17 @@ fn finish(line: &CommandLine, tables: &Tables, image: Temporary) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(tables: &Tables, wanted: Option<&Stats>) -> Result<()> {
+fn tell(tables: &Tables, options: &Options) -> Result<()> {
+    let wanted = options.stats.as_ref();
     match wanted {
         Some(Stats::Stderr) => eprint!("{}", stats(tables)),
         Some(Stats::File(path)) => write_stats(path, tables)?,
         None => {}
     }
     if let Some(line) = fewer_levels(tables) {
+        eprintln!("sframe-link: warning: {line}");
+    }
+    if let Some(line) = covers_little(tables, options.coverage) {
         eprintln!("sframe-link: warning: {line}");
     }
     // The statistics on standard error list what is left out; otherwise warn.
