@@ -199,6 +199,38 @@ fn the_linkers_own_words_are_about_the_program() {
     assert!(!said.contains("__sframe_start"), "{said}");
 }
 
+/// Regions without attributes do not tell which one is for tables.
+#[test]
+fn regions_have_to_be_named() {
+    let regions = "MEMORY { FLASH : ORIGIN = 1M, LENGTH = 64K RAM : ORIGIN = 2M, LENGTH = 64K }
+         SECTIONS { .text : { *(.text .text.*) } > FLASH PLACE .rodata : { *(.rodata .rodata.*) } > FLASH
+         .eh_frame : { KEEP(*(.eh_frame)) } > FLASH .data : { *(.data .data.*) } > RAM }";
+    let ld = installed("ld", "binutils");
+    for (name, linker) in [("lld", None), ("ld", Some(&*ld))] {
+        let folder = folder(&format!("place_regions_{name}"));
+        common::assemble(&folder, X86_64, PROGRAM);
+        let output = link(&folder, linker, Some(&regions.replace("PLACE", "")), &[]);
+        assert_eq!(output.status.code(), Some(1));
+        let note = "sframe-link: note: copy the sections that sframe-link --sframe-script prints into the linker script";
+        assert!(stderr(&output).contains(note), "{}", stderr(&output));
+        let printed = common::succeed(common::sframe_link().arg("--sframe-script"));
+        let sections = stdout(&printed);
+        let (tables, discarded) = sections.split_once("/DISCARD/").unwrap();
+        let place = format!(
+            "{}/DISCARD/{discarded}",
+            tables.replace("\n}", "\n} > FLASH")
+        );
+        let output = link(
+            &folder,
+            linker,
+            Some(&regions.replace("PLACE", &place)),
+            &[],
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        expect_tables(&folder, false);
+    }
+}
+
 /// Symbols are stripped by the second link, so the tables are made from the first one.
 #[test]
 fn a_stripped_image_gets_a_place() {

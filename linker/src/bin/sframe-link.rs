@@ -12,7 +12,8 @@ same command line
     linker = \"sframe-link\"
     rustflags = [\"-Clink-arg=--sframe-stats=target/stats.txt\"]
 
-and in the linker script, after every section that holds code:
+The tables come behind all code, and __sframe_start, __sframe_end, __symbols_start and __symbols_end lie around them. Another place, in
+a linker script, after every section that holds code:
 
     INCLUDE tables.ld
 

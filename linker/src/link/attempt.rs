@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use super::arguments::CommandLine;
 use super::linker::{Linker, Outcome};
-use super::place::{self, PLACE_THEM};
+use super::place::{self, NAME_REGION, PLACE_THEM};
 use super::room::{self, Room};
 use super::tables::Tables;
 use super::temporary::Temporary;
@@ -111,7 +111,7 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
     }
     if !first.status.success() {
         first.show(None);
-        return Ok(Linked::Done(exit_code(first.status)));
+        return Ok(failed(&first, after.is_some()));
     }
     let data = Mapped::open(image.path())?;
     let linked = Image::parse(&data)?;
@@ -155,7 +155,7 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
     let second = second?;
     second.show(Some(&first));
     if !second.status.success() {
-        return Ok(Linked::Done(exit_code(second.status)));
+        return Ok(failed(&second, after.is_some()));
     }
     checked?;
     let data = Mapped::open(image.path())?;
@@ -173,6 +173,14 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
     drop(data);
     tables.write(image.path(), &patches)?;
     finish(line, &tables, image).map(Linked::Done)
+}
+
+/// The end of a link that the linker has refused, with what to do if it refuses a place that was chosen here.
+fn failed(outcome: &Outcome, is_placed: bool) -> Linked {
+    if is_placed && script::is_refused(&outcome.messages) {
+        eprintln!("sframe-link: note: {NAME_REGION}");
+    }
+    Linked::Done(exit_code(outcome.status))
 }
 
 /// The last section with code of a link that does not know the tables' symbols. `None`: it fails for another reason.

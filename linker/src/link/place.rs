@@ -23,6 +23,10 @@ pub(super) struct TableSection {
 pub(super) const PLACE_THEM: &str = "write INCLUDE tables.ld into the linker script, after every section that holds code \
      (sframe-link --sframe-script prints tables.ld)";
 
+/// What to do where a linker script has memory regions, and the linker cannot choose.
+pub(super) const NAME_REGION: &str = "copy the sections that sframe-link --sframe-script prints into the linker script, behind all \
+     code, each with its region: > FLASH";
+
 pub(super) const SFRAME: TableSection = TableSection {
     section: sframe::SECTION,
     input_section: sframe::INPUT_SECTION,

@@ -115,6 +115,11 @@ pub(super) fn has_no_such_section(messages: &[u8]) -> bool {
         .any(|words| messages.contains(words))
 }
 
+/// Whether a linker refuses the place.
+pub(super) fn is_refused(messages: &[u8]) -> bool {
+    String::from_utf8_lossy(messages).contains(".tables.sframe")
+}
+
 /// The last section of an image that holds code. The tables must come after it, as the second link must not move a function.
 pub(super) fn last_code(image: &Image<'_>) -> Option<String> {
     let code = image.file.sections().filter(|section| {
