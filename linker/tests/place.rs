@@ -231,6 +231,37 @@ fn regions_have_to_be_named() {
     }
 }
 
+/// What follows `-b binary` is bytes to a linker; the tables' object must not be.
+#[test]
+fn bytes_may_come_last() {
+    let ld = installed("ld", "binutils");
+    for (name, linker) in [("lld", None), ("ld", Some(&*ld))] {
+        let folder = folder(&format!("place_binary_{name}"));
+        common::assemble(&folder, X86_64, PROGRAM);
+        fs::write(folder.join("disk.bin"), "bytes").unwrap();
+        for _ in 0..2 {
+            let output = link(
+                &folder,
+                linker,
+                Some(SCRIPTS[0].1),
+                &["--oformat", "elf64-x86-64", "-b", "binary", "disk.bin"],
+            );
+            assert!(output.status.success(), "{}", stderr(&output));
+            let check = sframe(&["check"], &folder.join("image"));
+            assert!(check.status.success(), "{}", stdout(&check));
+            let data = fs::read(folder.join("image")).unwrap();
+            let image = Image::parse(&data).unwrap();
+            assert!(
+                image
+                    .file
+                    .symbol_by_name("_binary_disk_bin_start")
+                    .is_some()
+            );
+            assert!(image.section(".sframe").unwrap().is_some());
+        }
+    }
+}
+
 /// Symbols are stripped by the second link, so the tables are made from the first one.
 #[test]
 fn a_stripped_image_gets_a_place() {

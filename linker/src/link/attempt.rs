@@ -74,7 +74,8 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
         None => None,
     };
     let arguments: Vec<OsString> = match &place {
-        Some(place) => script::with(place.path(), &line.linker),
+        // GNU ld inserts only into the scripts that follow.
+        Some(place) => script::before(["-T".into(), place.path().into()], &line.linker),
         None => line.linker.clone(),
     };
     // The last one holds.
@@ -212,7 +213,7 @@ fn link_with_room(
 ) -> Result<Outcome> {
     let object = room.object(architecture)?;
     let object = Temporary::beside(&line.output, "o", &object)?;
-    let mut arguments = arguments.to_vec();
-    arguments.push(object.path().into());
+    // Before `-b binary`, which would make bytes of it.
+    let arguments = script::before([object.path().into()], arguments);
     linker.run(&arguments, line.long, &line.output)
 }

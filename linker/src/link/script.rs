@@ -96,15 +96,17 @@ pub(super) fn inserted(after: &str) -> String {
     format!("SECTIONS {{\n{SCRIPT}\n}}\nINSERT AFTER {after};\n")
 }
 
-/// The arguments with a script before all others: GNU ld inserts only into those that follow. lld's flavor stays the first.
-pub(super) fn with(script: &Path, arguments: &[OsString]) -> Vec<OsString> {
+/// Arguments before those of the link. lld's flavor stays the first.
+pub(super) fn before<const COUNT: usize>(
+    more: [OsString; COUNT],
+    arguments: &[OsString],
+) -> Vec<OsString> {
     let flavor = match arguments.first() {
         Some(first) if first == "-flavor" => 2,
         _ => 0,
     };
     let (flavor, rest) = arguments.split_at(flavor.min(arguments.len()));
-    let script = [OsString::from("-T"), script.into()];
-    [flavor, &script, rest].concat()
+    [flavor, &more, rest].concat()
 }
 
 /// Whether a linker says that there is no section after which to insert.
@@ -140,7 +142,7 @@ mod tests {
     fn the_flavor_stays_first() {
         let with = |arguments: &[&str]| {
             let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-            with(Path::new("x"), &arguments).join(OsStr::new(" "))
+            before(["-T".into(), "x".into()], &arguments).join(OsStr::new(" "))
         };
         assert_eq!(
             with(&["-flavor", "gnu", "-Tk.ld"]),
