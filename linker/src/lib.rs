@@ -12,6 +12,7 @@
 //! | [`prove`] | follows each function's code, and corrects rows by it |
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
+//! | [`covered`] | how much of the code has rows |
 //! | [`link`] | the linker wrapper: link, make the tables, link again, check |
 //! | [`gsym`] | the same as `.symbols`, for LLVM's tools on the host |
 //! | [`make`] | tables added to a file that is linked already |
@@ -20,6 +21,7 @@
 
 pub mod architecture;
 pub mod cfi;
+pub mod covered;
 pub mod function;
 pub mod gsym;
 pub mod image;

@@ -504,14 +504,78 @@ fn words_that_calls_and_jumps_go_through() {
 
 #[test]
 fn prologues_of_handlers() {
+    // As LLVM writes them, with all registers or a few; with an error code, and with SSE.
+    let all = "push %r11\n push %r10\n push %r9\n push %r8\n push %rdi\n push %rsi\n push %rdx\n push %rcx\n";
+    let with = |before: &str, after: &str| format!("{before}\n{all}{after}");
     let cases = [
-        ("push %rax\n push %rbx\n cld\n call .", Some(8)),
-        ("push %rbx\n sub $8, %rsp\n cld", Some(0)),
-        ("push %rbx\n call .\n cld", None),
-        ("sub $8, %rsp\n cld", None),
-        ("push %rbx\n nop", None),
+        (with("", "push %rax\n cld\n call ."), Some(0)),
+        (with("push %rax", "push %rax\n push %rax\n cld"), Some(8)),
+        (
+            with("push %rax", "sub $256, %rsp\n movaps %xmm0, (%rsp)\n cld"),
+            Some(0),
+        ),
+        (
+            with(
+                "push %rax\n push %rax",
+                "sub $264, %rsp\n movaps %xmm0, 8(%rsp)\n cld",
+            ),
+            Some(8),
+        ),
+        // With a frame pointer; the second one is at no boundary of 16 bytes.
+        (
+            with(
+                "push %rbp\n mov %rsp, %rbp",
+                "push %rax\n sub $8, %rsp\n cld",
+            ),
+            Some(0),
+        ),
+        (
+            with(
+                "push %rbp\n mov %rsp, %rbp",
+                "push %rax\n sub $16, %rsp\n cld",
+            ),
+            None,
+        ),
+        (
+            with("push %rbp\n mov %rsp, %rbp", "push %rax\n push %rax\n cld"),
+            Some(0),
+        ),
+        (
+            with(
+                "push %rax\n push %rbp\n mov %rsp, %rbp",
+                "push %rax\n and $-64, %rsp\n sub $64, %rsp\n cld",
+            ),
+            Some(8),
+        ),
+        (
+            "push %rdx\n push %rax\n push %rax\n cld".to_owned(),
+            Some(0),
+        ),
+        (
+            "push %rax\n push %rdx\n push %rax\n cld".to_owned(),
+            Some(0),
+        ),
+        (
+            "push %rax\n push %rdx\n push %rax\n sub $16, %rsp\n cld".to_owned(),
+            Some(8),
+        ),
+        (
+            "endbr64\n push %rdx\n sub $4096, %rsp\n movq $0, (%rsp)\n cld".to_owned(),
+            Some(0),
+        ),
+        // Other code does so, too.
+        ("push %rax\n cld".to_owned(), None),
+        ("push %rbx\n sub $8, %rsp\n cld".to_owned(), None),
+        ("cld".to_owned(), None),
+        ("push %rdx\n mov %rsi, %rcx\n cld".to_owned(), None),
+        ("push %rdx\n mov %rax, (%rdi)\n cld".to_owned(), None),
+        ("push %rdx\n sub %rax, %rsp\n cld".to_owned(), None),
+        ("push %rdx\n call .\n cld".to_owned(), None),
+        ("push %rdx\n nop".to_owned(), None),
+        // A stack that no compiler would call with: GCC's handlers with an error code have it.
+        ("push %rdx\n push %rax\n cld".to_owned(), None),
     ];
-    let texts = cases.map(|(text, _)| text);
+    let texts = cases.each_ref().map(|(text, _)| &**text);
     for ((text, expected), code) in cases.iter().zip(codes("handlers", &texts)) {
         assert_eq!(X86.interrupt_handler(&code), *expected, "{text}");
     }

@@ -195,6 +195,34 @@ fn handlers_of_interrupts() {
 }
 
 #[test]
+fn handlers_that_never_return() {
+    let halts = "1: hlt\n jmp 1b";
+    let text = [
+        function("_start", "call called\n ret"),
+        function("without", &format!("push %rdx\n cld\n {halts}")),
+        // The first word is for the error code, the last one for a boundary of 16 bytes.
+        function(
+            "with",
+            &format!("push %rax\n push %rdx\n push %rax\n sub $16, %rsp\n cld\n {halts}"),
+        ),
+        // It is no handler, as it is called.
+        silent("called", &format!("push %rdx\n cld\n {halts}")),
+        // Nor is this one, though nothing is seen to call it.
+        function(
+            "copies",
+            &format!(
+                "push %rax\n mov %rsi, %rcx\n cld\n .cfi_adjust_cfa_offset 8\n rep movsb\n {halts}"
+            ),
+        ),
+    ];
+    check(
+        "endless_handlers",
+        &text,
+        "0..6 agrees\n6..7 mended (sp+24) u (sp+0)\n7..12 mended (sp+32) u (sp+8)\n12..13 mended (sp+40) u (sp+16)\n13..14 mended (sp+48) u (sp+24)\n14..18 mended (sp+56) u (sp+32)\n18..22 mended (sp+72) u (sp+48)\n22..23 made sp+8 u c-8\n23..27 made sp+16 u c-8\n27..28 agrees\n28..32 mended sp+16 u c-8\n32..37 agrees\n",
+    );
+}
+
+#[test]
 fn an_effect_on_the_callers_frame() {
     let text = [
         function(

@@ -69,17 +69,18 @@ fn refuses(folder: &Path, output: &Output, expected: &str) {
 }
 
 #[test]
-fn a_script_without_the_fragment_is_refused() {
-    let (folder, object) = assembled("without_the_fragment", CALLS);
+fn a_script_with_a_place_for_one_table_is_refused() {
+    let (folder, object) = assembled("half_a_place", CALLS);
+    let half = ".tables.sframe : { __sframe_start = .; KEEP(*(.tables.sframe)) __sframe_end = .; }";
     let output = link(
         &folder,
-        &SCRIPT.replace("INCLUDE tables.ld", ""),
+        &SCRIPT.replace("INCLUDE tables.ld", half),
         &[&object],
     );
     refuses(
         &folder,
         &output,
-        "image: __sframe_start is not defined, so there is no place for .sframe: write INCLUDE tables.ld into the linker \
+        "image: __symbols_start is not defined, so there is no place for .symbols: write INCLUDE tables.ld into the linker \
          script, after every section that holds code (sframe-link --sframe-script prints tables.ld)",
     );
 }

@@ -1,20 +1,27 @@
 //! Handlers of the calling convention `x86-interrupt`, which compilers describe as if they were called: a trace crosses
 //! them to what was interrupted, without a changed line in the kernel.
 
+#[path = "handlers/steps.rs"]
+mod steps;
 mod support;
 
+use std::collections::HashMap;
 use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
 
-use qemu::build::Kernel;
+use qemu::build::{Kernel, Profile};
 use qemu::workspace;
+use support::built;
 use support::each::kernel_tests;
 use support::outside::Outside;
 use support::report::Report;
 use support::runner::run;
 use support::trace;
 
-kernel_tests! { x86_64:
+kernel_tests! { x86_64_and_plain:
     a_trace_crosses_handlers_that_the_compiler_makes,
+    every_instruction_of_a_handler_leads_to_what_was_interrupted,
 }
 
 /// Where all begins.
@@ -46,13 +53,30 @@ const TRACES: [&str; 4] = [
      p handlers::fail_twice",
 ];
 
+/// The kernel. `Profile::Plain` has frame pointers, and no unwind tables at all.
+fn image(kernel: Kernel) -> PathBuf {
+    static BUILT: Mutex<Option<HashMap<Kernel, PathBuf>>> = Mutex::new(None);
+    built::once(&BUILT, kernel, |_| {
+        let outside = Outside::copy("qemu/tests/handlers/kernel");
+        outside.name_repository("Cargo.toml");
+        let root = workspace::root();
+        let serial = root.join("qemu/tests/guide/kernel/src/serial.rs");
+        fs::copy(serial, outside.folder().join("src/serial.rs")).expect("a file can be copied");
+        let mut place = "handlers";
+        if kernel.profile == Profile::Plain {
+            place = "handlers-plain";
+            let path = outside.folder().join(".cargo/config.toml");
+            let config = fs::read_to_string(&path).expect("the file is there");
+            let (tables, pointers) = ("-Cforce-unwind-tables=yes", "-Cforce-frame-pointers=yes");
+            assert!(config.contains(tables), "{config}");
+            fs::write(path, config.replace(tables, pointers)).expect("the file can be written");
+        }
+        outside.build(kernel.arch, place, kernel.profile, "handlers")
+    })
+}
+
 fn a_trace_crosses_handlers_that_the_compiler_makes(kernel: Kernel) {
-    let outside = Outside::copy("qemu/tests/handlers/kernel");
-    outside.name_repository("Cargo.toml");
-    let root = workspace::root();
-    let serial = root.join("qemu/tests/guide/kernel/src/serial.rs");
-    fs::copy(serial, outside.folder().join("src/serial.rs")).expect("a file can be copied");
-    let image = outside.build(kernel.arch, "handlers", kernel.profile, "handlers");
+    let image = image(kernel);
     let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
     let text = ran.text();
     // The handlers return to where they were called from, so the callers are those that are expected.
@@ -64,5 +88,25 @@ fn a_trace_crosses_handlers_that_the_compiler_makes(kernel: Kernel) {
     for (report, expected) in reports.iter().zip(TRACES) {
         let expected = format!("{expected}{BEGIN}");
         trace::expect_in(&image, kernel, report, &expected, "complete, ");
+    }
+}
+
+/// From its first byte to its `iretq`, whatever it calls in between.
+fn every_instruction_of_a_handler_leads_to_what_was_interrupted(kernel: Kernel) {
+    let passages = steps::run(&image(kernel));
+    let seen = passages
+        .iter()
+        .map(|passage| (passage.handler, passage.returned));
+    let expected = [
+        ("breakpoint", true),
+        ("breakpoint", true),
+        ("page_fault", true),
+        ("double_fault", false),
+    ];
+    assert_eq!(seen.collect::<Vec<_>>(), expected, "{kernel:?}");
+    for passage in &passages {
+        // Nine registers are saved, and those of a handler that returns restored.
+        let least = if passage.returned { 20 } else { 10 };
+        assert!(passage.steps > least, "{kernel:?}: {passage:?}");
     }
 }

@@ -12,7 +12,8 @@ same command line
     linker = \"sframe-link\"
     rustflags = [\"-Clink-arg=--sframe-stats=target/stats.txt\"]
 
-and in the linker script, after every section that holds code:
+The tables come behind all code, and __sframe_start, __sframe_end, __symbols_start and __symbols_end lie around them. Another place, in
+a linker script, after every section that holds code:
 
     INCLUDE tables.ld
 
@@ -44,6 +45,7 @@ Every argument goes to the linker (--help and --version too), except
     --sframe-repair=yes|no         compare rows with the code, mend wrong ones and make missing ones; yes unless said
                                    otherwise; with no, .sframe says what .eh_frame says, right or wrong, and
                                    there must be one
+    --sframe-coverage=PERCENT      warn if .sframe has rows for less of the code: 90 unless said otherwise, 0 for never
     --sframe-stats[=FILE]          write what was made, where it comes from, where .eh_frame is wrong, and what was left
                                    out and why, to FILE or standard error; as JSON when FILE ends in .json
     --sframe-script                print tables.ld and stop

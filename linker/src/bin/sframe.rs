@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use linker::covered::LEAST;
 use linker::inspect::{self, Subject, with_file, with_laid_out};
-use linker::link::{Options, fewer_levels, left_out, sizes};
+use linker::link::{Options, covers_little, fewer_levels, left_out, sizes};
 use linker::make::make;
 use linker::whole;
 
@@ -44,6 +45,9 @@ enum Command {
     Check {
         /// A linked ELF file, or an object file, with .sframe.
         file: PathBuf,
+        /// Fail if .sframe has rows for less of the code than so many percent; 0 never fails for that.
+        #[arg(long, value_name = "PERCENT", default_value_t = LEAST, value_parser = clap::value_parser!(u8).range(..=100))]
+        coverage: u8,
     },
     /// Add .sframe and .symbols to a file that is linked already.
     Make {
@@ -120,10 +124,10 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             }
             Ok(true)
         }),
-        Command::Check { file } => with_laid_out(&file, |data, starts| {
+        Command::Check { file, coverage } => with_laid_out(&file, |data, starts| {
             let check = inspect::check(data, starts)?;
-            check.write(out)?;
-            Ok(check.is_ok())
+            check.write(coverage, out)?;
+            Ok(check.is_ok(coverage))
         }),
         Command::Make {
             file,
@@ -152,7 +156,11 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
                 let made = make(data, &options)?;
                 whole::write_like(&output, &file, &made.bytes)?;
                 let missing = left_out(&made.tables).into_iter();
-                for line in missing.chain(fewer_levels(&made.tables)) {
+                let others = fewer_levels(&made.tables).into_iter();
+                for line in missing
+                    .chain(others)
+                    .chain(covers_little(&made.tables, LEAST))
+                {
                     eprintln!("sframe: warning: {line}");
                 }
                 for line in sizes(&made.tables) {

@@ -10,6 +10,7 @@ use unwind::symbols::{Precision, format};
 use super::proof::Proven;
 use super::{Strict, Subject};
 use crate::cfi::Frames;
+use crate::covered::{ADVICE, Covered};
 use crate::function::LeftOut;
 use crate::image::Image;
 use crate::prove::Rows;
@@ -27,6 +28,8 @@ pub struct Check {
     pub uncompared: usize,
     /// What the code says of the rows, where it can be followed.
     pub proven: Option<Proven>,
+    /// How much of the code has rows, if the table can be read.
+    pub covered: Option<Covered>,
     /// The comparison of `.symbols`, if there is one that can be read.
     pub symbols: Option<symbols::Comparison>,
     /// Why `.symbols` is there and could not be compared.
@@ -49,6 +52,9 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let functions = Symbols::of(&image.file);
     let others = Frames::default();
     let rows = Rows::of(&image, true, others, &functions)?;
+    let own = crate::sframe::functions(&subject.tables).ok();
+    let left_out = &rows.frames.left_out;
+    let covered = own.map(|own| Covered::of(&image, &own.functions, left_out, &functions));
     let proven = Proven::of(&image, &rows, &subject.tables, functions)?;
     let compared = |mut frames: Frames, is_judged: &dyn Fn(u64) -> bool| {
         // Functions that this version of the format cannot hold are not expected.
@@ -107,6 +113,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         strict: Strict::of(&subject.tables, &subject.section, image.architecture),
         uncompared: differences - comparison.differences.len(),
         comparison,
+        covered,
         symbols,
         symbols_uncompared,
         left_out: frames.left_out,
@@ -114,11 +121,13 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
 }
 
 impl Check {
-    /// Whether the tables are right.
+    /// Whether the tables are right, and cover at least so many percent of the code.
     #[must_use]
-    pub fn is_ok(&self) -> bool {
+    pub fn is_ok(&self, least: u8) -> bool {
         let symbols = self.symbols.as_ref();
-        !self.strict.has_error()
+        let covered = self.covered.as_ref();
+        covered.is_none_or(|covered| covered.is_at_least(least))
+            && !self.strict.has_error()
             && self.comparison.differences.is_empty()
             && self
                 .proven
@@ -127,11 +136,11 @@ impl Check {
             && symbols.is_none_or(|symbols| symbols.differences.is_empty())
     }
 
-    /// Writes what was compared, and every difference.
+    /// Writes what was compared, and every difference; and what to do if less than so many percent of the code are covered.
     ///
     /// # Errors
     /// Those of the output.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, least: u8, out: &mut dyn Write) -> io::Result<()> {
         let comparison = &self.comparison;
         match &self.proven {
             Some(proven) => proven.write(out)?,
@@ -159,6 +168,12 @@ impl Check {
             comparison.differences.len(),
         )?;
         self.strict.write(out)?;
+        if let Some(covered) = &self.covered {
+            writeln!(out, "{covered}")?;
+            if !covered.is_at_least(least) {
+                writeln!(out, "error: that is less than {least} %: {ADVICE}")?;
+            }
+        }
         if self.uncompared > 0 {
             writeln!(
                 out,

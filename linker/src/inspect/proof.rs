@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use unwind::sframe::Tables;
 
+use crate::function::Function;
 use crate::image::Image;
 use crate::prove::contradiction::Contradiction;
 use crate::prove::tally::{Functions, Tally};
@@ -13,11 +14,24 @@ use crate::prove::{Made, Proof, Rows};
 use crate::sframe::{self, rule};
 use crate::symbols::{Names, Symbols};
 
+/// A handler of interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handler {
+    /// Address of its first instruction.
+    pub start: u64,
+    /// Bytes of code.
+    pub size: u32,
+    /// The processor pushes an error code for it.
+    pub has_error_code: bool,
+}
+
 /// The results of the proof of an image's rows.
 #[derive(Debug)]
 pub struct Proven {
-    /// Where call frame information contradicts the code.
+    /// Where call frame information contradicts the code, except in `handlers`.
     pub mended: Vec<Contradiction>,
+    /// Handlers of interrupts, which call frame information describes as called.
+    pub handlers: Vec<Handler>,
     /// Where the table contradicts the code.
     pub wrong: Vec<Contradiction>,
     /// How much of the code the table's rows are proven for, and why not more.
@@ -44,13 +58,17 @@ impl Proven {
             return Ok(None);
         };
         let own = sframe::functions(tables)?;
-        let mended = proof.contradictions(image, &rows.described);
+        let handlers = handlers(proof, &rows.described);
+        let mut mended = proof.contradictions(image, &rows.described);
+        // Every row of a handler is wrong, for one reason.
+        mended.retain(|one| !handlers.iter().any(|handler| handler.contains(one.start)));
         let judged = Proof::of(image, &own, &symbols);
         let Some(judged) = judged else {
             return Ok(None);
         };
         Ok(Some(Self {
             mended,
+            handlers,
             wrong: judged.contradictions(image, &own.functions),
             tally: judged.tally,
             functions: proof.tally.functions.clone(),
@@ -70,11 +88,29 @@ impl Proven {
         for one in &self.wrong {
             self.line("the table is wrong", one, out)?;
         }
+        for handler in &self.handlers {
+            let Handler { start, size, .. } = *handler;
+            let with = if handler.has_error_code {
+                "with"
+            } else {
+                "without"
+            };
+            writeln!(
+                out,
+                "{start:#x}, {size} bytes, {}: the processor enters it, {with} an error code; call frame information \
+                 describes a call",
+                self.place(start),
+            )?;
+        }
         let bytes =
             |list: &[Contradiction]| list.iter().map(|one| one.end - one.start).sum::<u64>();
+        let handlers = match self.handlers.len() {
+            0 => String::new(),
+            handlers => format!(", and in {handlers} interrupt handlers"),
+        };
         writeln!(
             out,
-            "call frame information contradicts the code in {} places, {} bytes; the table in {}",
+            "call frame information contradicts the code in {} places, {} bytes{handlers}; the table in {}",
             self.mended.len(),
             bytes(&self.mended),
             self.wrong.len(),
@@ -84,14 +120,7 @@ impl Proven {
     }
 
     fn line(&self, what: &str, one: &Contradiction, out: &mut dyn Write) -> io::Result<()> {
-        let name = match self.symbols.at(one.start) {
-            Some(symbol) => format!(
-                "{}+{:#x}",
-                Names::Short.name(&symbol.name),
-                one.start - symbol.start
-            ),
-            None => "code without a name".to_owned(),
-        };
+        let name = self.place(one.start);
         writeln!(
             out,
             "{:#x}, {} bytes, {name}: {what}",
@@ -108,4 +137,34 @@ impl Proven {
             Err(reason) => writeln!(out, "    is    not known: {reason}"),
         }
     }
+
+    fn place(&self, address: u64) -> String {
+        match self.symbols.at(address) {
+            Some(symbol) => format!(
+                "{}+{:#x}",
+                Names::Short.name(&symbol.name),
+                address - symbol.start
+            ),
+            None => "code without a name".to_owned(),
+        }
+    }
+}
+
+impl Handler {
+    fn contains(&self, address: u64) -> bool {
+        (self.start..self.start + u64::from(self.size)).contains(&address)
+    }
+}
+
+/// The handlers among the functions of call frame information.
+fn handlers(proof: &Proof, described: &[Function]) -> Vec<Handler> {
+    let handler = |function: &Function| {
+        let error_code = proof.handlers.get(&function.start)?;
+        Some(Handler {
+            start: function.start,
+            size: function.size,
+            has_error_code: *error_code > 0,
+        })
+    };
+    described.iter().filter_map(handler).collect()
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::{dependencies, response};
+use crate::covered::LEAST;
 use crate::sframe::Version;
 use crate::symbols::{Level, Names};
 
@@ -27,6 +28,8 @@ pub struct Options {
     pub gsym: Option<PathBuf>,
     /// `--sframe-stats`.
     pub stats: Option<Stats>,
+    /// `--sframe-coverage`: warn if less than so many percent of the code have rows.
+    pub coverage: u8,
 }
 
 impl Default for Options {
@@ -39,6 +42,7 @@ impl Default for Options {
             names: Names::Short,
             gsym: None,
             stats: None,
+            coverage: LEAST,
         }
     }
 }
@@ -155,7 +159,12 @@ impl Options {
         let Some((switch, value)) = text.split_once('=') else {
             if matches!(
                 text,
-                "--sframe" | "--sframe-repair" | "--symbols" | "--symbol-names" | "--sframe-linker"
+                "--sframe"
+                    | "--sframe-repair"
+                    | "--sframe-coverage"
+                    | "--symbols"
+                    | "--symbol-names"
+                    | "--sframe-linker"
             ) {
                 bail!("{text} wants a value: see sframe-link --sframe-help");
             }
@@ -182,6 +191,10 @@ impl Options {
             ("--symbol-names", "short") => self.names = Names::Short,
             ("--symbol-names", "full") => self.names = Names::Full,
             ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
+            ("--sframe-coverage", percent) => match percent.parse() {
+                Ok(percent @ 0..=100) => self.coverage = percent,
+                _ => bail!("--sframe-coverage={percent}: a number from 0 to 100"),
+            },
             ("--gsym", "") => bail!("--gsym= wants a file"),
             ("--gsym", file) => self.gsym = Some(file.into()),
             ("--sframe-stats", "") => bail!("--sframe-stats= wants a file, or no ="),
@@ -214,6 +227,7 @@ mod tests {
             "--sframe-stats=x",
             "--sframe-linker=/usr/bin/ld",
             "--gsym=image.gsym",
+            "--sframe-coverage=50",
             "-o",
             "out",
         ])
@@ -232,6 +246,7 @@ mod tests {
                 names: Names::Full,
                 gsym: Some("image.gsym".into()),
                 stats: Some(Stats::File("x".into())),
+                coverage: 50,
             }
         );
     }
@@ -273,6 +288,10 @@ mod tests {
             (
                 "--symbols=call",
                 "--symbols=call: names, lines, call-sites, calls, faults, all or none",
+            ),
+            (
+                "--sframe-coverage=101",
+                "--sframe-coverage=101: a number from 0 to 100",
             ),
             ("--symbol-names=long", "--symbol-names=long: short or full"),
             (

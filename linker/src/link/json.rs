@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::report::{place_of, without_frames};
 use super::tables::Tables;
+use crate::covered::Covered;
 use crate::prove::contradiction::Contradiction;
 use crate::prove::origin::{Count, Origins};
 use crate::prove::tally::Tally;
@@ -23,6 +24,7 @@ pub fn json(tables: &Tables) -> String {
         "sframe_link": env!("CARGO_PKG_VERSION"),
         "sframe": sframe(tables),
         "symbols": symbols(tables),
+        "covered": tables.table.as_ref().map(|_| covered(&tables.covered)),
         "code": tables.proof.as_ref().map(|proof| code(&proof.tally)),
         "contradictions": list(&tables.contradictions, |one| contradiction(tables, one)),
         "left_out": list(&tables.frames.left_out, |left| json!({
@@ -75,6 +77,19 @@ fn symbols(tables: &Tables) -> Option<Value> {
         "functions": blob.function_count(),
         "rows": blob.row_count(),
     }))
+}
+
+/// Bytes of functions that have rows, of how many; and whose functions have none.
+fn covered(covered: &Covered) -> Value {
+    json!({
+        "bytes": covered.covered,
+        "of": covered.code,
+        "without_rows": list(&covered.missing, |group| json!({
+            "crate": Some(&group.name).filter(|name| !name.is_empty()),
+            "functions": group.functions,
+            "bytes": group.bytes,
+        })),
+    })
 }
 
 /// Bytes of code by result of the proof: `decided` is the sum of the four fields after it, and `bytes` the sum of `decided`,

@@ -19,6 +19,14 @@ pub(super) struct TableSection {
     end: &'static str,
 }
 
+/// What to do where the tables have no place.
+pub(super) const PLACE_THEM: &str = "write INCLUDE tables.ld into the linker script, after every section that holds code \
+     (sframe-link --sframe-script prints tables.ld)";
+
+/// What to do where a linker script has memory regions, and the linker cannot choose.
+pub(super) const NAME_REGION: &str = "copy the sections that sframe-link --sframe-script prints into the linker script, behind all \
+     code, each with its region: > FLASH";
+
 pub(super) const SFRAME: TableSection = TableSection {
     section: sframe::SECTION,
     input_section: sframe::INPUT_SECTION,
@@ -38,8 +46,7 @@ pub(super) fn expect(image: &Image<'_>, place: &TableSection) -> Result<()> {
     for symbol in [place.start, place.end] {
         if address_of(image, symbol).is_none() {
             bail!(
-                "{symbol} is not defined, so there is no place for {}: write INCLUDE tables.ld into the linker script, \
-                 after every section that holds code (sframe-link --sframe-script prints tables.ld)",
+                "{symbol} is not defined, so there is no place for {}: {PLACE_THEM}",
                 place.section,
             );
         }

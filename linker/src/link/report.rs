@@ -1,6 +1,7 @@
 //! Messages about a link: warnings for functions without rows, and statistics.
 
 use super::tables::Tables;
+use crate::covered::ADVICE;
 use crate::function::LeftOut;
 use crate::prove::origin::Count;
 use crate::symbols::Symbol;
@@ -25,6 +26,13 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
         "there is no debug information: compile with debug = \"limited\" (-C debuginfo=1)"
     };
     Some(format!("--symbols={made} instead of {wanted}: {why}"))
+}
+
+/// A warning if less than so many percent of the code have rows.
+#[must_use]
+pub fn covers_little(tables: &Tables, least: u8) -> Option<String> {
+    let covered = &tables.covered;
+    (!covered.is_at_least(least)).then(|| format!("{covered}: {ADVICE}"))
 }
 
 fn left_out_line(tables: &Tables, left: &LeftOut) -> String {
@@ -84,6 +92,9 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
                 count.functions, count.rows
             ));
         }
+    }
+    if tables.table.is_some() {
+        lines.push(tables.covered.to_string());
     }
     lines.extend(proof(tables));
     if let Some(blob) = &tables.blob {

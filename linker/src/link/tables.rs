@@ -13,6 +13,7 @@ use unwind::symbols::SymbolTable;
 use super::arguments::Options;
 use super::room::{Room, room};
 use crate::cfi::Frames;
+use crate::covered::Covered;
 use crate::function::Function;
 use crate::gsym::gsym;
 use crate::image::{Image, Mapped};
@@ -37,6 +38,8 @@ pub struct Tables {
     pub contradictions: Vec<Contradiction>,
     /// The starts of functions that only the input's own `.sframe` describes.
     pub merged: HashSet<u64>,
+    /// How much of the code has rows.
+    pub covered: Covered,
     /// The function symbols.
     pub symbols: Symbols,
     /// `.sframe`, unless it is not wanted.
@@ -88,12 +91,17 @@ impl Tables {
             None => (Frames::default(), Rows::default(), None),
         };
         let contradictions = contradictions(image, &rows);
+        let covered = match table {
+            Some(_) => Covered::of(image, &frames.functions, &frames.left_out, &symbols),
+            None => Covered::default(),
+        };
         Ok(Self {
             frames,
             described: rows.described,
             contradictions,
             proof: rows.proof,
             merged: rows.merged,
+            covered,
             symbols,
             table,
             code,

@@ -40,7 +40,7 @@ pub mod value;
 pub mod world;
 pub mod x86_64;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use anyhow::{Result, ensure};
@@ -74,8 +74,9 @@ pub struct Proof {
     pub spans: Vec<Span>,
     /// How much that is.
     pub tally: Tally,
-    /// Interrupt handlers that neither call frame information nor a symbol marks as such.
-    pub handlers: BTreeSet<u64>,
+    /// Interrupt handlers that neither call frame information nor a symbol marks as such, with the bytes of error code that each
+    /// finds on its stack.
+    pub handlers: BTreeMap<u64, u8>,
     /// What was made for code that had no rows.
     pub made: Made,
     entries: BTreeSet<u64>,
@@ -132,8 +133,10 @@ impl Proof {
         let tally = Tally::of(isa, text, world, &spans);
         let handlers = units
             .iter()
-            .filter(|(_, unit)| matches!(unit.entry, Entry::Interrupt(_)))
-            .map(|(start, _)| *start)
+            .filter_map(|(start, unit)| match unit.entry {
+                Entry::Interrupt(error_code) => Some((*start, error_code)),
+                _ => None,
+            })
             .collect();
         Self {
             spans,
@@ -154,7 +157,7 @@ impl Proof {
     /// Corrects the rows in `frames`, and adds those that are missing, as far as the code proves them.
     pub fn mend(&self, image: &Image<'_>, frames: &mut Frames) -> Made {
         let text = Text::of(&image.file);
-        let is_handler = |start| self.handlers.contains(&start);
+        let is_handler = |start| self.handlers.contains_key(&start);
         frames.functions = repair::mend(
             std::mem::take(&mut frames.functions),
             &self.spans,

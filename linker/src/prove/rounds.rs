@@ -205,9 +205,7 @@ fn next_jobs<I: Isa>(
             {
                 Entry::Interrupt(code as u8)
             }
-            (Entry::Call, None)
-                if !outcome.returns && !outcome.calls.is_empty() && !called.contains(start) =>
-            {
+            (Entry::Call, None) if !outcome.returns && !called.contains(start) => {
                 let code = text
                     .code_at(*start)
                     .and_then(|code| isa.interrupt_handler(code));

@@ -71,7 +71,7 @@ pub fn target() -> PathBuf {
 }
 
 /// Runs a build once. The lock is held during the build: cargo would serialize two builds anyway.
-fn once(
+pub fn once(
     built: &Mutex<Option<HashMap<Kernel, PathBuf>>>,
     kernel: Kernel,
     build: impl FnOnce(&Path) -> PathBuf,

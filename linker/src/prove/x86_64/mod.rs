@@ -3,6 +3,7 @@
 //! section 3.2 "Function Calling Sequence".
 
 mod arithmetic;
+mod handler;
 mod memory;
 mod unlisted;
 
@@ -57,23 +58,8 @@ impl Isa for X86 {
         (!instruction.is_invalid()).then_some(instruction.len() as u8)
     }
 
-    /// LLVM's interrupt handlers execute `cld` before they call anything; other functions never do, because the ABI says that
-    /// the flag is clear at a call. With an error code, the handler's first instruction is `push rax`, for alignment; as a saved
-    /// register, `rax` would be pushed last.
     fn interrupt_handler(&self, code: &[u8]) -> Option<u8> {
-        let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
-        let mut prologue = decoder
-            .iter()
-            .take_while(|instruction| instruction.flow_control() == FlowControl::Next)
-            .take(64)
-            .peekable();
-        let first = prologue.peek()?;
-        if first.mnemonic() != Mnemonic::Push {
-            return None;
-        }
-        let is_aligned = first.op0_register() == Iced::RAX;
-        let clears = prologue.any(|instruction| instruction.mnemonic() == Mnemonic::Cld);
-        clears.then_some(if is_aligned { 8 } else { 0 })
+        handler::error_code(code)
     }
 
     fn called_through(&self, code: &[u8], at: u64) -> Option<u64> {

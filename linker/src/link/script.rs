@@ -1,0 +1,201 @@
+//! The linker script that gives the tables a place, where those of the link have none.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSection, SectionFlags, elf};
+
+use super::SCRIPT;
+use crate::image::Image;
+
+/// The section after which the tables come, unless other code lies behind it.
+pub(super) const TEXT: &str = ".text";
+
+/// The largest file that is looked at as a linker script, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// The largest depth of scripts that include each other.
+const MAX_DEPTH: usize = 16;
+
+/// How the symbols and sections of a place for tables begin.
+const PLACE: [&str; 2] = ["__sframe_start", ".tables.sframe"];
+
+/// Whether a linker script among the arguments has a place for the tables, itself or in a file that it includes.
+pub(super) fn has_place(arguments: &[OsString]) -> bool {
+    let folders = folders(arguments);
+    arguments.iter().any(|argument| {
+        let bytes = argument.as_bytes();
+        let prefixes: [&[u8]; 4] = [b"--script=", b"-script=", b"--default-script=", b"-T"];
+        let file = prefixes
+            .iter()
+            .find_map(|prefix| bytes.strip_prefix(*prefix).filter(|name| !name.is_empty()));
+        mentions_place(OsStr::from_bytes(file.unwrap_or(bytes)), &folders, 0)
+    })
+}
+
+/// The folders of `-L`.
+fn folders(arguments: &[OsString]) -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::new()];
+    for (index, argument) in arguments.iter().enumerate() {
+        let bytes = argument.as_bytes();
+        let prefixes: [&[u8]; 2] = [b"--library-path=", b"-L"];
+        match bytes {
+            b"-L" | b"--library-path" => {
+                folders.extend(arguments.get(index + 1).map(PathBuf::from))
+            }
+            _ => folders.extend(
+                prefixes
+                    .iter()
+                    .find_map(|prefix| bytes.strip_prefix(*prefix))
+                    .map(|folder| PathBuf::from(OsStr::from_bytes(folder))),
+            ),
+        }
+    }
+    folders
+}
+
+fn mentions_place(name: &OsStr, folders: &[PathBuf], depth: usize) -> bool {
+    let mut candidates = folders.iter().map(|folder| folder.join(name));
+    let Some(text) = candidates.find_map(|path| text(&path)) else {
+        return false;
+    };
+    if PLACE.iter().any(|place| text.contains(place)) {
+        return true;
+    }
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        if word == "INCLUDE"
+            && depth < MAX_DEPTH
+            && let Some(file) = words.next()
+            && mentions_place(file.trim_matches('"').as_ref(), folders, depth + 1)
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// The text of a file, unless it is too large for a script or is an object file or an archive.
+fn text(path: &Path) -> Option<String> {
+    let file = File::open(path).ok()?;
+    let known = file.metadata().ok()?;
+    if !known.is_file() || known.len() > LARGEST {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(LARGEST).read_to_end(&mut text).ok()?;
+    let is_binary = text.starts_with(b"\x7fELF") || text.starts_with(b"!<");
+    (!is_binary).then(|| String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A script that puts the tables behind a section of the others', or of the linker's own.
+pub(super) fn inserted(after: &str) -> String {
+    format!("SECTIONS {{\n{SCRIPT}\n}}\nINSERT AFTER {after};\n")
+}
+
+/// Arguments before those of the link. lld's flavor stays the first.
+pub(super) fn before<const COUNT: usize>(
+    more: [OsString; COUNT],
+    arguments: &[OsString],
+) -> Vec<OsString> {
+    let flavor = match arguments.first() {
+        Some(first) if first == "-flavor" => 2,
+        _ => 0,
+    };
+    let (flavor, rest) = arguments.split_at(flavor.min(arguments.len()));
+    [flavor, &more, rest].concat()
+}
+
+/// Whether a linker says that there is no section after which to insert.
+pub(super) fn has_no_such_section(messages: &[u8]) -> bool {
+    let messages = String::from_utf8_lossy(messages);
+    ["unable to insert", "not found for insert"]
+        .iter()
+        .any(|words| messages.contains(words))
+}
+
+/// Whether a linker refuses the place.
+pub(super) fn is_refused(messages: &[u8]) -> bool {
+    String::from_utf8_lossy(messages).contains(".tables.sframe")
+}
+
+/// The last section of an image that holds code. The tables must come after it, as the second link must not move a function.
+pub(super) fn last_code(image: &Image<'_>) -> Option<String> {
+    let code = image.file.sections().filter(|section| {
+        matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
+            if sh_flags.contains(elf::SHF_EXECINSTR) && sh_flags.contains(elf::SHF_ALLOC))
+    });
+    let last = code.max_by_key(ObjectSection::address)?;
+    let name = last.name().ok()?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._$-".contains(letter);
+    (!name.is_empty() && name.chars().all(is_plain)).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flavor_stays_first() {
+        let with = |arguments: &[&str]| {
+            let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+            before(["-T".into(), "x".into()], &arguments).join(OsStr::new(" "))
+        };
+        assert_eq!(
+            with(&["-flavor", "gnu", "-Tk.ld"]),
+            "-flavor gnu -T x -Tk.ld"
+        );
+        assert_eq!(with(&["-flavor"]), "-flavor -T x");
+        assert_eq!(with(&["a.o"]), "-T x a.o");
+        assert_eq!(with(&[]), "-T x");
+    }
+
+    #[test]
+    fn a_place_is_found_in_every_spelling() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        std::fs::create_dir(folder.join("more")).unwrap();
+        for (name, text) in [
+            ("has.ld", "SECTIONS { __sframe_start = .; }"),
+            ("none.ld", "SECTIONS { .text : { *(.text) } }"),
+            ("includes.ld", "SECTIONS { INCLUDE \"inner.ld\" }"),
+            ("more/inner.ld", "INCLUDE ../has.ld"),
+            ("endless.ld", "INCLUDE endless.ld"),
+            ("object.o", "\x7fELF __sframe_start"),
+            ("lib.a", "!<arch>\n__sframe_start"),
+        ] {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        let place = |words: &str| {
+            let words = words.replace('@', folder.to_str().unwrap());
+            let arguments: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            has_place(&arguments)
+        };
+        for words in [
+            "-T @/has.ld",
+            "-T@/has.ld",
+            "--script=@/has.ld",
+            "--script @/has.ld",
+            "@/has.ld",
+            "-T @/none.ld @/has.ld",
+            "-L@ -Thas.ld",
+            "-Thas.ld -L @",
+            "-T @/includes.ld --library-path=@/more -L@/more",
+        ] {
+            assert!(place(words), "{words}");
+        }
+        for words in [
+            "-T @/none.ld",
+            "-T @/includes.ld",
+            "-T @/endless.ld -L@",
+            "-Thas.ld",
+            "@/object.o @/lib.a @",
+            "-L",
+        ] {
+            assert!(!place(words), "{words}");
+        }
+    }
+}
