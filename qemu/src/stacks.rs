@@ -1,4 +1,4 @@
-//! The stacks that a kernel declares: arrays of them, at the symbols that `kernel/src/symbols.rs` promises.
+//! The stacks and tasks that a kernel declares: arrays of them, at the symbols that `kernel/src/symbols.rs` promises.
 
 use anyhow::{Context, Result};
 use object::read::elf::ElfFile64;
@@ -37,14 +37,7 @@ pub struct Declared {
 pub fn declared(file: &ElfFile64<'_, Endianness>) -> Result<Vec<Declared>> {
     let mut stacks = Vec::new();
     for (symbol, is_task) in ARRAYS {
-        let Some(array) = file.symbol_by_name(symbol) else {
-            continue;
-        };
-        let words: Option<Vec<u64>> = (0..5)
-            .map(|index| constant(file, array.address().checked_add(index * 8)?))
-            .collect();
-        let words = words.with_context(|| format!("{symbol} lies in no segment"))?;
-        let [first, count, stride, guard, size] = words[..] else {
+        let Some([first, count, stride, guard, size]) = array(file, symbol)? else {
             continue;
         };
         let kind = symbol.trim_start_matches("STACKS_");
@@ -66,7 +59,47 @@ pub fn declared(file: &ElfFile64<'_, Endianness>) -> Result<Vec<Declared>> {
     Ok(stacks)
 }
 
-/// The most stacks of an array that anybody looks at: what a damaged file says can be any number.
+/// Where the tasks of a kernel are noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tasks {
+    /// The address of the first one's words: its state; and, while it does not run, its stack pointer.
+    pub first: u64,
+    /// How many there can be.
+    pub count: u64,
+    /// Bytes from one to the next.
+    pub stride: u64,
+    /// Where those go on that do not run.
+    pub resume: u64,
+}
+
+/// The tasks, if the image says where they are.
+#[must_use]
+pub fn tasks(file: &ElfFile64<'_, Endianness>) -> Option<Tasks> {
+    let [first, count, stride, ..] = array(file, "TASKS").ok()??;
+    let resume = file.symbol_by_name("task_resume")?.address();
+    Some(Tasks {
+        first,
+        count: count.min(MOST),
+        stride,
+        resume,
+    })
+}
+
+/// The words of an array: where its first is, how many there are, bytes from one to the next, of guard pages, and in use.
+fn array(file: &ElfFile64<'_, Endianness>, symbol: &str) -> Result<Option<[u64; 5]>> {
+    let Some(array) = file.symbol_by_name(symbol) else {
+        return Ok(None);
+    };
+    let mut words = [0; 5];
+    for (word, offset) in words.iter_mut().zip([0, 8, 16, 24, 32]) {
+        let address = array.address().checked_add(offset);
+        let found = address.and_then(|address| constant(file, address));
+        *word = found.with_context(|| format!("{symbol} lies in no segment"))?;
+    }
+    Ok(Some(words))
+}
+
+/// The most stacks or tasks of an array that anybody looks at: what a damaged file says can be any number.
 const MOST: u64 = 1024;
 
 /// A word of the file.

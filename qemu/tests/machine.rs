@@ -106,9 +106,20 @@ fn serial_bytes_are_untouched() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_machine_ends_with_the_runner() {
+    use rustix::process::Signal;
+
+    for signal in [Signal::KILL, Signal::TERM, Signal::INT] {
+        expect_nothing_left(signal);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn expect_nothing_left(signal: rustix::process::Signal) {
     use std::io::Read;
     use std::process::Stdio;
     use std::time::Duration;
+
+    use rustix::process::{Pid, kill_process};
 
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Print(b"!"), Act::Hang]);
@@ -125,12 +136,12 @@ fn the_machine_ends_with_the_runner() {
         .expect("the machine runs");
     assert!(runs_with(&image), "the machine runs");
 
-    runner.kill().expect("the runner is killed");
+    kill_process(Pid::from_child(&runner), signal).expect("the runner is there");
     runner.wait().expect("the runner has ended");
     let mut looks = 0;
     while runs_with(&image) {
         looks += 1;
-        assert!(looks < 500, "the machine still runs");
+        assert!(looks < 500, "the machine still runs after {signal:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

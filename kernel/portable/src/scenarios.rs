@@ -196,6 +196,8 @@ macro_rules! scenarios {
                 "a loop in the handler of a timer interrupt";
             "hang-in-nmi": Hangs, 2 cpus, hangs::in_nmi,
                 "a loop in the handler of an NMI; FIQ on aarch64";
+            "hang-tasks": Hangs, 1 cpu, hangs::tasks,
+                "a task loops with a lock held that another one waits for";
             "hang-exceptions": Hangs, 1 cpu, hangs::exceptions,
                 "exceptions without end";
             "hang-no-vectors": Hangs, 1 cpu, hangs::no_vectors,

@@ -52,6 +52,14 @@ impl AtomicState {
     }
 }
 
+impl State {
+    /// The state in such a word, for somebody who looks from outside.
+    #[must_use]
+    pub const fn of(word: u64) -> Self {
+        decode(word)
+    }
+}
+
 const fn encode(state: State) -> u64 {
     match state {
         State::Free => 0,

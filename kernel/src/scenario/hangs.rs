@@ -9,6 +9,8 @@ use spin::Mutex;
 use crate::arch::{cpu, exit, interrupts};
 use crate::bad;
 use crate::console::println;
+use crate::lock::Lock;
+use crate::task::{self, give_way, spawn};
 use crate::{breakpoint, cpus, nmi, timer};
 
 /// The last line of each of them.
@@ -150,6 +152,38 @@ pub fn in_nmi() {
 fn stay_in_nmi() {
     THERE.fetch_add(1, Ordering::AcqRel);
     spin();
+    black_box(());
+}
+
+static LEDGER: Lock<()> = Lock::new("ledger", ());
+
+/// A task loops with a lock held that another one waits for, while a third one waits for both to end.
+#[inline(never)]
+pub fn tasks() {
+    let worker = spawn("worker", work, 0);
+    let waiter = spawn("waiter", wait_for_ledger, 0);
+    worker.join();
+    waiter.join();
+    black_box(());
+}
+
+fn work(_: usize) {
+    let _ledger = LEDGER.lock();
+    while task::waiting() < 2 {
+        give_way();
+    }
+    announce();
+    cpu::mask_interrupts();
+    spin();
+    black_box(());
+}
+
+fn wait_for_ledger(_: usize) {
+    // The timer may let this task run first.
+    while !LEDGER.is_held() {
+        give_way();
+    }
+    drop(LEDGER.lock());
     black_box(());
 }
 

@@ -11,6 +11,9 @@ use object::{CompressionFormat, Object, ObjectSection, ObjectSymbol, SectionKind
 
 use crate::frames::Words;
 
+/// The most labels that a function of assembly is expected to have.
+const LABELS: usize = 64;
+
 /// Looks up addresses in an image.
 pub struct Symbolizer {
     lines: Loader,
@@ -166,10 +169,15 @@ impl Symbolizer {
 
     fn function(&self, address: u64) -> Option<Function> {
         let next = self.functions.partition_point(|f| f.start <= address);
-        let found = self.functions.get(next.checked_sub(1)?)?;
-        // Assembly has symbols without a size, which end where the next one starts.
-        let inside = found.size == 0 || address - found.start < found.size;
-        (inside && self.is_code(address)).then(|| found.clone())
+        let before = self.functions.get(..next)?;
+        let holds = |function: &&Function| address - function.start < function.size;
+        // Assembly has symbols without a size, which end where the next one starts, unless they are labels in a function.
+        let last = before.last()?;
+        let found = match last.size {
+            0 => before.iter().rev().take(LABELS).find(holds).unwrap_or(last),
+            _ => Some(last).filter(holds)?,
+        };
+        self.is_code(address).then(|| found.clone())
     }
 
     /// The source frames of an address. Damaged debug information counts as none: other addresses may have some.

@@ -19,8 +19,8 @@ const SHIFT: u32 = 4;
 
 /// How long QEMU may take to start, on a busy host.
 const START: Duration = Duration::from_secs(60);
-/// How long it may take to answer, once it runs.
-const ANSWER: Duration = Duration::from_secs(2);
+/// How long it may take to answer, once it runs: milliseconds, unless the host is busy.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// QEMU's argument that makes it count instructions.
 pub(super) fn counting() -> [String; 2] {

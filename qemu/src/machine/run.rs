@@ -32,10 +32,9 @@ pub(super) struct Run<'b> {
 impl Run<'_> {
     /// Copies the serial line, up to the machine's end. `None` if QEMU has ended by itself: its exit status has the verdict.
     pub(super) fn until_it_ends(&mut self, out: &mut dyn Write) -> Result<Option<Verdict>> {
-        let mut poll = self.boot.guest_limit.map(|limit| (limit, Instant::now()));
+        let mut clock = self.boot.guest_limit.map(|_| Instant::now());
         loop {
             let pause = (!self.flushed).then(|| Instant::now() + self.boot.pause);
-            let clock = poll.map(|(_, at)| at);
             let deadlines = [self.limit, self.asker.next(), clock, pause];
             let deadline = deadlines.into_iter().flatten().min();
             let passed = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
@@ -69,15 +68,12 @@ impl Run<'_> {
                 }
                 Err(RecvTimeoutError::Timeout) if passed(clock) => {
                     let limit = self.boot.guest_limit.unwrap_or_default();
-                    // Whoever does not answer has ended.
-                    poll = match self.monitor.time() {
-                        Ok(time) if time >= limit => {
-                            self.ask("its time ran out, by its own clock", out)?;
-                            return Ok(Some(Verdict::OutOfGuestTime));
-                        }
-                        Ok(_) => Some((limit, Instant::now() + EVERY)),
-                        Err(_) => None,
-                    };
+                    // Whoever does not answer is busy, or has ended, which the serial line reports.
+                    if self.monitor.time().is_ok_and(|time| time >= limit) {
+                        self.ask("its time ran out, by its own clock", out)?;
+                        return Ok(Some(Verdict::OutOfGuestTime));
+                    }
+                    clock = Some(Instant::now() + EVERY);
                 }
                 Err(RecvTimeoutError::Timeout) => self.flush(out)?,
             }

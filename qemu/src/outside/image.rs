@@ -12,7 +12,7 @@ use unwind::sframe::{Damage, Tables, Verified};
 use unwind::{Code, Described, End, LookupError, Machine, Range, Row, RowSource, SavedRegister};
 
 use crate::hardware::Arch;
-use crate::stacks::{self, Declared};
+use crate::stacks::{self, Declared, Tasks};
 use crate::stub::{SAVED_ARM, SAVED_X86};
 
 /// A name of `kernel/postmortem`, whose trap code saves registers in a known order.
@@ -29,6 +29,8 @@ pub(super) struct Image {
     code: Vec<(Vec<u8>, u64)>,
     /// All stacks, if they are declared.
     pub(super) stacks: Vec<Declared>,
+    /// Where its tasks are noted, if that is known.
+    pub(super) tasks: Option<Tasks>,
     /// Its trap code is that of `kernel/postmortem`.
     is_postmortem: bool,
 }
@@ -74,6 +76,7 @@ impl Image {
             origin,
             code: code.with_context(|| format!("image {shown}"))?,
             stacks: stacks::declared(&file).unwrap_or_default(),
+            tasks: stacks::tasks(&file),
             is_postmortem: file.symbols().any(|one| one.name() == Ok(POSTMORTEM)),
         })
     }
@@ -118,6 +121,13 @@ impl Image {
         let its = |stack: &&Declared| stack.cpu.is_none_or(|owner| owner == cpu as u64);
         let its = self.stacks.iter().filter(its);
         its.map(|stack| stack.range).collect()
+    }
+
+    /// What a walk of a task may read that does not run: all tasks' stacks, of which a CPU's own is that of its boot.
+    pub(super) fn ranges_of_tasks(&self) -> Vec<Range> {
+        let theirs = |stack: &&Declared| stack.cpu.is_none() || stack.name == "boot";
+        let theirs = self.stacks.iter().filter(theirs);
+        theirs.map(|stack| stack.range).collect()
     }
 
     /// The name of the stack that this stack pointer is in. At the border of two it is the end of the lower one.

@@ -1,16 +1,19 @@
 //! The walk from outside: where the CPUs of a machine are that says nothing itself.
 //!
 //! ```text
-//! stopped machine ──► tell ──► a report's text ──► decode: names, files, lines
-//! registers, memory   walks     as a kernel writes it
-//!                     of `unwind`, by what the image has
+//! stopped machine ───► walk ───► tell ─────────────► decode
+//! registers, memory    by what   a report's text,    names, files,
+//!                      the image CPUs, then tasks    lines
+//!                      has
 //! ```
 //!
 //! It needs nothing of the guest: not one line of code, no heap that is whole, and no page tables.
 
 mod image;
 mod memory;
+mod tasks;
 mod tell;
+mod walk;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

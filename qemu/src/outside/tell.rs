@@ -1,19 +1,16 @@
-//! The text: a report, as a kernel would write it of its CPUs.
+//! The text: a report, as a kernel would write it of its CPUs and tasks.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use anyhow::Result;
-use unwind::report::Text;
-use unwind::{Event, RegisterSet, Stacks, Trace, Unwinder};
 
 use super::image::Image;
 use super::memory::Memory;
+use super::tasks::write_tasks;
+use super::walk::walk;
 use crate::decode::{Decoder, Style, Symbolizer};
 use crate::machine::Stopped;
 use crate::stub::{Level, Registers, State};
-
-/// How many of the first and of the last frames to show of a recursion, as a kernel does.
-const SHOWN: (u32, u32) = (256, 32);
 
 /// Says where all CPUs are.
 pub(super) fn tell(
@@ -38,6 +35,7 @@ pub(super) fn tell(
             Err(error) => writeln!(text, "cpu {cpu} cannot be asked: {error:#}")?,
         }
     }
+    write_tasks(&mut text, image, stopped)?;
     let mut named = Vec::new();
     let mut decoder = Decoder::new(symbolizer, Style::short(), &mut named);
     decoder.add(text.as_bytes())?;
@@ -92,45 +90,10 @@ fn write_cpu(
         "cpu {cpu}, stopped at {pc:#018x}{stack}{masked}{waits}"
     )?;
     let memory = Memory::new(stopped, cpu);
+    let ranges = image.ranges(cpu, state.sp);
     match state.registers {
-        Registers::X86(registers) => walk(out, image, &memory, cpu, registers)?,
-        Registers::Arm(registers) => walk(out, image, &memory, cpu, registers)?,
+        Registers::X86(registers) => walk(out, image, &memory, &ranges, registers)?,
+        Registers::Arm(registers) => walk(out, image, &memory, &ranges, registers)?,
     }
     Ok(())
-}
-
-fn walk<R: RegisterSet>(
-    out: &mut String,
-    image: &Image,
-    memory: &Memory<'_, '_>,
-    cpu: usize,
-    registers: R,
-) -> fmt::Result {
-    let code = image.code();
-    let ranges = image.ranges(cpu, registers.sp());
-    let unwinder = Unwinder::new(image.rows())
-        .code(&code)
-        .trap_registers(image.saved());
-    let stacks = Stacks::new(&ranges, |address| memory.word(address));
-    let text = Text::new(None);
-    let mut was_interrupted = false;
-    Trace::new(unwinder.frames(registers, stacks))
-        .ends(SHOWN.0, SHOWN.1)
-        .tell(&mut |event| {
-            if let Event::Interrupted(_) = event {
-                was_interrupted = true;
-                return Ok(());
-            }
-            if let Event::Frame(_, frame) = event
-                && std::mem::take(&mut was_interrupted)
-            {
-                let sp = frame.registers.map_or(0, |registers| registers.sp());
-                match image.stack(sp) {
-                    Some(stack) => writeln!(out, "   ----- interrupted, stack {stack} -----")?,
-                    None => writeln!(out, "   ----- interrupted -----")?,
-                }
-            }
-            text.write(out, event)
-        })
-        .map(|_| ())
 }

@@ -68,3 +68,24 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
         registers: Registers::Arm(registers),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_of_code_is_told_by_the_exception_level() {
+        for (flags, level) in [
+            (0x00_u8, Level::User),
+            (0x05, Level::Kernel),
+            (0x09, Level::Kernel),
+            (0x10, Level::Narrow),
+        ] {
+            let words = "0".repeat(33 * 16);
+            let general = format!("{words}{flags:02x}000000").into_bytes();
+            let system = "0".repeat(16).into_bytes();
+            let state = state(&[general, system.clone(), system]).expect("a state");
+            assert_eq!(state.level, level, "{flags:#x}");
+        }
+    }
+}

@@ -46,3 +46,31 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
         registers: Registers::X86(registers),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The stub's answer with these in it: the selector of code, and EFER.
+    fn answer(cs: u8, efer: u16) -> Vec<u8> {
+        let mut bytes = [0_u8; EFER + 8];
+        bytes[CS] = cs;
+        bytes[EFER..EFER + 2].copy_from_slice(&efer.to_le_bytes());
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        digits.into_bytes()
+    }
+
+    #[test]
+    fn the_kind_of_code_is_told_by_selector_and_mode() {
+        for (cs, efer, level) in [
+            (0x08, 0xd00, Level::Kernel),
+            (0x33, 0xd00, Level::User),
+            (0x08, 0x000, Level::Narrow),
+            // Long mode is enabled, and not active yet: paging is off.
+            (0x10, 0x900, Level::Narrow),
+        ] {
+            let state = state(&[answer(cs, efer)]).expect("a state");
+            assert_eq!(state.level, level, "{cs:#x} {efer:#x}");
+        }
+    }
+}

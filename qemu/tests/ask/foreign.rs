@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use qemu::build::Profile;
-use qemu::machine::Arch;
+use qemu::machine::{Arch, Boot};
+use qemu::outside::Outside as Witness;
 
 use crate::asked::Asked;
+use crate::support::built::emulator;
 use crate::support::outside::Outside;
 use crate::support::runner::run;
 use crate::support::tiny::{self, Act};
@@ -54,6 +57,25 @@ fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
         end.contains("incomplete: no row for ") && end.contains(doubt),
         "{end}"
     );
+}
+
+/// At the level of a hypervisor, which has other page tables, here none.
+#[test]
+fn a_hypervisor_is_asked_as_well() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let arch = Arch::Aarch64;
+    let image = tiny::image(folder.path(), arch, &[Act::Spin]);
+    let outside = Witness::new(&image);
+    let boot = Boot {
+        witness: Some(&outside),
+        guest_limit: Some(Duration::from_secs(1)),
+        more: &["-machine", "virtualization=on"],
+        ..Boot::new(arch, &image, "")
+    };
+    let booted = boot.run(&emulator(arch), &mut std::io::sink());
+    let asked = booted.expect("it boots").asked.concat();
+    let says = "   0: 0x0000000040200000 p\n";
+    assert!(asked.contains(says), "{asked}");
 }
 
 /// Without paging, and with no symbol at all.

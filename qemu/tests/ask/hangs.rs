@@ -21,6 +21,7 @@ kernel_tests! { much_and_little_inlined:
     stopped_holder,
     in_interrupt,
     in_nmi,
+    tasks,
     exceptions,
     no_vectors,
     reset,
@@ -150,6 +151,21 @@ fn in_nmi(kernel: Kernel) {
     let handler = functions(&["spin", "stay_in_nmi"]);
     let expected = format!("{handler}= trap\n-- interrupted, stack boot\n= idle");
     trace::expect_whole(kernel, &asked.reports[1], &expected, "complete, ");
+}
+
+/// The one that runs, then those that do not.
+fn tasks(kernel: Kernel) {
+    let asked = interrupted(&image(kernel), "hang-tasks", 1);
+    let [runs, main, waiter] = &asked.reports[..] else {
+        panic!("{}", asked.text);
+    };
+    trace::expect_of_task(kernel, runs, &functions(&["spin", "work"]));
+    let waiting = |name| format!("= switch\nr {SCENARIO}{name}\n");
+    trace::expect(kernel, main, &waiting("tasks"), "complete, ");
+    trace::expect_of_task(kernel, waiter, &waiting("wait_for_ledger"));
+    let [main, waiter] = [&main.panicked, &waiter.panicked];
+    assert_eq!(main, "task 0: waits for task 8 to end, stack boot");
+    assert_eq!(waiter, "task 9: waits for a lock, stack task 1");
 }
 
 /// Whatever it was doing.

@@ -53,15 +53,6 @@ pub fn stay() {
 /// The bytes of the instruction of [`stay`].
 pub const STAY: [u8; 4] = 0x1400_0000_u32.to_le_bytes();
 
-/// Forgets where the vectors of exceptions are.
-///
-/// # Safety
-/// The next exception is entered where nothing is mapped, again and again.
-pub unsafe fn forget_vectors() {
-    // SAFETY: as the caller says.
-    unsafe { asm!("msr vbar_el1, xzr", "isb", options(nomem, nostack)) };
-}
-
 /// Executes a breakpoint instruction.
 #[inline(always)]
 pub fn breakpoint() {
@@ -87,3 +78,12 @@ pub unsafe fn aligned(address: u64) {
 
 /// An address in neither half of the address space: bits 63 to 48 are not all the same.
 pub const NOT_CANONICAL: u64 = 0x1234_5678_9abc_def0;
+
+/// Forgets where the vectors of exceptions are.
+///
+/// # Safety
+/// The next exception is entered where nothing is mapped, again and again.
+pub unsafe fn forget_vectors() {
+    // SAFETY: as the caller says.
+    unsafe { asm!("msr vbar_el1, xzr", "isb", options(nomem, nostack)) };
+}

@@ -64,19 +64,6 @@ pub fn breakpoint() {
     unsafe { asm!("int3", options(nostack)) };
 }
 
-/// Forgets where the vectors of exceptions are.
-///
-/// # Safety
-/// The next exception resets the machine.
-pub unsafe fn forget_vectors() {
-    let nowhere = DescriptorTablePointer {
-        limit: 0,
-        base: VirtAddr::zero(),
-    };
-    // SAFETY: as the caller says.
-    unsafe { lidt(&nowhere) };
-}
-
 /// Divides without a check of the divisor.
 #[inline(always)]
 pub fn divide(dividend: u64, divisor: u64) -> u64 {
@@ -113,3 +100,16 @@ pub unsafe fn aligned(address: u64) {
 
 /// An address that is not canonical: bits 63 to 48 differ from bit 47.
 pub const NOT_CANONICAL: u64 = 0x1234_5678_9abc_def0;
+
+/// Forgets where the vectors of exceptions are.
+///
+/// # Safety
+/// The next exception resets the machine.
+pub unsafe fn forget_vectors() {
+    let nowhere = DescriptorTablePointer {
+        limit: 0,
+        base: VirtAddr::zero(),
+    };
+    // SAFETY: as the caller says.
+    unsafe { lidt(&nowhere) };
+}

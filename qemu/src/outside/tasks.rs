@@ -1,0 +1,57 @@
+//! The tasks that do not run, of a kernel that says where they are noted.
+
+use std::fmt::{self, Write};
+
+use portable::task_state::State;
+use unwind::{aarch64, x86_64};
+
+use super::image::Image;
+use super::memory::Memory;
+use super::walk::walk;
+use crate::hardware::Arch;
+use crate::machine::Stopped;
+
+/// The CPU whose page tables are used: every CPU's have the kernel.
+const CPU: usize = 0;
+
+/// Says of each task that does not run what it waits for, and where.
+pub(super) fn write_tasks(
+    out: &mut String,
+    image: &Image,
+    stopped: &mut Stopped<'_>,
+) -> fmt::Result {
+    let Some(tasks) = image.tasks else {
+        return Ok(());
+    };
+    let ranges = image.ranges_of_tasks();
+    let memory = Memory::new(stopped, CPU);
+    for number in 0..tasks.count {
+        let at = tasks.first.wrapping_add(number.wrapping_mul(tasks.stride));
+        let words = (memory.word(at), memory.word(at.wrapping_add(8)));
+        // Whoever runs has no stack pointer there.
+        let (Some(state), Some(sp @ 1..)) = words else {
+            continue;
+        };
+        let waits = match State::of(state) {
+            State::Free | State::Ended => continue,
+            State::Runs(_) => "is about to run".to_owned(),
+            State::Ready => "ready".to_owned(),
+            State::Sleeps(tick) => format!("sleeps until tick {tick}"),
+            State::Joins(task) => format!("waits for task {task} to end"),
+            State::Locks => "waits for a lock".to_owned(),
+        };
+        let stack = image.stack(sp).unwrap_or("unknown");
+        writeln!(out, "task {number}: {waits}, stack {stack}")?;
+        match image.arch {
+            Arch::X86_64 => {
+                let registers = x86_64::Registers::new(tasks.resume, sp, 0);
+                walk(out, image, &memory, &ranges, registers)?;
+            }
+            Arch::Aarch64 => {
+                let registers = aarch64::Registers::new(tasks.resume, sp, 0, 0);
+                walk(out, image, &memory, &ranges, registers)?;
+            }
+        }
+    }
+    Ok(())
+}
