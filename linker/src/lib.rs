@@ -13,6 +13,7 @@
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
 //! | [`covered`] | how much of the code has rows |
+//! | [`outermost`] | functions that have no caller |
 //! | [`link`] | the linker wrapper: link, make the tables, link again, check |
 //! | [`gsym`] | the same as `.symbols`, for LLVM's tools on the host |
 //! | [`make`] | tables added to a file that is linked already |
@@ -28,6 +29,7 @@ pub mod image;
 pub mod inspect;
 pub mod link;
 pub mod make;
+pub mod outermost;
 mod parallel;
 mod progress;
 pub mod prove;

@@ -46,6 +46,9 @@ Every argument goes to the linker (--help and --version too), except
                                    otherwise; with no, .sframe says what .eh_frame says, right or wrong, and
                                    there must be one
     --sframe-coverage=PERCENT      warn if .sframe has rows for less of the code: 90 unless said otherwise, 0 for never
+    --sframe-outermost=NAME        this function has no caller: traces end there, at the end of their stack. Assembly that makes a
+                                   stack and calls the first function needs no .cfi_undefined then. Repeatable; the entry
+                                   of the image is one already if it has no rows
     --sframe-stats[=FILE]          write what was made, where it comes from, where .eh_frame is wrong, and what was left
                                    out and why, to FILE or standard error; as JSON when FILE ends in .json
     --sframe-script                print tables.ld and stop

@@ -56,6 +56,16 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let left_out = &rows.frames.left_out;
     let covered = own.map(|own| Covered::of(&image, &own.functions, left_out, &functions));
     let proven = Proven::of(&image, &rows, &subject.tables, functions)?;
+    // Neither code nor call frame information shows that a link has declared a function to have no caller.
+    let has_no_caller = |address| {
+        let found = subject.tables.lookup(address);
+        found.is_ok_and(|(_, row)| row.is_outermost())
+    };
+    let is_declared = |what: &Mismatch, address| match what {
+        Mismatch::Row { found, .. } => found.is_outermost(),
+        Mismatch::Unexpected => has_no_caller(address),
+        _ => false,
+    };
     let compared = |mut frames: Frames, is_judged: &dyn Fn(u64) -> bool| {
         // Functions that this version of the format cannot hold are not expected.
         let version = subject.tables.first().map_or(3, |table| table.version());
@@ -63,8 +73,9 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         let _ = Table::of_version(version, image.architecture, &mut frames);
         let mut comparison = compare(&subject.tables, &frames.functions);
         comparison.differences.retain(|one| {
-            !(matches!(one.what, Mismatch::Row { .. } | Mismatch::Missing(_))
-                && is_judged(one.address))
+            let is_of_row = matches!(one.what, Mismatch::Row { .. } | Mismatch::Missing(_));
+            let is_believed = is_declared(&one.what, one.address);
+            !(is_believed || is_of_row && is_judged(one.address))
         });
         (frames, comparison)
     };
@@ -103,6 +114,8 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         }
         None => None,
     };
+    let mut left_out = frames.left_out.clone();
+    left_out.retain(|left| !has_no_caller(left.start));
     // Functions that only an input's table describes have nothing to be compared with.
     let differences = comparison.differences.len();
     comparison
@@ -116,7 +129,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         covered,
         symbols,
         symbols_uncompared,
-        left_out: frames.left_out,
+        left_out,
     })
 }
 

@@ -30,6 +30,8 @@ pub struct Options {
     pub stats: Option<Stats>,
     /// `--sframe-coverage`: warn if less than so many percent of the code have rows.
     pub coverage: u8,
+    /// `--sframe-outermost`: functions that have no caller.
+    pub outermost: Vec<String>,
 }
 
 impl Default for Options {
@@ -43,6 +45,7 @@ impl Default for Options {
             gsym: None,
             stats: None,
             coverage: LEAST,
+            outermost: Vec::new(),
         }
     }
 }
@@ -162,6 +165,7 @@ impl Options {
                 "--sframe"
                     | "--sframe-repair"
                     | "--sframe-coverage"
+                    | "--sframe-outermost"
                     | "--symbols"
                     | "--symbol-names"
                     | "--sframe-linker"
@@ -191,6 +195,8 @@ impl Options {
             ("--symbol-names", "short") => self.names = Names::Short,
             ("--symbol-names", "full") => self.names = Names::Full,
             ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
+            ("--sframe-outermost", "") => bail!("--sframe-outermost= wants the name of a function"),
+            ("--sframe-outermost", name) => self.outermost.push(name.to_owned()),
             ("--sframe-coverage", percent) => match percent.parse() {
                 Ok(percent @ 0..=100) => self.coverage = percent,
                 _ => bail!("--sframe-coverage={percent}: a number from 0 to 100"),
@@ -228,6 +234,8 @@ mod tests {
             "--sframe-linker=/usr/bin/ld",
             "--gsym=image.gsym",
             "--sframe-coverage=50",
+            "--sframe-outermost=one",
+            "--sframe-outermost=two",
             "-o",
             "out",
         ])
@@ -247,6 +255,7 @@ mod tests {
                 gsym: Some("image.gsym".into()),
                 stats: Some(Stats::File("x".into())),
                 coverage: 50,
+                outermost: vec!["one".to_owned(), "two".to_owned()],
             }
         );
     }

@@ -17,6 +17,7 @@ use crate::covered::Covered;
 use crate::function::Function;
 use crate::gsym::gsym;
 use crate::image::{Image, Mapped};
+use crate::outermost;
 use crate::parallel::both;
 use crate::prove::contradiction::Contradiction;
 use crate::prove::origin::Origins;
@@ -67,6 +68,7 @@ impl Tables {
             };
             let rows = Rows::of(image, options.repair, others, &functions)?;
             let mut frames = rows.frames.clone();
+            outermost::declare(&mut frames, image, &functions, &options.outermost)?;
             let table = Table::of_version(version, image.architecture, &mut frames);
             let table = match options.blocks {
                 true => table.with_blocks(),

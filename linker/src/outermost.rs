@@ -1,0 +1,171 @@
+//! Functions that have no caller, without a directive that says so: the ELF file's entry, and those that a link names.
+
+use std::ops::Range;
+
+use anyhow::{Context, Result};
+use object::Object;
+use unwind::sframe::{Row, Rule};
+
+use crate::cfi::Frames;
+use crate::function::{Function, LeftOut};
+use crate::image::Image;
+use crate::symbols::{Names, Symbols};
+
+/// The row of a function without a caller.
+const ROW: Row = Row {
+    offset: 0,
+    cfa: Rule::Undefined,
+    return_address: Rule::Undefined,
+    frame_pointer: Rule::Undefined,
+    signed: false,
+};
+
+/// Gives the functions with these names, and the entry if it has no rows, the row of a function without a caller.
+///
+/// # Errors
+/// There is no function of a name.
+pub fn declare(
+    frames: &mut Frames,
+    image: &Image<'_>,
+    symbols: &Symbols,
+    names: &[String],
+) -> Result<()> {
+    for name in names {
+        let mut named = symbols.0.iter().filter(|symbol| {
+            symbol.name == *name
+                || Names::Short.name(&symbol.name) == *name
+                || Names::Full.name(&symbol.name) == *name
+        });
+        let symbol = named.next().with_context(|| {
+            format!("--sframe-outermost={name}: there is no function of that name")
+        })?;
+        give(
+            frames,
+            symbol.start..symbol.start.saturating_add(symbol.size),
+        );
+    }
+    // 0: a library or an object file.
+    let address = Some(image.file.entry()).filter(|address| *address != 0);
+    let entry =
+        address.and_then(|address| symbols.at(address).filter(|symbol| symbol.start == address));
+    if let Some(entry) = entry {
+        let range = entry.start..entry.start.saturating_add(entry.size);
+        // Rows that are there say more: where its frame begins, and perhaps a caller.
+        let is_described = frames
+            .functions
+            .iter()
+            .any(|one| one.start < range.end && range.start < one.end());
+        if !is_described {
+            give(frames, range);
+        }
+    }
+    Ok(())
+}
+
+/// Replaces all rows of a range.
+fn give(frames: &mut Frames, range: Range<u64>) {
+    let Ok(size) = u32::try_from(range.end - range.start) else {
+        return;
+    };
+    let mut functions = Vec::with_capacity(frames.functions.len() + 2);
+    for function in frames.functions.drain(..) {
+        let end = function.end();
+        if end <= range.start || range.end <= function.start {
+            functions.push(function);
+            continue;
+        }
+        functions.extend(part(&function, function.start..range.start));
+        functions.extend(part(&function, range.end..end));
+    }
+    functions.push(Function {
+        start: range.start,
+        size,
+        rows: vec![ROW],
+        signal: false,
+        key_b: false,
+        block: None,
+    });
+    functions.sort_by_key(|function| function.start);
+    frames.functions = functions;
+    let left_out = std::mem::take(&mut frames.left_out);
+    for left in left_out {
+        let end = left.start.saturating_add(left.size);
+        for around in [
+            left.start..end.min(range.start),
+            left.start.max(range.end)..end,
+        ] {
+            if around.start < around.end {
+                frames.left_out.push(LeftOut {
+                    start: around.start,
+                    size: around.end - around.start,
+                    why: left.why.clone(),
+                });
+            }
+        }
+    }
+}
+
+/// The rows of a function for a part of it; `None` if that is empty.
+fn part(function: &Function, range: Range<u64>) -> Option<Function> {
+    let size = u32::try_from(range.end.checked_sub(range.start)?).ok()?;
+    let before = u32::try_from(range.start - function.start).ok()?;
+    let first = function.rows.partition_point(|row| row.offset <= before);
+    let rows = function
+        .rows
+        .get(first.saturating_sub(1)..)
+        .unwrap_or_default();
+    let rows = rows.iter().map(|row| Row {
+        offset: row.offset.saturating_sub(before),
+        ..*row
+    });
+    (size > 0).then(|| Function {
+        start: range.start,
+        size,
+        rows: rows.take_while(|row| row.offset < size).collect(),
+        ..function.clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unwind::sframe::Base;
+
+    fn row(offset: u32) -> Row {
+        let cfa = Rule::Value {
+            base: Base::StackPointer,
+            offset: 8 + i64::from(offset),
+        };
+        Row { offset, cfa, ..ROW }
+    }
+
+    #[test]
+    fn rows_around_it_stay() {
+        let mut frames = Frames {
+            functions: vec![Function {
+                start: 100,
+                size: 50,
+                rows: vec![row(0), row(5), row(20), row(40)],
+                signal: false,
+                key_b: false,
+                block: None,
+            }],
+            ..Frames::default()
+        };
+        give(&mut frames, 110..130);
+        let found: Vec<_> = frames
+            .functions
+            .iter()
+            .map(|one| (one.start, one.size, one.rows.clone()))
+            .collect();
+        let moved = |offset, row: Row| Row { offset, ..row };
+        assert_eq!(
+            found,
+            [
+                (100, 10, vec![row(0), row(5)]),
+                (110, 20, vec![ROW]),
+                (130, 20, vec![moved(0, row(20)), moved(10, row(40))]),
+            ]
+        );
+    }
+}
