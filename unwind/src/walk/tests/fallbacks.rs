@@ -123,3 +123,22 @@ fn after_a_step_by_record_the_arm_stack_pointer_is_not_trusted() {
     assert_eq!(end, End::Outermost);
     assert_eq!(doubt.map(|doubt| doubt.how), Some(FramePointer));
 }
+
+#[test]
+fn the_link_register_of_a_function_without_rows_leads_to_one_with_rows() {
+    // 0x5000 has no row. That it has called somebody shows in a link register that leads to code without rows: itself.
+    let words = [
+        (0x100a0, 0x100c0),
+        (0x100a8, 0x1008),
+        (0x100c0, 0),
+        (0x100c8, 0),
+    ];
+    for (link, expected) in [
+        (0x5008, (0x1008, ReturnAddress, FramePointer)),
+        (0x1008, (0x1008, ReturnAddress, LinkRegister)),
+    ] {
+        let registers = aarch64::Registers::new(0x5000, 0x100a0, 0x100a0, link);
+        let (frames, ..) = walk(&arm(), registers, &STACK, &words);
+        assert_eq!(frames[1], expected, "link register {link:#x}");
+    }
+}
