@@ -43,26 +43,26 @@ fn a_frame_realigned_as_gcc_does() {
 #[test]
 fn handlers_that_never_return() {
     let text = [
-        // `push rax` aligns the stack where there is an error code.
+        // With an error code `rax` is pushed once more than it is saved.
         silent(
             "_start",
-            "push %rax\n push %rbx\n cld\n lea 1f(%rip), %rdi\n call stops\n 1: ud2",
+            "push %rax\n push %rcx\n push %rax\n sub $16, %rsp\n cld\n lea 1f(%rip), %rdi\n call stops\n 1: ud2",
         ),
-        silent("without_code", "push %rbp\n cld\n call stops\n ud2"),
+        silent("without_code", "push %rcx\n cld\n call stops\n ud2"),
+        silent("calls_nobody", "push %rcx\n cld\n 1: jmp 1b"),
         // Nothing says of these how they are entered.
-        silent("keeps_the_flag", "push %rbx\n nop\n call stops\n ud2"),
-        silent("clears_it_first", "cld\n push %rbx\n call stops\n ud2"),
+        silent("keeps_the_flag", "push %rcx\n nop\n call stops\n ud2"),
+        silent("clears_it_first", "cld\n push %rcx\n call stops\n ud2"),
         silent(
             "clears_it_elsewhere",
-            "push %rbx\n test %edi, %edi\n je 1f\n cld\n 1: call stops\n ud2",
+            "push %rcx\n test %edi, %edi\n je 1f\n cld\n 1: call stops\n ud2",
         ),
-        silent("calls_nobody", "push %rbx\n cld\n 1: jmp 1b"),
         silent("stops", "1: jmp 1b"),
     ];
     check(
         "diverging",
         &text,
-        "0..1 made (sp+32) u (sp+8)\n1..2 made (sp+40) u (sp+16)\n2..15 made (sp+48) u (sp+24)\n17..18 made (sp+24) u (sp+0)\n18..24 made (sp+32) u (sp+8)\n26..33 missing: nobody calls it and it never returns\n35..42 missing: nobody calls it and it never returns\n44..55 missing: nobody calls it and it never returns\n57..61 missing: nobody calls it and it never returns\n61..63 made sp+8 u c-8\n",
+        "0..1 made (sp+32) u (sp+8)\n1..2 made (sp+40) u (sp+16)\n2..3 made (sp+48) u (sp+24)\n3..7 made (sp+56) u (sp+32)\n7..20 made (sp+72) u (sp+48)\n22..23 made (sp+24) u (sp+0)\n23..29 made (sp+32) u (sp+8)\n31..32 made (sp+24) u (sp+0)\n32..35 made (sp+32) u (sp+8)\n35..42 missing: nobody calls it and it never returns\n44..51 missing: nobody calls it and it never returns\n53..64 missing: nobody calls it and it never returns\n66..68 made sp+8 u c-8\n",
     );
 }
 
@@ -70,7 +70,7 @@ fn handlers_that_never_return() {
 fn a_handler_that_is_called_is_a_function() {
     let text = [
         function("_start", "call diverges"),
-        silent("diverges", "push %rbp\n cld\n call stops\n ud2"),
+        silent("diverges", "push %rcx\n cld\n call stops\n ud2"),
         silent("stops", "1: jmp 1b"),
     ];
     check(

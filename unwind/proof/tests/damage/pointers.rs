@@ -44,7 +44,9 @@ impl Reads {
         };
         let list = walk_from(situation, tables, &situation.words, &view);
         let (mut words, frames) = (words.into_inner(), list.places.len());
-        assert!(words.len() > frames, "{}: a frame reads", situation.name);
+        // Of each caller at least the return address.
+        let name = &situation.name;
+        assert!(words.len() + 1 >= frames, "{name}: {} reads", words.len());
         words.sort_unstable();
         words.dedup();
         Self { list, words }

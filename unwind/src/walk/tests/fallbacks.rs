@@ -4,11 +4,11 @@ extern crate std;
 
 use std::vec::Vec;
 
-use super::{STACK, amd64, arm, walk};
-use crate::sframe::LookupError;
+use super::{STACK, TEXT, Words, X86_64, amd64, arm, walk};
+use crate::sframe::{LookupError, Tables};
 use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, Scan};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
-use crate::{End, aarch64, x86_64};
+use crate::{Code, End, Fallbacks, Stacks, Unwinder, aarch64, x86_64};
 
 #[test]
 fn a_damaged_return_address_is_not_followed_but_the_frame_pointer_may_be() {
@@ -122,4 +122,38 @@ fn after_a_step_by_record_the_arm_stack_pointer_is_not_trusted() {
     );
     assert_eq!(end, End::Outermost);
     assert_eq!(doubt.map(|doubt| doubt.how), Some(FramePointer));
+}
+
+#[test]
+fn the_link_register_of_a_function_without_rows_leads_to_one_with_rows() {
+    // 0x5000 has no row. That it has called somebody shows in a link register that leads to code without rows: itself.
+    let words = [
+        (0x100a0, 0x100c0),
+        (0x100a8, 0x1008),
+        (0x100c0, 0),
+        (0x100c8, 0),
+    ];
+    for (link, expected) in [
+        (0x5008, (0x1008, ReturnAddress, FramePointer)),
+        (0x1008, (0x1008, ReturnAddress, LinkRegister)),
+    ] {
+        let registers = aarch64::Registers::new(0x5000, 0x100a0, 0x100a0, link);
+        let (frames, ..) = walk(&arm(), registers, &STACK, &words);
+        assert_eq!(frames[1], expected, "link register {link:#x}");
+    }
+}
+
+#[test]
+fn who_does_not_want_a_scan_gets_none() {
+    let words = Words::new(&[(0x100c0, 0x4010), (0x100d8, 0x2050), (0x100f8, 0x1005)]);
+    let table = amd64();
+    let code = [Code::new(X86_64, TEXT)];
+    let read = |address| Some(words.0.get(&address).copied().unwrap_or(0x11));
+    for (wanted, expected) in [(Fallbacks::all(), 4), (!Fallbacks::SCAN, 2)] {
+        let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+        let unwinder = unwinder.fallbacks(wanted);
+        let registers = x86_64::Registers::new(0x3000, 0x100c0, 3);
+        let frames = unwinder.frames(registers, Stacks::new(&STACK, read));
+        assert_eq!(frames.count(), expected, "{wanted:?}");
+    }
 }
