@@ -1,8 +1,8 @@
 //! Makes `roots.rs`: the address of every public function of `unwind`, read from its API listing. `cargo test -p qemu --test
 //! api` fails if the listing is not what is public, so no function can be forgotten here.
 //!
-//! Left out is what other crates write into the listing: `Debug`, which is derived, and of which the optimiser does not see that
-//! core's indentation for `{:#?}` slices strings where it may; and the traits of `defmt` and of `bitflags`.
+//! Left out is what other crates write into the listing: `Debug`, which is derived, which no report uses, and which for some types,
+//! `End` for one, does not link without a panic; and the traits of `defmt` and of `bitflags`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
