@@ -160,15 +160,12 @@ fn a_rust_library_gets_tables() {
         .map(|file| file.unwrap().path())
         .find(|path| path.extension().is_some_and(|kind| kind == "so"))
         .unwrap();
-    for version in ["v2", "v3"] {
-        let made = folder.join(version);
-        let sframe = format!("--sframe={version}");
-        make(&library, &made, &[&sframe, "--symbols=none"]);
+    for (version, switch) in [(2, "--sframe=v2"), (3, "--sframe-blocks")] {
+        let made = folder.join(version.to_string());
+        make(&library, &made, &[switch, "--symbols=none"]);
         let dump = stdout(&common::sframe(&["dump"], &made));
-        assert!(dump.contains(&format!("    Version: {}\n", &version[1..])));
+        assert!(dump.contains(&format!("    Version: {version}\n")));
     }
-    let made = folder.join("blocks");
-    make(&library, &made, &["--sframe-blocks", "--symbols=none"]);
 }
 
 /// An image for bare metal, for another architecture, whose physical addresses are others.

@@ -192,13 +192,15 @@ fn check(name: &str, arguments: &[&str]) {
 
 /// A test for each way to compile: with tables by the compiler, and with those alone that the code tells.
 macro_rules! levels {
-    ($($name:ident, $bare:ident, $level:literal;)*) => {$(
+    ($($(#[$attribute:meta])* $name:ident, $bare:ident, $level:literal;)*) => {$(
         #[test]
+        $(#[$attribute])*
         fn $name() {
             check(concat!("stepped_", $level), &[concat!("-Copt-level=", $level)]);
         }
 
         #[test]
+        $(#[$attribute])*
         fn $bare() {
             let level = concat!("-Copt-level=", $level);
             let arguments = [level, "-Cpanic=abort", "-Cforce-unwind-tables=no"];
@@ -209,9 +211,12 @@ macro_rules! levels {
 
 levels! {
     level_0, level_0_without_tables, "0";
+    #[ignore = "takes long: .ci/long"]
     level_1, level_1_without_tables, "1";
     level_3, level_3_without_tables, "3";
+    #[ignore = "takes long: .ci/long"]
     level_s, level_s_without_tables, "s";
+    #[ignore = "takes long: .ci/long"]
     level_z, level_z_without_tables, "z";
 }
 
