@@ -18,7 +18,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Writes a file with the permissions of `like`, which it may be itself.
 ///
 /// # Errors
-/// Those of [`write`].
+/// Those of [`write()`].
 pub fn write_like(path: &Path, like: &Path, bytes: &[u8]) -> Result<()> {
     let permissions = fs::metadata(like).map(|known| known.permissions());
     permissions
