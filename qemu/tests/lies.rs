@@ -113,7 +113,7 @@ fn only(report: &Report) -> String {
 #[track_caller]
 fn mended_below(kernel: Kernel, lie: &str, inner: &str) {
     let mut report = report(kernel, lie);
-    report.text = only(&report);
+    report.text = only(&report).into();
     let trace = format!("{inner}{CALLERS}");
     trace::expect(kernel, &report, &trace, "complete, ");
 }
@@ -185,7 +185,7 @@ fn without_rows(kernel: Kernel, lie: &str) {
 #[track_caller]
 fn in_doubt(kernel: Kernel, lie: &str, sure: &str, why: impl FnOnce(&Report) -> String) {
     let mut report = report(kernel, lie);
-    report.text = only(&report);
+    report.text = only(&report).into();
     let end = format!("incomplete: {} by scanning, ", why(&report));
     trace::expect_whole(kernel, &report, &format!("{sure}\n..."), &end);
 }

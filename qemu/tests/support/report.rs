@@ -1,5 +1,7 @@
 //! A parsed report, for tests. [`qemu::report`] parses its lines.
 
+use std::sync::Arc;
+
 use qemu::report::{self, Begin, Line, TailCall};
 
 /// A report on the serial line.
@@ -13,8 +15,8 @@ pub struct Report {
     pub words: Vec<(usize, String)>,
     /// The last line.
     pub end: String,
-    /// The whole text, for messages.
-    pub text: String,
+    /// The whole text, for messages. All reports of a serial line share it.
+    pub text: Arc<str>,
 }
 
 /// A line of a report.
@@ -51,9 +53,9 @@ impl Source {
 }
 
 #[track_caller]
-fn text(serial: &[u8]) -> String {
+fn text(serial: &[u8]) -> Arc<str> {
     let text = std::str::from_utf8(serial).expect("the serial line is UTF-8");
-    text.replace('\r', "")
+    text.replace('\r', "").into()
 }
 
 impl Report {
@@ -73,7 +75,7 @@ impl Report {
     }
 
     #[track_caller]
-    fn next(lines: &mut std::str::Lines<'_>, text: &str) -> Option<Self> {
+    fn next(lines: &mut std::str::Lines<'_>, text: &Arc<str>) -> Option<Self> {
         let panicked = lines.find(|line| Begin::of(line).is_some())?.to_owned();
         let mut frames: Vec<Frame> = Vec::new();
         let mut words = Vec::new();
@@ -119,7 +121,7 @@ impl Report {
                         frames,
                         words,
                         end: line.to_owned(),
-                        text: text.to_owned(),
+                        text: text.clone(),
                     });
                 }
             }
