@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::interrupt::Interrupts;
-use super::monitor::Monitor;
+use super::monitor::{ANSWER, Monitor};
 use super::run::{Asker, Run};
 use super::serial::{Ending, Event};
 use super::terminal::Terminal;
@@ -111,7 +111,12 @@ impl<'a> Boot<'a> {
             false => None,
         };
         let waits_for_gdb = self.gdb.is_some();
-        let (monitor, watched) = Monitor::start(sockets.monitor, !waits_for_gdb, sender.clone())?;
+        let ends = sender.clone();
+        let (monitor, watched) =
+            Monitor::start(sockets.monitor, !waits_for_gdb, ANSWER, move |ending| {
+                // Nobody receives it if the boot is over.
+                let _ = ends.send(Event::Ending(ending));
+            })?;
         if let Some(debugger) = &self.debugger {
             debugger.start(sender)?;
         }

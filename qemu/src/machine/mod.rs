@@ -16,5 +16,7 @@ pub use crate::hardware::{Arch, Board};
 pub use boot::{Boot, Booted};
 pub use debugger::Debugger;
 pub use gdb::GdbStub;
+pub use monitor::{Monitor, Watched};
+pub use serial::Ending;
 pub use stopped::{PAGE, Stopped, Witness};
 pub use verdict::Verdict;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::serial::{Ending, Event};
+use super::serial::Ending;
 
 /// The duration of an instruction in nanoseconds, as a power of two: some 60 million instructions a second, which emulation
 /// reaches on almost any host.
@@ -19,8 +19,8 @@ const SHIFT: u32 = 4;
 
 /// How long QEMU may take to start, on a busy host.
 const START: Duration = Duration::from_secs(60);
-/// How long it may take to answer, once it runs: milliseconds, unless the host is busy.
-const ANSWER: Duration = Duration::from_secs(5);
+/// How long it may take to answer the runner, once it runs: milliseconds, unless the host is busy.
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
 /// QEMU's argument that makes it count instructions.
 pub(super) fn counting() -> [String; 2] {
@@ -30,8 +30,10 @@ pub(super) fn counting() -> [String; 2] {
 
 /// A connection with the monitor.
 #[derive(Debug)]
-pub(super) struct Monitor {
+pub struct Monitor {
     stream: UnixStream,
+    /// How long an answer may take.
+    limit: Duration,
     answers: Receiver<Value>,
     /// The number of the last question.
     asked: Cell<u64>,
@@ -39,20 +41,26 @@ pub(super) struct Monitor {
 
 /// How the machine ended, as events said until the monitor was closed.
 #[derive(Debug)]
-pub(super) struct Watched(JoinHandle<Option<Ending>>);
+pub struct Watched(JoinHandle<Option<Ending>>);
 
 impl Monitor {
-    /// Begins to listen, and sends the events that end a machine. Lets the machine start, if it `is_stopped`.
-    pub(super) fn start(
+    /// Begins to listen, and passes on what ends the machine. Lets the machine start, if it `is_stopped`. An answer to what is
+    /// asked later may take as long as `limit`.
+    ///
+    /// # Errors
+    /// When the stream cannot be shared.
+    pub fn start(
         stream: UnixStream,
         is_stopped: bool,
-        sender: Sender<Event>,
+        limit: Duration,
+        on_ending: impl Fn(Ending) + Send + 'static,
     ) -> Result<(Self, Watched)> {
         let reader = stream.try_clone().context("cannot share a socket")?;
         let (answer, answers) = mpsc::channel();
-        let watched = std::thread::spawn(move || listen(reader, &sender, &answer));
+        let watched = std::thread::spawn(move || listen(reader, on_ending, &answer));
         let monitor = Self {
             stream,
+            limit,
             answers,
             asked: Cell::new(0),
         };
@@ -65,14 +73,20 @@ impl Monitor {
     }
 
     /// Has QEMU do something, and returns what it says.
-    pub(super) fn execute(&self, command: &str) -> Result<Value> {
-        self.ask(command, &json!({}), ANSWER)
+    ///
+    /// # Errors
+    /// When it does not, or does not answer in time.
+    pub fn execute(&self, command: &str) -> Result<Value> {
+        self.ask(command, &json!({}), self.limit)
     }
 
     /// Has QEMU's monitor for people do something, as `cpu` sees it, and returns what it prints.
-    pub(super) fn type_in(&self, line: &str, cpu: usize) -> Result<String> {
+    ///
+    /// # Errors
+    /// When QEMU does not answer in time.
+    pub fn type_in(&self, line: &str, cpu: usize) -> Result<String> {
         let arguments = json!({ "command-line": line, "cpu-index": cpu });
-        let said = self.ask("human-monitor-command", &arguments, ANSWER)?;
+        let said = self.ask("human-monitor-command", &arguments, self.limit)?;
         Ok(said.as_str().unwrap_or_default().to_owned())
     }
 
@@ -104,7 +118,11 @@ impl Monitor {
 }
 
 /// Reads all that QEMU says, up to its end; returns how the machine ended.
-fn listen(stream: UnixStream, sender: &Sender<Event>, answers: &Sender<Value>) -> Option<Ending> {
+fn listen(
+    stream: UnixStream,
+    on_ending: impl Fn(Ending),
+    answers: &Sender<Value>,
+) -> Option<Ending> {
     let mut ended = None;
     for line in BufReader::new(stream).lines() {
         let Ok(said) = line.map(|line| serde_json::from_str::<Value>(&line)) else {
@@ -116,7 +134,7 @@ fn listen(stream: UnixStream, sender: &Sender<Event>, answers: &Sender<Value>) -
             let _ = answers.send(said);
         } else if let Some(ending) = ending(&said) {
             ended = ended.or(Some(ending));
-            let _ = sender.send(Event::Ending(ending));
+            on_ending(ending);
         }
     }
     ended

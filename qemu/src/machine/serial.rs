@@ -28,7 +28,7 @@ pub(super) enum Event {
 
 /// How a machine ends by itself, if not with a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub enum Ending {
     /// It has reset itself.
     Reset,
     /// It has switched itself off.

@@ -1,13 +1,13 @@
 //! A machine that runs, with QEMU's monitor (QMP) in the hands of a test.
 
-use std::io::{BufRead, BufReader, Write};
+use std::collections::HashMap;
+use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-use qemu::machine::{Boot, Booted};
-use serde_json::{Value, json};
+use qemu::machine::{Boot, Booted, Monitor};
 
 use super::built;
 
@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A machine that runs.
 #[derive(Debug)]
 pub struct Machine {
-    monitor: BufReader<UnixStream>,
+    monitor: Monitor,
     output: Receiver<Vec<u8>>,
     serial: Vec<u8>,
     /// How many bytes of `serial` were matched already.
@@ -40,16 +40,17 @@ pub fn with<T>(boot: Boot<'_>, drive: impl FnOnce(&mut Machine) -> T) -> (Booted
     };
     std::thread::scope(|scope| {
         let running = scope.spawn(move || boot.run(&emulator, &mut Written(sender)));
+        let started = Monitor::start(connect(&socket), false, TIMEOUT, |_| ());
+        let (monitor, _) = started.expect("the monitor listens");
         let mut machine = Machine {
-            monitor: BufReader::new(connect(&socket)),
+            monitor,
             output,
             serial: Vec::new(),
             seen: 0,
         };
-        machine.ask(&json!({"execute": "qmp_capabilities"}));
         // If this panics, the monitor's end is closed; the machine ends at its limit.
         let result = drive(&mut machine);
-        machine.ask(&json!({"execute": "quit"}));
+        machine.monitor.execute("quit").expect("the machine runs");
         let booted = running.join().expect("no panic here");
         (booted.expect("the machine runs"), result)
     })
@@ -58,9 +59,6 @@ pub fn with<T>(boot: Boot<'_>, drive: impl FnOnce(&mut Machine) -> T) -> (Booted
 fn connect(socket: &Path) -> UnixStream {
     for _ in 0..1000 {
         if let Ok(stream) = UnixStream::connect(socket) {
-            stream
-                .set_read_timeout(Some(TIMEOUT))
-                .expect("a socket takes a limit");
             return stream;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -90,41 +88,23 @@ impl Machine {
 
     /// A command of the monitor for people, and its answer.
     #[track_caller]
-    pub fn command(&mut self, line: &str) -> String {
-        let answer = self.ask(&json!({
-            "execute": "human-monitor-command",
-            "arguments": {"command-line": line},
-        }));
-        answer.as_str().expect("text").to_owned()
+    pub fn command(&self, line: &str) -> String {
+        let said = self.monitor.type_in(line, 0);
+        said.expect("the machine runs")
     }
 
-    /// The program counters of all CPUs. The machine must be stopped.
-    pub fn program_counters(&mut self) -> Vec<u64> {
+    /// The registers of all CPUs, by the names that the monitor gives them. The machine must be stopped.
+    pub fn registers(&self) -> Vec<HashMap<String, u64>> {
         let text = self.command("info registers -a");
-        let words = text.split_whitespace();
-        let counters = words.filter_map(|word| {
-            let digits = word
-                .strip_prefix("RIP=")
-                .or_else(|| word.strip_prefix("PC="));
-            u64::from_str_radix(digits?, 16).ok()
+        let cpus = text.split("CPU#").skip(1);
+        let words = cpus.map(|cpu| {
+            cpu.split_whitespace().filter_map(|word| {
+                let (name, digits) = word.split_once('=')?;
+                let value = u64::from_str_radix(digits, 16).ok()?;
+                Some((name.to_owned(), value))
+            })
         });
-        counters.collect()
-    }
-
-    #[track_caller]
-    fn ask(&mut self, question: &Value) -> Value {
-        writeln!(self.monitor.get_ref(), "{question}").expect("the machine runs");
-        loop {
-            let mut line = String::new();
-            let length = self.monitor.read_line(&mut line).expect("an answer");
-            assert_ne!(length, 0, "the machine has ended");
-            let mut answer: Value = serde_json::from_str(&line).expect("JSON");
-            // Greetings and events have no such member.
-            if let Some(answer) = answer.get_mut("return") {
-                return answer.take();
-            }
-            assert!(answer.get("error").is_none(), "{question}: {answer}");
-        }
+        words.map(Iterator::collect).collect()
     }
 }
 
