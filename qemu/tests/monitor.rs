@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
@@ -11,14 +10,13 @@ use std::process::Stdio;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 use support::built::image;
 use support::each::kernel_tests;
 use support::report::Report;
 use support::runner::command;
 use support::session::Session;
-use support::{symbols, trace};
+use support::{symbols, terminal, trace};
 
 kernel_tests! { every:
     a_line_is_edited_as_elsewhere,
@@ -323,15 +321,7 @@ fn the_terminal_is_what_it_was_when_the_runner_is_killed() {
         let modes = tcgetattr(terminal).expect("a terminal").local_modes;
         modes.contains(LocalModes::ECHO | LocalModes::ICANON)
     };
-    let other_end = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
-    unlockpt(&other_end).expect("it is ours");
-    let name = ptsname(&other_end, Vec::new()).expect("it has a name");
-    let terminal: OwnedFd = File::options()
-        .read(true)
-        .write(true)
-        .open(name.to_str().expect("plain text"))
-        .expect("it can be opened")
-        .into();
+    let (_other_end, terminal) = terminal::pair();
     assert!(shows_keys(&terminal));
     let mut runner = command()
         .args(["--interactive", "--timeout", "120", "--image"])

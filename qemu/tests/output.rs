@@ -4,15 +4,14 @@ mod support;
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use qemu::machine::Arch;
-use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use support::built::target;
 use support::runner::command;
 use support::session::Session;
+use support::terminal;
 use support::tiny::{self, Act};
 use tempfile::TempDir;
 
@@ -110,15 +109,7 @@ fn what_a_machine_prints_commands_no_ci_system() {
 #[test]
 fn what_a_machine_prints_moves_no_terminal() {
     let (_folder, image) = printing("terminal", ACTS, 101);
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
-    unlockpt(&ours).expect("it is ours");
-    let name = ptsname(&ours, Vec::new()).expect("it has a name");
-    let terminal: OwnedFd = File::options()
-        .read(true)
-        .write(true)
-        .open(name.to_str().expect("plain text"))
-        .expect("it can be opened")
-        .into();
+    let (ours, terminal) = terminal::pair();
     let mut runner = command()
         .arg("--image")
         .arg(image)

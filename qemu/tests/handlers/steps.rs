@@ -1,7 +1,6 @@
 //! gdb steps through handlers, and tells the registers and the words of the stacks; `unwind` walks here, from each
 //! instruction, by the image's own table.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -10,6 +9,7 @@ use unwind::sframe::Tables;
 use unwind::x86_64::Registers;
 use unwind::{Code, End, Range, Stacks, Unwinder};
 
+use crate::support::words::{Words, hex};
 use crate::support::{gdb, symbols};
 
 /// Bytes of each stack that are looked at, up to its end.
@@ -63,16 +63,13 @@ pub fn run(path: &Path) -> Vec<Passage> {
     let mut machine = Machine {
         file: &file,
         stacks: ends.map(|end| Range::new(end - DEPTH, end)),
-        words: HashMap::new(),
+        words: Words::default(),
     };
     let (mut open, mut over): (Vec<Passage>, Vec<Passage>) = Default::default();
     for line in session.said.lines() {
         let mut words = line.split(' ');
         match words.next() {
-            Some("words") => {
-                let at = hex(words.next().expect("an address"));
-                machine.remember(at, words.next().expect("bytes"));
-            }
+            Some("words") => machine.words.remember(words),
             Some("handler") => {
                 let at = hex(words.next().expect("an address"));
                 let found = handlers.iter().find(|(_, _, start, _)| *start == at);
@@ -113,18 +110,10 @@ pub fn run(path: &Path) -> Vec<Passage> {
 struct Machine<'a> {
     file: &'a object::File<'a>,
     stacks: [Range; 2],
-    words: HashMap<u64, u64>,
+    words: Words,
 }
 
 impl Machine<'_> {
-    fn remember(&mut self, at: u64, bytes: &str) {
-        for (word, at) in bytes.as_bytes().chunks(16).zip((at..).step_by(8)) {
-            let word = str::from_utf8(word).expect("digits");
-            let word = u64::from_str_radix(word, 16).expect("digits");
-            self.words.insert(at, word.swap_bytes());
-        }
-    }
-
     /// Walks from an instruction of a handler, and from what the handler has interrupted.
     fn check(&self, passage: &mut Passage, registers: &[u64]) {
         let &[pc, sp, fp] = registers else {
@@ -132,7 +121,7 @@ impl Machine<'_> {
         };
         let (entry, kept) = *passage.entry.get_or_insert((sp, fp));
         let pushed = entry + passage.error_code;
-        let interrupted = Registers::new(self.words[&pushed], self.words[&(pushed + 24)], kept);
+        let interrupted = Registers::new(self.words.at(pushed), self.words.at(pushed + 24), kept);
         let (before, end) = self.walk(interrupted);
         let (found, found_end) = self.walk(Registers::new(pc, sp, fp));
         let place = format!("{}+{:#x}", passage.handler, pc - passage.at);
@@ -156,14 +145,9 @@ impl Machine<'_> {
         let (text, text_address) = bytes(".text");
         let code = [Code::new(text, text_address)];
         let unwinder = Unwinder::new(Tables::new(table, table_address)).code(&code);
-        let stacks = Stacks::new(&self.stacks, |address| self.words.get(&address).copied());
+        let stacks = Stacks::new(&self.stacks, |address| self.words.get(address));
         let mut frames = unwinder.frames(registers, stacks);
         let found = frames.by_ref().map(|frame| frame.pc).collect();
         (found, frames.end().expect("an ended walk has a reason"))
     }
-}
-
-fn hex(text: &str) -> u64 {
-    let digits = text.strip_prefix("0x").expect("a hexadecimal number");
-    u64::from_str_radix(digits, 16).expect("a hexadecimal number")
 }

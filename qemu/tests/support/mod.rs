@@ -22,6 +22,8 @@ pub mod report;
 pub mod runner;
 pub mod session;
 pub mod symbols;
+pub mod terminal;
 pub mod tiny;
 pub mod trace;
 pub mod ways;
+pub mod words;

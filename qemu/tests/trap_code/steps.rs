@@ -1,7 +1,6 @@
 //! gdb steps through trap code, and tells the registers and the words of the stacks; `unwind` walks here, from each
 //! instruction, by the image's own table.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use qemu::build::Kernel;
@@ -10,6 +9,7 @@ use unwind::{End, Frames, How, Memory, Range, RegisterSet, SavedRegister, Stacks
 
 use crate::image::Image;
 use crate::support::gdb::{self, Session};
+use crate::support::words::{Words, hex};
 
 /// Where trap code keeps registers: `TrapFrame::SAVED` of the kernel.
 const SAVED_X86_64: [SavedRegister; 3] = [
@@ -107,16 +107,13 @@ pub fn run(kernel: Kernel, path: &Path, image: &Image, what: &Steps) -> (Vec<Ste
         arch: kernel.arch,
         image,
         ranges,
-        words: HashMap::new(),
+        words: Words::default(),
     };
     let mut steps = Vec::new();
     for line in session.said.lines() {
         let mut words = line.split(' ');
         match words.next() {
-            Some("words") => {
-                let at = hex(words.next().expect("an address"));
-                machine.remember(at, words.next().expect("bytes"));
-            }
+            Some("words") => machine.words.remember(words),
             Some("at") => steps.push(machine.step(&words.map(hex).collect::<Vec<_>>())),
             _ => {}
         }
@@ -130,25 +127,10 @@ struct Machine<'a> {
     image: &'a Image,
     /// The stacks.
     ranges: Vec<Range>,
-    words: HashMap<u64, u64>,
+    words: Words,
 }
 
 impl Machine<'_> {
-    fn remember(&mut self, at: u64, bytes: &str) {
-        for (word, at) in bytes.as_bytes().chunks(16).zip((at..).step_by(8)) {
-            let word = str::from_utf8(word).expect("digits");
-            let word = u64::from_str_radix(word, 16).expect("digits");
-            self.words.insert(at, word.swap_bytes());
-        }
-    }
-
-    fn word(&self, at: u64) -> u64 {
-        *self
-            .words
-            .get(&at)
-            .unwrap_or_else(|| panic!("no word at {at:#x}"))
-    }
-
     /// The step with these registers, in the order of the script.
     fn step(&self, registers: &[u64]) -> Step {
         let function = self.image.trap_at(registers[0]);
@@ -172,8 +154,8 @@ impl Machine<'_> {
             Arch::X86_64 => {
                 let code = if WITH_CODE.contains(&number) { 8 } else { 0 };
                 let pushed = registers[1] + code;
-                registers[0] = self.word(pushed);
-                registers[1] = self.word(pushed + 24);
+                registers[0] = self.words.at(pushed);
+                registers[1] = self.words.at(pushed + 24);
             }
             Arch::Aarch64 => {
                 registers[0] = registers[5];
@@ -189,7 +171,7 @@ impl Machine<'_> {
         let tables = self.image.tables();
         let code = [self.image.code()];
         let unwinder = Unwinder::new(tables).code(&code);
-        let stacks = Stacks::new(&self.ranges, |address| self.words.get(&address).copied());
+        let stacks = Stacks::new(&self.ranges, |address| self.words.get(address));
         match (self.arch, registers) {
             (Arch::X86_64, &[pc, sp, fp, r10, r11]) => {
                 let mut registers = unwind::x86_64::Registers::new(pc, sp, fp);
@@ -216,9 +198,4 @@ fn collect<R: RegisterSet, M: Memory>(mut frames: Frames<'_, R, M>) -> (Found, O
     let addresses = found.iter().map(|frame| frame.pc).collect();
     let end = frames.end().expect("an ended walk has a reason");
     ((addresses, end), found.get(1).map(|frame| frame.how))
-}
-
-fn hex(text: &str) -> u64 {
-    let digits = text.strip_prefix("0x").expect("a hexadecimal number");
-    u64::from_str_radix(digits, 16).expect("a hexadecimal number")
 }
