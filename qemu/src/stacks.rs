@@ -73,16 +73,20 @@ pub struct Tasks {
 }
 
 /// The tasks, if the image says where they are.
-#[must_use]
-pub fn tasks(file: &ElfFile64<'_, Endianness>) -> Option<Tasks> {
-    let [first, count, stride, ..] = array(file, "TASKS").ok()??;
-    let resume = file.symbol_by_name("task_resume")?.address();
-    Some(Tasks {
-        first,
-        count: count.min(MOST),
-        stride,
-        resume,
-    })
+///
+/// # Errors
+/// When a symbol is there, and no array.
+pub fn tasks(file: &ElfFile64<'_, Endianness>) -> Result<Option<Tasks>> {
+    let (array, resume) = (array(file, "TASKS")?, file.symbol_by_name("task_resume"));
+    let tasks = array
+        .zip(resume)
+        .map(|([first, count, stride, ..], resume)| Tasks {
+            first,
+            count: count.min(MOST),
+            stride,
+            resume: resume.address(),
+        });
+    Ok(tasks)
 }
 
 /// The words of an array: where its first is, how many there are, bytes from one to the next, of guard pages, and in use.

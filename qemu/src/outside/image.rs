@@ -29,6 +29,8 @@ pub(super) struct Image {
     code: Vec<(Vec<u8>, u64)>,
     /// All stacks, if they are declared.
     pub(super) stacks: Vec<Declared>,
+    /// Why declarations of stacks or tasks that are there cannot be read.
+    unreadable: Option<String>,
     /// Where its tasks are noted, if that is known.
     pub(super) tasks: Option<Tasks>,
     /// Its trap code is that of `kernel/postmortem`.
@@ -70,13 +72,17 @@ impl Image {
                 Err(error) => ((Vec::new(), 0), Origin::Nowhere(format!("{error:#}"))),
             },
         };
+        let (stacks, tasks) = (stacks::declared(&file), stacks::tasks(&file));
+        let errors = [stacks.as_ref().err(), tasks.as_ref().err()];
+        let unreadable = errors.into_iter().flatten().next();
         Ok(Self {
             arch,
             table,
             origin,
             code: code.with_context(|| format!("image {shown}"))?,
-            stacks: stacks::declared(&file).unwrap_or_default(),
-            tasks: stacks::tasks(&file),
+            unreadable: unreadable.map(ToString::to_string),
+            stacks: stacks.unwrap_or_default(),
+            tasks: tasks.unwrap_or_default(),
             is_postmortem: file.symbols().any(|one| one.name() == Ok(POSTMORTEM)),
         })
     }
@@ -85,6 +91,10 @@ impl Image {
     pub(super) fn rows(&self) -> Rows<'_> {
         let tables = Tables::new(&self.table.0, self.table.1);
         match self.origin {
+            // Whoever has written them does not say that they are whole.
+            Origin::Own(Ok(Verified { checksum: false })) => {
+                Rows(tables, Some(End::Unusable(NOT_COMPARED)))
+            }
             Origin::Own(verified) => Rows(tables.verified(verified), None),
             Origin::Made(_) => Rows(tables, Some(End::Unusable(NOT_COMPARED))),
             Origin::Nowhere(_) => Rows(tables, None),
@@ -138,8 +148,8 @@ impl Image {
     }
 }
 
-/// Why a walk by rows that were made here is never complete: compilers write wrong ones now and then, and who writes assembly
-/// does so more often.
+/// Why a walk by rows that were made here, or that no link of ours has made, is never complete: compilers write wrong ones now and
+/// then, and who writes assembly does so more often.
 const NOT_COMPARED: &str = "nobody has compared the rows with the code";
 
 /// Rows, and a doubt about all of them that they do not know of.
@@ -175,6 +185,9 @@ impl fmt::Display for Image {
             Origin::Own(Err(damage)) => write!(f, "tables damaged: {damage}")?,
             Origin::Made(from) => write!(f, "tables made from {from}")?,
             Origin::Nowhere(why) => write!(f, "no tables: {why}")?,
+        }
+        if let Some(why) = &self.unreadable {
+            write!(f, ", {why}")?;
         }
         match self.stacks.is_empty() {
             true => f.write_str(", no stacks declared"),

@@ -27,11 +27,19 @@ pub(super) fn write_tasks(
     let memory = Memory::new(stopped, CPU);
     for number in 0..tasks.count {
         let at = tasks.first.wrapping_add(number.wrapping_mul(tasks.stride));
-        let words = (memory.word(at), memory.word(at.wrapping_add(8)));
-        // Whoever runs has no stack pointer there.
-        let (Some(state), Some(sp @ 1..)) = words else {
-            continue;
+        let words = memory.word(at).zip(memory.word(at.wrapping_add(8)));
+        let Some((state, sp)) = words else {
+            let left = tasks.count - number;
+            writeln!(
+                out,
+                "tasks from {number} on, {left} at most, cannot be read"
+            )?;
+            return Ok(());
         };
+        // Whoever runs has no stack pointer there.
+        if sp == 0 {
+            continue;
+        }
         let waits = match State::of(state) {
             State::Free | State::Ended => continue,
             State::Runs(_) => "is about to run".to_owned(),

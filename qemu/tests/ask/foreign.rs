@@ -9,7 +9,8 @@ use qemu::machine::{Arch, Boot};
 use qemu::outside::Outside as Witness;
 
 use crate::asked::Asked;
-use crate::support::built::emulator;
+use crate::support::built::{emulator, image, kernel};
+use crate::support::corrupt;
 use crate::support::outside::Outside;
 use crate::support::runner::run;
 use crate::support::tiny::{self, Act};
@@ -57,6 +58,30 @@ fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
         end.contains("incomplete: no row for ") && end.contains(doubt),
         "{end}"
     );
+}
+
+/// Rows without a checksum are of another tool, and nobody has compared them with the code, although they are right here.
+#[test]
+fn rows_of_another_tool_are_in_doubt() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let kernel = image(kernel("x86_64_release"));
+    let copy = corrupt::copy(&kernel, folder.path(), ".sframe", |table| {
+        // The word that marks the checksum.
+        let mark = table.len() - 4;
+        table[mark..].fill(0);
+    });
+    let arguments = ["--guest-timeout", "1", "--image"].map(str::as_ref);
+    let words = [copy.as_os_str(), "hang-masked".as_ref()];
+    let asked = Asked::of(run([&arguments[..], &words[..]].concat()).expect(124));
+    let says = ", tables without checksum\n";
+    assert!(asked.text.contains(says), "{}", asked.text);
+    let [report] = &asked.reports[..] else {
+        panic!("{}", asked.text);
+    };
+    assert_eq!(report.names().last(), Some(&"kernel_entry"));
+    let doubt = "from frame 0 on in doubt (nobody has compared the rows with the code)";
+    assert!(report.end.contains(doubt), "{}", report.end);
+    assert!(!report.end.contains(": complete"), "{}", report.end);
 }
 
 /// At the level of a hypervisor, which has other page tables, here none.
