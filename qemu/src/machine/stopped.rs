@@ -94,6 +94,9 @@ impl<'m> Stopped<'m> {
             }
             list = self.stub.ask("qsThreadInfo")?;
         }
+        if halted.is_empty() {
+            bail!("QEMU's stub names no CPU");
+        }
         Ok(halted)
     }
 

@@ -21,6 +21,8 @@ pub struct Stub {
     buffer: Vec<u8>,
     /// What of the buffer is read already.
     read: usize,
+    /// An answer did not come in time. It may come as that to a later question, as answers do not say what was asked.
+    is_broken: bool,
 }
 
 /// What the stub says of the machine after it ran.
@@ -67,6 +69,7 @@ impl Stub {
             stream,
             buffer: Vec::new(),
             read: 0,
+            is_broken: false,
         }
     }
 
@@ -82,7 +85,7 @@ impl Stub {
     /// Asks, and returns the answer.
     ///
     /// # Errors
-    /// When the machine is gone.
+    /// When the machine is gone, or an answer has not come in time, to this question or to an earlier one.
     pub fn ask(&mut self, question: &str) -> Result<Vec<u8>> {
         self.send(&[question])?;
         self.told()
@@ -90,8 +93,12 @@ impl Stub {
 
     /// The next answer. What the stub says by itself when the machine was stopped by others is none.
     fn told(&mut self) -> Result<Vec<u8>> {
+        if self.is_broken {
+            bail!("QEMU's stub has not answered an earlier question");
+        }
         loop {
-            let answer = self.answer()?.context("the machine has ended")?;
+            let answer = self.answer().inspect_err(|_| self.is_broken = true);
+            let answer = answer?.context("the machine has ended")?;
             if answer.first() != Some(&b'T') {
                 return Ok(answer);
             }

@@ -34,14 +34,16 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
     registers.r10 = Some(word(10)?);
     registers.r11 = Some(word(11)?);
     let flags = bytes.get(17 * 8 + 1).context("no flags")?;
+    let selector = bytes.get(CS).context("no selector of code")?;
+    let efer = bytes.get(EFER + 1).context("no EFER")?;
     Ok(State {
         pc,
         sp,
         is_masked: flags & INTERRUPTS == 0,
-        level: match (bytes.get(EFER + 1), bytes.get(CS)) {
-            (Some(efer), _) if efer & LONG_MODE == 0 => Level::Narrow,
-            (_, Some(selector)) if selector & 3 != 0 => Level::User,
-            _ => Level::Kernel,
+        level: match (efer & LONG_MODE != 0, selector & 3) {
+            (false, _) => Level::Narrow,
+            (true, 0) => Level::Kernel,
+            (true, _) => Level::User,
         },
         registers: Registers::X86(registers),
     })
