@@ -23,7 +23,7 @@ Examples:
   cargo run -- --list                          what there is to boot
   cargo run -- --junit boots.xml panic deep    results for a CI system
   cargo run -- --defmt panic                   traces as compact log frames, decoded here
-  cargo run -- --ask 5 --timeout 20 hang       where every CPU is after 5 s; and after 20 s, if it still runs
+  cargo run -- --ask 5 --timeout 20 busy       where every CPU is after 5 s; and after 20 s, if it still runs
   cargo run -- --gdb panic                     wait for gdb before the first instruction
   cargo run -- --gdb=run panic                 start gdb too, here
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
