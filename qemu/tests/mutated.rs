@@ -8,6 +8,7 @@ mod support;
 use std::cell::OnceCell;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use object::{Object, ObjectSection};
 use qemu::decode::{Decoder, Style, Symbolizer};
@@ -91,7 +92,8 @@ fn images() {
         .collect();
     parts.extend([0..1024, data.len() - 4096..data.len()]);
     let folder = tempfile::tempdir().expect("a folder can be made");
-    on_seeds(count(30), |seed| {
+    let (tried, opened) = (count(30), AtomicU64::new(0));
+    on_seeds(tried, |seed| {
         let mut random = random(seed);
         let mut damaged = data.clone();
         for _ in 0..=random.below(3) {
@@ -106,8 +108,12 @@ fn images() {
         let copy = folder.path().join(format!("{seed}"));
         fs::write(&copy, &damaged).expect("a file can be written");
         if let Ok(symbolizer) = Symbolizer::open(&copy) {
+            opened.fetch_add(1, Ordering::Relaxed);
             decoded(&symbolizer, &log, 4096);
         }
         fs::remove_file(&copy).expect("it is there");
     });
+    // Others are refused.
+    let opened = opened.into_inner();
+    assert!(opened * 3 > tried, "{opened} of {tried} can be opened");
 }

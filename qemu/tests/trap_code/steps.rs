@@ -5,23 +5,12 @@ use std::path::Path;
 
 use qemu::build::Kernel;
 use qemu::machine::{Arch, Boot};
-use unwind::{End, Frames, How, Memory, Range, RegisterSet, SavedRegister, Stacks, Unwinder};
+use qemu::stub::{SAVED_ARM, SAVED_X86};
+use unwind::{End, Frames, How, Memory, Range, RegisterSet, Stacks, Unwinder};
 
 use crate::image::Image;
 use crate::support::gdb::{self, Session};
 use crate::support::words::{Words, hex};
-
-/// Where trap code keeps registers: `TrapFrame::SAVED` of the kernel.
-const SAVED_X86_64: [SavedRegister; 3] = [
-    SavedRegister::new(10, 7 * 8),
-    SavedRegister::new(11, 6 * 8),
-    SavedRegister::new(7, 22 * 8),
-];
-const SAVED_AARCH64: [SavedRegister; 3] = [
-    SavedRegister::new(9, 9 * 8),
-    SavedRegister::new(30, 30 * 8),
-    SavedRegister::new(31, 31 * 8),
-];
 
 /// Exceptions of x86-64 for which the processor pushes an error code.
 const WITH_CODE: [&str; 8] = ["8", "10", "11", "12", "13", "14", "17", "21"];
@@ -177,7 +166,7 @@ impl Machine<'_> {
                 let mut registers = unwind::x86_64::Registers::new(pc, sp, fp);
                 registers.r10 = Some(r10);
                 registers.r11 = Some(r11);
-                let unwinder = unwinder.trap_registers(&SAVED_X86_64);
+                let unwinder = unwinder.trap_registers(&SAVED_X86);
                 collect(unwinder.frames(registers, stacks))
             }
             (Arch::Aarch64, &[pc, sp, fp, lr, x9, elr, sp_el0]) => {
@@ -185,7 +174,7 @@ impl Machine<'_> {
                 registers.x9 = Some(x9);
                 registers.elr = Some(elr);
                 registers.sp_el0 = Some(sp_el0);
-                let unwinder = unwinder.trap_registers(&SAVED_AARCH64);
+                let unwinder = unwinder.trap_registers(&SAVED_ARM);
                 collect(unwinder.frames(registers, stacks))
             }
             other => panic!("registers {other:x?}"),
