@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 
 use super::compare::Walker;
 use super::image::Image;
@@ -19,8 +19,9 @@ use super::stale::{self, Random};
 use super::state::{Flow, Instruction, decode};
 use super::tally::Tally;
 use crate::hardware::Arch;
+use crate::machine::Verdict;
 use crate::scenario::{self, Outcome};
-use crate::stub::State;
+use crate::stub::{Ran, State};
 
 /// How a scenario is followed.
 #[derive(Clone, Copy, Debug)]
@@ -88,10 +89,16 @@ pub fn follow(
     loop {
         let mut follower = Follower::new(emulator, file, image, table, scenario, plan, &lasting)?;
         match follower.run()? {
-            End::Lasted(what, _) if lasting.len() < AGAIN && lasting.insert(what) => {}
-            End::Lasted(_, words) | End::Plain(words) => {
+            End::Lasted(what, ..) if lasting.len() < AGAIN && lasting.insert(what) => {}
+            End::Lasted(_, Ran::Ended, at) | End::Over(at) => return follower.over(&at),
+            End::Lasted(.., at) => {
+                let surprise = format!("does not return from what was let run, {at}");
+                follower.tally.surprises.push(surprise);
+                follower.tally.ended = format!("given up {at}");
+                return Ok(follower.tally);
+            }
+            End::Left(words) => {
                 follower.tally.ended = words;
-                follower.tally.again = lasting.len();
                 return Ok(follower.tally);
             }
         }
@@ -100,10 +107,12 @@ pub fn follow(
 
 /// How a run ended.
 enum End {
-    /// In words.
-    Plain(String),
-    /// In what was let run, a call or a function; in words.
-    Lasted(u64, String),
+    /// The machine was left or lost; in words.
+    Left(String),
+    /// The machine has ended; where.
+    Over(String),
+    /// In what was let run, a call or a function; whether the machine still runs; where.
+    Lasted(u64, Ran, String),
 }
 
 impl<'a> Follower<'a> {
@@ -151,7 +160,7 @@ impl<'a> Follower<'a> {
         let entry = self.image.address("kernel_entry")?;
         let mut state = match self.machine.run_to(entry)? {
             Ok(state) => state,
-            Err(_) => return Ok(End::Plain("did not come to the kernel".into())),
+            Err(ran) => bail!("the machine did not come to the kernel's entry: {ran:?}"),
         };
         self.machine.stop_at(&[self.task_switch])?;
         self.machine.stop_at(&self.image.vectors)?;
@@ -160,25 +169,26 @@ impl<'a> Follower<'a> {
             if let Some(Waiting::Unseen { .. }) = self.shadow.waiting.last() {
                 match self.let_run()? {
                     Ok(after) => state = after,
-                    Err((begun, why)) => {
-                        let words = format!("{why} {}", self.image.name(state.pc));
-                        return Ok(End::Lasted(begun.lasting(), words));
+                    Err((begun, ran)) => {
+                        let at = format!("in {}", self.image.name(state.pc));
+                        return Ok(End::Lasted(begun.lasting(), ran, at));
                     }
                 }
                 continue;
             }
             self.compare(&state);
             if self.tally.boundaries >= self.plan.boundaries {
-                return Ok(End::Plain(format!("left in {}", self.image.name(state.pc))));
+                return Ok(End::Left(format!("left in {}", self.image.name(state.pc))));
             }
             let instruction = self.instruction(state.pc);
             if self.tally.boundaries == ENTRY && self.shadow.waiting.is_empty() {
-                let Some(call) = self.first_call(state.pc) else {
-                    return Ok(End::Plain("the entry function does not call".into()));
-                };
+                let call = self.first_call(state.pc);
+                let call = call.context("the kernel's entry function does not call")?;
                 match self.machine.run_to(call)? {
                     Ok(after) => state = after,
-                    Err(_) => return Ok(End::Plain("the entry function does not call".into())),
+                    Err(ran) => {
+                        bail!("the kernel's entry function did not come to its call: {ran:?}")
+                    }
                 }
                 continue;
             }
@@ -204,10 +214,7 @@ impl<'a> Follower<'a> {
                 self.tally.nmis += 1;
             }
             let Some(after) = self.machine.step()? else {
-                return Ok(End::Plain(format!(
-                    "ended in {}",
-                    self.image.name(state.pc)
-                )));
+                return Ok(End::Over(format!("in {}", self.image.name(state.pc))));
             };
             let ram = &self.machine.ram;
             let stepped = self.shadow.step(
@@ -222,14 +229,14 @@ impl<'a> Follower<'a> {
                 let resets = scenario::find(&self.tally.scenario)
                     .is_some_and(|scenario| scenario.outcome == Outcome::SucceedsAfterReset);
                 if resets && !self.image.is_code(after.pc) {
-                    return Ok(End::Plain(format!(
+                    return Ok(End::Left(format!(
                         "reset itself in {}",
                         self.image.name(state.pc)
                     )));
                 }
                 self.tally.surprise(self.image, &surprise);
                 if !matches!(surprise, Surprise::Returned(..)) {
-                    return Ok(End::Plain(format!("lost in {}", self.image.name(after.pc))));
+                    return Ok(End::Left(format!("lost in {}", self.image.name(after.pc))));
                 }
             }
             if !is_filled && self.shadow.waiting.len() == 1 {
@@ -239,6 +246,17 @@ impl<'a> Follower<'a> {
             self.in_scenario |= after.pc == self.kept[1];
             state = after;
         }
+    }
+
+    /// Notes how the machine has ended: it must be with a verdict.
+    fn over(mut self, at: &str) -> Result<Tally> {
+        let verdict = self.machine.verdict()?;
+        if !matches!(verdict, Verdict::Success | Verdict::Panicked) {
+            let surprise = format!("ends without a verdict, {at}: {verdict:?}");
+            self.tally.surprises.push(surprise);
+        }
+        self.tally.ended = format!("ended {at}");
+        Ok(self.tally)
     }
 
     fn compare(&mut self, state: &State) {

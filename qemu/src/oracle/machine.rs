@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use tempfile::TempDir;
 
 use super::image::Image;
 use super::memory::Ram;
 use crate::hardware::Arch;
-use crate::machine::{Boot, Booted, GdbStub};
+use crate::machine::{Boot, Booted, GdbStub, Verdict};
 use crate::scenario;
 use crate::stub::{Ran, Reader, State, Stub};
 
@@ -68,12 +68,13 @@ impl Machine {
     /// Runs one instruction; the state after it, or `None` if the machine has ended.
     ///
     /// # Errors
-    /// When the connection fails.
+    /// When the connection fails, or the instruction does not end.
     pub fn step(&mut self) -> Result<Option<State>> {
         self.ram.changed();
         match self.stub.step()? {
             Ran::Stopped => self.state().map(Some),
-            Ran::Ended | Ran::StillRuns => Ok(None),
+            Ran::Ended => Ok(None),
+            Ran::StillRuns => bail!("the machine stands still in an instruction"),
         }
     }
 
@@ -107,6 +108,20 @@ impl Machine {
         }
         self.stub.breakpoint(address, false)?;
         self.state().map(Ok)
+    }
+}
+
+impl Machine {
+    /// How it has ended.
+    ///
+    /// # Errors
+    /// When QEMU could not be run.
+    pub fn verdict(&mut self) -> Result<Verdict> {
+        let boot = self.boot.take().context("its end is known")?;
+        let booted = boot
+            .join()
+            .map_err(|_| anyhow!("the runner has panicked"))?;
+        Ok(booted?.verdict)
     }
 }
 

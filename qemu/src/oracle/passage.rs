@@ -87,8 +87,8 @@ impl Follower<'_> {
     }
 
     /// Lets the machine run while the task at hand does what nobody follows: the state when it has returned, or when another
-    /// task runs that is followed. The error says where what did not return had begun, and how it ended.
-    pub(super) fn let_run(&mut self) -> Result<Result<State, (Begun, &'static str)>> {
+    /// task runs that is followed. The error says where what did not return had begun, and whether the machine still runs.
+    pub(super) fn let_run(&mut self) -> Result<Result<State, (Begun, Ran)>> {
         while let Some(Waiting::Unseen { pc, sp }) = self.shadow.waiting.last().copied() {
             let begun = self.begun.get(&(pc, sp)).copied().unwrap_or_default();
             let mut state = match self.machine.run_to(pc)? {
@@ -97,10 +97,7 @@ impl Follower<'_> {
                     return Ok(Ok(state));
                 }
                 Ok(state) => state,
-                Err(Ran::StillRuns) => {
-                    return Ok(Err((begun, "did not return from what was let run in")));
-                }
-                Err(_) => return Ok(Err((begun, "ended in what was let run in"))),
+                Err(ran) => return Ok(Err((begun, ran))),
             };
             if self.image.is_vector(state.pc) && self.is_interrupted(&state, &begun) {
                 // The function at hand has called nobody since.
@@ -118,7 +115,7 @@ impl Follower<'_> {
             };
             for _ in 0..steps {
                 let Some(after) = self.machine.step()? else {
-                    return Ok(Err((begun, "ended in what was let run in")));
+                    return Ok(Err((begun, Ran::Ended)));
                 };
                 let has_moved = self.image.stack(state.sp) != self.image.stack(after.sp);
                 self.shadow

@@ -38,8 +38,6 @@ pub struct Tally {
     pub seen: BTreeSet<u64>,
     /// Calls that were not stepped into.
     pub skipped: u64,
-    /// How often it was run again because something that was let run did not return.
-    pub again: usize,
     /// NMIs that were made due.
     pub nmis: u64,
     /// How it ended.
@@ -124,13 +122,14 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; {}",
+            "{}: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; {} deep ones passed over; {}",
             self.scenario,
             self.boundaries,
             self.equal,
             self.excused(),
             self.wrong,
             self.unexplained.values().sum::<u64>(),
+            self.passed,
             self.ended
         )?;
         for ((reason, function, why), count) in &self.excused {
