@@ -63,7 +63,7 @@ pub struct Postmortem {
     pub(crate) write_trace: WriteTrace,
     /// How many reports that end the kernel were begun: the level.
     pub(crate) begun: AtomicU32,
-    /// The text written last did not end with a newline.
+    /// The text written last did not end with a newline, or is being written.
     line_is_open: AtomicBool,
 }
 
@@ -148,10 +148,13 @@ impl Postmortem {
         if let Some(last_words) = &self.last_words {
             last_words.keep(text.as_bytes());
         }
+        let Some(last) = text.as_bytes().last() else {
+            return;
+        };
+        // Before the device has all of it: a report may stop this CPU, and begins in the middle of this text.
+        self.line_is_open.store(true, Ordering::Relaxed);
         self.platform.write(text.as_bytes());
-        if let Some(last) = text.as_bytes().last() {
-            self.line_is_open.store(*last != b'\n', Ordering::Relaxed);
-        }
+        self.line_is_open.store(*last != b'\n', Ordering::Relaxed);
     }
 
     /// A writer for a report: takes no lock, because the holder may never release it. Ends an unfinished line.

@@ -33,6 +33,8 @@ struct Machine {
     hurries: bool,
     /// Errors to raise while the text of a cause is written, the last one first.
     in_words: Errors,
+    /// Errors to raise when the device has taken half of a text, the last one first.
+    in_write: Errors,
     started: Instant,
     looks: Mutex<u32>,
 }
@@ -41,7 +43,10 @@ struct Machine {
 unsafe impl Platform for Machine {
     fn write(&self, bytes: &[u8]) {
         let text = std::str::from_utf8(bytes).expect("text");
-        self.out.lock().expect("no panic here").push_str(text);
+        let (sent, rest) = text.split_at(text.floor_char_boundary(text.len() / 2));
+        self.out.lock().expect("no panic here").push_str(sent);
+        fail(&self.in_write);
+        self.out.lock().expect("no panic here").push_str(rest);
     }
 
     fn leave(&self) -> ! {
@@ -150,6 +155,7 @@ impl Machine {
             nmi: AtomicBool::new(false),
             hurries,
             in_words: Mutex::default(),
+            in_write: Mutex::default(),
             started: Instant::now(),
             looks: Mutex::new(0),
         }));
@@ -219,6 +225,15 @@ fn a_fault_is_reported_in_full_with_the_first_line_once_more() {
     );
     let last = format!("first failure: {FAULT}");
     assert_eq!(lines[6..], ["task other: sleeps", &*last]);
+}
+
+#[test]
+fn a_report_begins_a_line_when_the_device_had_half_of_a_text() {
+    let (machine, postmortem) = Machine::new(1, false);
+    plan(&machine.in_write, postmortem, 200);
+    dies(|| postmortem.write("all CPUs work\n"));
+    let text = machine.text();
+    assert_eq!(lines(&text)[..2], ["all CPU", FAULT]);
 }
 
 #[test]
