@@ -31,6 +31,12 @@ impl Function {
     pub fn end(&self) -> u64 {
         self.start.wrapping_add(self.size.into())
     }
+
+    /// Whether all of it has one row, which says that there is no caller.
+    #[must_use]
+    pub fn has_no_caller(&self) -> bool {
+        matches!(&self.rows[..], [row] if row.offset == 0 && row.is_outermost())
+    }
 }
 
 /// Code that a table has no rows for: a function, or a part of one.

@@ -1,15 +1,16 @@
 //! Functions that have no caller, without a directive that says so: the ELF file's entry, and those that a link names.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use anyhow::{Context, Result};
-use object::Object;
+use anyhow::{Result, bail};
+use object::{Object, ObjectSymbol};
 use unwind::sframe::{Row, Rule};
 
 use crate::cfi::Frames;
 use crate::function::{Function, LeftOut};
 use crate::image::Image;
-use crate::symbols::{Names, Symbols};
+use crate::symbols::{Names, Symbol, Symbols};
 
 /// The row of a function without a caller.
 const ROW: Row = Row {
@@ -23,7 +24,7 @@ const ROW: Row = Row {
 /// Gives the functions with these names, and the entry if it has no rows, the row of a function without a caller.
 ///
 /// # Errors
-/// There is no function of a name.
+/// There is no function of a name, or several.
 pub fn declare(
     frames: &mut Frames,
     image: &Image<'_>,
@@ -31,25 +32,14 @@ pub fn declare(
     names: &[String],
 ) -> Result<()> {
     for name in names {
-        let mut named = symbols.0.iter().filter(|symbol| {
-            symbol.name == *name
-                || Names::Short.name(&symbol.name) == *name
-                || Names::Full.name(&symbol.name) == *name
-        });
-        let symbol = named.next().with_context(|| {
-            format!("--sframe-outermost={name}: there is no function of that name")
-        })?;
-        give(
-            frames,
-            symbol.start..symbol.start.saturating_add(symbol.size),
-        );
+        give(frames, named(image, symbols, name)?);
     }
     // 0: a library or an object file.
     let address = Some(image.file.entry()).filter(|address| *address != 0);
     let entry =
         address.and_then(|address| symbols.at(address).filter(|symbol| symbol.start == address));
     if let Some(entry) = entry {
-        let range = entry.start..entry.start.saturating_add(entry.size);
+        let range = extent(entry);
         // Rows that are there say more: where its frame begins, and perhaps a caller.
         let is_described = frames
             .functions
@@ -60,6 +50,56 @@ pub fn declare(
         }
     }
     Ok(())
+}
+
+/// The functions of a table that a link has declared to have no caller: one row says so of all that a symbol is for, and `frames`,
+/// made from call frame information and from the code, say something else.
+#[must_use]
+pub fn declared(table: &[Function], frames: &Frames, symbols: &Symbols) -> Vec<Symbol> {
+    let is_there = |function: &Function| frames.functions.iter().any(|one| one == function);
+    let functions = table.iter().filter(|one| one.has_no_caller());
+    let declared = functions.filter(|one| !is_there(one)).filter_map(|one| {
+        let symbol = symbols.at(one.start)?;
+        (extent(symbol) == (one.start..one.end())).then(|| symbol.clone())
+    });
+    declared.collect()
+}
+
+/// Does for frames what a link did that has declared these functions.
+pub fn repeat(frames: &mut Frames, declared: &[Symbol]) {
+    declared.iter().for_each(|one| give(frames, extent(one)));
+}
+
+/// The code of the function with this name, as the file or as reports have it.
+fn named(image: &Image<'_>, symbols: &Symbols, name: &str) -> Result<Range<u64>> {
+    let mut found: BTreeMap<u64, u64> = BTreeMap::new();
+    for symbol in image.file.symbols().filter(ObjectSymbol::is_definition) {
+        let Ok(its) = symbol.name() else { continue };
+        if [its, &Names::Short.name(its), &Names::Full.name(its)].contains(&name) {
+            found.insert(symbol.address(), symbol.size());
+        }
+    }
+    let mut found = found.into_iter();
+    let (start, size) = match (found.next(), found.len()) {
+        (None, _) => bail!("--sframe-outermost={name}: there is no function of that name"),
+        (Some(one), 0) => one,
+        (Some(_), others) => bail!(
+            "--sframe-outermost={name}: {} functions have that name; say which by its mangled one",
+            others + 1
+        ),
+    };
+    // Of assembly without `.size`, up to the next function.
+    let own = symbols.at(start).filter(|symbol| symbol.start == start);
+    match own.map_or(size, |symbol| symbol.size) {
+        0 => bail!(
+            "--sframe-outermost={name}: that is a label in a function; it has no size (.size)"
+        ),
+        size => Ok(start..start.saturating_add(size)),
+    }
+}
+
+fn extent(symbol: &Symbol) -> Range<u64> {
+    symbol.start..symbol.start.saturating_add(symbol.size)
 }
 
 /// Replaces all rows of a range.

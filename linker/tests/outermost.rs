@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{SCRIPT, folder, scripts, sframe, stderr, stdout};
+use object::{Object, ObjectSection};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -110,4 +111,124 @@ fn an_entry_with_rows_keeps_them() {
     let (linked, said, names) = link(&folder, &["-e", "first"]);
     assert!(linked, "{said}");
     assert_eq!(names, Vec::<String>::new(), "{said}");
+}
+
+/// A program of assembly with these functions after its entry.
+fn program(functions: &str) -> String {
+    format!(
+        "
+.type _start, %function
+.globl _start
+_start:
+.cfi_startproc
+.cfi_undefined rip
+ call first
+ hlt
+.cfi_endproc
+.size _start, . - _start
+.type first, %function
+first:
+{functions}
+"
+    )
+}
+
+#[test]
+fn of_two_functions_with_a_name_none_is_chosen() {
+    let folder = folder("outermost_twice");
+    let functions = program(
+        " ret
+.size first, . - first
+.type _ZN6kernel4task17h0123456789abcdefE, %function
+_ZN6kernel4task17h0123456789abcdefE:
+ hlt
+.size _ZN6kernel4task17h0123456789abcdefE, . - _ZN6kernel4task17h0123456789abcdefE
+.type _ZN6kernel4task17hfedcba9876543210E, %function
+_ZN6kernel4task17hfedcba9876543210E:
+ hlt
+.size _ZN6kernel4task17hfedcba9876543210E, . - _ZN6kernel4task17hfedcba9876543210E
+",
+    );
+    common::assemble(&folder, TARGET, &functions);
+    let (linked, said, _) = link(&folder, &["--sframe-outermost=kernel::task"]);
+    let expected =
+        "--sframe-outermost=kernel::task: 2 functions have that name; say which by its mangled one";
+    assert!(!linked && said.contains(expected), "{said}");
+    let mangled = "--sframe-outermost=_ZN6kernel4task17hfedcba9876543210E";
+    let (linked, said, names) = link(&folder, &[mangled]);
+    assert!(linked, "{said}");
+    assert_eq!(names, ["_start", "kernel::task"], "{said}");
+}
+
+/// One description is for several functions: what a link names is a part of it.
+#[test]
+fn a_part_of_what_is_described_as_one_may_have_no_caller() {
+    let folder = folder("outermost_part");
+    let functions = program(
+        ".cfi_startproc
+ call task
+ ret
+.size first, . - first
+.type task, %function
+task:
+ nop
+ hlt
+.size task, . - task
+label:
+ nop
+last:
+ ret
+.cfi_endproc
+.size last, . - last
+",
+    );
+    common::assemble(&folder, TARGET, &functions);
+    let (linked, said, names) = link(&folder, &["--sframe-outermost=task"]);
+    assert!(linked, "{said}");
+    assert_eq!(names, ["_start", "task"], "{said}");
+    let check = stdout(&sframe(&["check"], &folder.join("image")));
+    assert!(
+        check.contains("2 bytes, task: declared to have no caller\n"),
+        "{check}"
+    );
+}
+
+/// A row without a caller in the middle of a function is no declaration, and ends a trace as complete: it must not pass.
+#[test]
+fn a_row_without_a_caller_that_nothing_explains_is_a_difference() {
+    let folder = folder("outermost_lie");
+    let functions = program(
+        ".cfi_startproc
+ nop
+.cfi_undefined rip
+ nop
+.cfi_endproc
+.size first, . - first
+",
+    );
+    common::assemble(&folder, TARGET, &functions);
+    let (linked, said, _) = link(&folder, &[]);
+    assert!(linked, "{said}");
+    let file = folder.join("image");
+    let mut data = fs::read(&file).unwrap();
+    let section = {
+        let elf = object::File::parse(&*data).unwrap();
+        let frames = elf.section_by_name(".eh_frame").unwrap();
+        frames.file_range().unwrap()
+    };
+    let section = &mut data[section.0 as usize..][..section.1 as usize];
+    // DW_CFA_advance_loc 1, DW_CFA_undefined of register 16, which becomes two DW_CFA_nop.
+    let place = section
+        .windows(3)
+        .position(|three| three == [0x41, 0x07, 0x10]);
+    section[place.unwrap() + 1..][..2].fill(0);
+    fs::write(&file, data).unwrap();
+    let check = sframe(&["check"], &file);
+    assert_eq!(check.status.code(), Some(1), "{}", stdout(&check));
+    let text = stdout(&check);
+    assert!(
+        text.contains(": Row { offset: 1, cfa: Undefined, "),
+        "{text}"
+    );
+    assert!(text.contains(" compared: 1 differences\n"), "{text}");
 }

@@ -13,9 +13,10 @@ use crate::cfi::Frames;
 use crate::covered::{ADVICE, Covered};
 use crate::function::LeftOut;
 use crate::image::Image;
+use crate::outermost;
 use crate::prove::Rows;
 use crate::sframe::{Comparison, Mismatch, Table, Version, compare};
-use crate::symbols::{self, Code, Coverage, Names, Symbols};
+use crate::symbols::{self, Code, Coverage, Names, Symbol, Symbols};
 
 /// The results of a check.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub struct Check {
     pub symbols_uncompared: Option<&'static str>,
     /// Functions that `.sframe` cannot describe, and need not.
     pub left_out: Vec<LeftOut>,
+    /// Functions that the link has declared to have no caller, which nothing else shows.
+    pub declared: Vec<Symbol>,
 }
 
 /// Compares a file's `.sframe` with its `.eh_frame`, at both ends of every row, and the answers of its `.symbols` with
@@ -54,28 +57,26 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let rows = Rows::of(&image, true, others, &functions)?;
     let own = crate::sframe::functions(&subject.tables).ok();
     let left_out = &rows.frames.left_out;
-    let covered = own.map(|own| Covered::of(&image, &own.functions, left_out, &functions));
-    let proven = Proven::of(&image, &rows, &subject.tables, functions)?;
+    let covered =
+        (own.as_ref()).map(|own| Covered::of(&image, &own.functions, left_out, &functions));
     // Neither code nor call frame information shows that a link has declared a function to have no caller.
-    let has_no_caller = |address| {
-        let found = subject.tables.lookup(address);
-        found.is_ok_and(|(_, row)| row.is_outermost())
-    };
-    let is_declared = |what: &Mismatch, address| match what {
-        Mismatch::Row { found, .. } => found.is_outermost(),
-        Mismatch::Unexpected => has_no_caller(address),
-        _ => false,
-    };
+    let own = own.unwrap_or_default();
+    let declared = outermost::declared(&own.functions, &rows.frames, &functions);
+    let proven = Proven::of(&image, &rows, &subject.tables, functions)?;
     let compared = |mut frames: Frames, is_judged: &dyn Fn(u64) -> bool| {
+        outermost::repeat(&mut frames, &declared);
         // Functions that this version of the format cannot hold are not expected.
         let version = subject.tables.first().map_or(3, |table| table.version());
         let version = Version::of(version);
         let _ = Table::of_version(version, image.architecture, &mut frames);
         let mut comparison = compare(&subject.tables, &frames.functions);
         comparison.differences.retain(|one| {
-            let is_of_row = matches!(one.what, Mismatch::Row { .. } | Mismatch::Missing(_));
-            let is_believed = is_declared(&one.what, one.address);
-            !(is_believed || is_of_row && is_judged(one.address))
+            let is_for_the_proof = match &one.what {
+                // The proof believes that there is no caller.
+                Mismatch::Row { found, .. } => !found.is_outermost(),
+                what => matches!(what, Mismatch::Missing(_)),
+            };
+            !(is_for_the_proof && is_judged(one.address))
         });
         (frames, comparison)
     };
@@ -114,8 +115,6 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         }
         None => None,
     };
-    let mut left_out = frames.left_out.clone();
-    left_out.retain(|left| !has_no_caller(left.start));
     // Functions that only an input's table describes have nothing to be compared with.
     let differences = comparison.differences.len();
     comparison
@@ -129,7 +128,8 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         covered,
         symbols,
         symbols_uncompared,
-        left_out,
+        left_out: frames.left_out,
+        declared,
     })
 }
 
@@ -170,6 +170,13 @@ impl Check {
             writeln!(
                 out,
                 "{start:#x}, {size} bytes: not in SFrame's words: {why}"
+            )?;
+        }
+        for Symbol { start, size, name } in &self.declared {
+            let name = Names::Short.name(name);
+            writeln!(
+                out,
+                "{start:#x}, {size} bytes, {name}: declared to have no caller"
             )?;
         }
         writeln!(

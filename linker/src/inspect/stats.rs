@@ -124,9 +124,9 @@ fn origins(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()
     let own = crate::sframe::functions(&subject.tables)?;
     let right = &rows.frames.functions;
     let origins = Origins::of(&own.functions, &rows.described, right, &HashSet::new());
-    writeln!(out, "{:24}{:>12}{:>12}", "from", "functions", "rows")?;
+    writeln!(out, "{:26}{:>12}{:>12}", "from", "functions", "rows")?;
     for (origin, count) in origins.named() {
-        writeln!(out, "{origin:24}{:>12}{:>12}", count.functions, count.rows)?;
+        writeln!(out, "{origin:26}{:>12}{:>12}", count.functions, count.rows)?;
     }
     Ok(())
 }

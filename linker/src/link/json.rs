@@ -52,6 +52,7 @@ fn sframe(tables: &Tables) -> Option<Value> {
         described,
         mended,
         made,
+        declared,
         input,
     } = tables.origins();
     Some(json!({
@@ -64,6 +65,7 @@ fn sframe(tables: &Tables) -> Option<Value> {
             "call_frame_information": count(described),
             "mended": count(mended),
             "made_from_code": count(made),
+            "declared": count(declared),
             "input_sframe": count(input),
         },
     }))

@@ -1,4 +1,5 @@
-//! Counts how many rows of a table come from call frame information, from the proof, and from an input `.sframe`.
+//! Counts how many rows of a table come from call frame information, from the proof, from what a link declares,
+//! and from an input `.sframe`.
 
 use std::collections::HashSet;
 
@@ -13,6 +14,7 @@ enum Provenance {
     Described,
     Mended,
     Made,
+    Declared,
     Input,
 }
 
@@ -34,6 +36,8 @@ pub struct Origins {
     pub mended: Count,
     /// From the code, where call frame information has nothing.
     pub made: Count,
+    /// From the link: functions that it declares to have no caller, which no code shows.
+    pub declared: Count,
     /// From a `.sframe` section of the input.
     pub input: Count,
 }
@@ -65,11 +69,12 @@ impl Origins {
 
     /// A name for each count.
     #[must_use]
-    pub const fn named(&self) -> [(&'static str, Count); 4] {
+    pub const fn named(&self) -> [(&'static str, Count); 5] {
         [
             ("call frame information", self.described),
             ("mended", self.mended),
             ("made from the code", self.made),
+            ("declared to have no caller", self.declared),
             ("only in .sframe", self.input),
         ]
     }
@@ -79,6 +84,7 @@ impl Origins {
             Provenance::Described => &mut self.described,
             Provenance::Mended => &mut self.mended,
             Provenance::Made => &mut self.made,
+            Provenance::Declared => &mut self.declared,
             Provenance::Input => &mut self.input,
         }
     }
@@ -100,6 +106,7 @@ impl Sources<'_> {
             described,
             described.is_some_and(has_same_rows),
             right.is_some_and(has_same_rows),
+            function.has_no_caller(),
         )
     }
 
@@ -114,22 +121,25 @@ impl Sources<'_> {
             described,
             described.is_some_and(has_same_row),
             right.is_some_and(has_same_row),
+            function.has_no_caller(),
         )
     }
 
     /// The origin of a row or function for which `described` is what the input has: `is_described` if that is the same,
-    /// `is_right` if the corrected rows are the same.
+    /// `is_right` if the corrected rows are the same, `has_no_caller` if it is one that a link can declare.
     fn provenance(
         &self,
         described: Option<&Function>,
         is_described: bool,
         is_right: bool,
+        has_no_caller: bool,
     ) -> Provenance {
         match described {
             Some(function) if is_described && self.merged.contains(&function.start) => {
                 Provenance::Input
             }
             Some(_) if is_described => Provenance::Described,
+            _ if has_no_caller => Provenance::Declared,
             Some(_) if is_right => Provenance::Mended,
             None if is_right => Provenance::Made,
             _ => Provenance::Input,
