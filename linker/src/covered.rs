@@ -1,4 +1,4 @@
-//! How much of an image's code `.sframe` has rows for, and whose functions have none.
+//! How much of an image's code `.sframe` has rows for, and whose functions have code without rows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,7 +34,7 @@ pub struct Covered {
     pub code: u64,
     /// Bytes of them that have rows.
     pub covered: u64,
-    /// Whose functions have none, those with the most bytes first.
+    /// Whose functions have code without rows, those with the most bytes first.
     pub missing: Vec<Group>,
 }
 

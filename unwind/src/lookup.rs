@@ -32,8 +32,10 @@ pub enum LookupError {
     Damaged,
     /// The function is of a kind that the table's version does not define.
     Unsupported,
-    /// The search would read too much: functions of tables that are not sorted, or rows of a function, one after another. A
-    /// look-up reads at most 65,536 of each, so that a step takes a bounded time with any table.
+    /// The search would read too much, so that a step would not take a bounded time with any table. A look-up reads at most
+    /// 65,536 functions that are not sorted, and as many rows of a function. Of sections one behind another, as linkers leave
+    /// them that do not merge any, the first one is always read; each further one counts as its functions, or as 64 of them if
+    /// they are sorted: 1,024 of those.
     TooLarge,
 }
 

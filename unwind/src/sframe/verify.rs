@@ -136,8 +136,8 @@ impl Tables<'_> {
     ///
     /// A block index is not verified, except by the checksum.
     ///
-    /// Takes time in proportion to the size of the tables: a kernel calls it once, when it boots, and hands the result to
-    /// [`Self::verified`] in every walk.
+    /// Takes time in proportion to the size of the tables: a kernel calls it once, when a report begins, and hands the result to
+    /// [`Self::verified`] in every walk of it.
     ///
     /// # Errors
     /// The first thing that is wrong.

@@ -49,14 +49,20 @@ fn an_unsorted_section_is_read_up_to_a_limit() {
 
 #[test]
 fn sections_one_behind_another_are_read_up_to_the_same_limit() {
-    let one = section(0, descending(1 << 10));
+    let unsorted = section(0, descending(1 << 10));
+    let sorted = section(1, [(-1, 1, 1)].into_iter());
     // The first one is not counted.
-    for (count, expected) in [(65, LookupError::NoFunction), (66, LookupError::TooLarge)] {
-        let bytes = one.repeat(count);
-        let tables = Tables::with(&bytes, ADDRESS, StartRule::Section);
-        assert_eq!(tables.sections().count(), count);
-        let found = tables.lookup(ADDRESS + 0x10_0000).map(|_| ());
-        assert_eq!(found, Err(expected), "{count} sections");
+    for (one, most) in [(unsorted, 65), (sorted, 1025)] {
+        for (count, expected) in [
+            (most, LookupError::NoFunction),
+            (most + 1, LookupError::TooLarge),
+        ] {
+            let bytes = one.repeat(count);
+            let tables = Tables::with(&bytes, ADDRESS, StartRule::Section);
+            assert_eq!(tables.sections().count(), count);
+            let found = tables.lookup(ADDRESS + 0x10_0000).map(|_| ());
+            assert_eq!(found, Err(expected), "{count} sections");
+        }
     }
 }
 

@@ -100,7 +100,7 @@ impl Trial<'_> {
         &self.situation.name
     }
 
-    /// Damage of the table: as a kernel meets it that verifies its tables when it boots, and as one that does so before.
+    /// Damage of the table: as a kernel meets it that verifies its tables when a report begins, and as one that did so before the damage.
     fn table(
         &self,
         damaged: &[u8],
