@@ -4,6 +4,7 @@
 
 pub mod boot_memory;
 pub mod command_line;
+pub mod cut_off;
 pub mod device_tree;
 pub mod history;
 pub mod keys;

@@ -1,5 +1,7 @@
 //! Separates text and log frames on a serial line.
 
+use portable::cut_off::CUT_OFF;
+
 use super::Words;
 
 /// The largest size of a log frame, in bytes.
@@ -38,7 +40,9 @@ impl Frames {
                     }
                 }
                 Some(_) => self.end_frame(words, &mut text),
-                None if begins && matches!(byte, 0x80..=0xbf) => self.frame = Some(vec![*byte]),
+                None if begins && matches!(byte, 0x80..=0xbf | 0xff) => {
+                    self.frame = Some(vec![*byte])
+                }
                 None if *byte == 0 => {}
                 None if begins => self.first = Some(*byte),
                 None => self.text(&[*byte], &mut text),
@@ -74,7 +78,8 @@ impl Frames {
     }
 
     fn end_frame(&mut self, words: &Words, text: &mut Vec<u8>) {
-        let Some(frame) = self.frame.take() else {
+        // Of one that was cut off the rest may decode as another one.
+        let Some(frame) = self.frame.take().filter(|frame| !frame.ends_with(&CUT_OFF)) else {
             return;
         };
         // The frame may have text after it, if the zero byte between them was lost. Take the shortest valid frame, because the

@@ -1,7 +1,8 @@
 //! Decodes log frames of `defmt` on a serial line that also has text.
 //!
 //! The line is split at zero bytes. A part that begins with a byte from 128 to 191 is a frame: UTF-8 text cannot begin so, and
-//! the kernel's linker script (`kernel/src/defmt.ld`) gives frames such a first byte. Anything else is text. A frame becomes a
+//! the kernel's linker script (`kernel/src/defmt.ld`) gives frames such a first byte. One that begins with 255 is the mark of a frame
+//! that was cut off before its first byte. Anything else is text. A frame becomes a
 //! line of text; a damaged frame is left out.
 
 mod line;
