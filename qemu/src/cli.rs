@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::decode::Decode;
-use crate::machine::{Arch, Board};
+use crate::machine::{Arch, Board, Statuses};
 use crate::oracle::Oracle;
 use crate::raspi::Card;
 use crate::serial::Serial;
@@ -28,6 +28,8 @@ Examples:
   cargo run -- --gdb=run panic                 start gdb too, here
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
   cargo run -- --image my-kernel.elf quiet     your own image, with `quiet` as its command line
+  cargo run -- --image my-kernel.elf -- qemu-system-x86_64 -cdrom my.iso -m 1G -serial stdio
+                                               the same, booted in your own way
   cargo run --release -- oracle panic          between every two instructions: the walk, and what the machine did
   cargo run -- decode LOG --image FILE.elf     add names and lines to a log
   cargo run -- image --board raspi4 -o CARD    what goes on a Raspberry Pi's SD card
@@ -112,6 +114,14 @@ pub struct Cli {
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
+    /// With --image: QEMU's exit status when the kernel reports success
+    #[arg(long, value_name = "N", default_value_t = Statuses::USUAL.success, requires = "image")]
+    pub success_status: i32,
+
+    /// With --image: QEMU's exit status when the kernel has panicked
+    #[arg(long, value_name = "N", default_value_t = Statuses::USUAL.panicked, requires = "image")]
+    pub panic_status: i32,
+
     /// Add names, files, lines and inlined functions to reports, from the image's debug information; without this,
     /// standard output gets the serial line as it is
     #[arg(long)]
@@ -152,6 +162,12 @@ pub struct Cli {
     /// What to boot [default: panic]
     #[arg(value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
+
+    /// With --image: boots by this command, from a disk for example; --image says what runs. `-serial stdio`, `-nographic` and
+    /// `-debugcon stdio` become the line that is read here. A script gets the runner's own arguments for QEMU at the end, and
+    /// starts it by `exec qemu-system-… "$@"`
+    #[arg(last = true, value_name = "QEMU", requires = "image", conflicts_with_all = ["scenarios", "board", "cpus"])]
+    pub machine: Vec<String>,
 }
 
 /// A time in seconds, which need not be whole.

@@ -10,7 +10,7 @@ use crate::build::{Kernel, Profile};
 use crate::cli::{Cli, Command, Gdb};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::judge;
-use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub, Witness};
+use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub, Given, Statuses, Witness};
 use crate::oracle::oracle;
 use crate::output::Output;
 use crate::outside::Outside;
@@ -69,18 +69,23 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         return Err(Failure::usage(error));
     }
     let board = board(cli, Some(arch)).map_err(Failure::usage)?;
-    let emulator = emulator(arch)?;
+    let given = (!cli.machine.is_empty()).then(|| Given::new(&cli.machine));
+    let given = given.transpose().map_err(Failure::usage)?;
+    let emulator = match &given {
+        Some(given) if given.program() != Path::new(arch.emulator()) => given.program().to_owned(),
+        _ => emulator(arch, &workspace::target_folder_for(image)?)?,
+    };
     let command_line = cli.scenarios.join(" ");
     let mut out = Output::take()?;
-    let booted = boot(
-        cli,
+    let machine = Machine {
         board,
         image,
-        &command_line,
-        &emulator,
-        cli.interactive,
-        &mut out,
-    )?;
+        given: given.as_ref(),
+        command_line: &command_line,
+        emulator: &emulator,
+        interactive: cli.interactive,
+    };
+    let booted = boot(cli, machine, &mut out)?;
     let name = image.file_stem().unwrap_or_default().to_string_lossy();
     let subject = Subject {
         name: name.into_owned(),
@@ -88,7 +93,8 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         profile: None,
     };
     let judgement = judge::image(&booted);
-    Ok(Results::new(cli, image, &workspace::target_folder()?).add(subject, booted, judgement)?)
+    let target = workspace::target_folder_for(image)?;
+    Ok(Results::new(cli, image, &target).add(subject, booted, judgement)?)
 }
 
 /// Builds the kernel and boots each scenario.
@@ -103,7 +109,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
     };
 
     let target = workspace::target_folder()?;
-    let emulator = emulator(arch)?;
+    let emulator = emulator(arch, &target)?;
     let source = setup::rust_src(&target)?;
     let image = Kernel { arch, profile }.build(&source, &target)?;
 
@@ -125,15 +131,15 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         ] {
             command_line += if wanted { word } else { "" };
         }
-        let booted = boot(
-            cli,
+        let machine = Machine {
             board,
-            &image,
-            &command_line,
-            &emulator,
+            image: &image,
+            given: None,
+            command_line: &command_line,
+            emulator: &emulator,
             interactive,
-            &mut out,
-        )?;
+        };
+        let booted = boot(cli, machine, &mut out)?;
         let subject = Subject {
             name: name.to_owned(),
             board,
@@ -188,23 +194,30 @@ fn board(cli: &Cli, arch: Option<Arch>) -> Result<Board> {
     }
 }
 
-fn emulator(arch: Arch) -> Result<PathBuf> {
-    setup::program(
-        arch.emulator(),
-        arch.emulator_package(),
-        &workspace::target_folder()?,
-    )
+fn emulator(arch: Arch, target: &Path) -> Result<PathBuf> {
+    setup::program(arch.emulator(), arch.emulator_package(), target)
 }
 
-fn boot(
-    cli: &Cli,
+/// What boots, and in what.
+struct Machine<'a> {
     board: Board,
-    image: &Path,
-    command_line: &str,
-    emulator: &Path,
+    image: &'a Path,
+    /// Somebody's own command, instead of ours.
+    given: Option<&'a Given>,
+    command_line: &'a str,
+    emulator: &'a Path,
     interactive: bool,
-    out: &mut Output,
-) -> Result<Booted> {
+}
+
+fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
+    let Machine {
+        board,
+        image,
+        given,
+        command_line,
+        emulator,
+        interactive,
+    } = machine;
     let (mut gdb, mut debugger) = (None, None);
     match cli.gdb {
         Some(Gdb::Port(port)) => {
@@ -216,12 +229,9 @@ fn boot(
             gdb = Some(stub);
         }
         Some(Gdb::Run) => {
-            let program = setup::program(
-                "gdb-multiarch",
-                "gdb-multiarch",
-                &workspace::target_folder()?,
-            )?;
-            let found = Debugger::new(program, image, gdb_socket()?)?;
+            let target = workspace::target_folder_for(image)?;
+            let program = setup::program("gdb-multiarch", "gdb-multiarch", &target)?;
+            let found = Debugger::new(program, image, gdb_socket(&target))?;
             gdb = Some(found.stub());
             debugger = Some(found);
         }
@@ -251,6 +261,11 @@ fn boot(
             Duration::ZERO
         },
         board,
+        given,
+        statuses: Statuses {
+            success: cli.success_status,
+            panicked: cli.panic_status,
+        },
         ..Boot::new(board.arch(), image, command_line)
     };
     out.begin(boot.limit, interactive);
@@ -263,13 +278,13 @@ fn boot(
 
 /// Where gdb and the machine meet: in the target folder, as nothing removes it if this process is killed, unless the path would
 /// be too long for a socket.
-fn gdb_socket() -> Result<PathBuf> {
+fn gdb_socket(target: &Path) -> PathBuf {
     let name = format!("gdb-{}.socket", std::process::id());
-    let socket = workspace::target_folder()?.join(&name);
-    Ok(match socket.as_os_str().len() <= LONGEST_SOCKET {
+    let socket = target.join(&name);
+    match socket.as_os_str().len() <= LONGEST_SOCKET {
         true => socket,
         false => std::env::temp_dir().join(name),
-    })
+    }
 }
 
 /// Boots, and shows the serial line as the command line says.

@@ -189,7 +189,7 @@ fn run_in(shell: &str, arguments: &[&OsStr], text: &[u8]) -> Ran {
     let unset = format!("unset {}", CI_VARIABLES.join(" "));
     let output = Command::new("sh")
         .args(["-c", &format!("{unset}; {shell}; exec \"$@\""), "sh"])
-        .arg(env!("CARGO_BIN_EXE_qemu"))
+        .arg(env!("CARGO_BIN_EXE_unwind-qemu"))
         .args(arguments)
         .args(["--image".as_ref(), image.as_os_str()])
         .output()

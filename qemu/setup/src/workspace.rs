@@ -30,13 +30,33 @@ pub fn root() -> &'static Path {
 /// # Errors
 /// When this program's own path is not known.
 pub fn target_folder() -> Result<PathBuf> {
-    let program = std::env::current_exe().context("cannot find this program's own path")?;
-    // Cargo writes the first file into every target folder, the second only into those that it creates.
-    let is_target_folder = |folder: &&Path| {
-        let has = |file| folder.join(file).is_file();
-        has(".rustc_info.json") || has("CACHEDIR.TAG")
-    };
-    let found = program.ancestors().find(is_target_folder);
     // This program was copied out of its target folder: use the default one.
-    Ok(found.map_or_else(|| root().join("target"), Path::to_path_buf))
+    Ok(own_target_folder()?.unwrap_or_else(|| root().join("target")))
+}
+
+/// The target folder for results about a file: this program's, or if it was installed, that of the file; in the current folder if
+/// it has none.
+///
+/// # Errors
+/// When a path is not known.
+pub fn target_folder_for(file: &Path) -> Result<PathBuf> {
+    if let Some(own) = own_target_folder()? {
+        return Ok(own);
+    }
+    let file = std::path::absolute(file).context("cannot tell the current folder")?;
+    // The outermost one: a build script's is inside of another one.
+    let found = file.ancestors().filter(|folder| is_target_folder(folder));
+    Ok(found.last().unwrap_or(Path::new("target")).to_path_buf())
+}
+
+fn own_target_folder() -> Result<Option<PathBuf>> {
+    let program = std::env::current_exe().context("cannot find this program's own path")?;
+    let found = program.ancestors().find(|folder| is_target_folder(folder));
+    Ok(found.map(Path::to_path_buf))
+}
+
+fn is_target_folder(folder: &Path) -> bool {
+    // Cargo writes the first file into every target folder, the second only into those that it creates.
+    let has = |file| folder.join(file).is_file();
+    has(".rustc_info.json") || has("CACHEDIR.TAG")
 }

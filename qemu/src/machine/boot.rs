@@ -13,14 +13,18 @@ use super::monitor::{ANSWER, Monitor};
 use super::run::{Asker, Run};
 use super::serial::{Ending, Event};
 use super::terminal::Terminal;
-use super::{Arch, Board, Debugger, GdbStub, Verdict, Witness};
+use super::{Arch, Board, Debugger, GdbStub, Given, Statuses, Verdict, Witness};
 use crate::raspi::Console;
 
 /// What to boot, and how.
 #[derive(Clone, Debug)]
 pub struct Boot<'a> {
-    /// The machine's board.
+    /// The machine's board. Of a given command only the architecture counts.
     pub board: Board,
+    /// Boots by this command instead, which says what machine it is: neither `board`, `console`, `cpus` nor `command_line` does.
+    pub given: Option<&'a Given>,
+    /// The exit statuses by which the kernel gives its verdict.
+    pub statuses: Statuses,
     /// The serial port of a Raspberry Pi that is used.
     pub console: Console,
     /// The ELF image.
@@ -70,6 +74,8 @@ impl<'a> Boot<'a> {
     pub const fn new(arch: Arch, image: &'a Path, command_line: &'a str) -> Self {
         Self {
             board: Board::of(arch),
+            given: None,
+            statuses: Statuses::USUAL,
             console: Console::Pl011,
             image,
             command_line,
@@ -94,7 +100,8 @@ impl<'a> Boot<'a> {
     pub fn run(&self, emulator: &Path, out: &mut dyn Write) -> Result<Booted> {
         let started = Instant::now();
         // The files stay open as long as the machine.
-        let files = self.board.is_raspberry_pi().then(|| self.firmware_files());
+        let wants_files = self.given.is_none() && self.board.is_raspberry_pi();
+        let files = wants_files.then(|| self.firmware_files());
         let files = files.transpose()?;
         let (mut command, line, sockets) = self.command(emulator, files.as_ref())?;
         let child = command
@@ -145,7 +152,7 @@ impl<'a> Boot<'a> {
                     Some(Ending::Panicked) => Verdict::Panicked,
                     ending => {
                         let was_reset = ending == Some(Ending::Reset);
-                        Verdict::of(self.board.arch(), status, was_reset)
+                        Verdict::of(self.statuses, self.board.arch(), status, was_reset)
                     }
                 }
             }

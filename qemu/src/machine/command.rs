@@ -39,28 +39,17 @@ impl Boot<'_> {
         files: Option<&Firmware>,
     ) -> Result<(Command, Line, Sockets)> {
         let mut command = Command::new(emulator);
-        command
-            // Only the devices named here, and no configuration file.
-            .args(["-nodefaults", "-no-user-config", "-display", "none"])
-            .args(self.board.arguments())
-            .arg("-smp")
-            .arg(self.board.fixed_cpus().unwrap_or(self.cpus).to_string())
-            .stderr(Stdio::inherit());
-        if let Some(files) = files {
-            command.arg("-kernel").arg(path(&files.flat));
-            command.arg("-dtb").arg(path(&files.tree));
-            if self.console == Console::MiniUart {
-                // The first serial line is the PL011's.
-                command.args(["-serial", "null"]);
-            }
-        } else {
-            command.arg("-kernel").arg(self.image);
+        command.stderr(Stdio::inherit());
+        // First: a script takes the first ones for itself.
+        match self.given {
+            Some(given) => given.arguments(&mut command),
+            None => self.arguments(files, &mut command),
         }
+        let line = Line::connect(&mut command, self.interactive)?;
         if !self.reboots {
             // A reset ends the machine: otherwise a triple fault would boot for ever.
             command.arg("-no-reboot");
         }
-        let line = Line::connect(&mut command, self.interactive)?;
         if self.witness.is_some() {
             // A reset, or switching off, leaves the machine as it is, until it was asked where it is.
             command.arg("-no-shutdown");
@@ -77,9 +66,6 @@ impl Boot<'_> {
             command.args(["-chardev", &format!("socket,id={name},fd={number}")]);
         }
         command.args(["-mon", "chardev=monitor,mode=control"]);
-        if !self.command_line.is_empty() {
-            command.args(["-append", self.command_line]);
-        }
         if let Some(stub) = &self.gdb {
             command.args(stub.arguments());
         }
@@ -94,6 +80,30 @@ impl Boot<'_> {
             stub: our_stub,
         };
         Ok((command, line, sockets))
+    }
+
+    /// Adds what the machine is, and what it boots.
+    fn arguments(&self, files: Option<&Firmware>, command: &mut Command) {
+        command
+            // Only the devices named here, and no configuration file.
+            .args(["-nodefaults", "-no-user-config", "-display", "none"])
+            .args(self.board.arguments())
+            .arg("-smp")
+            .arg(self.board.fixed_cpus().unwrap_or(self.cpus).to_string());
+        if let Some(files) = files {
+            command.arg("-kernel").arg(path(&files.flat));
+            command.arg("-dtb").arg(path(&files.tree));
+            if self.console == Console::MiniUart {
+                // The first serial line is the PL011's.
+                command.args(["-serial", "null"]);
+            }
+        } else {
+            command.arg("-kernel").arg(self.image);
+        }
+        if !self.command_line.is_empty() {
+            command.args(["-append", self.command_line]);
+        }
+        command.args(["-serial", "chardev:serial"]);
     }
 
     /// A flat image and a device tree.

@@ -47,9 +47,9 @@ pub(super) enum Line {
 }
 
 impl Line {
-    /// Adds a serial line to QEMU's command: output only, or also input from standard input.
+    /// Adds the other end of a serial line to QEMU's command, as character device `serial`: output only, or also input from
+    /// standard input.
     pub(super) fn connect(command: &mut Command, interactive: bool) -> Result<Self> {
-        command.args(["-serial", "chardev:serial"]);
         if interactive {
             // A socket that QEMU has as its standard input: there is no path that could be too long or left behind, and
             // a `pipe` of QEMU's needs two of them. `file` cannot read before QEMU 8.2.

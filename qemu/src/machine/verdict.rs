@@ -5,10 +5,22 @@ use std::process::ExitStatus;
 
 use super::Arch;
 
-/// QEMU's exit status when the kernel reports success. Odd, and not 1, because isa-debug-exit can give nothing else.
-const SUCCESS: i32 = 33;
-/// QEMU's exit status when the kernel has panicked.
-const PANICKED: i32 = 101;
+/// The exit statuses of QEMU by which a kernel gives its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statuses {
+    /// The kernel reports success.
+    pub success: i32,
+    /// It has panicked.
+    pub panicked: i32,
+}
+
+impl Statuses {
+    /// 33 and 101: odd, and not 1, because isa-debug-exit can give nothing else.
+    pub const USUAL: Self = Self {
+        success: 33,
+        panicked: 101,
+    };
+}
 
 /// How a boot ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,16 +44,17 @@ pub enum Verdict {
 impl Verdict {
     /// The verdict in QEMU's exit status; `was_reset`: the machine is known to have reset itself.
     #[must_use]
-    pub fn of(arch: Arch, status: ExitStatus, was_reset: bool) -> Self {
+    pub fn of(statuses: Statuses, arch: Arch, status: ExitStatus, was_reset: bool) -> Self {
         if let Some(signal) = status.signal() {
             return Self::Failed(format!("QEMU was ended by signal {signal}"));
         }
+        let Statuses { success, panicked } = statuses;
         match (arch, status.code()) {
             (Arch::Aarch64, Some(0)) if was_reset => {
                 Self::Failed("the machine reset itself without a verdict".into())
             }
-            (_, Some(SUCCESS)) => Self::Success,
-            (_, Some(PANICKED)) => Self::Panicked,
+            (_, Some(code)) if code == success && !(code == 0 && was_reset) => Self::Success,
+            (_, Some(code)) if code == panicked => Self::Panicked,
             // PSCI's SYSTEM_OFF, the only way out for an image that knows no semihosting.
             (Arch::Aarch64, Some(0)) => Self::Success,
             (Arch::X86_64, Some(0)) => Self::Failed(
@@ -54,7 +67,7 @@ impl Verdict {
                     .into(),
             ),
             (_, code) => Self::Failed(format!(
-                "QEMU ended with status {}, which is no verdict ({SUCCESS} is success, {PANICKED} a panic)",
+                "QEMU ended with status {}, which is no verdict ({success} is success, {panicked} a panic)",
                 code.unwrap_or(-1)
             )),
         }
@@ -69,23 +82,24 @@ mod tests {
         ExitStatus::from_raw(code << 8)
     }
 
+    fn verdict(arch: Arch, status: ExitStatus, was_reset: bool) -> Verdict {
+        Verdict::of(Statuses::USUAL, arch, status, was_reset)
+    }
+
     #[test]
     fn both_architectures_report_by_33_and_101() {
         for arch in Arch::ALL {
-            assert_eq!(Verdict::of(arch, exited(33), false), Verdict::Success);
-            assert_eq!(Verdict::of(arch, exited(101), false), Verdict::Panicked);
+            assert_eq!(verdict(arch, exited(33), false), Verdict::Success);
+            assert_eq!(verdict(arch, exited(101), false), Verdict::Panicked);
         }
     }
 
     #[test]
     fn switching_off_is_success_only_where_it_is_the_way_out() {
-        assert_eq!(
-            Verdict::of(Arch::Aarch64, exited(0), false),
-            Verdict::Success
-        );
-        let reset = Verdict::of(Arch::Aarch64, exited(0), true);
+        assert_eq!(verdict(Arch::Aarch64, exited(0), false), Verdict::Success);
+        let reset = verdict(Arch::Aarch64, exited(0), true);
         assert!(matches!(reset, Verdict::Failed(_)), "{reset:?}");
-        let Verdict::Failed(words) = Verdict::of(Arch::X86_64, exited(0), false) else {
+        let Verdict::Failed(words) = verdict(Arch::X86_64, exited(0), false) else {
             panic!("status 0 is no verdict on x86_64");
         };
         assert!(words.contains("triple fault"), "{words}");
@@ -96,15 +110,29 @@ mod tests {
         for arch in Arch::ALL {
             for code in [1, 2, 35, 100, 102, 255] {
                 assert!(matches!(
-                    Verdict::of(arch, exited(code), false),
+                    verdict(arch, exited(code), false),
                     Verdict::Failed(_)
                 ));
             }
             let killed = ExitStatus::from_raw(9);
             assert_eq!(
-                Verdict::of(arch, killed, false),
+                verdict(arch, killed, false),
                 Verdict::Failed("QEMU was ended by signal 9".into())
             );
         }
+    }
+
+    /// A kernel that reports success by switching off, as many do on a PC.
+    #[test]
+    fn other_statuses_can_be_agreed_upon() {
+        let statuses = Statuses {
+            success: 0,
+            panicked: 35,
+        };
+        let of = |code, reset| Verdict::of(statuses, Arch::X86_64, exited(code), reset);
+        assert_eq!(of(0, false), Verdict::Success);
+        assert!(matches!(of(0, true), Verdict::Failed(_)));
+        assert_eq!(of(35, false), Verdict::Panicked);
+        assert!(matches!(of(33, false), Verdict::Failed(_)));
     }
 }

@@ -45,7 +45,7 @@ impl Ran {
 
 /// The runner's command, in no CI system: there it changes what would command that.
 pub fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qemu"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unwind-qemu"));
     for name in CI_VARIABLES {
         command.env_remove(name);
     }

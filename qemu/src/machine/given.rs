@@ -1,0 +1,151 @@
+//! A command that somebody gives, which boots the image in its own way: from a disk, by a boot loader, on another board.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+/// A command that starts QEMU, as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    program: String,
+    /// Its arguments, with the runner's serial line where they have QEMU's standard output.
+    arguments: Vec<String>,
+    /// They have a serial line, or another line that the kernel writes to.
+    has_line: bool,
+}
+
+impl Given {
+    /// A command of these words. `-serial stdio`, `-serial mon:stdio` and `-debugcon stdio` become the line that the runner
+    /// reads, and so does what `-nographic` means. Without any of them the first serial line is added. There is no window,
+    /// unless `-display` asks for one.
+    ///
+    /// # Errors
+    /// There is no word, or a serial line goes elsewhere and none to standard output.
+    pub fn new(words: &[String]) -> Result<Self> {
+        let Some((program, words)) = words.split_first() else {
+            bail!("no command stands behind `--`");
+        };
+        let mut given = Self {
+            program: program.clone(),
+            arguments: Vec::new(),
+            has_line: false,
+        };
+        let mut words = words.iter().map(String::as_str);
+        let (mut elsewhere, mut has_display) = (None, false);
+        while let Some(word) = words.next() {
+            match word {
+                "-nographic" => {
+                    given.add(["-display", "none"]);
+                    given.take("-serial");
+                    has_display = true;
+                }
+                "-serial" | "-debugcon" => match words.next() {
+                    Some("stdio" | "mon:stdio") => given.take(word),
+                    device => {
+                        elsewhere = device.filter(|device| !matches!(*device, "null" | "none"));
+                        given.add([word, device.unwrap_or_default()]);
+                    }
+                },
+                "-monitor" => match words.next() {
+                    Some("stdio") => given.add([word, "none"]),
+                    device => given.add([word, device.unwrap_or_default()]),
+                },
+                _ => {
+                    has_display |= word == "-display";
+                    given.arguments.push(word.to_owned());
+                }
+            }
+        }
+        if !has_display {
+            given.add(["-display", "none"]);
+        }
+        if let Some(device) = elsewhere.filter(|_| !given.has_line) {
+            bail!(
+                "the machine writes to {device}, which nobody can read here; say `-serial stdio`"
+            );
+        }
+        if !given.has_line {
+            given.take("-serial");
+        }
+        Ok(given)
+    }
+
+    /// The program, as typed.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        Path::new(&self.program)
+    }
+
+    /// Adds the arguments, which use the character device `serial`.
+    pub(super) fn arguments(&self, command: &mut Command) {
+        command.args(&self.arguments);
+    }
+
+    fn add<const N: usize>(&mut self, words: [&str; N]) {
+        self.arguments.extend(words.map(str::to_owned));
+    }
+
+    /// Has this option's device be the line that the runner reads.
+    fn take(&mut self, option: &str) {
+        // One device of QEMU's has one user; a second line is read by nobody.
+        let device = if self.has_line {
+            "null"
+        } else {
+            "chardev:serial"
+        };
+        self.has_line = true;
+        self.add([option, device]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(words: &str) -> Result<String> {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let given = Given::new(&words)?;
+        Ok(format!("{} {}", given.program, given.arguments.join(" ")))
+    }
+
+    #[test]
+    fn the_line_is_the_one_that_would_be_at_the_terminal() {
+        for (typed, expected) in [
+            ("q -m 1G", "q -m 1G -display none -serial chardev:serial"),
+            (
+                "q -serial stdio -m 1G",
+                "q -serial chardev:serial -m 1G -display none",
+            ),
+            (
+                "q -serial null -serial mon:stdio",
+                "q -serial null -serial chardev:serial -display none",
+            ),
+            (
+                "q -nographic -cdrom x.iso",
+                "q -display none -serial chardev:serial -cdrom x.iso",
+            ),
+            (
+                "q -display gtk -debugcon stdio -monitor stdio",
+                "q -display gtk -debugcon chardev:serial -monitor none",
+            ),
+            (
+                "q -serial file:log -debugcon stdio",
+                "q -serial file:log -debugcon chardev:serial -display none",
+            ),
+            (
+                "q -nographic -serial stdio",
+                "q -display none -serial chardev:serial -serial null",
+            ),
+        ] {
+            assert_eq!(given(typed).unwrap(), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_goes_elsewhere_cannot_be_read() {
+        let error = given("q -serial file:log").unwrap_err().to_string();
+        assert!(error.contains("file:log"), "{error}");
+        assert!(Given::new(&[]).is_err());
+    }
+}
