@@ -6,6 +6,8 @@ mod asked;
 mod foreign;
 #[path = "ask/hangs.rs"]
 mod hangs;
+#[path = "ask/moved.rs"]
+mod moved;
 mod support;
 
 use std::time::Duration;

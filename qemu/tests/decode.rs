@@ -332,6 +332,40 @@ fn a_report_of_another_image_is_left_alone() {
     assert_ne!(ran.text(), log);
 }
 
+/// A loader has put the image elsewhere: all addresses in it are others.
+#[test]
+fn a_report_of_a_moved_image_is_decoded() {
+    const BY: u64 = 0x1234_5000;
+    let image = image(kernel("x86_64_release"));
+    let log = boot(&image, "deep", &["--cpus", "2"]).text();
+    let moved: String = log
+        .split_inclusive("0xffffffff8")
+        .map(|part| part.strip_suffix("ffffffff8").unwrap_or(part))
+        .enumerate()
+        .map(|(at, part)| {
+            let digits = (at > 0).then(|| part.split_at(7));
+            let linked = digits.map(|(low, rest)| {
+                let low = u64::from_str_radix(low, 16).expect("an address");
+                format!("{:016x}{rest}", 0xffff_ffff_8000_0000 + low + BY)
+            });
+            linked.unwrap_or_else(|| part.to_owned())
+        })
+        .collect();
+    let linked = decode(&log, &image, &[]).expect(0).text();
+    let [linked, named] = [linked, decode(&moved, &image, &[]).expect(0).text()];
+    // Of a kernel without names only a person knows it.
+    let told = format!("{BY:#x}");
+    let nameless = decode(&bare(&moved), &image, &["--moved-by", &told]).expect(0);
+    let [linked, named, nameless] =
+        [&linked, &named, &nameless.text()].map(|text| Report::find(text.as_bytes()));
+    assert_eq!(named.frames[0].address, linked.frames[0].address + BY);
+    assert!(sources_of(&linked).len() > 10);
+    assert_eq!(sources_of(&named), sources_of(&linked));
+    assert_eq!(sources_of(&nameless), sources_of(&linked));
+    let lost = decode(&bare(&moved), &image, &[]).expect(0);
+    lost.expect_words("--moved-by says how far");
+}
+
 #[test]
 fn a_running_kernel_is_decoded() {
     let image = image(kernel("x86_64_release"));

@@ -33,6 +33,26 @@ pub struct Decode {
     /// Decode reports that have the build id of another image, too
     #[arg(long)]
     pub any_build: bool,
+
+    /// The image was loaded so many bytes above the addresses that it was linked for, in hex. Where frames have names, and in what
+    /// `cargo run` says from outside, the log says it
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = hex, allow_hyphen_values = true)]
+    pub moved_by: u64,
+}
+
+/// A number in hex, with or without `0x`; with a minus, of bytes below.
+fn hex(text: &str) -> Result<u64, String> {
+    let (is_below, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    let bytes = u64::from_str_radix(digits, 16).map_err(|_| "a number in hex".to_owned())?;
+    Ok(if is_below {
+        bytes.wrapping_neg()
+    } else {
+        bytes
+    })
 }
 
 /// Decodes a log. The status is that of a failure when a report is of another image.
@@ -59,7 +79,9 @@ pub fn decode(arguments: &Decode) -> Result<Status, Failure> {
         false => Rules::for_stdout(false),
     };
     let mut out = Filter::new(stdout().lock(), rules);
-    let mut decoder = Decoder::new(&symbolizer, style, &mut out).any_build(arguments.any_build);
+    let mut decoder = Decoder::new(&symbolizer, style, &mut out)
+        .any_build(arguments.any_build)
+        .moved_by(arguments.moved_by);
     let mut buffer = vec![0; 1 << 16];
     loop {
         let length = log
@@ -81,7 +103,7 @@ pub fn decode(arguments: &Decode) -> Result<Status, Failure> {
     }
     if frames == 0 {
         say(format_args!(
-            "{name}: no frame of this image in {} lines",
+            "{name}: no frame of this image in {} lines; if it was loaded elsewhere than linked for, --moved-by says how far",
             summary.lines
         ));
     }

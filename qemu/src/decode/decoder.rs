@@ -6,10 +6,11 @@ use anstream::adapter::strip_str;
 use unwind::symbols::are_of_one_function;
 
 use super::json::{self, Found};
-use super::line::{Line, Named};
+use super::line::{Line, Named, moved_by};
 use super::style::Style;
 use super::symbolizer::{Answer, Symbolizer};
 use crate::frames::Frames;
+use crate::machine::PAGE;
 use crate::report::Frame;
 use crate::words::say;
 
@@ -36,6 +37,8 @@ pub struct Decoder<'a, W> {
     function: String,
     /// Frames of another image are decoded, too.
     any_build: bool,
+    /// How far the image lies above the addresses that it was linked for, modulo 2^64, as far as it is known.
+    moved_by: u64,
     /// Decodes log frames.
     frames: Frames,
     summary: Summary,
@@ -66,6 +69,7 @@ impl<'a, W: Write> Decoder<'a, W> {
             after_frame: false,
             function: String::new(),
             any_build: false,
+            moved_by: 0,
             frames: Frames::default(),
             summary: Summary {
                 lines: 0,
@@ -79,6 +83,13 @@ impl<'a, W: Write> Decoder<'a, W> {
     #[must_use]
     pub const fn any_build(mut self, any_build: bool) -> Self {
         self.any_build = any_build;
+        self
+    }
+
+    /// The image lies so many bytes above the addresses that it was linked for, modulo 2^64, unless the log says something else.
+    #[must_use]
+    pub const fn moved_by(mut self, bytes: u64) -> Self {
+        self.moved_by = bytes;
         self
     }
 
@@ -163,6 +174,9 @@ impl<'a, W: Write> Decoder<'a, W> {
         let (text, end) = line.split_at(end.map_or(0, |at| at + 1));
         let text = String::from_utf8_lossy(text);
         let plain = strip_str(&text).to_string();
+        if let Some(by) = moved_by(&plain) {
+            self.moved_by = by;
+        }
         let decoded = match Line::parse(&plain) {
             Line::Build(build) if !cut => {
                 self.build(build);
@@ -198,6 +212,7 @@ impl<'a, W: Write> Decoder<'a, W> {
 
     /// Decodes a frame of a report; `None` if the line stays unchanged.
     fn frame(&mut self, before: &str, frame: &Frame<'_>) -> io::Result<Option<Option<String>>> {
+        self.learn(frame);
         let exact = frame.letter == 'p';
         let found = Found {
             number: frame.number.trim_start().parse().ok(),
@@ -221,10 +236,25 @@ impl<'a, W: Write> Decoder<'a, W> {
         ))))
     }
 
+    /// Learns where the image lies from a frame that the device has named: of a function that is only once in the image.
+    fn learn(&mut self, frame: &Frame<'_>) {
+        let function = frame.named.as_ref().and_then(|named| {
+            let function = self.symbolizer.find(named.source.name, named.size)?;
+            Some(function.start.wrapping_add(named.offset))
+        });
+        if let Some(linked) = function {
+            let by = frame.address.wrapping_sub(linked);
+            // No loader moves an image by less than a page.
+            if by.is_multiple_of(PAGE) {
+                self.moved_by = by;
+            }
+        }
+    }
+
     /// Names the function that made a tail call. The line is removed if that is an outlined part of the frame's own function,
     /// which a device without names cannot know. `None` if the line stays unchanged.
     fn tail_call(&self, before: &str, address: u64) -> Option<Option<String>> {
-        let answer = self.symbolizer.answer(address);
+        let answer = self.symbolizer.answer(address.wrapping_sub(self.moved_by));
         let name = answer.outermost();
         if name.is_empty() {
             return None;
@@ -238,7 +268,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         let Some(address) = function.and_then(|f| f.start.checked_add(named.offset)) else {
             return Ok(None);
         };
-        let answer = self.ask(self.at(address), named.exact)?;
+        let answer = self.ask(self.at(address.wrapping_add(self.moved_by)), named.exact)?;
         let indent = " ".repeat(named.before.len() - named.before.trim_start().len());
         Ok(answer.map(|answer| {
             let text = self.style.answer(&answer, address, &indent);
@@ -274,10 +304,11 @@ impl<'a, W: Write> Decoder<'a, W> {
 
     /// Looks up an address, or the call before it unless it is `exact`. In JSON style, writes the answer here.
     fn ask(&mut self, found: Found, exact: bool) -> io::Result<Option<Answer>> {
-        let code = self.symbolizer.is_code(found.address);
+        let linked = found.address.wrapping_sub(self.moved_by);
+        let code = self.symbolizer.is_code(linked);
         let foreign = self.foreign && !self.any_build;
         self.summary.foreign += u64::from(code && foreign);
-        let looked_up = found.address.saturating_sub(u64::from(!exact));
+        let looked_up = linked.saturating_sub(u64::from(!exact));
         let answer = (code && !foreign).then(|| self.symbolizer.answer(looked_up));
         let answer = answer.filter(|answer| !answer.sources.is_empty());
         self.summary.frames += u64::from(answer.is_some());

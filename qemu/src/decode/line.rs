@@ -6,6 +6,9 @@ use regex::Regex;
 
 use crate::report::{self, Frame, TailCall};
 
+/// In the first line of a report, before how far the image lies above the addresses that it was linked for, in hex.
+pub const MOVED: &str = ", moved by ";
+
 /// The length of an address in text.
 const ADDRESS_LENGTH: usize = "0x0123456789abcdef".len();
 
@@ -112,6 +115,16 @@ impl<'l> Line<'l> {
         }
         addresses(line).unwrap_or(Self::Other)
     }
+}
+
+/// How far the image lies above the addresses that it was linked for, modulo 2^64, by the first line of a report; 0 unless it says so.
+/// `None` for any other line.
+pub fn moved_by(line: &str) -> Option<u64> {
+    let (_, first) = line.split_once("asked from outside, ")?;
+    let by = first.split_once(MOVED).map(|(_, rest)| rest);
+    let hex = by.and_then(|by| by.strip_prefix("0x")).unwrap_or("0");
+    let end = hex.find(|c: char| !c.is_ascii_hexdigit());
+    u64::from_str_radix(&hex[..end.unwrap_or(hex.len())], 16).ok()
 }
 
 /// A line that ends in addresses, and has nothing before them but numbers, time stamps and words with a colon.

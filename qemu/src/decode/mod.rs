@@ -17,6 +17,7 @@ mod symbolizer;
 
 pub use command::{Decode, decode};
 pub use decoder::{Decoder, Summary};
+pub(crate) use line::MOVED;
 pub use style::Style;
 pub use symbolizer::{Answer, Function, Source, Symbolizer};
 

@@ -11,6 +11,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
 use unwind::sframe::{Damage, Tables, Verified};
 use unwind::{Code, Described, End, LookupError, Machine, Range, Row, RowSource, SavedRegister};
 
+use crate::decode::MOVED;
 use crate::hardware::Arch;
 use crate::stacks::{self, Declared, Tasks};
 use crate::stub::{SAVED_ARM, SAVED_X86};
@@ -19,14 +20,14 @@ use crate::stub::{SAVED_ARM, SAVED_X86};
 const POSTMORTEM: &str = "postmortem_read";
 
 /// An image.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Image {
     pub(super) arch: Arch,
     /// The bytes of a table, and their address.
     table: (Vec<u8>, u64),
     origin: Origin,
     /// The bytes of each section of code, and their address.
-    code: Vec<(Vec<u8>, u64)>,
+    pub(super) code: Vec<(Vec<u8>, u64)>,
     /// All stacks, if they are declared.
     pub(super) stacks: Vec<Declared>,
     /// Why declarations of stacks or tasks that are there cannot be read.
@@ -35,10 +36,12 @@ pub(super) struct Image {
     pub(super) tasks: Option<Tasks>,
     /// Its trap code is that of `kernel/postmortem`.
     is_postmortem: bool,
+    /// How far it lies above the addresses that it was linked for, modulo 2^64.
+    pub(super) moved_by: u64,
 }
 
 /// Where rows come from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Origin {
     /// The image's `.sframe`.
     Own(Result<Verified, Damage>),
@@ -84,7 +87,27 @@ impl Image {
             stacks: stacks.unwrap_or_default(),
             tasks: tasks.unwrap_or_default(),
             is_postmortem: file.symbols().any(|one| one.name() == Ok(POSTMORTEM)),
+            moved_by: 0,
         })
+    }
+
+    /// The same, so many bytes above the addresses that it was linked for.
+    pub(super) fn moved(&self, by: u64) -> Self {
+        let move_it = |address: &mut u64| *address = address.wrapping_add(by);
+        let mut image = self.clone();
+        move_it(&mut image.moved_by);
+        move_it(&mut image.table.1);
+        image.code.iter_mut().for_each(|(_, at)| move_it(at));
+        for stack in &mut image.stacks {
+            let Range { start, end } = stack.range;
+            stack.range = Range::new(start.wrapping_add(by), end.wrapping_add(by));
+            move_it(&mut stack.bottom);
+        }
+        if let Some(tasks) = &mut image.tasks {
+            move_it(&mut tasks.first);
+            move_it(&mut tasks.resume);
+        }
+        image
     }
 
     /// The rows, with what is in doubt about all of them.
@@ -101,7 +124,8 @@ impl Image {
         }
     }
 
-    pub(super) fn code(&self) -> Vec<Code<'_>> {
+    /// Its code, as walks take it.
+    pub(super) fn ranges_of_code(&self) -> Vec<Code<'_>> {
         let code = self.code.iter();
         code.map(|(bytes, address)| Code::new(bytes, *address))
             .collect()
@@ -109,7 +133,7 @@ impl Image {
 
     /// Whether it has code there.
     pub(super) fn is_code(&self, address: u64) -> bool {
-        let mut code = self.code().into_iter();
+        let mut code = self.ranges_of_code().into_iter();
         code.any(|code| (code.range().start..code.range().end).contains(&address))
     }
 
@@ -188,6 +212,9 @@ impl fmt::Display for Image {
         }
         if let Some(why) = &self.unreadable {
             write!(f, ", {why}")?;
+        }
+        if self.moved_by != 0 {
+            write!(f, "{MOVED}{:#x}", self.moved_by)?;
         }
         match self.stacks.is_empty() {
             true => f.write_str(", no stacks declared"),

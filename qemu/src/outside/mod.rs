@@ -11,6 +11,7 @@
 
 mod image;
 mod memory;
+mod moved;
 mod tasks;
 mod tell;
 mod walk;

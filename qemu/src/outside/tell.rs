@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::image::Image;
 use super::memory::Memory;
+use super::moved;
 use super::tasks::write_tasks;
 use super::walk::walk;
 use crate::decode::{Decoder, Style, Symbolizer};
@@ -20,6 +21,10 @@ pub(super) fn tell(
     reason: &str,
 ) -> Result<String> {
     let cpus = stopped.cpus()?;
+    let states: Vec<_> = (0..cpus.len()).map(|cpu| stopped.state(cpu)).collect();
+    let by = moved::moved_by(image, stopped, &states);
+    let moved = (by != 0).then(|| image.moved(by));
+    let image = moved.as_ref().unwrap_or(image);
     let build = match symbolizer.build_id() {
         Some(id) => format!("build {id}"),
         None => "no build id".to_owned(),
@@ -29,8 +34,8 @@ pub(super) fn tell(
         "asked from outside, as {reason}: {count} {}, {arch}, {build}, {image}\n",
         if count == 1 { "CPU" } else { "CPUs" }
     );
-    for (cpu, is_halted) in cpus.into_iter().enumerate() {
-        match stopped.state(cpu) {
+    for ((cpu, is_halted), state) in cpus.into_iter().enumerate().zip(states) {
+        match state {
             Ok(state) => write_cpu(&mut text, image, stopped, cpu, &state, is_halted)?,
             Err(error) => writeln!(text, "cpu {cpu} cannot be asked: {error:#}")?,
         }

@@ -19,7 +19,7 @@ pub(super) fn walk<R: RegisterSet>(
     ranges: &[Range],
     registers: R,
 ) -> fmt::Result {
-    let code = image.code();
+    let code = image.ranges_of_code();
     let unwinder = Unwinder::new(image.rows())
         .code(&code)
         .trap_registers(image.saved());

@@ -1,0 +1,173 @@
+//! An image that a loader has put elsewhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::{Object, ObjectSegment};
+use qemu::build::linker;
+use qemu::decode::plain;
+
+use crate::asked::Asked;
+use crate::support::built::target;
+use crate::support::runner::run;
+
+/// Where it is linked, and where it runs.
+const LINKED: u64 = 0x4020_0000;
+const LOADED: u64 = 0x4640_0000;
+
+/// A kernel that runs wherever it is: it calls `outer`, which calls `inner`, which never ends.
+const KERNEL: &str = "
+.globl _start
+.type _start, %function
+_start:
+.cfi_startproc
+.cfi_undefined x30
+ adr x0, stack_end
+ mov sp, x0
+ bl outer
+ b .
+.cfi_endproc
+.size _start, . - _start
+.type outer, %function
+outer:
+.cfi_startproc
+ str x30, [sp, #-32]!
+.cfi_def_cfa_offset 32
+.cfi_offset x30, -32
+ bl inner
+ ldr x30, [sp], #32
+ ret
+.cfi_endproc
+.size outer, . - outer
+.type inner, %function
+inner:
+.cfi_startproc
+ sub sp, sp, #48
+.cfi_def_cfa_offset 48
+1: nop
+ b 1b
+.cfi_endproc
+.size inner, . - inner
+.balign 16
+.fill 4096
+stack_end:
+";
+
+const SCRIPT: &str = "
+ENTRY(_start)
+SECTIONS {
+    . = 0x40200000;
+    .text : { *(.text .text.*) }
+    .eh_frame : { KEEP(*(.eh_frame)) }
+}
+";
+
+/// A crate without even `core`, by which rustc's assembler assembles a text for any target with nothing else installed.
+const ASSEMBLER: &str = r#"
+#![feature(no_core, lang_items, rustc_attrs)]
+#![no_core]
+#![crate_type = "lib"]
+#![allow(internal_features)]
+#[lang = "pointee_sized"] trait PointeeSized {}
+#[lang = "meta_sized"] trait MetaSized: PointeeSized {}
+#[lang = "sized"] trait Sized: MetaSized {}
+#[rustc_builtin_macro] macro_rules! global_asm { () => {} }
+#[rustc_builtin_macro] macro_rules! include_str { () => {} }
+global_asm!(include_str!("kernel.s"));
+"#;
+
+/// Assembles and links the kernel.
+fn linked(folder: &Path) -> PathBuf {
+    for (name, text) in [
+        ("kernel.s", KERNEL),
+        ("kernel.rs", ASSEMBLER),
+        ("kernel.ld", SCRIPT),
+    ] {
+        fs::write(folder.join(name), text).expect("a file can be written");
+    }
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let arguments = "--target aarch64-unknown-none-softfloat -Cpanic=abort --emit=obj kernel.rs";
+    let linker = linker::build(&target()).expect("sframe-link is built");
+    let mut compile = Command::new(rustc);
+    compile
+        .args(arguments.split(' '))
+        .env("RUSTC_BOOTSTRAP", "1");
+    let mut link = Command::new(linker);
+    link.args("-T kernel.ld -o kernel kernel.o".split(' '));
+    for command in [&mut compile, &mut link] {
+        let output = command.current_dir(folder).output().expect("it starts");
+        assert!(output.status.success(), "{output:?}");
+    }
+    folder.join("kernel")
+}
+
+/// The bytes of memory that the image is, from where it is linked on.
+fn flat(image: &Path) -> Vec<u8> {
+    let data = fs::read(image).expect("the image is there");
+    let file = object::File::parse(&*data).expect("it is ELF");
+    let mut flat = Vec::new();
+    for segment in file.segments() {
+        let (at, data) = (
+            segment.address() - LINKED,
+            segment.data().expect("it has data"),
+        );
+        flat.resize(flat.len().max(at as usize + data.len()), 0);
+        flat[at as usize..][..data.len()].copy_from_slice(data);
+    }
+    flat
+}
+
+#[test]
+fn an_image_that_was_moved_is_found() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let image = linked(folder.path());
+    let memory = folder.path().join("memory");
+    fs::write(&memory, flat(&image)).expect("a file can be written");
+    let asked = |address: u64| {
+        let given = format!(
+            "qemu-system-aarch64 -M virt -cpu max -device loader,addr={address:#x},cpu-num=0,force-raw=on,file={}",
+            memory.display()
+        );
+        let image = image.to_str().expect("a path in UTF-8");
+        let words = ["--timeout", "5", "--image", image, "--"];
+        Asked::of(run(words.into_iter().chain(given.split(' '))).expect(124))
+    };
+    let frames = |asked: &Asked| {
+        let [report] = &asked.reports[..] else {
+            panic!("{}", asked.text);
+        };
+        // Nobody says where its stack begins.
+        let end = "outermost function reached with sp ";
+        assert!(report.end.contains(end), "{}", asked.text);
+        let names: Vec<_> = report.names().into_iter().map(str::to_owned).collect();
+        assert_eq!(names, ["inner", "outer", "_start"], "{}", asked.text);
+        let addresses: Vec<_> = report.frames.iter().map(|frame| frame.address).collect();
+        addresses
+    };
+    let there = asked(LINKED);
+    assert!(!there.text.contains("moved by"), "{}", there.text);
+    let elsewhere = asked(LOADED);
+    let by = format!(", moved by {:#x}", LOADED - LINKED);
+    assert!(elsewhere.text.contains(&by), "{}", elsewhere.text);
+    let [linked, loaded] = [&there, &elsewhere].map(frames);
+    let moved = |address: &u64| address + (LOADED - LINKED);
+    assert_eq!(
+        linked[1..].iter().map(moved).collect::<Vec<_>>(),
+        loaded[1..]
+    );
+
+    // Somebody decodes it later, who has only the text.
+    let nameless: String = elsewhere
+        .text
+        .lines()
+        .map(|line| {
+            let end = line.find(['+', '\n']).filter(|_| line.starts_with("   "));
+            let line = end.map_or(line, |end| line[..end].rsplit_once(' ').expect("a name").0);
+            line.to_owned() + "\n"
+        })
+        .collect();
+    assert!(!nameless.contains("inner"), "{nameless}");
+    let decoded = plain(nameless.as_bytes(), &image).expect("the image can be read");
+    assert!(decoded.contains(" inner+0x"), "{decoded}");
+}
