@@ -33,16 +33,16 @@ impl Range {
     }
 }
 
-/// The memory that a walk may read: [`Stacks`](crate::Stacks), or [`Unbounded`]. Implemented for these two types, and for no
-/// other.
+/// The memory that a walk may read: [`Stacks`](crate::Stacks), [`Undeclared`](crate::Undeclared), or [`Unbounded`]. Implemented
+/// for these types, and for no other.
 ///
-/// A complete trace depends on that: only `Stacks` knows where a stack begins, and a walk over memory that can be read anywhere
-/// never ends [`End::Complete`](crate::End). An implementation for all closures, or by other crates, was rejected: neither
+/// A complete trace depends on that: only who was told knows where a stack begins, and a walk over memory that can be read
+/// anywhere never ends [`End::Complete`](crate::End). An implementation for all closures, or by other crates, was rejected: neither
 /// could guarantee this.
 ///
 /// # Every word is aligned
 ///
-/// Both types read by a closure, `Fn(u64) -> Option<u64>`. It gets the address of a word, and returns the word in the target's
+/// All of them read by a closure, `Fn(u64) -> Option<u64>`. It gets the address of a word, and returns the word in the target's
 /// byte order, or `None` where it cannot be read. A word has the size of the architecture's general registers: 8 bytes on
 /// x86-64, AArch64 and s390x. **The closure is called only for addresses that are multiples of that size**, so it may read by
 /// `read_volatile` of a `*const u64`.
@@ -68,8 +68,9 @@ pub(crate) mod sealed {
         /// Whether a walk may start at the stack pointer `sp`.
         fn enter(&mut self, sp: u64) -> bool;
 
-        /// Whether `sp` is where a stack begins, so that the outermost function's frame may lie there.
-        fn is_base(&self, sp: u64) -> bool;
+        /// Whether `sp` is where a stack begins, so that the outermost function's frame may lie there; `None` if nobody has said
+        /// where the walk's stack begins.
+        fn is_base(&self, sp: u64) -> Option<bool>;
     }
 }
 
@@ -135,7 +136,7 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Unbounded<R> {
         true
     }
 
-    fn is_base(&self, _: u64) -> bool {
-        false
+    fn is_base(&self, _: u64) -> Option<bool> {
+        Some(false)
     }
 }

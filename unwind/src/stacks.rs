@@ -101,8 +101,8 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
         self.go_to(sp)
     }
 
-    fn is_base(&self, sp: u64) -> bool {
-        self.current.is_some_and(|(rest, _)| rest.end == sp)
+    fn is_base(&self, sp: u64) -> Option<bool> {
+        Some(self.current.is_some_and(|(rest, _)| rest.end == sp))
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
         assert!(!memory.advance(0x1800, 0x5a00, 8), "left for good");
         assert_eq!(memory.word(0x5a00, 8), None);
         assert!(memory.advance(0x1800, 0x2000, 8));
-        assert!(memory.is_base(0x2000));
+        assert_eq!(memory.is_base(0x2000), Some(true));
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
         let ranges = [Range::new(0x2000, 0x3000), Range::new(0x1000, 0x2000)];
         let mut memory = stacks(&ranges);
         assert!(memory.enter(0x2000));
-        assert!(memory.is_base(0x2000));
+        assert_eq!(memory.is_base(0x2000), Some(true));
     }
 
     #[test]

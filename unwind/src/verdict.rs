@@ -19,10 +19,13 @@ pub enum End {
     /// to be damaged, and a call led from each caller to its callee.
     Complete,
     /// The outermost function was reached at the base of its stack, but not every step was by table and by a call, or
-    /// the table is damaged: [`Frames::doubt`](crate::Frames::doubt).
+    /// the table is damaged, or the base is not known: [`Frames::doubt`](crate::Frames::doubt).
     Outermost,
     /// The outermost function was reached with its stack pointer at this address, where no declared stack begins.
     NotAtBase(u64),
+    /// The outermost function was reached with its stack pointer at this address, and nobody has said where its stack begins.
+    /// Only in a [`Doubt`](crate::Doubt) about the outermost function's frame, of a walk over [`Undeclared`](crate::Undeclared).
+    BaseUnknown(u64),
     /// There are no tables that can be used.
     NoTables(ParseError),
     /// A source of rows of another crate cannot be used, for this reason.
@@ -137,6 +140,7 @@ impl End {
                 sp,
                 ", where no stack begins",
             ),
+            Self::BaseUnknown(sp) => at("it is not known whether its stack begins at ", sp, ""),
             Self::NoTables(error) => {
                 f.write_str("no .sframe table: ")?;
                 error.write(f)

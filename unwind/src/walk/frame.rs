@@ -31,6 +31,9 @@ pub struct Frame<R> {
     /// In an interrupted frame: the trap code's stack pointer at the call of the handler, an address: that of the trap frame.
     /// `None` if the trap code itself was interrupted.
     pub trap_frame: Option<u64>,
+    /// Whether the frame pointer among [`Self::registers`] is this frame's own: a function between it and the innermost one may
+    /// have overwritten it without saving it.
+    pub fp_known: bool,
     /// The registers, as far as they are known. `None` for a frame found by scanning, which is only a return address.
     pub registers: Option<R>,
 }

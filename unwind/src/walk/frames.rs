@@ -199,6 +199,11 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
                 if let Some(frame) = self.unchecked {
                     self.note(frame, How::SFrame, End::CallsUnchecked);
                 }
+                let sp = self.cursor.registers.sp();
+                if self.cursor.sp_known && self.memory.is_base(sp).is_none() {
+                    let last = self.count.saturating_sub(1);
+                    self.note(last, How::SFrame, End::BaseUnknown(sp));
+                }
                 self.state = State::Ended(match self.doubt {
                     None => End::Complete,
                     Some(_) => End::Outermost,
@@ -229,7 +234,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             return Err(End::NoStack(sp));
         }
         let caller = match cursor.caller(&self.found, &self.memory) {
-            Err(End::Outermost) if cursor.sp_known && !self.memory.is_base(sp) => {
+            Err(End::Outermost) if cursor.sp_known && self.memory.is_base(sp) == Some(false) => {
                 return Err(End::NotAtBase(sp));
             }
             other => other?,
@@ -319,6 +324,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             how: cursor.how,
             tail_call: self.tail_call,
             trap_frame: cursor.trap_frame,
+            fp_known: cursor.fp_known,
             registers: Some(cursor.registers),
         })
     }
@@ -370,6 +376,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             how: How::Scan,
             tail_call: None,
             trap_frame: None,
+            fp_known: false,
             registers: None,
         })
     }

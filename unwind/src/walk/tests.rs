@@ -19,6 +19,7 @@ mod rows;
 mod sources;
 mod trap_code;
 mod trap_frames;
+mod undeclared;
 
 /// The code that the walks here go through: nothing but calls through a register, before these return addresses.
 const X86_64: &[u8] = &code(

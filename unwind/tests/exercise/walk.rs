@@ -5,7 +5,7 @@ use std::cell::Cell;
 use unwind::sframe::{Abi, Tables};
 use unwind::{
     Code, Doubt, End, Frame, FrameKind, How, Memory, RegisterSet, RowSource, Stacks, Unbounded,
-    Unwinder, aarch64, s390x, x86_64,
+    Undeclared, Unwinder, aarch64, s390x, x86_64,
 };
 
 use super::forms;
@@ -101,6 +101,7 @@ fn walk_from<R: RegisterSet>(tables: Tables<'_>, first: R, start: &Start<'_>) ->
     let mut anywhere = unwinder.frames(first, anywhere);
     anywhere.by_ref().take(bound).for_each(drop);
     assert_ne!(anywhere.end(), Some(End::Complete));
+    undeclared(&unwinder, first, start, bound);
     sources(tables, first, &found, start, &stacks);
     let ends = [found.first(), last_of_walk];
     for frame in ends
@@ -134,6 +135,30 @@ fn resume<R: RegisterSet>(
     frames.by_ref().for_each(drop);
     assert!((frames.found() - before) as usize <= bound + 4);
     end
+}
+
+/// The same stacks, but asked for; and none that anybody knows.
+fn undeclared<R: RegisterSet>(
+    unwinder: &Unwinder<'_, Tables<'_>>,
+    first: R,
+    start: &Start<'_>,
+    bound: usize,
+) {
+    let read = |address: u64| Some((start.word)(address));
+    let stack_of = |sp| {
+        let mut ranges = start.ranges.iter();
+        ranges.find(|range| range.holds_stack_pointer(sp)).copied()
+    };
+    for known in [false, true] {
+        let memory = Undeclared::new(read, |sp| known.then(|| stack_of(sp))?);
+        let mut frames = unwinder.frames(first, memory);
+        let found: Vec<_> = frames.by_ref().take(bound).collect();
+        if frames.end() == Some(End::Complete) {
+            let last = found.last().and_then(|frame| frame.registers);
+            let sp = last.expect("a frame by a row").sp();
+            assert!(stack_of(sp).is_some_and(|stack| known && stack.end == sp));
+        }
+    }
 }
 
 /// The same tables several times, and through references, are the same source of rows.

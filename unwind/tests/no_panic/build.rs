@@ -12,7 +12,7 @@ use std::{env, fs};
 const LISTING: &str = "../../API.txt";
 
 /// What stands for the generic parameters of a walk: registers, memory, tables.
-const WALKS: [[&str; 3]; 6] = [
+const WALKS: [[&str; 3]; 7] = [
     [
         "unwind::x86_64::Registers",
         "unwind::Stacks<'static, Read>",
@@ -21,6 +21,11 @@ const WALKS: [[&str; 3]; 6] = [
     [
         "unwind::x86_64::Registers",
         "unwind::Unbounded<Read>",
+        "unwind::sframe::Tables<'static>",
+    ],
+    [
+        "unwind::x86_64::Registers",
+        "unwind::Undeclared<Read, Ask>",
         "unwind::sframe::Tables<'static>",
     ],
     [
@@ -180,7 +185,7 @@ fn path(function: &str, implementation: Option<&Implementation<'_>>) -> Option<S
 fn typed(what: &str, of: Option<&str>) -> String {
     let what = match what.contains("Stacks<") || what.contains("Unbounded<") {
         true => what.replace(", R>", ", Read>").replace("<R>", "<Read>"),
-        false => what.to_owned(),
+        false => what.replace("<R, A>", "<Read, Ask>"),
     };
     let text = match of {
         Some(of) => format!("<{what} as {of}>"),
@@ -207,7 +212,7 @@ fn is_generic(path: &str) -> bool {
 }
 
 fn source(functions: &BTreeSet<String>) -> String {
-    let mut text = String::from("type Read = fn(u64) -> Option<u64>;\n");
+    let mut text = String::from("type Read = fn(u64) -> Option<u64>;\ntype Ask = fn(u64) -> Option<unwind::Range>;\n");
     let mut list = |name: &str, types: &str, chosen: &mut dyn Iterator<Item = &String>| {
         let _ = writeln!(
             text,

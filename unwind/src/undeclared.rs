@@ -1,0 +1,142 @@
+//! Stacks that nobody has declared, and what a walk may do without.
+
+use crate::memory::{Memory, Range, sealed};
+
+/// Stacks that are not declared up front: each is asked for when the walk comes to it. Of one that nobody knows a walk reads only
+/// words above its stack pointer, at most [`Self::SPAN`] bytes further, and does not know where it begins. So the outermost
+/// function's frame may lie anywhere there, and such a walk ends with [`End::Outermost`](crate::End) at best; on a stack that
+/// `stack_of` knows, with [`End::Complete`](crate::End).
+///
+/// A walk only goes up, by a word at least, changes stacks at most [`Self::SWITCHES`] times, and never goes back to where it has
+/// been. So it ends; [`Unwinder::limit`](crate::Unwinder::limit) says how soon.
+///
+/// ```
+/// use unwind::{Code, End, Range, Undeclared, Unwinder, sframe::Tables, x86_64::Registers};
+///
+/// # let table: [u8; 79] = [
+/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
+/// #     1, 0, 0, 0, 0,  0, 0,
+/// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
+/// # ];
+/// // The code of the outermost function: `call 0x1010`.
+/// let code = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];
+/// // A kernel looks into its page tables before it reads.
+/// let read = |address: u64| [0_u64, 0x1005].get((address as usize).checked_sub(0x8000)? / 8).copied();
+/// let unwinder = Unwinder::new(Tables::new(&table, 0x2000)).code(&code);
+/// let registers = Registers::new(0x1018, 0x8000, 0);
+///
+/// let mut frames = unwinder.frames(registers, Undeclared::new(read, |_| None));
+/// assert_eq!(frames.by_ref().count(), 2);
+/// assert_eq!(frames.end(), Some(End::Outermost));
+/// assert_eq!(frames.doubt().map(|doubt| doubt.reason), Some(End::BaseUnknown(0x8010)));
+///
+/// let mut frames = unwinder.frames(registers, Undeclared::new(read, |_| Some(Range::new(0x8000, 0x8010))));
+/// assert_eq!(frames.by_ref().count(), 2);
+/// assert_eq!(frames.end(), Some(End::Complete));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Undeclared<R, A> {
+    read: R,
+    stack_of: A,
+    /// What may be read: it begins at the walk's stack pointer.
+    rest: Range,
+    /// The lowest address of this stack that is known: its own, or the stack pointer with which the walk came.
+    from: u64,
+    /// Whether `rest` ends where the stack does.
+    is_known: bool,
+    /// The stacks that the walk has left: as far as it knows them, the ends included.
+    left: [Range; SWITCHES],
+    switches: usize,
+}
+
+const SWITCHES: usize = 4;
+
+impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> Undeclared<R, A> {
+    /// Bytes above its stack pointer that a walk reads of a stack that nobody knows: no frame is that large.
+    pub const SPAN: u64 = 1 << 20;
+
+    /// How often a walk may go to another stack.
+    pub const SWITCHES: usize = SWITCHES;
+
+    /// Memory that `read` reads: see [`Memory`]. `stack_of` tells the stack with a stack pointer, if it is known; its guard pages
+    /// may belong to it.
+    #[must_use]
+    pub const fn new(read: R, stack_of: A) -> Self {
+        Self {
+            read,
+            stack_of,
+            rest: Range::new(0, 0),
+            from: 0,
+            is_known: false,
+            left: [Range::new(u64::MAX, 0); SWITCHES],
+            switches: 0,
+        }
+    }
+
+    /// Makes what lies above `sp` of the stack there what the walk reads.
+    fn go_to(&mut self, sp: u64) -> bool {
+        if self.left.iter().any(|left| left.holds_stack_pointer(sp)) {
+            return false;
+        }
+        let stack = (self.stack_of)(sp).filter(|stack| stack.holds_stack_pointer(sp));
+        let stack = stack.unwrap_or(Range::new(sp, 0));
+        self.is_known = stack.end != 0;
+        self.from = stack.start;
+        self.go_up(sp, stack.end);
+        true
+    }
+
+    /// Goes up to `sp` on a stack that ends at `end`, if that is known.
+    const fn go_up(&mut self, sp: u64, end: u64) {
+        let end = match self.is_known {
+            true => end,
+            false => sp.saturating_add(Self::SPAN),
+        };
+        self.rest = Range::new(sp, end);
+    }
+}
+
+impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> Memory for Undeclared<R, A> {}
+
+impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> sealed::Words for Undeclared<R, A> {
+    #[inline(never)]
+    fn word(&self, address: u64, size: u64) -> Option<u64> {
+        self.rest
+            .holds(address, size)
+            .then(|| (self.read)(address))?
+    }
+
+    fn advance(&mut self, from: u64, to: u64, size: u64) -> bool {
+        if self.rest.holds_stack_pointer(to) {
+            // At least one word of progress: a call or an interruption has stored at least that much.
+            let up = to.wrapping_sub(from) >= size && from < to;
+            if up {
+                self.go_up(to, self.rest.end);
+            }
+            return up;
+        }
+        let end = match self.is_known {
+            true => self.rest.end,
+            false => self.rest.start,
+        };
+        let used = Range::new(self.from, end);
+        if self.switches == SWITCHES || used.holds_stack_pointer(to) || !self.go_to(to) {
+            return false;
+        }
+        if let Some(left) = self.left.get_mut(self.switches) {
+            *left = used;
+        }
+        self.switches = self.switches.saturating_add(1);
+        true
+    }
+
+    fn enter(&mut self, sp: u64) -> bool {
+        self.go_to(sp)
+    }
+
+    fn is_base(&self, sp: u64) -> Option<bool> {
+        self.is_known.then_some(self.rest.end == sp)
+    }
+}

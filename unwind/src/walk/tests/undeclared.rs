@@ -1,0 +1,180 @@
+//! Walks over stacks that nobody has declared, also over damaged ones.
+
+extern crate std;
+
+use core::cell::Cell;
+use std::vec::Vec;
+
+use super::{TEXT, Words, X86_64, amd64};
+use crate::sframe::Tables;
+use crate::{Code, Doubt, End, Fallbacks, How, Range, Undeclared, Unwinder, x86_64};
+
+type Found = (Vec<u64>, End, Option<Doubt>);
+
+/// The walk from the function of 24 bytes of locals with this stack pointer; what `stack_of` knows; the words.
+fn walk(sp: u64, stack: Option<Range>, words: &[(u64, u64)]) -> Found {
+    let (words, table) = (Words::new(words), amd64());
+    let read = |address: u64| {
+        assert!(address.is_multiple_of(8), "{address:#x}");
+        words.0.get(&address).copied()
+    };
+    let code = [Code::new(X86_64, TEXT)];
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let unwinder = unwinder.fallbacks(Fallbacks::all().difference(Fallbacks::SCAN));
+    let stack_of = |sp| stack.filter(|stack| stack.holds_stack_pointer(sp));
+    let registers = x86_64::Registers::new(0x3010, sp, 0);
+    let mut frames = unwinder.frames(registers, Undeclared::new(read, stack_of));
+    let found = frames.by_ref().map(|frame| frame.pc).collect();
+    let end = frames.end().expect("an ended walk has a reason");
+    (found, end, frames.doubt())
+}
+
+/// Two frames of 32 bytes.
+const WORDS: [(u64, u64); 2] = [(0x10018, 0x3010), (0x10038, 0x1005)];
+
+#[test]
+fn a_walk_is_complete_only_on_a_stack_that_is_known() {
+    let pcs = Vec::from([0x3010, 0x3010, 0x1005]);
+    let doubt = Doubt {
+        frame: 2,
+        how: How::SFrame,
+        reason: End::BaseUnknown(0x10040),
+    };
+    let unknown = walk(0x10000, None, &WORDS);
+    assert_eq!(unknown, (pcs.clone(), End::Outermost, Some(doubt)));
+    let elsewhere = walk(0x10000, Some(Range::new(0x20000, 0x30000)), &WORDS);
+    assert_eq!(elsewhere, unknown);
+    let known = |end| walk(0x10000, Some(Range::new(0x8000, end)), &WORDS);
+    assert_eq!(known(0x10040), (pcs.clone(), End::Complete, None));
+    assert_eq!(known(0x10048), (pcs, End::NotAtBase(0x10040), None));
+    let too_small = known(0x10038);
+    assert_eq!(too_small.0.len(), 2);
+    assert_eq!(too_small.1, End::Unreadable(0x10038));
+}
+
+#[test]
+fn the_doubt_says_it_as_text() {
+    let text = End::BaseUnknown(0x10040);
+    assert_eq!(
+        std::format!("{text}"),
+        "it is not known whether its stack begins at 0x0000000000010040"
+    );
+}
+
+/// A trap frame at `at`: the interrupted program counter and stack pointer.
+fn trap(at: u64, pc: u64, sp: u64) -> [(u64, u64); 3] {
+    [(at, pc), (at + 24, sp), (at + 32, 0)]
+}
+
+#[test]
+fn a_walk_changes_stacks_only_so_often_and_never_goes_back() {
+    // Each stack has been interrupted on the one before.
+    let stack = |n: u64| 0x10000 + 0x1000_0000 * n;
+    let mut words = Vec::new();
+    for n in 0..8 {
+        words.push((stack(n) + 24, 0x5008));
+        words.extend(trap(stack(n) + 32, 0x3010, stack(n + 1)));
+    }
+    let (pcs, end, _) = walk(stack(0), None, &words);
+    // Two frames on each of five stacks, and what was interrupted on the sixth.
+    assert_eq!(pcs.len(), 2 * 5 + 1);
+    assert_eq!(end, End::NoStack(stack(5)));
+
+    // Back to where it came from, to what lies below, and to itself.
+    for back in [stack(0), stack(0) + 16, stack(1) + 32, stack(1)] {
+        let mut words = Vec::from([(stack(0) + 24, 0x5008), (stack(1) + 24, 0x5008)]);
+        words.extend(trap(stack(0) + 32, 0x3010, stack(1)));
+        words.extend(trap(stack(1) + 32, 0x3010, back));
+        let (pcs, end, _) = walk(stack(0), None, &words);
+        assert_eq!((pcs.len(), end), (5, End::NoStack(back)), "{back:#x}");
+    }
+    // Up on the first one is no way back.
+    let up = stack(0) + 0x100;
+    let mut words = Vec::from([(stack(0) + 24, 0x5008), (stack(1) + 24, 0x5008)]);
+    words.extend(trap(stack(0) + 32, 0x3010, stack(1)));
+    words.extend(trap(stack(1) + 32, 0x3010, up));
+    words.push((up + 24, 0x1005));
+    let (pcs, end, _) = walk(stack(0), None, &words);
+    assert_eq!((pcs.len(), end), (6, End::Outermost));
+}
+
+/// A stack that is full of return addresses, and has no end.
+#[test]
+fn a_walk_that_could_go_on_for_ever_has_a_limit() {
+    let table = amd64();
+    let code = [Code::new(X86_64, TEXT)];
+    let reads = Cell::new(0_u32);
+    let read = |_| {
+        reads.set(reads.get() + 1);
+        Some(0x3010)
+    };
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code).limit(99);
+    let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
+    let mut frames = unwinder.frames(registers, Undeclared::new(read, |_| None));
+    assert_eq!(frames.by_ref().count(), 99);
+    assert_eq!((frames.end(), reads.get()), (Some(End::Limit), 99));
+}
+
+/// Whatever a word of the stack is, the walk ends, and reads nothing below its stack pointer or far above it.
+#[test]
+fn a_damaged_word_leads_nowhere_else() {
+    let table = amd64();
+    let code = [Code::new(X86_64, TEXT)];
+    let values = [
+        0,
+        1,
+        8,
+        0x1005,
+        0x2050,
+        0x3010,
+        0x5008,
+        0x10000,
+        0x10018,
+        0x10040,
+        0x10041,
+        0x8000_0000_0000_0000,
+        u64::MAX,
+        u64::MAX - 7,
+    ];
+    // A trap frame, between two functions, and a function with a frame pointer.
+    let sound: Vec<_> = [(0x10018, 0x5008)]
+        .into_iter()
+        .chain(trap(0x10020, 0x2050, 0x10048))
+        .chain([(0x10040, 0x10060), (0x10060, 0), (0x10068, 0x1005)])
+        .collect();
+    let mut ends = Vec::new();
+    for (at, _) in &sound {
+        for value in values {
+            let mut words = Words::new(&sound);
+            words.0.insert(*at, value);
+            let reads = Cell::new(0_u32);
+            let read = |address: u64| {
+                reads.set(reads.get() + 1);
+                assert!(address.is_multiple_of(8), "{address:#x}");
+                // What a damaged trap frame names as a stack pointer is a stack for all that is known.
+                let spans = [0x10000, value].map(|sp| {
+                    Range::new(
+                        sp,
+                        sp.saturating_add(
+                            Undeclared::<fn(u64) -> Option<u64>, fn(u64) -> Option<Range>>::SPAN,
+                        ),
+                    )
+                });
+                let fits = spans.iter().any(|span| span.holds(address, 8));
+                assert!(fits, "{at:#x} is {value:#x}: {address:#x}");
+                words.0.get(&address).copied()
+            };
+            let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+            let unwinder = unwinder.fallbacks(Fallbacks::all().difference(Fallbacks::SCAN));
+            let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
+            let mut frames = unwinder.frames(registers, Undeclared::new(read, |_| None));
+            assert!(frames.by_ref().take(32).count() < 32, "{at:#x}, {value:#x}");
+            let end = frames.end().expect("it has ended");
+            assert_ne!(end, End::Complete);
+            assert!(reads.get() < 64, "{}", reads.get());
+            ends.push(end == End::Outermost);
+        }
+    }
+    // Some words are of no importance.
+    assert!(ends.contains(&true) && ends.contains(&false));
+}
