@@ -3,14 +3,12 @@
 
 use core::fmt::{self, Display, Write};
 
-use unwind::report::write_bytes;
-use unwind::sframe::{Damage, ParseError, Verified};
-
-use crate::arch::{INSTRUCTION, NAME, Registers, TrapFrame};
+use crate::arch::{INSTRUCTION, Registers, TrapFrame};
 use crate::cause::Cause;
 use crate::code;
 use crate::held::{Held, Other};
 use crate::image::Image;
+use crate::machine::Machine;
 use crate::postmortem::Postmortem;
 use crate::stacks::TaskName;
 use crate::subject::FirstLine;
@@ -21,20 +19,18 @@ pub(crate) struct Report {
     postmortem: &'static Postmortem,
     /// Its tables know what verifying them has found.
     image: Image,
-    verified: Result<Verified, Damage>,
+    machine: Machine,
 }
 
 impl Report {
-    /// Verifies the tables. When the report begins, because memory may be damaged at any time; not for each trace again,
-    /// because it takes time in proportion to the tables' size.
+    /// Verifies the tables, once for all traces.
     pub(crate) fn new(postmortem: &'static Postmortem) -> Self {
         let mut image = postmortem.platform.image();
-        let verified = image.tables.verify();
-        image.tables = image.tables.verified(verified);
+        let machine = Machine::verify(&mut image);
         Self {
             postmortem,
             image,
-            verified,
+            machine,
         }
     }
 
@@ -47,14 +43,7 @@ impl Report {
     ) -> fmt::Result {
         let cpu = cause.cpu(held);
         let (image, task) = (&self.image, self.task_on(cpu));
-        write!(out, "cpu {cpu}, task {task}, {NAME}, ")?;
-        if image.build_id.is_empty() {
-            out.write_str("no build id")?;
-        } else {
-            out.write_str("build ")?;
-            write_bytes(out, image.build_id)?;
-        }
-        writeln!(out, ", {}", StateOfTables(self.verified))?;
+        writeln!(out, "cpu {cpu}, task {task}, {}", self.machine)?;
         if let Some(frame) = cause.frame(held) {
             frame.write_registers(&self.postmortem.stacks(), out)?;
             code::write(out, image.code, frame.pc(), INSTRUCTION)?;
@@ -239,20 +228,6 @@ impl fmt::Display for Wait<'_> {
         match task.and_then(|task| task.waits_for) {
             Some(lock) => write!(f, ", waits for {lock}"),
             None => Ok(()),
-        }
-    }
-}
-
-/// What is known of the unwind tables, as text.
-struct StateOfTables(Result<Verified, Damage>);
-
-impl fmt::Display for StateOfTables {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Ok(Verified { checksum: true }) => f.write_str("tables verified"),
-            Ok(Verified { checksum: false }) => f.write_str("tables without checksum"),
-            Err(Damage::Section(ParseError::Empty)) => f.write_str("no tables"),
-            Err(damage) => write!(f, "tables damaged: {damage}"),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::words::Words;
 use crate::x86_64::LastMachineCheck;
 
 /// How many of the first and of the last frames to show of a recursion that has filled its stack.
-const SHOWN: (u32, u32) = (256, 32);
+pub(crate) const SHOWN: (u32, u32) = (256, 32);
 
 /// A walk that can be started, from some registers outwards, on the stacks of one CPU and of all tasks.
 pub struct Walk {

@@ -3,12 +3,16 @@
 #[cfg(target_arch = "aarch64")]
 mod entry;
 mod frame;
+#[cfg(any(all(target_arch = "aarch64", target_os = "none"), test))]
+mod mapped;
 mod syndrome;
 #[cfg(any(all(target_arch = "aarch64", target_os = "none"), test))]
 mod tables;
 mod words;
 
 pub use frame::TrapFrame;
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub(crate) use mapped::Mapped;
 pub use syndrome::Syndrome;
 #[cfg(any(all(target_arch = "aarch64", target_os = "none"), test))]
 pub use tables::Tables;
@@ -51,6 +55,26 @@ pub fn capture() -> Registers {
         );
     }
     Registers::new(pc, sp, fp, lr)
+}
+
+/// Writes the registers that a walk knows, in a line.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn write_known(
+    out: &mut dyn core::fmt::Write,
+    registers: &Registers,
+    fp_is_known: bool,
+) -> core::fmt::Result {
+    let Registers { pc, sp, fp, lr, .. } = registers;
+    write!(out, "  pc {pc:#018x}  sp {sp:#018x}  x29 ")?;
+    match fp_is_known {
+        true => write!(out, "{fp:#018x}")?,
+        false => out.write_str("not known")?,
+    }
+    match lr {
+        Some(lr) => write!(out, "  x30 {lr:#018x}")?,
+        None => out.write_str("  x30 not known")?,
+    }
+    out.write_str(", others not known\n")
 }
 
 /// Masks ordinary interrupts of this CPU.

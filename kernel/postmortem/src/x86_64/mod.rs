@@ -4,6 +4,10 @@
 mod entry;
 mod frame;
 mod machine_check;
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+mod mapped;
+#[cfg(any(all(target_arch = "x86_64", target_os = "none"), test))]
+mod page_tables;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
 mod tables;
 mod words;
@@ -11,6 +15,8 @@ mod words;
 pub use frame::TrapFrame;
 pub(crate) use machine_check::LastMachineCheck;
 pub use machine_check::MachineCheck;
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) use mapped::Mapped;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
 pub use tables::Tables;
 pub use unwind::x86_64::Registers;
@@ -44,6 +50,22 @@ pub fn capture() -> Registers {
         );
     }
     Registers::new(pc, sp, fp)
+}
+
+/// Writes the registers that a walk knows, in a line.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn write_known(
+    out: &mut dyn core::fmt::Write,
+    registers: &Registers,
+    fp_is_known: bool,
+) -> core::fmt::Result {
+    let Registers { pc, sp, fp, .. } = registers;
+    write!(out, "  rip {pc:#018x}  rsp {sp:#018x}  rbp ")?;
+    match fp_is_known {
+        true => write!(out, "{fp:#018x}")?,
+        false => out.write_str("not known")?,
+    }
+    out.write_str(", others not known\n")
 }
 
 /// Masks ordinary interrupts of this CPU.

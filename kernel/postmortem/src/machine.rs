@@ -1,0 +1,47 @@
+//! The line about the machine: what runs, and what its tables are worth.
+
+use core::fmt;
+
+use unwind::report::write_bytes;
+use unwind::sframe::{Damage, ParseError, Verified};
+
+use crate::arch::NAME;
+use crate::image::Image;
+
+/// The architecture, the build and the state of the tables; as text, without a newline.
+pub(crate) struct Machine {
+    build_id: &'static [u8],
+    verified: Result<Verified, Damage>,
+}
+
+impl Machine {
+    /// Verifies the tables of an image, which know the outcome from then on. When a report begins, because memory may be damaged
+    /// at any time; not for each trace again, because it takes time in proportion to the tables' size.
+    pub(crate) fn verify(image: &mut Image) -> Self {
+        let verified = image.tables.verify();
+        image.tables = image.tables.verified(verified);
+        Self {
+            build_id: image.build_id,
+            verified,
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{NAME}, ")?;
+        if self.build_id.is_empty() {
+            f.write_str("no build id, ")?;
+        } else {
+            f.write_str("build ")?;
+            write_bytes(f, self.build_id)?;
+            f.write_str(", ")?;
+        }
+        match self.verified {
+            Ok(Verified { checksum: true }) => f.write_str("tables verified"),
+            Ok(Verified { checksum: false }) => f.write_str("tables without checksum"),
+            Err(Damage::Section(ParseError::Empty)) => f.write_str("no tables"),
+            Err(damage) => write!(f, "tables damaged: {damage}"),
+        }
+    }
+}

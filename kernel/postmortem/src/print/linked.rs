@@ -1,0 +1,94 @@
+//! The image as it is linked, with whatever symbols the link has defined.
+
+use unwind::symbols::SymbolTable;
+
+use super::memory::Stacks;
+use crate::image::{Image, Section};
+
+// Weak symbols are zero where nobody defines them: an image that was linked by another linker links all the same, and a report
+// says that it has no tables.
+#[cfg(target_os = "none")]
+core::arch::global_asm!(
+    ".pushsection .data.rel.ro.postmortem_linked, \"aw\"",
+    ".balign 8",
+    ".global postmortem_linked",
+    "postmortem_linked:",
+    ".irp name, __text_start, __text_end, __sframe_start, __sframe_end, __symbols_start, __symbols_end",
+    ".weak \\name",
+    ".quad \\name",
+    ".endr",
+    ".popsection",
+);
+
+/// The addresses of those symbols.
+#[cfg(target_os = "none")]
+fn symbols() -> [u64; 6] {
+    unsafe extern "C" {
+        static postmortem_linked: [u64; 6];
+    }
+    // SAFETY: the assembly above defines it; volatile, because a loader may have relocated it.
+    unsafe { (&raw const postmortem_linked).read_volatile() }
+}
+
+/// A program on the host has none of them.
+#[cfg(not(target_os = "none"))]
+fn symbols() -> [u64; 6] {
+    [0; 6]
+}
+
+/// More bytes than any kernel has of code: what a damaged table says is not looked for.
+const CODE: u64 = 1 << 28;
+
+/// The image that this code is part of.
+pub(super) fn image(stacks: &Stacks) -> Image {
+    let [text, text_end, sframe, sframe_end, names, names_end] = symbols();
+    // SAFETY: the link puts constant bytes of the image between these symbols.
+    let [code, tables, names] = unsafe {
+        [
+            between(text, text_end),
+            between(sframe, sframe_end),
+            between(names, names_end),
+        ]
+    };
+    let mut image = Image::new(code, tables, names);
+    if code.bytes.is_empty() {
+        image.code = described(&image, stacks);
+    }
+    if let Ok(symbols) = SymbolTable::parse(names.bytes, names.address) {
+        image.build_id = symbols.build_id();
+    }
+    image
+}
+
+/// The bytes between two symbols, none if they are not defined.
+///
+/// # Safety
+/// As for [`Section::between`], if both are defined.
+unsafe fn between(start: u64, end: u64) -> Section {
+    match start == 0 {
+        true => Section::new(&[]),
+        // SAFETY: as the caller says.
+        false => unsafe { Section::between(start as *const u8, end as *const u8) },
+    }
+}
+
+/// Where nobody says what code is: all that lies between functions with rows, if it can be read.
+fn described(image: &Image, stacks: &Stacks) -> Section {
+    let nothing = Section::new(&[]);
+    let Ok(table) = image.tables.first() else {
+        return nothing;
+    };
+    let functions = (0..table.function_count()).filter_map(|index| table.function(index));
+    let (mut start, mut end) = (u64::MAX, 0);
+    for function in functions {
+        start = start.min(function.start());
+        end = end.max(function.start().saturating_add(function.size().into()));
+    }
+    let mut pages = (start & !0xfff..end).step_by(0x1000);
+    let size = end.saturating_sub(start);
+    if size == 0 || size > CODE || !pages.all(|page| stacks.is_memory(page)) {
+        return nothing;
+    }
+    // SAFETY: each page is mapped, and in an image no code changes.
+    unsafe { Section::between(start as *const u8, end as *const u8) }
+}

@@ -1,0 +1,106 @@
+//! What a report may read in a kernel that declares nothing: what the kernel has told, and what the page tables tell.
+
+use core::fmt::{self, Write};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use unwind::Range;
+
+#[cfg(target_os = "none")]
+use crate::arch::Mapped;
+use crate::probe;
+
+/// On the host nothing is known of page tables.
+#[cfg(not(target_os = "none"))]
+enum Mapped {}
+
+#[cfg(not(target_os = "none"))]
+impl Mapped {
+    const MISSING: &str = "no stack can be read: this is the host\n";
+
+    const fn now(_: Option<u64>) -> Option<Self> {
+        None
+    }
+
+    const fn is_memory(&self, _: u64) -> bool {
+        match *self {}
+    }
+}
+
+/// Tells the stack with a stack pointer.
+type StackOf = fn(u64) -> Option<Range>;
+
+static PHYSICAL_MEMORY: AtomicU64 = AtomicU64::new(0);
+static IS_TOLD: AtomicBool = AtomicBool::new(false);
+/// A [`StackOf`], or null.
+static STACK_OF: AtomicPtr<()> = AtomicPtr::new(null_mut());
+
+/// Tells [`print`](super::print) that physical memory is mapped from this address on: 0 in a kernel that maps memory to its own
+/// addresses. Without it, reports on x86-64 read only what [`stacks_by`] tells. On AArch64 it is not needed: the MMU is asked.
+///
+/// # Safety
+/// From now on, the page tables that the kernel uses can be read there.
+pub unsafe fn physical_memory_at(address: u64) {
+    PHYSICAL_MEMORY.store(address, Ordering::Relaxed);
+    IS_TOLD.store(true, Ordering::Release);
+}
+
+/// Tells [`print`](super::print) this kernel's stacks: `stack_of` returns the one with a stack pointer, with its guard page below if
+/// it has one. It is called when anything may be broken, so it takes no lock, and must not fail. A trace that ends where such a
+/// stack begins is complete.
+///
+/// # Safety
+/// The stacks are memory or not mapped, but no devices; and they are mapped, if the page tables cannot tell.
+pub unsafe fn stacks_by(stack_of: fn(u64) -> Option<Range>) {
+    STACK_OF.store(stack_of as *mut (), Ordering::Release);
+}
+
+/// What is known of stacks.
+pub(super) struct Stacks {
+    stack_of: Option<StackOf>,
+    /// Looks addresses up.
+    tables: Option<Mapped>,
+}
+
+impl Stacks {
+    /// What the kernel has told so far, and what this CPU says.
+    pub(super) fn told() -> Self {
+        let stack_of = STACK_OF.load(Ordering::Acquire);
+        let offset = IS_TOLD.load(Ordering::Acquire);
+        let offset = offset.then(|| PHYSICAL_MEMORY.load(Ordering::Relaxed));
+        Self {
+            // SAFETY: it is null, or `stacks_by` has stored a pointer to a function of this type.
+            stack_of: unsafe { core::mem::transmute::<*mut (), Option<StackOf>>(stack_of) },
+            tables: Mapped::now(offset),
+        }
+    }
+
+    /// Writes what is missing, if nothing can be read.
+    pub(super) fn write_missing(&self, out: &mut dyn Write) -> fmt::Result {
+        match (&self.tables, self.stack_of) {
+            (None, None) => out.write_str(Mapped::MISSING),
+            _ => Ok(()),
+        }
+    }
+
+    /// The stack with this stack pointer, if the kernel tells.
+    pub(super) fn of(&self, sp: u64) -> Option<Range> {
+        self.stack_of?(sp)
+    }
+
+    /// Whether memory is mapped at this address, and can be read.
+    pub(super) fn is_memory(&self, address: u64) -> bool {
+        let tables = self.tables.as_ref();
+        tables.is_some_and(|tables| tables.is_memory(address))
+    }
+
+    /// The word at an aligned address, if there is memory.
+    pub(super) fn read(&self, address: u64) -> Option<u64> {
+        let is_there = match self.tables {
+            Some(_) => self.is_memory(address),
+            None => self.of(address)?.holds(address, 8),
+        };
+        // SAFETY: aligned, as every word of a walk. It is memory by the page tables; or the kernel has said so.
+        is_there.then(|| unsafe { probe::read(address) })?
+    }
+}

@@ -1,0 +1,138 @@
+//! A whole report by one call, in a kernel that declares nothing: no [`Platform`](crate::Platform), no stacks, no trap code.
+//!
+//! What may be read is found out at each word: a walk goes up from the stack pointer, and the page tables tell whether there is
+//! memory. So it ends in the outermost function without knowing that its stack begins there, and says that. It is complete where
+//! the kernel tells its stacks: [`stacks_by`].
+
+mod linked;
+mod memory;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
+
+use core::fmt::{self, Display, Write};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use unwind::report::Text;
+use unwind::{Code, Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
+
+use crate::arch::{INSTRUCTION, Registers, write_known};
+use crate::code;
+use crate::image::Image;
+use crate::machine::Machine;
+use crate::stack::ReadWord;
+use crate::walk::{SHOWN, write_symbols};
+
+pub use memory::{physical_memory_at, stacks_by};
+
+/// The largest number of frames: those of a recursion that has filled megabytes.
+const FRAMES: u32 = 1 << 16;
+
+/// How many reports have begun, and not ended.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
+
+/// Writes a report of what led here: `what` happened, the machine and its tables, registers, and all callers, with what
+/// interrupts and exceptions have interrupted. For a panic handler, with the [`PanicInfo`](core::panic::PanicInfo) as `what`, and
+/// for handlers of exceptions that unwind tables describe, such as `extern "x86-interrupt"` functions.
+///
+/// It takes no lock, allocates nothing, does not panic, and reads only what is memory: on AArch64 the MMU is asked, on x86-64 the
+/// page tables, once [`physical_memory_at`] has told where they are. It needs the tables that `sframe-link` adds to the image; in
+/// an image without, it says that. If `what` or `out` fails and its handler comes here again, or another CPU fails meanwhile, that
+/// adds a line.
+///
+/// ```no_run
+/// # struct Serial;
+/// # impl core::fmt::Write for Serial { fn write_str(&mut self, _: &str) -> core::fmt::Result { Ok(()) } }
+/// // #[panic_handler]
+/// fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+///     postmortem::print(&mut Serial, info);
+///     loop {}
+/// }
+/// ```
+#[inline(always)]
+pub fn print(out: &mut dyn Write, what: &dyn Display) {
+    let registers = crate::arch::capture();
+    print_from(out, what, registers);
+    // Whoever calls this stays on the stack until the report is written: a jump to the report would be no call.
+    core::hint::black_box(());
+}
+
+/// The same from other registers: those that were interrupted, as the kernel's own trap code has saved them.
+///
+/// ```no_run
+/// # use postmortem::Registers;
+/// # fn handler(out: &mut dyn core::fmt::Write, registers: Registers) {
+/// // On x86-64 `Registers::new(rip, rsp, rbp)`, on AArch64 `Registers::new(elr, sp, x29, x30)`.
+/// postmortem::print_from(out, &"exception", registers);
+/// # }
+/// ```
+#[inline(never)]
+pub fn print_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
+    // Each part is written even if one before it has failed.
+    match BEGUN.fetch_add(1, Ordering::Relaxed) {
+        0 => {
+            let _ = writeln!(out, "{what}");
+            let stacks = memory::Stacks::told();
+            let _ = stacks.write_missing(out);
+            let read = |address| stacks.read(address);
+            let report = Report {
+                image: linked::image(&stacks),
+                read: &read,
+                stack_of: &|sp| stacks.of(sp),
+            };
+            let _ = report.write(out, registers);
+        }
+        1 => drop(writeln!(out, "during the report: {what}")),
+        _ => {}
+    }
+    BEGUN.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// One report.
+struct Report<'a> {
+    image: Image,
+    /// Reads a word, if it is memory.
+    read: ReadWord<'a>,
+    /// The stack with a stack pointer, if it is known.
+    stack_of: &'a dyn Fn(u64) -> Option<Range>,
+}
+
+impl Report<'_> {
+    /// Writes everything that follows the first line.
+    fn write(mut self, out: &mut dyn Write, registers: Registers) -> fmt::Result {
+        let machine = Machine::verify(&mut self.image);
+        writeln!(out, "{machine}")?;
+        write_known(out, &registers, true)?;
+        let code = [Code::new(self.image.code.bytes, self.image.code.address)];
+        let unwinder = Unwinder::new(self.image.tables)
+            // A scan lists what may have been called long ago; and where it may look, is not known.
+            .fallbacks(Fallbacks::all().difference(Fallbacks::SCAN))
+            .limit(FRAMES);
+        let unwinder = match self.image.code.bytes {
+            [] => unwinder,
+            _ => unwinder.code(&code),
+        };
+        let frames = unwinder.frames(registers, Undeclared::new(self.read, self.stack_of));
+        let text = Text::new(write_symbols(&self.image, out)?);
+        Trace::new(frames)
+            .ends(SHOWN.0, SHOWN.1)
+            .tell(&mut |event| {
+                if let Event::Frame(_, frame) = event {
+                    self.write_interrupted(out, frame)?;
+                }
+                text.write(out, event)
+            })
+            .map(|_| ())
+    }
+
+    /// Writes what is known of a frame that was interrupted: its registers, as far as rows tell them, and its code.
+    fn write_interrupted(&self, out: &mut dyn Write, frame: &Frame<Registers>) -> fmt::Result {
+        match frame.registers {
+            Some(registers) if frame.how == How::TrapFrame => {
+                write_known(out, &registers, frame.fp_known)?;
+                out.write_str("  ")?;
+                code::write(out, self.image.code, frame.pc, INSTRUCTION)
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Reports of memory that is made up, with tables whose rows are written out byte by byte.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use unwind::Range;
+use unwind::sframe::Tables;
+
+use super::{Report, print_from};
+use crate::image::{Image, Section};
+use crate::x86_64::Registers;
+
+/// An entry function at 0x1000; trap code at 0x1010, whose rows lead to what the processor has pushed; and at 0x1020 the
+/// handler that it calls, which pushes nothing.
+static TABLE: [u8; 106] = [
+    0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 3, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0,
+    0, //
+    0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0, //
+    0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 7, 0, 0, 0, //
+    0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 20, 0, 0, 0, //
+    1, 0, 0, 0, 0, 0, 0, //
+    1, 0, 0x80, 1, 0, 0, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32, //
+    1, 0, 0, 0, 0, 0, 3, 8, 0, 0,
+];
+
+/// The trap code calls the handler.
+static CODE: [u8; 0x30] = {
+    let mut code = [0; 0x30];
+    (code[0x13], code[0x14]) = (0xe8, 8);
+    code
+};
+
+/// The handler's return address; what the processor pushed (rip, cs, rflags, rsp), and rbp.
+const WORDS: [(u64, u64); 6] = [
+    (0x8000, 0x1018),
+    (0x8008, 0x1004),
+    (0x8010, 8),
+    (0x8018, 2),
+    (0x8020, 0x8030),
+    (0x8028, 0x77),
+];
+
+/// The report that begins in the handler, and the addresses that it has read. Memory has these words.
+fn report(words: &[(u64, u64)], stack: Option<Range>) -> (String, Vec<u64>) {
+    let words: BTreeMap<_, _> = words.iter().copied().collect();
+    let read = RefCell::new(Vec::new());
+    let names = Section::new(&[]);
+    let report = Report {
+        image: Image {
+            code: Section {
+                bytes: &CODE,
+                address: 0x1000,
+            },
+            tables: Tables::new(&TABLE, 0x2000),
+            symbols: names,
+            build_id: &[],
+        },
+        read: &|address| {
+            read.borrow_mut().push(address);
+            words.get(&address).copied()
+        },
+        stack_of: &|sp| stack.filter(|stack| stack.holds_stack_pointer(sp)),
+    };
+    let mut out = String::new();
+    let registers = Registers::new(0x1024, 0x8000, 0);
+    report
+        .write(&mut out, registers)
+        .expect("a string takes everything");
+    (out, read.into_inner())
+}
+
+/// Says something, and fails: its handler reports it.
+struct Broken<'a>(&'a str, Option<&'a Self>);
+
+impl fmt::Display for Broken<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)?;
+        if let Some(next) = self.1 {
+            let mut out = String::new();
+            print_from(&mut out, next, Registers::new(0, 0, 0));
+            write!(f, " [{out}]")?;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing is known on the host, but that is said; and afterwards there is a whole report again.
+#[test]
+fn a_failure_in_the_report_is_one_line_and_another_one_none() {
+    let innermost = Broken("third", None);
+    let second = Broken("second", Some(&innermost));
+    let first = Broken("first", Some(&second));
+    for _ in 0..2 {
+        let mut out = String::new();
+        print_from(&mut out, &first, Registers::new(0x1024, 0x8000, 0));
+        let expected = "first [during the report: second []\n]\n\
+            no stack can be read: this is the host\n\
+            x86_64, no build id, no tables\n  \
+            rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known\n\
+            no names: .symbols: empty\n   \
+            0: 0x0000000000001024 p\n\
+            end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
+        assert_eq!(out, expected);
+    }
+}
+
+/// All that comes before the verdict.
+const FRAMES: &str = "\
+x86_64, no build id, tables without checksum
+  rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known
+no names: .symbols: empty
+   0: 0x0000000000001024 p
+   1: 0x0000000000001018 r
+   ----- interrupted -----
+  rip 0x0000000000001004  rsp 0x0000000000008030  rbp 0x0000000000000077, others not known
+  code: 00 00 00 00 <00> 00 00 00 00 00 00 00 00 00 00 00 00 00 00 e8
+   2: 0x0000000000001004 p
+";
+
+#[test]
+fn a_report_says_what_it_knows_of_the_base() {
+    let (text, _) = report(&WORDS, None);
+    let end = "end of backtrace: outermost function reached, from frame 2 on in doubt (it is not known whether its stack begins \
+               at 0x0000000000008030), 3 frames\n";
+    assert_eq!(text, [FRAMES, end].concat());
+    let (text, _) = report(&WORDS, Some(Range::new(0x7000, 0x8030)));
+    assert_eq!(
+        text,
+        [FRAMES, "end of backtrace: complete, 3 frames\n"].concat()
+    );
+    let (text, _) = report(&WORDS, Some(Range::new(0x7000, 0x9000)));
+    let end = "end of backtrace: incomplete: outermost function reached with sp 0x0000000000008030, where no stack begins, 3 frames\n";
+    assert_eq!(text, [FRAMES, end].concat());
+}
+
+#[test]
+fn what_cannot_be_read_ends_the_trace() {
+    for gone in 0..WORDS.len() {
+        let mut words = WORDS.to_vec();
+        let (address, _) = words.remove(gone);
+        let (text, read) = report(&words, None);
+        // The processor's code segment and flags are of no use for a walk.
+        let is_needed = !matches!(address, 0x8010 | 0x8018);
+        assert_eq!(read.contains(&address), is_needed, "{text}");
+        let end = format!("incomplete: the stack word at {address:#018x} cannot be read, ");
+        assert_eq!(text.contains(&end), is_needed, "{text}");
+    }
+}
+
+/// Whatever a word is, the report ends, claims nothing, and reads nothing but words above its stack pointer, and above what a
+/// damaged trap frame has as one.
+#[test]
+fn a_damaged_stack_leads_nowhere_else() {
+    let values = [
+        0,
+        1,
+        0x1004,
+        0x1018,
+        0x1024,
+        0x7ff8,
+        0x8000,
+        0x8004,
+        0x8008,
+        0xfee0_0000,
+        0xffff_8000_0000_0000,
+        u64::MAX,
+        u64::MAX - 7,
+    ];
+    for damaged in 0..WORDS.len() {
+        for value in values {
+            let mut words = WORDS;
+            words[damaged].1 = value;
+            let (text, read) = report(&words, None);
+            assert!(!text.contains("end of backtrace: complete"), "{text}");
+            assert_eq!(text.matches("end of backtrace: ").count(), 1, "{text}");
+            assert!(read.len() < 32, "{} reads:\n{text}", read.len());
+            for address in read {
+                let near = |sp: u64| address >= sp && address - sp < 1 << 20;
+                assert!(near(0x8000) || near(value), "{address:#x}:\n{text}");
+                assert!(address.is_multiple_of(8), "{address:#x}:\n{text}");
+            }
+        }
+    }
+}

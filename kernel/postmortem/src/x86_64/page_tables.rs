@@ -1,0 +1,212 @@
+//! Whether memory is mapped at an address, by the page tables. Manual: volume 3, 5.5 "4-Level Paging and 5-Level Paging".
+
+use bitflags::bitflags;
+
+/// Where the physical address is in an entry and in CR3.
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+
+bitflags! {
+    /// An entry of a page table.
+    #[derive(Clone, Copy)]
+    struct Entry: u64 {
+        const PRESENT = 1;
+        const USER = 1 << 2;
+        const WRITE_THROUGH = 1 << 3;
+        const CACHE_DISABLE = 1 << 4;
+        /// It maps a large page; in the last level, and only there, this is the attribute of a page.
+        const LARGE = 1 << 7;
+        const LARGE_ATTRIBUTE = 1 << 12;
+        const _ = !0;
+    }
+}
+
+/// The page tables of a CPU, and what its registers say of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PageTables {
+    /// Physical address of the first table.
+    pub(super) root: u64,
+    pub(super) levels: u32,
+    /// What user code may read, the kernel may not (SMAP).
+    pub(super) hides_user: bool,
+    /// `IA32_PAT`: the types of memory that attributes choose.
+    pub(super) types: u64,
+}
+
+impl PageTables {
+    /// Whether the word at an aligned address is memory that can be read: mapped, and with a type of memory that may be cached,
+    /// as no device has it. `read` reads an entry at a physical address.
+    pub(super) fn is_memory(&self, address: u64, read: impl Fn(u64) -> u64) -> bool {
+        // The bits above those that are translated are copies of the highest one of these.
+        let unused = 64_u32.saturating_sub(self.levels.saturating_mul(9).saturating_add(12));
+        let extended = ((address << unused) as i64 >> unused) as u64;
+        if extended != address {
+            return false;
+        }
+        let (mut table, mut all) = (self.root & ADDRESS, Entry::USER);
+        for level in (0..self.levels).rev() {
+            let shift = level.saturating_mul(9).saturating_add(12);
+            let index = (address >> shift) & 0x1ff;
+            let entry = Entry::from_bits_retain(read(table | index << 3));
+            all &= entry;
+            if !entry.contains(Entry::PRESENT) {
+                return false;
+            }
+            let is_page = level == 0 || (level <= 2 && entry.contains(Entry::LARGE));
+            if is_page {
+                let is_hidden = self.hides_user && all.contains(Entry::USER);
+                return !is_hidden && self.is_cached(entry, level);
+            }
+            table = entry.bits() & ADDRESS;
+        }
+        false
+    }
+
+    /// Whether a page has a type of memory that may be cached: 11.12.4 "Programming the PAT".
+    fn is_cached(&self, page: Entry, level: u32) -> bool {
+        let attribute = match level {
+            0 => Entry::LARGE,
+            _ => Entry::LARGE_ATTRIBUTE,
+        };
+        let bit = |flag, value| if page.contains(flag) { value } else { 0_u32 };
+        let index = bit(Entry::WRITE_THROUGH, 1) | bit(Entry::CACHE_DISABLE, 2) | bit(attribute, 4);
+        // Write-through, write-protected and write-back.
+        matches!((self.types >> (index << 3)) & 0xff, 4..=6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const PAGE: u64 = 1;
+    const LARGE: u64 = 1 << 7;
+
+    fn tables(levels: u32) -> PageTables {
+        PageTables {
+            // With a PCID.
+            root: 0x1000 | 5,
+            levels,
+            hides_user: false,
+            // As after a reset: write-back, write-through, uncached, uncached, and again.
+            types: 0x0007_0406_0007_0406,
+        }
+    }
+
+    /// Whether there is memory, by entries at physical addresses; everything else is no table.
+    fn is_memory(tables: &PageTables, entries: &[(u64, u64)], address: u64) -> bool {
+        let entries: BTreeMap<_, _> = entries.iter().copied().collect();
+        tables.is_memory(address, |at| {
+            let is_table = (0x1000..0x6000).contains(&at) && at.is_multiple_of(8);
+            assert!(is_table, "{at:#x} is no entry");
+            entries.get(&at).copied().unwrap_or(0)
+        })
+    }
+
+    /// Every level of a page at `0xffff_8000_0020_3000`, which has the entry given.
+    fn small(page: u64) -> [(u64, u64); 4] {
+        [
+            (0x1000 + 256 * 8, 0x2000 | PAGE),
+            (0x2000, 0x3000 | PAGE),
+            (0x3000 + 8, 0x4000 | PAGE),
+            (0x4000 + 3 * 8, 0x7000 | page),
+        ]
+    }
+
+    const ADDRESS: u64 = 0xffff_8000_0020_3000;
+
+    #[test]
+    fn what_every_level_maps_is_memory() {
+        let sound = small(PAGE);
+        for offset in [0, 8, 0xff8] {
+            assert!(is_memory(&tables(4), &sound, ADDRESS + offset));
+        }
+        for other in [
+            ADDRESS - 8,
+            ADDRESS + 0x1000,
+            ADDRESS + 0x20_0000,
+            0x20_3000,
+            0,
+            u64::MAX - 7,
+        ] {
+            assert!(!is_memory(&tables(4), &sound, other), "{other:#x}");
+        }
+        // Not canonical.
+        assert!(!is_memory(&tables(4), &sound, ADDRESS & !(1 << 63)));
+        for missing in 0..4 {
+            let mut entries = sound;
+            entries[missing].1 &= !PAGE;
+            assert!(!is_memory(&tables(4), &entries, ADDRESS), "level {missing}");
+        }
+    }
+
+    #[test]
+    fn large_pages_and_a_fifth_level_are_known() {
+        let (first, second) = ((0x1000, 0x2000 | PAGE), (0x2000 + 8, PAGE | LARGE));
+        for offset in [0, 0x3fff_fff8] {
+            assert!(is_memory(
+                &tables(4),
+                &[first, second],
+                0x4000_0000 + offset
+            ));
+        }
+        assert!(!is_memory(&tables(4), &[first, second], 0x8000_0000));
+        let [second, third] = [
+            (0x2000, 0x3000 | PAGE),
+            (0x3000 + 16, 0x40_0000 | PAGE | LARGE),
+        ];
+        assert!(is_memory(&tables(4), &[first, second, third], 0x40_0008));
+        let top = (0x1000 + 8, 0x5000 | PAGE);
+        let rest = [(0x5000, 0x2000 | PAGE), second, third];
+        let entries: Vec<_> = [top].into_iter().chain(rest).collect();
+        assert!(is_memory(&tables(5), &entries, (1 << 48) + 0x40_0008));
+        assert!(!is_memory(&tables(4), &entries, (1 << 48) + 0x40_0008));
+    }
+
+    #[test]
+    fn what_is_not_cached_is_a_device() {
+        let (write_through, uncached, attribute) = (1 << 3, 1 << 4, 1 << 7);
+        for (flags, expected) in [
+            (0, true),
+            (write_through, true),
+            (uncached, false),
+            (uncached | write_through, false),
+            (attribute, true),
+            (attribute | uncached, false),
+        ] {
+            assert_eq!(
+                is_memory(&tables(4), &small(PAGE | flags), ADDRESS),
+                expected,
+                "{flags:#x}"
+            );
+        }
+        // What the attributes mean is the kernel's choice: here the first one is write-combining.
+        let types = 0x0007_0406_0007_0401;
+        let combined = PageTables { types, ..tables(4) };
+        assert!(!is_memory(&combined, &small(PAGE), ADDRESS));
+        let large = [(0x1000, 0x2000 | PAGE), (0x2000, PAGE | LARGE | 1 << 12)];
+        assert!(is_memory(&combined, &large, 8));
+        assert!(!is_memory(
+            &combined,
+            &[large[0], (0x2000, PAGE | LARGE)],
+            8
+        ));
+    }
+
+    #[test]
+    fn pages_of_users_are_not_read_where_that_fails() {
+        let user = small(PAGE).map(|(at, entry)| (at, entry | 1 << 2));
+        let careful = PageTables {
+            hides_user: true,
+            ..tables(4)
+        };
+        assert!(is_memory(&tables(4), &user, ADDRESS));
+        assert!(!is_memory(&careful, &user, ADDRESS));
+        for level in 0..4 {
+            let mut entries = user;
+            entries[level].1 &= !(1 << 2);
+            assert!(is_memory(&careful, &entries, ADDRESS), "level {level}");
+        }
+    }
+}
