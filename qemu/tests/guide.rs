@@ -1,21 +1,26 @@
 //! The guide is true: its steps, taken out of its text and made to a kernel that knows nothing of unwinding, give the
 //! report that it shows.
 
+#[path = "guide/reports.rs"]
+mod reports;
+#[path = "guide/short.rs"]
+mod short;
 #[path = "guide/steps.rs"]
 mod steps;
 mod support;
 
-use std::fs;
-
 use qemu::build::Profile;
 use qemu::machine::Arch;
-use qemu::workspace;
+use short::{HANDLERS, VECTORS};
 use support::outside::Outside;
 use support::runner::run;
 
-/// The lines that the guide shows after the word `text`, with numbers left out: they are the compiler's affair.
-fn shown(guide: &str) -> String {
-    let (_, rest) = guide
+/// The heading of the guide's part for kernels that write their report themselves.
+const LONG_WAY: &str = "\n# By your own report\n";
+
+/// The lines that a part of the guide shows after the word `text`, with numbers left out: they are the compiler's affair.
+fn shown(part: &str) -> String {
+    let (_, rest) = part
         .split_once("```text\n")
         .expect("the guide shows a report");
     let (report, _) = rest.split_once("```").expect("the block has an end");
@@ -24,7 +29,13 @@ fn shown(guide: &str) -> String {
 
 fn without_numbers(text: &str) -> String {
     let mut out = String::new();
-    let mut rest = text;
+    let is_code = |line: &&str| line.starts_with("  code: ");
+    let text = text.lines().map(|line| match is_code(&line) {
+        true => "  code: ...\n".to_owned(),
+        false => format!("{line}\n"),
+    });
+    let text: String = text.collect();
+    let mut rest = &*text;
     while let Some((before, number)) = rest.split_once("0x") {
         out += before;
         out += "0x";
@@ -35,23 +46,39 @@ fn without_numbers(text: &str) -> String {
 
 #[test]
 fn the_guide_leads_to_the_report_it_shows() {
-    let root = workspace::root();
-    let guide = fs::read_to_string(root.join("linker/GUIDE.md")).expect("the guide is there");
+    let guide = short::guide();
+    let (_, guide) = guide.split_once(LONG_WAY).expect("the guide has both");
     let kernel = Outside::copy("qemu/tests/guide/kernel");
     let folder = kernel.folder();
-    let mut lines = 0;
-    let steps = steps::steps(&guide);
-    for step in &steps {
-        step.apply(folder);
-        lines += step.added();
-    }
+    let lines = steps::apply(guide, folder);
+    println!("{lines} lines added");
     kernel.name_repository("Cargo.toml");
     kernel.name_repository("src/backtrace.rs");
-    println!("{} changes, {lines} lines added", steps.len());
 
     let image = kernel.build(Arch::X86_64, "guide", Profile::Debug, "corner-shop");
     let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
     let text = ran.text().replace('\r', "");
     let report = &text[text.find("exception ").expect("an exception")..];
-    assert_eq!(without_numbers(report).trim_end(), shown(&guide).trim_end());
+    assert_eq!(without_numbers(report).trim_end(), shown(guide).trim_end());
+}
+
+#[test]
+fn the_guide_shows_what_one_call_writes() {
+    let guide = short::guide();
+    for (kind, begin, heading) in [
+        (
+            HANDLERS,
+            "page fault at ",
+            "# A backtrace for your kernel, in ten minutes\n",
+        ),
+        (VECTORS, "exception, ", "\n## Vectors on AArch64\n"),
+    ] {
+        let before = kind.says_without();
+        let is_bare = before.contains(begin) && !before.contains("backtrace");
+        assert!(is_bare, "{before}");
+        let text = kind.with(Profile::Debug, |_| ()).text;
+        let report = &text[text.find(begin).expect("an exception")..];
+        let shown = shown(short::part(&guide, heading));
+        assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
+    }
 }

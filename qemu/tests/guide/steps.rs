@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 /// A change of one file.
-pub struct Step<'a> {
-    pub file: &'a str,
+struct Step<'a> {
+    file: &'a str,
     lines: Vec<&'a str>,
 }
 
 /// All changes, in order.
-pub fn steps(guide: &str) -> Vec<Step<'_>> {
+fn steps(guide: &str) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
     let mut lines = guide.lines();
     while let Some(line) = lines.next() {
@@ -22,9 +22,19 @@ pub fn steps(guide: &str) -> Vec<Step<'_>> {
     steps
 }
 
+/// Makes all changes of a part of a guide; returns how many lines they add.
+pub fn apply(part: &str, folder: &Path) -> usize {
+    let mut lines = 0;
+    for step in steps(part) {
+        step.apply(folder);
+        lines += step.added();
+    }
+    lines
+}
+
 impl Step<'_> {
     /// How many lines it adds.
-    pub fn added(&self) -> usize {
+    fn added(&self) -> usize {
         self.with("+").count()
     }
 
@@ -39,7 +49,7 @@ impl Step<'_> {
     }
 
     /// Changes the file in `folder`: exactly one place has the lines that stay or go. A file that is not there is made.
-    pub fn apply(&self, folder: &Path) {
+    fn apply(&self, folder: &Path) {
         let path = folder.join(self.file);
         let text = fs::read_to_string(&path).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();

@@ -32,11 +32,7 @@ fn kernel(arch: Arch) -> Outside {
     // What goes wrong is the same for both.
     let shop = workspace::root().join("qemu/tests/guide/kernel/src/shop.rs");
     fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
-    let mut lines = 0;
-    for step in steps::steps(guide) {
-        step.apply(kernel.folder());
-        lines += step.added();
-    }
+    let lines = steps::apply(guide, kernel.folder());
     println!("{lines} lines added");
     assert!((1..=LINES).contains(&lines), "{lines} lines");
     kernel.name_repository("Cargo.toml");

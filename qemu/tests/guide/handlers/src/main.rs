@@ -1,0 +1,34 @@
+//! The kernel that keeps shop, with handlers that are functions of the calling convention `x86-interrupt`.
+#![no_std]
+#![no_main]
+#![feature(abi_x86_interrupt)]
+
+mod exceptions;
+mod serial;
+mod shop;
+
+use core::arch::global_asm;
+use core::panic::PanicInfo;
+
+global_asm!(include_str!("boot.s"));
+
+#[unsafe(no_mangle)]
+extern "C" fn main() {
+    exceptions::install();
+    println!("open for business");
+    shop::serve(3);
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    println!("{info}");
+    exit()
+}
+
+/// Ends the machine with status 101, as QEMU's `isa-debug-exit` is asked to.
+fn exit() -> ! {
+    serial::out(0xf4, 50);
+    loop {
+        core::hint::spin_loop();
+    }
+}

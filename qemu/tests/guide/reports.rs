@@ -1,0 +1,268 @@
+//! What one call writes, in kernels in which different things go wrong.
+
+use std::fs;
+use std::path::Path;
+
+use qemu::build::Profile;
+use qemu::machine::Arch;
+
+use crate::short::{self, HANDLERS, Said, VECTORS};
+use crate::steps;
+
+/// A breakpoint, from which the kernel goes on, and a panic.
+const STOP: &str = "
+    use core::hint::black_box;
+    #[inline(never)]
+    pub fn serve(customers: u64) {
+        stop();
+        crate::println!(\"went on\");
+        sell(black_box(customers));
+        crate::println!(\"nobody comes here\");
+    }
+    #[inline(never)]
+    fn stop() {
+        // SAFETY: its handler returns.
+        unsafe { core::arch::asm!(\"STOP\") };
+    }
+    #[inline(never)]
+    fn sell(customers: u64) { assert!(customers == 0, \"sold out\"); }
+";
+
+fn stop_in(arch: Arch) -> String {
+    let stop = match arch {
+        Arch::X86_64 => "int3",
+        Arch::Aarch64 => "brk #7",
+    };
+    STOP.replace("STOP", stop)
+}
+
+/// What a breakpoint and a panic have in their reports, with this end.
+#[track_caller]
+fn expect_stop(said: &Said, arch: Arch, end: &str) {
+    let (breakpoint, handler, first) = match arch {
+        Arch::X86_64 => (
+            "breakpoint at ",
+            "p corner_shop::exceptions::breakpoint\n-- interrupted\n",
+            "long_mode",
+        ),
+        Arch::Aarch64 => ("exception, ", "", "with_mmu"),
+    };
+    // An optimizing compiler may jump from `main` to the last function that it calls.
+    let callers = format!("r corner_shop::shop::serve\nr~ main\nr {first}");
+    let trace = format!("{handler}p corner_shop::shop::stop\n{callers}");
+    said.expect(breakpoint, &trace, end);
+    let trace = format!("= panic\nr corner_shop::shop::sell\n{callers}");
+    said.expect("panicked at src/shop.rs:", &trace, end);
+    assert!(said.text.contains("\nsold out\n"), "{}", said.text);
+    assert!(said.text.contains("\nwent on\n"), "{}", said.text);
+}
+
+#[test]
+fn one_call_reports_what_returns_and_what_does_not() {
+    for kind in [HANDLERS, VECTORS] {
+        // Not optimized, as most who write a kernel have it.
+        let said = kind.with(Profile::Debug, |folder| {
+            replace(&folder.join("Cargo.toml"), "opt-level = 1", "opt-level = 0");
+            short::write_shop(folder, &stop_in(kind.arch));
+        });
+        expect_stop(&said, kind.arch, IN_DOUBT);
+    }
+}
+
+#[test]
+fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
+    let guide = short::guide();
+    for kind in [HANDLERS, VECTORS] {
+        let said = kind.with(Profile::Release, |folder| {
+            steps::apply(short::part(&guide, "\n## Complete traces\n"), folder);
+            short::write_shop(folder, &stop_in(kind.arch));
+        });
+        expect_stop(&said, kind.arch, "complete, ");
+    }
+}
+
+/// The verdict where nobody has said where the stack begins.
+const IN_DOUBT: &str = "outermost function reached, from frame ";
+
+/// An exception that has no handler, which has a handler with a stack of its own.
+#[test]
+fn a_report_goes_from_one_stack_to_the_next() {
+    let shop = "
+        #[inline(never)]
+        pub fn serve(_: u64) {
+            // SAFETY: nobody returns from there.
+            unsafe { core::arch::asm!(\"ud2\") };
+            crate::println!(\"nobody comes here\");
+        }
+    ";
+    let trace = "
+        = panic
+        r corner_shop::exceptions::double_fault
+        -- interrupted
+        p corner_shop::shop::serve
+        r main
+        r long_mode
+    ";
+    let said = HANDLERS.with_shop(Profile::Debug, shop);
+    said.expect("panicked at ", trace, IN_DOUBT);
+}
+
+/// There is no memory where the stack pointer is.
+#[test]
+fn a_lost_stack_pointer_ends_the_trace_not_the_report() {
+    let shop = "
+        #[inline(never)]
+        pub fn serve(_: u64) {
+            // SAFETY: nobody returns from this.
+            unsafe { core::arch::asm!(\"mov rsp, {}\", \"push rax\", in(reg) 0x4000_0100_u64) };
+            crate::println!(\"nobody comes here\");
+        }
+    ";
+    let trace = "
+        = panic
+        r corner_shop::exceptions::double_fault
+        -- interrupted
+        p corner_shop::shop::serve
+    ";
+    let end = "incomplete: the stack word at 0x0000000040000";
+    let said = HANDLERS.with_shop(Profile::Debug, shop);
+    said.expect("panicked at ", trace, end);
+    assert_eq!(
+        said.text.matches("double fault").count(),
+        1,
+        "{}",
+        said.text
+    );
+}
+
+/// Registers whose stack pointer is that of a device, or of nothing: on AArch64 the serial line, which is mapped.
+#[test]
+fn what_is_no_memory_is_not_read() {
+    for (kind, sp) in [
+        (HANDLERS, "0x4000_0000"),
+        (VECTORS, "0x0900_0000"),
+        (VECTORS, "0x8000_0000"),
+    ] {
+        let shop = "
+            #[inline(never)]
+            pub fn serve(_: u64) {
+                let mut registers = postmortem::capture();
+                registers.sp = SP;
+                postmortem::print_from(&mut crate::serial::Serial, &\"lost\", registers);
+                if core::hint::black_box(true) { panic!(\"sold out\") }
+            }
+        ";
+        let said = kind.with_shop(Profile::Debug, &shop.replace("SP", sp));
+        // Up to the offset in the function's frame.
+        let at = sp.replace('_', "").replace("0x", "0x00000000");
+        let end = format!("incomplete: the stack word at {}", &at[..16]);
+        said.expect("lost\n", "p corner_shop::shop::serve", &end);
+    }
+}
+
+/// All of the stack has the address of a device, or one that nothing has.
+#[test]
+fn a_report_survives_a_stack_that_is_overwritten() {
+    for (kind, value) in [
+        (HANDLERS, "0x7000_0000_0000"),
+        (HANDLERS, "0xfee0_0020"),
+        (VECTORS, "0x900_0000"),
+    ] {
+        let asm = match kind.arch {
+            Arch::X86_64 => {
+                "\"mov rdi, rsp\", \"sub rcx, rsp\", \"shr rcx, 3\", \"rep stosq\", \"mov rbp, rax\",
+                in(\"rcx\") end, in(\"rax\") VALUE_u64"
+            }
+            Arch::Aarch64 => {
+                "\"mov x9, sp\", \"2: str x1, [x9], #8\", \"cmp x9, x0\", \"b.lo 2b\", \"mov x29, x1\",
+                in(\"x0\") end, in(\"x1\") VALUE_u64"
+            }
+        };
+        let shop = "
+            unsafe extern \"C\" { static stack_end: u8; }
+            #[inline(never)]
+            pub fn serve(_: u64) {
+                let end = (&raw const stack_end) as u64;
+                // SAFETY: none, and nobody returns from this.
+                unsafe { core::arch::asm!(ASM) };
+                if core::hint::black_box(true) { panic!(\"sold out\") }
+            }
+        ";
+        let shop = shop.replace("ASM", asm).replace("VALUE", value);
+        let said = kind.with_shop(Profile::Debug, &shop);
+        let trace = "= panic\nr corner_shop::shop::serve";
+        said.expect("panicked at ", trace, "incomplete: the return address 0x");
+        assert_eq!(
+            said.text.matches("panicked at ").count(),
+            1,
+            "{}",
+            said.text
+        );
+        assert!(!said.text.contains("exception, "), "{}", said.text);
+        assert!(!said.text.contains("fault at "), "{}", said.text);
+    }
+}
+
+#[test]
+fn a_failure_in_a_report_adds_its_line() {
+    let shop = "
+        use core::fmt::{Display, Formatter, Result};
+        struct Broken;
+        impl Display for Broken {
+            fn fmt(&self, _: &mut Formatter<'_>) -> Result { panic!(\"cannot be shown\") }
+        }
+        pub fn serve(_: u64) { panic!(\"before and {}\", Broken) }
+    ";
+    for kind in [HANDLERS, VECTORS] {
+        let text = kind.with_shop(Profile::Debug, shop).text;
+        let lines: Vec<_> = text.lines().skip(1).collect();
+        let [first, before, second] = &lines[..] else {
+            panic!("{text}");
+        };
+        assert!(first.starts_with("panicked at src/shop.rs:"), "{text}");
+        let begin = "before and during the report: panicked at src/shop.rs:";
+        assert!(before.starts_with(begin), "{text}");
+        assert_eq!(*second, "cannot be shown", "{text}");
+    }
+}
+
+#[test]
+fn a_report_says_what_the_kernel_has_not_told() {
+    let said = HANDLERS.with(Profile::Debug, |folder| {
+        let line = "    unsafe { postmortem::physical_memory_at(0) };\n";
+        replace(&folder.join("src/main.rs"), line, "");
+    });
+    let trace = "p corner_shop::exceptions::page_fault";
+    said.expect("page fault at ", trace, "incomplete: the stack word at ");
+    let words =
+        "\nno stack can be read: the kernel calls neither physical_memory_at nor stacks_by\n";
+    assert!(said.text.contains(words), "{}", said.text);
+}
+
+/// Rust's own linker links it too.
+#[test]
+fn a_report_says_that_there_are_no_tables() {
+    let said = HANDLERS.with(Profile::Debug, |folder| {
+        let config = folder.join(".cargo/config.toml");
+        replace(&config, "linker = \"sframe-link\"\n", "");
+        replace(
+            &config,
+            "    \"-Clink-arg=--sframe-outermost=long_mode\",\n",
+            "",
+        );
+    });
+    let text = &said.text;
+    assert!(
+        text.contains("\nx86_64, no build id, no tables\n"),
+        "{text}"
+    );
+    let end = "end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
+    assert!(text.ends_with(end), "{text}");
+}
+
+#[track_caller]
+fn replace(file: &Path, old: &str, new: &str) {
+    let text = fs::read_to_string(file).expect("it is there");
+    assert!(text.contains(old), "no {old} in {text}");
+    fs::write(file, text.replace(old, new)).expect("it can be written");
+}
