@@ -10,10 +10,8 @@ mod steps;
 mod support;
 
 use qemu::build::Profile;
-use qemu::machine::Arch;
 use short::{HANDLERS, VECTORS};
 use support::outside::Outside;
-use support::runner::run;
 
 /// The heading of the guide's part for kernels that write their report themselves.
 const LONG_WAY: &str = "\n# By your own report\n";
@@ -44,6 +42,16 @@ fn without_numbers(text: &str) -> String {
     out + rest
 }
 
+/// The setting by which cargo boots the image, with the runner as it lies here.
+fn runner(guide: &str) -> String {
+    let (_, setting) = guide.split_once("\nrunner = ").expect("the guide has it");
+    let setting = setting.lines().next().unwrap_or_default();
+    let runner = support::runner::command();
+    let runner = runner.get_program().to_str().expect("a path in UTF-8");
+    let setting = setting.replace("unwind-qemu", runner);
+    format!("target.x86_64-unknown-none.runner={setting}")
+}
+
 #[test]
 fn the_guide_leads_to_the_report_it_shows() {
     let guide = short::guide();
@@ -55,9 +63,15 @@ fn the_guide_leads_to_the_report_it_shows() {
     kernel.name_repository("Cargo.toml");
     kernel.name_repository("src/backtrace.rs");
 
-    let image = kernel.build(Arch::X86_64, "guide", Profile::Debug, "corner-shop");
-    let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
-    let text = ran.text().replace('\r', "");
+    // Booted and judged by what the guide's last part says.
+    let runner = runner(guide);
+    let output = kernel
+        .cargo("run", "guide", Profile::Debug)
+        .args(["--config", &runner])
+        .output()
+        .expect("cargo starts");
+    assert_eq!(output.status.code(), Some(101), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
     let report = &text[text.find("exception ").expect("an exception")..];
     assert_eq!(without_numbers(report).trim_end(), shown(guide).trim_end());
 }

@@ -65,7 +65,11 @@ fn pattern(text: &str) -> Regex {
 }
 
 static BUILD: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(?:cpu [0-9]+, |asked from outside, ).*, build (?<id>[0-9a-f]{8,})(?:$|, )")
+    pattern(concat!(
+        // A report of one call begins its line with the architecture.
+        r"(?:(?:cpu [0-9]+, |asked from outside, ).*|(?:^|\s)(?:x86_64|aarch64))",
+        r", build (?<id>[0-9a-f]{8,})(?:$|, )",
+    ))
 });
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
@@ -194,6 +198,8 @@ mod tests {
         assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
         // What a later grammar adds is passed over.
         let build = "cpu 0, task main, x86_64, build 5c868ddb7b67, tables damaged: wrong checksum";
+        assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
+        let build = "12:00 x86_64, build 5c868ddb7b67, tables verified";
         assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
         for line in [
             "end of backtrace: complete, 13 frames",

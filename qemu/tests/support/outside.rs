@@ -61,6 +61,11 @@ impl Outside {
 
     /// `cargo build` as its owner would run it, with a nightly compiler, its source and `sframe-link`.
     pub fn command(&self, place: &str, profile: Profile) -> Command {
+        self.cargo("build", place, profile)
+    }
+
+    /// The same of another subcommand: `run`.
+    pub fn cargo(&self, subcommand: &str, place: &str, profile: Profile) -> Command {
         let target = target().join(place);
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         for (name, _) in std::env::vars_os() {
@@ -74,7 +79,7 @@ impl Outside {
         let paths = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
         command
             .current_dir(self.folder())
-            .args(["build", "--quiet", "--target-dir"])
+            .args([subcommand, "--quiet", "--target-dir"])
             .arg(&target)
             .env("RUSTC_BOOTSTRAP", "1")
             .env(
