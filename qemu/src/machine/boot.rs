@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 
 use super::interrupt::Interrupts;
 use super::monitor::{ANSWER, Monitor};
+use super::recording::Recorded;
 use super::run::{Asker, Run};
 use super::serial::{Ending, Event};
 use super::terminal::Terminal;
@@ -49,6 +50,8 @@ pub struct Boot<'a> {
     pub witness: Option<&'a dyn Witness>,
     /// Times after the start at which it is asked as well; the machine goes on.
     pub asks: &'a [Duration],
+    /// What it does is recorded, or replayed; one CPU.
+    pub recorded: Option<Recorded<'a>>,
     /// More arguments for QEMU, after all others.
     pub more: &'a [&'a str],
     /// How long the serial line must be silent before what is written there is flushed: a decoder wants whole lines.
@@ -88,6 +91,7 @@ impl<'a> Boot<'a> {
             reboots: false,
             witness: None,
             asks: &[],
+            recorded: None,
             more: &[],
             pause: Duration::ZERO,
         }
@@ -138,7 +142,12 @@ impl<'a> Boot<'a> {
             flushed: true,
         };
         let verdict = match run.until_it_ends(out)? {
-            Some(verdict) => verdict,
+            Some(verdict) => {
+                if let Some(recorded) = self.recorded {
+                    recorded.close(&monitor, &mut child.0, self.guest_limit);
+                }
+                verdict
+            }
             None => {
                 let status = child.0.wait().context("cannot wait for QEMU")?;
                 // gdb keeps the terminal after the machine has ended, to inspect it.
@@ -167,7 +176,8 @@ impl<'a> Boot<'a> {
 }
 
 /// A running QEMU, which does not outlive this value.
-struct Machine(Child);
+#[derive(Debug)]
+pub(super) struct Machine(pub(super) Child);
 
 impl Drop for Machine {
     fn drop(&mut self) {

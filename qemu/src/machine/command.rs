@@ -54,8 +54,10 @@ impl Boot<'_> {
             // A reset, or switching off, leaves the machine as it is, until it was asked where it is.
             command.arg("-no-shutdown");
         }
-        if self.guest_limit.is_some() {
-            command.args(monitor::counting());
+        if let Some(recorded) = self.recorded {
+            command.args(recorded.arguments());
+        } else if self.guest_limit.is_some() {
+            command.args(monitor::counting(""));
         }
         // Stopped until the monitor is connected, because earlier events are lost.
         command.arg("-S");
@@ -117,7 +119,7 @@ impl Boot<'_> {
 }
 
 /// A file without a name, which is left open in a child.
-fn inherited(content: &[u8]) -> Result<File> {
+pub(super) fn inherited(content: &[u8]) -> Result<File> {
     let write = || {
         let mut file = tempfile::tempfile()?;
         file.write_all(content)?;
@@ -129,7 +131,7 @@ fn inherited(content: &[u8]) -> Result<File> {
 }
 
 /// What a child calls a file that it inherits.
-fn path(file: &File) -> String {
+pub(super) fn path(file: &File) -> String {
     format!("/dev/fd/{}", file.as_raw_fd())
 }
 

@@ -1,4 +1,5 @@
-//! A virtual machine: its command line, its serial line, booting it, asking it where it is, and what its end means.
+//! A virtual machine: its command line, its serial line, booting it, asking it where it is, and what its end means;
+//! and recording what it does, to go through it again.
 
 mod boot;
 mod command;
@@ -7,6 +8,8 @@ mod gdb;
 mod given;
 mod interrupt;
 mod monitor;
+mod recording;
+mod replay;
 mod run;
 mod serial;
 mod stopped;
@@ -18,7 +21,9 @@ pub use boot::{Boot, Booted};
 pub use debugger::Debugger;
 pub use gdb::GdbStub;
 pub use given::Given;
-pub use monitor::{Monitor, Watched};
+pub use monitor::{INSTRUCTIONS, Monitor, Watched};
+pub use recording::{Recorded, Recording};
+pub use replay::Replay;
 pub use serial::Ending;
-pub use stopped::{PAGE, Stopped, Witness};
+pub use stopped::{PAGE, PIECE, Stopped, Witness};
 pub use verdict::{Statuses, Verdict};

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,11 +21,22 @@ const SHIFT: u32 = 4;
 const START: Duration = Duration::from_secs(60);
 /// How long it may take to answer the runner, once it runs: milliseconds, unless the host is busy.
 pub(super) const ANSWER: Duration = Duration::from_secs(5);
+/// How long a machine that is replayed may take to its next stop, or to an answer: nobody waits for it, and a busy host should
+/// change nothing of what it says.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// QEMU's argument that makes it count instructions.
-pub(super) fn counting() -> [String; 2] {
+/// Instructions in a second of the machine's own time, if it counts them.
+pub const INSTRUCTIONS: u64 = 1_000_000_000 >> SHIFT;
+
+/// How many instructions take so long.
+pub(super) fn instructions(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos() >> SHIFT).unwrap_or(u64::MAX)
+}
+
+/// QEMU's argument that makes it count instructions; `more` are options of it.
+pub(super) fn counting(more: &str) -> [String; 2] {
     // `sleep=off`: when the machine waits for its timer, its clock jumps there at once.
-    ["-icount".into(), format!("shift={SHIFT},sleep=off")]
+    ["-icount".into(), format!("shift={SHIFT},sleep=off{more}")]
 }
 
 /// A connection with the monitor.
@@ -35,6 +46,8 @@ pub struct Monitor {
     /// How long an answer may take.
     limit: Duration,
     answers: Receiver<Value>,
+    /// Each time that the machine has stopped.
+    stops: Receiver<()>,
     /// The number of the last question.
     asked: Cell<u64>,
 }
@@ -57,11 +70,13 @@ impl Monitor {
     ) -> Result<(Self, Watched)> {
         let reader = stream.try_clone().context("cannot share a socket")?;
         let (answer, answers) = mpsc::channel();
-        let watched = std::thread::spawn(move || listen(reader, on_ending, &answer));
+        let (stop, stops) = mpsc::channel();
+        let watched = std::thread::spawn(move || listen(reader, on_ending, &answer, &stop));
         let monitor = Self {
             stream,
             limit,
             answers,
+            stops,
             asked: Cell::new(0),
         };
         // A machine that does not answer has ended, which the serial line reports.
@@ -70,6 +85,11 @@ impl Monitor {
             let _ = monitor.ask("cont", &json!({}), START);
         }
         Ok((monitor, Watched(watched)))
+    }
+
+    /// How long an answer may take.
+    pub(super) const fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// Has QEMU do something, and returns what it says.
@@ -92,16 +112,75 @@ impl Monitor {
 
     /// The machine's own time, if it counts instructions.
     pub(super) fn time(&self) -> Result<Duration> {
+        Ok(Duration::from_nanos(self.instructions()? << SHIFT))
+    }
+
+    /// How many instructions the machine has run, if it counts them.
+    pub(super) fn instructions(&self) -> Result<u64> {
         let replay = self.execute("query-replay")?;
-        let instructions = replay["icount"].as_u64().context("nothing is counted")?;
-        Ok(Duration::from_nanos(instructions << SHIFT))
+        replay["icount"].as_u64().context("nothing is counted")
+    }
+
+    /// Resets a machine that stands still, whatever it was told to do at a reset.
+    pub(super) fn have_it_reset(&self) -> Result<()> {
+        self.ask("set-action", &json!({ "reboot": "reset" }), self.limit)?;
+        self.execute("system_reset")?;
+        Ok(())
+    }
+
+    /// Lets a machine that is replayed run until it has run so many instructions; false if it ends before.
+    pub(super) fn run_to(&self, instructions: u64) -> Result<bool> {
+        while self.stops.try_recv().is_ok() {}
+        let at = json!({ "icount": instructions });
+        // Both at once, as this is done for each sample.
+        let set = self.send("replay-break", &at);
+        let goes_on = self.send("cont", &json!({}));
+        let set = set.and_then(|id| self.answer(id, "replay-break", self.limit));
+        match set
+            .and(goes_on)
+            .and_then(|id| self.answer(id, "cont", self.limit))
+        {
+            Ok(_) => {}
+            Err(_) if self.has_ended() => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        match self.stops.recv_timeout(PATIENCE) {
+            Ok(()) => Ok(true),
+            Err(RecvTimeoutError::Disconnected) => Ok(false),
+            Err(RecvTimeoutError::Timeout) => {
+                bail!("QEMU does not come to instruction {instructions}")
+            }
+        }
+    }
+
+    /// Whether QEMU has closed the monitor, or does so at once.
+    pub(super) fn has_ended(&self) -> bool {
+        loop {
+            match self.stops.recv_timeout(ANSWER) {
+                Ok(()) => {}
+                Err(error) => return error == RecvTimeoutError::Disconnected,
+            }
+        }
     }
 
     fn ask(&self, command: &str, arguments: &Value, limit: Duration) -> Result<Value> {
+        let id = self.send(command, arguments)?;
+        self.answer(id, command, limit)
+    }
+
+    /// Asks; returns the number of the question.
+    fn send(&self, command: &str, arguments: &Value) -> Result<u64> {
         let id = self.asked.get() + 1;
         self.asked.set(id);
         let question = json!({ "execute": command, "arguments": arguments, "id": id });
-        writeln!(&self.stream, "{question}").context("the monitor is closed")?;
+        let line = format!("{question}\n");
+        let written = (&self.stream).write_all(line.as_bytes());
+        written.context("the monitor is closed")?;
+        Ok(id)
+    }
+
+    /// The answer to the question with this number.
+    fn answer(&self, id: u64, command: &str, limit: Duration) -> Result<Value> {
         loop {
             let answer = self.answers.recv_timeout(limit);
             let answer = answer.with_context(|| format!("QEMU does not answer {command}"))?;
@@ -122,6 +201,7 @@ fn listen(
     stream: UnixStream,
     on_ending: impl Fn(Ending),
     answers: &Sender<Value>,
+    stops: &Sender<()>,
 ) -> Option<Ending> {
     let mut ended = None;
     for line in BufReader::new(stream).lines() {
@@ -132,6 +212,8 @@ fn listen(
         if said.get("return").is_some() || said.get("error").is_some() {
             // Nobody waits for an answer any more when the boot has ended.
             let _ = answers.send(said);
+        } else if said["event"] == "STOP" {
+            let _ = stops.send(());
         } else if let Some(ending) = ending(&said) {
             ended = ended.or(Some(ending));
             on_ending(ending);

@@ -1,5 +1,6 @@
 //! A machine that was stopped, and is looked at from outside.
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -13,13 +14,10 @@ use crate::stub::{Reader, State, Stub, bytes};
 /// How long the machine may stand still for it.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// How long an answer of the stub's may take: less than a millisecond, unless the host is busy.
-const ANSWER: Duration = Duration::from_secs(5);
-
 /// Bytes of the smallest page.
 pub const PAGE: u64 = 4096;
 /// Bytes that the stub gives at once.
-const PIECE: u64 = PAGE / 2;
+pub const PIECE: u64 = PAGE / 2;
 
 /// Somebody who says in words where the CPUs of a stopped machine are.
 pub trait Witness: Debug + Sync {
@@ -35,7 +33,8 @@ pub trait Witness: Debug + Sync {
 pub(super) enum Door {
     /// QEMU's end of the line to its stub; the stub is not there yet.
     Closed(UnixStream),
-    Open(Stub, Reader),
+    /// Open, with the pages that are known to be memory.
+    Open(Stub, Reader, HashSet<u64>),
 }
 
 /// A machine that stands still.
@@ -44,7 +43,8 @@ pub struct Stopped<'m> {
     monitor: &'m Monitor,
     stub: &'m mut Stub,
     reader: &'m Reader,
-    until: Instant,
+    memory: &'m mut HashSet<u64>,
+    until: Option<Instant>,
     /// The CPU that the stub reads for.
     cpu: Option<usize>,
 }
@@ -53,6 +53,16 @@ impl<'m> Stopped<'m> {
     /// Stops the machine.
     pub(super) fn new(monitor: &'m Monitor, door: &'m mut Door, arch: Arch) -> Result<Self> {
         monitor.execute("stop")?;
+        Self::still(monitor, door, arch, Some(LIMIT))
+    }
+
+    /// The machine, which stands still already. Beyond the limit no more memory is read.
+    pub(super) fn still(
+        monitor: &'m Monitor,
+        door: &'m mut Door,
+        arch: Arch,
+        limit: Option<Duration>,
+    ) -> Result<Self> {
         if let Door::Closed(stream) = door {
             let said = monitor.type_in(&format!("gdbserver chardev:{}", Self::LINE), 0)?;
             if !said.starts_with("Waiting for gdb") {
@@ -60,18 +70,19 @@ impl<'m> Stopped<'m> {
             }
             let stream = stream.try_clone().context("cannot share a socket")?;
             let mut stub = Stub::over(stream);
-            stub.limit(Some(ANSWER))?;
+            stub.limit(Some(monitor.limit()))?;
             let reader = Reader::new(arch, &mut stub)?;
-            *door = Door::Open(stub, reader);
+            *door = Door::Open(stub, reader, HashSet::new());
         }
-        let Door::Open(stub, reader) = door else {
+        let Door::Open(stub, reader, memory) = door else {
             bail!("there is no stub");
         };
         Ok(Self {
             monitor,
             stub,
             reader,
-            until: Instant::now() + LIMIT,
+            memory,
+            until: limit.map(|limit| Instant::now() + limit),
             cpu: None,
         })
     }
@@ -109,27 +120,36 @@ impl<'m> Stopped<'m> {
         self.reader.read(self.stub)
     }
 
-    /// The page with this address, as this CPU's page tables have it now. None if it is not mapped, or no memory: to read a
-    /// device would change it.
-    pub fn page(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PAGE as usize]>> {
-        if Instant::now() > self.until {
+    /// The piece of memory with this address, as this CPU's page tables have it now. None if it is not mapped, or no memory: to
+    /// read a device would change it.
+    pub fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
+        if self.until.is_some_and(|until| until < Instant::now()) {
             return None;
         }
-        let start = address & !(PAGE - 1);
+        let start = address & !(PIECE - 1);
         let physical = self.monitor.type_in(&format!("gva2gpa {start:#x}"), cpu);
         let physical = physical.ok()?;
         let physical = physical.trim().strip_prefix("gpa: ")?;
-        let host = self.monitor.type_in(&format!("gpa2hva {physical}"), cpu);
-        if !host.ok()?.starts_with("Host virtual address") {
+        let physical = u64::from_str_radix(physical.strip_prefix("0x")?, 16).ok()?;
+        if !self.is_memory(cpu, physical & !(PAGE - 1)) {
             return None;
         }
         self.choose(cpu).ok()?;
-        let mut page = Vec::new();
-        for at in [start, start + PIECE] {
-            let digits = self.stub.ask(&format!("m{at:x},{PIECE:x}")).ok()?;
-            page.extend_from_slice(&bytes(&digits));
+        let digits = self.stub.ask(&format!("m{start:x},{PIECE:x}")).ok()?;
+        bytes(&digits).into_boxed_slice().try_into().ok()
+    }
+
+    /// Whether the page with this physical address is memory. What is, stays so.
+    fn is_memory(&mut self, cpu: usize, page: u64) -> bool {
+        if self.memory.contains(&page) {
+            return true;
         }
-        page.into_boxed_slice().try_into().ok()
+        let host = self.monitor.type_in(&format!("gpa2hva {page:#x}"), cpu);
+        let is_memory = host.is_ok_and(|host| host.starts_with("Host virtual address"));
+        if is_memory {
+            self.memory.insert(page);
+        }
+        is_memory
     }
 
     fn choose(&mut self, cpu: usize) -> Result<()> {

@@ -124,6 +124,14 @@ impl Image {
         }
     }
 
+    /// Whether the function with this instruction has no caller, by rows that are in no doubt: wherever its stack pointer is, as
+    /// boot code has to choose a stack first.
+    pub(super) fn has_no_caller(&self, pc: u64) -> bool {
+        let rows = self.rows();
+        let row = rows.0.lookup(pc).ok();
+        rows.doubt().is_none() && row.is_some_and(|(_, row)| row.is_outermost())
+    }
+
     /// Its code, as walks take it.
     pub(super) fn ranges_of_code(&self) -> Vec<Code<'_>> {
         let code = self.code.iter();

@@ -1,21 +1,21 @@
-//! The machine's memory, page by page as a walk needs it.
+//! The machine's memory, piece by piece as a walk needs it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::machine::{PAGE, Stopped};
+use crate::machine::{PIECE, Stopped};
 
-/// The most pages that are read for a CPU: some stacks are long, and the machine waits.
-const MOST: usize = 256;
+/// The most pieces that are read for a CPU: some stacks are long, and the machine waits.
+const MOST: usize = 512;
 
-type Page = Option<Box<[u8; PAGE as usize]>>;
+type Piece = Option<Box<[u8; PIECE as usize]>>;
 
 /// Memory as one CPU sees it.
 #[derive(Debug)]
 pub(super) struct Memory<'s, 'm> {
     stopped: RefCell<&'s mut Stopped<'m>>,
     cpu: usize,
-    pages: RefCell<HashMap<u64, Page>>,
+    pieces: RefCell<HashMap<u64, Piece>>,
 }
 
 impl<'s, 'm> Memory<'s, 'm> {
@@ -23,21 +23,21 @@ impl<'s, 'm> Memory<'s, 'm> {
         Self {
             stopped: RefCell::new(stopped),
             cpu,
-            pages: RefCell::default(),
+            pieces: RefCell::default(),
         }
     }
 
     /// The word at this address, which is a multiple of 8.
     pub(super) fn word(&self, address: u64) -> Option<u64> {
-        let mut pages = self.pages.borrow_mut();
-        let count = pages.len();
-        let page = pages.entry(address / PAGE).or_insert_with(|| {
+        let mut pieces = self.pieces.borrow_mut();
+        let count = pieces.len();
+        let piece = pieces.entry(address / PIECE).or_insert_with(|| {
             let mut stopped = self.stopped.borrow_mut();
-            (count < MOST).then(|| stopped.page(self.cpu, address))?
+            (count < MOST).then(|| stopped.piece(self.cpu, address))?
         });
-        let word = page
+        let word = piece
             .as_ref()?
-            .get((address % PAGE) as usize..)?
+            .get((address % PIECE) as usize..)?
             .first_chunk()?;
         Some(u64::from_le_bytes(*word))
     }

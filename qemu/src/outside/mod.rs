@@ -9,6 +9,7 @@
 //!
 //! It needs nothing of the guest: not one line of code, no heap that is whole, and no page tables.
 
+mod callers;
 mod image;
 mod memory;
 mod moved;
@@ -23,6 +24,7 @@ use anyhow::{Result, anyhow};
 
 use crate::decode::Symbolizer;
 use crate::machine::{Stopped, Witness};
+pub use callers::{Callers, Stack};
 use image::Image;
 
 /// Says where the CPUs of a machine are that runs this image.

@@ -22,7 +22,7 @@ pub struct State {
 }
 
 /// What kind of code a processor runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// A kernel's, or a hypervisor's.
     Kernel,

@@ -1,0 +1,86 @@
+//! Who has called whom on a CPU, as addresses, for whoever counts them.
+
+use std::path::Path;
+
+use anyhow::Result;
+use unwind::{End, Range, RegisterSet, Stacks, Unwinder};
+
+use super::image::Image;
+use super::memory::Memory;
+use crate::machine::Stopped;
+use crate::stub::{Level, Registers};
+
+/// Says who has called whom on machines that run an image.
+#[derive(Debug)]
+pub struct Callers {
+    image: Image,
+}
+
+/// What a CPU was doing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stack {
+    /// What kind of code it runs.
+    pub level: Level,
+    /// Where to look up each frame, the innermost first. Only that, if the code is no kernel's.
+    pub frames: Vec<u64>,
+    /// Whether these are all, vouched for as in a report.
+    pub is_complete: bool,
+}
+
+impl Callers {
+    /// For the ELF image at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(path: &Path) -> Result<Self> {
+        let image = Image::read(path)?;
+        Ok(Self { image })
+    }
+
+    /// Whether the image has code there.
+    #[must_use]
+    pub fn is_code(&self, address: u64) -> bool {
+        self.image.is_code(address)
+    }
+
+    /// What this CPU is doing.
+    ///
+    /// # Errors
+    /// When the machine does not answer.
+    pub fn of(&self, stopped: &mut Stopped<'_>, cpu: usize) -> Result<Stack> {
+        let state = stopped.state(cpu)?;
+        let mut stack = Stack {
+            level: state.level,
+            frames: vec![state.pc],
+            is_complete: false,
+        };
+        if state.level == Level::Kernel && self.is_code(state.pc) {
+            let memory = Memory::new(stopped, cpu);
+            let ranges = self.image.ranges(cpu, state.sp);
+            let (frames, end) = match state.registers {
+                Registers::X86(registers) => self.walk(&memory, &ranges, registers),
+                Registers::Arm(registers) => self.walk(&memory, &ranges, registers),
+            };
+            stack.frames = frames;
+            let begins = stack.frames.len() == 1 && self.image.has_no_caller(state.pc);
+            stack.is_complete = begins || end.is_some_and(|end| end.is_complete());
+        }
+        Ok(stack)
+    }
+
+    fn walk<R: RegisterSet>(
+        &self,
+        memory: &Memory<'_, '_>,
+        ranges: &[Range],
+        registers: R,
+    ) -> (Vec<u64>, Option<End>) {
+        let code = self.image.ranges_of_code();
+        let unwinder = Unwinder::new(self.image.rows())
+            .code(&code)
+            .trap_registers(self.image.saved());
+        let stacks = Stacks::new(ranges, |address| memory.word(address));
+        let mut frames = unwinder.frames(registers, stacks);
+        let found = frames.by_ref().map(|frame| frame.lookup_pc()).collect();
+        (found, frames.end())
+    }
+}
