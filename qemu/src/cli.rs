@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::decode::Decode;
-use crate::machine::{Arch, Board, Statuses};
+use crate::machine::{Arch, Board, INSTRUCTIONS, Statuses};
 use crate::oracle::Oracle;
 use crate::raspi::Card;
 use crate::serial::Serial;
@@ -24,6 +24,7 @@ Examples:
   cargo run -- --junit boots.xml panic deep    results for a CI system
   cargo run -- --defmt panic                   traces as compact log frames, decoded here
   cargo run -- --ask 5 --timeout 20 busy       where every CPU is after 5 s; and after 20 s, if it still runs
+  cargo run -- --profile OUT.svg --release ok  where the time went, as a flame graph
   cargo run -- --gdb panic                     wait for gdb before the first instruction
   cargo run -- --gdb=run panic                 start gdb too, here
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
@@ -98,6 +99,23 @@ pub struct Cli {
     /// `.sframe`, `.eh_frame` or `.debug_frame`, or else by frame pointers
     #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "gdb")]
     pub ask: Vec<Duration>,
+
+    /// Writes where the time went to this file: a flame graph (.svg), or a line for each call stack with its count (.folded, which
+    /// speedscope reads too). The boot is recorded; then the machine does the same again, is stopped at one of so many
+    /// instructions, wherever that is, and walked from outside. It notices nothing, needs no frame pointers, and twice gives the
+    /// same file. What is not complete has the root `[incomplete]`. One boot, of one CPU: QEMU records no others
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "machine"])]
+    pub profile: Option<PathBuf>,
+
+    /// Samples that a profile has of a second of the machine's own time, which is 62.5 million instructions
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10_000,
+        requires = "profile",
+        value_parser = clap::value_parser!(u64).range(1..=INSTRUCTIONS)
+    )]
+    pub profile_rate: u64,
 
     /// Start stopped, with a stub for gdb at this TCP port of the local host [default: 1234]; `run` starts gdb here
     #[arg(

@@ -21,6 +21,7 @@ pub mod machine;
 pub mod oracle;
 pub mod output;
 pub mod outside;
+pub mod profile;
 pub mod raspi;
 pub mod report;
 pub mod results;

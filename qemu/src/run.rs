@@ -14,6 +14,7 @@ use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub, Given, Status
 use crate::oracle::oracle;
 use crate::output::Output;
 use crate::outside::Outside;
+use crate::profile::Recorder;
 use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
 use crate::serial::serial;
@@ -76,6 +77,7 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         _ => emulator(arch, &workspace::target_folder_for(image)?)?,
     };
     let command_line = cli.scenarios.join(" ");
+    let recorder = Recorder::asked_for(cli, board, cli.cpus).map_err(Failure::usage)?;
     let mut out = Output::take()?;
     let machine = Machine {
         board,
@@ -84,17 +86,20 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         command_line: &command_line,
         emulator: &emulator,
         interactive: cli.interactive,
+        recorder: recorder.as_ref(),
     };
     let booted = boot(cli, machine, &mut out)?;
+    let serial = booted.serial.clone();
     let name = image.file_stem().unwrap_or_default().to_string_lossy();
     let subject = Subject {
-        name: name.into_owned(),
+        name: name.clone().into_owned(),
         board,
         profile: None,
     };
     let judgement = judge::image(&booted);
     let target = workspace::target_folder_for(image)?;
-    Ok(Results::new(cli, image, &target).add(subject, booted, judgement)?)
+    let status = Results::new(cli, image, &target).add(subject, booted, judgement)?;
+    Ok(machine.profile(status, &serial, &name))
 }
 
 /// Builds the kernel and boots each scenario.
@@ -107,6 +112,16 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
     } else {
         Profile::Debug
     };
+
+    let recorder = match scenarios[..] {
+        [only] if cli.profile.is_some() && only.outcome == Outcome::Interactive => {
+            Err(anyhow!("a profile is of a boot without somebody who types"))
+        }
+        [only] => Recorder::asked_for(cli, board, cli.cpus.max(only.cpus)),
+        _ if cli.profile.is_some() => Err(anyhow!("a profile is of one boot")),
+        _ => Ok(None),
+    };
+    let recorder = recorder.map_err(Failure::usage)?;
 
     let target = workspace::target_folder()?;
     let emulator = emulator(arch, &target)?;
@@ -138,8 +153,10 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
             command_line: &command_line,
             emulator: &emulator,
             interactive,
+            recorder: recorder.as_ref(),
         };
         let booted = boot(cli, machine, &mut out)?;
+        let serial = booted.serial.clone();
         let subject = Subject {
             name: name.to_owned(),
             board,
@@ -157,6 +174,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
             false => judge::scenario(scenario.outcome, &booted),
         };
         let status = results.add(subject, booted, judgement)?;
+        let status = machine.profile(status, &serial, name);
         if result == Status::Success {
             result = status;
         }
@@ -199,6 +217,7 @@ fn emulator(arch: Arch, target: &Path) -> Result<PathBuf> {
 }
 
 /// What boots, and in what.
+#[derive(Clone, Copy)]
 struct Machine<'a> {
     board: Board,
     image: &'a Path,
@@ -207,6 +226,32 @@ struct Machine<'a> {
     command_line: &'a str,
     emulator: &'a Path,
     interactive: bool,
+    /// Records it, for its profile.
+    recorder: Option<&'a Recorder>,
+}
+
+impl Machine<'_> {
+    /// Makes the profile of a boot, if one was asked for; returns what came of both.
+    fn profile(&self, status: Status, serial: &[u8], name: &str) -> Status {
+        let recorder = self.recorder.filter(|_| status != Status::Interrupted);
+        let Some(recorder) = recorder else {
+            return status;
+        };
+        let word = (self.command_line.split_whitespace().next()).unwrap_or_default();
+        let boot = Boot {
+            board: self.board,
+            reboots: scenario::resets(word),
+            ..Boot::new(self.board.arch(), self.image, self.command_line)
+        };
+        let Err(error) = recorder.make(&boot, serial, self.emulator, name) else {
+            return status;
+        };
+        say(format_args!("error: no profile of {name}: {error:#}"));
+        match status {
+            Status::Success => Status::Failed,
+            _ => status,
+        }
+    }
 }
 
 fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
@@ -217,6 +262,7 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
         command_line,
         emulator,
         interactive,
+        recorder,
     } = machine;
     let (mut gdb, mut debugger) = (None, None);
     match cli.gdb {
@@ -262,6 +308,7 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
         },
         board,
         given,
+        recorded: recorder.map(Recorder::recorded),
         statuses: Statuses {
             success: cli.success_status,
             panicked: cli.panic_status,

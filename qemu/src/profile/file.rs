@@ -1,0 +1,94 @@
+//! The file: a picture, or lines.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use inferno::flamegraph::{self, Options};
+
+/// What the file is, by the end of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `.svg`: a flame graph, in which a browser can search and zoom.
+    Svg,
+    /// `.folded`: a line for each stack, with its count, for other programs.
+    Folded,
+}
+
+impl Form {
+    /// The form of this file.
+    ///
+    /// # Errors
+    /// When its name ends otherwise.
+    pub fn of(file: &Path) -> Result<Self> {
+        let extension = file.extension().unwrap_or_default();
+        match extension.to_string_lossy().as_ref() {
+            "svg" => Ok(Self::Svg),
+            "folded" => Ok(Self::Folded),
+            _ => bail!(
+                "a profile is a .svg (a flame graph) or a .folded (lines), not {}",
+                file.display()
+            ),
+        }
+    }
+
+    /// The bytes of the file.
+    pub(super) fn bytes(self, lines: &[String], of: &str, summary: &str) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match self {
+            Self::Folded => {
+                for line in lines {
+                    bytes.extend_from_slice(line.as_bytes());
+                    bytes.push(b'\n');
+                }
+            }
+            Self::Svg => {
+                let mut options = Options::default();
+                options.title = format!("Where {of} spent its instructions");
+                options.subtitle = Some(summary.to_owned());
+                options.count_name = "samples".to_owned();
+                // The same function has the same colour, in every picture.
+                options.hash = true;
+                options.deterministic = true;
+                let lines = lines.iter().map(String::as_str);
+                flamegraph::from_lines(&mut options, lines, &mut bytes)
+                    .context("cannot draw a flame graph")?;
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quick_xml::events::Event;
+
+    use super::*;
+
+    #[test]
+    fn names_are_text_and_nothing_else() {
+        let name = "<script>alert(1)</script>&\"'";
+        let lines = [format!("{name};b 1")];
+        let svg = Form::Svg.bytes(&lines, name, name).expect("it is drawn");
+        let svg = String::from_utf8(svg).expect("it is text");
+        assert!(!svg.contains("alert(1)</script>"), "{svg}");
+        let mut reader = quick_xml::Reader::from_str(&svg);
+        let mut scripts = 0;
+        loop {
+            match reader.read_event().expect("it is XML") {
+                Event::Start(element) => scripts += u32::from(element.name().as_ref() == b"script"),
+                Event::Eof => break,
+                _ => {}
+            }
+        }
+        // Inferno's own.
+        assert_eq!(scripts, 1);
+    }
+
+    #[test]
+    fn a_form_is_told_by_the_end_of_the_name() {
+        let of = |name: &str| Form::of(Path::new(name)).ok();
+        assert_eq!(of("a/b.svg"), Some(Form::Svg));
+        assert_eq!(of("b.folded"), Some(Form::Folded));
+        assert_eq!((of("b.png"), of("svg"), of("")), (None, None, None));
+    }
+}

@@ -1,0 +1,137 @@
+//! Where the time went: the call stacks of a machine, at one of so many instructions, as a flame graph.
+//!
+//! ```text
+//! recording ─► replay ─► samples ─► names ─► file
+//! of a boot    stopped   counted    frames   flame graph,
+//!              there     by stack   by name  or folded stacks
+//! ```
+//!
+//! The machine does not notice: it is recorded first, which changes nothing that it sees, and looked at from outside when it does
+//! the same again.
+
+mod file;
+mod names;
+mod points;
+mod samples;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::cli::Cli;
+use crate::decode::Symbolizer;
+use crate::hardware::Board;
+use crate::machine::{Boot, INSTRUCTIONS, Recorded, Recording, Replay};
+use crate::outside::Callers;
+use crate::words::{Progress, say};
+use file::Form;
+use names::Names;
+use points::Points;
+use samples::Samples;
+
+/// Instructions from one look to the next for the first of the image.
+const STRIDE: u64 = INSTRUCTIONS / 1000;
+
+/// Records a boot, and makes its profile.
+#[derive(Debug)]
+pub struct Recorder {
+    file: PathBuf,
+    form: Form,
+    /// How many instructions there are to a sample.
+    every: u64,
+    recording: Recording,
+}
+
+impl Recorder {
+    /// That of the profile that the command line asks for, if it does.
+    ///
+    /// # Errors
+    /// When there can be none.
+    pub fn asked_for(cli: &Cli, board: Board, cpus: u32) -> Result<Option<Self>> {
+        let Some(file) = cli.profile.clone() else {
+            return Ok(None);
+        };
+        let cpus = board.fixed_cpus().unwrap_or(cpus);
+        if cpus > 1 {
+            bail!("QEMU records machines of one CPU, for a profile; this one has {cpus}");
+        }
+        Ok(Some(Self {
+            form: Form::of(&file)?,
+            file,
+            every: INSTRUCTIONS / cli.profile_rate,
+            recording: Recording::new()?,
+        }))
+    }
+
+    /// What the machine has to do.
+    #[must_use]
+    pub const fn recorded(&self) -> Recorded<'_> {
+        Recorded::Record(&self.recording)
+    }
+
+    /// Makes the profile of a `boot` that was recorded, with what came on its serial line, and says what came of it.
+    ///
+    /// # Errors
+    /// When QEMU does not do the same again, or the file cannot be written; then the file is as it was before.
+    pub fn make(&self, boot: &Boot<'_>, serial: &[u8], emulator: &Path, name: &str) -> Result<()> {
+        let callers = Callers::read(boot.image)?;
+        let samples = self.samples(boot, serial, emulator, &callers, name)?;
+        let symbolizer = Symbolizer::open(boot.image)?;
+        let lines = Names::new(&symbolizer, &callers).lines(&samples);
+        if lines.is_empty() {
+            bail!("it ended before the first sample; --profile-rate takes more of them");
+        }
+        let summary = samples.summary(self.every);
+        let bytes = self.form.bytes(&lines, name, &summary)?;
+        linker::whole::write(&self.file, &bytes)?;
+        let file = self.file.display();
+        say(format_args!("profile of {name}: {summary}: {file}"));
+        Ok(())
+    }
+
+    fn samples(
+        &self,
+        boot: &Boot<'_>,
+        serial: &[u8],
+        emulator: &Path,
+        callers: &Callers,
+        name: &str,
+    ) -> Result<Samples> {
+        let progress = Progress::start(format!("going through {name} again, for its profile"));
+        let start = self.before_entry(Replay::start(boot, &self.recording, emulator)?, callers)?;
+        let mut replay = Replay::start(boot, &self.recording, emulator)?;
+        let mut samples = Samples::new(start.is_none());
+        for point in Points::new(self.every, start.unwrap_or(0)) {
+            let Some(stack) = replay.look_at(point, |stopped| callers.of(stopped, 0))? else {
+                break;
+            };
+            samples.add(stack, callers);
+            progress.tick();
+        }
+        let again = replay.serial();
+        let is_same = match self.recording.instructions() {
+            None => again == serial,
+            // Neither need have all that a machine has written whose time is over.
+            Some(_) => again.starts_with(serial) || serial.starts_with(&again),
+        };
+        if !is_same {
+            bail!("QEMU has not done the same again: the serial line has other text");
+        }
+        progress.done();
+        Ok(samples)
+    }
+
+    /// After how many instructions the image is about to be entered, or not many more: firmware takes millions. None, if nobody
+    /// has seen the image at work.
+    fn before_entry(&self, mut replay: Replay, callers: &Callers) -> Result<Option<u64>> {
+        for point in (STRIDE..).step_by(STRIDE as usize) {
+            let pc = replay.look_at(point, |stopped| Ok(stopped.state(0)?.pc))?;
+            match pc {
+                Some(pc) if callers.is_code(pc) => return Ok(Some(point - STRIDE)),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,222 @@
+//! Profiles: call stacks at one of so many instructions, compared with what QEMU's log says of all of them.
+
+mod support;
+#[path = "profile/truth.rs"]
+mod truth;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use qemu::build::Kernel;
+use qemu::machine::Arch;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::Event;
+use support::built::image;
+use support::each::kernel_tests;
+use support::runner::{Ran, run};
+use support::tiny::{self, Act};
+use truth::Truth;
+
+/// What runs.
+const WORDS: [&str; 2] = ["busy", "300"];
+
+/// The most that a share may be wrong: 2 of 100.
+const TOLERANCE: f64 = 0.02;
+
+kernel_tests!(release: shares_are_true, twice_is_the_same, a_hang_has_a_profile);
+
+/// What the runner says of a profile of this image in this folder, and the file.
+fn ran(image: &Path, folder: &Path, name: &str, words: &[&str]) -> (Ran, PathBuf) {
+    let file = folder.join(name);
+    let mut options: Vec<&OsStr> = vec!["--image".as_ref(), image.as_os_str()];
+    options.extend(["--profile".as_ref(), file.as_os_str()]);
+    options.extend(words.iter().map(|word| OsStr::new(*word)));
+    (run(options), file)
+}
+
+/// A profile of this image.
+fn profile(image: &Path, folder: &Path, name: &str, words: &[&str]) -> String {
+    let (ran, file) = ran(image, folder, name, words);
+    let ran = ran.expect(0).expect_words(" samples, one in ");
+    assert!(!ran.words.contains("warning"), "{}", ran.words);
+    fs::read_to_string(file).expect("it is written")
+}
+
+/// Stacks and their counts.
+fn stacks(folded: &str) -> Vec<(Vec<&str>, u64)> {
+    let parts = folded.lines().map(|line| line.rsplit_once(' '));
+    let parts = parts.map(|parts| parts.expect("a stack and a count"));
+    parts
+        .map(|(stack, count)| (stack.split(';').collect(), count.parse().expect("a count")))
+        .collect()
+}
+
+fn shares_are_true(kernel: Kernel) {
+    let image = image(kernel);
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    // One in 500 instructions.
+    let words = ["--profile-rate", "125000", WORDS[0], WORDS[1]];
+    let folded = profile(&image, folder.path(), "profile.folded", &words);
+    let stacks = stacks(&folded);
+    let all: u64 = stacks.iter().map(|(_, count)| count).sum();
+    let truth = Truth::of(&image, kernel.arch, &WORDS.join(" "));
+    // None is missing, and none is there twice.
+    let expected = truth.count as f64 / 500.0;
+    assert!(
+        (all as f64 / expected - 1.0).abs() < TOLERANCE,
+        "{all} of {expected}"
+    );
+    let incomplete = stacks
+        .iter()
+        .filter(|(stack, _)| stack[0] == "[incomplete]");
+    let incomplete: u64 = incomplete.map(|(_, count)| count).sum();
+    assert!(incomplete * 1000 <= all, "{incomplete} incomplete of {all}");
+
+    let share = |count: u64| count as f64 / all as f64;
+    let mut own: BTreeMap<&str, f64> = BTreeMap::new();
+    for (stack, count) in &stacks {
+        *own.entry(stack.last().expect("a frame")).or_default() += share(*count);
+    }
+    for (name, expected) in &truth.own {
+        let found = own.remove(name.as_str()).unwrap_or_default();
+        let difference = (found - expected).abs();
+        assert!(
+            difference < TOLERANCE,
+            "{name} itself: {found}, in truth {expected}"
+        );
+    }
+    let stray: f64 = own.values().sum();
+    assert!(stray < TOLERANCE, "in truth nobody was there: {own:?}");
+    for (name, expected) in &truth.with_callees {
+        let has_it = stacks
+            .iter()
+            .filter(|(stack, _)| stack.contains(&name.as_str()));
+        let found: f64 = has_it.map(|(_, count)| share(*count)).sum();
+        let difference = (found - expected).abs();
+        assert!(
+            difference < TOLERANCE,
+            "{name}: {found}, in truth {expected}"
+        );
+        assert!(*expected > 0.0, "{name} has run");
+    }
+}
+
+/// Byte for byte; and it is XML.
+fn twice_is_the_same(kernel: Kernel) {
+    let image = image(kernel);
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let [first, second] =
+        ["1.svg", "2.svg"].map(|name| profile(&image, folder.path(), name, &WORDS));
+    assert_eq!(first, second);
+    let text = text_of(&first);
+    for name in [
+        "kernel::scenario::busy::heap (",
+        "kernel::kernel_main (",
+        // Inlined, and with what XML escapes.
+        "<alloc::vec::Vec<",
+    ] {
+        assert!(text.contains(name), "no {name} in {text}");
+    }
+}
+
+/// All text of a document, which is whole.
+fn text_of(xml: &str) -> String {
+    let mut reader = quick_xml::Reader::from_str(xml);
+    let (mut all, mut depth) = (String::new(), 0);
+    loop {
+        match reader.read_event().expect("it is XML") {
+            Event::Start(element) => {
+                assert!(element.attributes().all(|attribute| attribute.is_ok()));
+                depth += 1;
+            }
+            Event::End(_) => depth -= 1,
+            Event::Text(text) => all += &text.decode().expect("text"),
+            Event::GeneralRef(name) => {
+                let name = name.decode().expect("a name");
+                all += resolve_predefined_entity(&name).expect("XML's own");
+            }
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    assert_eq!(depth, 0);
+    all
+}
+
+/// The limit of its own time ends the profile at the same instruction.
+fn a_hang_has_a_profile(kernel: Kernel) {
+    let image = image(kernel);
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let [first, second] = ["1.folded", "2.folded"].map(|name| {
+        let words = [
+            "--guest-timeout",
+            "1",
+            "--profile-rate",
+            "1000",
+            "hang-masked",
+        ];
+        let (ran, file) = ran(&image, folder.path(), name, &words);
+        ran.expect(124)
+            .expect_words(", one in 62500 instructions, ");
+        fs::read_to_string(file).expect("it is written")
+    });
+    assert_eq!(first, second);
+    let stacks = stacks(&first);
+    let hangs = stacks.iter().filter(|(stack, _)| {
+        let calls = [
+            "kernel::scenario::hangs::masked",
+            "kernel::scenario::hangs::spin",
+        ];
+        stack[0] == "kernel_entry" && stack.windows(2).any(|part| part == calls)
+    });
+    let hangs: u64 = hangs.map(|(_, count)| count).sum();
+    // The rest is the boot.
+    assert!((850..1000).contains(&hangs), "{first}");
+}
+
+/// Each instruction of an image that has no table and no symbol; and the verdict is the machine's, unless only the profile failed.
+#[test]
+fn a_profile_that_cannot_be_written_hides_no_verdict() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    for (exits, status, failed_status) in [(33, 0, 1), (101, 101, 101)] {
+        let image = tiny::image(folder.path(), Arch::Aarch64, &[Act::Exit(exits)]);
+        let words = ["--profile-rate", "62500000"];
+        let (made, file) = ran(&image, folder.path(), "1.folded", &words);
+        made.expect(status).expect_words(", 0 complete, ");
+        let folded = fs::read_to_string(&file).expect("it is written");
+        let [(stack, count)] = &stacks(&folded)[..] else {
+            panic!("{folded}");
+        };
+        assert_eq!(stack[..], ["[incomplete]", "[outside the image]"]);
+        assert!((7..16).contains(count), "{count} instructions");
+
+        let (failed, _) = ran(&image, folder.path(), "nowhere/1.svg", &words);
+        let says = "error: no profile of tiny-aarch64: cannot write ";
+        failed.expect(failed_status).expect_words(says);
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for (words, says) in [
+        (&["--profile", "a.png", "ok"][..], "a profile is a .svg"),
+        (
+            &["--profile", "a.svg", "ok", "panic"],
+            "a profile is of one boot",
+        ),
+        (
+            &["--profile", "a.svg", "--cpus", "2", "ok"],
+            "machines of one CPU",
+        ),
+        (
+            &["--profile", "a.svg", "--board", "raspi3b"],
+            "machines of one CPU",
+        ),
+        (&["--profile", "a.svg", "monitor"], "somebody who types"),
+        (&["--profile-rate", "10", "ok"], "--profile <FILE>"),
+    ] {
+        run(words).expect(2).expect_words(says);
+    }
+}
