@@ -1,16 +1,28 @@
-//! The result of a look-up beside the row: which function the row is of, or why there is none.
+//! The result of a look-up: the rules of a row, and of which function it is, or why there is none.
 
 use core::fmt;
 
 use crate::memory::Range;
+use crate::rules::Rules;
 
-/// A function that a source has a row for.
+/// The row that a source has for an address, and its function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Described {
-    /// Its range of addresses.
+pub struct Found {
+    /// The function's range of addresses.
     pub range: Range,
     /// Whether it is trap or signal code: its row leads to what was interrupted.
     pub is_trap: bool,
+    /// What the row says.
+    pub rules: Rules,
+}
+
+impl Found {
+    /// What a look-up may overwrite.
+    pub const EMPTY: Self = Self {
+        range: Range::new(0, 0),
+        is_trap: false,
+        rules: Rules::NO_CALLER,
+    };
 }
 
 /// Why a table has no row for an address, or none that can be used.

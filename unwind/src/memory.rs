@@ -26,6 +26,11 @@ impl Range {
         }
     }
 
+    /// Whether `address` is one of the range.
+    pub(crate) const fn contains(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+
     /// Whether a stack pointer may have this value while the stack is `self`: its end means empty.
     #[must_use]
     pub const fn holds_stack_pointer(&self, sp: u64) -> bool {

@@ -9,7 +9,7 @@ use linker::sframe::{Table, Version};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
 use unwind::sframe::{Damage, Tables, Verified};
-use unwind::{Code, Described, End, LookupError, Machine, Range, Row, RowSource, SavedRegister};
+use unwind::{Code, End, Found, LookupError, Machine, Range, RowSource, SavedRegister};
 
 use crate::decode::MOVED;
 use crate::hardware::Arch;
@@ -193,8 +193,8 @@ impl RowSource for Rows<'_> {
         self.0.describes(machine)
     }
 
-    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        RowSource::read_row(&self.0, pc, row)
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        RowSource::look_up(&self.0, pc, found)
     }
 
     fn covers(&self, pc: u64) -> bool {

@@ -14,6 +14,7 @@ const BLR: u32 = 0xd63f_0000;
 impl Instructions for Registers {
     const ALIGNMENT: usize = 4;
 
+    #[inline]
     fn direct_call(bytes: &[u8], end: u64) -> Option<u64> {
         let word = last(bytes, end)?;
         let is_bl = word & 0xfc00_0000 == 0x9400_0000;

@@ -39,11 +39,13 @@ impl<'a> Code<'a> {
     }
 
     /// Whether the byte at `address` is code.
+    #[inline]
     pub(crate) const fn holds(&self, address: u64) -> bool {
         self.range.holds(address, 1)
     }
 
     /// The bytes before `address`; `None` where they are not known.
+    #[inline]
     pub(crate) fn before(&self, address: u64) -> Option<&'a [u8]> {
         let length = usize::try_from(address.checked_sub(self.range.start)?).ok()?;
         self.bytes.get(..length).filter(|bytes| !bytes.is_empty())

@@ -8,6 +8,7 @@ use crate::code::{Instructions, Jump};
 impl Instructions for Registers {
     const ALIGNMENT: usize = 2;
 
+    #[inline]
     fn direct_call(bytes: &[u8], end: u64) -> Option<u64> {
         // brasl
         if let Some([0xc0, how, distance @ ..]) = bytes.last_chunk::<6>()

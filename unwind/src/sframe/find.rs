@@ -3,8 +3,9 @@
 use core::iter::FusedIterator;
 
 use crate::bytes::Bytes;
-use crate::lookup::{Described, LookupError};
+use crate::lookup::{Found, LookupError};
 use crate::row::Row;
+use crate::rules::Rules;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
 use crate::sframe::row::RowFormat;
@@ -48,35 +49,31 @@ impl<'a> Section<'a> {
             let function = self.find(pc)?;
             return Ok((function, function.lookup(pc)?));
         };
-        let mut row = Row::EMPTY;
-        function.read_row(pc, skipped, &mut row)?;
-        Ok((function, row))
+        let raw = function.find_row(pc, skipped)?;
+        match raw.common_rules(self) {
+            Some(rules) if !function.is_flexible() => Ok((function, raw.row(rules))),
+            _ => Ok((function, function.decode(raw)?)),
+        }
     }
 
-    /// As [`Self::lookup`], but writes the row to `row`, and returns only what a walk needs of the function.
-    ///
-    /// The two ways are called in sequence, not nested, so that their stack frames do not add up.
-    #[inline(always)]
-    pub(crate) fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        match self.read_row_of_usual_form(pc, row) {
-            Err(LookupError::NoFunction) => self.read_row_of_any_form(pc, row),
-            found => found,
+    /// As [`Self::lookup`], but finds only what a walk needs.
+    #[inline(never)]
+    pub(crate) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        match self.look_up_usual(pc, found) {
+            Some(()) => Ok(()),
+            None => self.look_up_any(pc, found),
         }
     }
 
     #[inline(never)]
-    fn read_row_of_usual_form(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        let (function, skipped) = self.find_usual(pc).ok_or(LookupError::NoFunction)?;
-        function.read_row(pc, skipped, row)?;
-        Ok(function.described())
-    }
-
-    #[inline(never)]
-    fn read_row_of_any_form(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        let index = self.index_of(pc)?;
-        let function = self.function(index).ok_or(LookupError::Damaged)?;
-        function.read_row_of_any_form(pc, row)?;
-        Ok(function.described())
+    fn look_up_any(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        let (function, row) = self.lookup(pc)?;
+        *found = Found {
+            range: function.range(),
+            is_trap: function.is_signal_frame(),
+            rules: Rules::from(&row),
+        };
+        Ok(())
     }
 
     /// Whether a function contains `pc`; the error is why that is not known.

@@ -2,7 +2,7 @@
 
 use core::iter::FusedIterator;
 
-use crate::lookup::{Described, LookupError};
+use crate::lookup::LookupError;
 use crate::memory::Range;
 use crate::row::Row;
 use crate::sframe::blocks::Skipped;
@@ -117,52 +117,30 @@ impl<'a> Function<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
+        self.decode(self.find_row(pc, Skipped::default())?)
+    }
+
+    /// Decodes one of its rows.
+    pub(super) fn decode(&self, raw: RawRow<'_>) -> Result<Row, LookupError> {
         let mut row = Row::EMPTY;
-        self.read_row_of_any_form(pc, &mut row)?;
-        Ok(row)
+        let decoded = self.format.decode(raw, self.is_flexible(), &mut row);
+        decoded.map(|()| row).ok_or(LookupError::Damaged)
     }
 
-    /// As [`Self::lookup`], but writes the row to `row`.
-    #[inline(always)]
-    pub(super) fn read_row_of_any_form(&self, pc: u64, row: &mut Row) -> Result<(), LookupError> {
-        let offset = self.offset(pc)?;
-        let mut rest = self.rows;
-        let mut found = Err(LookupError::NoRow);
-        for _ in 0..self.row_count {
-            let (raw, behind) = self.first_row(rest).ok_or(LookupError::Damaged)?;
-            if raw.start > offset {
-                break;
-            }
-            found = Ok(raw);
-            rest = behind;
-        }
-        let decoded = self.format.decode(found?, self.is_flexible(), row);
-        decoded.ok_or(LookupError::Damaged)
-    }
-
-    /// As [`Self::read_row_of_any_form`], but faster, and does not read the rows that may be `skipped`.
-    #[inline(always)]
-    pub(super) fn read_row(
-        &self,
-        pc: u64,
-        skipped: Skipped,
-        row: &mut Row,
-    ) -> Result<(), LookupError> {
+    /// The row for the address `pc`, not decoded. Does not read the rows that may be `skipped`.
+    #[inline(never)]
+    pub(super) fn find_row(&self, pc: u64, skipped: Skipped) -> Result<RawRow<'a>, LookupError> {
         let offset = self.offset(pc)?;
         let rows = self.rows.get(usize::from(skipped.bytes)..);
         let rows = rows.ok_or(LookupError::Damaged)?;
         let count = self.row_count.saturating_sub(skipped.rows.into());
         let order = self.format.order;
-        let found = match self.start_width() {
+        match self.start_width() {
             0 => last_at_most::<1, 2>(rows, count, order, offset),
             1 => last_at_most::<2, 3>(rows, count, order, offset),
             2 => last_at_most::<4, 5>(rows, count, order, offset),
-            _ => None,
-        };
-        let found = found.ok_or(LookupError::Damaged)?;
-        let found = found.ok_or(LookupError::NoRow)?;
-        let decoded = self.format.decode(found, self.is_flexible(), row);
-        decoded.ok_or(LookupError::Damaged)
+            _ => Err(LookupError::Damaged),
+        }
     }
 
     /// The offset of the row to look for: of `pc`, an address, from the start of the function or of the repeated block.
@@ -190,14 +168,6 @@ impl<'a> Function<'a> {
         offset
             .checked_rem(self.block_size())
             .ok_or(LookupError::Damaged)
-    }
-
-    /// What a walk needs of it.
-    pub(super) const fn described(&self) -> Described {
-        Described {
-            range: self.range(),
-            is_trap: self.is_signal_frame(),
-        }
     }
 
     /// The first of `rows`, which are some of this function's, and the rows after it. `None` if it does not lie wholly inside,

@@ -1,9 +1,12 @@
 //! Decoding rows of a section.
 
 use crate::bytes::ByteOrder;
+use crate::lookup::LookupError;
 use crate::row::{Base, Row, Rule};
+use crate::rules::{Packed, Rules};
 use crate::sframe::abi::Abi;
 use crate::sframe::format;
+use crate::sframe::section::Section;
 use crate::sframe::words::Words;
 
 /// What the rows of one function have in common.
@@ -24,6 +27,8 @@ pub(crate) struct RawRow<'a> {
     pub(super) start: u32,
     info: u8,
     words: &'a [u8],
+    /// The bytes from its words on, to the end of the section's rows.
+    bytes: &'a [u8],
 }
 
 impl<'a> RawRow<'a> {
@@ -32,7 +37,53 @@ impl<'a> RawRow<'a> {
     #[inline(always)]
     pub(super) fn split(start: u32, info: u8, bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (words, rest) = bytes.split_at_checked(words_size(info)?)?;
-        Some((Self { start, info, words }, rest))
+        let row = Self {
+            start,
+            info,
+            words,
+            bytes,
+        };
+        Some((row, rest))
+    }
+
+    /// The rules of a row of the form that nearly all have, in a table of a little-endian machine: its words are those of its ABI,
+    /// and the eight bytes that hold them can be read at once. `None`: it has another form, or is not valid.
+    #[inline(always)]
+    pub(super) fn common_rules(&self, section: &Section<'_>) -> Option<Rules> {
+        if section.abi == Abi::S390x || self.words.len() > 8 {
+            return None;
+        }
+        let mut words = Eight {
+            bytes: u64::from_le_bytes(*self.bytes.first_chunk()?),
+            left: self.info >> format::ROW_COUNT_SHIFT & format::ROW_COUNT,
+            bits: 8 << (self.info >> format::ROW_WIDTH_SHIFT & format::ROW_WIDTH),
+        };
+        let Some(cfa) = words.next() else {
+            return Some(Rules::NO_CALLER);
+        };
+        let mut tracked = |fixed: i8| match fixed {
+            0 => words.next().map_or(Packed::same(), Packed::saved_at_cfa),
+            fixed => Packed::saved_at_cfa(fixed.into()),
+        };
+        let return_address = tracked(section.fixed_ra);
+        let frame_pointer = tracked(section.fixed_fp);
+        (words.left == 0).then_some(Rules {
+            cfa: Packed::above(self.info & format::ROW_CFA_SP != 0, cfa),
+            return_address,
+            frame_pointer,
+        })
+    }
+
+    /// The decoded row, which has these rules.
+    #[inline(always)]
+    pub(super) const fn row(&self, rules: Rules) -> Row {
+        Row {
+            offset: self.start,
+            cfa: rules.cfa(),
+            return_address: rules.return_address(),
+            frame_pointer: rules.frame_pointer(),
+            signed: self.is_signed(),
+        }
     }
 
     const fn is_signed(&self) -> bool {
@@ -45,6 +96,27 @@ impl<'a> RawRow<'a> {
             order,
             width: (self.info >> format::ROW_WIDTH_SHIFT) & format::ROW_WIDTH,
         }
+    }
+}
+
+/// Words in eight bytes that were read at once. After the last there are bytes of other rows.
+struct Eight {
+    bytes: u64,
+    /// How many words are left.
+    left: u8,
+    /// Bits of a word.
+    bits: u32,
+}
+
+impl Eight {
+    /// The next word, which has a sign.
+    #[inline(always)]
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        let unused = 64_u32.wrapping_sub(self.bits);
+        let word = self.bytes.wrapping_shl(unused).cast_signed();
+        self.bytes = self.bytes.wrapping_shr(self.bits);
+        Some(word.wrapping_shr(unused))
     }
 }
 
@@ -166,49 +238,55 @@ impl RowFormat {
     }
 }
 
-/// Of the first `count` of `rows`, the last one whose start is at most `offset`. The inner `None`: there is no such row. The
-/// outer one: a row does not lie wholly inside, so the right one is not known.
+/// Of the first `count` of `rows`, the last one whose start is at most `offset`. The error: there is no such row, or a row up to the
+/// next one does not lie wholly inside, so that the right one is not known.
 ///
 /// A start has `N` bytes, a head (start and info) `H`. Generic over the width, because a test of the width for every row took
-/// most of the time. Rows differ in size, so they are read one after another, except their words. Neighbours mostly have equal
-/// info bytes; comparing them lets the CPU predict where the next row is, instead of waiting for the load.
+/// most of the time. Rows differ in size, so they are read one after another, except their words. Neighbours mostly have words
+/// of one shape; comparing it lets the CPU predict where the next row is, instead of waiting for the load.
 #[inline(always)]
 pub(crate) fn last_at_most<const N: usize, const H: usize>(
     rows: &[u8],
     count: u32,
     order: ByteOrder,
     offset: u32,
-) -> Option<Option<RawRow<'_>>> {
+) -> Result<RawRow<'_>, LookupError> {
+    let damaged = LookupError::Damaged;
     let mut rest = rows;
-    let mut found: &[u8] = &[];
+    let mut found = None;
     let (mut known, mut size) = (0, H);
     for _ in 0..count {
-        let (start, info) = head::<N>(rest.first_chunk::<H>()?, order)?;
-        if info != known {
-            size = H.wrapping_add(words_size(info)?);
-            known = info;
-        }
-        let next = rest.get(size..)?;
+        let head = rest.first_chunk::<H>().ok_or(damaged)?;
+        let (start, info) = head.split_first_chunk::<N>().ok_or(damaged)?;
+        let start = order.number(start);
+        let info = *info.first().ok_or(damaged)?;
         if start > offset {
+            // It ends the row before it, if it is one.
+            let size = H.wrapping_add(words_size(info).ok_or(damaged)?);
+            rest.get(size..).ok_or(damaged)?;
             break;
         }
-        found = rest;
-        rest = next;
+        if info & SHAPE != known {
+            size = H.wrapping_add(words_size(info).ok_or(damaged)?);
+            known = info & SHAPE;
+        }
+        found = Some((start, info, rest));
+        rest = rest.get(size..).ok_or(damaged)?;
     }
-    if found.is_empty() {
-        return Some(None);
-    }
-    let (found, rest) = found.split_first_chunk::<H>()?;
-    let (start, info) = head::<N>(found, order)?;
-    RawRow::split(start, info, rest).map(|(row, _)| Some(row))
+    let (start, info, row) = found.ok_or(LookupError::NoRow)?;
+    let bytes = row.get(H..).ok_or(damaged)?;
+    let words = bytes.get(..size.wrapping_sub(H)).ok_or(damaged)?;
+    Ok(RawRow {
+        start,
+        info,
+        words,
+        bytes,
+    })
 }
 
-/// The start, of `N` bytes, and the info byte of a row.
-#[inline(always)]
-fn head<const N: usize>(head: &[u8], order: ByteOrder) -> Option<(u32, u8)> {
-    let (start, info) = head.split_first_chunk::<N>()?;
-    Some((order.number(start), *info.first()?))
-}
+/// The bits of an info byte that say how many bytes its row's words have.
+const SHAPE: u8 =
+    format::ROW_COUNT << format::ROW_COUNT_SHIFT | format::ROW_WIDTH << format::ROW_WIDTH_SHIFT;
 
 /// Bytes of a row's words, by its info byte; `None` for an invalid width.
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! All sections of an image: one after another, as linkers that do not merge them leave them.
 
-use crate::lookup::LookupError;
+use crate::lookup::{Found, LookupError};
 use crate::row::Row;
 use crate::sframe::error::ParseError;
 use crate::sframe::find::MAX_READ;
@@ -83,6 +83,12 @@ impl<'a> Tables<'a> {
         self.find(|section| section.lookup(pc))
     }
 
+    /// Whether there are no bytes behind the first section.
+    #[inline(always)]
+    pub(crate) const fn has_one(&self) -> bool {
+        self.rest.bytes.is_empty()
+    }
+
     /// The result of the first section, or else of one of the others.
     #[inline(always)]
     pub(crate) fn find<T>(
@@ -93,10 +99,15 @@ impl<'a> Tables<'a> {
             return Err(LookupError::NoFunction);
         };
         match look_up(first) {
-            // An image of a linker that merges sections has only one.
-            Err(reason) if !self.rest.bytes.is_empty() => self.find_in_rest(reason, look_up),
+            Err(reason) if !self.has_one() => self.find_in_rest(reason, look_up),
             found => found,
         }
+    }
+
+    /// As [`Self::lookup`], but finds only what a walk needs.
+    #[inline(never)]
+    pub(crate) fn look_up_in_all(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        self.find(|section| section.look_up(pc, found))
     }
 
     #[inline(never)]

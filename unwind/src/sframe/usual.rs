@@ -1,61 +1,35 @@
 //! A fast look-up for the form of section that current writers make for little-endian machines: version 3, sorted, starts
-//! relative to their fields. A function that it finds is the one of [`Section::find`], without a test of the section's form at
-//! each step.
+//! relative to their fields. What it finds is what [`Section::find`] finds, without a test of the section's form at each step.
 
 use crate::bytes::ByteOrder;
+use crate::lookup::Found;
+use crate::memory::Range;
 use crate::sframe::blocks::Skipped;
 use crate::sframe::format;
 use crate::sframe::function::Function;
-use crate::sframe::row::RowFormat;
+use crate::sframe::row::{RowFormat, last_at_most as last_row};
 use crate::sframe::search::last_at_most;
 use crate::sframe::section::Section;
+
+/// A function's entry, and what the block index says of its rows.
+struct Entry<'a> {
+    start: u64,
+    size: u32,
+    /// The section's rows from the function's attributes on.
+    own: &'a [u8],
+    skipped: Skipped,
+}
 
 impl<'a> Section<'a> {
     /// The function that contains `pc`. `None`: there is none, or this look-up does not find it, or the section has another
     /// form.
     #[inline(always)]
     pub(super) fn find_usual(&self, pc: u64) -> Option<(Function<'a>, Skipped)> {
-        if !self.usual {
-            return None;
-        }
-        let (entries, _) = self
-            .functions
-            .data
-            .as_chunks::<{ format::FUNCTION_SIZE_V3 }>();
-        let begin = self.blocks.begin(pc);
-        let (from, window) = match &begin {
-            Some(begin) => (begin.function, entries.get(begin.function..=begin.last)?),
-            None => (0, entries),
-        };
-        let at = |index: usize| index.wrapping_mul(format::FUNCTION_SIZE_V3) as u64;
-        let base = self.address.wrapping_add(self.functions_offset as u64);
-        let base = base.wrapping_add(at(from));
-        let field = |index: usize| {
-            let field = u64::from_le_bytes(*window.get(index)?.first_chunk()?);
-            Some(field.wrapping_add(at(index)))
-        };
-        // Distances from the window to the code, which have a sign: addresses would take one more sum each.
-        let distance = pc.wrapping_sub(base).cast_signed();
-        let index = last_at_most(window.len(), distance, |index| {
-            Some(field(index)?.cast_signed())
-        })?;
-        let start = field(index)?.wrapping_add(base);
-        let skipped = match begin {
-            Some(begin) if index == 0 => begin.skipped,
-            _ => Skipped::default(),
-        };
-        let (_, rest) = window.get(index)?.split_first_chunk::<8>()?;
-        let (size, rest) = rest.split_first_chunk()?;
-        let size = u32::from_le_bytes(*size);
-        if pc.wrapping_sub(start) >= u64::from(size) {
-            return None;
-        }
-        let own = u32::from_le_bytes(*rest.first_chunk()?);
-        let own = self.rows.data.get(usize::try_from(own).ok()?..)?;
-        let (&[low, high, info, info2, block], rows) = own.split_first_chunk()?;
+        let entry = self.entry(pc)?;
+        let (&[low, high, info, info2, block], rows) = entry.own.split_first_chunk()?;
         let function = Function {
-            start,
-            size,
+            start: entry.start,
+            size: entry.size,
             rows,
             row_count: u32::from(u16::from_le_bytes([low, high])),
             info,
@@ -69,6 +43,77 @@ impl<'a> Section<'a> {
                 fixed_ra: self.fixed_ra,
             },
         };
-        Some((function, skipped))
+        Some((function, entry.skipped))
+    }
+
+    /// As [`Self::find_usual`], but finds the row, too, and only what a walk needs of it. `None` also if the function or the row is
+    /// not of the form that nearly all have, or is not valid.
+    #[inline(always)]
+    pub(super) fn look_up_usual(&self, pc: u64, found: &mut Found) -> Option<()> {
+        let entry = self.entry(pc)?;
+        let (&[low, high, info, info2, _], rows) = entry.own.split_first_chunk()?;
+        if info2 & format::INFO2_KIND != format::KIND_DEFAULT {
+            return None;
+        }
+        let count = u32::from(u16::from_le_bytes([low, high]));
+        let count = count.saturating_sub(entry.skipped.rows.into());
+        let rows = rows.get(entry.skipped.bytes.into()..)?;
+        // It is below the size, so it fits.
+        let offset = pc.wrapping_sub(entry.start) as u32;
+        let row = match info & (format::INFO_START_WIDTH | format::INFO_PC_MASK) {
+            0 => last_row::<1, 2>(rows, count, ByteOrder::Little, offset),
+            1 => last_row::<2, 3>(rows, count, ByteOrder::Little, offset),
+            _ => return None,
+        };
+        found.rules = row.ok()?.common_rules(self)?;
+        found.range = Range::new(entry.start, entry.start.saturating_add(entry.size.into()));
+        found.is_trap = info & format::INFO_SIGNAL != 0;
+        Some(())
+    }
+
+    /// The entry of the function that contains `pc`.
+    #[inline(always)]
+    fn entry(&self, pc: u64) -> Option<Entry<'a>> {
+        if !self.usual {
+            return None;
+        }
+        // An entry is two of these.
+        let (words, _) = self.functions.data.as_chunks::<8>();
+        let (mut from, mut window, mut skipped) = (0, words, Skipped::default());
+        if !self.blocks.is_empty()
+            && let Some(begin) = self.blocks.begin(pc)
+        {
+            from = begin.function.wrapping_mul(2);
+            window = words.get(from..=begin.last.wrapping_mul(2).wrapping_add(1))?;
+            skipped = begin.skipped;
+        }
+        let at = |index: usize| index.wrapping_mul(8) as u64;
+        let base = self.address.wrapping_add(self.functions_offset as u64);
+        let base = base.wrapping_add(at(from));
+        let field = |index: usize| {
+            let field = u64::from_le_bytes(*window.get(index)?);
+            Some(field.wrapping_add(at(index)))
+        };
+        // Distances from the window to the code, which have a sign: addresses would take one more sum each.
+        let distance = pc.wrapping_sub(base).cast_signed();
+        let index = last_at_most::<2, _>(window.len(), distance, |index| {
+            Some(field(index)?.cast_signed())
+        })?;
+        let start = field(index)?.wrapping_add(base);
+        if index != 0 {
+            skipped = Skipped::default();
+        }
+        let place = u64::from_le_bytes(*window.get(index.wrapping_add(1))?);
+        let size = place as u32;
+        if pc.wrapping_sub(start) >= u64::from(size) {
+            return None;
+        }
+        let own = self.rows.data.get((place >> 32) as usize..)?;
+        Some(Entry {
+            start,
+            size,
+            own,
+            skipped,
+        })
     }
 }

@@ -2,9 +2,8 @@
 
 mod sframe;
 
-use crate::lookup::{Described, LookupError};
+use crate::lookup::{Found, LookupError};
 use crate::registers::Machine;
-use crate::row::Row;
 use crate::verdict::End;
 
 /// A source of rows: tables of one format. A walk uses them only by this trait.
@@ -18,12 +17,12 @@ pub trait RowSource {
     /// Why not, as the end of a walk; [`End::Unusable`] for sources outside of this crate.
     fn describes(&self, machine: Machine) -> Result<(), End>;
 
-    /// Writes the row for the address `pc` to `row`, and returns its function. `row` may be written even on an error. It is not
-    /// returned by value, because a row is large, and copies of it cost more than the look-up.
+    /// Writes the row for the address `pc`, and its function, to `found`, which may be written even on an error. It is not
+    /// returned by value, because it is large, and copies of it cost more than the look-up.
     ///
     /// # Errors
     /// See [`LookupError`].
-    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError>;
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError>;
 
     /// Whether the address `pc` is in a function that it has rows for.
     fn covers(&self, pc: u64) -> bool;
@@ -37,8 +36,8 @@ impl<S: RowSource + ?Sized> RowSource for &S {
         (**self).describes(machine)
     }
 
-    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        (**self).read_row(pc, row)
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        (**self).look_up(pc, found)
     }
 
     fn covers(&self, pc: u64) -> bool {
@@ -66,13 +65,13 @@ impl<S: RowSource> RowSource for [S] {
         outcome
     }
 
-    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let mut reason = LookupError::NoFunction;
         for source in self {
-            match source.read_row(pc, row) {
+            match source.look_up(pc, found) {
                 Err(LookupError::NoFunction) => {}
                 Err(other) => reason = other,
-                found => return found,
+                Ok(()) => return Ok(()),
             }
         }
         Err(reason)

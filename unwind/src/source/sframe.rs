@@ -1,9 +1,8 @@
 //! SFrame's tables as a source of rows.
 
 use super::RowSource;
-use crate::lookup::{Described, LookupError};
+use crate::lookup::{Found, LookupError};
 use crate::registers::Machine;
-use crate::row::Row;
 use crate::sframe::Tables;
 use crate::verdict::End;
 
@@ -16,8 +15,12 @@ impl RowSource for Tables<'_> {
         }
     }
 
-    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
-        self.find(|section| section.read_row(pc, row))
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        match &self.first {
+            // An image of a linker that merges sections has only one.
+            Ok(first) if self.has_one() => first.look_up(pc, found),
+            _ => self.look_up_in_all(pc, found),
+        }
     }
 
     fn covers(&self, pc: u64) -> bool {

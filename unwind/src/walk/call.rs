@@ -1,9 +1,8 @@
 //! The check of a return address by code: whether a call is before it, and leads to the frame that returns there.
 
 use crate::code::Code;
-use crate::memory::Range;
+use crate::lookup::Found;
 use crate::registers::RegisterSet;
-use crate::row::Row;
 use crate::source::RowSource;
 use crate::verdict::End;
 use crate::walk::frame::lookup_pc;
@@ -23,14 +22,30 @@ pub(super) enum Call {
 }
 
 impl<'a, S: RowSource> Unwinder<'a, S> {
-    /// Checks a return address of `function`; the error is why it cannot be one. `row` is scratch space for look-ups.
+    /// Checks a return address of the function that was `found`; the error is why it cannot be one.
+    #[inline(always)]
     pub(super) fn check<R: RegisterSet>(
         &self,
         return_address: u64,
-        function: Range,
-        row: &mut Row,
+        found: &mut Found,
     ) -> Result<Call, End> {
-        let call = self.call_before::<R>(return_address, function);
+        let code = self.code_before(return_address);
+        match code.and_then(|bytes| R::direct_call(bytes, return_address)) {
+            Some(target) if found.range.contains(target) => Ok(Call::Fits),
+            Some(target) => Ok(Call::Elsewhere(target)),
+            None => self.check_other::<R>(return_address, found),
+        }
+    }
+
+    /// As [`Self::check`], where no direct call is before the address. `found` is not needed any more, so its memory is used for
+    /// another look-up.
+    #[inline(never)]
+    fn check_other<R: RegisterSet>(
+        &self,
+        return_address: u64,
+        found: &mut Found,
+    ) -> Result<Call, End> {
+        let call = self.call_before::<R>(return_address);
         // An address outside of the declared code is rejected; without declared code the next look-up decides.
         let fits = match call {
             Call::Unknown if self.code.is_empty() => return_address != 0,
@@ -40,7 +55,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         if !fits {
             return Err(End::BadReturnAddress(return_address));
         }
-        if call == Call::None && !self.has_no_caller(return_address, row) {
+        if call == Call::None && !self.has_no_caller(return_address, found) {
             return Err(End::NoCall(return_address));
         }
         Ok(call)
@@ -48,7 +63,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
 
     /// Whether `address` can be a return address: there is a call before it or, if the bytes are not known, code.
     pub(super) fn is_return_address<R: RegisterSet>(&self, address: u64) -> bool {
-        match self.call_before::<R>(address, Range::new(0, 0)) {
+        match self.call_before::<R>(address) {
             Call::Unknown => self.is_code(call_at(address)),
             call => call != Call::None,
         }
@@ -71,16 +86,22 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     /// The bytes of code before a return address.
     #[inline(always)]
     fn code_before(&self, return_address: u64) -> Option<&'a [u8]> {
-        self.code_at(call_at(return_address))?
-            .before(return_address)
+        for code in self.code {
+            let bytes = code.before(return_address);
+            // Ranges may overlap; the first that has the call counts.
+            if bytes.is_some() || code.holds(call_at(return_address)) {
+                return bytes;
+            }
+        }
+        None
     }
 
-    fn call_before<R: RegisterSet>(&self, return_address: u64, function: Range) -> Call {
+    /// The call before an address, wherever it leads.
+    fn call_before<R: RegisterSet>(&self, return_address: u64) -> Call {
         let Some(bytes) = self.code_before(return_address) else {
             return Call::Unknown;
         };
         match R::direct_call(bytes, return_address) {
-            Some(target) if function.holds(target, 1) => Call::Fits,
             Some(target) => Call::Elsewhere(target),
             None if R::is_indirect_call(bytes, return_address) => Call::Fits,
             None => Call::None,
@@ -90,8 +111,9 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     /// Whether a return address is in an outermost function: kernels prepare stacks of new tasks that return to such a
     /// function's first instruction. Such a frame is listed, in doubt, although there is no call.
     #[inline(never)]
-    fn has_no_caller(&self, return_address: u64, row: &mut Row) -> bool {
-        self.source.read_row(call_at(return_address), row).is_ok() && row.is_outermost()
+    fn has_no_caller(&self, return_address: u64, found: &mut Found) -> bool {
+        let outcome = self.source.look_up(call_at(return_address), found);
+        outcome.is_ok() && found.rules.is_outermost()
     }
 
     /// Whether the bytes before a return address, which are a direct call, can be an indirect one as well.

@@ -1,8 +1,10 @@
 //! The position of a walk, and a step from it.
 
+use crate::lookup::Found;
 use crate::memory::{Memory, is_aligned};
 use crate::registers::{RegisterSet, base_value, offset_address};
-use crate::row::{Base, Row, Rule};
+use crate::row::{Base, Rule};
+use crate::rules::Packed;
 use crate::verdict::{End, How};
 use crate::walk::FrameKind;
 
@@ -73,20 +75,33 @@ impl<R> Cursor<R> {
 }
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The canonical frame address by `row`, which may be that of a trap frame.
-    pub(super) fn cfa(&self, row: &Row, trap: bool, memory: &impl Memory) -> Result<u64, End> {
-        let cfa = match row.cfa {
-            Rule::Value { base, offset } => self.address(base, offset)?,
-            Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset)?)?,
-            // A row without a CFA is that of an outermost function, for which no caller is looked up.
-            Rule::Same | Rule::Undefined => return Err(End::Outermost),
+    /// The canonical frame address by the row that was `found`.
+    #[inline(always)]
+    pub(super) fn cfa(&self, found: &Found, memory: &impl Memory) -> Result<u64, End> {
+        let rule = found.rules.cfa;
+        let cfa = if rule.is(Packed::FROM_STACK_POINTER) && self.sp_known {
+            offset_address::<R>(self.registers.sp(), rule.offset)
+        } else if rule.is(Packed::FROM_FRAME_POINTER) && self.fp_known {
+            offset_address::<R>(self.registers.fp(), rule.offset)
+        } else {
+            self.any_cfa(rule.rule(), memory)?
         };
-        let aligned = cfa.checked_rem(R::CFA_ALIGNMENT) == Some(0);
         // An interrupted stack pointer may have any value.
-        if aligned || trap {
+        if is_aligned(cfa, R::CFA_ALIGNMENT) || found.is_trap {
             Ok(cfa)
         } else {
             Err(End::Misaligned(cfa))
+        }
+    }
+
+    /// The canonical frame address by any rule.
+    #[inline(never)]
+    fn any_cfa(&self, rule: Rule, memory: &impl Memory) -> Result<u64, End> {
+        match rule {
+            Rule::Value { base, offset } => self.address(base, offset),
+            Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset)?),
+            // A row without a CFA is that of an outermost function, for which no caller is looked up.
+            Rule::Same | Rule::Undefined => Err(End::Outermost),
         }
     }
 

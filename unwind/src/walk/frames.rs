@@ -2,10 +2,9 @@
 
 use core::iter::FusedIterator;
 
-use crate::lookup::LookupError;
-use crate::memory::{Memory, Range, is_aligned};
+use crate::lookup::{Found, LookupError};
+use crate::memory::{Memory, is_aligned};
 use crate::registers::RegisterSet;
-use crate::row::Row;
 use crate::sframe::Tables;
 use crate::source::RowSource;
 use crate::verdict::{Doubt, End, How};
@@ -13,7 +12,7 @@ use crate::walk::call::Call;
 use crate::walk::cursor::{Cursor, Step, Way};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
-use crate::walk::step::Found;
+use crate::walk::step::Caller;
 use crate::walk::{Frame, FrameKind, Unwinder};
 
 /// The frames from some registers outwards: an iterator, which [`Unwinder::frames`] makes. After its last frame, [`Self::end`]
@@ -36,8 +35,13 @@ pub struct Frames<'a, R, M, S = Tables<'a>> {
     on_stack: bool,
     /// The last stack pointer that was.
     reached: u64,
-    /// The look-up for the cursor's frame, once that was yielded.
+    /// The row for the cursor's frame, or why there is none, once the frame was yielded.
     found: Found,
+    outcome: Result<(), LookupError>,
+    /// The canonical frame address, if that is known.
+    cfa: Option<u64>,
+    /// Whether the source of rows is one for this machine.
+    usable: bool,
     /// The first frame whose call was not checked.
     unchecked: Option<u32>,
     count: u32,
@@ -66,12 +70,10 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             cursor,
             tail_call: None,
             reached: sp,
-            found: Found {
-                row: Row::EMPTY,
-                function: Range::new(0, 0),
-                trap: Err(End::Limit),
-                cfa: Err(End::Limit),
-            },
+            found: Found::EMPTY,
+            outcome: Ok(()),
+            cfa: None,
+            usable: unwinder.source.describes(R::MACHINE).is_ok(),
             unchecked: None,
             count: 0,
             doubt: unwinder.source.doubt().map(|reason| Doubt {
@@ -187,12 +189,18 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     }
 
     /// Steps from the cursor's frame to its caller, or to the end.
+    #[inline(always)]
     fn step(&mut self) {
-        let reason = match self.step_by_row() {
-            Ok(Call::Elsewhere(target)) => return self.explain(target),
-            Ok(_) => return,
-            Err(reason) => reason,
-        };
+        match self.step_by_row() {
+            Ok(Call::Fits) => {}
+            Ok(call) => self.note_call(call),
+            Err(reason) => self.step_without_row(reason),
+        }
+    }
+
+    /// Steps where no row leads to the caller, for this reason.
+    #[inline(never)]
+    fn step_without_row(&mut self, reason: End) {
         match reason {
             End::Outermost => {
                 // Noted last, because any other doubt tells more.
@@ -223,69 +231,96 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     /// Steps to the caller by the cursor's row, unless code contradicts it; returns the result of that check.
     ///
     /// Nearly every step is this one, from a function to its caller, so it makes no [`Step`], which would be copied.
-    #[inline(never)]
+    #[inline(always)]
     fn step_by_row(&mut self) -> Result<Call, End> {
         let cursor = &self.cursor;
         let sp = cursor.registers.sp();
-        let trap = self.found.trap?;
-        // Before trap code has checked its stack pointer it may be anywhere; a row that reads no memory does not need it.
-        let needs_stack = !(trap && cursor.begins_at_edge(&self.found.row));
-        if !self.on_stack && needs_stack {
-            return Err(End::NoStack(sp));
-        }
-        let caller = match cursor.caller(&self.found, &self.memory) {
-            Err(End::Outermost) if cursor.sp_known && self.memory.is_base(sp) == Some(false) => {
-                return Err(End::NotAtBase(sp));
-            }
-            other => other?,
+        let rules = &self.found.rules;
+        let cfa = match self.cfa {
+            Some(cfa) if self.on_stack && !rules.is_outermost() => cfa,
+            _ => self.seldom()?,
         };
-        let registers = cursor.registers.caller(caller.pc, caller.sp, caller.fp);
-        if trap {
-            self.step_from_trap(registers, caller.fp_known)?;
+        let caller = cursor.caller(rules, cfa, &self.memory)?;
+        if self.found.is_trap {
+            self.step_from_trap(self.registers(&caller), caller.fp_known)?;
             return Ok(Call::Fits);
         }
         // Only a leaf's caller can have the same stack pointer.
         let is_leaf = cursor.exact && caller.sp == sp;
-        // The row is not needed any more, so its memory is used for other look-ups.
-        let (function, row) = (self.found.function, &mut self.found.row);
-        let call = self.unwinder.check::<R>(caller.pc, function, row)?;
+        let call = self.unwinder.check::<R>(caller.pc, &mut self.found)?;
         self.go(caller.sp, if is_leaf { Way::Stay } else { Way::Up })?;
         self.arrive(Cursor {
             fp_known: caller.fp_known,
-            ..Cursor::called(registers, How::SFrame)
+            ..Cursor::called(self.registers(&caller), How::SFrame)
         });
-        match call {
-            Call::None => self.note(self.count, How::SFrame, End::NoCall(caller.pc)),
-            Call::Unknown => self.unchecked = self.unchecked.or(Some(self.count)),
-            Call::Fits | Call::Elsewhere(_) => {}
-        }
         Ok(call)
+    }
+
+    /// The canonical frame address for a step by row where something is special; the error is why there is no such step.
+    #[inline(never)]
+    fn seldom(&self) -> Result<u64, End> {
+        self.outcome.map_err(|error| self.without_row(error))?;
+        let (cursor, rules) = (&self.cursor, &self.found.rules);
+        let sp = cursor.registers.sp();
+        // Before trap code has checked its stack pointer it may be anywhere; a row that reads no memory does not need it.
+        let needs_stack = !(self.found.is_trap && cursor.begins_at_edge(rules));
+        if !self.on_stack && needs_stack {
+            return Err(End::NoStack(sp));
+        }
+        let cfa = match rules.is_outermost() {
+            true => Err(End::Outermost),
+            false => cursor.cfa(&self.found, &self.memory),
+        };
+        match cfa {
+            Err(End::Outermost) if cursor.sp_known && self.memory.is_base(sp) == Some(false) => {
+                Err(End::NotAtBase(sp))
+            }
+            other => other,
+        }
+    }
+
+    /// The registers of a caller.
+    #[inline(always)]
+    fn registers(&self, caller: &Caller) -> R {
+        let callee = &self.cursor.registers;
+        callee.caller(caller.pc, caller.sp, caller.fp)
     }
 
     /// Steps from trap code to what it interrupted: `registers`, as far as its row tells them.
     #[inline(never)]
     fn step_from_trap(&mut self, registers: R, fp_known: bool) -> Result<(), End> {
         let saved = self.unwinder.trap_registers;
-        let (row, cursor) = (&self.found.row, &self.cursor);
-        let (next, way) = cursor.interrupted(registers, self.on_stack, row, saved, &self.memory);
+        let (rules, cursor) = (&self.found.rules, &self.cursor);
+        let (next, way) = cursor.interrupted(registers, self.on_stack, rules, saved, &self.memory);
         let next = Cursor { fp_known, ..next };
         self.take(&Step { next, way })
     }
 
-    /// After a step to a caller whose call leads to `target`, not to the function that returns there: either there was a tail
-    /// call, or the frame is in doubt. Runs after the step, so that the step is not on the stack during the search.
-    fn explain(&mut self, target: u64) {
+    /// After a step to a caller: keeps what its call leaves in doubt. A call that leads elsewhere than to the function that returns
+    /// there is one of a function that has left by a tail call, or the frame is in doubt. Runs after the step, so that the step
+    /// is not on the stack during the search.
+    #[inline(never)]
+    fn note_call(&mut self, call: Call) {
         let return_address = self.cursor.registers.pc();
-        let (function, row) = (self.found.function, &mut self.found.row);
-        if self.unwinder.leads_to::<R>(target, function, row) {
-            self.tail_call = Some(target);
-        } else if !self.unwinder.can_be_indirect::<R>(return_address) {
-            self.note(
-                self.count,
-                How::SFrame,
-                End::CalledElsewhere(return_address, target),
-            );
-        }
+        let reason = match call {
+            Call::Fits => return,
+            Call::Unknown => {
+                self.unchecked = self.unchecked.or(Some(self.count));
+                return;
+            }
+            Call::None => End::NoCall(return_address),
+            Call::Elsewhere(target) => {
+                if self.unwinder.leads_to::<R>(target, &mut self.found) {
+                    self.tail_call = Some(target);
+                    return;
+                }
+                if self.unwinder.can_be_indirect::<R>(return_address) {
+                    return;
+                }
+                End::CalledElsewhere(return_address, target)
+            }
+        };
+        self.note(self.count, How::SFrame, reason);
     }
 
     #[inline(never)]
@@ -301,7 +336,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     }
 
     /// Looks up the cursor's row, and yields its frame.
-    #[inline(never)]
+    #[inline(always)]
     fn yield_frame(&mut self) -> Option<Frame<R>> {
         if self.count >= self.unwinder.limit {
             self.state = State::Ended(End::Limit);
@@ -311,15 +346,15 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         self.state = State::Stepping;
         let cursor = &self.cursor;
         let (pc, kind) = (cursor.registers.pc(), cursor.kind());
-        self.found.trap = self.read_row(lookup_pc(pc, kind));
+        self.outcome = self.look_up(lookup_pc(pc, kind));
         let cursor = &self.cursor;
-        self.found.cfa = match self.found.trap {
-            Ok(trap) => cursor.cfa(&self.found.row, trap, &self.memory),
-            Err(end) => Err(end),
+        self.cfa = match self.outcome {
+            Ok(()) => cursor.cfa(&self.found, &self.memory).ok(),
+            Err(_) => None,
         };
         Some(Frame {
             pc,
-            cfa: self.found.cfa.ok(),
+            cfa: self.cfa,
             kind,
             how: cursor.how,
             tail_call: self.tail_call,
@@ -329,34 +364,48 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         })
     }
 
-    /// Reads the row for `pc`, the cursor's look-up address; returns whether it is one of trap code.
-    fn read_row(&mut self, pc: u64) -> Result<bool, End> {
-        let unwinder = self.unwinder;
-        unwinder.source.describes(R::MACHINE)?;
-        // The reason has the frame's own address, not the look-up address.
-        let registers = &self.cursor.registers;
-        // No instruction begins there: a jump has failed, or what was saved is damaged, and the row tells nothing of it.
-        if self.cursor.exact && !is_aligned(registers.pc(), R::ALIGNMENT as u64) {
-            return Err(End::BadPc(registers.pc()));
+    /// Finds the row for `pc`, the cursor's look-up address.
+    #[inline(always)]
+    fn look_up(&mut self, pc: u64) -> Result<(), LookupError> {
+        // Where no instruction begins a jump has failed, or what was saved is damaged, and a row tells nothing of it.
+        let begins = is_aligned(self.cursor.registers.pc(), R::ALIGNMENT as u64);
+        if !self.usable || (self.cursor.exact && !begins) {
+            return Err(LookupError::NoFunction);
         }
-        match unwinder.source.read_row(pc, &mut self.found.row) {
-            Ok(function) => {
-                self.found.function = function.range;
-                Ok(function.is_trap)
+        self.unwinder.source.look_up(pc, &mut self.found)
+    }
+
+    /// Why there is no row for the cursor's frame. It has the frame's own address, not the look-up address.
+    #[inline(never)]
+    fn without_row(&self, error: LookupError) -> End {
+        let cursor = &self.cursor;
+        let registers = &cursor.registers;
+        let pc = registers.pc();
+        if let Err(end) = self.unwinder.source.describes(R::MACHINE) {
+            return end;
+        }
+        if cursor.exact && !is_aligned(pc, R::ALIGNMENT as u64) {
+            return End::BadPc(pc);
+        }
+        match error {
+            LookupError::NoRows { signal: true } => End::TrapFrame(registers.sp()),
+            LookupError::NoFunction if !self.unwinder.is_code(lookup_pc(pc, cursor.kind())) => {
+                match cursor.exact {
+                    true => End::BadPc(pc),
+                    false => End::BadReturnAddress(pc),
+                }
             }
-            Err(LookupError::NoRows { signal: true }) => Err(End::TrapFrame(registers.sp())),
-            Err(LookupError::NoFunction) if !unwinder.is_code(pc) => match self.cursor.exact {
-                true => Err(End::BadPc(registers.pc())),
-                false => Err(End::BadReturnAddress(registers.pc())),
-            },
-            Err(error) => Err(End::NoRow(registers.pc(), error)),
+            error => End::NoRow(pc, error),
         }
     }
 
-    /// The next frame of a scan. The cursor stays where the rows ended, because a candidate does not tell where its caller's
+    /// The next frame of a scan, if there is one. The cursor stays where the rows ended, because a candidate does not tell where its caller's
     /// frame is.
     #[inline(never)]
-    fn scan(&mut self, scan: Scan, reason: End) -> Option<Frame<R>> {
+    fn scan(&mut self) -> Option<Frame<R>> {
+        let State::Scanning(scan, reason) = self.state else {
+            return None;
+        };
         let registers = &self.cursor.registers;
         let found = match self.count < self.unwinder.limit {
             true => self.unwinder.candidate(registers, &self.memory, scan),
@@ -385,17 +434,15 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
 impl<R: RegisterSet, M: Memory, S: RowSource> Iterator for Frames<'_, R, M, S> {
     type Item = Frame<R>;
 
-    // The parts are called in sequence, not nested, so that their stack frames do not add up.
+    // What seldom happens is called in sequence, not nested, so that its stack frames do not add up.
     fn next(&mut self) -> Option<Frame<R>> {
         if let State::Stepping = self.state {
             self.step();
         }
-        match self.state {
-            State::Found => self.yield_frame(),
-            State::Scanning(scan, reason) => self.scan(scan, reason),
-            // `Stepping` is not reached, because `step` sets another state.
-            State::Stepping | State::Ended(_) => None,
+        if let State::Found = self.state {
+            return self.yield_frame();
         }
+        self.scan()
     }
 }
 

@@ -2,20 +2,21 @@
 
 use crate::memory::Memory;
 use crate::registers::RegisterSet;
-use crate::row::{Base, Row, Rule};
+use crate::row::{Base, Rule};
+use crate::rules::Rules;
 use crate::verdict::How;
 use crate::walk::SavedRegister;
 use crate::walk::cursor::{Cursor, Way, read};
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The step from trap code, which `row` is of, to what it interrupted: `registers`, as far as the row tells them. That is
+    /// The step from trap code, which `rules` are of, to what it interrupted: `registers`, as far as these tell them. That is
     /// the next frame, whatever its program counter and stack pointer. But no step by a row follows from a stack pointer where
     /// the walk may not go: otherwise a damaged table could make a trap frame its own caller for ever.
     pub(super) fn interrupted(
         &self,
         mut registers: R,
         on_stack: bool,
-        row: &Row,
+        rules: &Rules,
         trap_registers: &[SavedRegister],
         memory: &impl Memory,
     ) -> (Cursor<R>, Way) {
@@ -24,14 +25,14 @@ impl<R: RegisterSet> Cursor<R> {
         // already restored.
         let trap_frame = (!self.exact && self.sp_known).then_some(sp);
         let saved_at = match self.exact {
-            true => self.saved_at(row, trap_registers),
+            true => self.saved_at(rules, trap_registers),
             false => trap_frame,
         };
         for saved in trap_registers {
             let slot = saved_at.and_then(|frame| frame.checked_add(saved.offset.into()));
             let value = match slot {
                 Some(slot) if !self.exact || slot >= sp => read::<R>(memory, slot).ok(),
-                None if !pc_is_in_register(row) => None,
+                None if !pc_is_in_register(rules) => None,
                 _ => self.registers.other(saved.register),
             };
             if let Some(value) = value {
@@ -40,7 +41,7 @@ impl<R: RegisterSet> Cursor<R> {
         }
         // At the first and last instructions of trap code both can have the same stack pointer. Only the first frame can be
         // there, so the walk still ends.
-        let same = on_stack && registers.sp() == sp && self.begins_at_edge(row);
+        let same = on_stack && registers.sp() == sp && self.begins_at_edge(rules);
         let next = Cursor {
             trap_frame,
             ..Cursor::exact(registers, How::TrapFrame)
@@ -48,19 +49,19 @@ impl<R: RegisterSet> Cursor<R> {
         (next, if same { Way::Stay } else { Way::Anywhere })
     }
 
-    /// Whether the walk starts in trap code, with this row, before it saves or after it has restored the registers.
-    pub(super) fn begins_at_edge(&self, row: &Row) -> bool {
-        self.how == How::Given && pc_is_in_register(row)
+    /// Whether the walk starts in trap code, with these rules, before it saves or after it has restored the registers.
+    pub(super) fn begins_at_edge(&self, rules: &Rules) -> bool {
+        self.how == How::Given && pc_is_in_register(rules)
     }
 
     /// The trap frame of trap code that was interrupted itself, if it is complete: the row tells where the interrupted stack
     /// pointer is.
-    fn saved_at(&self, row: &Row, trap_registers: &[SavedRegister]) -> Option<u64> {
-        let offset = match row.cfa {
+    fn saved_at(&self, rules: &Rules, trap_registers: &[SavedRegister]) -> Option<u64> {
+        let offset = match rules.cfa() {
             Rule::Saved {
                 base: Base::StackPointer,
                 offset,
-            } if !pc_is_in_register(row) => offset,
+            } if !pc_is_in_register(rules) => offset,
             _ => return None,
         };
         let mut saved = trap_registers.iter();
@@ -70,10 +71,10 @@ impl<R: RegisterSet> Cursor<R> {
     }
 }
 
-/// Whether trap code with this row has the interrupted program counter in a register.
-const fn pc_is_in_register(row: &Row) -> bool {
+/// Whether trap code with these rules has the interrupted program counter in a register.
+const fn pc_is_in_register(rules: &Rules) -> bool {
     matches!(
-        row.return_address,
+        rules.return_address(),
         Rule::Value {
             base: Base::Register(_),
             ..

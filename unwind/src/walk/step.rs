@@ -1,22 +1,11 @@
 //! A frame's caller by a row. Only reads.
 
-use crate::memory::{Memory, Range};
+use crate::memory::Memory;
 use crate::registers::{RegisterSet, offset_address};
-use crate::row::{Base, Row, Rule};
+use crate::row::{Base, Rule};
+use crate::rules::{Packed, Rules};
 use crate::verdict::End;
 use crate::walk::cursor::{Cursor, read};
-
-/// The look-up for the cursor's frame in the source of rows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) row: Row,
-    /// The range of the row's function.
-    pub(super) function: Range,
-    /// Whether it is trap code; or why there is no row.
-    pub(super) trap: Result<bool, End>,
-    /// The canonical frame address.
-    pub(super) cfa: Result<u64, End>,
-}
 
 /// A frame's caller by a row, before any check.
 pub(super) struct Caller {
@@ -28,47 +17,28 @@ pub(super) struct Caller {
 }
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The caller by the row that was `found`.
+    /// The caller by the rules of a row, of which the canonical frame address is known already.
     #[inline(always)]
-    pub(super) fn caller(&self, found: &Found, memory: &impl Memory) -> Result<Caller, End> {
-        let row = &found.row;
-        if row.is_outermost() {
-            return Err(End::Outermost);
-        }
+    pub(super) fn caller(
+        &self,
+        rules: &Rules,
+        cfa: u64,
+        memory: &impl Memory,
+    ) -> Result<Caller, End> {
         let registers = &self.registers;
-        let cfa = found.cfa?;
-        let return_address = match row.return_address {
-            Rule::Undefined => return Err(End::Outermost),
-            Rule::Same => registers.link().ok_or(End::LinkRegisterLost)?,
-            Rule::Value { base, offset } => self.address_by(cfa, base, offset)?,
-            Rule::Saved { base, offset } => read::<R>(memory, self.address_by(cfa, base, offset)?)?,
+        let rule = rules.return_address;
+        let return_address = if rule.is(Packed::SAVED_AT_CFA) {
+            read::<R>(memory, offset_address::<R>(cfa, rule.offset))?
+        } else {
+            self.return_address(rule.rule(), cfa, memory)?
         };
-        let mut fp_known = true;
-        let mut same = || {
-            fp_known = self.fp_known;
-            registers.fp()
-        };
-        let fp = match row.frame_pointer {
-            Rule::Same | Rule::Undefined => same(),
-            Rule::Value { base, offset } => match self.address_by(cfa, base, offset) {
-                Ok(value) => value,
-                // Its value is not known, which matters only if a caller needs it.
-                Err(End::RegisterLost(_) | End::FramePointerLost) => {
-                    fp_known = false;
-                    registers.fp()
-                }
-                Err(end) => return Err(end),
-            },
-            Rule::Saved { base, offset } => {
-                let slot = self.address_by(cfa, base, offset)?;
-                // Compilers keep the rule after the epilogue's pop, when the register has the caller's value again, and the
-                // slot below the stack pointer has any value.
-                if self.exact && slot < registers.sp() {
-                    same()
-                } else {
-                    read::<R>(memory, slot)?
-                }
-            }
+        let rule = rules.frame_pointer;
+        let (fp, fp_known) = if rule.is(Packed::SAME) {
+            (registers.fp(), self.fp_known)
+        } else if rule.is(Packed::SAVED_AT_CFA) {
+            self.saved_fp(offset_address::<R>(cfa, rule.offset), memory)?
+        } else {
+            self.frame_pointer(rule.rule(), cfa, memory)?
         };
         Ok(Caller {
             pc: registers.strip(return_address),
@@ -76,6 +46,53 @@ impl<R: RegisterSet> Cursor<R> {
             fp,
             fp_known,
         })
+    }
+
+    /// The return address by any rule.
+    #[inline(never)]
+    fn return_address(&self, rule: Rule, cfa: u64, memory: &impl Memory) -> Result<u64, End> {
+        match rule {
+            Rule::Undefined => Err(End::Outermost),
+            Rule::Same => self.registers.link().ok_or(End::LinkRegisterLost),
+            Rule::Value { base, offset } => self.address_by(cfa, base, offset),
+            Rule::Saved { base, offset } => read::<R>(memory, self.address_by(cfa, base, offset)?),
+        }
+    }
+
+    /// The frame pointer by any rule, and whether it is the caller's own.
+    #[inline(never)]
+    fn frame_pointer(
+        &self,
+        rule: Rule,
+        cfa: u64,
+        memory: &impl Memory,
+    ) -> Result<(u64, bool), End> {
+        match rule {
+            Rule::Same | Rule::Undefined => Ok((self.registers.fp(), self.fp_known)),
+            Rule::Value { base, offset } => match self.address_by(cfa, base, offset) {
+                Ok(value) => Ok((value, true)),
+                // Its value is not known, which matters only if a caller needs it.
+                Err(End::RegisterLost(_) | End::FramePointerLost) => {
+                    Ok((self.registers.fp(), false))
+                }
+                Err(end) => Err(end),
+            },
+            Rule::Saved { base, offset } => {
+                self.saved_fp(self.address_by(cfa, base, offset)?, memory)
+            }
+        }
+    }
+
+    /// The frame pointer that is saved in `slot`, and whether it is the caller's own.
+    #[inline(always)]
+    fn saved_fp(&self, slot: u64, memory: &impl Memory) -> Result<(u64, bool), End> {
+        // Compilers keep the rule after the epilogue's pop, when the register has the caller's value again, and the slot below
+        // the stack pointer has any value.
+        if self.exact && slot < self.registers.sp() {
+            Ok((self.registers.fp(), self.fp_known))
+        } else {
+            Ok((read::<R>(memory, slot)?, true))
+        }
     }
 
     /// The address `base + offset` of a rule for a register. Nearly every such rule is based on the frame address.

@@ -1,9 +1,9 @@
 //! The search for tail calls: whether code gets from one function to another without a call.
 
 use crate::code::Jump;
+use crate::lookup::Found;
 use crate::memory::Range;
 use crate::registers::RegisterSet;
-use crate::row::Row;
 use crate::source::RowSource;
 use crate::walk::Unwinder;
 
@@ -20,16 +20,17 @@ const BYTES: u32 = 1 << 16;
 const UNDESCRIBED: u64 = 256;
 
 impl<S: RowSource> Unwinder<'_, S> {
-    /// Whether code from `target` on can get to the function `goal` without a call: by jumps, also of functions in between,
+    /// Whether code from `target` on can get to the function that was `found` without a call: by jumps, also of functions in between,
     /// and by running on where a piece of a function has no end. An indirect jump can get anywhere.
     ///
     /// A list of pieces instead of recursion keeps the stack usage constant. If a limit ends the search, the result is false:
-    /// only a way that was found counts.
+    /// only a way that was found counts. The memory of `found` is used for other look-ups.
     #[inline(never)]
-    pub(super) fn leads_to<R: RegisterSet>(&self, target: u64, goal: Range, row: &mut Row) -> bool {
+    pub(super) fn leads_to<R: RegisterSet>(&self, target: u64, found: &mut Found) -> bool {
+        let goal = found.range;
         let mut left = BYTES;
         let mut pieces = Pieces::new();
-        self.add(target, goal, &mut pieces, row);
+        self.add(target, goal, &mut pieces, found);
         let mut index = 0_usize;
         while let Some(piece) = pieces.get(index) {
             index = index.wrapping_add(1);
@@ -55,7 +56,7 @@ impl<S: RowSource> Unwinder<'_, S> {
                     Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump)) if self.is_code(to) => {
                         length = of_jump;
                         if matches!(jump, Jump::To(_)) {
-                            self.add(to, goal, &mut pieces, row);
+                            self.add(to, goal, &mut pieces, found);
                         }
                     }
                     _ => {}
@@ -67,7 +68,7 @@ impl<S: RowSource> Unwinder<'_, S> {
                 if goal.holds(piece.end, 1) {
                     return true;
                 }
-                self.add(piece.end, goal, &mut pieces, row);
+                self.add(piece.end, goal, &mut pieces, found);
             }
         }
         false
@@ -76,21 +77,21 @@ impl<S: RowSource> Unwinder<'_, S> {
     /// Adds the piece of code that `address` is in, if that is new and there is room. Otherwise it is not looked up: code may
     /// hold any number of jumps, and a look-up may have to read a whole table.
     #[inline(never)]
-    fn add(&self, address: u64, goal: Range, pieces: &mut Pieces, row: &mut Row) {
+    fn add(&self, address: u64, goal: Range, pieces: &mut Pieces, found: &mut Found) {
         let mut known = pieces.pieces.iter().take(pieces.count);
         if known.any(|piece| piece.holds(address, 1)) {
             return;
         }
         if let Some(free) = pieces.pieces.get_mut(pieces.count) {
-            *free = self.piece(address, goal, row);
+            *free = self.piece(address, goal, found);
             pieces.count = pieces.count.wrapping_add(1);
         }
     }
 
     /// The piece of code that `address` is in: the table's function, or some bytes, up to `goal` at most.
-    fn piece(&self, address: u64, goal: Range, row: &mut Row) -> Range {
-        if let Ok(function) = self.source.read_row(address, row) {
-            return function.range;
+    fn piece(&self, address: u64, goal: Range, found: &mut Found) -> Range {
+        if self.source.look_up(address, found).is_ok() {
+            return found.range;
         }
         let end = address.saturating_add(UNDESCRIBED);
         let cut = address < goal.start && goal.start < end;

@@ -7,6 +7,7 @@ use crate::code::{Instructions, Jump};
 impl Instructions for Registers {
     const ALIGNMENT: usize = 1;
 
+    #[inline]
     fn direct_call(bytes: &[u8], end: u64) -> Option<u64> {
         match bytes.last_chunk::<5>() {
             Some([0xe8, distance @ ..]) => Some(far(end, distance)),

@@ -1,7 +1,7 @@
 //! What sections say of themselves and of addresses.
 
-use unwind::RowSource;
 use unwind::sframe::{LookupError, Row, Rule, Section, Sections, StartRule, Tables};
+use unwind::{Found, RowSource, Rules};
 
 /// Most functions and rows looked at in one section, so that a header which claims millions stays quick.
 const FUNCTIONS: usize = 64;
@@ -33,20 +33,20 @@ pub fn sections(bytes: &[u8], address: u64, pc: u64) {
 
 /// The interface to walks says what the tables say.
 fn as_source(tables: &Tables<'_>, pc: u64) {
-    let mut row = Row {
-        offset: 0,
-        cfa: Rule::Undefined,
-        return_address: Rule::Undefined,
-        frame_pointer: Rule::Undefined,
-        signed: false,
-    };
-    match (tables.lookup(pc), tables.read_row(pc, &mut row)) {
-        (Ok((function, found)), Ok(described)) => {
+    let mut found = Found::EMPTY;
+    match (tables.lookup(pc), tables.look_up(pc, &mut found)) {
+        (Ok((function, row)), Ok(())) => {
             assert_eq!(
-                (row, described.is_trap),
-                (found, function.is_signal_frame())
+                (found.rules, found.is_trap),
+                (Rules::from(&row), function.is_signal_frame())
             );
-            assert!(described.range.holds(pc, 1) || function.contains(pc));
+            let rules = found.rules;
+            assert_eq!(
+                (rules.cfa(), rules.return_address(), rules.frame_pointer()),
+                (row.cfa, row.return_address, row.frame_pointer)
+            );
+            assert_eq!(rules.is_outermost(), row.is_outermost());
+            assert!(found.range.holds(pc, 1) || function.contains(pc));
         }
         (one, other) => assert_eq!(one.err(), other.err()),
     }

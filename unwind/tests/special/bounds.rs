@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use unwind::sframe::{LookupError, Row, Section, StartRule, Tables};
+use unwind::sframe::{LookupError, Section, StartRule, Tables};
 use unwind::symbols::{SymbolTable, format};
 use unwind::x86_64::Registers;
-use unwind::{Code, Described, End, Machine, Range, RowSource, Stacks, Unwinder};
+use unwind::{Code, End, Found, Machine, Range, RowSource, Stacks, Unwinder};
 
 use crate::hand::{ADDRESS, FLAGS, V2, with};
 
@@ -105,9 +105,9 @@ impl RowSource for Counting<'_> {
         self.tables.describes(machine)
     }
 
-    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         self.asked.set(self.asked.get() + 1);
-        self.tables.read_row(pc, row)
+        self.tables.look_up(pc, found)
     }
 
     fn covers(&self, pc: u64) -> bool {

@@ -10,8 +10,8 @@ use crate::registers::sealed::Sealed;
 use crate::sframe::{Abi, ParseError, Tables};
 use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, Scan};
 use crate::{
-    Base, Code, Described, End, How, LookupError, Machine, Range, RegisterSet, Row, RowSource,
-    Rule, Stacks, Unwinder, x86_64,
+    Base, Code, End, Found, How, LookupError, Machine, Range, RegisterSet, Row, RowSource, Rule,
+    Stacks, Unwinder, x86_64,
 };
 
 /// An architecture of 32 bits that pushes return addresses, as i386 does.
@@ -105,16 +105,17 @@ impl RowSource for List<'_> {
         Ok(())
     }
 
-    fn read_row(&self, pc: u64, row: &mut Row) -> Result<Described, LookupError> {
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let mut rows = self.0.iter();
-        let (range, found) = rows
+        let (range, row) = rows
             .find(|(range, _)| range.holds(pc, 1))
             .ok_or(LookupError::NoFunction)?;
-        *row = *found;
-        Ok(Described {
+        *found = Found {
             range: *range,
             is_trap: false,
-        })
+            rules: row.into(),
+        };
+        Ok(())
     }
 
     fn covers(&self, pc: u64) -> bool {
