@@ -55,6 +55,8 @@ struct Function {
     stack: u64,
     /// Addresses of functions that it calls.
     calls: Vec<u64>,
+    /// Addresses of functions that it ends in: it has left its own stack by then.
+    jumps: Vec<u64>,
 }
 
 impl Image {
@@ -73,6 +75,7 @@ impl Image {
                     size: symbol.size(),
                     stack: stacks.get(&symbol.address()).copied().unwrap_or(0) + pushed,
                     calls: Vec::new(),
+                    jumps: Vec::new(),
                 };
                 functions.insert(symbol.address(), function);
             }
@@ -99,6 +102,7 @@ impl Image {
         section: &object::Section<'a, '_>,
         is_x86: bool,
     ) -> Result<()> {
+        let data = section.data()?;
         for (address, relocation) in section.relocations() {
             let RelocationTarget::Symbol(index) = relocation.target() else {
                 continue;
@@ -120,11 +124,25 @@ impl Image {
             let Some(from) = self.function_at(address) else {
                 continue;
             };
-            if from != to {
-                self.functions
-                    .entry(from)
-                    .and_modify(|function| function.calls.push(to));
+            if from == to {
+                continue;
             }
+            let before = address.wrapping_sub(section.address()) as usize;
+            let jumps = match relocation.flags() {
+                // jmp, or a conditional one.
+                RelocationFlags::Elf { .. } if is_x86 => matches!(
+                    data.get(..before),
+                    Some([.., 0xe9] | [.., 0x0f, 0x80..=0x8f])
+                ),
+                RelocationFlags::Elf { r_type } => r_type == object::elf::R_AARCH64_JUMP26,
+                _ => false,
+            };
+            self.functions.entry(from).and_modify(|function| {
+                match jumps {
+                    true => function.jumps.push(to),
+                    false => function.calls.push(to),
+                };
+            });
         }
         Ok(())
     }
@@ -176,8 +194,12 @@ impl Image {
             let path = self.deepest(callee, above, known)?;
             deepest = deepest.max(path);
         }
-        above.pop();
         deepest.0 += function.stack;
+        for &target in &function.jumps {
+            let path = self.deepest(target, above, known)?;
+            deepest = deepest.max(path);
+        }
+        above.pop();
         deepest.1.insert(0, start);
         known.insert(start, deepest.clone());
         Ok(deepest)

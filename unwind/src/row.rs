@@ -56,16 +56,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row to overwrite. Look-ups write the row to a place that the caller provides, because a row is large: returned by
-    /// value it would be on the stack several times, and the copies take time.
-    pub(crate) const EMPTY: Self = Self {
-        offset: 0,
-        cfa: Rule::Undefined,
-        return_address: Rule::Undefined,
-        frame_pointer: Rule::Undefined,
-        signed: false,
-    };
-
     /// Whether the row says that its function has no caller.
     #[must_use]
     pub const fn is_outermost(&self) -> bool {

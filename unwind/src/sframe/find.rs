@@ -5,7 +5,7 @@ use core::iter::FusedIterator;
 use crate::bytes::Bytes;
 use crate::lookup::{Found, LookupError};
 use crate::row::Row;
-use crate::rules::Rules;
+use crate::sframe::blocks::Skipped;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
 use crate::sframe::row::RowFormat;
@@ -56,24 +56,12 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// As [`Self::lookup`], but finds only what a walk needs.
+    /// As [`Self::look_up`], of any form.
     #[inline(never)]
-    pub(crate) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
-        match self.look_up_usual(pc, found) {
-            Some(()) => Ok(()),
-            None => self.look_up_any(pc, found),
-        }
-    }
-
-    #[inline(never)]
-    fn look_up_any(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
-        let (function, row) = self.lookup(pc)?;
-        *found = Found {
-            range: function.range(),
-            is_trap: function.is_signal_frame(),
-            rules: Rules::from(&row),
-        };
-        Ok(())
+    pub(super) fn look_up_any(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        let index = self.index_of(pc)?;
+        let function = self.function(index).ok_or(LookupError::Damaged)?;
+        function.look_up(pc, Skipped::default(), found)
     }
 
     /// Whether a function contains `pc`; the error is why that is not known.

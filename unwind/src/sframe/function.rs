@@ -2,9 +2,10 @@
 
 use core::iter::FusedIterator;
 
-use crate::lookup::LookupError;
+use crate::lookup::{Found, LookupError};
 use crate::memory::Range;
 use crate::row::Row;
+use crate::rules::Rules;
 use crate::sframe::blocks::Skipped;
 use crate::sframe::find::MAX_READ;
 use crate::sframe::format;
@@ -117,18 +118,53 @@ impl<'a> Function<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
-        self.decode(self.find_row(pc, Skipped::default())?)
+        self.decode(self.find_row_of_any_form(pc, Skipped::default())?)
     }
 
     /// Decodes one of its rows.
     pub(super) fn decode(&self, raw: RawRow<'_>) -> Result<Row, LookupError> {
-        let mut row = Row::EMPTY;
-        let decoded = self.format.decode(raw, self.is_flexible(), &mut row);
-        decoded.map(|()| row).ok_or(LookupError::Damaged)
+        let mut rules = Rules::NO_CALLER;
+        let decoded = self.format.decode(raw, self.is_flexible(), &mut rules);
+        decoded.map(|()| raw.row(rules)).ok_or(LookupError::Damaged)
+    }
+
+    /// As [`Self::lookup`], but finds only what a walk needs.
+    #[inline(always)]
+    pub(super) fn look_up(
+        &self,
+        pc: u64,
+        skipped: Skipped,
+        found: &mut Found,
+    ) -> Result<(), LookupError> {
+        let raw = self.find_row_of_any_form(pc, skipped)?;
+        found.range = self.range();
+        found.is_trap = self.is_signal_frame();
+        let decoded = self
+            .format
+            .decode(raw, self.is_flexible(), &mut found.rules);
+        decoded.ok_or(LookupError::Damaged)
     }
 
     /// The row for the address `pc`, not decoded. Does not read the rows that may be `skipped`.
     #[inline(never)]
+    fn find_row_of_any_form(&self, pc: u64, skipped: Skipped) -> Result<RawRow<'a>, LookupError> {
+        let offset = self.offset(pc)?;
+        let mut rest = self.rows.get(skipped.bytes.into()..);
+        let mut found = Err(LookupError::NoRow);
+        for _ in u32::from(skipped.rows)..self.row_count {
+            let row = rest.and_then(|rest| self.first_row(rest));
+            let (raw, behind) = row.ok_or(LookupError::Damaged)?;
+            if raw.start > offset {
+                break;
+            }
+            found = Ok(raw);
+            rest = Some(behind);
+        }
+        found
+    }
+
+    /// As [`Self::find_row_of_any_form`], but faster, by more code.
+    #[inline(always)]
     pub(super) fn find_row(&self, pc: u64, skipped: Skipped) -> Result<RawRow<'a>, LookupError> {
         let offset = self.offset(pc)?;
         let rows = self.rows.get(usize::from(skipped.bytes)..);
@@ -205,11 +241,7 @@ impl Iterator for Rows<'_> {
             .flatten()
             .and_then(|(raw, rest)| {
                 self.rest = rest;
-                let mut row = Row::EMPTY;
-                function
-                    .format
-                    .decode(raw, function.is_flexible(), &mut row)?;
-                Some(row)
+                function.decode(raw).ok()
             });
         if row.is_none() {
             self.left = 0;

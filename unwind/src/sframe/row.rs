@@ -121,67 +121,55 @@ impl Eight {
 }
 
 impl RowFormat {
-    /// Decodes an encoded row, of a function of the `flexible` kind or not, into `row`; `None` if its words are not valid for its
+    /// Decodes an encoded row, of a function of the `flexible` kind or not, into `rules`; `None` if its words are not valid for its
     /// ABI and kind.
     #[inline(always)]
-    pub(crate) fn decode(&self, raw: RawRow<'_>, flexible: bool, row: &mut Row) -> Option<()> {
+    pub(crate) fn decode(&self, raw: RawRow<'_>, flexible: bool, rules: &mut Rules) -> Option<()> {
         if flexible || raw.words.is_empty() {
-            self.flexible_rules(raw, row)
+            self.flexible_rules(raw, rules)
         } else {
-            self.default_rules(raw, row)
+            self.default_rules(raw, rules)
         }
     }
 
     /// Specification, "SFrame Frame Row Entries": CFA, then the return address and the frame pointer unless fixed.
     #[inline(never)]
-    fn default_rules(&self, raw: RawRow<'_>, row: &mut Row) -> Option<()> {
+    fn default_rules(&self, raw: RawRow<'_>, rules: &mut Rules) -> Option<()> {
         let mut words = raw.words(self.order);
-        let base = if raw.info & format::ROW_CFA_SP != 0 {
-            Base::StackPointer
-        } else {
-            Base::FramePointer
-        };
         let offset = self.cfa_offset(words.signed()?);
-        let return_address = match self.fixed_ra {
-            0 => words.signed().map_or(Rule::Same, |word| self.tracked(word)),
-            fixed => saved_at_cfa(i64::from(fixed)),
-        };
-        let frame_pointer = match self.fixed_fp {
-            0 => words.signed().map_or(Rule::Same, |word| self.tracked(word)),
-            fixed => saved_at_cfa(i64::from(fixed)),
-        };
-        *row = Row {
-            offset: raw.start,
-            cfa: Rule::Value { base, offset },
-            return_address,
-            frame_pointer,
-            signed: raw.is_signed(),
-        };
+        rules.cfa = Packed::above(raw.info & format::ROW_CFA_SP != 0, offset);
+        for (fixed, rule) in [
+            (self.fixed_ra, &mut rules.return_address),
+            (self.fixed_fp, &mut rules.frame_pointer),
+        ] {
+            *rule = match fixed {
+                0 => words
+                    .signed()
+                    .map_or(Packed::same(), |word| self.tracked(word)),
+                fixed => Packed::saved_at_cfa(fixed.into()),
+            };
+        }
         words.is_empty().then_some(())
     }
 
     /// Version 3, flexible functions: pairs of control word and offset for CFA, return address, frame pointer. Also rows
     /// without words, of any function: there is no caller.
     #[inline(never)]
-    fn flexible_rules(&self, raw: RawRow<'_>, row: &mut Row) -> Option<()> {
-        *row = Row {
-            offset: raw.start,
-            signed: raw.is_signed(),
-            ..Row::EMPTY
-        };
+    fn flexible_rules(&self, raw: RawRow<'_>, rules: &mut Rules) -> Option<()> {
+        *rules = Rules::NO_CALLER;
         if raw.words.is_empty() {
             return Some(());
         }
-        row.return_address = match self.fixed_ra {
-            0 => Rule::Same,
-            fixed => saved_at_cfa(i64::from(fixed)),
+        rules.return_address = match self.fixed_ra {
+            0 => Packed::same(),
+            fixed => Packed::saved_at_cfa(fixed.into()),
         };
-        row.frame_pointer = Rule::Same;
+        rules.frame_pointer = Packed::same();
         let mut words = raw.words(self.order);
-        self.pair(&mut words, true, &mut row.cfa)?;
-        self.pair(&mut words, false, &mut row.return_address)?;
-        self.pair(&mut words, false, &mut row.frame_pointer)?;
-        let from_cfa = match row.cfa {
+        self.pair(&mut words, true, &mut rules.cfa)?;
+        self.pair(&mut words, false, &mut rules.return_address)?;
+        self.pair(&mut words, false, &mut rules.frame_pointer)?;
+        let from_cfa = match rules.cfa() {
             Rule::Value { base, .. } | Rule::Saved { base, .. } => base == Base::Cfa,
             Rule::Same | Rule::Undefined => true,
         };
@@ -191,7 +179,7 @@ impl RowFormat {
     /// Decodes a control word and its offset, if there are any, into `rule`. A control word 0 has no offset and does not change
     /// `rule`.
     #[inline(never)]
-    fn pair(&self, words: &mut Words<'_>, is_cfa: bool, rule: &mut Rule) -> Option<()> {
+    fn pair(&self, words: &mut Words<'_>, is_cfa: bool, rule: &mut Packed) -> Option<()> {
         let control = words.unsigned().unwrap_or(0);
         if control == 0 {
             return Some(());
@@ -207,11 +195,11 @@ impl RowFormat {
         } else {
             i64::from(word)
         };
-        *rule = if control & format::CONTROL_DEREFERENCE != 0 {
+        *rule = Packed::new(if control & format::CONTROL_DEREFERENCE != 0 {
             Rule::Saved { base, offset }
         } else {
             Rule::Value { base, offset }
-        };
+        });
         Some(())
     }
 
@@ -226,14 +214,14 @@ impl RowFormat {
 
     /// A word for the return address or the frame pointer. On s390x 0 is padding, and version 2 errata 1 puts
     /// the number of the register that holds the value above a set bit 0.
-    fn tracked(&self, word: i32) -> Rule {
+    fn tracked(&self, word: i32) -> Packed {
         match self.abi {
-            Abi::S390x if word == 0 => Rule::Same,
-            Abi::S390x if self.version == 2 && word & 1 != 0 => Rule::Value {
+            Abi::S390x if word == 0 => Packed::same(),
+            Abi::S390x if self.version == 2 && word & 1 != 0 => Packed::new(Rule::Value {
                 base: self.abi.base(word.cast_unsigned() >> 1),
                 offset: 0,
-            },
-            _ => saved_at_cfa(i64::from(word)),
+            }),
+            _ => Packed::saved_at_cfa(i64::from(word)),
         }
     }
 }
@@ -294,11 +282,4 @@ fn words_size(info: u8) -> Option<usize> {
     let count = (info >> format::ROW_COUNT_SHIFT) & format::ROW_COUNT;
     let width = (info >> format::ROW_WIDTH_SHIFT) & format::ROW_WIDTH;
     (width != format::ROW_WIDTH).then(|| usize::from(count) << width)
-}
-
-const fn saved_at_cfa(offset: i64) -> Rule {
-    Rule::Saved {
-        base: Base::Cfa,
-        offset,
-    }
 }

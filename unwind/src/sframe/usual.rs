@@ -2,7 +2,7 @@
 //! relative to their fields. What it finds is what [`Section::find`] finds, without a test of the section's form at each step.
 
 use crate::bytes::ByteOrder;
-use crate::lookup::Found;
+use crate::lookup::{Found, LookupError};
 use crate::memory::Range;
 use crate::sframe::blocks::Skipped;
 use crate::sframe::format;
@@ -26,8 +26,14 @@ impl<'a> Section<'a> {
     #[inline(always)]
     pub(super) fn find_usual(&self, pc: u64) -> Option<(Function<'a>, Skipped)> {
         let entry = self.entry(pc)?;
+        Some((self.function_of(&entry)?, entry.skipped))
+    }
+
+    /// The function of an entry.
+    #[inline(always)]
+    fn function_of(&self, entry: &Entry<'a>) -> Option<Function<'a>> {
         let (&[low, high, info, info2, block], rows) = entry.own.split_first_chunk()?;
-        let function = Function {
+        Some(Function {
             start: entry.start,
             size: entry.size,
             rows,
@@ -42,15 +48,27 @@ impl<'a> Section<'a> {
                 fixed_fp: self.fixed_fp,
                 fixed_ra: self.fixed_ra,
             },
-        };
-        Some((function, entry.skipped))
+        })
     }
 
-    /// As [`Self::find_usual`], but finds the row, too, and only what a walk needs of it. `None` also if the function or the row is
-    /// not of the form that nearly all have, or is not valid.
+    /// As [`Self::lookup`], but finds only what a walk needs.
+    ///
+    /// What is left to other ways is left by a jump, so that their stack frames do not add up to this one's.
+    #[inline(never)]
+    pub(crate) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        let Some(entry) = self.entry(pc) else {
+            return self.look_up_any(pc, found);
+        };
+        found.range = Range::new(entry.start, entry.start.saturating_add(entry.size.into()));
+        match self.look_up_common(&entry, pc, found) {
+            Some(()) => Ok(()),
+            None => self.look_up_seldom(entry.own, (entry.size, entry.skipped), pc, found),
+        }
+    }
+
+    /// As [`Self::look_up`], if the function and the row are of the form that nearly all have.
     #[inline(always)]
-    pub(super) fn look_up_usual(&self, pc: u64, found: &mut Found) -> Option<()> {
-        let entry = self.entry(pc)?;
+    fn look_up_common(&self, entry: &Entry<'_>, pc: u64, found: &mut Found) -> Option<()> {
         let (&[low, high, info, info2, _], rows) = entry.own.split_first_chunk()?;
         if info2 & format::INFO2_KIND != format::KIND_DEFAULT {
             return None;
@@ -66,9 +84,31 @@ impl<'a> Section<'a> {
             _ => return None,
         };
         found.rules = row.ok()?.common_rules(self)?;
-        found.range = Range::new(entry.start, entry.start.saturating_add(entry.size.into()));
         found.is_trap = info & format::INFO_SIGNAL != 0;
         Some(())
+    }
+
+    /// As [`Self::look_up`], of any form, where the function is found already. Its start is that of the range that was found; the
+    /// range's end does not tell the size, because it is not above the last address. No more parameters: they fit in
+    /// registers, so that a jump leads here.
+    #[inline(never)]
+    fn look_up_seldom(
+        &self,
+        own: &'a [u8],
+        (size, skipped): (u32, Skipped),
+        pc: u64,
+        found: &mut Found,
+    ) -> Result<(), LookupError> {
+        let entry = Entry {
+            start: found.range.start,
+            size,
+            own,
+            skipped,
+        };
+        match self.function_of(&entry) {
+            Some(function) => function.look_up(pc, skipped, found),
+            None => self.look_up_any(pc, found),
+        }
     }
 
     /// The entry of the function that contains `pc`.

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::crc32::crc32;
-use crate::row::Row;
+use crate::rules::Rules;
 use crate::sframe::error::ParseError;
 use crate::sframe::format;
 use crate::sframe::function::Function;
@@ -274,18 +274,18 @@ fn verify_rows<'a>(
             row: index,
         };
         let (raw, behind) = function.first_row(rest).ok_or(bad)?;
-        let mut row = Row::EMPTY;
+        let mut rules = Rules::NO_CALLER;
         function
             .format
-            .decode(raw, function.is_flexible(), &mut row)
+            .decode(raw, function.is_flexible(), &mut rules)
             .ok_or(bad)?;
-        if row.offset < last || row.offset > size {
+        if raw.start < last || raw.start > size {
             return Err(Damage::RowOrder {
                 function: number,
                 row: index,
             });
         }
-        (rest, last) = (behind, row.offset);
+        (rest, last) = (behind, raw.start);
     }
     Ok(rest)
 }

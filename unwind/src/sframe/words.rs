@@ -28,7 +28,9 @@ impl Words<'_> {
     }
 
     /// The next word as a control word, which has no sign. `None`: there is none.
-    #[inline(always)]
+    ///
+    /// Not inlined: six copies take 800 bytes, and rows of the usual form are decoded without it.
+    #[inline(never)]
     pub(super) fn unsigned(&mut self) -> Option<u32> {
         match self.width {
             0 => self.take::<1>(),

@@ -77,31 +77,33 @@ impl<R> Cursor<R> {
 impl<R: RegisterSet> Cursor<R> {
     /// The canonical frame address by the row that was `found`.
     #[inline(always)]
-    pub(super) fn cfa(&self, found: &Found, memory: &impl Memory) -> Result<u64, End> {
+    pub(super) fn cfa(&self, found: &Found, memory: &impl Memory) -> Option<u64> {
         let rule = found.rules.cfa;
-        let cfa = if rule.is(Packed::FROM_STACK_POINTER) && self.sp_known {
-            offset_address::<R>(self.registers.sp(), rule.offset)
+        let base = if rule.is(Packed::FROM_STACK_POINTER) && self.sp_known {
+            self.registers.sp()
         } else if rule.is(Packed::FROM_FRAME_POINTER) && self.fp_known {
-            offset_address::<R>(self.registers.fp(), rule.offset)
+            self.registers.fp()
         } else {
-            self.any_cfa(rule.rule(), memory)?
+            return self.any_cfa(found, memory).ok();
+        };
+        let cfa = offset_address::<R>(base, rule.offset);
+        (is_aligned(cfa, R::CFA_ALIGNMENT) || found.is_trap).then_some(cfa)
+    }
+
+    /// As [`Self::cfa`], by any rule, with the reason if there is none.
+    #[inline(never)]
+    pub(super) fn any_cfa(&self, found: &Found, memory: &impl Memory) -> Result<u64, End> {
+        let cfa = match found.rules.cfa() {
+            Rule::Value { base, offset } => self.address(base, offset)?,
+            Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset)?)?,
+            // A row without a CFA is that of an outermost function, for which no caller is looked up.
+            Rule::Same | Rule::Undefined => return Err(End::Outermost),
         };
         // An interrupted stack pointer may have any value.
         if is_aligned(cfa, R::CFA_ALIGNMENT) || found.is_trap {
             Ok(cfa)
         } else {
             Err(End::Misaligned(cfa))
-        }
-    }
-
-    /// The canonical frame address by any rule.
-    #[inline(never)]
-    fn any_cfa(&self, rule: Rule, memory: &impl Memory) -> Result<u64, End> {
-        match rule {
-            Rule::Value { base, offset } => self.address(base, offset),
-            Rule::Saved { base, offset } => read::<R>(memory, self.address(base, offset)?),
-            // A row without a CFA is that of an outermost function, for which no caller is looked up.
-            Rule::Same | Rule::Undefined => Err(End::Outermost),
         }
     }
 

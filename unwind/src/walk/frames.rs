@@ -269,7 +269,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
         let cfa = match rules.is_outermost() {
             true => Err(End::Outermost),
-            false => cursor.cfa(&self.found, &self.memory),
+            false => cursor.any_cfa(&self.found, &self.memory),
         };
         match cfa {
             Err(End::Outermost) if cursor.sp_known && self.memory.is_base(sp) == Some(false) => {
@@ -349,7 +349,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         self.outcome = self.look_up(lookup_pc(pc, kind));
         let cursor = &self.cursor;
         self.cfa = match self.outcome {
-            Ok(()) => cursor.cfa(&self.found, &self.memory).ok(),
+            Ok(()) => cursor.cfa(&self.found, &self.memory),
             Err(_) => None,
         };
         Some(Frame {

@@ -67,19 +67,19 @@ impl<R: RegisterSet> Cursor<R> {
         cfa: u64,
         memory: &impl Memory,
     ) -> Result<(u64, bool), End> {
-        match rule {
-            Rule::Same | Rule::Undefined => Ok((self.registers.fp(), self.fp_known)),
-            Rule::Value { base, offset } => match self.address_by(cfa, base, offset) {
-                Ok(value) => Ok((value, true)),
-                // Its value is not known, which matters only if a caller needs it.
-                Err(End::RegisterLost(_) | End::FramePointerLost) => {
-                    Ok((self.registers.fp(), false))
-                }
-                Err(end) => Err(end),
-            },
-            Rule::Saved { base, offset } => {
-                self.saved_fp(self.address_by(cfa, base, offset)?, memory)
+        let (base, offset, is_saved) = match rule {
+            Rule::Same | Rule::Undefined => return Ok((self.registers.fp(), self.fp_known)),
+            Rule::Value { base, offset } => (base, offset, false),
+            Rule::Saved { base, offset } => (base, offset, true),
+        };
+        match self.address_by(cfa, base, offset) {
+            Ok(slot) if is_saved => self.saved_fp(slot, memory),
+            Ok(value) => Ok((value, true)),
+            // Its value is not known, which matters only if a caller needs it.
+            Err(End::RegisterLost(_) | End::FramePointerLost) if !is_saved => {
+                Ok((self.registers.fp(), false))
             }
+            Err(end) => Err(end),
         }
     }
 
@@ -95,8 +95,8 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
-    /// The address `base + offset` of a rule for a register. Nearly every such rule is based on the frame address.
-    #[inline(always)]
+    /// The address `base + offset` of a rule for a register.
+    #[inline(never)]
     fn address_by(&self, cfa: u64, base: Base, offset: i64) -> Result<u64, End> {
         match base {
             Base::Cfa => Ok(offset_address::<R>(cfa, offset)),

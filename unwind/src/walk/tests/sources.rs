@@ -127,7 +127,13 @@ impl RowSource for List<'_> {
     }
 }
 
-const BEGINS: Row = Row::EMPTY;
+const BEGINS: Row = Row {
+    offset: 0,
+    cfa: Rule::Undefined,
+    return_address: Rule::Undefined,
+    frame_pointer: Rule::Undefined,
+    signed: false,
+};
 
 /// The row of a function whose frame has this size, return address included.
 const fn frame(size: i64) -> Row {
