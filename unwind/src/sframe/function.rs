@@ -149,16 +149,16 @@ impl<'a> Function<'a> {
     #[inline(never)]
     fn find_row_of_any_form(&self, pc: u64, skipped: Skipped) -> Result<RawRow<'a>, LookupError> {
         let offset = self.offset(pc)?;
-        let mut rest = self.rows.get(skipped.bytes.into()..);
+        let rows = self.rows.get(skipped.bytes.into()..);
+        let mut rest = rows.ok_or(LookupError::Damaged)?;
         let mut found = Err(LookupError::NoRow);
         for _ in u32::from(skipped.rows)..self.row_count {
-            let row = rest.and_then(|rest| self.first_row(rest));
-            let (raw, behind) = row.ok_or(LookupError::Damaged)?;
+            let (raw, behind) = self.first_row(rest).ok_or(LookupError::Damaged)?;
             if raw.start > offset {
                 break;
             }
             found = Ok(raw);
-            rest = Some(behind);
+            rest = behind;
         }
         found
     }
