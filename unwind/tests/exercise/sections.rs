@@ -45,6 +45,8 @@ fn as_source(tables: &Tables<'_>, pc: u64) {
                 (rules.cfa(), rules.return_address(), rules.frame_pointer()),
                 (row.cfa, row.return_address, row.frame_pointer)
             );
+            let again = Rules::new(rules.cfa(), rules.return_address(), rules.frame_pointer());
+            assert_eq!(again, rules);
             assert_eq!(rules.is_outermost(), row.is_outermost());
             assert!(found.range.holds(pc, 1) || function.contains(pc));
         }
