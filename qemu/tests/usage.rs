@@ -4,6 +4,20 @@ mod support;
 
 use support::runner::run;
 
+/// README's first command: of the programs that the workspace has, it is the runner.
+#[test]
+fn cargo_run_is_the_runner() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = std::process::Command::new(cargo)
+        .current_dir(qemu::workspace::root())
+        .args(["run", "--quiet", "--", "--list"])
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "{output:?}");
+    let listing = qemu::scenario::listing() + "\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), listing);
+}
+
 #[test]
 fn an_unknown_scenario_lists_the_known() {
     let ran = run(["no-such-scenario"])
