@@ -58,6 +58,7 @@ fn expect_stop(said: &Said, arch: Arch, end: &str) {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn one_call_reports_what_returns_and_what_does_not() {
     for kind in [HANDLERS, VECTORS] {
         // Not optimized, as most who write a kernel have it.
@@ -70,6 +71,7 @@ fn one_call_reports_what_returns_and_what_does_not() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
     let guide = short::guide();
     for kind in [HANDLERS, VECTORS] {
