@@ -1,0 +1,124 @@
+//! What goes to the linker, and what comes back from it.
+
+use super::*;
+
+#[test]
+fn what_the_linker_says_is_passed_on() {
+    let (folder, object) = assembled("passed_on", CALLS);
+    let output = link(&folder, SCRIPT, &[&object, "missing.o"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("missing.o"), "{}", stderr(&output));
+    // A warning of both links is shown once.
+    let output = link(&folder, SCRIPT, &[&object, "-e", "nowhere"]);
+    assert!(output.status.success());
+    assert_eq!(
+        stderr(&output).matches("nowhere").count(),
+        1,
+        "{}",
+        stderr(&output)
+    );
+    // No image, no tables.
+    let output = link(&folder, "", &[&object, "-r"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    // rust-lld's own answer.
+    let version = succeed(common::sframe_link().arg("--version"));
+    assert!(stdout(&version).starts_with("LLD "), "{}", stdout(&version));
+}
+
+#[test]
+fn arguments_may_come_in_a_response_file() {
+    let (folder, object) = assembled("response_file", CALLS);
+    fs::write(folder.join("my script.ld"), SCRIPT).unwrap();
+    fs::write(
+        folder.join("arguments"),
+        format!(
+            "-T 'my script.ld'\n-L\"{}\"\n--sframe-stats\n-o my\\ image {object}\n",
+            scripts()
+        ),
+    )
+    .unwrap();
+    let mut command = common::sframe_link();
+    let output = succeed(
+        command
+            .current_dir(&folder)
+            .args(["-flavor", "gnu", "@arguments"]),
+    );
+    assert!(
+        stderr(&output).contains(".sframe: 2 functions, 2 rows (1 stored)"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(
+        sframe(&["check"], &folder.join("my image"))
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn another_linker_can_be_named() {
+    let (folder, object) = assembled("another_linker", CALLS);
+    let mut command = common::sframe_link();
+    let output = command
+        .env("SFRAME_LINK_LD", "/nowhere/lld")
+        .args([
+            object,
+            "-o".to_owned(),
+            folder.join("image").display().to_string(),
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let expected = ": cannot run the linker /nowhere/lld: No such file or directory (os error 2)\n";
+    assert!(stderr(&output).ends_with(expected), "{}", stderr(&output));
+}
+
+#[test]
+fn a_second_link_is_left_out_when_the_last_image_has_the_room() {
+    // Enough functions for a table whose size is rounded up.
+    let functions = |count: usize| -> String {
+        let one = |index| {
+            format!(
+                ".type f{index}, %function\nf{index}: .cfi_startproc\n push %rbp\n.cfi_def_cfa_offset 16\n pop %rbp\n\
+                 .cfi_def_cfa_offset 8\n ret\n.cfi_endproc\n.size f{index}, . - f{index}\n"
+            )
+        };
+        (0..count).map(one).collect()
+    };
+    let folder = folder("one_link");
+    let linker = counting_linker(&folder);
+    let linker = format!("--sframe-linker={}", linker.display());
+    let linked = |count: usize| {
+        let object = common::assemble(&folder, TARGET, &(CALLS.to_owned() + &functions(count)));
+        let _ = fs::remove_file(folder.join("runs"));
+        let output = link(
+            &folder,
+            SCRIPT,
+            &[&object.display().to_string(), &linker, "--symbols=none"],
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(sframe(&["check"], &folder.join("image")).status.success());
+        let runs = fs::read_to_string(folder.join("runs"))
+            .unwrap()
+            .lines()
+            .count();
+        (runs, fs::read(folder.join("image")).unwrap())
+    };
+    let fresh = |count: usize| {
+        fs::remove_file(folder.join("image")).unwrap();
+        linked(count)
+    };
+    let (runs, first) = linked(400);
+    assert_eq!(runs, 2);
+    let (runs, again) = linked(400);
+    assert_eq!(runs, 1);
+    assert!(first == again);
+    // One function more still has room; with many more it takes a second link.
+    let (runs, one_more) = linked(401);
+    assert_eq!(runs, 1);
+    let (runs, many_more) = linked(500);
+    assert_eq!(runs, 2);
+    // None of it shows in the image.
+    assert!(fresh(401) == (2, one_more));
+    assert!(fresh(500) == (2, many_more));
+}
