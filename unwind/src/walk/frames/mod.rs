@@ -1,5 +1,7 @@
 //! The walk: an iterator of frames, and the only place where its state changes.
 
+mod steps;
+
 use core::iter::FusedIterator;
 
 use crate::lookup::{Found, LookupError};
@@ -8,11 +10,9 @@ use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
 use crate::verdict::{Doubt, End, How};
-use crate::walk::call::Call;
 use crate::walk::cursor::{Cursor, Step, Way};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
-use crate::walk::step::Caller;
 use crate::walk::{Frame, FrameKind, Unwinder};
 
 /// The frames from some registers outwards: an iterator, which [`Unwinder::frames`] makes. After its last frame, [`Self::end`]
@@ -188,153 +188,6 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
-    /// Steps from the cursor's frame to its caller, or to the end.
-    #[inline(always)]
-    fn step(&mut self) {
-        match self.step_by_row() {
-            Ok(Call::Fits) => {}
-            Ok(call) => self.note_call(call),
-            Err(reason) => self.step_without_row(reason),
-        }
-    }
-
-    /// Steps where no row leads to the caller, for this reason.
-    #[inline(never)]
-    fn step_without_row(&mut self, reason: End) {
-        match reason {
-            End::Outermost => {
-                // Noted last, because any other doubt tells more.
-                if let Some(frame) = self.unchecked {
-                    self.note(frame, How::SFrame, End::CallsUnchecked);
-                }
-                let sp = self.cursor.registers.sp();
-                if self.cursor.sp_known && self.memory.is_base(sp).is_none() {
-                    let last = self.count.saturating_sub(1);
-                    self.note(last, How::SFrame, End::BaseUnknown(sp));
-                }
-                self.state = State::Ended(match self.doubt {
-                    None => End::Complete,
-                    Some(_) => End::Outermost,
-                });
-            }
-            End::NotAtBase(_) | End::TrapFrame(_) => self.state = State::Ended(reason),
-            _ if self.step_by_link(reason) => self.note(self.count, How::LinkRegister, reason),
-            _ if self.step_by_record() => self.note(self.count, How::FramePointer, reason),
-            _ if self.unwinder.scans() => {
-                let scan = Scan::new::<R>(self.cursor.registers.sp());
-                self.state = State::Scanning(scan, reason);
-            }
-            _ => self.state = State::Ended(reason),
-        }
-    }
-
-    /// Steps to the caller by the cursor's row, unless code contradicts it; returns the result of that check.
-    ///
-    /// Nearly every step is this one, from a function to its caller, so it makes no [`Step`], which would be copied.
-    #[inline(always)]
-    fn step_by_row(&mut self) -> Result<Call, End> {
-        let cursor = &self.cursor;
-        let sp = cursor.registers.sp();
-        let rules = &self.found.rules;
-        let cfa = match self.cfa {
-            Some(cfa) if self.on_stack && !rules.is_outermost() => cfa,
-            _ => self.seldom()?,
-        };
-        let caller = cursor.caller(rules, cfa, &self.memory)?;
-        if self.found.is_trap {
-            self.step_from_trap(self.registers(&caller), caller.fp_known)?;
-            return Ok(Call::Fits);
-        }
-        // Only a leaf's caller can have the same stack pointer.
-        let is_leaf = cursor.exact && caller.sp == sp;
-        let call = self.unwinder.check::<R>(caller.pc, &mut self.found)?;
-        self.go(caller.sp, if is_leaf { Way::Stay } else { Way::Up })?;
-        self.arrive(Cursor {
-            fp_known: caller.fp_known,
-            ..Cursor::called(self.registers(&caller), How::SFrame)
-        });
-        Ok(call)
-    }
-
-    /// The canonical frame address for a step by row where something is special; the error is why there is no such step.
-    #[inline(never)]
-    fn seldom(&self) -> Result<u64, End> {
-        self.outcome.map_err(|error| self.without_row(error))?;
-        let (cursor, rules) = (&self.cursor, &self.found.rules);
-        let sp = cursor.registers.sp();
-        // Before trap code has checked its stack pointer it may be anywhere; a row that reads no memory does not need it.
-        let needs_stack = !(self.found.is_trap && cursor.begins_at_edge(rules));
-        if !self.on_stack && needs_stack {
-            return Err(End::NoStack(sp));
-        }
-        let cfa = match rules.is_outermost() {
-            true => Err(End::Outermost),
-            false => cursor.any_cfa(&self.found, &self.memory),
-        };
-        match cfa {
-            Err(End::Outermost) if cursor.sp_known && self.memory.is_base(sp) == Some(false) => {
-                Err(End::NotAtBase(sp))
-            }
-            other => other,
-        }
-    }
-
-    /// The registers of a caller.
-    #[inline(always)]
-    fn registers(&self, caller: &Caller) -> R {
-        let callee = &self.cursor.registers;
-        callee.caller(caller.pc, caller.sp, caller.fp)
-    }
-
-    /// Steps from trap code to what it interrupted: `registers`, as far as its row tells them.
-    #[inline(never)]
-    fn step_from_trap(&mut self, registers: R, fp_known: bool) -> Result<(), End> {
-        let saved = self.unwinder.trap_registers;
-        let (rules, cursor) = (&self.found.rules, &self.cursor);
-        let (next, way) = cursor.interrupted(registers, self.on_stack, rules, saved, &self.memory);
-        let next = Cursor { fp_known, ..next };
-        self.take(&Step { next, way })
-    }
-
-    /// After a step to a caller: keeps what its call leaves in doubt. A call that leads elsewhere than to the function that returns
-    /// there is one of a function that has left by a tail call, or the frame is in doubt. Runs after the step, so that the step
-    /// is not on the stack during the search.
-    #[inline(never)]
-    fn note_call(&mut self, call: Call) {
-        let return_address = self.cursor.registers.pc();
-        let reason = match call {
-            Call::Fits => return,
-            Call::Unknown => {
-                self.unchecked = self.unchecked.or(Some(self.count));
-                return;
-            }
-            Call::None => End::NoCall(return_address),
-            Call::Elsewhere(target) => {
-                if self.unwinder.leads_to::<R>(target, &mut self.found) {
-                    self.tail_call = Some(target);
-                    return;
-                }
-                if self.unwinder.can_be_indirect::<R>(return_address) {
-                    return;
-                }
-                End::CalledElsewhere(return_address, target)
-            }
-        };
-        self.note(self.count, How::SFrame, reason);
-    }
-
-    #[inline(never)]
-    fn step_by_link(&mut self, reason: End) -> bool {
-        let step = self.unwinder.by_link(&self.cursor, &self.memory, reason);
-        matches!(&step, Some(step) if self.take(step).is_ok())
-    }
-
-    #[inline(never)]
-    fn step_by_record(&mut self) -> bool {
-        let step = self.unwinder.by_record(&self.cursor, &self.memory);
-        matches!(&step, Some(step) if self.take(step).is_ok())
-    }
-
     /// Looks up the cursor's row, and yields its frame.
     #[inline(always)]
     fn yield_frame(&mut self) -> Option<Frame<R>> {
@@ -373,30 +226,6 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             return Err(LookupError::NoFunction);
         }
         self.unwinder.source.look_up(pc, &mut self.found)
-    }
-
-    /// Why there is no row for the cursor's frame. It has the frame's own address, not the look-up address.
-    #[inline(never)]
-    fn without_row(&self, error: LookupError) -> End {
-        let cursor = &self.cursor;
-        let registers = &cursor.registers;
-        let pc = registers.pc();
-        if let Err(end) = self.unwinder.source.describes(R::MACHINE) {
-            return end;
-        }
-        if cursor.exact && !is_aligned(pc, R::ALIGNMENT as u64) {
-            return End::BadPc(pc);
-        }
-        match error {
-            LookupError::NoRows { signal: true } => End::TrapFrame(registers.sp()),
-            LookupError::NoFunction if !self.unwinder.is_code(lookup_pc(pc, cursor.kind())) => {
-                match cursor.exact {
-                    true => End::BadPc(pc),
-                    false => End::BadReturnAddress(pc),
-                }
-            }
-            error => End::NoRow(pc, error),
-        }
     }
 
     /// The next frame of a scan, if there is one. The cursor stays where the rows ended, because a candidate does not tell where its caller's
