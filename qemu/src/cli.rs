@@ -132,13 +132,13 @@ pub struct Cli {
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
-    /// With --image: QEMU's exit status when the kernel reports success
+    /// With --image: QEMU's exit status when the kernel reports success; on AArch64 0, switching off, is one too
     #[arg(long, value_name = "N", default_value_t = Statuses::USUAL.success, requires = "image")]
-    pub success_status: i32,
+    pub success_status: u8,
 
     /// With --image: QEMU's exit status when the kernel has panicked
     #[arg(long, value_name = "N", default_value_t = Statuses::USUAL.panicked, requires = "image")]
-    pub panic_status: i32,
+    pub panic_status: u8,
 
     /// Add names, files, lines and inlined functions to reports, from the image's debug information; without this,
     /// standard output gets the serial line as it is

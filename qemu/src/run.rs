@@ -70,6 +70,11 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         return Err(Failure::usage(error));
     }
     let board = board(cli, Some(arch)).map_err(Failure::usage)?;
+    if cli.success_status == cli.panic_status {
+        let status = cli.success_status;
+        let error = anyhow!("exit status {status} cannot be both a success and a panic");
+        return Err(Failure::usage(error));
+    }
     let given = (!cli.machine.is_empty()).then(|| Given::new(&cli.machine));
     let given = given.transpose().map_err(Failure::usage)?;
     let emulator = match &given {

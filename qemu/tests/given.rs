@@ -98,6 +98,9 @@ fn what_cannot_be_used_is_named() {
     boot(&image, &[], "qemu-system-x86_64 -serial file:log")
         .expect(2)
         .expect_words("file:log, which nobody can read here; say `-serial stdio`");
+    boot(&image, &["--success-status", "101"], "qemu-system-x86_64")
+        .expect(2)
+        .expect_words("101 cannot be both");
     boot(&image, &[], "./no-such-script")
         .expect(1)
         .expect_words("cannot start ./no-such-script");

@@ -17,8 +17,8 @@ pub struct Given {
 
 impl Given {
     /// A command of these words. `-serial stdio`, `-serial mon:stdio` and `-debugcon stdio` become the line that the runner
-    /// reads, and so does what `-nographic` means. Without any of them the first serial line is added. There is no window,
-    /// unless `-display` asks for one.
+    /// reads. Without any of them a serial line is added, as `-nographic` means too. There is no window, unless `-display` asks for
+    /// one.
     ///
     /// # Errors
     /// There is no word, or a serial line goes elsewhere and none to standard output.
@@ -34,25 +34,30 @@ impl Given {
         let mut words = words.iter().map(String::as_str);
         let (mut elsewhere, mut has_display) = (None, false);
         while let Some(word) = words.next() {
-            match word {
+            // QEMU takes an option with two dashes as well.
+            let option = match word.strip_prefix("--") {
+                Some(_) => &word[1..],
+                None => word,
+            };
+            match option {
                 "-nographic" => {
                     given.add(["-display", "none"]);
-                    given.take("-serial");
                     has_display = true;
                 }
                 "-serial" | "-debugcon" => match words.next() {
-                    Some("stdio" | "mon:stdio") => given.take(word),
+                    Some("stdio" | "mon:stdio") => given.take(option),
                     device => {
-                        elsewhere = device.filter(|device| !matches!(*device, "null" | "none"));
-                        given.add([word, device.unwrap_or_default()]);
+                        let is_lost = |device: &&str| matches!(*device, "null" | "none");
+                        elsewhere = elsewhere.or(device.filter(|device| !is_lost(device)));
+                        given.add([option, device.unwrap_or_default()]);
                     }
                 },
                 "-monitor" => match words.next() {
-                    Some("stdio") => given.add([word, "none"]),
-                    device => given.add([word, device.unwrap_or_default()]),
+                    Some("stdio") => given.add([option, "none"]),
+                    device => given.add([option, device.unwrap_or_default()]),
                 },
                 _ => {
-                    has_display |= word == "-display";
+                    has_display |= option == "-display";
                     given.arguments.push(word.to_owned());
                 }
             }
@@ -123,7 +128,15 @@ mod tests {
             ),
             (
                 "q -nographic -cdrom x.iso",
-                "q -display none -serial chardev:serial -cdrom x.iso",
+                "q -display none -cdrom x.iso -serial chardev:serial",
+            ),
+            (
+                "q -nographic -serial null -serial stdio",
+                "q -display none -serial null -serial chardev:serial",
+            ),
+            (
+                "q --nographic --serial mon:stdio -smp 2",
+                "q -display none -serial chardev:serial -smp 2",
             ),
             (
                 "q -display gtk -debugcon stdio -monitor stdio",
@@ -134,8 +147,8 @@ mod tests {
                 "q -serial file:log -debugcon chardev:serial -display none",
             ),
             (
-                "q -nographic -serial stdio",
-                "q -display none -serial chardev:serial -serial null",
+                "q -serial stdio -debugcon stdio -display none",
+                "q -serial chardev:serial -debugcon null -display none",
             ),
         ] {
             assert_eq!(given(typed).unwrap(), expected, "{typed}");
@@ -144,8 +157,10 @@ mod tests {
 
     #[test]
     fn a_line_that_goes_elsewhere_cannot_be_read() {
-        let error = given("q -serial file:log").unwrap_err().to_string();
-        assert!(error.contains("file:log"), "{error}");
+        for typed in ["-serial file:log", "--serial file:log -serial null"] {
+            let error = given(&format!("q {typed}")).unwrap_err().to_string();
+            assert!(error.contains("file:log"), "{error}");
+        }
         assert!(Given::new(&[]).is_err());
     }
 }

@@ -9,9 +9,9 @@ use super::Arch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statuses {
     /// The kernel reports success.
-    pub success: i32,
+    pub success: u8,
     /// It has panicked.
-    pub panicked: i32,
+    pub panicked: u8,
 }
 
 impl Statuses {
@@ -48,7 +48,7 @@ impl Verdict {
         if let Some(signal) = status.signal() {
             return Self::Failed(format!("QEMU was ended by signal {signal}"));
         }
-        let Statuses { success, panicked } = statuses;
+        let [success, panicked] = [statuses.success, statuses.panicked].map(i32::from);
         match (arch, status.code()) {
             (Arch::Aarch64, Some(0)) if was_reset => {
                 Self::Failed("the machine reset itself without a verdict".into())
