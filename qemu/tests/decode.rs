@@ -112,6 +112,10 @@ fn sources_of(report: &Report) -> Vec<Vec<Source>> {
         .collect()
 }
 
+fn offsets_of(report: &Report) -> Vec<Option<u64>> {
+    report.frames.iter().map(|frame| frame.offset).collect()
+}
+
 fn decoded_is_what_llvm_says(kernel: Kernel) {
     let image = image(kernel);
     for scenario in ["panic", "exception-in-handler"] {
@@ -362,8 +366,27 @@ fn a_report_of_a_moved_image_is_decoded() {
     assert!(sources_of(&linked).len() > 10);
     assert_eq!(sources_of(&named), sources_of(&linked));
     assert_eq!(sources_of(&nameless), sources_of(&linked));
+    assert_eq!(offsets_of(&named), offsets_of(&linked));
+    assert_eq!(offsets_of(&nameless), offsets_of(&linked));
     let lost = decode(&bare(&moved), &image, &[]).expect(0);
     lost.expect_words("--moved-by says how far");
+    // What a report tells is of that boot, and of that build.
+    let next = format!("{moved}{}", bare(&log));
+    let next = decode(&next, &image, &[]).expect(0).text();
+    // Each boot has a report of each CPU.
+    let next = &Report::find_all(next.as_bytes())[2];
+    assert_eq!(sources_of(next), sources_of(&linked));
+    let (_, rest) = moved.split_once(", build ").expect("a build id");
+    let foreign = moved.replacen(&rest[..8], "00000000", 1);
+    let next = decode(&format!("{foreign}{}", bare(&moved)), &image, &[]);
+    let last = next.expect_words("the image is build").text();
+    let last = &Report::find_all(last.as_bytes())[2];
+    assert!(last.frames.len() > 10);
+    assert!(
+        last.frames.iter().all(|frame| frame.name.is_none()),
+        "{}",
+        last.text
+    );
 }
 
 #[test]

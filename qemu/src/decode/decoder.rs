@@ -6,7 +6,7 @@ use anstream::adapter::strip_str;
 use unwind::symbols::are_of_one_function;
 
 use super::json::{self, Found};
-use super::line::{Line, Named, moved_by};
+use super::line::{Line, Named, begins_report, moved_by};
 use super::style::Style;
 use super::symbolizer::{Answer, Symbolizer};
 use crate::frames::Frames;
@@ -37,7 +37,9 @@ pub struct Decoder<'a, W> {
     function: String,
     /// Frames of another image are decoded, too.
     any_build: bool,
-    /// How far the image lies above the addresses that it was linked for, modulo 2^64, as far as it is known.
+    /// How far the image lies above the addresses that it was linked for, modulo 2^64, as somebody has told.
+    told: u64,
+    /// The same, as this report has shown: another one may be of another boot.
     moved_by: u64,
     /// Decodes log frames.
     frames: Frames,
@@ -69,6 +71,7 @@ impl<'a, W: Write> Decoder<'a, W> {
             after_frame: false,
             function: String::new(),
             any_build: false,
+            told: 0,
             moved_by: 0,
             frames: Frames::default(),
             summary: Summary {
@@ -86,10 +89,10 @@ impl<'a, W: Write> Decoder<'a, W> {
         self
     }
 
-    /// The image lies so many bytes above the addresses that it was linked for, modulo 2^64, unless the log says something else.
+    /// The image lies so many bytes above the addresses that it was linked for, modulo 2^64, unless a report says something else.
     #[must_use]
     pub const fn moved_by(mut self, bytes: u64) -> Self {
-        self.moved_by = bytes;
+        (self.told, self.moved_by) = (bytes, bytes);
         self
     }
 
@@ -174,10 +177,11 @@ impl<'a, W: Write> Decoder<'a, W> {
         let (text, end) = line.split_at(end.map_or(0, |at| at + 1));
         let text = String::from_utf8_lossy(text);
         let plain = strip_str(&text).to_string();
-        if let Some(by) = moved_by(&plain) {
-            self.moved_by = by;
+        let parsed = Line::parse(&plain);
+        if begins_report(&plain) || matches!(parsed, Line::Build(_)) {
+            self.moved_by = moved_by(&plain).unwrap_or(self.told);
         }
-        let decoded = match Line::parse(&plain) {
+        let decoded = match parsed {
             Line::Build(build) if !cut => {
                 self.build(build);
                 None
@@ -231,16 +235,22 @@ impl<'a, W: Write> Decoder<'a, W> {
             frame.number,
             frame.address,
             frame.letter,
-            self.style.answer(&answer, frame.address, before),
+            self.style
+                .answer(&answer, self.linked(frame.address), before),
             frame.after,
         ))))
     }
 
     /// Learns where the image lies from a frame that the device has named: of a function that is only once in the image.
     fn learn(&mut self, frame: &Frame<'_>) {
+        if self.foreign && !self.any_build {
+            return;
+        }
         let function = frame.named.as_ref().and_then(|named| {
             let function = self.symbolizer.find(named.source.name, named.size)?;
-            Some(function.start.wrapping_add(named.offset))
+            // Another size is a sign of another build.
+            let is_same = function.size == named.size;
+            is_same.then(|| function.start.wrapping_add(named.offset))
         });
         if let Some(linked) = function {
             let by = frame.address.wrapping_sub(linked);
@@ -254,7 +264,7 @@ impl<'a, W: Write> Decoder<'a, W> {
     /// Names the function that made a tail call. The line is removed if that is an outlined part of the frame's own function,
     /// which a device without names cannot know. `None` if the line stays unchanged.
     fn tail_call(&self, before: &str, address: u64) -> Option<Option<String>> {
-        let answer = self.symbolizer.answer(address.wrapping_sub(self.moved_by));
+        let answer = self.symbolizer.answer(self.linked(address));
         let name = answer.outermost();
         if name.is_empty() {
             return None;
@@ -286,11 +296,16 @@ impl<'a, W: Write> Decoder<'a, W> {
             let mut line = format!("{before}{address:#018x}");
             if let Some(answer) = self.ask(self.at(*address), false)? {
                 known = true;
-                line += &self.style.answer(&answer, *address, &indent);
+                line += &self.style.answer(&answer, self.linked(*address), &indent);
             }
             lines.push(line);
         }
         Ok(known.then(|| Some(lines.join("\n"))))
+    }
+
+    /// What the image has linked for an address of the device.
+    const fn linked(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.moved_by)
     }
 
     const fn at(&self, address: u64) -> Found {
@@ -304,7 +319,7 @@ impl<'a, W: Write> Decoder<'a, W> {
 
     /// Looks up an address, or the call before it unless it is `exact`. In JSON style, writes the answer here.
     fn ask(&mut self, found: Found, exact: bool) -> io::Result<Option<Answer>> {
-        let linked = found.address.wrapping_sub(self.moved_by);
+        let linked = self.linked(found.address);
         let code = self.symbolizer.is_code(linked);
         let foreign = self.foreign && !self.any_build;
         self.summary.foreign += u64::from(code && foreign);
@@ -315,7 +330,7 @@ impl<'a, W: Write> Decoder<'a, W> {
         // An address outside of the image is a frame only in a report.
         if self.is_json() && (answer.is_some() || found.number.is_some()) {
             let answer = answer.clone().unwrap_or_default();
-            let object = json::object(found, &answer).map_err(io::Error::other)?;
+            let object = json::object(found, linked, &answer).map_err(io::Error::other)?;
             writeln!(self.out, "{object}")?;
         }
         Ok(answer)

@@ -47,8 +47,8 @@ pub(super) struct Found {
     pub how: Option<char>,
 }
 
-/// The object, without a line's end.
-pub(super) fn object(found: Found, answer: &Answer) -> serde_json::Result<String> {
+/// The object, without a line's end. `linked` is the address as the image has it.
+pub(super) fn object(found: Found, linked: u64, answer: &Answer) -> serde_json::Result<String> {
     let function = answer.function.as_ref();
     serde_json::to_string(&Object {
         log_line: found.log_line,
@@ -56,7 +56,7 @@ pub(super) fn object(found: Found, answer: &Answer) -> serde_json::Result<String
         address: format!("{:#018x}", found.address),
         how: found.how,
         symbol: function.map(|function| &*function.symbol),
-        offset: function.map(|function| found.address.wrapping_sub(function.start)),
+        offset: function.map(|function| linked.wrapping_sub(function.start)),
         size: function
             .map(|function| function.size)
             .filter(|size| *size > 0),

@@ -4,10 +4,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::report::{self, Frame, TailCall};
+use crate::report::{self, Begin, Frame, TailCall};
 
 /// In the first line of a report, before how far the image lies above the addresses that it was linked for, in hex.
 pub const MOVED: &str = ", moved by ";
+
+/// How the first line of a report begins that the runner writes.
+const FROM_OUTSIDE: &str = "asked from outside, ";
 
 /// The length of an address in text.
 const ADDRESS_LENGTH: usize = "0x0123456789abcdef".len();
@@ -66,9 +69,9 @@ fn pattern(text: &str) -> Regex {
 
 static BUILD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
-        // A report of one call begins its line with the architecture.
-        r"(?:(?:cpu [0-9]+, |asked from outside, ).*|(?:^|\s)(?:x86_64|aarch64))",
-        r", build (?<id>[0-9a-f]{8,})(?:$|, )",
+        r"(?:cpu [0-9]+, |asked from outside, ).*, build (?<id>[0-9a-f]{8,})(?:$|, )",
+        // In a report of one call. A kernel's own first line may have its architecture and a date.
+        r"|(?:^|\s)(?:x86_64|aarch64), build (?<one>[0-9a-f]{8,}), (?:no )?tables",
     ))
 });
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
@@ -101,7 +104,8 @@ impl<'l> Line<'l> {
             None => {}
         }
         if let Some(found) = BUILD.captures(line) {
-            return Self::Build(found.name("id").map_or("", |id| id.as_str()));
+            let id = found.name("id").or(found.name("one"));
+            return Self::Build(id.map_or("", |id| id.as_str()));
         }
         if let Some(found) = NAMED.captures(line) {
             let part = |name| found.name(name).map_or("", |part| part.as_str());
@@ -121,12 +125,17 @@ impl<'l> Line<'l> {
     }
 }
 
-/// How far the image lies above the addresses that it was linked for, modulo 2^64, by the first line of a report; 0 unless it says so.
-/// `None` for any other line.
+/// Whether a report begins with this line; another CPU or a task belongs to the report before.
+pub fn begins_report(line: &str) -> bool {
+    let begins = matches!(Begin::of(line), Some(Begin::Failure | Begin::Question));
+    begins || line.contains(FROM_OUTSIDE)
+}
+
+/// How far the image lies above the addresses that it was linked for, modulo 2^64, if the first line of a report says it.
 pub fn moved_by(line: &str) -> Option<u64> {
-    let (_, first) = line.split_once("asked from outside, ")?;
-    let by = first.split_once(MOVED).map(|(_, rest)| rest);
-    let hex = by.and_then(|by| by.strip_prefix("0x")).unwrap_or("0");
+    let (_, first) = line.split_once(FROM_OUTSIDE)?;
+    let (_, by) = first.split_once(MOVED)?;
+    let hex = by.strip_prefix("0x")?;
     let end = hex.find(|c: char| !c.is_ascii_hexdigit());
     u64::from_str_radix(&hex[..end.unwrap_or(hex.len())], 16).ok()
 }
@@ -202,6 +211,7 @@ mod tests {
         let build = "12:00 x86_64, build 5c868ddb7b67, tables verified";
         assert_eq!(Line::parse(build), Line::Build("5c868ddb7b67"));
         for line in [
+            "MyOS x86_64, build 20240115",
             "end of backtrace: complete, 13 frames",
             "",
             "   ----- interrupted -----",

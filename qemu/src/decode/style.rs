@@ -62,15 +62,15 @@ impl Style {
     }
 
     /// The text after the letter of a frame: ` name+offset/size at file:line`, and a line, with the prefix `before`, for each
-    /// function into which this one is inlined. `address` is that on the line.
-    pub(super) fn answer(&self, answer: &Answer, address: u64, before: &str) -> String {
+    /// function into which this one is inlined. `linked` is the address of the line as the image has it.
+    pub(super) fn answer(&self, answer: &Answer, linked: u64, before: &str) -> String {
         let mut text = String::new();
         let mut sources = answer.sources.iter();
         if let Some(source) = sources.next() {
             text += " ";
             self.name(&mut text, source);
             if let Some(function) = &answer.function {
-                let offset = address.wrapping_sub(function.start);
+                let offset = linked.wrapping_sub(function.start);
                 // Writing to a string cannot fail.
                 let _ = write!(text, "+{offset:#x}");
                 if function.size > 0 {

@@ -15,19 +15,20 @@ const FEWEST: usize = 24;
 /// How far the image lies above the addresses that it was linked for, modulo 2^64. 0 if that is so, or is not known: none of the CPUs
 /// is in code of the image, or the same code is in several places of it.
 pub(super) fn moved_by(image: &Image, stopped: &mut Stopped<'_>, states: &[Result<State>]) -> u64 {
+    let mut distances = Vec::new();
     for (cpu, state) in states.iter().enumerate() {
-        let Ok(State { pc, level, .. }) = state else {
-            continue;
-        };
-        if *level != Level::Kernel {
-            continue;
-        }
-        let (start, bytes) = around(&Memory::new(stopped, cpu), *pc);
-        if let Some(by) = found(image, start, &bytes) {
-            return by;
+        if let Ok(State { pc, level, .. }) = state
+            && *level == Level::Kernel
+        {
+            let (start, bytes) = around(&Memory::new(stopped, cpu), *pc);
+            distances.extend(found(image, start, &bytes));
         }
     }
-    0
+    // A CPU that starts up may be in a copy, or where memory is mapped twice.
+    match distances.contains(&0) {
+        true => 0,
+        false => distances.first().copied().unwrap_or(0),
+    }
 }
 
 /// The bytes around a program counter, and the address of the first.
@@ -44,7 +45,9 @@ fn around(memory: &Memory<'_, '_>, pc: u64) -> (u64, Vec<u8>) {
 
 /// The one distance, in pages, at which the image has these bytes; 0 is preferred.
 fn found(image: &Image, start: u64, bytes: &[u8]) -> Option<u64> {
-    if bytes.len() < FEWEST {
+    // What only fills room is everywhere.
+    let is_filler = bytes.windows(2).all(|pair| pair[0] == pair[1]);
+    if bytes.len() < FEWEST || is_filler {
         return None;
     }
     let mut distances = Vec::new();

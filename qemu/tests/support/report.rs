@@ -28,6 +28,8 @@ pub struct Frame {
     pub letter: char,
     /// The function that is not inlined, if the line names one: the last of `sources`.
     pub name: Option<String>,
+    /// Bytes from its start.
+    pub offset: Option<u64>,
     /// The inlined functions and that function, innermost first.
     pub sources: Vec<Source>,
     /// The function that made a tail call, if the report names one.
@@ -155,6 +157,7 @@ impl Frame {
             address: frame.address,
             letter: frame.letter,
             name: source.as_ref().map(|source| source.name.clone()),
+            offset: frame.named.as_ref().map(|named| named.offset),
             sources: source.into_iter().collect(),
             tail_called_by: None,
         }
