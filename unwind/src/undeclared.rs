@@ -47,7 +47,7 @@ pub struct Undeclared<R, A> {
     /// Whether `rest` ends where the stack does.
     is_known: bool,
     /// The stacks that the walk has left: as far as it knows them, the ends included.
-    left: [Range; SWITCHES],
+    left: [Option<Range>; SWITCHES],
     switches: usize,
 }
 
@@ -60,8 +60,9 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> Undeclared<R, A> {
     /// How often a walk may go to another stack.
     pub const SWITCHES: usize = SWITCHES;
 
-    /// Memory that `read` reads: see [`Memory`]. `stack_of` tells the stack with a stack pointer, if it is known; its guard pages
-    /// may belong to it.
+    /// Memory that `read` reads: see [`Memory`]. It is asked for any address, as a damaged stack pointer can be anything, and has to
+    /// find out whether something that may be read lies there. `stack_of` tells the stack with a stack pointer, if it is known; its
+    /// guard pages may belong to it.
     #[must_use]
     pub const fn new(read: R, stack_of: A) -> Self {
         Self {
@@ -70,29 +71,39 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> Undeclared<R, A> {
             rest: Range::new(0, 0),
             from: 0,
             is_known: false,
-            left: [Range::new(u64::MAX, 0); SWITCHES],
+            left: [None; SWITCHES],
             switches: 0,
         }
     }
 
-    /// Makes what lies above `sp` of the stack there what the walk reads.
+    /// Makes what lies above `sp` of the stack there what the walk reads, unless the walk has been there.
     fn go_to(&mut self, sp: u64) -> bool {
-        if self.left.iter().any(|left| left.holds_stack_pointer(sp)) {
+        let stack = (self.stack_of)(sp).filter(|stack| stack.holds_stack_pointer(sp));
+        let place = stack.unwrap_or(Range::new(sp, sp));
+        let was_there = |left: &Range| {
+            // Two stacks may be side by side.
+            let overlaps = left.start < place.end && place.start < left.end;
+            overlaps || left.holds_stack_pointer(sp)
+        };
+        if self.left.iter().flatten().any(was_there) {
             return false;
         }
-        let stack = (self.stack_of)(sp).filter(|stack| stack.holds_stack_pointer(sp));
-        let stack = stack.unwrap_or(Range::new(sp, 0));
-        self.is_known = stack.end != 0;
-        self.from = stack.start;
-        self.go_up(sp, stack.end);
+        self.is_known = stack.is_some();
+        self.from = place.start;
+        self.go_up(sp, place.end);
         true
     }
 
-    /// Goes up to `sp` on a stack that ends at `end`, if that is known.
-    const fn go_up(&mut self, sp: u64, end: u64) {
+    /// Goes up to `sp` on a stack that ends at `end`, if that is known. Otherwise it ends below the stacks that the walk has left: one
+    /// that a damaged trap frame names may lie right below them.
+    fn go_up(&mut self, sp: u64, end: u64) {
         let end = match self.is_known {
             true => end,
-            false => sp.saturating_add(Self::SPAN),
+            false => {
+                let above = self.left.iter().flatten().map(|left| left.start);
+                let above = above.filter(|start| *start >= sp);
+                above.fold(sp.saturating_add(Self::SPAN), u64::min)
+            }
         };
         self.rest = Range::new(sp, end);
     }
@@ -122,14 +133,20 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> sealed::Words for U
             false => self.rest.start,
         };
         let used = Range::new(self.from, end);
-        if self.switches == SWITCHES || used.holds_stack_pointer(to) || !self.go_to(to) {
+        if used.holds_stack_pointer(to) {
             return false;
         }
-        if let Some(left) = self.left.get_mut(self.switches) {
-            *left = used;
+        let Some(left) = self.left.get_mut(self.switches) else {
+            return false;
+        };
+        *left = Some(used);
+        let may = self.go_to(to);
+        if may {
+            self.switches = self.switches.saturating_add(1);
+        } else if let Some(left) = self.left.get_mut(self.switches) {
+            *left = None;
         }
-        self.switches = self.switches.saturating_add(1);
-        true
+        may
     }
 
     fn enter(&mut self, sp: u64) -> bool {

@@ -88,6 +88,14 @@ fn a_walk_changes_stacks_only_so_often_and_never_goes_back() {
         let (pcs, end, _) = walk(stack(0), None, &words);
         assert_eq!((pcs.len(), end), (5, End::NoStack(back)), "{back:#x}");
     }
+    // Below where it came from, and up from there: what lies above is not read again.
+    let below = stack(0) - 0x100;
+    let mut words = Vec::from([(stack(0) + 24, 0x5008), (stack(1) + 24, 0x5008)]);
+    words.extend(trap(stack(0) + 32, 0x3010, stack(1)));
+    words.extend(trap(stack(1) + 32, 0x3010, below));
+    words.extend((0..8).map(|frame| (below + frame * 32 + 24, 0x3010)));
+    let (pcs, end, _) = walk(stack(0), None, &words);
+    assert_eq!((pcs.len(), end), (5 + 8, End::Unreadable(stack(0) + 24)));
     // Up on the first one is no way back.
     let up = stack(0) + 0x100;
     let mut words = Vec::from([(stack(0) + 24, 0x5008), (stack(1) + 24, 0x5008)]);
@@ -115,11 +123,16 @@ fn a_walk_that_could_go_on_for_ever_has_a_limit() {
     assert_eq!((frames.end(), reads.get()), (Some(End::Limit), 99));
 }
 
-/// Whatever a word of the stack is, the walk ends, and reads nothing below its stack pointer or far above it.
+/// Whatever a word of the stack is, the walk ends, and reads nothing below its stack pointer, far above it, or outside of a stack
+/// that is known.
 #[test]
 fn a_damaged_word_leads_nowhere_else() {
+    const SPAN: u64 = Undeclared::<fn(u64) -> Option<u64>, fn(u64) -> Option<Range>>::SPAN;
+    const STACK: Range = Range::new(0x10000, 0x10070);
     let table = amd64();
     let code = [Code::new(X86_64, TEXT)];
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let unwinder = unwinder.fallbacks(Fallbacks::all().difference(Fallbacks::SCAN));
     let values = [
         0,
         1,
@@ -142,39 +155,50 @@ fn a_damaged_word_leads_nowhere_else() {
         .chain(trap(0x10020, 0x2050, 0x10048))
         .chain([(0x10040, 0x10060), (0x10060, 0), (0x10068, 0x1005)])
         .collect();
-    let mut ends = Vec::new();
-    for (at, _) in &sound {
-        for value in values {
+    // Without damage, too.
+    let none = (u64::MAX, 0);
+    let damages = sound
+        .iter()
+        .flat_map(|(at, _)| values.map(|value| (*at, value)));
+    let damages: Vec<_> = [none].into_iter().chain(damages).collect();
+    for known in [None, Some(STACK)] {
+        let mut truth = Vec::new();
+        let mut ends = Vec::new();
+        for (at, value) in &damages {
             let mut words = Words::new(&sound);
-            words.0.insert(*at, value);
+            words.0.insert(*at, *value);
             let reads = Cell::new(0_u32);
             let read = |address: u64| {
                 reads.set(reads.get() + 1);
                 assert!(address.is_multiple_of(8), "{address:#x}");
                 // What a damaged trap frame names as a stack pointer is a stack for all that is known.
-                let spans = [0x10000, value].map(|sp| {
-                    Range::new(
-                        sp,
-                        sp.saturating_add(
-                            Undeclared::<fn(u64) -> Option<u64>, fn(u64) -> Option<Range>>::SPAN,
-                        ),
-                    )
-                });
-                let fits = spans.iter().any(|span| span.holds(address, 8));
+                let span = Range::new(*value, value.saturating_add(SPAN));
+                let own = known.unwrap_or(Range::new(STACK.start, STACK.start + SPAN));
+                let fits = [span, own].iter().any(|span| span.holds(address, 8));
                 assert!(fits, "{at:#x} is {value:#x}: {address:#x}");
                 words.0.get(&address).copied()
             };
-            let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
-            let unwinder = unwinder.fallbacks(Fallbacks::all().difference(Fallbacks::SCAN));
+            let stack_of = |sp| known.filter(|stack| stack.holds_stack_pointer(sp));
             let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
-            let mut frames = unwinder.frames(registers, Undeclared::new(read, |_| None));
-            assert!(frames.by_ref().take(32).count() < 32, "{at:#x}, {value:#x}");
+            let mut frames = unwinder.frames(registers, Undeclared::new(read, stack_of));
+            let pcs: Vec<_> = frames.by_ref().take(32).map(|frame| frame.pc).collect();
+            assert!(pcs.len() < 32, "{at:#x}, {value:#x}");
             let end = frames.end().expect("it has ended");
-            assert_ne!(end, End::Complete);
             assert!(reads.get() < 64, "{}", reads.get());
-            ends.push(end == End::Outermost);
+            if truth.is_empty() {
+                truth = pcs.clone();
+            }
+            let best = known.map_or(End::Outermost, |_| End::Complete);
+            ends.push((end == best, pcs == truth));
+            assert!(known.is_some() || end != End::Complete);
+            assert!(
+                end != End::Complete || pcs == truth,
+                "{at:#x} is {value:#x}: {pcs:x?}"
+            );
         }
+        assert_eq!(ends.first(), Some(&(true, true)));
+        // Some words are of no importance.
+        assert!(ends.iter().skip(1).any(|end| *end == (true, true)));
+        assert!(ends.iter().any(|(is_best, _)| !is_best));
     }
-    // Some words are of no importance.
-    assert!(ends.contains(&true) && ends.contains(&false));
 }
