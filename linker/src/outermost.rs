@@ -1,10 +1,10 @@
 //! Functions that have no caller, without a directive that says so: the ELF file's entry, and those that a link names.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use anyhow::{Result, bail};
-use object::{Object, ObjectSymbol};
+use object::Object;
 use unwind::sframe::{Row, Rule};
 
 use crate::cfi::Frames;
@@ -65,6 +65,13 @@ pub fn declared(table: &[Function], frames: &Frames, symbols: &Symbols) -> Vec<S
     declared.collect()
 }
 
+/// The addresses of [`declared`] functions.
+#[must_use]
+pub fn starts(table: &[Function], frames: &Frames, symbols: &Symbols) -> HashSet<u64> {
+    let declared = declared(table, frames, symbols);
+    declared.into_iter().map(|symbol| symbol.start).collect()
+}
+
 /// Does for frames what a link did that has declared these functions.
 pub fn repeat(frames: &mut Frames, declared: &[Symbol]) {
     declared.iter().for_each(|one| give(frames, extent(one)));
@@ -72,28 +79,25 @@ pub fn repeat(frames: &mut Frames, declared: &[Symbol]) {
 
 /// The code of the function with this name, as the file or as reports have it.
 fn named(image: &Image<'_>, symbols: &Symbols, name: &str) -> Result<Range<u64>> {
-    let mut found: BTreeMap<u64, u64> = BTreeMap::new();
-    for symbol in image.file.symbols().filter(ObjectSymbol::is_definition) {
-        let Ok(its) = symbol.name() else { continue };
-        if [its, &Names::Short.name(its), &Names::Full.name(its)].contains(&name) {
-            found.insert(symbol.address(), symbol.size());
+    let found = Symbols::with_name(&image.file, |its| {
+        [its, &Names::Short.name(its), &Names::Full.name(its)].contains(&name)
+    });
+    let (start, size) = match found.iter().next() {
+        None => bail!("--sframe-outermost={name}: there is no function of that name"),
+        Some((&start, &size)) if found.len() == 1 => (start, size),
+        Some(_) => {
+            let all: Vec<_> = found.keys().map(|start| format!("{start:#x}")).collect();
+            bail!(
+                "--sframe-outermost={name}: {} functions have that name, at {}; say which by its mangled one, or give it another",
+                all.len(),
+                all.join(", ")
+            )
         }
-    }
-    let mut found = found.into_iter();
-    let (start, size) = match (found.next(), found.len()) {
-        (None, _) => bail!("--sframe-outermost={name}: there is no function of that name"),
-        (Some(one), 0) => one,
-        (Some(_), others) => bail!(
-            "--sframe-outermost={name}: {} functions have that name; say which by its mangled one",
-            others + 1
-        ),
     };
     // Of assembly without `.size`, up to the next function.
     let own = symbols.at(start).filter(|symbol| symbol.start == start);
     match own.map_or(size, |symbol| symbol.size) {
-        0 => bail!(
-            "--sframe-outermost={name}: that is a label in a function; it has no size (.size)"
-        ),
+        0 => bail!("--sframe-outermost={name}: that is a label in a function, not a function"),
         size => Ok(start..start.saturating_add(size)),
     }
 }

@@ -151,13 +151,42 @@ _ZN6kernel4task17hfedcba9876543210E:
     );
     common::assemble(&folder, TARGET, &functions);
     let (linked, said, _) = link(&folder, &["--sframe-outermost=kernel::task"]);
-    let expected =
-        "--sframe-outermost=kernel::task: 2 functions have that name; say which by its mangled one";
+    let expected = "--sframe-outermost=kernel::task: 2 functions have that name, at 0x";
     assert!(!linked && said.contains(expected), "{said}");
+    assert!(said.contains("; say which by its mangled one"), "{said}");
     let mangled = "--sframe-outermost=_ZN6kernel4task17hfedcba9876543210E";
     let (linked, said, names) = link(&folder, &[mangled]);
     assert!(linked, "{said}");
     assert_eq!(names, ["_start", "kernel::task"], "{said}");
+}
+
+/// A variable is no function, and neither is a label in one.
+#[test]
+fn what_is_no_function_cannot_be_named() {
+    let folder = folder("outermost_variable");
+    let functions = program(
+        " nop
+inside:
+ ret
+.size first, . - first
+.data
+.type variable, %object
+variable:
+ .quad 0
+.size variable, 8
+unsized: .quad 0
+",
+    );
+    common::assemble(&folder, TARGET, &functions);
+    for (name, why) in [
+        ("variable", "there is no function of that name"),
+        ("unsized", "there is no function of that name"),
+        ("inside", "that is a label in a function, not a function"),
+    ] {
+        let (linked, said, _) = link(&folder, &[&format!("--sframe-outermost={name}")]);
+        let expected = format!("--sframe-outermost={name}: {why}");
+        assert!(!linked && said.contains(&expected), "{said}");
+    }
 }
 
 /// One description is for several functions: what a link names is a part of it.

@@ -50,6 +50,7 @@ fn origins(
         &slice(described),
         &slice(right),
         &merged,
+        &HashSet::new(),
     );
     [found.described, found.mended, found.made, found.input]
         .map(|Count { functions, rows }| (functions, rows))
@@ -125,4 +126,24 @@ fn where_rows_come_from() {
             "{what}"
         );
     }
+}
+
+/// That a function has no caller is a declaration only if the link has made it: a table may say so of others, too.
+#[test]
+fn what_is_declared_is_told() {
+    let mut alone = function(START, &[(0, 8)]);
+    for row in &mut alone.rows {
+        (row.cfa, row.return_address) = (Rule::Undefined, Rule::Undefined);
+    }
+    let table = std::slice::from_ref(&alone);
+    let told = HashSet::from([START]);
+    let none = HashSet::new();
+    let one = Count {
+        functions: 1,
+        rows: 1,
+    };
+    let found = Origins::of(table, &[], table, &none, &told);
+    assert_eq!((found.declared, found.made), (one, Count::default()));
+    let found = Origins::of(table, &[], table, &none, &none);
+    assert_eq!((found.declared, found.made), (Count::default(), one));
 }

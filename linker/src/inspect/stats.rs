@@ -12,6 +12,7 @@ use unwind::sframe::{Verified, format};
 use super::Subject;
 use crate::cfi::Frames;
 use crate::image::{self, Image};
+use crate::outermost;
 use crate::prove::Rows;
 use crate::prove::origin::Origins;
 use crate::symbols::{self, Symbols};
@@ -123,7 +124,9 @@ fn origins(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()
     };
     let own = crate::sframe::functions(&subject.tables)?;
     let right = &rows.frames.functions;
-    let origins = Origins::of(&own.functions, &rows.described, right, &HashSet::new());
+    let declared = outermost::starts(&own.functions, &rows.frames, &symbols);
+    let merged = HashSet::new();
+    let origins = Origins::of(&own.functions, &rows.described, right, &merged, &declared);
     writeln!(out, "{:26}{:>12}{:>12}", "from", "functions", "rows")?;
     for (origin, count) in origins.named() {
         writeln!(out, "{origin:26}{:>12}{:>12}", count.functions, count.rows)?;

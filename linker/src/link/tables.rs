@@ -39,6 +39,8 @@ pub struct Tables {
     pub contradictions: Vec<Contradiction>,
     /// The starts of functions that only the input's own `.sframe` describes.
     pub merged: HashSet<u64>,
+    /// Starts of the functions that the link declares to have no caller.
+    pub declared: HashSet<u64>,
     /// How much of the code has rows.
     pub covered: Covered,
     /// The function symbols.
@@ -93,6 +95,7 @@ impl Tables {
             None => (Frames::default(), Rows::default(), None),
         };
         let contradictions = contradictions(image, &rows);
+        let declared = outermost::starts(&frames.functions, &rows.frames, &symbols);
         let covered = match table {
             Some(_) => Covered::of(image, &frames.functions, &frames.left_out, &symbols),
             None => Covered::default(),
@@ -103,6 +106,7 @@ impl Tables {
             contradictions,
             proof: rows.proof,
             merged: rows.merged,
+            declared,
             covered,
             symbols,
             table,
@@ -117,7 +121,13 @@ impl Tables {
     #[must_use]
     pub fn origins(&self) -> Origins {
         let functions = &self.frames.functions;
-        Origins::of(functions, &self.described, functions, &self.merged)
+        Origins::of(
+            functions,
+            &self.described,
+            functions,
+            &self.merged,
+            &self.declared,
+        )
     }
 
     pub(super) fn room(&self) -> Room {

@@ -44,18 +44,21 @@ pub struct Origins {
 
 impl Origins {
     /// Finds out where `functions` come from. `described` are those of call frame information, and of an input `.sframe` if
-    /// their start is in `merged`; `right` are the same after correction. All ascend by start.
+    /// their start is in `merged`; `right` are the same after correction. The link has declared that functions have no caller whose
+    /// starts are in `declared`. All ascend by start.
     #[must_use]
     pub fn of(
         functions: &[Function],
         described: &[Function],
         right: &[Function],
         merged: &HashSet<u64>,
+        declared: &HashSet<u64>,
     ) -> Self {
         let sources = Sources {
             described,
             right,
             merged,
+            declared,
         };
         let mut origins = Self::default();
         for function in functions {
@@ -94,6 +97,7 @@ struct Sources<'a> {
     described: &'a [Function],
     right: &'a [Function],
     merged: &'a HashSet<u64>,
+    declared: &'a HashSet<u64>,
 }
 
 impl Sources<'_> {
@@ -106,7 +110,7 @@ impl Sources<'_> {
             described,
             described.is_some_and(has_same_rows),
             right.is_some_and(has_same_rows),
-            function.has_no_caller(),
+            self.declared.contains(&function.start),
         )
     }
 
@@ -121,25 +125,25 @@ impl Sources<'_> {
             described,
             described.is_some_and(has_same_row),
             right.is_some_and(has_same_row),
-            function.has_no_caller(),
+            self.declared.contains(&function.start),
         )
     }
 
     /// The origin of a row or function for which `described` is what the input has: `is_described` if that is the same,
-    /// `is_right` if the corrected rows are the same, `has_no_caller` if it is one that a link can declare.
+    /// `is_right` if the corrected rows are the same, `is_declared` if the link has declared the function to have no caller.
     fn provenance(
         &self,
         described: Option<&Function>,
         is_described: bool,
         is_right: bool,
-        has_no_caller: bool,
+        is_declared: bool,
     ) -> Provenance {
         match described {
             Some(function) if is_described && self.merged.contains(&function.start) => {
                 Provenance::Input
             }
             Some(_) if is_described => Provenance::Described,
-            _ if has_no_caller => Provenance::Declared,
+            _ if is_declared => Provenance::Declared,
             Some(_) if is_right => Provenance::Mended,
             None if is_right => Provenance::Made,
             _ => Provenance::Input,

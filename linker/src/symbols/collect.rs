@@ -47,20 +47,7 @@ impl Symbols {
         file: &'file object::File<'data>,
         symbols: SymbolIterator<'data, 'file>,
     ) -> Self {
-        let code: HashMap<SectionIndex, (u64, u64)> = file
-            .sections()
-            .filter(|section| {
-                matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
-                    if sh_flags.contains(elf::SHF_EXECINSTR))
-            })
-            .map(|section| {
-                let start = section.address();
-                (
-                    section.index(),
-                    (start, start.saturating_add(section.size())),
-                )
-            })
-            .collect();
+        let code = code_of(file);
         let mut best: BTreeMap<u64, (Rank<'data>, SectionIndex)> = BTreeMap::new();
         for symbol in symbols {
             let Some((rank, section)) = candidate(&symbol, &code) else {
@@ -78,6 +65,19 @@ impl Symbols {
         Self(with_sizes(&best, &code))
     }
 
+    /// The functions of a file that have a name which `is` accepts, also where [`Self::of`] prefers another one of theirs: addresses, and sizes in
+    /// bytes as the file has them.
+    #[must_use]
+    pub fn with_name(file: &object::File<'_>, is: impl Fn(&str) -> bool) -> BTreeMap<u64, u64> {
+        let code = code_of(file);
+        let found = file
+            .symbols()
+            .filter(|symbol| candidate(symbol, &code).is_some_and(|((.., name), _)| is(name)));
+        found
+            .map(|symbol| (symbol.address(), symbol.size()))
+            .collect()
+    }
+
     /// The function that contains an address.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<&Symbol> {
@@ -85,6 +85,18 @@ impl Symbols {
         let symbol = self.0.get(after.checked_sub(1)?)?;
         (address - symbol.start < symbol.size).then_some(symbol)
     }
+}
+
+/// The sections with code: where each starts and ends.
+fn code_of(file: &object::File<'_>) -> HashMap<SectionIndex, (u64, u64)> {
+    let has_code = |flags| matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(elf::SHF_EXECINSTR));
+    let sections = file.sections().filter(|section| has_code(section.flags()));
+    let ends = sections.map(|section| {
+        let start = section.address();
+        let end = start.saturating_add(section.size());
+        (section.index(), (start, end))
+    });
+    ends.collect()
 }
 
 /// The rank and the section of a symbol, if it may be the name of a function.
