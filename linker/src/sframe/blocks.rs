@@ -138,6 +138,7 @@ fn passed(function: &Code<'_>, address: u64) -> (u16, u16) {
 #[cfg(test)]
 mod tests {
     use unwind::sframe::{Base, LookupError, Row, Rule, Tables, format};
+    use unwind::{Found, RowSource, Rules};
 
     use crate::architecture;
     use crate::cfi::Frames;
@@ -188,9 +189,12 @@ mod tests {
             let info = bytes.len() - 5000 * 4 + 2;
             bytes[info] |= format::ROW_WIDTH << format::ROW_WIDTH_SHIFT;
             let tables = Tables::new(&bytes, address);
-            let found = tables.lookup(0x1000 + 19_999).map(|(_, row)| row);
+            let mut found = Found::EMPTY;
+            let found = tables
+                .look_up(0x1000 + 19_999, &mut found)
+                .map(|()| found.rules);
             let expected = if with_blocks {
-                Ok(last)
+                Ok(Rules::from(&last))
             } else {
                 Err(LookupError::Damaged)
             };

@@ -9,7 +9,7 @@ use crate::rules::Rules;
 use crate::sframe::blocks::Skipped;
 use crate::sframe::find::MAX_READ;
 use crate::sframe::format;
-use crate::sframe::row::{RawRow, RowFormat, last_at_most};
+use crate::sframe::row::{RawRow, RowFormat};
 
 /// The block size that PC-mask functions of version 1 leave out. Their only writer is GNU ld 2.40, for x86-64
 /// PLT entries of 16 bytes.
@@ -118,7 +118,7 @@ impl<'a> Function<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
-        self.decode(self.find_row_of_any_form(pc, Skipped::default())?)
+        self.decode(self.find_row(pc, Skipped::default())?)
     }
 
     /// Decodes one of its rows.
@@ -136,7 +136,7 @@ impl<'a> Function<'a> {
         skipped: Skipped,
         found: &mut Found,
     ) -> Result<(), LookupError> {
-        let raw = self.find_row_of_any_form(pc, skipped)?;
+        let raw = self.find_row(pc, skipped)?;
         found.range = self.range();
         found.is_trap = self.is_signal_frame();
         let decoded = self
@@ -147,7 +147,7 @@ impl<'a> Function<'a> {
 
     /// The row for the address `pc`, not decoded. Does not read the rows that may be `skipped`.
     #[inline(never)]
-    fn find_row_of_any_form(&self, pc: u64, skipped: Skipped) -> Result<RawRow<'a>, LookupError> {
+    fn find_row(&self, pc: u64, skipped: Skipped) -> Result<RawRow<'a>, LookupError> {
         let offset = self.offset(pc)?;
         let rows = self.rows.get(skipped.bytes.into()..);
         let mut rest = rows.ok_or(LookupError::Damaged)?;
@@ -161,22 +161,6 @@ impl<'a> Function<'a> {
             rest = behind;
         }
         found
-    }
-
-    /// As [`Self::find_row_of_any_form`], but faster, by more code.
-    #[inline(always)]
-    pub(super) fn find_row(&self, pc: u64, skipped: Skipped) -> Result<RawRow<'a>, LookupError> {
-        let offset = self.offset(pc)?;
-        let rows = self.rows.get(usize::from(skipped.bytes)..);
-        let rows = rows.ok_or(LookupError::Damaged)?;
-        let count = self.row_count.saturating_sub(skipped.rows.into());
-        let order = self.format.order;
-        match self.start_width() {
-            0 => last_at_most::<1, 2>(rows, count, order, offset),
-            1 => last_at_most::<2, 3>(rows, count, order, offset),
-            2 => last_at_most::<4, 5>(rows, count, order, offset),
-            _ => Err(LookupError::Damaged),
-        }
     }
 
     /// The offset of the row to look for: of `pc`, an address, from the start of the function or of the repeated block.

@@ -21,14 +21,6 @@ struct Entry<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The function that contains `pc`. `None`: there is none, or this look-up does not find it, or the section has another
-    /// form.
-    #[inline(always)]
-    pub(super) fn find_usual(&self, pc: u64) -> Option<(Function<'a>, Skipped)> {
-        let entry = self.entry(pc)?;
-        Some((self.function_of(&entry)?, entry.skipped))
-    }
-
     /// The function of an entry.
     #[inline(always)]
     fn function_of(&self, entry: &Entry<'a>) -> Option<Function<'a>> {

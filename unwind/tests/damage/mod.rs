@@ -21,6 +21,9 @@ use say::say;
 use unwind::sframe::{Sections, Tables};
 use unwind::{Code, End, Range};
 
+/// Where the sections lie: so high that all of the code that they describe is above 0.
+const ADDRESS: u64 = 0x400_0000;
+
 /// The sections stored in a folder, with the paths of their files.
 pub fn stored(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut folders = vec![folder.to_owned()];
@@ -92,7 +95,7 @@ fn walk(bytes: &[u8], address: u64, functions: &[(u64, u32)], random: &mut Rando
 
 /// Damages them so many times: whatever comes of it holds what `exercise` asks.
 pub fn sections(sections: &[(String, Vec<u8>)], mutations: u64) {
-    let address = 0x4_0000;
+    let address = ADDRESS;
     let functions: Vec<Vec<(u64, u32)>> = sections
         .iter()
         .map(|(_, bytes)| {
@@ -118,7 +121,7 @@ pub fn sections(sections: &[(String, Vec<u8>)], mutations: u64) {
 
 /// Walks by sound sections over stacks of anything.
 pub fn stacks(sections: &[(String, Vec<u8>)]) {
-    let address = 0x4_0000;
+    let address = ADDRESS;
     let (mut complete, mut ended) = (0_u32, 0_u32);
     for (name, bytes) in sections {
         let tables = Tables::new(bytes, address);
@@ -146,7 +149,7 @@ pub fn stacks(sections: &[(String, Vec<u8>)]) {
 /// Complete is what ends in a function that nobody calls, at the begin of a stack; and not if the stack is said to begin
 /// elsewhere, or a return address is another one.
 pub fn chains(sections: &[(String, Vec<u8>)]) {
-    let address = 0x4_0000;
+    let address = ADDRESS;
     let (mut complete, mut cut) = (0_u32, 0_u32);
     for (name, bytes) in sections {
         for (section, seed) in Sections::new(bytes, address)

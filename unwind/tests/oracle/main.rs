@@ -14,6 +14,7 @@ use objdump::{Dump, Function};
 use say::say;
 use unwind::sframe::format::Flags;
 use unwind::sframe::{Abi, Row, Section, Sections, Tables};
+use unwind::{Found, RowSource, Rules};
 
 /// What was compared, for the last line.
 #[derive(Default)]
@@ -149,7 +150,16 @@ fn check_lookups(
             wanted.map(|(index, row)| (expected[index].start, row)),
             "{name}, pc {pc:#x}"
         );
-        // The same question, asked step by step.
+        // The same question, as a walk asks it.
+        let mut walks = Found::EMPTY;
+        let asked = tables.look_up(pc, &mut walks);
+        let row = wanted.as_ref().map(|(_, row)| Rules::from(row));
+        assert_eq!(
+            asked.map(|()| walks.rules),
+            row.map_err(|e| *e),
+            "{name}, pc {pc:#x}"
+        );
+        // And step by step.
         let function = tables.function_at(pc);
         assert_eq!(
             function.is_some(),

@@ -7,7 +7,7 @@ use unwind::symbols::{SymbolTable, format};
 use unwind::x86_64::Registers;
 use unwind::{Code, End, Found, Machine, Range, RowSource, Stacks, Unwinder};
 
-use crate::hand::{ADDRESS, FLAGS, V2, with};
+use crate::hand::{ADDRESS, FLAGS, V2, look_up, with};
 
 /// The greatest number of functions, or rows, that a look-up reads one after another.
 const MOST: u32 = 1 << 16;
@@ -60,7 +60,7 @@ fn sections_one_behind_another_are_read_up_to_the_same_limit() {
             let bytes = one.repeat(count);
             let tables = Tables::with(&bytes, ADDRESS, StartRule::Section);
             assert_eq!(tables.sections().count(), count);
-            let found = tables.lookup(ADDRESS + 0x10_0000).map(|_| ());
+            let found = look_up(&tables, ADDRESS + 0x10_0000).map(|_| ());
             assert_eq!(found, Err(expected), "{count} sections");
         }
     }

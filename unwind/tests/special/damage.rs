@@ -2,7 +2,7 @@
 
 use unwind::sframe::{LookupError, Section};
 
-use crate::hand::{ADDRESS, V1, V2, V3, row, with};
+use crate::hand::{ADDRESS, V1, V2, V3, row, row_at, with};
 
 /// The offset, in a section, of the field with the place of the second function's rows.
 fn place(section: &[u8]) -> usize {
@@ -13,24 +13,17 @@ fn place(section: &[u8]) -> usize {
     }
 }
 
-fn lookup(bytes: &[u8], pc: u64) -> Result<unwind::sframe::Row, LookupError> {
-    Section::parse(bytes, ADDRESS)
-        .unwrap()
-        .lookup(pc)
-        .map(|(_, row)| row)
-}
-
 #[test]
 fn rows_somewhere_else() {
     for section in [&V1[..], &V2, &V3] {
         let mut bytes = section.to_vec();
         bytes[place(section)..][..4].fill(0xff);
-        assert_eq!(lookup(&bytes, 0x1010), Err(LookupError::Damaged));
-        assert_eq!(lookup(&bytes, 0x1000), Ok(row(0, 8)));
+        assert_eq!(row_at(&bytes, 0x1010), Err(LookupError::Damaged));
+        assert_eq!(row_at(&bytes, 0x1000), Ok(row(0, 8)));
         // One past the last byte: no row fits there.
         let rows_length = section[16];
         let bytes = with(section, place(section), rows_length);
-        assert_eq!(lookup(&bytes, 0x1010), Err(LookupError::Damaged));
+        assert_eq!(row_at(&bytes, 0x1010), Err(LookupError::Damaged));
     }
 }
 
@@ -43,8 +36,8 @@ fn more_rows_than_there_are() {
         };
         let bytes = with(section, number, 3);
         // Up to the row that is there, and where the next one would be too, nothing tells which holds.
-        assert_eq!(lookup(&bytes, 0x1010), Ok(row(0, 8)));
-        assert_eq!(lookup(&bytes, 0x1011), Err(LookupError::Damaged));
+        assert_eq!(row_at(&bytes, 0x1010), Ok(row(0, 8)));
+        assert_eq!(row_at(&bytes, 0x1011), Err(LookupError::Damaged));
         let parsed = Section::parse(&bytes, ADDRESS).unwrap();
         let function = parsed.function(1).unwrap();
         assert_eq!((function.rows().count(), function.row_count()), (2, 3));
@@ -55,8 +48,8 @@ fn more_rows_than_there_are() {
 fn words_of_no_width() {
     // Info of the last row: two words with width code 3.
     let bytes = with(&V2, V2.len() - 3, 0x65);
-    assert_eq!(lookup(&bytes, 0x1010), Err(LookupError::Damaged));
-    assert_eq!(lookup(&bytes, 0x1000), Ok(row(0, 8)));
+    assert_eq!(row_at(&bytes, 0x1010), Err(LookupError::Damaged));
+    assert_eq!(row_at(&bytes, 0x1000), Ok(row(0, 8)));
 }
 
 #[test]
@@ -65,7 +58,7 @@ fn words_beyond_the_end() {
         // Three words of 1 byte, fifteen, two of 2 bytes, two of 4.
         let bytes = with(&V2, V2.len() - 3, info);
         assert_eq!(
-            lookup(&bytes, 0x102f),
+            row_at(&bytes, 0x102f),
             Err(LookupError::Damaged),
             "{info:#x}"
         );
@@ -77,5 +70,5 @@ fn words_beyond_the_end() {
 fn words_without_a_meaning() {
     // The first row of the second function takes in the bytes of the next: 5 words, `1, 5, 16, 0xf0` among them.
     let bytes = with(&with(&V2, 68 + 4, 0x0b), 28 + 20 + 12, 1);
-    assert_eq!(lookup(&bytes, 0x1010), Err(LookupError::Damaged));
+    assert_eq!(row_at(&bytes, 0x1010), Err(LookupError::Damaged));
 }

@@ -2,11 +2,10 @@
 
 use unwind::sframe::{LookupError, ParseError, Row, Section, Sections, Tables};
 
-use crate::hand::{ADDRESS, AUXILIARY, SAYS, V1, V2, V3, with};
+use crate::hand::{ADDRESS, AUXILIARY, SAYS, V1, V2, V3, look_up, with};
 
 fn found(tables: &Tables<'_>, pc: u64) -> Option<(u64, Row)> {
-    tables
-        .lookup(pc)
+    look_up(tables, pc)
         .ok()
         .map(|(function, row)| (function.start(), row))
 }
@@ -31,7 +30,10 @@ fn no_bytes_are_no_table() {
     assert_eq!(Sections::new(&[], ADDRESS).count(), 0);
     for tables in [Tables::new(&[], ADDRESS), Tables::none()] {
         assert_eq!(tables.first().unwrap_err(), ParseError::Empty);
-        assert_eq!(tables.lookup(0x1000).unwrap_err(), LookupError::NoFunction);
+        assert_eq!(
+            look_up(&tables, 0x1000).unwrap_err(),
+            LookupError::NoFunction
+        );
         assert!(tables.function_at(0x1000).is_none());
     }
 }
@@ -97,7 +99,10 @@ fn several_sections_are_one_table() {
             start + 0x10
         );
     }
-    assert_eq!(tables.lookup(0x1118).unwrap_err(), LookupError::NoFunction);
+    assert_eq!(
+        look_up(&tables, 0x1118).unwrap_err(),
+        LookupError::NoFunction
+    );
 }
 
 /// The length of a section that cannot be parsed is not known, so nothing behind it can be found.
@@ -115,7 +120,10 @@ fn a_damaged_section_is_the_last() {
     // In front of the others it hides them, but says so.
     let tables = Tables::new(&bytes[V1.len()..], ADDRESS);
     assert_eq!(tables.first().unwrap_err(), ParseError::UnknownVersion(9));
-    assert_eq!(tables.lookup(0x1000).unwrap_err(), LookupError::NoFunction);
+    assert_eq!(
+        look_up(&tables, 0x1000).unwrap_err(),
+        LookupError::NoFunction
+    );
 }
 
 #[test]

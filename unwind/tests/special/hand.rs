@@ -1,7 +1,8 @@
 //! The same two functions in each version, byte by byte: one of 16 bytes at 0x1000 with a row, and one of 32 bytes at
 //! 0x1010 with two rows. The section lies at 0x2000.
 
-use unwind::sframe::{Base, Row, Rule};
+use unwind::sframe::{Base, Function, LookupError, Row, Rule, Section, Tables};
+use unwind::{Found, RowSource, Rules};
 
 /// Where the sections lie.
 pub const ADDRESS: u64 = 0x2000;
@@ -170,4 +171,20 @@ pub fn with(bytes: &[u8], offset: usize, value: u8) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[offset] = value;
     bytes
+}
+
+/// The row for an address, and its function. The faster look-up of walks has to say the same.
+pub fn look_up<'a>(tables: &Tables<'a>, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
+    let told = tables.lookup(pc);
+    let mut found = Found::EMPTY;
+    let walks = tables.look_up(pc, &mut found).map(|()| found.rules);
+    let told_rules = told.map(|(_, row)| Rules::from(&row));
+    assert_eq!(walks, told_rules, "pc {pc:#x}");
+    told
+}
+
+/// As [`look_up`], in tables of these bytes.
+pub fn row_at(bytes: &[u8], pc: u64) -> Result<Row, LookupError> {
+    assert!(Section::parse(bytes, ADDRESS).is_ok());
+    look_up(&Tables::new(bytes, ADDRESS), pc).map(|(_, row)| row)
 }

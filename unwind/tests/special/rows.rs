@@ -3,7 +3,8 @@
 use unwind::sframe::{Base, LookupError, Row, Rule, Section};
 
 use crate::hand::{
-    ABI, ADDRESS, FIXED_FRAME_POINTER, FIXED_RETURN_ADDRESS, PUSHED, V1, V2, V3, at_cfa, row, with,
+    ABI, ADDRESS, FIXED_FRAME_POINTER, FIXED_RETURN_ADDRESS, PUSHED, V1, V2, V3, at_cfa, row,
+    row_at, with,
 };
 
 /// Info and block size of the second function of version 2, and info of that of version 1.
@@ -14,13 +15,6 @@ const INFO_V1: usize = 28 + 17 + 16;
 const INFO_V3: usize = 60 + 8 + 2;
 const INFO2_V3: usize = INFO_V3 + 1;
 const PC_MASK: u8 = 0x10;
-
-fn lookup(bytes: &[u8], pc: u64) -> Result<Row, LookupError> {
-    Section::parse(bytes, ADDRESS)
-        .unwrap()
-        .lookup(pc)
-        .map(|(_, row)| row)
-}
 
 /// A PC-mask function with one row from 0 and one from 1, at 0x1010.
 #[test]
@@ -34,7 +28,7 @@ fn blocks_repeat() {
                 PUSHED
             };
             assert_eq!(
-                lookup(&bytes, pc),
+                row_at(&bytes, pc),
                 Ok(expected),
                 "block {block}, pc {pc:#x}"
             );
@@ -45,15 +39,15 @@ fn blocks_repeat() {
 #[test]
 fn a_block_of_no_bytes_is_damage() {
     let bytes = with(&with(&V2, INFO_V2, PC_MASK), BLOCK_V2, 0);
-    assert_eq!(lookup(&bytes, 0x1010), Err(LookupError::Damaged));
-    assert_eq!(lookup(&bytes, 0x102f), Err(LookupError::Damaged));
+    assert_eq!(row_at(&bytes, 0x1010), Err(LookupError::Damaged));
+    assert_eq!(row_at(&bytes, 0x102f), Err(LookupError::Damaged));
     // The rows are there all the same, and so are the other functions.
     let section = Section::parse(&bytes, ADDRESS).unwrap();
     assert_eq!(section.function_at(0x1010).unwrap().rows().count(), 2);
-    assert_eq!(lookup(&bytes, 0x1000), Ok(row(0, 8)));
+    assert_eq!(row_at(&bytes, 0x1000), Ok(row(0, 8)));
     // Without the mask the size of a block means nothing.
-    assert_eq!(lookup(&with(&V2, BLOCK_V2, 0), 0x1011), Ok(PUSHED));
-    assert_eq!(lookup(&with(&V2, BLOCK_V2, 8), 0x1018), Ok(PUSHED));
+    assert_eq!(row_at(&with(&V2, BLOCK_V2, 0), 0x1011), Ok(PUSHED));
+    assert_eq!(row_at(&with(&V2, BLOCK_V2, 8), 0x1018), Ok(PUSHED));
 }
 
 /// Version 1 has no field for it; its one writer, GNU ld 2.40, meant entries of 16 bytes.
@@ -68,7 +62,7 @@ fn blocks_of_version_1_have_16_bytes() {
         (0x1020, row(0, 8)),
         (0x1021, PUSHED),
     ] {
-        assert_eq!(lookup(&bytes, pc), Ok(expected), "pc {pc:#x}");
+        assert_eq!(row_at(&bytes, pc), Ok(expected), "pc {pc:#x}");
     }
 }
 
@@ -78,9 +72,9 @@ fn rows_behind_the_end_do_not_matter() {
     for start in [32, 33, 255] {
         let bytes = with(&V2, 68 + 6, start);
         for pc in [0x1010, 0x1011, 0x102f] {
-            assert_eq!(lookup(&bytes, pc), Ok(row(0, 8)), "row from {start}");
+            assert_eq!(row_at(&bytes, pc), Ok(row(0, 8)), "row from {start}");
         }
-        assert_eq!(lookup(&bytes, 0x1030), Err(LookupError::NoFunction));
+        assert_eq!(row_at(&bytes, 0x1030), Err(LookupError::NoFunction));
     }
 }
 
@@ -89,7 +83,7 @@ fn rows_behind_the_end_do_not_matter() {
 fn the_last_of_two_rows_holds() {
     let bytes = with(&V2, 68 + 6, 0);
     assert_eq!(
-        lookup(&bytes, 0x1010),
+        row_at(&bytes, 0x1010),
         Ok(Row {
             offset: 0,
             ..PUSHED
@@ -100,20 +94,20 @@ fn the_last_of_two_rows_holds() {
 #[test]
 fn before_the_first_row_is_none() {
     let bytes = with(&V2, 68 + 3, 1);
-    assert_eq!(lookup(&bytes, 0x1010), Err(LookupError::NoRow));
-    assert_eq!(lookup(&bytes, 0x1011), Ok(PUSHED));
+    assert_eq!(row_at(&bytes, 0x1010), Err(LookupError::NoRow));
+    assert_eq!(row_at(&bytes, 0x1011), Ok(PUSHED));
 }
 
 #[test]
 fn functions_without_rows() {
     let none = with(&V3, 60 + 8, 0);
     assert_eq!(
-        lookup(&none, 0x1010),
+        row_at(&none, 0x1010),
         Err(LookupError::NoRows { signal: false })
     );
     let signal = with(&none, INFO_V3, 0x80);
     assert_eq!(
-        lookup(&signal, 0x1010),
+        row_at(&signal, 0x1010),
         Err(LookupError::NoRows { signal: true })
     );
     // The bit meant nothing before version 3.
@@ -125,7 +119,7 @@ fn functions_without_rows() {
             .unwrap()
             .is_signal_frame()
     );
-    assert_eq!(lookup(&section, 0x1011), Ok(PUSHED));
+    assert_eq!(row_at(&section, 0x1011), Ok(PUSHED));
 }
 
 /// No words at all: the function has no caller.
@@ -133,7 +127,7 @@ fn functions_without_rows() {
 fn the_outermost_row() {
     for section in [&V1[..], &V2, &V3] {
         let bytes = with(section, section.len() - 3, 0);
-        let found = lookup(&bytes, 0x1011).unwrap();
+        let found = row_at(&bytes, 0x1011).unwrap();
         assert!(found.is_outermost());
         assert_eq!(found.cfa, Rule::Undefined);
     }
@@ -147,9 +141,9 @@ fn a_fixed_frame_pointer() {
         frame_pointer: at_cfa(-16),
         ..row(0, 8)
     };
-    assert_eq!(lookup(&bytes, 0x1000), Ok(saved));
+    assert_eq!(row_at(&bytes, 0x1000), Ok(saved));
     // Its word is then one too many.
-    assert_eq!(lookup(&bytes, 0x1011), Err(LookupError::Damaged));
+    assert_eq!(row_at(&bytes, 0x1011), Err(LookupError::Damaged));
 }
 
 /// AArch64 tells the return address by rows: with two words it is the second.
@@ -162,7 +156,7 @@ fn two_words_on_aarch64() {
         frame_pointer: Rule::Same,
         ..PUSHED
     };
-    assert_eq!(lookup(&bytes, 0x1011), Ok(expected));
+    assert_eq!(row_at(&bytes, 0x1011), Ok(expected));
 }
 
 /// Version 2 errata 1 for s390x: an odd word is a register, 0 stands for nothing, the CFA is scaled.
@@ -201,7 +195,7 @@ fn registers_of_s390x() {
         (0x1008, cfa(320), in_register(16), in_register(17)),
     ];
     for (pc, cfa, return_address, frame_pointer) in expected {
-        let found = lookup(&S390X, pc).unwrap();
+        let found = row_at(&S390X, pc).unwrap();
         assert_eq!(
             (found.cfa, found.return_address, found.frame_pointer),
             (cfa, return_address, frame_pointer)
@@ -236,7 +230,7 @@ fn flexible_rows() {
         offset,
     };
     let found = |words: &[u8]| {
-        lookup(&flexible(1, words), 0x1000).map(|r| (r.cfa, r.return_address, r.frame_pointer))
+        row_at(&flexible(1, words), 0x1000).map(|r| (r.cfa, r.return_address, r.frame_pointer))
     };
     assert_eq!(found(&[R10, 8]), Ok((value(10, 8), at_cfa(-8), Rule::Same)));
     assert_eq!(
@@ -282,7 +276,7 @@ fn flexible_rows_that_are_damaged() {
     ];
     for words in damaged {
         assert_eq!(
-            lookup(&flexible(1, words), 0x1000),
+            row_at(&flexible(1, words), 0x1000),
             Err(LookupError::Damaged),
             "{words:?}"
         );
@@ -293,22 +287,22 @@ fn flexible_rows_that_are_damaged() {
 fn kinds_to_come_are_not_guessed_at() {
     for kind in 2..32 {
         assert_eq!(
-            lookup(&flexible(kind, &[0x51, 0]), 0x1000),
+            row_at(&flexible(kind, &[0x51, 0]), 0x1000),
             Err(LookupError::Unsupported)
         );
         assert_eq!(
-            lookup(&with(&V3, INFO2_V3, kind), 0x1010),
+            row_at(&with(&V3, INFO2_V3, kind), 0x1010),
             Err(LookupError::Unsupported)
         );
     }
     // Starts of 8, 16, ... bytes.
     for width in 3..16 {
         assert_eq!(
-            lookup(&with(&V2, INFO_V2, width), 0x1010),
+            row_at(&with(&V2, INFO_V2, width), 0x1010),
             Err(LookupError::Unsupported)
         );
         assert_eq!(
-            lookup(&with(&V3, INFO_V3, width), 0x1010),
+            row_at(&with(&V3, INFO_V3, width), 0x1010),
             Err(LookupError::Unsupported)
         );
     }

@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-use unwind::sframe::{Function, LookupError, Rule};
+use unwind::Found;
+use unwind::sframe::{LookupError, Rule};
 
 use crate::common::check;
 use crate::common::peers::{dwarf, framehop, sframe, simple_frame};
@@ -83,9 +84,9 @@ fn group(table: &mut Table, name: &str, program: &Program, tables: &Tables, addr
 }
 
 /// Of an answer, what the next address is computed with.
-fn offset(found: &Result<(Function<'_>, unwind::sframe::Row), LookupError>) -> u64 {
-    let (_, row) = black_box(found).as_ref().expect("checked before");
-    match row.cfa {
+fn offset(found: &Result<Found, LookupError>) -> u64 {
+    let found = black_box(found).as_ref().expect("checked before");
+    match found.rules.cfa() {
         Rule::Value { offset, .. } => offset as u64,
         _ => 0,
     }

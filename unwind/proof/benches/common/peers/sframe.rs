@@ -1,7 +1,7 @@
 //! This crate.
 
-use unwind::sframe::{Base, Function, LookupError, Row, Rule, Tables};
-use unwind::{End, Stacks, Unwinder, x86_64};
+use unwind::sframe::{Base, LookupError, Rule, Tables};
+use unwind::{End, Found, RowSource, Stacks, Unwinder, x86_64};
 
 use super::{Answer, Registers};
 use crate::common::shape::Rules;
@@ -19,20 +19,22 @@ impl<'a> Peer<'a> {
         }
     }
 
-    pub fn look_up(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
-        self.tables.lookup(pc)
+    /// As a walk does.
+    pub fn look_up(&self, pc: u64) -> Result<Found, LookupError> {
+        let mut found = Found::EMPTY;
+        self.tables.look_up(pc, &mut found).map(|()| found)
     }
 
     pub fn answer(&self, pc: u64) -> Answer {
-        let (_, row) = self.look_up(pc).ok()?;
-        let Rule::Value { base, offset } = row.cfa else {
-            assert!(row.is_outermost());
+        let rules = self.look_up(pc).ok()?.rules;
+        let Rule::Value { base, offset } = rules.cfa() else {
+            assert!(rules.is_outermost());
             return Some(None);
         };
         Some(Some(Rules {
             from_fp: base == Base::FramePointer,
             cfa: offset as i32,
-            fp: match row.frame_pointer {
+            fp: match rules.frame_pointer() {
                 Rule::Saved {
                     base: Base::Cfa,
                     offset,
