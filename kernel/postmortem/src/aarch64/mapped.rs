@@ -44,21 +44,25 @@ impl Mapped {
 
     /// Whether this address is memory that can be read.
     pub(crate) fn is_memory(&self, address: u64) -> bool {
-        /// Asks, with all exceptions masked, because a handler may ask too.
+        /// Asks, with all exceptions masked, because a handler may ask too. What was interrupted may have asked just before, and
+        /// finds its answer where it was.
         macro_rules! ask {
             ($instruction:literal) => {{
                 let answer: u64;
-                // SAFETY: changes a register that is of use only right after such an instruction.
+                // SAFETY: changes nothing but a register that it restores.
                 unsafe {
                     core::arch::asm!(
                         "mrs {masks}, daif",
                         "msr daifset, #15",
+                        "mrs {before}, par_el1",
                         $instruction,
                         "isb",
                         "mrs {answer}, par_el1",
+                        "msr par_el1, {before}",
                         "msr daif, {masks}",
                         address = in(reg) address,
                         masks = out(reg) _,
+                        before = out(reg) _,
                         answer = lateout(reg) answer,
                         options(nostack)
                     );

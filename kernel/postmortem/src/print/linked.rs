@@ -42,34 +42,25 @@ const CODE: u64 = 1 << 28;
 /// The image that this code is part of.
 pub(super) fn image(stacks: &Stacks) -> Image {
     let [text, text_end, sframe, sframe_end, names, names_end] = symbols();
-    // SAFETY: the link puts constant bytes of the image between these symbols.
-    let [code, tables, names] = unsafe {
-        [
-            between(text, text_end),
-            between(sframe, sframe_end),
-            between(names, names_end),
-        ]
-    };
+    let [code, tables, names] =
+        [(text, text_end), (sframe, sframe_end), (names, names_end)].map(|(start, end)| {
+            // A boot loader may have loaded less, and a kernel may have unmapped what it needs no more.
+            let is_there = start != 0 && (stacks.cannot_tell() || stacks.are_memory(start, end));
+            match is_there {
+                // SAFETY: the link puts constant bytes of the image between these symbols.
+                true => unsafe { Section::between(start as *const u8, end as *const u8) },
+                false => Section::new(&[]),
+            }
+        });
     let mut image = Image::new(code, tables, names);
     if code.bytes.is_empty() {
         image.code = described(&image, stacks);
     }
+    // Nobody has to place the linker's note: this is the build that the names were made for.
     if let Ok(symbols) = SymbolTable::parse(names.bytes, names.address) {
         image.build_id = symbols.build_id();
     }
     image
-}
-
-/// The bytes between two symbols, none if they are not defined.
-///
-/// # Safety
-/// As for [`Section::between`], if both are defined.
-unsafe fn between(start: u64, end: u64) -> Section {
-    match start == 0 {
-        true => Section::new(&[]),
-        // SAFETY: as the caller says.
-        false => unsafe { Section::between(start as *const u8, end as *const u8) },
-    }
 }
 
 /// Where nobody says what code is: all that lies between functions with rows, if it can be read.
@@ -84,9 +75,8 @@ fn described(image: &Image, stacks: &Stacks) -> Section {
         start = start.min(function.start());
         end = end.max(function.start().saturating_add(function.size().into()));
     }
-    let mut pages = (start & !0xfff..end).step_by(0x1000);
     let size = end.saturating_sub(start);
-    if size == 0 || size > CODE || !pages.all(|page| stacks.is_memory(page)) {
+    if size == 0 || size > CODE || !stacks.are_memory(start, end) {
         return nothing;
     }
     // SAFETY: each page is mapped, and in an image no code changes.

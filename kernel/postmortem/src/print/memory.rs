@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use unwind::Range;
 
@@ -30,8 +30,10 @@ impl Mapped {
 /// Tells the stack with a stack pointer.
 type StackOf = fn(u64) -> Option<Range>;
 
-static PHYSICAL_MEMORY: AtomicU64 = AtomicU64::new(0);
-static IS_TOLD: AtomicBool = AtomicBool::new(false);
+/// No memory is mapped from here on.
+const NOT_TOLD: u64 = u64::MAX;
+
+static PHYSICAL_MEMORY: AtomicU64 = AtomicU64::new(NOT_TOLD);
 /// A [`StackOf`], or null.
 static STACK_OF: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
@@ -39,18 +41,20 @@ static STACK_OF: AtomicPtr<()> = AtomicPtr::new(null_mut());
 /// addresses. Without it, reports on x86-64 read only what [`stacks_by`] tells. On AArch64 it is not needed: the MMU is asked.
 ///
 /// # Safety
-/// From now on, the page tables that the kernel uses can be read there.
+/// From now on, the page tables that the kernel uses can be read there, and what they map as memory that may be cached is memory: the
+/// processor's MTRRs, which can say otherwise, are not asked. An entry that a stray write has damaged may lead to any physical
+/// address that the processor has.
 pub unsafe fn physical_memory_at(address: u64) {
-    PHYSICAL_MEMORY.store(address, Ordering::Relaxed);
-    IS_TOLD.store(true, Ordering::Release);
+    PHYSICAL_MEMORY.store(address, Ordering::Release);
 }
 
 /// Tells [`print`](super::print) this kernel's stacks: `stack_of` returns the one with a stack pointer, with its guard page below if
-/// it has one. It is called when anything may be broken, so it takes no lock, and must not fail. A trace that ends where such a
-/// stack begins is complete.
+/// it has one and the page tables can be asked. It is called when anything may be broken, so it takes no lock, and must not fail. A
+/// trace that ends where such a stack begins is complete, if the calls can be read: the code between `__text_start` and
+/// `__text_end` of the linker script; without those symbols, as far as the page tables say that it is mapped.
 ///
 /// # Safety
-/// The stacks are memory or not mapped, but no devices; and they are mapped, if the page tables cannot tell.
+/// The stacks are memory or not mapped, but no devices; and all of each is mapped, if the page tables cannot be asked.
 pub unsafe fn stacks_by(stack_of: fn(u64) -> Option<Range>) {
     STACK_OF.store(stack_of as *mut (), Ordering::Release);
 }
@@ -66,8 +70,8 @@ impl Stacks {
     /// What the kernel has told so far, and what this CPU says.
     pub(super) fn told() -> Self {
         let stack_of = STACK_OF.load(Ordering::Acquire);
-        let offset = IS_TOLD.load(Ordering::Acquire);
-        let offset = offset.then(|| PHYSICAL_MEMORY.load(Ordering::Relaxed));
+        let offset = PHYSICAL_MEMORY.load(Ordering::Acquire);
+        let offset = (offset != NOT_TOLD).then_some(offset);
         Self {
             // SAFETY: it is null, or `stacks_by` has stored a pointer to a function of this type.
             stack_of: unsafe { core::mem::transmute::<*mut (), Option<StackOf>>(stack_of) },
@@ -86,6 +90,17 @@ impl Stacks {
     /// The stack with this stack pointer, if the kernel tells.
     pub(super) fn of(&self, sp: u64) -> Option<Range> {
         self.stack_of?(sp)
+    }
+
+    /// Whether nobody knows what is mapped.
+    pub(super) const fn cannot_tell(&self) -> bool {
+        self.tables.is_none()
+    }
+
+    /// Whether each page of a range is memory.
+    pub(super) fn are_memory(&self, start: u64, end: u64) -> bool {
+        let mut pages = (start & !0xfff..end).step_by(0x1000);
+        pages.all(|page| self.is_memory(page))
     }
 
     /// Whether memory is mapped at this address, and can be read.

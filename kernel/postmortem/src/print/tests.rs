@@ -148,7 +148,7 @@ fn what_cannot_be_read_ends_the_trace() {
     }
 }
 
-/// Whatever a word is, the report ends, claims nothing, and reads nothing but words above its stack pointer, and above what a
+/// Whatever a word is, the report ends, claims nothing that is wrong, and reads nothing but words above its stack pointer, and above what a
 /// damaged trap frame has as one.
 #[test]
 fn a_damaged_stack_leads_nowhere_else() {
@@ -167,19 +167,43 @@ fn a_damaged_stack_leads_nowhere_else() {
         u64::MAX,
         u64::MAX - 7,
     ];
-    for damaged in 0..WORDS.len() {
-        for value in values {
-            let mut words = WORDS;
-            words[damaged].1 = value;
-            let (text, read) = report(&words, None);
-            assert!(!text.contains("end of backtrace: complete"), "{text}");
+    let known = Range::new(0x7000, 0x8030);
+    let mut are_complete = Vec::new();
+    for (damaged, value) in (0..WORDS.len()).flat_map(|at| values.map(|value| (at, value))) {
+        let mut words = WORDS;
+        words[damaged].1 = value;
+        for stack in [None, Some(known)] {
+            let (text, read) = report(&words, stack);
             assert_eq!(text.matches("end of backtrace: ").count(), 1, "{text}");
             assert!(read.len() < 32, "{} reads:\n{text}", read.len());
             for address in read {
                 let near = |sp: u64| address >= sp && address - sp < 1 << 20;
-                assert!(near(0x8000) || near(value), "{address:#x}:\n{text}");
+                let own = stack.map_or(near(0x8000), |stack| stack.holds(address, 8));
+                assert!(own || near(value), "{address:#x}:\n{text}");
                 assert!(address.is_multiple_of(8), "{address:#x}:\n{text}");
             }
+            let is_complete = text.contains("end of backtrace: complete");
+            if is_complete {
+                // The truth, whatever registers it shows.
+                let pcs = text.lines().filter(|line| line.get(4..8) == Some(": 0x"));
+                let pcs: Vec<_> = pcs.map(|line| &line[6..24]).collect();
+                let truth = [0x1024, 0x1018, 0x1004].map(|pc| format!("{pc:#018x}"));
+                assert_eq!(pcs, truth, "{text}");
+            }
+            are_complete.push((stack.is_some(), is_complete));
         }
+    }
+    // Some words are of no importance on a stack that is known; on another nothing is complete.
+    for (combination, expected) in [
+        ((false, false), true),
+        ((false, true), false),
+        ((true, false), true),
+        ((true, true), true),
+    ] {
+        assert_eq!(
+            are_complete.contains(&combination),
+            expected,
+            "{combination:?}"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! Whether memory is mapped at an address, on this CPU.
 
+use core::arch::x86_64::__cpuid;
+
 use super::page_tables::PageTables;
 
 /// The page tables of this CPU, where the kernel has said that they are.
@@ -36,6 +38,7 @@ impl Mapped {
             root,
             levels: if flags & 1 << 12 == 0 { 4 } else { 5 },
             hides_user: flags & 1 << 21 != 0,
+            address_bits: address_bits(),
             types: u64::from(high) << 32 | u64::from(low),
         };
         Some(Self { tables, physical })
@@ -46,5 +49,15 @@ impl Mapped {
             // SAFETY: `physical_memory_at` was told that the page tables can be read there.
             unsafe { (self.physical.wrapping_add(entry) as *const u64).read_volatile() }
         })
+    }
+}
+
+/// How many bits a physical address has. Manual: volume 3, 4.1.4 "Enumeration of Paging Features by CPUID".
+fn address_bits() -> u32 {
+    const HIGHEST: u32 = 0x8000_0000;
+    const ADDRESS_SIZES: u32 = 0x8000_0008;
+    match __cpuid(HIGHEST).eax >= ADDRESS_SIZES {
+        true => __cpuid(ADDRESS_SIZES).eax & 0xff,
+        false => 36,
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct PageTables {
     pub(super) levels: u32,
     /// What user code may read, the kernel may not (SMAP).
     pub(super) hides_user: bool,
+    /// How many bits a physical address has (MAXPHYADDR).
+    pub(super) address_bits: u32,
     /// `IA32_PAT`: the types of memory that attributes choose.
     pub(super) types: u64,
 }
@@ -48,7 +50,7 @@ impl PageTables {
             let index = (address >> shift) & 0x1ff;
             let entry = Entry::from_bits_retain(read(table | index << 3));
             all &= entry;
-            if !entry.contains(Entry::PRESENT) {
+            if !entry.contains(Entry::PRESENT) || self.is_too_high(entry) {
                 return false;
             }
             let is_page = level == 0 || (level <= 2 && entry.contains(Entry::LARGE));
@@ -59,6 +61,11 @@ impl PageTables {
             table = entry.bits() & ADDRESS;
         }
         false
+    }
+
+    /// Whether an entry leads to where no physical address is: the processor faults, so it is damaged.
+    const fn is_too_high(&self, entry: Entry) -> bool {
+        matches!((entry.bits() & ADDRESS).checked_shr(self.address_bits), Some(high) if high != 0)
     }
 
     /// Whether a page has a type of memory that may be cached: 11.12.4 "Programming the PAT".
@@ -89,6 +96,7 @@ mod tests {
             root: 0x1000 | 5,
             levels,
             hides_user: false,
+            address_bits: 40,
             // As after a reset: write-back, write-through, uncached, uncached, and again.
             types: 0x0007_0406_0007_0406,
         }
@@ -134,10 +142,16 @@ mod tests {
         }
         // Not canonical.
         assert!(!is_memory(&tables(4), &sound, ADDRESS & !(1 << 63)));
-        for missing in 0..4 {
+        for damaged in 0..4 {
             let mut entries = sound;
-            entries[missing].1 &= !PAGE;
-            assert!(!is_memory(&tables(4), &entries, ADDRESS), "level {missing}");
+            entries[damaged].1 &= !PAGE;
+            assert!(!is_memory(&tables(4), &entries, ADDRESS), "level {damaged}");
+            for bit in 40..52 {
+                let mut entries = sound;
+                entries[damaged].1 |= 1 << bit;
+                let found = is_memory(&tables(4), &entries, ADDRESS);
+                assert!(!found, "level {damaged}, bit {bit}");
+            }
         }
     }
 
