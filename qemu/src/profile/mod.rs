@@ -100,8 +100,8 @@ impl Recorder {
         let progress = Progress::start(format!("going through {name} again, for its profile"));
         let start = self.before_entry(Replay::start(boot, &self.recording, emulator)?, callers)?;
         let mut replay = Replay::start(boot, &self.recording, emulator)?;
-        let mut samples = Samples::new(start.is_none());
-        for point in Points::new(self.every, start.unwrap_or(0)) {
+        let mut samples = Samples::new();
+        for point in Points::new(self.every, start) {
             let Some(stack) = replay.look_at(point, |stopped| callers.of(stopped, 0))? else {
                 break;
             };
@@ -121,17 +121,17 @@ impl Recorder {
         Ok(samples)
     }
 
-    /// After how many instructions the image is about to be entered, or not many more: firmware takes millions. None, if nobody
-    /// has seen the image at work.
-    fn before_entry(&self, mut replay: Replay, callers: &Callers) -> Result<Option<u64>> {
+    /// After how many instructions the image is about to be entered, or not many more: firmware takes millions. 0, if nobody has seen
+    /// the image at work.
+    fn before_entry(&self, mut replay: Replay, callers: &Callers) -> Result<u64> {
         for point in (STRIDE..).step_by(STRIDE as usize) {
             let pc = replay.look_at(point, |stopped| Ok(stopped.state(0)?.pc))?;
             match pc {
-                Some(pc) if callers.is_code(pc) => return Ok(Some(point - STRIDE)),
+                Some(pc) if callers.is_code(pc) => return Ok(point - STRIDE),
                 Some(_) => {}
                 None => break,
             }
         }
-        Ok(None)
+        Ok(0)
     }
 }

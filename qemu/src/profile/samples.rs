@@ -13,21 +13,22 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// None yet. What firmware does before the image `is_entered` is none of its time.
-    pub(super) const fn new(is_entered: bool) -> Self {
+    /// None yet.
+    pub(super) const fn new() -> Self {
         Self {
-            is_entered,
+            is_entered: false,
             stacks: BTreeMap::new(),
         }
     }
 
-    /// Counts one.
+    /// Counts one. What firmware did before the image was at work is none of its time.
     pub(super) fn add(&mut self, stack: Stack, callers: &Callers) {
         let mut innermost = stack.frames.first().into_iter();
-        self.is_entered |= innermost.any(|pc| callers.is_code(*pc));
-        if self.is_entered {
-            *self.stacks.entry(stack).or_default() += 1;
+        if !self.is_entered && innermost.any(|pc| callers.is_code(*pc)) {
+            self.is_entered = true;
+            self.stacks.clear();
         }
+        *self.stacks.entry(stack).or_default() += 1;
     }
 
     /// What there is, in words.
