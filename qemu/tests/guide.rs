@@ -65,6 +65,7 @@ fn the_guide_leads_to_the_report_it_shows() {
 
     // Booted and judged by what the guide's last part says.
     let runner = runner(guide);
+    let _alone = short::alone();
     let output = kernel
         .cargo("run", "guide", Profile::Debug)
         .args(["--config", &runner])

@@ -33,9 +33,9 @@ pub fn apply(part: &str, folder: &Path) -> usize {
 }
 
 impl Step<'_> {
-    /// How many lines it adds.
+    /// How many lines it adds, without empty ones.
     fn added(&self) -> usize {
-        self.with("+").count()
+        self.with("+").filter(|line| !line.is_empty()).count()
     }
 
     /// The lines with one of these marks in front, without the mark.
