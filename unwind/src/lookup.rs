@@ -46,8 +46,8 @@ pub enum LookupError {
     Unsupported,
     /// The search would read too much, so that a step would not take a bounded time with any table. A look-up reads at most
     /// 65,536 functions that are not sorted, and as many rows of a function. Of sections one behind another, as linkers leave
-    /// them that do not merge any, the first one is always read; each further one counts as its functions, or as 64 of them if
-    /// they are sorted: 1,024 of those.
+    /// them that do not merge any, the first one is always read, and of further ones at most 1,024 with sorted functions; one
+    /// that is not sorted counts as its functions, and a sorted one as 64.
     TooLarge,
 }
 

@@ -18,8 +18,8 @@ pub enum End {
     /// The outermost function was reached, its frame lies at the base of its stack, every step was by a table that is not known
     /// to be damaged, and a call led from each caller to its callee.
     Complete,
-    /// The outermost function was reached at the base of its stack, but not every step was by table and by a call, or
-    /// the table is damaged, or the base is not known: [`Frames::doubt`](crate::Frames::doubt).
+    /// The outermost function was reached. Either a step was not by table and by a call, or the table is damaged, or nobody knows
+    /// where the function's stack begins: [`Frames::doubt`](crate::Frames::doubt) says which.
     Outermost,
     /// The outermost function was reached with its stack pointer at this address, where no declared stack begins.
     NotAtBase(u64),

@@ -33,8 +33,8 @@ pub fn bare_metal(subcommand: &str, arch: Arch, linker: &OsStr, source: &RustSrc
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove(variable("RUSTFLAGS"));
-    // Locations in `core` and `alloc` as Rust's own builds show them, `library/alloc/src/...`, not as folders of this
-    // machine. Added to the flags in `.cargo/config.toml`. Cargo names what lies in the workspace relative to its root.
+    // Locations in `core` and `alloc` as Rust's own builds show them, `library/alloc/src/...`, not as folders of the
+    // host. Added to the flags in `.cargo/config.toml`. Cargo names what lies in the workspace relative to its root.
     let library = source.library();
     let library = library
         .strip_prefix(crate::workspace::root())

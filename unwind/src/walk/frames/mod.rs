@@ -228,8 +228,8 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         self.unwinder.source.look_up(pc, &mut self.found)
     }
 
-    /// The next frame of a scan, if there is one. The cursor stays where the rows ended, because a candidate does not tell where its caller's
-    /// frame is.
+    /// The next frame of a scan, if there is one. The cursor stays where the rows ended, because a candidate does not tell where
+    /// its caller's frame is.
     #[inline(never)]
     fn scan(&mut self) -> Option<Frame<R>> {
         let State::Scanning(scan, reason) = self.state else {
