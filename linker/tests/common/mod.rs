@@ -128,37 +128,9 @@ pub fn compile(folder: &Path, arguments: &[&str]) -> Output {
     succeed(&mut command)
 }
 
-/// A crate without even `core`, by which rustc's assembler assembles a text for any target with nothing else installed.
-const ASSEMBLER: &str = r#"
-#![feature(no_core, lang_items, rustc_attrs)]
-#![no_core]
-#![crate_type = "lib"]
-#![allow(internal_features)]
-#[lang = "pointee_sized"] trait PointeeSized {}
-#[lang = "meta_sized"] trait MetaSized: PointeeSized {}
-#[lang = "sized"] trait Sized: MetaSized {}
-#[rustc_builtin_macro] macro_rules! global_asm { () => {} }
-#[rustc_builtin_macro] macro_rules! include_str { () => {} }
-"#;
-
 /// Assembles a text into an object file.
 pub fn assemble(folder: &Path, target: &str, text: &str) -> PathBuf {
-    let options = match target.starts_with("x86_64") {
-        true => ", options(att_syntax)",
-        false => "",
-    };
-    let source = format!("{ASSEMBLER}global_asm!(include_str!(\"input.s\"){options});\n");
-    fs::write(folder.join("input.s"), text).unwrap();
-    fs::write(folder.join("assembler.rs"), source).unwrap();
-    let object = folder.join("input.o");
-    succeed(
-        rustc()
-            .env("RUSTC_BOOTSTRAP", "1")
-            .args(["--target", target, "-Cpanic=abort", "--emit=obj", "-o"])
-            .arg(&object)
-            .arg(folder.join("assembler.rs")),
-    );
-    object
+    setup::assemble(folder, target, text).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
 /// Assembles a text and links it with [`SCRIPT`] and the tables.

@@ -7,9 +7,11 @@ use std::process::Command;
 use object::{Object, ObjectSegment};
 use qemu::build::linker;
 use qemu::decode::plain;
+use setup::assemble;
 
 use crate::asked::Asked;
 use crate::support::built::target;
+use crate::support::report::Report;
 use crate::support::runner::run;
 
 /// Where it is linked, and where it runs.
@@ -63,42 +65,16 @@ SECTIONS {
 }
 ";
 
-/// A crate without even `core`, by which rustc's assembler assembles a text for any target with nothing else installed.
-const ASSEMBLER: &str = r#"
-#![feature(no_core, lang_items, rustc_attrs)]
-#![no_core]
-#![crate_type = "lib"]
-#![allow(internal_features)]
-#[lang = "pointee_sized"] trait PointeeSized {}
-#[lang = "meta_sized"] trait MetaSized: PointeeSized {}
-#[lang = "sized"] trait Sized: MetaSized {}
-#[rustc_builtin_macro] macro_rules! global_asm { () => {} }
-#[rustc_builtin_macro] macro_rules! include_str { () => {} }
-global_asm!(include_str!("kernel.s"));
-"#;
-
 /// Assembles and links the kernel.
 fn linked(folder: &Path) -> PathBuf {
-    for (name, text) in [
-        ("kernel.s", KERNEL),
-        ("kernel.rs", ASSEMBLER),
-        ("kernel.ld", SCRIPT),
-    ] {
-        fs::write(folder.join(name), text).expect("a file can be written");
-    }
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let arguments = "--target aarch64-unknown-none-softfloat -Cpanic=abort --emit=obj kernel.rs";
+    let object = assemble(folder, "aarch64-unknown-none-softfloat", KERNEL);
+    object.expect("it is assembled");
+    fs::write(folder.join("kernel.ld"), SCRIPT).expect("a file can be written");
     let linker = linker::build(&target()).expect("sframe-link is built");
-    let mut compile = Command::new(rustc);
-    compile
-        .args(arguments.split(' '))
-        .env("RUSTC_BOOTSTRAP", "1");
     let mut link = Command::new(linker);
-    link.args("-T kernel.ld -o kernel kernel.o".split(' '));
-    for command in [&mut compile, &mut link] {
-        let output = command.current_dir(folder).output().expect("it starts");
-        assert!(output.status.success(), "{output:?}");
-    }
+    link.args("-T kernel.ld -o kernel input.o".split(' '));
+    let output = link.current_dir(folder).output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
     folder.join("kernel")
 }
 
@@ -169,5 +145,11 @@ fn an_image_that_was_moved_is_found() {
         .collect();
     assert!(!nameless.contains("inner"), "{nameless}");
     let decoded = plain(nameless.as_bytes(), &image).expect("the image can be read");
-    assert!(decoded.contains(" inner+0x"), "{decoded}");
+    let decoded = Report::find(decoded.as_bytes());
+    assert_eq!(
+        decoded.names(),
+        ["inner", "outer", "_start"],
+        "{}",
+        decoded.text
+    );
 }
