@@ -1,0 +1,104 @@
+//! Images that a log is not of, or that lie elsewhere.
+
+use super::*;
+
+#[test]
+fn a_report_of_another_image_is_left_alone() {
+    let [one, other] = ["x86_64_release", "aarch64_debug"].map(|name| image(kernel(name)));
+    let log = boot(&one, "panic", &[]).text();
+    let ran = decode(&log, &other, &[]);
+    assert_eq!(ran.text(), log);
+    ran.expect_words("the report is of build ");
+
+    // An image of the same machine, so that its code is where the frames are.
+    let debug = image(kernel("x86_64_debug"));
+    let ran = decode(&log, &debug, &[])
+        .expect(1)
+        .expect_words("left as they are: they are of another image");
+    assert_eq!(ran.text(), log);
+    let ran = decode(&log, &debug, &["--any-build"])
+        .expect(0)
+        .expect_words("what is added may be wrong");
+    assert_ne!(ran.text(), log);
+}
+
+/// A loader has put the image elsewhere: all addresses in it are others.
+#[test]
+fn a_report_of_a_moved_image_is_decoded() {
+    const BY: u64 = 0x1234_5000;
+    let image = image(kernel("x86_64_release"));
+    let log = boot(&image, "deep", &["--cpus", "2"]).text();
+    let moved: String = log
+        .split_inclusive("0xffffffff8")
+        .map(|part| part.strip_suffix("ffffffff8").unwrap_or(part))
+        .enumerate()
+        .map(|(at, part)| {
+            let digits = (at > 0).then(|| part.split_at(7));
+            let linked = digits.map(|(low, rest)| {
+                let low = u64::from_str_radix(low, 16).expect("an address");
+                format!("{:016x}{rest}", 0xffff_ffff_8000_0000 + low + BY)
+            });
+            linked.unwrap_or_else(|| part.to_owned())
+        })
+        .collect();
+    let linked = decode(&log, &image, &[]).expect(0).text();
+    let [linked, named] = [linked, decode(&moved, &image, &[]).expect(0).text()];
+    // Of a kernel without names only a person knows it.
+    let told = format!("{BY:#x}");
+    let nameless = decode(&bare(&moved), &image, &["--moved-by", &told]).expect(0);
+    let [linked, named, nameless] =
+        [&linked, &named, &nameless.text()].map(|text| Report::find(text.as_bytes()));
+    assert_eq!(named.frames[0].address, linked.frames[0].address + BY);
+    assert!(sources_of(&linked).len() > 10);
+    assert_eq!(sources_of(&named), sources_of(&linked));
+    assert_eq!(sources_of(&nameless), sources_of(&linked));
+    assert_eq!(offsets_of(&named), offsets_of(&linked));
+    assert_eq!(offsets_of(&nameless), offsets_of(&linked));
+    let lost = decode(&bare(&moved), &image, &[]).expect(0);
+    lost.expect_words("--moved-by says how far");
+    // What a report tells is of that boot, and of that build.
+    let next = format!("{moved}{}", bare(&log));
+    let next = decode(&next, &image, &[]).expect(0).text();
+    // Each boot has a report of each CPU.
+    let next = &Report::find_all(next.as_bytes())[2];
+    assert_eq!(sources_of(next), sources_of(&linked));
+    let (_, rest) = moved.split_once(", build ").expect("a build id");
+    let foreign = moved.replacen(&rest[..8], "00000000", 1);
+    let next = decode(&format!("{foreign}{}", bare(&moved)), &image, &[]);
+    let last = next.expect_words("the image is build").text();
+    let last = &Report::find_all(last.as_bytes())[2];
+    assert!(last.frames.len() > 10);
+    assert!(
+        last.frames.iter().all(|frame| frame.name.is_none()),
+        "{}",
+        last.text
+    );
+}
+
+/// A section that says it has 64 GiB when it is unpacked.
+#[test]
+fn an_image_that_grows_without_bounds_is_refused() {
+    let mut bytes = std::fs::read(image(kernel("x86_64_debug"))).expect("the image can be read");
+    let (index, at) = {
+        let file = object::File::parse(&*bytes).expect("the image is ELF");
+        let section = file.section_by_name(".debug_info").expect("there is some");
+        let (at, _) = section.file_range().expect("it is in the file");
+        (section.index().0, at as usize)
+    };
+    // "ELF-64 Object File Format": where section headers begin, and the flags in one, with SHF_COMPRESSED.
+    let headers = u64::from_le_bytes(*bytes[0x28..].first_chunk().expect("a header"));
+    bytes[headers as usize + index * 64 + 9] |= 8;
+    // ELFCOMPRESS_ZLIB; size and alignment
+    bytes[at..at + 8].copy_from_slice(&1_u64.to_le_bytes());
+    bytes[at + 8..at + 16].copy_from_slice(&(1_u64 << 36).to_le_bytes());
+    bytes[at + 16..at + 24].copy_from_slice(&1_u64.to_le_bytes());
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), &bytes).expect("it can be written");
+    run([
+        "decode".as_ref(),
+        "--image".as_ref(),
+        file.path().as_os_str(),
+    ])
+    .expect(2)
+    .expect_words("its compressed sections would take 65536 MiB");
+}
