@@ -5,13 +5,13 @@ use core::sync::atomic::Ordering;
 use portable::BootMemory;
 
 use crate::arch::{cpu, interrupts, stacks, start};
-use crate::percpu::{CPUS, STARTED};
+use crate::percpu::{ABSENT, AWAITED, CPUS, Cpu, ONLINE, STARTED};
 use crate::{arch, board};
 
 pub use crate::percpu::{MAX_CPUS, hardware_id, is_online, online, started};
 
-/// Seconds after which a CPU that does not come online is given up.
-const TIMEOUT_SECONDS: u64 = 10;
+/// Seconds without another CPU that comes online, after which those that have not come are given up.
+const TIMEOUT_SECONDS: u64 = 2;
 
 /// The number of the CPU that this runs on.
 pub fn this() -> usize {
@@ -63,48 +63,69 @@ impl List {
 
     /// Starts all CPUs but this one, which is already running. Calls `absent` with the number of each that does not come
     /// online.
+    ///
+    /// All are started before the first is waited for, so that any number of absent ones costs one wait.
     pub fn start(&self, absent: impl Fn(usize)) {
         let this = cpu::hardware_id();
         CPUS[0].id.store(this, Ordering::Relaxed);
-        CPUS[0].is_online.store(true, Ordering::Release);
+        CPUS[0].presence.store(ONLINE, Ordering::Release);
         let others = self.ids[..self.length].iter().filter(|id| **id != this);
         for (id, index) in others.zip(1..MAX_CPUS) {
-            if !start(index, *id) {
+            start(index, *id);
+        }
+        wait_for_all();
+        for (index, it) in CPUS.iter().enumerate().take(started()) {
+            if change_presence(it, AWAITED, ABSENT) || !is_online(index) {
                 absent(index);
             }
         }
     }
 }
 
-/// Starts the CPU with this hardware number as number `index`. Returns whether it came online.
-fn start(index: usize, id: u64) -> bool {
+/// Starts the CPU with this hardware number as number `index`.
+fn start(index: usize, id: u64) {
     let it = &CPUS[index];
     it.id.store(id, Ordering::Relaxed);
+    it.presence.store(AWAITED, Ordering::Relaxed);
     STARTED.store(index + 1, Ordering::Release);
     // SAFETY: a list has each CPU once, and `List::start` leaves out this one and is called once, so the CPU has not been started,
     // and the number is new.
     if !unsafe { start::start(index, id) } {
-        return false;
+        it.presence.store(ABSENT, Ordering::Relaxed);
     }
-    let is_online = || it.is_online.load(Ordering::Acquire);
-    let begin = cpu::ticks();
-    while !is_online()
+}
+
+/// Waits until no CPU is awaited, or none has come online for [`TIMEOUT_SECONDS`].
+fn wait_for_all() {
+    let is_awaited = |it: &Cpu| it.presence.load(Ordering::Relaxed) == AWAITED;
+    let (mut begin, mut count) = (cpu::ticks(), 0);
+    while CPUS.iter().any(is_awaited)
         && cpu::ticks().wrapping_sub(begin) < TIMEOUT_SECONDS * cpu::ticks_per_second()
     {
+        let online = online().count();
+        if online != count {
+            (begin, count) = (cpu::ticks(), online);
+        }
         core::hint::spin_loop();
     }
-    let has_come = is_online();
-    if !has_come {
-        start::cancel();
-    }
-    has_come
+}
+
+/// Changes whether a CPU is there, if that is `from`.
+fn change_presence(it: &Cpu, from: u8, to: u8) -> bool {
+    let changed = it
+        .presence
+        .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+    changed.is_ok()
 }
 
 /// The first Rust function of every CPU but the first, on its boot stack: runs the functions that [`run_on`] gives it.
 pub extern "C" fn main(index: usize) -> ! {
     set_number(index);
     arch::init_cpu(index);
-    CPUS[index].is_online.store(true, Ordering::Release);
+    if !change_presence(&CPUS[index], AWAITED, ONLINE) {
+        // Too late: the kernel goes on without it.
+        cpu::halt();
+    }
     loop {
         let job = CPUS[index].job.load(Ordering::Acquire);
         if job.is_null() {

@@ -1,9 +1,14 @@
 //! Data of each CPU, in statics that all modules above read: which CPUs there are, and their hardware numbers.
 
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 /// The greatest number of CPUs that the kernel uses.
 pub const MAX_CPUS: usize = 8;
+
+/// Values of [`Cpu::presence`]: it does not run; it was started, and has not come yet; it runs Rust code, and can be interrupted.
+pub const ABSENT: u8 = 0;
+pub const AWAITED: u8 = 1;
+pub const ONLINE: u8 = 2;
 
 /// The data of a CPU. A register of the CPU has its address, by which assembly reads the first two words.
 #[repr(C)]
@@ -15,8 +20,8 @@ pub struct Cpu {
     pub overflow_stack: AtomicU64,
     /// Its hardware number: APIC ID, or affinity fields of MPIDR_EL1.
     pub id: AtomicU64,
-    /// Whether it runs Rust code, and can be interrupted.
-    pub is_online: AtomicBool,
+    /// Whether it is there. A CPU that comes when it is no longer awaited stops.
+    pub presence: AtomicU8,
     /// The next function for it to call, a `fn()`, or null.
     pub job: AtomicPtr<()>,
 }
@@ -27,7 +32,7 @@ pub static CPUS: [Cpu; MAX_CPUS] = [const {
         index: AtomicUsize::new(0),
         overflow_stack: AtomicU64::new(0),
         id: AtomicU64::new(0),
-        is_online: AtomicBool::new(false),
+        presence: AtomicU8::new(ABSENT),
         job: AtomicPtr::new(core::ptr::null_mut()),
     }
 }; MAX_CPUS];
@@ -47,7 +52,7 @@ pub fn online() -> impl Iterator<Item = usize> {
 
 /// Whether the CPU with this number is online.
 pub fn is_online(index: usize) -> bool {
-    CPUS[index].is_online.load(Ordering::Acquire)
+    CPUS[index].presence.load(Ordering::Acquire) == ONLINE
 }
 
 /// The hardware number of the CPU with this number.

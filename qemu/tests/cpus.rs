@@ -5,10 +5,12 @@ mod support;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use qemu::build::{Kernel, Profile};
-use qemu::machine::Arch;
+use qemu::machine::{Arch, Verdict};
 use qemu::workspace;
+use support::at_entry;
 use support::built::{emulator, image};
 use support::each::kernel_tests;
 use support::report::Report;
@@ -161,6 +163,47 @@ fn a_wrong_list_of_cpus_does_no_harm() {
             "{text}"
         );
     }
+}
+
+/// A PC has no firmware that knows which CPUs there are: nobody answers for one that is only on the list.
+#[test]
+fn absent_cpus_of_a_pc_cost_one_wait_and_leave_no_epitaph() {
+    let kernel = Kernel {
+        arch: Arch::X86_64,
+        profile: Profile::Release,
+    };
+    let since = at_entry::boot(kernel, "cpus", &["-smp", "2,maxcpus=5"], |memory| {
+        let rsdp = memory.find(0xe_0000, 0x10_0000, b"RSD PTR ");
+        let rsdt = memory.word(rsdp + 16);
+        let tables = (rsdt + 36..rsdt + memory.word(rsdt + 4)).step_by(4);
+        let mut tables = tables.map(|at| memory.word(at)).collect::<Vec<_>>();
+        tables.retain(|table| memory.read(*table, 4) == b"APIC");
+        let &[madt] = &*tables else {
+            panic!("tables of CPUs: {tables:x?}");
+        };
+        let mut at = madt + 44;
+        let mut turned_on = 0;
+        while at < madt + memory.word(madt + 4) {
+            let head = memory.read(at, 2);
+            // Those that could be plugged in later: listed, and marked as not there.
+            if head[0] == 0 && memory.word(at + 4) & 1 == 0 {
+                memory.write(at + 4, &[1]);
+                turned_on += 1;
+            }
+            at += u64::from(head[1]);
+        }
+        assert_eq!(turned_on, 3);
+    });
+    let text = String::from_utf8_lossy(&since.booted.serial);
+    assert_eq!(since.booted.verdict, Verdict::Success, "{text}");
+    let absent: String = (2..5)
+        .map(|cpu| format!("cpu {cpu}, known to the hardware as {cpu:#x}, does not start\n"))
+        .collect();
+    let begin = format!("kernel on pc, x86_64: scenario cpus\n{absent}");
+    assert!(text.starts_with(&begin), "{text}");
+    assert_eq!(text.matches(" is there, known to ").count(), 2, "{text}");
+    // Each had ten seconds by a clock that is slower than it says.
+    assert!(since.took < Duration::from_secs(15), "{:?}", since.took);
 }
 
 fn an_nmi_in_a_tight_loop_is_reported_for_all_and_returns(kernel: Kernel) {

@@ -6,6 +6,7 @@
     reason = "every test program compiles this and uses a part"
 )]
 
+pub mod at_entry;
 pub mod built;
 pub mod calls;
 pub mod corrupt;

@@ -30,6 +30,3 @@ pub unsafe fn start(index: usize, mpidr: u64) -> bool {
     };
     started.is_ok()
 }
-
-/// Does nothing: the stacks of a CPU that did not start are not given to another one.
-pub fn cancel() {}

@@ -11,8 +11,10 @@ macro_rules! entry {
             stack_end = const $crate::stack::Boot::END,
             cpus = sym $crate::percpu::CPUS,
             main = sym $main,
-            start_stack = sym $crate::arch::start::STACK,
-            start_index = sym $crate::arch::start::INDEX,
+            stack_size = const size_of::<$crate::stack::Boot>(),
+            cpu_size = const size_of::<$crate::percpu::Cpu>(),
+            cpu_id = const core::mem::offset_of!($crate::percpu::Cpu, id),
+            started = sym $crate::percpu::STARTED,
             start_main = sym $start_main,
         );
     };

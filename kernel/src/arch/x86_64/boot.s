@@ -157,8 +157,8 @@ start_protected:
     jmp boot_paging
 .size start_protected, . - start_protected
 
-# The same as kernel_entry, for other CPUs. The CPU takes its stack pointer from a variable; it is 0 if start.rs no longer waits
-# for this CPU.
+# The same as kernel_entry, for other CPUs. Several may come at once: each looks for its APIC ID among those that were started, and
+# takes the stack of the number that it finds.
 .code64
 .section .text.start_entry, "ax", @progbits
 .global start_entry
@@ -166,16 +166,37 @@ start_protected:
 start_entry:
     .cfi_startproc
     .cfi_undefined rip
+    # Leaf 0xb, where there is one, because leaf 1 has only eight bits of the ID.
     xor eax, eax
-    xchg [rip + {start_stack}], rax
-    test rax, rax
-    jz 1f
+    cpuid
+    cmp eax, 0xb
+    jb 1f
+    mov eax, 0xb
+    xor ecx, ecx
+    cpuid
+    test ebx, ebx
+    jnz 2f
+1:  mov eax, 1
+    cpuid
+    shr ebx, 24
+    mov edx, ebx
+2:  mov edx, edx                        # rdx: the ID
+    lea rsi, [rip + {cpus}]
+    xor edi, edi                        # rdi: the number
+3:  inc rdi
+    cmp rdi, [rip + {started}]
+    jae 4f
+    add rsi, {cpu_size}
+    cmp rdx, [rsi + {cpu_id}]
+    jne 3b
+    imul rcx, rdi, {stack_size}
+    lea rax, [rip + {stack} + {stack_end}]
+    add rax, rcx
     mov rsp, rax
-    mov rdi, [rip + {start_index}]
     xor ebp, ebp
     call {start_main}
-1:  cli
+4:  cli
     hlt
-    jmp 1b
+    jmp 4b
     .cfi_endproc
 .size start_entry, . - start_entry

@@ -1,19 +1,11 @@
 //! Starting other CPUs. Manual: volume 3, 10.4 "Multiple-Processor (MP) Initialization".
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
 use portable::BootMemory;
 
 use super::interrupts;
-use crate::stack::BOOT;
 
 /// The physical address of the page where a CPU starts, in real mode. Unused on a PC once firmware is done.
 const PAGE: u64 = 0x8000;
-
-/// The initial stack pointer of the CPU that is being started; that CPU replaces it by 0.
-pub static STACK: AtomicU64 = AtomicU64::new(0);
-/// The number of the CPU that is being started.
-pub static INDEX: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
     /// The ends of the code for the page, in boot.s. They have no value, only an address.
@@ -30,14 +22,12 @@ pub fn prepare(memory: &mut BootMemory) {
     unsafe { memory.write(PAGE, code) };
 }
 
-/// Starts the CPU with this APIC ID, which calls `start_main` of [`entry`](super::boot::entry) with the number `index`.
-/// Returns true: nobody tells whether there is such a CPU.
+/// Starts the CPU with this APIC ID, which calls `start_main` of [`entry`](super::boot::entry) with its number: it finds its ID in
+/// the list of [`CPUS`](crate::percpu::CPUS). Returns true: nobody tells whether there is such a CPU.
 ///
 /// # Safety
 /// The CPU has not been started, and the stacks of this number are not in use. [`prepare`] has been called.
-pub unsafe fn start(index: usize, apic_id: u64) -> bool {
-    INDEX.store(index, Ordering::Relaxed);
-    STACK.store(BOOT[index].extent("boot", index).end(), Ordering::Release);
+pub unsafe fn start(_: usize, apic_id: u64) -> bool {
     // The manual wants 10 ms and 200 us between these, for old CPUs. Emulated ones and those made since 2008 need no delay, so
     // that no clock is needed here.
     let apic_id = apic_id as u32;
@@ -47,9 +37,4 @@ pub unsafe fn start(index: usize, apic_id: u64) -> bool {
         interrupts::send_start_up(apic_id, PAGE);
     }
     true
-}
-
-/// Takes back the stack of a CPU that did not start.
-pub fn cancel() {
-    STACK.store(0, Ordering::Release);
 }
