@@ -93,7 +93,7 @@ unsafe impl Platform for Kernel {
     }
 
     fn send_nmi(&self, cpu: usize) {
-        interrupts::send_nmi(cpus::hardware_id(cpu) as u32);
+        interrupts::send_nmi(cpu);
     }
 
     fn now(&self) -> Option<Duration> {

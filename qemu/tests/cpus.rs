@@ -8,11 +8,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Verdict};
+use qemu::machine::{Arch, Boot, Verdict};
 use qemu::workspace;
 use support::at_entry;
 use support::built::{emulator, image};
 use support::each::kernel_tests;
+use support::monitor;
 use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
@@ -204,6 +205,89 @@ fn absent_cpus_of_a_pc_cost_one_wait_and_leave_no_epitaph() {
     assert_eq!(text.matches(" is there, known to ").count(), 2, "{text}");
     // Each had ten seconds by a clock that is slower than it says.
     assert!(since.took < Duration::from_secs(15), "{:?}", since.took);
+}
+
+/// `virt` needs a GIC of version 3 for more than eight CPUs; begun at EL2, the kernel has to let itself use it.
+#[test]
+fn a_gic_of_version_3_does_all_that_one_of_version_2_does() {
+    let kernel = Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Release,
+    };
+    let image = image(kernel);
+    let version3: &[&str] = &["-machine", "gic-version=3"];
+    let at_el2: &[&str] = &["-machine", "gic-version=3,virtualization=on"];
+    for (scenario, cpus, more, last) in [
+        // Those that the kernel has no room for stay where they are.
+        ("cpus", 9, version3, " is there, known to the hardware as "),
+        ("nmi", 2, version3, "went on after the NMI\n"),
+        (
+            "tasks",
+            1,
+            at_el2,
+            "3 visitors came, and all tasks have ended\n",
+        ),
+    ] {
+        let boot = Boot {
+            cpus,
+            limit: Some(Duration::from_secs(120)),
+            more,
+            ..Boot::new(kernel.arch, &image, scenario)
+        };
+        let booted = boot.run(&emulator(kernel.arch), &mut std::io::sink());
+        let booted = booted.expect("QEMU starts");
+        let text = String::from_utf8_lossy(&booted.serial);
+        assert_eq!(booted.verdict, Verdict::Success, "{text}");
+        assert!(text.contains(last), "{text}");
+        assert_eq!(
+            text.matches(" is there, known to ").count(),
+            if cpus == 9 { 8 } else { 0 }
+        );
+        let reports = Report::find_all(&booted.serial);
+        assert_eq!(
+            reports.len(),
+            match scenario {
+                "nmi" => 2,
+                "tasks" => 7,
+                _ => 0,
+            },
+            "{text}"
+        );
+        reports.iter().for_each(Report::expect_complete);
+    }
+}
+
+/// The button is a device's interrupt, which goes to one CPU after the other.
+#[test]
+fn a_gic_of_version_3_routes_the_button() {
+    let kernel = Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Release,
+    };
+    let image = image(kernel);
+    let boot = Boot {
+        cpus: 3,
+        limit: Some(Duration::from_secs(120)),
+        more: &["-machine", "gic-version=3"],
+        ..Boot::new(kernel.arch, &image, "busy 4000000000")
+    };
+    let (booted, ()) = monitor::with(boot, |machine| {
+        machine.wait_for("all CPUs work");
+        for cpu in [0, 1, 2, 0] {
+            // QEMU lets the button go after a tenth of a second of the machine's time.
+            while !machine
+                .command("xp /1wx 0x9030020")
+                .trim()
+                .ends_with("0x00000000")
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            machine.command("system_powerdown");
+            machine.wait_for(&format!("interrupted on cpu {cpu} at "));
+            (0..3).for_each(|_| machine.wait_for("\nend of backtrace: complete"));
+        }
+    });
+    assert_eq!(Report::find_all(&booted.serial).len(), 12);
 }
 
 fn an_nmi_in_a_tight_loop_is_reported_for_all_and_returns(kernel: Kernel) {

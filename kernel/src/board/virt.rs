@@ -21,6 +21,7 @@ pub static VIRT: Board = Board {
     gic: Some(Gic {
         distributor: 0x0800_0000,
         interface: 0x0801_0000,
+        redistributors: 0x080a_0000,
     }),
     // SPI 7 is that of the GPIO controller, whose only use is the button.
     button: Some(Button {

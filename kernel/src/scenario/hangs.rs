@@ -141,7 +141,7 @@ fn stay_in_tick(_: &mut TrapFrame) {
 #[inline(never)]
 pub fn in_nmi() {
     nmi::handle_with(stay_in_nmi);
-    interrupts::send_nmi(cpus::hardware_id(another()) as u32);
+    interrupts::send_nmi(another());
     wait_for(1);
     announce();
     spin();

@@ -33,7 +33,7 @@ pub fn in_nmi() {
         while FRAMES.load(Ordering::Acquire) == frame {
             spin_loop();
         }
-        interrupts::send_nmi(cpus::hardware_id(other) as u32);
+        interrupts::send_nmi(other);
         while HANDLED.load(Ordering::Acquire) == nmi {
             spin_loop();
         }

@@ -19,7 +19,7 @@ pub fn nmi() {
         tight_loop(&EVENT);
     });
     wait_for(1);
-    interrupts::send_nmi(cpus::hardware_id(other) as u32);
+    interrupts::send_nmi(other);
     tight_loop(&AtomicU32::new(0));
     println!("went on after the NMI");
 }
@@ -106,7 +106,7 @@ pub fn silent_cpu() {
         EVENT.store(1, Ordering::Release);
         cpu::halt();
     });
-    interrupts::send_nmi(cpus::hardware_id(another()) as u32);
+    interrupts::send_nmi(another());
     wait_for(1);
     panic!("with a CPU that does not answer");
 }

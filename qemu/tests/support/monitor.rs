@@ -34,8 +34,9 @@ pub fn with<T>(boot: Boot<'_>, drive: impl FnOnce(&mut Machine) -> T) -> (Booted
     let device = format!("unix:{},server=on,wait=off", socket.display());
     let emulator = built::emulator(boot.board.arch());
     let (sender, output) = mpsc::channel();
+    let more: Vec<_> = boot.more.iter().copied().chain(["-qmp", &device]).collect();
     let boot = Boot {
-        more: &["-qmp", &device],
+        more: &more,
         ..boot
     };
     std::thread::scope(|scope| {

@@ -88,7 +88,16 @@ boot_common:
     mov x1, #0x33ff                     // CPTR_EL2, RES1 only: nothing trapped
     msr cptr_el2, x1
     msr hstr_el2, xzr
-    mrs x1, midr_el1                    // what EL1 sees of these two is unknown after a reset
+    mrs x1, id_aa64pfr0_el1
+    ubfx x1, x1, #24, #4
+    cbz x1, 2f
+    mrs x1, S3_4_C12_C9_5               // ICC_SRE_EL2.SRE, Enable: EL1 has the registers of a GICv3's CPU interface
+    mov x2, #9
+    orr x1, x1, x2
+    msr S3_4_C12_C9_5, x1
+    isb
+    msr S3_4_C12_C11_0, xzr             // ICH_HCR_EL2
+2:  mrs x1, midr_el1                    // what EL1 sees of these two is unknown after a reset
     msr vpidr_el2, x1
     mrs x1, mpidr_el1
     msr vmpidr_el2, x1

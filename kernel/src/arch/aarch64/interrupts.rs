@@ -1,4 +1,5 @@
-//! The interrupt controller: a GIC. Manual: "ARM Generic Interrupt Controller, Architecture version 2.0".
+//! The interrupt controller: a GIC. Manuals: "ARM Generic Interrupt Controller, Architecture version 2.0" and "Arm Generic Interrupt
+//! Controller, Architecture version 3 and version 4"; what only one of them has is in a file of its own.
 //!
 //! Interrupts of group 1 are delivered as IRQ, those of group 0 as FIQ. The kernel masks FIQ only in the first and last
 //! instructions of an exception, so that group 0 is its NMI. That works only without secure firmware, as on QEMU's `virt`;
@@ -7,9 +8,14 @@
 //! The crate `arm-gic` was rejected: for version 2 it has neither targets nor FIQ, setting a priority clears the priorities of
 //! three other interrupts, and it may panic while a report is written.
 
+mod version2;
+mod version3;
+
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use aarch64_cpu::asm::barrier;
 use postmortem::TrapFrame;
+use postmortem::aarch64::Kind;
 use spin::Once;
 
 use super::cpu;
@@ -26,6 +32,8 @@ const NMI: u32 = 0;
 /// The software-generated interrupt that only ends a wait.
 const WAKE: u32 = 15;
 
+/// Each CPU has interrupts of its own below this ID.
+const OWN: u32 = 32;
 /// Interrupt IDs from here on mean that no interrupt is pending.
 const SPECIAL: u32 = 1020;
 
@@ -33,13 +41,15 @@ const SPECIAL: u32 = 1020;
 const URGENT: u8 = 0;
 const ORDINARY: u8 = 0xa0;
 
-/// The physical addresses of a GIC's two register blocks.
+/// The physical addresses of a GIC's register blocks, of whichever version it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Gic {
     /// The distributor.
     pub distributor: u64,
-    /// The CPU interface.
+    /// The CPU interface of version 2.
     pub interface: u64,
+    /// The redistributors of version 3, one behind the other.
+    pub redistributors: u64,
 }
 
 /// Set when the board is known, if the board has a GIC that this kernel can use.
@@ -48,32 +58,20 @@ pub static GIC: Once<Gic> = Once::new();
 /// Whether there is a GIC, and [`init`] has been called.
 static IS_READY: AtomicBool = AtomicBool::new(false);
 
-/// Registers of the distributor, by offset in bytes (4.3 "Distributor register descriptions").
+/// Registers of the distributor, by offset in bytes; version 3 has those of a CPU's own interrupts in its redistributor, at the same
+/// offsets (version 2: 4.3 "Distributor register descriptions").
 mod distributor {
     pub const CONTROL: u64 = 0;
     pub const GROUP: u64 = 0x80;
     pub const SET_ENABLE: u64 = 0x100;
     /// From here on, one byte for each interrupt.
     pub const PRIORITY: u64 = 0x400;
-    pub const TARGETS: u64 = 0x800;
     /// Two bits for each interrupt.
     pub const CONFIGURATION: u64 = 0xc00;
-    pub const SOFTWARE: u64 = 0xf00;
 }
 
-/// Registers of the CPU interface, by offset in bytes; each CPU sees its own (4.4 "CPU interface register descriptions").
-mod interface {
-    pub const CONTROL: u64 = 0;
-    pub const PRIORITY_MASK: u64 = 4;
-    pub const ACKNOWLEDGE: u64 = 0xc;
-    pub const END: u64 = 0x10;
-}
-
-/// Bits of GICC_CTLR: both groups are enabled and acknowledged by the same register, because QEMU 7.2 lacks the one for group
-/// 1; group 0 is delivered as FIQ.
+/// In the distributor's and in a CPU's control register: both groups are enabled.
 const BOTH_GROUPS: u32 = 3;
-const ACKNOWLEDGE_BOTH: u32 = 1 << 2;
-const GROUP_0_IS_FIQ: u32 = 1 << 3;
 
 /// A block of device registers, by its virtual address.
 ///
@@ -99,113 +97,127 @@ impl Registers {
     }
 }
 
-/// The distributor, and this CPU's interface.
-fn registers() -> Option<(Registers, Registers)> {
-    let gic = GIC.get()?;
-    Some((
-        Registers(gic.distributor + HIGH),
-        Registers(gic.interface + HIGH),
-    ))
+impl Gic {
+    fn distributor(self) -> Registers {
+        Registers(self.distributor + HIGH)
+    }
+
+    /// The block with the registers of an interrupt, of this CPU's if each has its own.
+    fn of(self, id: u32) -> Option<Registers> {
+        match id < OWN && version3::is_there() {
+            true => version3::own(),
+            false => Some(self.distributor()),
+        }
+    }
 }
 
 /// Sets up the distributor: all interrupts are ordinary ones, of group 1.
 pub fn init() {
-    let Some((distributor, _)) = registers() else {
+    let Some(gic) = GIC.get() else {
         return;
     };
-    // The first word is banked: each CPU has its own, which `init_cpu` writes.
+    let distributor = gic.distributor();
+    if version3::is_there() {
+        version3::init(distributor);
+    }
+    // The first word is that of each CPU's own, which `init_cpu` writes.
     for word in 1..32 {
         distributor.write(distributor::GROUP + word * 4, u32::MAX);
     }
-    distributor.write(distributor::CONTROL, BOTH_GROUPS);
+    let control = distributor.read(distributor::CONTROL);
+    distributor.write(distributor::CONTROL, control | BOTH_GROUPS);
     IS_READY.store(true, Ordering::Release);
 }
 
 /// Sets up this CPU's interface: from now on it receives NMIs from other CPUs.
 pub fn init_cpu() {
-    let Some((distributor, interface)) = registers() else {
+    let Some(gic) = GIC.get() else {
         return;
     };
-    distributor.write(distributor::GROUP, !(1 << NMI));
-    for id in 0..32 {
+    if version3::is_there() {
+        version3::find_own(*gic);
+    }
+    let Some(own) = gic.of(NMI) else {
+        return;
+    };
+    own.write(distributor::GROUP, !(1 << NMI));
+    for id in 0..OWN {
         set_priority(id, if id == NMI { URGENT } else { ORDINARY });
     }
-    distributor.write(distributor::SET_ENABLE, 1 << NMI | 1 << WAKE);
-    interface.write(interface::PRIORITY_MASK, 0xff);
-    interface.write(
-        interface::CONTROL,
-        BOTH_GROUPS | ACKNOWLEDGE_BOTH | GROUP_0_IS_FIQ,
-    );
+    own.write(distributor::SET_ENABLE, 1 << NMI | 1 << WAKE);
+    match version3::is_there() {
+        true => version3::init_interface(),
+        false => version2::init_interface(*gic),
+    }
 }
 
 /// Enables an interrupt, and routes it to this CPU. It stays in its group: an ordinary one, unless `enable_as_nmi` has changed
 /// that.
 pub fn enable(id: u32) {
-    let Some((distributor, _)) = registers() else {
+    let Some(registers) = GIC.get().and_then(|gic| gic.of(id)) else {
         return;
     };
-    if id >= 32 {
+    if id >= OWN {
         set_priority(id, ORDINARY);
         route(id, cpu::index());
     }
-    distributor.write(
-        distributor::SET_ENABLE + u64::from(id / 32 * 4),
-        1 << (id % 32),
-    );
+    let word = u64::from(id / 32 * 4);
+    registers.write(distributor::SET_ENABLE + word, 1 << (id % 32));
 }
 
 /// Enables a device's interrupt, `id` at least 32, as an edge-triggered NMI of this CPU.
 pub fn enable_as_nmi(id: u32) {
-    let Some((distributor, _)) = registers() else {
+    let Some(registers) = GIC.get().and_then(|gic| gic.of(id)) else {
         return;
     };
     let word = u64::from(id / 32 * 4);
-    let group = distributor.read(distributor::GROUP + word);
-    distributor.write(distributor::GROUP + word, group & !(1 << (id % 32)));
+    let group = registers.read(distributor::GROUP + word);
+    registers.write(distributor::GROUP + word, group & !(1 << (id % 32)));
     let configuration = distributor::CONFIGURATION + u64::from(id / 16 * 4);
     let edge = 2 << (id % 16 * 2);
-    distributor.write(configuration, distributor.read(configuration) | edge);
+    registers.write(configuration, registers.read(configuration) | edge);
     set_priority(id, URGENT);
     route(id, cpu::index());
-    distributor.write(distributor::SET_ENABLE + word, 1 << (id % 32));
+    registers.write(distributor::SET_ENABLE + word, 1 << (id % 32));
 }
 
 fn set_priority(id: u32, priority: u8) {
-    if let Some((distributor, _)) = registers() {
-        distributor.write_byte(distributor::PRIORITY + u64::from(id), priority);
+    if let Some(registers) = GIC.get().and_then(|gic| gic.of(id)) {
+        registers.write_byte(distributor::PRIORITY + u64::from(id), priority);
     }
 }
 
 /// Routes a device's interrupt to the CPU with this number.
 fn route(id: u32, cpu: usize) {
-    if let Some((distributor, _)) = registers() {
-        let target = 1 << (percpu::hardware_id(cpu) & 7);
-        distributor.write_byte(distributor::TARGETS + u64::from(id), target);
+    if let Some(gic) = GIC.get() {
+        let cpu = percpu::hardware_id(cpu);
+        match version3::is_there() {
+            true => version3::route(*gic, id, cpu),
+            false => version2::route(*gic, id, cpu),
+        }
     }
-}
-
-/// Ends another CPU's wait for interrupts, so that it looks for work.
-pub fn wake(cpu: usize) {
-    send(WAKE, percpu::hardware_id(cpu) as u32);
 }
 
 /// Called for IRQ and FIQ: acknowledges the interrupt and calls its handler. Returns whether the interrupted task's time slice
 /// is over.
 pub fn handle(frame: &mut TrapFrame) -> bool {
-    let Some((distributor, interface)) = registers() else {
+    let Some(gic) = GIC.get() else {
         return false;
     };
-    let acknowledged = interface.read(interface::ACKNOWLEDGE);
-    let id = acknowledged & 0x3ff;
-    if id >= SPECIAL {
+    // Ended before the handler, which may switch to another task and come back much later.
+    let id = match version3::is_there() {
+        true => version3::take(frame.kind() == Kind::Fiq),
+        false => version2::take(*gic),
+    };
+    let registers = gic.of(id).filter(|_| id < SPECIAL);
+    let Some(registers) = registers else {
         return false;
-    }
-    // Before the handler, which may switch to another task and come back much later.
-    interface.write(interface::END, acknowledged);
-    // An NMI that becomes pending right after an IRQ was taken is acknowledged instead of it; then the IRQ is taken again.
-    let group = distributor.read(distributor::GROUP + u64::from(id / 32 * 4));
+    };
+    // In version 2, an NMI that becomes pending right after an IRQ was taken is acknowledged instead of it; then the IRQ is taken
+    // again.
+    let group = registers.read(distributor::GROUP + u64::from(id / 32 * 4));
     if group & (1 << (id % 32)) == 0 {
-        if id >= 32 {
+        if id >= OWN {
             // From a device: the next one goes to the next CPU, in case this one no longer answers.
             let this = cpu::index();
             let next = percpu::online().find(|cpu| *cpu > this).unwrap_or(0);
@@ -219,24 +231,28 @@ pub fn handle(frame: &mut TrapFrame) -> bool {
     }
 }
 
-/// Sends a software-generated interrupt, 1 to 15, to the CPU with this number in the GIC, 0 to 7.
-pub fn send(id: u32, cpu: u32) {
-    // Bit 15, NSATT, counts only where there are two security states.
-    command(id, cpu);
+/// Ends another CPU's wait for interrupts, so that it looks for work.
+pub fn wake(cpu: usize) {
+    send(WAKE, cpu);
 }
 
-/// Sends the NMI to the CPU with this number in the GIC.
-pub fn send_nmi(cpu: u32) {
-    command(NMI, cpu);
+/// Sends the NMI to the CPU with this number.
+pub fn send_nmi(cpu: usize) {
+    send(NMI, cpu);
 }
 
-fn command(id: u32, cpu: u32) {
+/// Sends a software-generated interrupt.
+fn send(id: u32, cpu: usize) {
     if !IS_READY.load(Ordering::Acquire) {
         return;
     }
-    if let Some((distributor, _)) = registers() {
+    if let Some(gic) = GIC.get() {
         // The interrupted CPU must see everything that was written before.
-        aarch64_cpu::asm::barrier::dsb(aarch64_cpu::asm::barrier::ISHST);
-        distributor.write(distributor::SOFTWARE, 1 << (16 + (cpu & 7)) | id & 0xf);
+        barrier::dsb(barrier::ISHST);
+        let cpu = percpu::hardware_id(cpu);
+        match version3::is_there() {
+            true => version3::send(id, cpu),
+            false => version2::send(*gic, id, cpu),
+        }
     }
 }

@@ -205,10 +205,10 @@ pub fn send(vector: u8, apic_id: u32) {
     unsafe { command(u32::from(vector) | ASSERT, apic_id) };
 }
 
-/// Sends an NMI to the CPU with this APIC ID.
-pub fn send_nmi(apic_id: u32) {
+/// Sends an NMI to the CPU with this number.
+pub fn send_nmi(cpu: usize) {
     // SAFETY: the NMI has an entry in the IDT and a stack of its own.
-    unsafe { command(NMI | ASSERT, apic_id) };
+    unsafe { command(NMI | ASSERT, percpu::hardware_id(cpu) as u32) };
 }
 
 /// Sends INIT, after which the CPU waits for [`send_start_up`].
