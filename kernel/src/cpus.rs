@@ -57,7 +57,9 @@ impl List {
                 list.length += 1;
             }
         });
-        start::prepare(memory);
+        if !start::prepare(memory) {
+            list.length = 0;
+        }
         list
     }
 

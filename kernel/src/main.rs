@@ -43,7 +43,6 @@ mod wire;
 
 use console::println;
 use handlers::HANDLERS;
-use portable::BootMemory;
 use portable::scenarios::Stage;
 use scenario::early;
 
@@ -55,7 +54,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     cpus::set_number(0);
     arch::init(&HANDLERS);
     // SAFETY: the boot tables map this RAM, and `protect` below, which replaces them, consumes the value.
-    let mut memory = unsafe { BootMemory::new(arch::mmu::boot_address) };
+    let mut memory = unsafe { board::memory(argument) };
     let command_line = board::command_line(&memory, argument);
     let scenario = command_line.as_ref().and_then(|line| line.scenario());
     let has = |word| command_line.as_ref().is_some_and(|line| line.has(word));

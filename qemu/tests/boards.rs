@@ -1,4 +1,5 @@
-//! Other boards than the first of an architecture: the very image that `virt` boots, made flat, on a Raspberry Pi 3.
+//! Other boards than the first of an architecture: the very image that `virt` boots, made flat, on a Raspberry Pi 3. And a PC whose
+//! boot loader names what is no memory.
 
 mod support;
 
@@ -7,6 +8,7 @@ use std::time::Duration;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Board, Boot, Verdict};
 use qemu::raspi::Console;
+use support::at_entry;
 use support::built::{emulator, image};
 use support::each::kernel_tests;
 use support::expected;
@@ -120,6 +122,28 @@ fn the_image_for_a_card_boots_without_a_device_tree_too() {
         "{}",
         report.text
     );
+}
+
+/// The screen's memory, which is no RAM: firmware's own words stand there. The same in RAM is read.
+#[test]
+fn a_command_line_in_a_pcs_devices_is_not_read() {
+    const SCREEN: u64 = 0xb_8000;
+    const RAM: u64 = 0x9000;
+    let kernel = Kernel {
+        arch: Arch::X86_64,
+        profile: Profile::Release,
+    };
+    // Without a command line, the first scenario runs.
+    for (place, scenario) in [(SCREEN, "panic"), (RAM, "ok")] {
+        let since = at_entry::boot(kernel, "deep", &["-vga", "std"], |memory| {
+            memory.write(RAM, b"ok\0");
+            let command_line = memory.start_info() + 24;
+            memory.write(command_line, &place.to_le_bytes());
+        });
+        let text = String::from_utf8_lossy(&since.booted.serial);
+        let begin = format!("kernel on pc, x86_64: scenario {scenario}\n");
+        assert!(text.starts_with(&begin), "{text}");
+    }
 }
 
 #[test]

@@ -1,40 +1,111 @@
 //! Physical memory as the boot loader left it, with the command line and firmware's tables.
 
-/// A function that returns the virtual address of `length` bytes of RAM at the physical address `start`, if they are mapped.
+use core::ops::Range;
+
+/// A function that returns the virtual address of `length` bytes at the physical address `start`, if they are mapped.
 pub type Translate = fn(start: u64, length: u64) -> Option<u64>;
 
 /// The right to read RAM by physical address, while the boot tables map it. The kernel gives it up when it replaces them.
 ///
 /// All such reads go through here: nothing outside the mapped RAM is accessed.
 #[derive(Debug)]
-pub struct BootMemory(Translate);
+pub struct BootMemory {
+    translate: Translate,
+    map: Option<Map>,
+}
+
+/// The most ranges of a [`Map`].
+const MAX_RANGES: usize = 32;
+
+/// A map of memory: where there is some, and which of it is RAM that nobody has put anything into.
+#[derive(Debug, Default)]
+pub struct Map {
+    ranges: [(Range<u64>, bool); MAX_RANGES],
+    count: usize,
+}
+
+impl Map {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a range. One too many is left out.
+    pub fn add(&mut self, range: Range<u64>, is_ram: bool) {
+        if let Some(slot) = self.ranges.get_mut(self.count) {
+            *slot = (range, is_ram);
+            self.count += 1;
+        }
+    }
+
+    /// Whether so many bytes from `start` on lie in one of its ranges.
+    #[must_use]
+    pub fn holds(&self, start: u64, length: u64) -> bool {
+        self.has(start, length, |_| true)
+    }
+
+    /// Whether so many bytes from `start` on lie in one of its ranges that is RAM.
+    #[must_use]
+    pub fn is_ram(&self, start: u64, length: u64) -> bool {
+        self.has(start, length, |is_ram| is_ram)
+    }
+
+    fn has(&self, start: u64, length: u64, is_wanted: fn(bool) -> bool) -> bool {
+        let Some(end) = start.checked_add(length) else {
+            return false;
+        };
+        let mut ranges = self.ranges.iter().take(self.count);
+        ranges.any(|(range, is_ram)| is_wanted(*is_ram) && range.start <= start && end <= range.end)
+    }
+}
 
 impl BootMemory {
     /// The only value of this type.
     ///
     /// # Safety
-    /// What `translate` says is mapped is RAM, and stays mapped as long as this value lives.
+    /// What `translate` says is mapped stays mapped as long as this value lives. What of that is read, is RAM: the caller
+    /// [limits](Self::limit) this to a map, or `translate` says nothing else.
     #[must_use]
     pub const unsafe fn new(translate: Translate) -> Self {
-        Self(translate)
+        Self {
+            translate,
+            map: None,
+        }
     }
 
-    /// Writes to a physical address.
+    /// From now on there is only the memory of this map.
+    pub fn limit(&mut self, map: Map) {
+        self.map = Some(map);
+    }
+
+    /// Writes to a physical address. Returns whether there is RAM.
     ///
     /// # Safety
     /// Nothing that is still needed is at this address.
-    pub unsafe fn write(&mut self, physical: u64, bytes: &[u8]) {
-        if let Some(to) = (self.0)(physical, bytes.len() as u64) {
-            let to = to as *mut u8;
-            // SAFETY: mapped RAM, as the caller of `new` says; not in use, as this caller says, and so not overlapping `bytes`.
-            unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    pub unsafe fn write(&mut self, physical: u64, bytes: &[u8]) -> bool {
+        let length = bytes.len() as u64;
+        let is_ram = |map: &Map| map.is_ram(physical, length);
+        let Some(to) = (self.translate)(physical, length) else {
+            return false;
+        };
+        if !self.map.as_ref().is_none_or(is_ram) {
+            return false;
         }
+        let to = to as *mut u8;
+        // SAFETY: mapped RAM, as the caller of `new` says; not in use, as this caller says, and so not overlapping `bytes`.
+        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        true
     }
 
     /// Bytes at a physical address; none where memory is not mapped.
     #[must_use]
     pub fn bytes(&self, physical: u64, length: u64) -> Option<&[u8]> {
-        let start = (self.0)(physical, length)? as *const u8;
+        let holds = |map: &Map| map.holds(physical, length);
+        if !self.map.as_ref().is_none_or(holds) {
+            return None;
+        }
+        let start = (self.translate)(physical, length)? as *const u8;
         // SAFETY: mapped RAM, as the caller of `new` says, while `self` lives. The kernel has no references to what the boot
         // loader wrote, so nothing changes it.
         Some(unsafe { core::slice::from_raw_parts(start, length as usize) })

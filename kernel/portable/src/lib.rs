@@ -12,6 +12,7 @@ pub mod line;
 pub mod madt;
 pub mod name;
 pub mod scenarios;
+pub mod start_info;
 pub mod task_state;
 
 pub use boot_memory::BootMemory;

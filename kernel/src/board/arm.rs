@@ -15,7 +15,7 @@ use super::raspi4::RASPI4;
 use super::virt::VIRT;
 use crate::arch::exit::{self, CONDUIT};
 use crate::arch::interrupts::{self, GIC, Gic};
-use crate::arch::mmu::image_offset;
+use crate::arch::mmu::{boot_address, image_offset};
 
 /// A kind of board.
 #[derive(Debug)]
@@ -114,6 +114,15 @@ pub fn reset() -> ! {
         raspi::reset(peripherals);
     }
     exit::reset()
+}
+
+/// Memory as the boot loader left it: the device tree.
+///
+/// # Safety
+/// The boot tables map it as long as the result lives.
+pub unsafe fn memory(_: u64) -> BootMemory {
+    // SAFETY: as this caller says; `boot_address` says nothing else.
+    unsafe { BootMemory::new(boot_address) }
 }
 
 /// Reads the device tree at the physical address `argument`: the board, its serial port and interrupt controller, and how to

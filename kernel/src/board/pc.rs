@@ -5,10 +5,12 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use portable::BootMemory;
 use portable::command_line::CommandLine;
 use portable::madt;
+use portable::start_info::StartInfo;
 use uart_16550::backend::PioBackend;
 use uart_16550::{BaudRate, Config, Uart16550};
 
 pub use crate::arch::exit::reset;
+use crate::arch::mmu;
 
 /// The board's name.
 pub const fn name() -> &'static str {
@@ -66,15 +68,23 @@ pub const fn enable_button() {}
 /// Does nothing: a PC's button needs no acknowledgement.
 pub const fn clear_button() {}
 
-/// The first word of PVH start info, and the offsets in it of the addresses of the command line and of ACPI's RSDP (Xen,
-/// `public/arch-x86/hvm/ start_info.h`).
-const START_INFO_MAGIC: u32 = 0x336e_c578;
-const COMMAND_LINE_AT: u64 = 24;
-const RSDP_AT: u64 = 32;
+/// Memory as the boot loader left it: what of the first gigabyte its map in the start info at this physical address says is there.
+///
+/// # Safety
+/// The boot tables map that gigabyte as long as the result lives.
+pub unsafe fn memory(start_info: u64) -> BootMemory {
+    // SAFETY: limited to the map, right below. Before that only start info and the map are read, which the boot protocol says are in
+    // RAM.
+    let mut memory = unsafe { BootMemory::new(mmu::boot_address) };
+    // A boot loader without start info has no map either.
+    let map = StartInfo::at(&memory, start_info).map(|info| info.map(&memory));
+    memory.limit(map.unwrap_or_default());
+    memory
+}
 
 /// The command line from the start info at physical address `start_info`.
 pub fn command_line(memory: &BootMemory, start_info: u64) -> Option<CommandLine> {
-    let address = address_at(memory, start_info, COMMAND_LINE_AT)?;
+    let address = StartInfo::at(memory, start_info)?.command_line(memory)?;
     let bytes = (address..).map_while(|at| memory.bytes(at, 1)?.first().copied());
     Some(CommandLine::copy(bytes))
 }
@@ -82,17 +92,6 @@ pub fn command_line(memory: &BootMemory, start_info: u64) -> Option<CommandLine>
 /// Calls `found` with the APIC ID of each CPU.
 pub fn cpus(memory: &BootMemory, start_info: u64, found: impl FnMut(u64)) {
     // Without ACPI's tables only the running CPU is used.
-    let rsdp = address_at(memory, start_info, RSDP_AT);
+    let rsdp = StartInfo::at(memory, start_info).and_then(|info| info.rsdp(memory));
     let _ = rsdp.and_then(|rsdp| madt::cpus(memory, rsdp, found));
-}
-
-/// The address at this offset of start info, unless it is zero.
-fn address_at(memory: &BootMemory, start_info: u64, offset: u64) -> Option<u64> {
-    let magic = memory.bytes(start_info, 4)?.first_chunk()?;
-    if u32::from_le_bytes(*magic) != START_INFO_MAGIC {
-        return None;
-    }
-    let address = memory.bytes(start_info.checked_add(offset)?, 8)?;
-    let address = u64::from_le_bytes(*address.first_chunk()?);
-    (address != 0).then_some(address)
 }

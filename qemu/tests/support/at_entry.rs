@@ -26,6 +26,13 @@ pub struct Since {
 #[derive(Debug)]
 pub struct Memory(Stub);
 
+/// Ends the machine, also if a test has failed that would have let it go on.
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
 impl Memory {
     /// Bytes.
     pub fn read(&mut self, address: u64, length: usize) -> Vec<u8> {
@@ -36,6 +43,13 @@ impl Memory {
             read.extend(bytes(&digits.expect("memory can be read")));
         }
         read
+    }
+
+    /// The register ebx: the address of what the boot loader passes.
+    pub fn start_info(&mut self) -> u64 {
+        let registers = bytes(&self.0.ask("g").expect("there are registers"));
+        let word = registers.get(8..).and_then(<[u8]>::first_chunk);
+        u64::from_le_bytes(*word.expect("eight bytes of rbx"))
     }
 
     /// A word of 32 bits.

@@ -12,8 +12,10 @@ unsafe extern "C" {
     static start_address: u64;
 }
 
-/// Does nothing: other CPUs start in the image itself.
-pub fn prepare(_: &mut BootMemory) {}
+/// Does nothing, and returns true: other CPUs start in the image itself.
+pub fn prepare(_: &mut BootMemory) -> bool {
+    true
+}
 
 /// Starts the CPU with this MPIDR affinity, which calls `start_main` of [`entry`](super::boot::entry) with the number `index`.
 /// Returns false if firmware knows no such CPU, or cannot start it.

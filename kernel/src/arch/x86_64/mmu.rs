@@ -21,7 +21,7 @@ static LEVEL2_DEVICES: Table = Table::new();
 /// Pages of the first 16 MiB.
 static LEVEL1: [Table; 8] = [const { Table::new() }; 8];
 
-/// The virtual address at which the boot tables map `length` bytes of RAM from the physical address `start` on; none if
+/// The virtual address at which the boot tables map `length` bytes from the physical address `start` on, RAM or not; none if
 /// they do not.
 pub fn boot_address(start: u64, length: u64) -> Option<u64> {
     const MAPPED: u64 = 1 << 30;

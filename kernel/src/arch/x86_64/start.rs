@@ -13,20 +13,20 @@ unsafe extern "C" {
     static start_page_end: u8;
 }
 
-/// Copies the start code to the page.
-pub fn prepare(memory: &mut BootMemory) {
+/// Copies the start code to the page. Returns whether that is RAM, without which no CPU can be started.
+pub fn prepare(memory: &mut BootMemory) -> bool {
     let (begin, end) = (&raw const start_page_begin, &raw const start_page_end);
     // SAFETY: boot.s defines both symbols around constant bytes of the image.
     let code = unsafe { core::slice::from_raw_parts(begin, end as usize - begin as usize) };
     // SAFETY: the page is unused RAM, once firmware is done.
-    unsafe { memory.write(PAGE, code) };
+    unsafe { memory.write(PAGE, code) }
 }
 
 /// Starts the CPU with this APIC ID, which calls `start_main` of [`entry`](super::boot::entry) with its number: it finds its ID in
 /// the list of [`CPUS`](crate::percpu::CPUS). Returns true: nobody tells whether there is such a CPU.
 ///
 /// # Safety
-/// The CPU has not been started, and the stacks of this number are not in use. [`prepare`] has been called.
+/// The CPU has not been started, and the stacks of this number are not in use. [`prepare`] has returned true.
 pub unsafe fn start(_: usize, apic_id: u64) -> bool {
     // The manual wants 10 ms and 200 us between these, for old CPUs. Emulated ones and those made since 2008 need no delay, so
     // that no clock is needed here.
