@@ -120,27 +120,37 @@ fn change_presence(it: &Cpu, from: u8, to: u8) -> bool {
     changed.is_ok()
 }
 
-/// The first Rust function of every CPU but the first, on its boot stack: runs the functions that [`run_on`] gives it.
-pub extern "C" fn main(index: usize) -> ! {
+/// Sets up this CPU, which is not the first one. Returns when it is online.
+pub fn come_online(index: usize) {
     set_number(index);
     arch::init_cpu(index);
     if !change_presence(&CPUS[index], AWAITED, ONLINE) {
         // Too late: the kernel goes on without it.
         cpu::halt();
     }
-    loop {
-        let job = CPUS[index].job.load(Ordering::Acquire);
-        if job.is_null() {
-            cpu::wait();
-            continue;
-        }
-        // SAFETY: not null, and `run_on` alone stores other values, each of them a `fn()`.
-        let job = unsafe { core::mem::transmute::<*mut (), fn()>(job) };
-        job();
-        CPUS[index]
-            .job
-            .store(core::ptr::null_mut(), Ordering::Release);
+}
+
+/// Whether [`run_on`] has given this CPU a function.
+pub fn has_job(index: usize) -> bool {
+    !CPUS[index].job.load(Ordering::Acquire).is_null()
+}
+
+/// Calls the function that [`run_on`] has given this CPU, if any.
+pub fn call_job() {
+    let job = &CPUS[this()].job;
+    let given = job.load(Ordering::Acquire);
+    if given.is_null() {
+        return;
     }
+    // SAFETY: not null, and `run_on` alone stores other values, each of them a `fn()`.
+    let given = unsafe { core::mem::transmute::<*mut (), fn()>(given) };
+    given();
+    job.store(core::ptr::null_mut(), Ordering::Release);
+}
+
+/// Ends the other CPUs' waits for interrupts, so that they look for work.
+pub fn wake_others() {
+    others().for_each(interrupts::wake);
 }
 
 /// Makes another CPU call `job`. Waits only until the job before it has ended, if there is one.

@@ -46,8 +46,9 @@ impl<T> Lock<T> {
                 return Guard { lock, value };
             }
             task.want(Some(&self.info));
-            // Checked twice, because another CPU may release one lock and wait for another one during the first check.
-            if Deadlock::find().and_then(|_| Deadlock::find()).is_some() {
+            // Other CPUs may take and release locks during a check. What it finds shows only that the last task of the circle
+            // waits for this one, and so goes on waiting. The next check shows that of one task more.
+            if (0..task::MAX_TASKS).all(|_| Deadlock::find().is_some()) {
                 panic!("{Deadlock}");
             }
             task::wait_for_lock();

@@ -46,7 +46,13 @@ use handlers::HANDLERS;
 use portable::scenarios::Stage;
 use scenario::early;
 
-arch::boot::entry!(main = kernel_main, start_main = cpus::main);
+arch::boot::entry!(main = kernel_main, start_main = start_main);
+
+/// Called by the entry of every CPU but the first, on its boot stack.
+extern "C" fn start_main(index: usize) -> ! {
+    cpus::come_online(index);
+    task::work()
+}
 
 /// Called by `kernel_entry` with what the boot loader passed: x86-64 the physical address of PVH start info, AArch64 that of
 /// the device tree, or anything if there is none.

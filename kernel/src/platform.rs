@@ -9,6 +9,7 @@ use core::time::Duration;
 use postmortem::{Image, PerCpu, Platform, Postmortem, Region, Stack, Task, Walk, capture};
 
 use crate::arch::{cpu, exit, interrupts};
+use crate::interrupt::Masked;
 use crate::verdict::Verdict;
 use crate::{board, cpus, frames, image, interrupt, stacks, task, wire};
 
@@ -41,6 +42,7 @@ fn panic(info: &PanicInfo) -> ! {
 /// Writes a report of every task.
 #[inline(never)]
 pub fn write_tasks(out: &mut dyn Write) -> fmt::Result {
+    let _masked = Masked::new();
     // `black_box` prevents a tail call: the captured frame must exist while it is walked from.
     black_box(POSTMORTEM.write_tasks(out, capture()))
 }

@@ -10,8 +10,9 @@ use crate::interrupt::{self, Masked};
 /// Ticks in a second.
 pub const TICKS_PER_SECOND: u64 = 100;
 
-/// Ticks of CPU 0 since its timer was started.
-static TICKS: AtomicU64 = AtomicU64::new(0);
+/// The time in ticks, as each CPU has counted it since its timer was started. No CPU's count is needed by the others: it may mask
+/// interrupts, or have none.
+static TICKS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
 /// Whether each CPU's timer is started.
 static IS_STARTED: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
@@ -19,14 +20,17 @@ static IS_STARTED: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; M
 /// Starts this CPU's timer, if it is not started yet.
 pub fn start() {
     let _masked = Masked::new();
-    if !IS_STARTED[cpus::this()].swap(true, Ordering::Relaxed) {
+    let this = cpus::this();
+    if !IS_STARTED[this].swap(true, Ordering::Relaxed) {
+        TICKS[this].store(now(), Ordering::Relaxed);
         timer::start(TICKS_PER_SECOND);
     }
 }
 
-/// How many ticks CPU 0 has had so far.
+/// How many ticks there were so far: the time of the CPU that has counted most.
 pub fn now() -> u64 {
-    TICKS.load(Ordering::Relaxed)
+    let ticks = TICKS.iter().map(|ticks| ticks.load(Ordering::Relaxed));
+    ticks.max().unwrap_or(0)
 }
 
 /// Calls `handler` at every tick from now on. Later calls change nothing.
@@ -37,7 +41,5 @@ pub fn handle_with(handler: interrupt::Handler) {
 /// Called at every timer interrupt, on the timer's CPU.
 pub fn tick() {
     timer::rearm(TICKS_PER_SECOND);
-    if cpus::this() == 0 {
-        TICKS.fetch_add(1, Ordering::Relaxed);
-    }
+    TICKS[cpus::this()].fetch_add(1, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! A busy kernel on four CPUs is interrupted from outside, at random moments, and says of every CPU what it was doing: each
+//! A kernel on four CPUs, which work, or run tasks that come and go on all of them, is interrupted from outside, at random moments, and says of every CPU what it was doing: each
 //! list is complete, begins where the CPU stood, if it did not mask interrupts, and has only callers whose code calls the frame
 //! before.
 //!
@@ -27,6 +27,7 @@ const CPUS: usize = 4;
 
 kernel_tests! { release_or_long:
     every_cpu_is_traced_at_any_moment,
+    tasks_are_traced_at_any_moment,
 }
 
 /// Where CPUs stood when the interrupt was raised.
@@ -39,6 +40,15 @@ struct Moment {
 }
 
 fn every_cpu_is_traced_at_any_moment(kernel: Kernel) {
+    interrupt_often(kernel, "busy", "all CPUs work");
+}
+
+fn tasks_are_traced_at_any_moment(kernel: Kernel) {
+    interrupt_often(kernel, "crowd", "tasks run on all CPUs");
+}
+
+/// Interrupts this scenario, once it has said that it has begun.
+fn interrupt_often(kernel: Kernel, scenario: &str, begins: &str) {
     let count = match std::env::var("NMI_MOMENTS") {
         Ok(number) => number.parse().expect("NMI_MOMENTS is a number"),
         // A report of a debug kernel takes a second.
@@ -49,13 +59,14 @@ fn every_cpu_is_traced_at_any_moment(kernel: Kernel) {
     };
     let image = built::image(kernel);
     let nmi_stacks = nmi_stacks(&image);
+    let command_line = format!("{scenario} 4000000000");
     let boot = Boot {
         cpus: CPUS as u32,
         limit: Some(Duration::from_secs(120 + 10 * count)),
-        ..Boot::new(kernel.arch, &image, "busy 4000000000")
+        ..Boot::new(kernel.arch, &image, &command_line)
     };
     let (booted, moments) = monitor::with(boot, |machine| {
-        machine.wait_for("all CPUs work");
+        machine.wait_for(begins);
         let moment = |number| interrupt(kernel.arch, machine, &nmi_stacks, number);
         (0..count as usize).map(moment).collect::<Vec<_>>()
     });

@@ -18,12 +18,65 @@ kernel_tests! { every_and_plain:
     a_task_fills_its_stack,
 }
 
+kernel_tests! { every:
+    a_task_on_another_cpu_is_reported_there,
+}
+
+kernel_tests! { release_or_long:
+    tasks_run_on_all_cpus,
+}
+
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
     run([
         "--image".as_ref(),
         image(kernel).as_os_str(),
         scenario.as_ref(),
     ])
+}
+
+/// In a report of all tasks, and, when the kernel panics, in that of all CPUs.
+fn a_task_on_another_cpu_is_reported_there(kernel: Kernel) {
+    let ran = boot(kernel, "elsewhere").expect(101);
+    let text = ran.text();
+    let reports = Report::find_all(&ran.serial);
+    let [this, idle, busy, panic, other] = &reports[..] else {
+        panic!("{kernel:?}: not five reports in:\n{text}");
+    };
+    assert_eq!(this.panicked, "task main: runs on cpu 0, this one");
+    assert_eq!(idle.panicked, "task main1: has nothing to do");
+    let entry = match kernel.arch {
+        Arch::X86_64 => "start_entry",
+        Arch::Aarch64 => "start_high",
+    };
+    let waits = format!("= switch\nr {entry}");
+    trace::expect_whole(kernel, idle, &waits, "complete, ");
+    let trace = "p bad_busy
+                 r kernel::scenario::crowd::work";
+    assert_eq!(busy.panicked, "task busy: runs on cpu 1, stopped there");
+    trace::expect_of_task(kernel, busy, trace);
+    let words = ": a task runs on another CPU";
+    assert!(panic.panicked.ends_with(words), "{text}");
+    assert!(text.contains("\ncpu 0, task main, "), "{text}");
+    let begin = "cpu 1, task busy, stopped at ";
+    assert!(other.panicked.starts_with(begin), "{text}");
+    assert!(other.panicked.ends_with(", stack task busy"), "{text}");
+    trace::expect_of_task(kernel, other, trace);
+}
+
+/// They spawn others and join them, sleep, and take a lock: none is lost, and no CPU is left out.
+fn tasks_run_on_all_cpus(kernel: Kernel) {
+    for cpus in ["1", "4"] {
+        let ran = run([
+            "--image".as_ref(),
+            image(kernel).as_os_str(),
+            "--cpus".as_ref(),
+            cpus.as_ref(),
+            "crowd".as_ref(),
+        ])
+        .expect(0);
+        let last = format!("180 children came, on {cpus} CPUs\n");
+        assert!(ran.text().ends_with(&last), "{kernel:?}: {}", ran.text());
+    }
 }
 
 /// The tasks of scenario `tasks` that have callers: name, state and trace.

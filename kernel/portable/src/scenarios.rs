@@ -164,6 +164,10 @@ macro_rules! scenarios {
                 "a CPU hangs with interrupts masked and a lock held, which another CPU's watchdog finds";
             "tasks": Succeeds, 1 cpu, tasks::run,
                 "several tasks, each stopped somewhere else, one of them by the timer, and a report of all of them";
+            "crowd": Succeeds, 1 cpu, crowd::run,
+                "tasks that come, go and wait on every CPU (see --cpus)";
+            "elsewhere": Panics, 2 cpus, crowd::elsewhere,
+                "a task on another CPU, in a report of all tasks and in one of all CPUs";
             "busy": Succeeds, 1 cpu, busy::run,
                 "every CPU works, and is interrupted; with --cpus 4 and QEMU's `nmi` or power button a trace of each";
             "panic-in-timer": Panics, 1 cpu, timer::panic_in_handler,

@@ -19,6 +19,8 @@ pub enum State {
     Locks,
     /// Has ended, and was not joined yet.
     Ended,
+    /// Belongs to a CPU that was given nothing to do.
+    Idles,
 }
 
 /// A [`State`] in a word that a report can read at any time: the kind in the low byte, the number above.
@@ -68,6 +70,7 @@ const fn encode(state: State) -> u64 {
         State::Joins(task) => 3 | (task as u64) << 8,
         State::Locks => 4,
         State::Ended => 5,
+        State::Idles => 7,
         State::Sleeps(tick) => 6 | tick << 8,
     }
 }
@@ -80,6 +83,7 @@ const fn decode(word: u64) -> State {
         3 => State::Joins(number),
         4 => State::Locks,
         5 => State::Ended,
+        7 => State::Idles,
         6 => State::Sleeps(word >> 8),
         _ => State::Free,
     }
@@ -101,6 +105,7 @@ mod tests {
             State::Joins(23),
             State::Locks,
             State::Ended,
+            State::Idles,
         ] {
             assert_eq!(AtomicState::new(state).load(), state);
             let word = AtomicState::new(State::Ready);

@@ -1,7 +1,9 @@
 //! The lines of a report after the first: machine, registers and code of an exception, callers; and the same for other CPUs and
 //! for tasks.
 
-use core::fmt::{self, Display, Write};
+use core::fmt::{self, Write};
+
+use unwind::RegisterSet as _;
 
 use crate::arch::{INSTRUCTION, Registers, TrapFrame};
 use crate::cause::Cause;
@@ -10,6 +12,7 @@ use crate::held::{Held, Other};
 use crate::image::Image;
 use crate::machine::Machine;
 use crate::postmortem::Postmortem;
+use crate::stack::Owner;
 use crate::stacks::TaskName;
 use crate::subject::FirstLine;
 use crate::walk::{Walk, write_symbols};
@@ -42,13 +45,14 @@ impl Report {
         cause: &Cause<'_>,
     ) -> fmt::Result {
         let cpu = cause.cpu(held);
-        let (image, task) = (&self.image, self.task_on(cpu));
+        let registers = cause.registers(held);
+        let (image, task) = (&self.image, self.task_on(cpu, registers.sp()));
         writeln!(out, "cpu {cpu}, task {task}, {}", self.machine)?;
         if let Some(frame) = cause.frame(held) {
             frame.write_registers(&self.postmortem.stacks(), out)?;
             code::write(out, image.code, frame.pc(), INSTRUCTION)?;
         }
-        self.write_callers(out, cpu, cause.registers(held))
+        self.write_callers(out, cpu, registers)
     }
 
     /// Writes whole traces of all CPUs that are held, except the one that the report of `cause` is about.
@@ -63,12 +67,12 @@ impl Report {
             && written != held.cpu()
         {
             let this = held.cpu();
-            let (task, wait) = (self.task_on(this), Wait(self.postmortem, this));
+            let task = self.task_on(this, registers.sp());
+            let wait = Wait(self.postmortem, task.1);
             writeln!(out, "cpu {this}, task {task}, stopped at its tick{wait}")?;
             self.write_callers(out, this, *registers)?;
         }
         for cpu in held.others().filter(|cpu| *cpu != written) {
-            let task = self.task_on(cpu);
             match held.other(cpu) {
                 // A CPU that waits to report a breakpoint does that afterwards, in its own report.
                 Other::Interrupted(frame) | Other::Failed(&Cause::Breakpoint(frame)) => {
@@ -80,8 +84,10 @@ impl Report {
                         cpu,
                         cause,
                     };
+                    let registers = cause.registers(held);
+                    let task = self.task_on(cpu, registers.sp());
                     writeln!(out, "cpu {cpu}, task {task}, failed too: {first}")?;
-                    self.write_callers(out, cpu, cause.registers(held))?;
+                    self.write_callers(out, cpu, registers)?;
                 }
                 Other::Silent => writeln!(out, "cpu {cpu} does not answer")?,
             }
@@ -90,7 +96,8 @@ impl Report {
     }
 
     fn write_stopped(&self, out: &mut dyn Write, cpu: usize, frame: &TrapFrame) -> fmt::Result {
-        let (task, wait) = (self.task_on(cpu), Wait(self.postmortem, cpu));
+        let task = self.task_on(cpu, frame.sp());
+        let wait = Wait(self.postmortem, task.1);
         let (pc, place) = (frame.pc(), self.postmortem.stacks().place(frame.sp()));
         writeln!(
             out,
@@ -99,8 +106,14 @@ impl Report {
         self.write_callers(out, cpu, frame.registers())
     }
 
-    /// Writes every task with its state and its callers. `this` has the registers of the current task.
-    pub(crate) fn write_tasks(&self, out: &mut dyn Write, this: Registers) -> fmt::Result {
+    /// Writes every task with its state and its callers, also of those that run on CPUs that are held. `this` has the registers of
+    /// the current task.
+    pub(crate) fn write_tasks(
+        &self,
+        out: &mut dyn Write,
+        held: Option<&Held<'_>>,
+        this: Registers,
+    ) -> fmt::Result {
         let platform = self.postmortem.platform;
         let tasks = || (0..platform.tasks()).filter(|task| platform.task(*task).is_some());
         writeln!(out, "{} tasks", tasks().count())?;
@@ -110,11 +123,28 @@ impl Report {
             if number == current {
                 self.write_state(out, number, ", this one")?;
                 self.write_callers(out, cpu, this)?;
+            } else if let Some((cpu, registers)) = held.and_then(|held| self.running(held, number))
+            {
+                self.write_state(out, number, ", stopped there")?;
+                self.write_callers(out, cpu, registers)?;
             } else {
                 self.write_task(out, number)?;
             }
         }
         Ok(())
+    }
+
+    /// The CPU that is held while it runs this task, and its registers.
+    fn running(&self, held: &Held<'_>, number: usize) -> Option<(usize, Registers)> {
+        held.others().find_map(|cpu| {
+            let registers = match held.other(cpu) {
+                Other::Interrupted(frame) => frame.registers(),
+                Other::Failed(cause) => cause.registers(held),
+                Other::Silent => return None,
+            };
+            let task = self.task_on(cpu, registers.sp());
+            (task.1 == number).then_some((cpu, registers))
+        })
     }
 
     /// Writes every task that keeps the current one of this CPU waiting: the one that blocks it, the one that blocks that, and
@@ -170,12 +200,20 @@ impl Report {
         )
     }
 
-    /// The name of the task that runs on a CPU, as text.
-    fn task_on(&self, cpu: usize) -> impl Display + '_ {
-        TaskName(
-            self.postmortem.platform,
-            self.postmortem.platform.current_task(cpu),
-        )
+    /// The task that runs on a CPU with this stack pointer: the one whose stack it is. A kernel that switches tasks notes that some
+    /// instructions earlier or later. On a stack of the CPU, it is the one that the kernel has noted.
+    fn task_on(&self, cpu: usize, sp: u64) -> TaskName<'_> {
+        let platform = self.postmortem.platform;
+        let stack = self
+            .postmortem
+            .stacks()
+            .iter()
+            .find(|stack| stack.holds(sp));
+        let task = match stack.map(|stack| stack.owner) {
+            Some(Owner::Task(task)) => task,
+            _ => platform.current_task(cpu),
+        };
+        TaskName(platform, task)
     }
 }
 
@@ -201,12 +239,17 @@ impl Postmortem {
         Report::new(self).write_others(out, held, None)
     }
 
-    /// Writes every task with its state and its callers. `this` has the registers of the current task.
+    /// Writes every task with its state and its callers. `this` has the registers of the current task. The other CPUs are
+    /// [held](Self::hold) meanwhile, unless another CPU holds this one: mask interrupts.
     ///
     /// # Errors
     /// The errors of `out`.
     pub fn write_tasks(&'static self, out: &mut dyn Write, this: Registers) -> fmt::Result {
-        Report::new(self).write_tasks(out, this)
+        let held = self.hold();
+        if let Some(held) = &held {
+            held.stop();
+        }
+        Report::new(self).write_tasks(out, held.as_ref(), this)
     }
 
     /// Returns the symbol table; if it cannot be used, writes why.
@@ -218,13 +261,13 @@ impl Postmortem {
     }
 }
 
-/// What the task on this CPU waits for, as text to append.
+/// What the task with this number waits for, as text to append.
 struct Wait<'a>(&'a Postmortem, usize);
 
 impl fmt::Display for Wait<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let platform = self.0.platform;
-        let task = platform.task(platform.current_task(self.1));
+        let task = platform.task(self.1);
         match task.and_then(|task| task.waits_for) {
             Some(lock) => write!(f, ", waits for {lock}"),
             None => Ok(()),

@@ -3,6 +3,7 @@
 mod access;
 mod busy;
 mod cpus;
+mod crowd;
 mod deadlock;
 mod deep;
 mod display;

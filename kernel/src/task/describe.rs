@@ -35,7 +35,12 @@ impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.state.load() {
             State::Free => f.write_str("there is none"),
+            // Its CPU has not changed the stack yet.
+            State::Runs(cpu) if self.context.load(Ordering::Acquire) != 0 => {
+                write!(f, "about to run on cpu {cpu}")
+            }
             State::Runs(cpu) => write!(f, "runs on cpu {cpu}"),
+            State::Idles => f.write_str("has nothing to do"),
             State::Ready => f.write_str("ready to run"),
             State::Sleeps(tick) => {
                 let ticks = tick.saturating_sub(timer::now());

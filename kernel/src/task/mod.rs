@@ -21,7 +21,7 @@ use lock_info::AtomicLock;
 pub use crate::arch::switch::Entry;
 pub use describe::describe;
 pub use lock_info::LockInfo;
-pub use schedule::{end_slice, give_way, is_slice_over, preempt, sleep, wait_for_lock};
+pub use schedule::{end_slice, give_way, is_slice_over, preempt, sleep, wait_for_lock, work};
 
 /// The greatest number of spawned tasks at a time.
 pub const MAX_SPAWNED: usize = 16;
@@ -33,7 +33,8 @@ pub const MAX_TASKS: usize = cpus::MAX_CPUS + MAX_SPAWNED;
 #[derive(Debug)]
 pub struct Task {
     state: AtomicState,
-    /// While it does not run, its stack pointer, which points to a [`Context`]; 0 while it runs.
+    /// While it does not run, its stack pointer, which points to a [`Context`]; 0 while it runs. It is set before the task leaves its
+    /// stack, and cleared after it has come back, so that a report always finds the task's callers.
     context: AtomicU64,
     name: Name,
     /// The lock that it is waiting for.
@@ -161,6 +162,7 @@ pub fn spawn(name: &str, entry: Entry, argument: usize) -> Handle {
     task.state.store(State::Ready);
     // With a second task, the CPU needs ticks to end time slices.
     timer::start();
+    cpus::wake_others();
     Handle(number)
 }
 
@@ -172,11 +174,10 @@ impl Handle {
 
     /// Waits until the task has ended.
     pub fn join(self) {
-        let task = &TASKS[self.0];
-        while task.state.load() != State::Ended {
+        while !schedule::has_left(self.0) {
             schedule::leave(State::Joins(self.0));
         }
-        task.state.store(State::Free);
+        TASKS[self.0].state.store(State::Free);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The scheduler: round robin, with time slices of one tick.
 
 use core::mem;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use portable::task_state::State;
 use spin::Mutex;
@@ -16,6 +16,17 @@ use crate::timer;
 /// The scheduler's lock. It is held across a switch, so that no other CPU resumes a task before this one has left its stack.
 /// Interrupts are masked while it is held.
 static SCHEDULER: Mutex<()> = Mutex::new(());
+
+/// The task to which each CPU switches.
+static NEXT: [AtomicUsize; cpus::MAX_CPUS] = [const { AtomicUsize::new(0) }; cpus::MAX_CPUS];
+
+/// What the own task of every CPU but the first does: calls the functions that the CPU is given, and otherwise lets tasks run.
+pub fn work() -> ! {
+    loop {
+        cpus::call_job();
+        leave(State::Idles);
+    }
+}
 
 /// Yields: lets other tasks run, if any is ready.
 pub fn give_way() {
@@ -84,6 +95,10 @@ pub(super) fn leave(state: State) {
             None if this != own => switch_to(this, own, cpu),
             None => {
                 unlock_scheduler();
+                if has_tasks() {
+                    // One may become ready while this CPU waits.
+                    timer::start();
+                }
                 cpu::wait();
                 lock_scheduler();
             }
@@ -97,17 +112,44 @@ pub(super) fn leave(state: State) {
 
 /// Switches from the current task `this` to `next`, which does not run. Returns when `this` is resumed.
 fn switch_to(this: usize, next: usize, cpu: usize) {
-    CURRENT[cpu].store(next, Ordering::Relaxed);
-    let context = TASKS[next].context.swap(0, Ordering::Relaxed);
-    // SAFETY: `next` does not run, so its context was stored by `switch` or is a new one; `swap` takes it once. Interrupts are
-    // masked.
+    NEXT[cpu].store(next, Ordering::Relaxed);
+    if next == cpu {
+        // On the stack of a spawned task, reports go by that. On a CPU's own stack, they go by this: it must be right before.
+        CURRENT[cpu].store(next, Ordering::Relaxed);
+    }
+    let context = TASKS[next].context.load(Ordering::Relaxed);
+    // SAFETY: `next` does not run, so its context was stored by `switch` or is a new one. No other CPU resumes it, because this one
+    // holds the scheduler's lock until `arrive` has cleared the context. Interrupts are masked.
     unsafe { switch(TASKS[this].context.as_ptr(), context) };
+    arrive();
+}
+
+/// Notes that this CPU runs the task to which it has switched.
+fn arrive() {
+    let cpu = cpus::this();
+    let this = NEXT[cpu].load(Ordering::Relaxed);
+    CURRENT[cpu].store(this, Ordering::Relaxed);
+    TASKS[this].context.store(0, Ordering::Release);
 }
 
 /// Called first by a new task: releases the scheduler, as the end of `leave` does for a resumed task.
 pub(super) fn arrived() {
+    arrive();
     unlock_scheduler();
     cpu::unmask_interrupts();
+}
+
+/// Whether this task has ended, and has left its stack: it holds the scheduler's lock until then.
+pub(super) fn has_left(number: usize) -> bool {
+    let _masked = Masked::new();
+    let _scheduler = SCHEDULER.lock();
+    TASKS[number].state.load() == State::Ended
+}
+
+/// Whether there are tasks that any CPU may run.
+fn has_tasks() -> bool {
+    let mut spawned = TASKS.iter().skip(cpus::MAX_CPUS);
+    spawned.any(|task| task.state.load() != State::Free)
 }
 
 /// Called with interrupts masked.
@@ -136,6 +178,7 @@ fn can_run(number: usize) -> bool {
     match task.state.load() {
         State::Free | State::Runs(_) | State::Ended => false,
         State::Ready => true,
+        State::Idles => cpus::has_job(number),
         State::Sleeps(tick) => tick <= timer::now(),
         State::Joins(other) => TASKS[other].state.load() == State::Ended,
         State::Locks => task.wants().is_none_or(|lock| lock.holder().is_none()),

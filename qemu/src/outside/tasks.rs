@@ -47,6 +47,7 @@ pub(super) fn write_tasks(
             State::Sleeps(tick) => format!("sleeps until tick {tick}"),
             State::Joins(task) => format!("waits for task {task} to end"),
             State::Locks => "waits for a lock".to_owned(),
+            State::Idles => "has nothing to do".to_owned(),
         };
         let stack = image.stack(sp).unwrap_or("unknown");
         writeln!(out, "task {number}: {waits}, stack {stack}")?;

@@ -32,7 +32,9 @@ impl Begin {
             Some(Self::OtherCpu)
         } else if line.starts_with("task ")
             && !line.ends_with(": has ended")
-            && (!line.contains(": runs on cpu ") || line.ends_with(", this one"))
+            && (!line.contains(": runs on cpu ")
+                || line.ends_with(", this one")
+                || line.ends_with(", stopped there"))
         {
             Some(Self::Task)
         } else {

@@ -1,0 +1,96 @@
+//! Tasks on every CPU at once, which come and go, and wait for each other, for time and for a lock: a target for interruptions while
+//! tasks change CPUs.
+
+use core::array;
+use core::hint::{black_box, spin_loop};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::bad;
+use crate::console::{self, println};
+use crate::cpus;
+use crate::interrupt::Masked;
+use crate::lock::Lock;
+use crate::platform;
+use crate::task::{give_way, sleep, spawn};
+
+/// Tasks that each have one child at a time.
+const PARENTS: usize = 6;
+/// Children of each, unless the command line says otherwise.
+const CHILDREN: u32 = 30;
+
+/// A bit for each CPU that has run a task.
+static HAVE_RUN: AtomicU64 = AtomicU64::new(0);
+/// How many children there were.
+static TALLY: Lock<u64> = Lock::new("tally", 0);
+
+/// Spawns the parents, and joins them.
+pub fn run() {
+    println!("tasks run on all CPUs");
+    let parents: [_; PARENTS] = array::from_fn(|number| spawn("parent", bring_up, number));
+    for parent in parents {
+        parent.join();
+    }
+    let ran = HAVE_RUN.load(Ordering::Relaxed).count_ones();
+    println!("{} children came, on {ran} CPUs", *TALLY.lock());
+}
+
+/// Has one child after another; then waits until every CPU has run some task.
+fn bring_up(number: usize) {
+    let children = super::ARGUMENT.get().copied().unwrap_or(CHILDREN);
+    for child in 0..children as usize {
+        let child = spawn("child", grow_up, child.wrapping_mul(7).wrapping_add(number));
+        recursion(number * 5);
+        child.join();
+    }
+    while (HAVE_RUN.load(Ordering::Relaxed).count_ones() as usize) < cpus::online().count() {
+        give_way();
+    }
+}
+
+fn grow_up(number: usize) {
+    {
+        let _masked = Masked::new();
+        HAVE_RUN.fetch_or(1 << cpus::this(), Ordering::Relaxed);
+    }
+    match number % 4 {
+        0 => sleep(1),
+        1 => give_way(),
+        2 => recursion(number % 100),
+        _ => {}
+    }
+    let mut tally = TALLY.lock();
+    if number.is_multiple_of(3) {
+        give_way();
+    }
+    *tally += 1;
+}
+
+#[inline(never)]
+fn recursion(depth: usize) {
+    if depth > 0 {
+        recursion(black_box(depth - 1));
+    }
+    black_box(());
+}
+
+/// Words of `bad_busy`: whether the task runs, and whether it shall end.
+static BUSY: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+
+/// A task that only another CPU can run, because this one masks interrupts and does not give way; and a report of both.
+#[inline(never)]
+pub fn elsewhere() {
+    let _masked = Masked::new();
+    let busy = spawn("busy", work, 0);
+    while BUSY[0].load(Ordering::Acquire) == 0 {
+        spin_loop();
+    }
+    // The console never fails.
+    let _ = platform::write_tasks(&mut *console::lock());
+    assert!(busy.has_ended(), "a task runs on another CPU");
+}
+
+fn work(_: usize) {
+    // SAFETY: the function accesses two words, which are atomics in a static.
+    unsafe { bad::bad_busy(BUSY.as_ptr().cast_mut().cast()) };
+    black_box(());
+}
