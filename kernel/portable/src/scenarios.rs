@@ -144,6 +144,8 @@ macro_rules! scenarios {
                 "the memory of a stack is gone";
             "epitaph": SucceedsAfterReset, 1 cpu, epitaph::read,
                 "a panic that resets the machine; the next boot tells of it";
+            "epitaph-beside": SucceedsAfterReset, 2 cpus, epitaph::beside_another,
+                "a panic that resets the machine while another CPU prints and does not answer; the next boot tells of it";
             "epitaph-damaged": SucceedsAfterReset, 1 cpu, epitaph::damaged,
                 "a reset after which nothing can be told: a checksum is wrong";
             "stray-in-handler": PanicsInDoubt, 1 cpu, nested::stray_stack_pointer,

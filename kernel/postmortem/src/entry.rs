@@ -131,7 +131,6 @@ impl Postmortem {
     /// The first level: the whole report.
     fn write_first(&'static self, held: &Held<'_>, cause: &Cause<'_>) -> fmt::Result {
         held.stop();
-        self.take_over_last_words();
         let mut out = self.out();
         // Each part is written even if one before it has failed.
         let line = self.first_line(held, cause);
@@ -146,16 +145,9 @@ impl Postmortem {
 
     /// The second level: an error in the report is one line, not a second report.
     fn write_second(&'static self, held: &Held<'_>, cause: &Cause<'_>) -> fmt::Result {
-        self.take_over_last_words();
         let mut out = self.out();
         let _ = writeln!(out, "during the report: {}", self.first_line(held, cause));
         self.first_failure.repeat(&mut out)
-    }
-
-    fn take_over_last_words(&self) {
-        if let Some(last_words) = &self.last_words {
-            last_words.take_over();
-        }
     }
 
     const fn first_line<'a>(&'a self, held: &Held<'_>, cause: &'a Cause<'a>) -> FirstLine<'a> {

@@ -146,7 +146,10 @@ impl Postmortem {
     /// that its text is kept, and so that a report can end an unfinished line.
     pub fn write(&self, text: &str) {
         if let Some(last_words) = &self.last_words {
-            last_words.keep(text.as_bytes());
+            match self.is_ending() {
+                true => last_words.keep_report(text.as_bytes()),
+                false => last_words.keep(text.as_bytes()),
+            }
         }
         let Some(last) = text.as_bytes().last() else {
             return;
@@ -155,6 +158,11 @@ impl Postmortem {
         self.line_is_open.store(true, Ordering::Relaxed);
         self.platform.write(text.as_bytes());
         self.line_is_open.store(*last != b'\n', Ordering::Relaxed);
+    }
+
+    /// Whether this CPU writes the report that ends the kernel: it has begun, and will not release the others.
+    fn is_ending(&self) -> bool {
+        self.begun.load(Ordering::Relaxed) > 0 && self.rendezvous.is_held_by(self.platform.cpu())
     }
 
     /// A writer for a report: takes no lock, because the holder may never release it. Ends an unfinished line.

@@ -1,8 +1,12 @@
 //! Failures that the next boot reports: last words kept over a reset.
 
-use crate::board;
+use core::hint::spin_loop;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::arch::interrupts;
 use crate::console::println;
 use crate::platform::{self, POSTMORTEM, REGION};
+use crate::{board, cpus, nmi};
 
 /// Panics at the first boot, and resets the machine instead of ending it.
 #[inline(never)]
@@ -16,6 +20,30 @@ pub fn read() {
         panic!("for the next boot to tell");
     }
 }
+
+/// Panics at the first boot while another CPU prints without end, and does not answer; and resets the machine.
+#[inline(never)]
+pub fn beside_another() {
+    if is_first() {
+        nmi::handle_with(|| {
+            // While an NMI is handled, no other one is delivered.
+            loop {
+                POSTMORTEM.write("text of a CPU that does not answer\n");
+                IS_WRITING.store(true, Ordering::Release);
+            }
+        });
+        let other = cpus::others().next();
+        interrupts::send_nmi(other.expect("this scenario needs two CPUs: --cpus 2"));
+        while !IS_WRITING.load(Ordering::Acquire) {
+            spin_loop();
+        }
+        platform::reset_at_end();
+        panic!("beside a CPU that does not answer");
+    }
+}
+
+/// Whether the other CPU prints.
+static IS_WRITING: AtomicBool = AtomicBool::new(false);
 
 /// Resets at the first boot, after damaging the kept text.
 pub fn damaged() {

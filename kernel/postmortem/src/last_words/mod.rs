@@ -1,6 +1,7 @@
 //! What was printed last, kept in memory that a reset does not clear, and shown at the next boot.
 //!
-//! Text is appended to one of two parts of a [`Region`]; when that part is full, the other one is emptied and used. Each part
+//! Text is appended to one of two parts of a ring; when that part is full, the other one is emptied and used. The report that ends a
+//! kernel has a ring of its own in the [`Region`]. Each part
 //! has a checksum that is valid after every byte: the byte is stored first, then length and checksum in one store. One checksum
 //! computed at the end was rejected, because a kernel that hangs, or is reset by a watchdog, never computes it.
 
@@ -12,13 +13,14 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use lines::Lines;
 pub use region::Region;
-use region::{SIZE, State};
+use region::{Ring, State};
 
 /// Keeps text in a [`Region`].
 #[derive(Debug)]
 pub struct LastWords {
     region: &'static Region,
-    /// A CPU is keeping text now, perhaps one that was stopped in the middle of it. Text of other CPUs is not kept meanwhile.
+    /// A CPU is keeping text now, perhaps one that was stopped in the middle of it. Text of other CPUs is not kept meanwhile, but that
+    /// of the report that ends the kernel is.
     is_busy: AtomicBool,
     /// The kept text is being shown, and must not be kept again.
     is_paused: AtomicBool,
@@ -40,32 +42,21 @@ impl LastWords {
         if self.is_paused.load(Ordering::Relaxed) || self.is_busy.swap(true, Ordering::Acquire) {
             return;
         }
-        for byte in text {
-            let (mut part, mut state) = self.region.current();
-            if usize::from(state.length) >= SIZE {
-                part = self.region.other(part);
-                state = State::empty(state.sequence.wrapping_add(1));
-            }
-            if let Some(slot) = part.text.get(usize::from(state.length)) {
-                slot.store(*byte, Ordering::Relaxed);
-                part.set(state.with(*byte));
-            }
-        }
+        self.region.text.append(text);
         self.is_busy.store(false, Ordering::Release);
     }
 
-    /// Keeps text from now on even if a CPU was stopped while it kept some. For a kernel that dies: that CPU does not go on any
-    /// more.
-    pub fn take_over(&self) {
-        self.is_busy.store(false, Ordering::Relaxed);
+    /// Keeps what the report that ends the kernel prints. Only one CPU writes that.
+    pub fn keep_report(&self, text: &[u8]) {
+        self.region.report.append(text);
     }
 
     /// Forgets what was printed, so that the next boot shows nothing: for a kernel that resets the machine although nothing
     /// went wrong.
     pub fn forget(&self) {
-        let [first, second] = &self.region.parts;
-        second.set(State::empty(0));
-        first.set(State::empty(0));
+        for ring in self.region.rings() {
+            ring.forget();
+        }
     }
 
     /// How often the kernel was booted since power was switched on, this time included. Counted by [`Self::show`].
@@ -80,27 +71,27 @@ impl LastWords {
     /// The errors of `out`.
     pub fn show(&self, out: &mut dyn Write) -> fmt::Result {
         self.count_boot();
-        let [first, second] = &self.region.parts;
-        let mut parts = [first, second].map(|part| (part, part.checked()));
-        if let [(_, Some(first)), (_, Some(second))] = &parts
-            && first.follows(*second)
-        {
-            parts.reverse();
-        }
+        let rings = self.region.rings().map(Ring::checked);
         let has_text = |state: &Option<State>| state.is_some_and(|state| state.length > 0);
-        if parts.iter().any(|(_, state)| has_text(state)) {
+        if rings.iter().flatten().any(|(_, state)| has_text(state)) {
             self.is_paused.store(true, Ordering::Relaxed);
             out.write_str("epitaph: what was printed last before the reset:\n")?;
             let mut lines = Lines {
                 out,
                 is_open: false,
-                // Earlier parts are lost, perhaps with the beginning of this one's first line.
-                is_cut: parts[0].1.is_some_and(|state| state.sequence > 0),
+                is_cut: false,
             };
-            for (part, state) in parts {
-                let length = state.map_or(0, |state| usize::from(state.length));
-                for byte in part.text.iter().take(length) {
-                    lines.byte(byte.load(Ordering::Relaxed))?;
+            for parts in rings {
+                // Earlier parts of it are lost, perhaps with the beginning of this one's first line.
+                if parts[0].1.is_some_and(|state| state.sequence > 0) {
+                    lines.end()?;
+                    lines.is_cut = true;
+                }
+                for (part, state) in parts {
+                    let length = state.map_or(0, |state| usize::from(state.length));
+                    for byte in part.text.iter().take(length) {
+                        lines.byte(byte.load(Ordering::Relaxed))?;
+                    }
                 }
             }
             lines.end()?;
@@ -122,6 +113,7 @@ impl LastWords {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::last_words::region::SIZE;
 
     fn region() -> &'static Region {
         Box::leak(Box::new(Region::new()))
@@ -173,7 +165,7 @@ mod tests {
         let region = region();
         let words = LastWords::new(region);
         words.keep(b"nobody will read this");
-        region.parts[0].text[7].fetch_xor(1, Ordering::Relaxed);
+        region.text.parts[0].text[7].fetch_xor(1, Ordering::Relaxed);
         assert_eq!(shown(region), "");
     }
 
@@ -181,7 +173,7 @@ mod tests {
     fn any_content_of_the_memory_can_be_shown() {
         for seed in 0..100_u64 {
             let region = region();
-            for (part, number) in region.parts.iter().zip(1..) {
+            for (part, number) in region.text.parts.iter().zip(1..) {
                 let word = (seed + number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 part.state.store(word, Ordering::Relaxed);
             }
@@ -195,19 +187,44 @@ mod tests {
         let words = LastWords::new(region);
         for byte in 0..3 * SIZE {
             words.keep(b"x");
-            let (part, _) = region.current();
+            let (part, _) = region.text.current();
             assert!(part.checked().is_some(), "byte {byte}");
         }
     }
 
     #[test]
-    fn one_that_was_stopped_while_it_kept_something_is_taken_over() {
+    fn a_report_is_kept_behind_what_one_that_was_stopped_had_kept() {
         let region = region();
         let words = LastWords::new(region);
+        words.keep(b"before ");
         words.is_busy.store(true, Ordering::Relaxed);
         words.keep(b"lost");
-        words.take_over();
-        words.keep(b"kept");
-        assert_eq!(shown(region), format!("{TITLE}| kept\n"));
+        words.keep_report(b"kept\n");
+        assert_eq!(shown(region), format!("{TITLE}| before kept\n"));
+        assert_eq!(shown(region), "", "both are forgotten");
+    }
+
+    /// A CPU that does not answer goes on printing.
+    #[test]
+    fn a_report_is_whole_beside_another_writer() {
+        let region = region();
+        let words = LastWords::new(region);
+        let is_done = AtomicBool::new(false);
+        let report = "line of the report\n".repeat(300);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    words.keep(b"x\n");
+                }
+            });
+            report.lines().for_each(|line| {
+                words.keep_report(line.as_bytes());
+                words.keep_report(b"\n");
+            });
+            is_done.store(true, Ordering::Relaxed);
+        });
+        let shown = shown(region);
+        assert_eq!(shown.matches("| line of the report\n").count(), 300);
+        assert!(shown.ends_with("| line of the report\n"), "{shown}");
     }
 }

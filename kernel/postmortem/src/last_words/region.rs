@@ -25,6 +25,17 @@ const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_MPEG_2);
 pub struct Region {
     /// How often the kernel was booted since power was switched on, in the low half; its inverse in the high half.
     pub(super) boots: AtomicU64,
+    /// What was printed while the kernel ran.
+    pub(super) text: Ring,
+    /// What was printed by the report that ended it. Only the CPU that writes that keeps text here: one that does not answer may be
+    /// keeping some at the same time, and never stops.
+    pub(super) report: Ring,
+}
+
+/// Two parts, of which one is written to; when it is full, the other one is emptied and used.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Ring {
     pub(super) parts: [Part; 2],
 }
 
@@ -48,6 +59,20 @@ impl Region {
     pub const fn new() -> Self {
         Self {
             boots: AtomicU64::new(0),
+            text: Ring::new(),
+            report: Ring::new(),
+        }
+    }
+
+    /// What was printed, in the order in which that was.
+    pub(super) const fn rings(&self) -> [&Ring; 2] {
+        [&self.text, &self.report]
+    }
+}
+
+impl Ring {
+    const fn new() -> Self {
+        Self {
             parts: [const {
                 Part {
                     state: AtomicU64::new(0),
@@ -55,6 +80,40 @@ impl Region {
                 }
             }; 2],
         }
+    }
+
+    /// Appends text, byte by byte. Only one CPU at a time calls this.
+    pub(super) fn append(&self, text: &[u8]) {
+        for byte in text {
+            let (mut part, mut state) = self.current();
+            if usize::from(state.length) >= SIZE {
+                part = self.other(part);
+                state = State::empty(state.sequence.wrapping_add(1));
+            }
+            if let Some(slot) = part.text.get(usize::from(state.length)) {
+                slot.store(*byte, Ordering::Relaxed);
+                part.set(state.with(*byte));
+            }
+        }
+    }
+
+    /// Forgets what was appended.
+    pub(super) fn forget(&self) {
+        let [first, second] = &self.parts;
+        second.set(State::empty(0));
+        first.set(State::empty(0));
+    }
+
+    /// The parts with right checksums, each with its state, in the order in which they were written.
+    pub(super) fn checked(&self) -> [(&Part, Option<State>); 2] {
+        let [first, second] = &self.parts;
+        let mut parts = [first, second].map(|part| (part, part.checked()));
+        if let [(_, Some(first)), (_, Some(second))] = &parts
+            && first.follows(*second)
+        {
+            parts.reverse();
+        }
+        parts
     }
 
     /// The part that is written to, and its state, which is not checked here.
