@@ -1,13 +1,22 @@
 //! The serial console, behind a lock. Reports do not take the lock: they write by [`POSTMORTEM`].
 
 use core::fmt::{self, Write};
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use spin::{Mutex, MutexGuard};
 
+use crate::arch::cpu;
 use crate::platform::POSTMORTEM;
-use crate::{board, task};
+use crate::{board, cpus, task};
 
 static CONSOLE: Mutex<Console> = Mutex::new(Console(()));
+
+/// The CPU whose code has locked the console last, plus one; 0 if it is free, or that is not known yet.
+static HOLDER: AtomicUsize = AtomicUsize::new(0);
+
+/// Seconds that a handler waits for the console while another CPU has it.
+const PATIENCE_SECONDS: u64 = 1;
 
 /// The right to write to the serial line.
 #[derive(Debug)]
@@ -21,9 +30,59 @@ impl Write for Console {
     }
 }
 
+/// The locked console, until this is dropped.
+#[derive(Debug)]
+pub struct Guard(MutexGuard<'static, Console>);
+
+impl Guard {
+    fn new(console: MutexGuard<'static, Console>) -> Self {
+        HOLDER.store(cpus::this() + 1, Ordering::Relaxed);
+        Self(console)
+    }
+}
+
+impl Deref for Guard {
+    type Target = Console;
+
+    fn deref(&self) -> &Console {
+        &self.0
+    }
+}
+
+impl DerefMut for Guard {
+    fn deref_mut(&mut self) -> &mut Console {
+        &mut self.0
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        HOLDER.store(0, Ordering::Relaxed);
+    }
+}
+
 /// Locks the console, for text of several lines.
-pub fn lock() -> MutexGuard<'static, Console> {
-    CONSOLE.lock()
+pub fn lock() -> Guard {
+    Guard::new(CONSOLE.lock())
+}
+
+/// Locks the console; but does not wait for code that the caller may have interrupted, which would take for ever.
+fn lock_in_time() -> Option<Guard> {
+    if !cpu::interrupts_are_masked() {
+        return Some(lock());
+    }
+    let begin = cpu::ticks();
+    loop {
+        if let Some(console) = CONSOLE.try_lock() {
+            return Some(Guard::new(console));
+        }
+        let is_interrupted = HOLDER.load(Ordering::Relaxed) == cpus::this() + 1;
+        let waited = cpu::ticks().wrapping_sub(begin);
+        if is_interrupted || waited > PATIENCE_SECONDS * cpu::ticks_per_second() {
+            return None;
+        }
+        core::hint::spin_loop();
+    }
 }
 
 /// Locks the console until [`release`] is called, for a caller that cannot keep a guard.
@@ -33,7 +92,8 @@ pub fn acquire() {
 
 /// The same as [`acquire`], if nobody holds the console; returns whether nobody did.
 pub fn try_acquire() -> bool {
-    CONSOLE.try_lock().map(core::mem::forget).is_some()
+    let console = CONSOLE.try_lock().map(Guard::new);
+    console.map(core::mem::forget).is_some()
 }
 
 /// Unlocks the console after [`acquire`].
@@ -41,6 +101,7 @@ pub fn try_acquire() -> bool {
 /// # Safety
 /// The caller has called [`acquire`], and has not released the console since.
 pub unsafe fn release() {
+    HOLDER.store(0, Ordering::Relaxed);
     // SAFETY: the caller holds the lock: `acquire` took it and forgot the guard.
     unsafe { CONSOLE.force_unlock() };
 }
@@ -55,10 +116,14 @@ pub fn read() -> u8 {
     }
 }
 
-/// Writes formatted text; what [`println!`] calls.
+/// Writes formatted text; what [`println!`] calls. In a handler that has interrupted who holds the console, it is written as a report
+/// is: it ends the line, or cuts off the log frame, that was begun.
 pub fn print(arguments: fmt::Arguments) {
     // Fails only if a value's `Display` does, which has nowhere to be reported.
-    let _ = lock().write_fmt(arguments);
+    let _ = match lock_in_time() {
+        Some(mut console) => console.write_fmt(arguments),
+        None => POSTMORTEM.out().write_fmt(arguments),
+    };
 }
 
 /// Writes a line to the serial console.

@@ -22,6 +22,10 @@ kernel_tests! { debug:
     a_trace_is_the_same_by_frames_as_by_text,
 }
 
+kernel_tests! { release:
+    a_handler_prints_in_the_middle_of_lines_and_frames,
+}
+
 kernel_tests! { every:
     a_frame_is_whole_or_counted_as_lost,
 }
@@ -66,6 +70,23 @@ fn a_trace_is_the_same_by_frames_as_by_text(kernel: Kernel) {
         assert_eq!(text.words, frames.words, "{kernel:?}");
         assert_eq!(text.end, frames.end, "{kernel:?}");
         assert_eq!(text.panicked, frames.panicked, "{kernel:?}");
+    }
+}
+
+/// It has interrupted who holds the console, and does not wait for that.
+fn a_handler_prints_in_the_middle_of_lines_and_frames(kernel: Kernel) {
+    let image = image(kernel);
+    for word in ["plain", "defmt"] {
+        let words = ["--cpus", "2", "--timeout", "60", "print-in-nmi", word].map(AsRef::as_ref);
+        let arguments = ["--image".as_ref(), image.as_os_str()];
+        let ran = run(arguments.into_iter().chain(words)).expect(0);
+        let text = qemu::frames::text(&ran.serial, &image).expect("the image can be read");
+        let text = String::from_utf8_lossy(&text);
+        let said = text.lines().filter_map(|line| line.strip_prefix("nmi "));
+        let said: Vec<u32> = said.filter_map(|number| number.parse().ok()).collect();
+        assert_eq!(said, (0..100).collect::<Vec<_>>(), "{word}: {text}");
+        let frames = text.lines().filter(|line| line.contains("frame ")).count();
+        assert_eq!(frames > 0, word == "defmt", "{text}");
     }
 }
 

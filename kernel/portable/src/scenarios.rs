@@ -154,6 +154,8 @@ macro_rules! scenarios {
                 "an NMI in a tight loop, after which all goes on; FIQ on aarch64";
             "log-in-nmi": Succeeds, 2 cpus, logging::in_nmi,
                 "with --defmt, a CPU logs, and NMIs interrupt it whose handler logs too";
+            "print-in-nmi": Succeeds, 2 cpus, logging::print_in_nmi,
+                "a CPU prints, with --defmt logs too, and NMIs interrupt it whose handler prints";
             "console-held": Panics, 2 cpus, others::console_held,
                 "a panic on a CPU while another one holds the console";
             "two-panics": Panics, 2 cpus, others::two_panics,

@@ -1,4 +1,4 @@
-//! Log frames that NMIs interrupt whose handler logs too.
+//! Log frames, and lines, that NMIs interrupt whose handler logs or prints too.
 
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,8 +6,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use postmortem::capture;
 
 use crate::arch::interrupts;
+use crate::console::println;
 use crate::platform::POSTMORTEM;
-use crate::{cpus, nmi};
+use crate::{cpus, frames, nmi};
 
 /// How many NMIs come while frames are sent.
 const NMIS: u32 = 100;
@@ -24,9 +25,35 @@ static IS_OVER: AtomicBool = AtomicBool::new(false);
 #[inline(never)]
 pub fn in_nmi() {
     nmi::handle_with(log_nmi);
+    interrupt(log);
+    // Tells how many were lost before.
+    defmt::info!(
+        "{=u32} frames and {=u32} nmis",
+        FRAMES.load(Ordering::Acquire),
+        NMIS
+    );
+}
+
+/// The same with a handler that prints lines, between lines and frames.
+#[inline(never)]
+pub fn print_in_nmi() {
+    nmi::handle_with(|| {
+        let number = HANDLED.load(Ordering::Relaxed);
+        println!("nmi {number}");
+        HANDLED.store(number + 1, Ordering::Release);
+    });
+    interrupt(print);
+    println!(
+        "{NMIS} nmis between {} lines",
+        FRAMES.load(Ordering::Acquire)
+    );
+}
+
+/// Makes another CPU call this, and interrupts it all the time.
+fn interrupt(call: fn()) {
     let other = cpus::others().next();
     let other = other.expect("this scenario needs two CPUs: --cpus 2");
-    cpus::run_on(other, log);
+    cpus::run_on(other, call);
     for nmi in 0..NMIS {
         // In the middle of any frame.
         let frame = FRAMES.load(Ordering::Acquire);
@@ -41,12 +68,20 @@ pub fn in_nmi() {
     while !IS_OVER.load(Ordering::Acquire) {
         spin_loop();
     }
-    // Tells how many were lost before.
-    defmt::info!(
-        "{=u32} frames and {=u32} nmis",
-        FRAMES.load(Ordering::Acquire),
-        NMIS
-    );
+}
+
+fn print() {
+    while HANDLED.load(Ordering::Acquire) < NMIS {
+        let number = FRAMES.load(Ordering::Relaxed);
+        // No frame where there is nobody to decode it.
+        if frames::are_used() && number.is_multiple_of(2) {
+            defmt::info!("frame {=u32}", number);
+        } else {
+            println!("line {number}");
+        }
+        FRAMES.store(number + 1, Ordering::Release);
+    }
+    IS_OVER.store(true, Ordering::Release);
 }
 
 fn log() {
