@@ -23,6 +23,38 @@ pub enum Profile {
     /// Fully, without unwind tables and debug information, also in `core` and `alloc`. It resembles a build by stable Rust with
     /// its prebuilt `core`.
     Plain,
+    /// As this level of optimization does, and otherwise as [`Self::Release`].
+    Level(Level),
+}
+
+/// A level of optimization that is neither that of [`Profile::Debug`] nor of [`Profile::Release`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
+pub enum Level {
+    /// A little.
+    #[value(name = "1")]
+    One,
+    /// Most of it.
+    #[value(name = "2")]
+    Two,
+    /// For size.
+    #[value(name = "s")]
+    S,
+    /// For size, without vectors in loops.
+    #[value(name = "z")]
+    Z,
+}
+
+impl Level {
+    /// What the compiler calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::One => "1",
+            Self::Two => "2",
+            Self::S => "s",
+            Self::Z => "z",
+        }
+    }
 }
 
 impl Profile {
@@ -34,14 +66,14 @@ impl Profile {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Debug => "debug",
-            Self::Release | Self::Plain => "release",
+            Self::Release | Self::Plain | Self::Level(_) => "release",
         }
     }
 
     /// Whether functions may be inlined.
     #[must_use]
     pub const fn is_optimized(self) -> bool {
-        matches!(self, Self::Release | Self::Plain)
+        !matches!(self, Self::Debug)
     }
 }
 
@@ -113,6 +145,10 @@ impl Kernel {
             let flags = format!("target.{}.{flags}", self.arch.triple());
             command.args(["--config", &flags]);
             command.args(["--config", "profile.release.debug=0"]);
+        }
+        if let Profile::Level(level) = self.profile {
+            folder.push(format!("level-{}", level.name()));
+            command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level.name());
         }
         command
             .args(["--package", "kernel", "--target-dir"])
