@@ -3,7 +3,8 @@
 
 mod support;
 
-use qemu::build::Kernel;
+use qemu::build::{Kernel, Level, Profile};
+use qemu::machine::Arch;
 use qemu::oracle::{Image, Plan, Tally, follow};
 use support::built;
 use support::each::kernel_tests;
@@ -13,46 +14,100 @@ kernel_tests! { every:
     every_boundary_of_a_boot_and_of_its_scenarios_is_right,
 }
 
+kernel_tests! { release_or_long:
+    every_boundary_of_four_cpus_is_right,
+}
+
 kernel_tests! { release:
     a_row_that_is_wrong_is_found,
 }
 
-/// Tasks that are switched and interrupted; exceptions in a handler of one, and a whole report; the boot, once.
-const FOLLOWED: [(&str, bool, u64); 3] = [
-    ("tasks", false, 10_000),
-    ("exception-in-handler", false, 10_000),
-    ("ok", true, 10_000),
+/// Tasks that are switched and interrupted; exceptions in a handler of one, and a whole report, both interrupted by NMIs; the
+/// boot, once.
+const FOLLOWED: [(&str, bool, Option<u64>); 3] = [
+    ("tasks", false, Some(1_000)),
+    ("exception-in-handler", false, Some(1_000)),
+    ("ok", true, None),
 ];
 
 /// Of these, and of both profiles of an architecture twice as many.
 const AT_LEAST: u64 = 25_000;
 
-const PLAN: Plan = Plan {
+const PLAN: Plan<'static> = Plan {
     seed: 1,
     boundaries: 10_000,
     visits: 1,
     boot: false,
+    cpus: 1,
     nmi: None,
+    nmi_in: None,
 };
 
 fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {
     let file = built::image(kernel);
     let image = Image::read(&file, kernel.arch).expect("the kernel's image");
     let mut boundaries = 0;
-    for (scenario, boot, count) in FOLLOWED {
-        let plan = Plan {
-            boundaries: count,
-            boot,
-            ..PLAN
-        };
+    for (scenario, boot, nmi) in FOLLOWED {
+        let plan = Plan { boot, nmi, ..PLAN };
         let tally = followed(kernel, &image, &image.table, scenario, plan);
         assert!(tally.is_right(), "{kernel:?}: {tally}");
         // Nothing is excused but the entry function, before it has a stack.
         let excused: Vec<_> = tally.excused.keys().map(|(_, at, _)| &**at).collect();
         assert_eq!(excused, ["kernel_entry"], "{kernel:?}: {tally}");
+        assert_eq!(tally.came > 1, nmi.is_some(), "{kernel:?}: {tally}");
         boundaries += tally.boundaries;
     }
     assert!(boundaries >= AT_LEAST, "{kernel:?}: {boundaries}");
+}
+
+/// Four CPUs run a few instructions each in turn. They start, wait for work, take a lock one after the other, and wake each
+/// other by interrupts.
+fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
+    let file = built::image(kernel);
+    let image = Image::read(&file, kernel.arch).expect("the kernel's image");
+    // The first CPU takes 6,000 of them until there is work for the others.
+    let plan = Plan {
+        boundaries: 16_000,
+        cpus: 4,
+        ..PLAN
+    };
+    let tally = followed(kernel, &image, &image.table, "busy", plan);
+    assert!(tally.is_right(), "{kernel:?}: {tally}");
+    let excused: Vec<_> = tally.excused.keys().map(|(_, at, _)| &**at).collect();
+    let other = match kernel.arch {
+        Arch::X86_64 => "start_entry",
+        Arch::Aarch64 => "start_high",
+    };
+    assert_eq!(excused, ["kernel_entry", other], "{kernel:?}: {tally}");
+    let least = tally.cpus.iter().min();
+    assert!(least > Some(&500), "{kernel:?}: {tally}");
+}
+
+/// Kernels of other levels of optimization, each of which compiles `core` anew.
+fn every_boundary_is_right_at_level(level: Level) {
+    for arch in Arch::ALL {
+        let profile = Profile::Level(level);
+        let kernel = Kernel { arch, profile };
+        every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel);
+    }
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn every_boundary_is_right_at_level_1() {
+    every_boundary_is_right_at_level(Level::One);
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn every_boundary_is_right_at_level_s() {
+    every_boundary_is_right_at_level(Level::S);
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn every_boundary_is_right_at_level_z() {
+    every_boundary_is_right_at_level(Level::Z);
 }
 
 /// In a copy of the table, by which the walks go, one row of a recursion has frames twice as big as they are: a walk leaves out
@@ -75,7 +130,7 @@ fn a_row_that_is_wrong_is_found(kernel: Kernel) {
     assert!(0 < walked && walked < happened, "{lists}");
 }
 
-fn followed(kernel: Kernel, image: &Image, table: &[u8], scenario: &str, plan: Plan) -> Tally {
+fn followed(kernel: Kernel, image: &Image, table: &[u8], scenario: &str, plan: Plan<'_>) -> Tally {
     let emulator = built::emulator(kernel.arch);
     let file = built::image(kernel);
     follow(&emulator, &file, image, table, scenario, plan).expect("the machine can be stepped")

@@ -1,8 +1,10 @@
 //! Instructions of AArch64.
 
+use anyhow::{Result, ensure};
 use unwind::aarch64;
 
 use super::state::{Flow, Instruction};
+use crate::stub::Stub;
 
 /// The offset of the interrupted program counter in the trap frame.
 pub(super) const ELR_OFFSET: u64 = 256;
@@ -10,6 +12,35 @@ pub(super) const ELR_OFFSET: u64 = 256;
 /// Bytes of the vector table, and of a vector.
 const VECTORS: u64 = 2048;
 const VECTOR: u64 = 128;
+
+/// The GPIO controller of the board `virt`, a PL061: its registers of pins that interrupt by their level, not by a change of it,
+/// and of those that do when they are high, not when they are low; and the power button's pin.
+const LEVEL: u64 = 0x0903_0404;
+const HIGH: u64 = 0x0903_040c;
+const BUTTON: u32 = 1 << 3;
+
+/// Raises the interrupt of the power button, which is an NMI of the kernel's. QEMU's own button stays pressed for 6 million
+/// instructions, during which it cannot be pressed again. So the button's pin, which is low, interrupts by that level for a
+/// moment. The kernel clears the interrupt; until then this changes nothing.
+pub(super) fn press_button(stub: &mut Stub) -> Result<()> {
+    let write = |register: u64, value: u32| {
+        let digits: String = (value.to_le_bytes().iter())
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        format!("M{register:x},4:{digits}")
+    };
+    let answers = stub.ask_all(&[
+        "Qqemu.PhyMemMode:1",
+        &write(HIGH, 0),
+        &write(LEVEL, BUTTON),
+        &write(LEVEL, 0),
+        &write(HIGH, BUTTON),
+        "Qqemu.PhyMemMode:0",
+    ])?;
+    let is_done = answers.iter().all(|answer| answer == b"OK");
+    ensure!(is_done, "QEMU's stub does not write to the power button");
+    Ok(())
+}
 
 /// What an exception has interrupted, at its vector: of the first four vectors, code that used the other stack pointer.
 pub(super) fn interrupted(registers: &aarch64::Registers) -> Option<(u64, u64, Option<u64>)> {
@@ -48,6 +79,8 @@ pub(super) fn decode(bytes: &[u8], pc: u64) -> Option<Instruction> {
         _ if word & 0xffe0_001c == 0xd400_0000 && word & 3 != 0 => Flow::Raises,
         // WFE, WFI.
         0xd503_205f | 0xd503_207f => Flow::Waits,
+        // YIELD; ISB, by which `core::hint::spin_loop` takes its time.
+        0xd503_203f | 0xd503_3fdf => Flow::Spins,
         _ => Flow::Next,
     };
     Some(Instruction { flow, length: 4 })
@@ -77,6 +110,7 @@ mod tests {
             (0xd400_0001, Flow::Raises),     // svc
             (0xd420_0000, Flow::Next),       // brk, which does not return behind
             (0xd503_207f, Flow::Waits),      // wfi
+            (0xd503_3fdf, Flow::Spins),      // isb
             (0x9100_03fd, Flow::Next),       // mov x29, sp
         ] {
             let found = decode(&word.to_le_bytes(), 0x1000);

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::follow::{Plan, follow};
 use super::image::Image;
 use super::tally::Tally;
-use crate::build::{Kernel, Profile};
+use crate::build::{Kernel, Level, Profile};
 use crate::hardware::Arch;
 use crate::scenario::{self, Outcome, Scenario};
 use crate::status::{Failure, Status};
@@ -35,7 +35,11 @@ pub struct Oracle {
     #[arg(long)]
     pub release: bool,
 
-    /// Every scenario that one CPU can run, and more of each
+    /// Build the kernel with this level of optimization instead; that of a release is 3
+    #[arg(long, value_enum, conflicts_with = "release")]
+    pub level: Option<Level>,
+
+    /// Every scenario that comes to an end, with as many CPUs as it needs, and more of each; some with four CPUs too
     #[arg(long, conflicts_with = "scenarios")]
     pub full: bool,
 
@@ -47,9 +51,13 @@ pub struct Oracle {
     #[arg(long, value_name = "N")]
     pub visits: Option<u32>,
 
-    /// Has an NMI come at one of so many boundaries, as the seed decides, once the scenario runs; on x86_64
+    /// Has an NMI come at one of so many boundaries, as the seed decides, once the scenario runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub nmi: Option<u64>,
+
+    /// Has an NMI come at each instruction of functions with this in their names, when it is met first in the scenario
+    #[arg(long, value_name = "NAME")]
+    pub nmi_in: Option<String>,
 
     /// Where random choices begin: what lies in the unused part of stacks, which calls are followed again
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -59,6 +67,10 @@ pub struct Oracle {
     #[arg(long, value_name = "FILE")]
     pub unseen: Option<std::path::PathBuf>,
 
+    /// CPUs of the machine [default: as many as a scenario needs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub cpus: Option<u32>,
+
     /// Scenarios [default: panic tasks interrupted-places]
     #[arg(value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
@@ -66,6 +78,9 @@ pub struct Oracle {
 
 /// The scenarios when none is named.
 const DEFAULT: [&str; 3] = ["panic", "tasks", "interrupted-places"];
+
+/// Those that `--full` has on four CPUs too.
+const FOUR: [&str; 4] = ["busy", "cpus", "panic", "tasks"];
 
 /// Does what [`Oracle`] says.
 ///
@@ -75,9 +90,10 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
     let scenarios = wanted(arguments).map_err(Failure::usage)?;
     let target = workspace::target_folder()?;
     let arch = arguments.arch;
-    let profile = match arguments.release {
-        true => Profile::Release,
-        false => Profile::Debug,
+    let profile = match (arguments.level, arguments.release) {
+        (Some(level), _) => Profile::Level(level),
+        (None, true) => Profile::Release,
+        (None, false) => Profile::Debug,
     };
     let emulator = setup::program(arch.emulator(), arch.emulator_package(), &target)?;
     let source = setup::rust_src(&target)?;
@@ -92,13 +108,18 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         boundaries: arguments.boundaries.unwrap_or(boundaries),
         visits: arguments.visits.unwrap_or(visits),
         boot: true,
+        cpus: 1,
         nmi: arguments.nmi,
+        nmi_in: arguments.nmi_in.as_deref(),
     };
     let mut tallies = Vec::new();
-    for scenario in scenarios {
-        // Followed once, the boot is the same in all others.
+    for (scenario, cpus) in scenarios {
+        // Followed once, the boot is the same in all others with so many CPUs.
         let plan = Plan {
-            boot: tallies.is_empty(),
+            boot: !tallies
+                .iter()
+                .any(|tally: &Tally| tally.cpus.len() == cpus as usize),
+            cpus,
             ..plan
         };
         let started = Instant::now();
@@ -107,8 +128,8 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
             .with_context(|| format!("scenario {name}"))?;
         let took = started.elapsed().as_secs_f64();
         say(format_args!(
-            "{name}: {} boundaries, {} calls let run, {} NMIs, in {took:.1} s",
-            tally.boundaries, tally.skipped, tally.nmis
+            "{name}: {} boundaries, {} calls let run, {} NMIs of {} that were made due, in {took:.1} s",
+            tally.boundaries, tally.skipped, tally.came, tally.nmis
         ));
         anstream::println!("{tally}");
         tallies.push(tally);
@@ -124,34 +145,39 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
     })
 }
 
-/// The scenarios that are asked for.
-fn wanted(arguments: &Oracle) -> Result<Vec<&'static Scenario>> {
-    if arguments.nmi.is_some() && arguments.arch != Arch::X86_64 {
-        bail!("QEMU has no NMIs for {}", arguments.arch);
-    }
+/// The scenarios that are asked for, each with a number of CPUs.
+fn wanted(arguments: &Oracle) -> Result<Vec<(&'static Scenario, u32)>> {
+    let cpus = |scenario: &Scenario| arguments.cpus.unwrap_or(1).max(scenario.cpus);
     if arguments.full {
-        return Ok(scenario::SCENARIOS.iter().filter(|one| fits(one)).collect());
+        let all = scenario::SCENARIOS.iter().filter(|one| ends(one));
+        let mut all: Vec<_> = all.map(|one| (one, cpus(one))).collect();
+        // Those of one CPU first.
+        all.sort_by_key(|(_, cpus)| *cpus);
+        let more = FOUR
+            .iter()
+            .filter_map(|name| Some((scenario::find(name)?, 4)));
+        all.extend(more.filter(|_| arguments.cpus.is_none()));
+        return Ok(all);
     }
     let default: Vec<String> = DEFAULT.map(str::to_owned).into();
     let names = match arguments.scenarios.is_empty() {
         true => &default,
         false => &arguments.scenarios,
     };
-    let find = |name: &String| -> Result<&'static Scenario> {
+    let find = |name: &String| -> Result<(&'static Scenario, u32)> {
         let found = scenario::find(name);
         let found = found.with_context(|| format!("there is no scenario {name:?}"))?;
-        if !fits(found) {
-            bail!("scenario {name} takes several CPUs, or somebody who types");
+        if !ends(found) {
+            bail!("scenario {name} takes somebody who types, or does not end");
         }
-        Ok(found)
+        Ok((found, cpus(found)))
     };
     names.iter().map(find).collect()
 }
 
-/// Whether one CPU can run it to its end, with nobody there.
-fn fits(scenario: &Scenario) -> bool {
-    let ends = !matches!(scenario.outcome, Outcome::Interactive | Outcome::Hangs);
-    scenario.cpus == 1 && ends
+/// Whether it comes to its end with nobody there.
+fn ends(scenario: &Scenario) -> bool {
+    !matches!(scenario.outcome, Outcome::Interactive | Outcome::Hangs)
 }
 
 /// The functions of the table in which the machine never was, each with its address.

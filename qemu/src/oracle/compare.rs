@@ -50,13 +50,13 @@ pub struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    /// Walks by this table, with the stacks and the code of the image.
+    /// Walks by this table, on this CPU, with the stacks and the code of the image.
     #[must_use]
-    pub fn new(image: &'a Image, table: &'a [u8]) -> Self {
+    pub fn new(image: &'a Image, table: &'a [u8], cpu: usize) -> Self {
         Self {
             image,
             table,
-            ranges: image.stacks.iter().map(|stack| stack.range).collect(),
+            ranges: image.stacks_of(cpu).map(|stack| stack.range).collect(),
         }
     }
 

@@ -50,6 +50,18 @@ const EXCUSES: &[Excuse] = &[
         why: "the entry function has not set it yet",
     },
     Excuse {
+        reason: "the stack pointer is in no stack",
+        function: "start_entry",
+        scenarios: &[],
+        why: "the entry function of another CPU has not set it yet",
+    },
+    Excuse {
+        reason: "the stack pointer is in no stack",
+        function: "start_high",
+        scenarios: &[],
+        why: "the entry function of another CPU has not set it yet",
+    },
+    Excuse {
         reason: "no code at the program counter",
         function: "",
         scenarios: &["null-call", "wild-jump", "call-data"],

@@ -8,24 +8,23 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use super::compare::Walker;
 use super::image::Image;
 use super::machine::Machine;
 use super::passage::Begun;
-use super::shadow::{Places, Shadow, Surprise, Waiting};
-use super::stale::{self, Random};
-use super::state::{Flow, Instruction, decode};
+use super::shadow::{Places, Shadow};
+use super::stale::Random;
 use super::tally::Tally;
+use super::turns::Standing;
 use crate::hardware::Arch;
 use crate::machine::Verdict;
-use crate::scenario::{self, Outcome};
-use crate::stub::{Ran, State};
+use crate::stub::Ran;
 
 /// How a scenario is followed.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct Plan<'a> {
     /// By what stacks are filled, and which calls are followed again.
     pub seed: u64,
     /// The most boundaries.
@@ -36,16 +35,17 @@ pub struct Plan {
     pub boot: bool,
     /// An NMI comes at one of so many boundaries, once the scenario runs.
     pub nmi: Option<u64>,
+    /// How many CPUs there are.
+    pub cpus: u32,
+    /// An NMI comes at each instruction of functions that have this in their names, when it is met first.
+    pub nmi_in: Option<&'a str>,
 }
-
-/// Frames up to which every boundary is compared; with so many times more, one of so many.
-const DEEP: u64 = 256;
-
-/// Instructions of the entry function before its first call, of which most clear memory.
-const ENTRY: u64 = 48;
 
 /// Calls, by their addresses, and functions, by theirs, that did not return when they were let run.
 type Lasting = HashSet<u64>;
+
+/// How often CPUs wait for each other, with no boundary between, before they are given up.
+const STILL: u64 = 2_000;
 
 /// How often a scenario is run again because something that was let run did not return.
 const AGAIN: usize = 6;
@@ -54,18 +54,30 @@ pub(super) struct Follower<'a> {
     pub(super) image: &'a Image,
     pub(super) machine: Machine,
     pub(super) places: Places,
-    pub(super) walker: Walker<'a>,
-    pub(super) plan: Plan,
+    /// Of each CPU.
+    pub(super) walkers: Vec<Walker<'a>>,
+    pub(super) plan: Plan<'a>,
     pub(super) random: Random,
     pub(super) shadow: Shadow,
+    /// What each CPU does, and which of them is at hand.
+    pub(super) cpus: Vec<Standing>,
+    pub(super) cpu: usize,
+    /// How many turns CPUs have waited, with nothing done between.
+    pub(super) waits: u64,
+    /// Where the CPUs but the first come to the kernel.
+    pub(super) other_entry: Option<u64>,
+    /// Whether unused stack was filled.
+    pub(super) is_filled: bool,
     /// How often each instruction was met with the same stack pointer.
     pub(super) visits: HashMap<(u64, u64), u32>,
     /// Boundaries for which nothing is let run.
     pub(super) window: u32,
     /// Functions that do not return, and lead to the scenario.
-    pub(super) kept: [u64; 2],
+    pub(super) kept: [u64; 3],
     pub(super) task_switch: u64,
     pub(super) in_scenario: bool,
+    /// Chosen instructions at which an NMI has come.
+    pub(super) chosen: HashSet<u64>,
     /// Where something was let run that did not return, in a run before this one, which was like this one.
     pub(super) lasting: Lasting,
     /// Where what is let run has begun, by where it returns to.
@@ -83,7 +95,7 @@ pub fn follow(
     image: &Image,
     table: &[u8],
     scenario: &str,
-    plan: Plan,
+    plan: Plan<'_>,
 ) -> Result<Tally> {
     let mut lasting = Lasting::new();
     loop {
@@ -105,8 +117,18 @@ pub fn follow(
     }
 }
 
+/// What came of a CPU's turn.
+pub(super) enum Turn {
+    /// It goes on.
+    Goes,
+    /// It waits for another CPU, or for an interrupt.
+    Waits,
+    /// The run has ended.
+    Ends(End),
+}
+
 /// How a run ended.
-enum End {
+pub(super) enum End {
     /// The machine was left or lost; in words.
     Left(String),
     /// The machine has ended; where.
@@ -122,7 +144,7 @@ impl<'a> Follower<'a> {
         image: &'a Image,
         table: &'a [u8],
         scenario: &str,
-        plan: Plan,
+        plan: Plan<'a>,
         lasting: &Lasting,
     ) -> Result<Self> {
         let places = Places {
@@ -133,121 +155,76 @@ impl<'a> Follower<'a> {
                 Arch::Aarch64 => Some(image.address("trap_preempted")?),
             },
         };
+        let other_entry = match image.arch {
+            Arch::X86_64 => "start_entry",
+            Arch::Aarch64 => "start_high",
+        };
+        let cpus = plan.cpus as usize;
+        let walkers = (0..cpus).map(|cpu| Walker::new(image, table, cpu));
         Ok(Self {
             image,
-            machine: Machine::start(emulator, file, image, scenario)?,
+            machine: Machine::start(emulator, file, image, scenario, plan.cpus)?,
             places,
-            walker: Walker::new(image, table),
+            walkers: walkers.collect(),
             plan,
             random: Random(plan.seed),
-            shadow: Shadow::default(),
+            shadow: Shadow::of(plan.cpus),
+            cpus: vec![Standing::Off; cpus],
+            cpu: 0,
+            waits: 0,
+            other_entry: (cpus > 1).then(|| image.address(other_entry)).transpose()?,
+            is_filled: false,
             visits: HashMap::new(),
             window: 0,
             kept: [
                 image.address("kernel::kernel_main")?,
                 image.address("kernel::scenario::run")?,
+                image.address("kernel::cpus::main")?,
             ],
             task_switch: image.address("task_switch")?,
             in_scenario: false,
+            chosen: HashSet::new(),
             lasting: lasting.clone(),
             begun: HashMap::new(),
-            tally: Tally::of(scenario),
+            tally: Tally::of(scenario, plan.cpus),
         })
     }
 
     /// Follows it to its end, which it returns in words.
     fn run(&mut self) -> Result<End> {
         let entry = self.image.address("kernel_entry")?;
-        let mut state = match self.machine.run_to(entry)? {
+        // All CPUs run up to there, as firmware may want them all.
+        let state = match self.machine.run_to(entry)? {
             Ok(state) => state,
             Err(ran) => bail!("the machine did not come to the kernel's entry: {ran:?}"),
         };
+        self.cpus[0] = Standing::At(state);
         self.machine.stop_at(&[self.task_switch])?;
         self.machine.stop_at(&self.image.vectors)?;
-        let mut is_filled = false;
+        if let Some(entry) = self.other_entry {
+            self.machine.turn_to(0)?;
+            self.machine.stop_at(&[entry])?;
+            self.machine.stop_at_waits(self.image.waits())?;
+        }
         loop {
-            if let Some(Waiting::Unseen { .. }) = self.shadow.waiting.last() {
-                match self.let_run()? {
-                    Ok(after) => state = after,
-                    Err((begun, ran)) => {
-                        let at = format!("in {}", self.image.name(state.pc));
-                        return Ok(End::Lasted(begun.lasting(), ran, at));
-                    }
-                }
-                continue;
-            }
-            self.compare(&state);
-            if self.tally.boundaries >= self.plan.boundaries {
-                return Ok(End::Left(format!("left in {}", self.image.name(state.pc))));
-            }
-            let instruction = self.instruction(state.pc);
-            if self.tally.boundaries == ENTRY && self.shadow.waiting.is_empty() {
-                let call = self.first_call(state.pc);
-                let call = call.context("the kernel's entry function does not call")?;
-                match self.machine.run_to(call)? {
-                    Ok(after) => state = after,
-                    Err(ran) => {
-                        bail!("the kernel's entry function did not come to its call: {ran:?}")
-                    }
-                }
-                continue;
-            }
-            if let Some((pc, sp, is_return)) = self.passage(&state, instruction) {
-                self.tally.skipped += 1;
-                if is_return {
-                    self.shadow.waiting.pop();
-                }
-                let begun = Begun {
-                    pc: state.pc,
-                    sp: state.sp,
-                    function: self.image.function(state.pc).filter(|_| is_return),
-                };
-                self.begun.insert((pc, sp), begun);
-                self.shadow.waiting.push(Waiting::Unseen { pc, sp });
-                continue;
-            }
-            if let Some(every) = self.plan.nmi
-                && self.in_scenario
-                && self.random.below(every) == 0
-            {
-                self.machine.nmi()?;
-                self.tally.nmis += 1;
-            }
-            let Some(after) = self.machine.step()? else {
-                return Ok(End::Over(format!("in {}", self.image.name(state.pc))));
+            let turn = match self.cpus[self.cpu] {
+                Standing::Off => self.start()?,
+                Standing::At(state) => self.turn(&state)?,
+                Standing::Halted(state) => self.wake(&state)?,
             };
-            let ram = &self.machine.ram;
-            let stepped = self.shadow.step(
-                self.image,
-                &self.places,
-                &state,
-                instruction,
-                &after,
-                &|address| ram.word(address),
-            );
-            if let Err(surprise) = stepped {
-                let resets = scenario::find(&self.tally.scenario)
-                    .is_some_and(|scenario| scenario.outcome == Outcome::SucceedsAfterReset);
-                if resets && !self.image.is_code(after.pc) {
-                    return Ok(End::Left(format!(
-                        "reset itself in {}",
-                        self.image.name(state.pc)
-                    )));
-                }
-                self.tally.surprise(self.image, &surprise);
-                if !matches!(surprise, Surprise::Returned(..)) {
-                    return Ok(End::Left(format!("lost in {}", self.image.name(after.pc))));
-                }
+            match turn {
+                Turn::Ends(end) => return Ok(end),
+                Turn::Waits => self.waits += 1,
+                Turn::Goes => self.waits = 0,
             }
-            if !is_filled && self.shadow.waiting.len() == 1 {
-                is_filled = true;
-                stale::fill(self.image, &self.machine.ram, after.sp, &mut self.random)?;
+            if self.waits > STILL {
+                let surprise = "stands still: all CPUs wait".to_owned();
+                self.tally.surprises.push(surprise);
+                return Ok(End::Left("given up".to_owned()));
             }
-            self.in_scenario |= after.pc == self.kept[1];
-            state = after;
+            self.next_turn(matches!(turn, Turn::Waits))?;
         }
     }
-
     /// Notes how the machine has ended: it must be with a verdict.
     fn over(mut self, at: &str) -> Result<Tally> {
         let verdict = self.machine.verdict()?;
@@ -257,35 +234,5 @@ impl<'a> Follower<'a> {
         }
         self.tally.ended = format!("ended {at}");
         Ok(self.tally)
-    }
-
-    fn compare(&mut self, state: &State) {
-        let ram = &self.machine.ram;
-        self.shadow
-            .follow_handlers(&self.places, &|address| ram.word(address));
-        // Of boundaries with thousands of frames, those that the seed picks.
-        let share = self.shadow.waiting.len() as u64 / DEEP + 1;
-        if self.random.below(share) != 0 {
-            self.tally.passed += 1;
-            return;
-        }
-        let compared = self.walker.compare(state, &self.shadow.waiting, ram);
-        self.tally.count(self.image, state.pc, compared);
-    }
-
-    fn instruction(&self, pc: u64) -> Option<Instruction> {
-        decode(self.image.arch, self.image.instruction(pc), pc)
-    }
-
-    /// The first call from this place on, in the order of addresses.
-    fn first_call(&self, mut pc: u64) -> Option<u64> {
-        for _ in 0..64 {
-            let instruction = self.instruction(pc)?;
-            if matches!(instruction.flow, Flow::Call(_)) {
-                return Some(pc);
-            }
-            pc += instruction.length;
-        }
-        None
     }
 }

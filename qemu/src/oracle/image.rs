@@ -10,6 +10,7 @@ use unwind::sframe::Tables;
 use unwind::{Code, Range};
 
 use super::memory::Mapped;
+use super::state::{Flow, decode};
 use crate::hardware::Arch;
 use crate::stacks;
 
@@ -20,8 +21,8 @@ pub struct Stack {
     pub range: Range,
     /// The first word behind the guard pages.
     pub bottom: u64,
-    /// Whether it is a task's.
-    pub is_task: bool,
+    /// The CPU that runs on it; a task's has none.
+    pub cpu: Option<u64>,
 }
 
 /// The kernel's image.
@@ -38,10 +39,12 @@ pub struct Image {
     segments: Vec<(u64, u64, Vec<u8>, u64)>,
     /// Names of functions and labels, by address.
     symbols: Vec<(u64, u64, String)>,
-    /// The stacks, of one CPU and of tasks.
+    /// The stacks, of CPUs and of tasks.
     pub stacks: Vec<Stack>,
     /// Where exceptions are entered.
     pub vectors: Vec<u64>,
+    /// Where NMIs are, of these.
+    nmis: Vec<u64>,
 }
 
 impl Image {
@@ -93,22 +96,31 @@ impl Image {
             symbols,
             stacks: Vec::new(),
             vectors: Vec::new(),
+            nmis: Vec::new(),
         };
-        // There is one CPU.
         let stacks = stacks::declared(&file)?.into_iter();
-        let stacks = stacks.filter(|stack| stack.cpu.is_none_or(|cpu| cpu == 0));
         image.stacks = stacks
             .map(|stack| Stack {
                 range: stack.range,
                 bottom: stack.bottom,
-                is_task: stack.cpu.is_none(),
+                cpu: stack.cpu,
             })
             .collect();
-        let vectors = image.symbols.iter().filter(|(_, _, name)| {
+        for (address, _, name) in &image.symbols {
             let number = name.strip_prefix("exception_");
-            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-        });
-        image.vectors = vectors.map(|(address, ..)| *address).collect();
+            let Some(number) = number.and_then(|digits| digits.parse::<u8>().ok()) else {
+                continue;
+            };
+            image.vectors.push(*address);
+            let is_nmi = match arch {
+                Arch::X86_64 => number == 2,
+                // FIQ, of each four vectors the third.
+                Arch::Aarch64 => number % 4 == 2,
+            };
+            if is_nmi {
+                image.nmis.push(*address);
+            }
+        }
         Ok(image)
     }
 
@@ -144,6 +156,28 @@ impl Image {
         mapped.collect()
     }
 
+    /// The stacks that a walk on this CPU goes over: its own, and those of tasks.
+    pub fn stacks_of(&self, cpu: usize) -> impl Iterator<Item = &Stack> {
+        let stacks = self.stacks.iter();
+        stacks.filter(move |stack| stack.cpu.is_none_or(|owner| owner == cpu as u64))
+    }
+
+    /// Where code says that it waits for another CPU, or for an interrupt.
+    #[must_use]
+    pub fn waits(&self) -> Vec<u64> {
+        let mut found = Vec::new();
+        let text = self.text();
+        let mut pc = text.start;
+        while pc < text.end {
+            let instruction = decode(self.arch, self.instruction(pc), pc);
+            if let Some(Flow::Spins | Flow::Waits) = instruction.map(|found| found.flow) {
+                found.push(pc);
+            }
+            pc += instruction.map_or(1, |instruction| instruction.length);
+        }
+        found
+    }
+
     /// Its code.
     #[must_use]
     pub fn code(&self) -> Code<'_> {
@@ -175,6 +209,12 @@ impl Image {
     #[must_use]
     pub fn is_vector(&self, address: u64) -> bool {
         self.vectors.contains(&address)
+    }
+
+    /// Whether NMIs are entered there.
+    #[must_use]
+    pub fn is_nmi(&self, address: u64) -> bool {
+        self.nmis.contains(&address)
     }
 
     /// The stack that this stack pointer is in. At the border of two it is the end of the lower one.

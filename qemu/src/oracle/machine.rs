@@ -1,30 +1,34 @@
 //! A machine that stands still between any two instructions: reproducible, its memory in a file, its stub at a socket.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use tempfile::TempDir;
 
+use super::aarch64;
 use super::image::Image;
 use super::memory::Ram;
 use crate::hardware::Arch;
 use crate::machine::{Boot, Booted, GdbStub, Verdict};
 use crate::scenario;
-use crate::stub::{Ran, Reader, State, Stub};
+use crate::stub::{Reader, State, Stub};
 
 /// How long a machine may take in all; one that nobody steps any more is ended by its stub.
 const LIMIT: Duration = Duration::from_secs(3 * 60 * 60);
 
-/// How long it may run up to a breakpoint.
-const GO_ON: Duration = Duration::from_secs(20);
-
 /// A machine, and its stub.
 #[derive(Debug)]
 pub struct Machine {
-    stub: Stub,
+    arch: Arch,
+    pub(super) stub: Stub,
     reader: Reader,
+    /// Where it always stops.
+    pub(super) stops: HashSet<u64>,
+    /// Where it does unless it is to pass.
+    pub(super) waits: Vec<u64>,
     /// Its memory.
     pub ram: Ram,
     boot: Option<JoinHandle<Result<Booted>>>,
@@ -37,11 +41,17 @@ impl Machine {
     ///
     /// # Errors
     /// When QEMU does not start.
-    pub fn start(emulator: &Path, file: &Path, image: &Image, word: &str) -> Result<Self> {
+    pub fn start(
+        emulator: &Path,
+        file: &Path,
+        image: &Image,
+        word: &str,
+        cpus: u32,
+    ) -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot make a folder for a machine")?;
         let socket = folder.path().join("stub");
         let memory = folder.path().join("memory");
-        let boot = thread(emulator, file, image.arch, word, &socket, &memory);
+        let boot = thread(emulator, file, image.arch, word, cpus, &socket, &memory);
         let mut stub = Stub::connect(&socket)?;
         let reader = Reader::new(image.arch, &mut stub)?;
         let start = match image.arch {
@@ -49,8 +59,11 @@ impl Machine {
             Arch::Aarch64 => 0x4000_0000,
         };
         Ok(Self {
+            arch: image.arch,
             stub,
             reader,
+            stops: HashSet::new(),
+            waits: Vec::new(),
             ram: Ram::open(&memory, image.mapped(start))?,
             boot: Some(boot),
             _folder: folder,
@@ -65,53 +78,25 @@ impl Machine {
         self.reader.read(&mut self.stub)
     }
 
-    /// Runs one instruction; the state after it, or `None` if the machine has ended.
+    /// Has this CPU alone run from now on.
     ///
     /// # Errors
-    /// When the connection fails, or the instruction does not end.
-    pub fn step(&mut self) -> Result<Option<State>> {
-        self.ram.changed();
-        match self.stub.step()? {
-            Ran::Stopped => self.state().map(Some),
-            Ran::Ended => Ok(None),
-            Ran::StillRuns => bail!("the machine stands still in an instruction"),
-        }
+    /// When there is none.
+    pub fn turn_to(&mut self, cpu: usize) -> Result<()> {
+        self.stub.choose(cpu)
     }
 
-    /// Makes an NMI due.
-    ///
-    /// # Errors
-    /// When the machine has none.
-    pub fn nmi(&mut self) -> Result<()> {
-        self.stub.monitor("nmi")
-    }
-
-    /// Has [`Self::run_to`] stop at these addresses too, from now on.
+    /// Makes an NMI due, or leaves one due that is.
     ///
     /// # Errors
     /// When the stub refuses.
-    pub fn stop_at(&mut self, addresses: &[u64]) -> Result<()> {
-        let mut addresses = addresses.iter();
-        addresses.try_for_each(|address| self.stub.breakpoint(*address, true))
-    }
-
-    /// Runs up to this address; the state where it has stopped, or how it ended.
-    ///
-    /// # Errors
-    /// When the connection fails.
-    pub fn run_to(&mut self, address: u64) -> Result<Result<State, Ran>> {
-        self.ram.changed();
-        self.stub.breakpoint(address, true)?;
-        match self.stub.go_on(GO_ON)? {
-            Ran::Stopped => {}
-            other => return Ok(Err(other)),
+    pub fn nmi(&mut self) -> Result<()> {
+        match self.arch {
+            Arch::X86_64 => self.stub.monitor("nmi"),
+            Arch::Aarch64 => aarch64::press_button(&mut self.stub),
         }
-        self.stub.breakpoint(address, false)?;
-        self.state().map(Ok)
     }
-}
 
-impl Machine {
     /// How it has ended.
     ///
     /// # Errors
@@ -139,6 +124,7 @@ fn thread(
     file: &Path,
     arch: Arch,
     word: &str,
+    cpus: u32,
     socket: &Path,
     memory: &Path,
 ) -> JoinHandle<Result<Booted>> {
@@ -162,6 +148,7 @@ fn thread(
             limit: Some(LIMIT),
             // Time counts instructions, so that each run is like every other one.
             guest_limit: Some(LIMIT),
+            cpus,
             reboots: scenario::resets(&word),
             more: &more,
             ..Boot::new(arch, &file, &word)

@@ -18,10 +18,13 @@ mod image;
 mod machine;
 mod memory;
 mod passage;
+mod running;
 mod shadow;
 mod stale;
 mod state;
+mod steps;
 mod tally;
+mod turns;
 mod x86_64;
 
 pub use command::{Oracle, oracle};

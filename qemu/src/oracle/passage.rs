@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::follow::Follower;
 use super::shadow::Waiting;
 use super::state::{Flow, Instruction, interrupted};
+use super::turns::Standing;
 use crate::hardware::Arch;
 use crate::stub::{Ran, State};
 
@@ -33,6 +34,16 @@ impl Begun {
     pub(super) fn lasting(&self) -> u64 {
         self.function.unwrap_or(self.pc)
     }
+}
+
+/// What came of it when a machine was let run.
+pub(super) enum LetRun {
+    /// It has returned, or another task runs that is followed.
+    Followed(State),
+    /// It waits for another CPU or for an interrupt, or takes long.
+    Waits(Standing),
+    /// It does not return. Where it had begun, and whether the machine still runs.
+    Lasts(Begun, Ran),
 }
 
 impl Follower<'_> {
@@ -71,8 +82,10 @@ impl Follower<'_> {
             let is_let_run = !is_kept && !is_lasting && !self.never_returns(behind);
             return is_let_run.then_some((behind, state.sp, false));
         }
-        let leads =
-            |name: &str| name == "kernel::kernel_main" || name.starts_with("kernel::scenario");
+        let leads = |name: &str| {
+            ["kernel::kernel_main", "kernel::cpus::main"].contains(&name)
+                || name.starts_with("kernel::scenario")
+        };
         match self.shadow.waiting.last() {
             Some(Waiting::Caller { pc, sp })
                 if !leads(self.image.name(state.pc))
@@ -86,26 +99,39 @@ impl Follower<'_> {
         }
     }
 
-    /// Lets the machine run while the task at hand does what nobody follows: the state when it has returned, or when another
-    /// task runs that is followed. The error says where what did not return had begun, and whether the machine still runs.
-    pub(super) fn let_run(&mut self) -> Result<Result<State, (Begun, Ran)>> {
+    /// Lets the machine run while the task at hand does what nobody follows.
+    pub(super) fn let_run(&mut self) -> Result<LetRun> {
         while let Some(Waiting::Unseen { pc, sp }) = self.shadow.waiting.last().copied() {
             let begun = self.begun.get(&(pc, sp)).copied().unwrap_or_default();
-            let mut state = match self.machine.run_to(pc)? {
-                Ok(state) if (state.pc, state.sp) == (pc, sp) => {
-                    self.shadow.waiting.pop();
-                    return Ok(Ok(state));
-                }
-                Ok(state) => state,
-                Err(ran) => return Ok(Err((begun, ran))),
+            let (mut state, is_late) = match self.run_up_to(pc)? {
+                Ok(stopped) => stopped,
+                Err(ran) => return Ok(LetRun::Lasts(begun, ran)),
             };
+            if (state.pc, state.sp) == (pc, sp) {
+                self.shadow.waiting.pop();
+                return Ok(LetRun::Followed(state));
+            }
+            if is_late {
+                return Ok(LetRun::Waits(Standing::At(state)));
+            }
+            if self.cpus.len() > 1 && self.is_wait(state.pc) {
+                let Some((after, is_halted)) = self.step_wait(&state)? else {
+                    return Ok(LetRun::Lasts(begun, Ran::Ended));
+                };
+                self.shadow
+                    .move_stack(self.image, &self.places, &state, &after);
+                return Ok(LetRun::Waits(match is_halted {
+                    true => Standing::Halted(after),
+                    false => Standing::At(after),
+                }));
+            }
             if self.image.is_vector(state.pc) && self.is_interrupted(&state, &begun) {
                 // The function at hand has called nobody since.
                 self.shadow.waiting.pop();
                 self.shadow.waiting.push(Waiting::Caller { pc, sp });
                 let ram = &self.machine.ram;
                 self.shadow.taken(&state, &|address| ram.word(address));
-                return Ok(Ok(state));
+                return Ok(LetRun::Followed(state));
             }
             // A recursion or an exception came by; or this is where tasks change, step by step.
             let steps = if state.pc == self.task_switch {
@@ -115,7 +141,7 @@ impl Follower<'_> {
             };
             for _ in 0..steps {
                 let Some(after) = self.machine.step()? else {
-                    return Ok(Err((begun, Ran::Ended)));
+                    return Ok(LetRun::Lasts(begun, Ran::Ended));
                 };
                 let has_moved = self.image.stack(state.sp) != self.image.stack(after.sp);
                 self.shadow
@@ -126,7 +152,7 @@ impl Follower<'_> {
                 }
             }
             if !matches!(self.shadow.waiting.last(), Some(Waiting::Unseen { .. })) {
-                return Ok(Ok(state));
+                return Ok(LetRun::Followed(state));
             }
         }
         anyhow::bail!("nothing was let run")

@@ -63,15 +63,18 @@ pub enum Surprise {
 }
 
 /// The call stacks of all tasks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Shadow {
-    /// Of the one that runs, the outermost first.
+    /// Of the one that runs on the CPU at hand, the outermost first.
     pub waiting: Vec<Waiting>,
     /// Of those that do not run, by the stack pointers with which they will go on.
     switched: HashMap<u64, (u32, Vec<Waiting>)>,
-    /// The task that runs, and how many there were.
+    /// The task that runs on the CPU at hand, and the last one that there was.
     task: u32,
     tasks: u32,
+    /// The CPU at hand; and of each other CPU, the task that runs there and its call stack.
+    cpu: usize,
+    others: Vec<(u32, Vec<Waiting>)>,
 }
 
 /// Names in the image that the rules need.
@@ -86,6 +89,27 @@ pub struct Places {
 }
 
 impl Shadow {
+    /// Of so many CPUs, each of which begins with a task of its own.
+    #[must_use]
+    pub fn of(cpus: u32) -> Self {
+        Self {
+            waiting: Vec::new(),
+            switched: HashMap::new(),
+            task: 0,
+            tasks: cpus - 1,
+            cpu: 0,
+            others: (0..cpus).map(|task| (task, Vec::new())).collect(),
+        }
+    }
+
+    /// Has this CPU at hand.
+    pub fn turn_to(&mut self, cpu: usize) {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.others[self.cpu] = (self.task, waiting);
+        (self.task, self.waiting) = std::mem::take(&mut self.others[cpu]);
+        self.cpu = cpu;
+    }
+
     /// The machine has executed `instruction` with `before`, or has taken an exception there, and is in the state `after`. Its
     /// words are read by `word`.
     ///
@@ -112,7 +136,7 @@ impl Shadow {
         }
         let went = Surprise::Went(before.pc, after.pc);
         let may = match flow.ok_or(went.clone())? {
-            Flow::Next | Flow::Raises | Flow::Waits => next == Some(after.pc),
+            Flow::Next | Flow::Spins | Flow::Raises | Flow::Waits => next == Some(after.pc),
             Flow::Repeats => next == Some(after.pc) || before.pc == after.pc,
             Flow::Call(Some(target)) => after.pc == target,
             _ => true,
@@ -244,9 +268,7 @@ impl Shadow {
         self.switched
             .insert(before.sp, (self.task, self.waiting.clone()));
         if let Some(Stack {
-            range,
-            is_task: true,
-            ..
+            range, cpu: None, ..
         }) = to
         {
             self.tasks += 1;

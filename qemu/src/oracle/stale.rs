@@ -50,14 +50,15 @@ pub fn return_addresses(image: &Image, random: &mut Random) -> Vec<u64> {
     found
 }
 
-/// Fills the unused part of all stacks: that of the one in use ends at `sp`.
+/// Fills the unused part of the stacks of tasks and of so many CPUs: that of the one in use ends at `sp`.
 ///
 /// # Errors
 /// When memory cannot be written.
-pub fn fill(image: &Image, ram: &Ram, sp: u64, random: &mut Random) -> Result<()> {
+pub fn fill(image: &Image, ram: &Ram, cpus: u32, sp: u64, random: &mut Random) -> Result<()> {
     let addresses = return_addresses(image, random);
     anyhow::ensure!(!addresses.is_empty(), "no calls in the code");
-    for stack in &image.stacks {
+    let used = |cpu: Option<u64>| cpu.is_none_or(|cpu| cpu < u64::from(cpus));
+    for stack in image.stacks.iter().filter(|stack| used(stack.cpu)) {
         let end = match stack.range.start < sp && sp <= stack.range.end {
             true => sp / 8 * 8,
             false => stack.range.end,

@@ -9,6 +9,8 @@ use crate::stub::{Registers, State};
 pub enum Flow {
     /// Goes on behind it.
     Next,
+    /// Goes on behind it, and says that it goes round in a loop until another CPU has done something.
+    Spins,
     /// Goes on behind it, or stays.
     Repeats,
     /// Goes elsewhere, perhaps.

@@ -22,6 +22,8 @@ pub struct Tally {
     pub boundaries: u64,
     /// Others, too deep to compare at each of them.
     pub passed: u64,
+    /// Of each CPU, how many of these.
+    pub cpus: Vec<u64>,
     /// The walk was complete, and right.
     pub equal: u64,
     /// The walk vouched for something that is not so.
@@ -38,25 +40,29 @@ pub struct Tally {
     pub seen: BTreeSet<u64>,
     /// Calls that were not stepped into.
     pub skipped: u64,
-    /// NMIs that were made due.
+    /// NMIs that were made due by the runner.
     pub nmis: u64,
+    /// NMIs that came where the machine was followed.
+    pub came: u64,
     /// How it ended.
     pub ended: String,
 }
 
 impl Tally {
-    /// An empty one.
+    /// An empty one, of so many CPUs.
     #[must_use]
-    pub fn of(scenario: &str) -> Self {
+    pub fn of(scenario: &str, cpus: u32) -> Self {
         Self {
             scenario: scenario.to_owned(),
+            cpus: vec![0; cpus as usize],
             ..Self::default()
         }
     }
 
-    /// Counts a comparison at `pc`.
-    pub fn count(&mut self, image: &Image, pc: u64, compared: Compared) {
+    /// Counts a comparison at `pc` on this CPU.
+    pub fn count(&mut self, image: &Image, cpu: usize, pc: u64, compared: Compared) {
         self.boundaries += 1;
+        self.cpus[cpu] += 1;
         self.seen.insert(pc);
         match compared {
             Compared::Equal => self.equal += 1,
@@ -132,6 +138,9 @@ impl fmt::Display for Tally {
             self.passed,
             self.ended
         )?;
+        if self.cpus.len() > 1 {
+            write!(f, "\n  of each CPU: {:?}", self.cpus)?;
+        }
         for ((reason, function, why), count) in &self.excused {
             write!(f, "\n  excused {count}, in {function}: {reason}: {why}")?;
         }

@@ -18,6 +18,7 @@ pub(super) fn decode(bytes: &[u8], pc: u64) -> Option<Instruction> {
         | FlowControl::XbeginXabortXend => Flow::Jump,
         FlowControl::Interrupt => Flow::Raises,
         FlowControl::Next if instruction.mnemonic() == Mnemonic::Hlt => Flow::Waits,
+        FlowControl::Next if instruction.mnemonic() == Mnemonic::Pause => Flow::Spins,
         FlowControl::Next if instruction.has_rep_prefix() || instruction.has_repne_prefix() => {
             Flow::Repeats
         }
@@ -58,6 +59,7 @@ mod tests {
             (&[0x0f, 0x0b], Flow::Next),    // ud2, which does not return behind
             (&[0xf4], Flow::Waits),         // hlt
             (&[0xf3, 0xaa], Flow::Repeats), // rep stosb
+            (&[0xf3, 0x90], Flow::Spins),   // pause
             (&[0x90], Flow::Next),
         ] {
             let found = decode(bytes, 0x1000);

@@ -23,6 +23,8 @@ pub struct Stub {
     read: usize,
     /// An answer did not come in time. It may come as that to a later question, as answers do not say what was asked.
     is_broken: bool,
+    /// The CPU that is asked for registers, and alone runs; all do if there is none.
+    cpu: Option<usize>,
 }
 
 /// What the stub says of the machine after it ran.
@@ -70,6 +72,7 @@ impl Stub {
             buffer: Vec::new(),
             read: 0,
             is_broken: false,
+            cpu: None,
         }
     }
 
@@ -114,12 +117,35 @@ impl Stub {
         questions.iter().map(|_| self.told()).collect()
     }
 
+    /// From now on, asks this CPU for its registers, and lets it alone run: the others stand still.
+    ///
+    /// # Errors
+    /// When there is no such CPU.
+    pub fn choose(&mut self, cpu: usize) -> Result<()> {
+        // The stub counts from 1. It keeps two choices: whose registers it tells, and whose stepping ends when it stops.
+        let thread = cpu + 1;
+        let answers = self.ask_all(&[&format!("Hg{thread:x}"), &format!("Hc{thread:x}")])?;
+        if answers.iter().any(|answer| answer != b"OK") {
+            bail!("QEMU's stub has no CPU {cpu}");
+        }
+        self.cpu = Some(cpu);
+        Ok(())
+    }
+
     /// Lets the machine run one instruction; or, if an exception or interrupt is due, up to its vector.
     ///
     /// # Errors
     /// When the connection fails.
     pub fn step(&mut self) -> Result<Ran> {
-        self.run("s", STEP)
+        self.step_within(STEP)
+    }
+
+    /// The same, with a limit of its own.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub fn step_within(&mut self, limit: Duration) -> Result<Ran> {
+        self.run("s", limit)
     }
 
     /// Lets the machine run, up to a breakpoint.
@@ -131,21 +157,48 @@ impl Stub {
     }
 
     fn run(&mut self, packet: &str, limit: Duration) -> Result<Ran> {
+        let packet = match self.cpu {
+            Some(cpu) => format!("vCont;{packet}:{:x}", cpu + 1),
+            None => packet.to_owned(),
+        };
+        match self.send(&[&packet]) {
+            Ok(()) => self.stopped(limit),
+            Err(error) => Self::ended(error),
+        }
+    }
+
+    /// Stops a machine that runs.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub fn stop(&mut self) -> Result<Ran> {
+        // One that has just stopped by itself ignores the byte, and has said so.
+        self.stream.write_all(b"\x03")?;
+        self.stopped(STEP)
+    }
+
+    /// Waits until it has stopped.
+    fn stopped(&mut self, limit: Duration) -> Result<Ran> {
         self.limit(Some(limit))?;
-        let ran = self.send(&[packet]).and_then(|()| self.answer());
+        let ran = self.answer();
         self.limit(None)?;
         match ran {
             Ok(Some(answer)) if matches!(answer.first(), Some(b'T' | b'S')) => Ok(Ran::Stopped),
             Ok(_) => Ok(Ran::Ended),
-            Err(error) => match error.downcast_ref::<std::io::Error>().map(|e| e.kind()) {
-                Some(std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
-                    Ok(Ran::StillRuns)
-                }
-                Some(std::io::ErrorKind::BrokenPipe | std::io::ErrorKind::ConnectionReset) => {
-                    Ok(Ran::Ended)
-                }
-                _ => Err(error),
-            },
+            Err(error) => Self::ended(error),
+        }
+    }
+
+    /// What an error of the connection says of the machine, if it is none of the connection's own.
+    fn ended(error: anyhow::Error) -> Result<Ran> {
+        match error.downcast_ref::<std::io::Error>().map(|e| e.kind()) {
+            Some(std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
+                Ok(Ran::StillRuns)
+            }
+            Some(std::io::ErrorKind::BrokenPipe | std::io::ErrorKind::ConnectionReset) => {
+                Ok(Ran::Ended)
+            }
+            _ => Err(error),
         }
     }
 

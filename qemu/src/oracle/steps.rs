@@ -1,0 +1,174 @@
+//! What the CPU at hand does next: a boundary, and the instruction behind it.
+
+use anyhow::{Context, Result, bail};
+
+use super::follow::{End, Follower, Turn};
+use super::passage::{Begun, LetRun};
+use super::shadow::{Surprise, Waiting};
+use super::stale;
+use super::state::{Flow, Instruction, decode};
+use super::turns::Standing;
+use crate::scenario::{self, Outcome};
+use crate::stub::State;
+
+/// Frames up to which every boundary is compared; with so many times more, one of so many.
+const DEEP: u64 = 256;
+
+/// Instructions of the entry function before its first call, of which most clear memory.
+const ENTRY: u64 = 48;
+
+impl Follower<'_> {
+    /// Compares, and has the CPU at hand do its next instruction, or all that is let run.
+    pub(super) fn turn(&mut self, state: &State) -> Result<Turn> {
+        if let Some(Waiting::Unseen { .. }) = self.shadow.waiting.last() {
+            return Ok(match self.let_run()? {
+                LetRun::Followed(after) => {
+                    self.cpus[self.cpu] = Standing::At(after);
+                    Turn::Goes
+                }
+                LetRun::Waits(standing) => {
+                    self.cpus[self.cpu] = standing;
+                    Turn::Waits
+                }
+                LetRun::Lasts(begun, ran) => {
+                    let at = format!("in {}", self.image.name(state.pc));
+                    Turn::Ends(End::Lasted(begun.lasting(), ran, at))
+                }
+            });
+        }
+        self.compare(state);
+        let name = |pc| self.image.name(pc);
+        if self.tally.boundaries >= self.plan.boundaries {
+            return Ok(Turn::Ends(End::Left(format!("left in {}", name(state.pc)))));
+        }
+        let instruction = self.instruction(state.pc);
+        if self.tally.boundaries == ENTRY && self.shadow.waiting.is_empty() {
+            let call = self.first_call(state.pc);
+            let call = call.context("the kernel's entry function does not call")?;
+            match self.machine.run_to(call)? {
+                Ok(after) => self.cpus[self.cpu] = Standing::At(after),
+                Err(ran) => {
+                    bail!("the kernel's entry function did not come to its call: {ran:?}")
+                }
+            }
+            return Ok(Turn::Goes);
+        }
+        if let Some((pc, sp, is_return)) = self.passage(state, instruction) {
+            self.tally.skipped += 1;
+            if is_return {
+                self.shadow.waiting.pop();
+            }
+            let begun = Begun {
+                pc: state.pc,
+                sp: state.sp,
+                function: self.image.function(state.pc).filter(|_| is_return),
+            };
+            self.begun.insert((pc, sp), begun);
+            self.shadow.waiting.push(Waiting::Unseen { pc, sp });
+            return Ok(Turn::Goes);
+        }
+        if self.is_due(state.pc) {
+            self.machine.nmi()?;
+            self.tally.nmis += 1;
+        }
+        let flow = instruction.map(|instruction| instruction.flow);
+        let ends = |pc| Ok(Turn::Ends(End::Over(format!("in {}", name(pc)))));
+        if !matches!(flow, Some(Flow::Spins | Flow::Waits)) {
+            return match self.machine.step()? {
+                Some(after) => self.stepped(state, &after),
+                None => ends(state.pc),
+            };
+        }
+        let Some((after, is_halted)) = self.step_wait(state)? else {
+            return ends(state.pc);
+        };
+        if is_halted && self.cpus.len() == 1 {
+            bail!("the machine waits for ever");
+        }
+        let turn = self.stepped(state, &after)?;
+        if !matches!(turn, Turn::Goes) {
+            return Ok(turn);
+        }
+        if is_halted {
+            self.cpus[self.cpu] = Standing::Halted(after);
+        }
+        Ok(Turn::Waits)
+    }
+
+    /// Notes what the CPU at hand has done in an instruction.
+    pub(super) fn stepped(&mut self, state: &State, after: &State) -> Result<Turn> {
+        self.tally.came += u64::from(self.image.is_nmi(after.pc));
+        let ram = &self.machine.ram;
+        let stepped = self.shadow.step(
+            self.image,
+            &self.places,
+            state,
+            self.instruction(state.pc),
+            after,
+            &|address| ram.word(address),
+        );
+        if let Err(surprise) = stepped {
+            let resets = scenario::find(&self.tally.scenario)
+                .is_some_and(|scenario| scenario.outcome == Outcome::SucceedsAfterReset);
+            if resets && !self.image.is_code(after.pc) {
+                let name = self.image.name(state.pc);
+                return Ok(Turn::Ends(End::Left(format!("reset itself in {name}"))));
+            }
+            self.tally.surprise(self.image, &surprise);
+            if !matches!(surprise, Surprise::Returned(..)) {
+                let name = self.image.name(after.pc);
+                return Ok(Turn::Ends(End::Left(format!("lost in {name}"))));
+            }
+        }
+        if !self.is_filled && self.shadow.waiting.len() == 1 {
+            self.is_filled = true;
+            let cpus = self.plan.cpus;
+            stale::fill(self.image, ram, cpus, after.sp, &mut self.random)?;
+        }
+        self.in_scenario |= after.pc == self.kept[1];
+        self.cpus[self.cpu] = Standing::At(*after);
+        Ok(Turn::Goes)
+    }
+
+    fn compare(&mut self, state: &State) {
+        let ram = &self.machine.ram;
+        self.shadow
+            .follow_handlers(&self.places, &|address| ram.word(address));
+        // Of boundaries with thousands of frames, those that the seed picks.
+        let share = self.shadow.waiting.len() as u64 / DEEP + 1;
+        if self.random.below(share) != 0 {
+            self.tally.passed += 1;
+            return;
+        }
+        let walker = &self.walkers[self.cpu];
+        let compared = walker.compare(state, &self.shadow.waiting, ram);
+        (self.tally).count(self.image, self.cpu, state.pc, compared);
+    }
+
+    /// Whether an NMI should come here.
+    fn is_due(&mut self, pc: u64) -> bool {
+        if !self.in_scenario {
+            return false;
+        }
+        let is_picked = (self.plan.nmi).is_some_and(|every| self.random.below(every) == 0);
+        let is_chosen = (self.plan.nmi_in)
+            .is_some_and(|name| self.image.name(pc).contains(name) && self.chosen.insert(pc));
+        is_picked || is_chosen
+    }
+
+    pub(super) fn instruction(&self, pc: u64) -> Option<Instruction> {
+        decode(self.image.arch, self.image.instruction(pc), pc)
+    }
+
+    /// The first call from this place on, in the order of addresses.
+    fn first_call(&self, mut pc: u64) -> Option<u64> {
+        for _ in 0..64 {
+            let instruction = self.instruction(pc)?;
+            if matches!(instruction.flow, Flow::Call(_)) {
+                return Some(pc);
+            }
+            pc += instruction.length;
+        }
+        None
+    }
+}
