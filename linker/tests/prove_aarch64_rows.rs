@@ -45,6 +45,44 @@ fn a_return_address_that_a_call_overwrites() {
 }
 
 #[test]
+fn a_return_address_in_a_register_during_a_call() {
+    let text = |callee: &str, body: &str| {
+        [
+            function(
+                "_start",
+                &format!(
+                    "mov x2, x30\n bl {callee}\n mov x30, x2\n sub sp, sp, #16\n add sp, sp, #16\n ret"
+                ),
+            ),
+            silent(callee, body),
+        ]
+    };
+    // Whoever calls what LLVM's outliner has made knows that it leaves the register as it is.
+    check(
+        "outlined",
+        &text("OUTLINED_FUNCTION_0", "add x9, x9, #1\n ret"),
+        "0..8 agrees\n8..12 withdrawn: return address not followed\n12..16 agrees\n16..20 mended sp+16 u u\n20..24 agrees\n24..32 made sp+0 u u\n",
+    );
+    // Any other function may change it from one build to the next.
+    check(
+        "of_others",
+        &text("other", "add x9, x9, #1\n ret"),
+        "0..24 undecided: a way out with another stack than at the entry\n24..32 made sp+0 u u\n",
+    );
+    check(
+        "changed",
+        &text("OUTLINED_FUNCTION_0", "mov x2, #1\n ret"),
+        "0..24 undecided: a way out with another stack than at the entry\n24..32 made sp+0 u u\n",
+    );
+    // There are two ways out, one of them unknown.
+    check(
+        "two_ways",
+        &text("OUTLINED_FUNCTION_0", "cbz x9, 1f\n br x10\n 1: ret"),
+        "0..24 undecided: a way out with another stack than at the entry\n24..36 made sp+0 u u\n",
+    );
+}
+
+#[test]
 fn a_signed_return_address() {
     let text = [function(
         "_start",

@@ -40,6 +40,9 @@ fn is_outlined(name: &str) -> bool {
     OUTLINED.iter().any(|suffix| name.contains(suffix))
 }
 
+/// How LLVM's outliner begins the names of the functions that it makes.
+const BY_OUTLINER: &str = "OUTLINED_FUNCTION_";
+
 /// Finds the entries that call frame information and symbols give. Code whose first row is not [`entry_row`] is trap code if
 /// its FDE is marked as a signal frame; otherwise it is a part of a function, and entered by jumps.
 pub fn find(
@@ -84,6 +87,9 @@ pub fn find(
         .map(|symbol| (symbol.start, symbol.start.saturating_add(symbol.size)))
         .collect();
     for symbol in &symbols.0 {
+        if symbol.name.starts_with(BY_OUTLINER) {
+            world.outlined.insert(symbol.start);
+        }
         let is_described = world.function_at(symbol.start).is_some();
         if !is_described && text.code_at(symbol.start).is_some() {
             world.assumed.insert(symbol.start);

@@ -295,7 +295,13 @@ impl<'a, I: Isa> Follow<'a, I> {
             Value::Stack(_, offset) => offset,
             _ => 0,
         };
-        whole.effect = exit.and_then(|exit| Effect::of(&exit, I::KEPT_BY_CALLS, own));
+        // A second way out could be a tail call of what changes them.
+        let sparing = match self.world.outlined.contains(&self.start) && self.blocks.len() == 1 {
+            // A call itself writes that of the return address.
+            true => !(I::KEPT_BY_CALLS | 1 << I::RETURN_ADDRESS | 1 << I::STACK_POINTER),
+            false => 0,
+        };
+        whole.effect = exit.and_then(|exit| Effect::of(&exit, I::KEPT_BY_CALLS, sparing, own));
         whole
     }
 

@@ -26,14 +26,16 @@ pub enum Returns {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
     registers: Vec<(Register, Value)>,
+    /// A bit for each register that it leaves as it is, although it need not.
+    spared: u64,
     /// Words in the caller's frame: offsets from the stack pointer at the entry, and values.
     words: Vec<(i64, Value)>,
 }
 
 impl Effect {
-    /// What is changed at the exit. `kept` are the callee-saved registers, `end` is where the function's own frame ends, in
-    /// bytes from the stack pointer at the entry.
-    pub(super) fn of(exit: &Machine, kept: u64, end: i64) -> Option<Self> {
+    /// What is changed at the exit. `kept` are the callee-saved registers, `sparing` are others whose change callers know of,
+    /// `end` is where the function's own frame ends, in bytes from the stack pointer at the entry.
+    pub(super) fn of(exit: &Machine, kept: u64, sparing: u64, end: i64) -> Option<Self> {
         let registers = (0..REGISTERS as Register)
             .filter(|register| kept & 1 << register != 0 && *register != exit.stack_pointer)
             .map(|register| (register, exit.get(register)))
@@ -47,8 +49,17 @@ impl Effect {
             .filter(|slot| is_saved(slot.value))
             .map(|slot| (slot.offset, slot.value))
             .collect::<Vec<_>>();
-        let changed = !registers.is_empty() || !words.is_empty();
-        changed.then_some(Self { registers, words })
+        let is_spared = |register: &Register| {
+            sparing & 1 << register != 0 && exit.get(*register) == Value::entry(*register)
+        };
+        let spared = (0..REGISTERS as Register).filter(is_spared);
+        let spared = spared.fold(0, |spared, register| spared | 1 << register);
+        let changed = !registers.is_empty() || spared != 0 || !words.is_empty();
+        changed.then_some(Self {
+            registers,
+            spared,
+            words,
+        })
     }
 
     /// Applies it to the caller's state. `before` is that at the call; `pushed`, zero or negative, is what the call itself adds
@@ -63,6 +74,11 @@ impl Effect {
         };
         for (register, value) in &self.registers {
             after.set(*register, translate(*value));
+        }
+        for register in 0..REGISTERS as Register {
+            if self.spared & 1 << register != 0 {
+                after.set(register, before.get(register));
+            }
         }
         for (offset, value) in &self.words {
             after.store(Address::of(sp, *offset), 8, translate(*value));
@@ -79,6 +95,9 @@ pub struct World {
     pub assumed: FxHashSet<u64>,
     /// The starts of outlined parts of functions (`.cold`, `.warm`), recognized by their symbols.
     pub pieces: FxHashSet<u64>,
+    /// The functions that LLVM's outliner has made of pieces of others, recognized by their symbols. Whoever calls them knows
+    /// which registers they change: it keeps its return address in one that other functions may change.
+    pub outlined: FxHashSet<u64>,
     /// Start and end of each function symbol, ascending.
     pub symbols: Vec<(u64, u64)>,
     /// Addresses of jump tables.
