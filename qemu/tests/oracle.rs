@@ -25,8 +25,8 @@ kernel_tests! { release:
 /// Tasks that are switched and interrupted; exceptions in a handler of one, and a whole report, both interrupted by NMIs; the
 /// boot, once.
 const FOLLOWED: [(&str, bool, Option<u64>); 3] = [
-    ("tasks", false, Some(1_000)),
-    ("exception-in-handler", false, Some(1_000)),
+    ("tasks", false, Some(300)),
+    ("exception-in-handler", false, Some(300)),
     ("ok", true, None),
 ];
 
@@ -46,7 +46,7 @@ const PLAN: Plan<'static> = Plan {
 fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {
     let file = built::image(kernel);
     let image = Image::read(&file, kernel.arch).expect("the kernel's image");
-    let mut boundaries = 0;
+    let (mut boundaries, mut nmis) = (0, 0);
     for (scenario, boot, nmi) in FOLLOWED {
         let plan = Plan { boot, nmi, ..PLAN };
         let tally = followed(kernel, &image, &image.table, scenario, plan);
@@ -54,9 +54,10 @@ fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {
         // Nothing is excused but the entry function, before it has a stack.
         let excused: Vec<_> = tally.excused.keys().map(|(_, at, _)| &**at).collect();
         assert_eq!(excused, ["kernel_entry"], "{kernel:?}: {tally}");
-        assert_eq!(tally.came > 1, nmi.is_some(), "{kernel:?}: {tally}");
         boundaries += tally.boundaries;
+        nmis += tally.came;
     }
+    assert_ne!(nmis, 0, "{kernel:?}");
     assert!(boundaries >= AT_LEAST, "{kernel:?}: {boundaries}");
 }
 
@@ -83,31 +84,53 @@ fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
     assert!(least > Some(&500), "{kernel:?}: {tally}");
 }
 
+/// At `z` on AArch64 a function keeps its return address in a register while it calls what LLVM's outliner has made, which no row
+/// can say: there a walk stops. As the function is in two pieces then, it stops in the second one, too.
+const AT_Z: [&str; 3] = [
+    "no row",
+    "the call leads elsewhere",
+    "the link register is lost",
+];
+
 /// Kernels of other levels of optimization, each of which compiles `core` anew.
-fn every_boundary_is_right_at_level(level: Level) {
+fn nothing_is_wrong_at_level(level: Level) {
     for arch in Arch::ALL {
         let profile = Profile::Level(level);
         let kernel = Kernel { arch, profile };
-        every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel);
+        let file = built::image(kernel);
+        let image = Image::read(&file, arch).expect("the kernel's image");
+        for (scenario, boot, _) in FOLLOWED {
+            let plan = Plan {
+                boundaries: 30_000,
+                boot,
+                ..PLAN
+            };
+            let tally = followed(kernel, &image, &image.table, scenario, plan);
+            let has_gaps = arch == Arch::Aarch64 && level == Level::Z;
+            let mut stops = tally.unexplained.keys().map(|(reason, _)| reason);
+            let is_known = stops.all(|reason| has_gaps && AT_Z.contains(reason));
+            let is_right = tally.wrong == 0 && tally.surprises.is_empty();
+            assert!(is_right && is_known, "{kernel:?}: {tally}");
+        }
     }
 }
 
 #[test]
 #[ignore = "takes long: .ci/long"]
-fn every_boundary_is_right_at_level_1() {
-    every_boundary_is_right_at_level(Level::One);
+fn nothing_is_wrong_at_level_1() {
+    nothing_is_wrong_at_level(Level::One);
 }
 
 #[test]
 #[ignore = "takes long: .ci/long"]
-fn every_boundary_is_right_at_level_s() {
-    every_boundary_is_right_at_level(Level::S);
+fn nothing_is_wrong_at_level_s() {
+    nothing_is_wrong_at_level(Level::S);
 }
 
 #[test]
 #[ignore = "takes long: .ci/long"]
-fn every_boundary_is_right_at_level_z() {
-    every_boundary_is_right_at_level(Level::Z);
+fn nothing_is_wrong_at_level_z() {
+    nothing_is_wrong_at_level(Level::Z);
 }
 
 /// In a copy of the table, by which the walks go, one row of a recursion has frames twice as big as they are: a walk leaves out
