@@ -73,8 +73,8 @@ pub(crate) mod sealed {
         /// Whether a walk may start at the stack pointer `sp`.
         fn enter(&mut self, sp: u64) -> bool;
 
-        /// Whether `sp` is where a stack begins, so that the outermost function's frame may lie there; `None` if nobody has said
-        /// where the walk's stack begins.
+        /// Whether the canonical frame address `sp` is where a stack begins, so that the outermost function's frame may lie there;
+        /// `None` if nobody has said where the walk's stack begins.
         fn is_base(&self, sp: u64) -> Option<bool>;
     }
 }

@@ -73,6 +73,12 @@ pub(crate) fn base_value<R: RegisterSet>(registers: &R, base: Base) -> Option<u6
     }
 }
 
+/// The canonical frame address of a function that is called with this stack pointer. All of the stack up to it belongs to that
+/// function and its callees: on s390x the area that a caller leaves to its callee, too.
+pub(crate) fn cfa_at<R: RegisterSet>(sp: u64) -> u64 {
+    sp.wrapping_sub(R::sp_at(0))
+}
+
 /// `address + offset`, modulo the size of the architecture's words.
 pub(crate) const fn offset_address<R: RegisterSet>(address: u64, offset: i64) -> u64 {
     let sum = address.wrapping_add_signed(offset);

@@ -3,7 +3,7 @@
 use super::{Frames, State};
 use crate::lookup::LookupError;
 use crate::memory::{Memory, is_aligned};
-use crate::registers::RegisterSet;
+use crate::registers::{RegisterSet, cfa_at};
 use crate::source::RowSource;
 use crate::verdict::{End, How};
 use crate::walk::call::Call;
@@ -33,7 +33,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
                     self.note(frame, How::SFrame, End::CallsUnchecked);
                 }
                 let sp = self.cursor.registers.sp();
-                if self.cursor.sp_known && self.memory.is_base(sp).is_none() {
+                if self.cursor.sp_known && self.memory.is_base(cfa_at::<R>(sp)).is_none() {
                     let last = self.count.saturating_sub(1);
                     self.note(last, How::SFrame, End::BaseUnknown(sp));
                 }
@@ -97,9 +97,10 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             false => cursor.any_cfa(&self.found, &self.memory),
         };
         match cfa {
-            Err(End::Outermost) if cursor.sp_known && self.memory.is_base(sp) == Some(false) => {
-                Err(End::NotAtBase(sp))
-            }
+            Err(End::Outermost) if cursor.sp_known => match self.memory.is_base(cfa_at::<R>(sp)) {
+                Some(false) => Err(End::NotAtBase(sp)),
+                _ => Err(End::Outermost),
+            },
             other => other,
         }
     }
