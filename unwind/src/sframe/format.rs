@@ -64,7 +64,8 @@ bitflags! {
     pub struct Flags: u8 {
         /// The functions are in ascending order of their start address.
         const SORTED = 1;
-        /// Every function keeps a frame pointer (versions 1 and 2 only).
+        /// Every function keeps a frame pointer (versions 1 and 2 only): for who walks by that alone. It changes no row, and a
+        /// walk does not need it, because it tries the frame pointer wherever a row is missing.
         const FRAME_POINTER = 2;
         /// A function's start is relative to the address of the field that holds it (version 2 errata 1, version 3).
         const START_PC_RELATIVE = 4;

@@ -1,10 +1,13 @@
 //! Rows of kinds that the stored files do not have.
 
-use unwind::sframe::{Base, LookupError, Row, Rule, Section};
+use unwind::sframe::format::Flags;
+use unwind::sframe::{Base, LookupError, Row, Rule, Section, Tables};
+use unwind::x86_64::Registers;
+use unwind::{Code, How, Range, Stacks, Unwinder};
 
 use crate::hand::{
-    ABI, ADDRESS, FIXED_FRAME_POINTER, FIXED_RETURN_ADDRESS, PUSHED, V1, V2, V3, at_cfa, row,
-    row_at, with,
+    ABI, ADDRESS, FIXED_FRAME_POINTER, FIXED_RETURN_ADDRESS, FLAGS, PUSHED, V1, V2, V3, at_cfa,
+    row, row_at, with,
 };
 
 /// Info and block size of the second function of version 2, and info of that of version 1.
@@ -15,6 +18,35 @@ const INFO_V1: usize = 28 + 17 + 16;
 const INFO_V3: usize = 60 + 8 + 2;
 const INFO2_V3: usize = INFO_V3 + 1;
 const PC_MASK: u8 = 0x10;
+
+/// Versions 1 and 2 can say that every function keeps a frame pointer: that changes no row, and a walk by rows is the same. Where
+/// a row is missing, the frame pointer leads on, marked as such.
+#[test]
+fn that_functions_keep_a_frame_pointer_changes_no_row() {
+    for bytes in [&V1[..], &V2] {
+        let flagged = with(bytes, FLAGS, bytes[FLAGS] | Flags::FRAME_POINTER.bits());
+        let section = Section::parse(&flagged, ADDRESS).expect("a table");
+        assert!(section.flags().contains(Flags::FRAME_POINTER));
+        for pc in 0xff8..0x1038 {
+            assert_eq!(row_at(&flagged, pc), row_at(bytes, pc), "{pc:#x}");
+        }
+        // In the second function, below its frame; then where no function is, with a frame record at the frame pointer.
+        for (pc, how, words) in [
+            (0x1018, How::SFrame, [0, 0x1005, 0]),
+            (0x1040, How::FramePointer, [0, 0x8018, 0x1005]),
+        ] {
+            // `call *%rax` before 0x1005.
+            let code = [Code::new(&[0xff, 0xd0], 0x1003)];
+            let ranges = [Range::new(0x8000, 0x8018)];
+            let read = |address: u64| words.get((address as usize - 0x8000) / 8).copied();
+            let unwinder = Unwinder::new(Tables::new(&flagged, ADDRESS)).code(&code);
+            let registers = Registers::new(pc, 0x8000, 0x8008);
+            let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
+            let caller = frames.nth(1).map(|frame| (frame.pc, frame.how));
+            assert_eq!(caller, Some((0x1005, how)), "{pc:#x}");
+        }
+    }
+}
 
 /// A PC-mask function with one row from 0 and one from 1, at 0x1010.
 #[test]
