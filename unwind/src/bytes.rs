@@ -1,5 +1,7 @@
 //! Reading numbers out of a byte slice, in either byte order. A read out of bounds returns `None`.
 
+use crate::reads;
+
 /// The byte order in which a table was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -14,6 +16,7 @@ impl ByteOrder {
     /// The number in `bytes`, at most four.
     #[inline(always)]
     pub(crate) fn number(self, bytes: &[u8]) -> u32 {
+        reads::note();
         let join = |number: u32, &byte: &u8| number << 8 | u32::from(byte);
         match self {
             Self::Little => bytes.iter().rev().fold(0, join),
@@ -39,11 +42,13 @@ impl<'a> Bytes<'a> {
     /// The `N` bytes at `offset`.
     #[inline]
     fn array<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        reads::note();
         self.data.get(offset..)?.first_chunk().copied()
     }
 
     #[inline]
     pub(crate) fn u8(&self, offset: usize) -> Option<u8> {
+        reads::note();
         self.data.get(offset).copied()
     }
 

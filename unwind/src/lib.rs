@@ -77,6 +77,7 @@ mod crc32;
 mod lookup;
 pub mod markup;
 mod memory;
+mod reads;
 mod registers;
 pub mod report;
 mod row;

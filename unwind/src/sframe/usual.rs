@@ -4,6 +4,7 @@
 use crate::bytes::ByteOrder;
 use crate::lookup::{Found, LookupError};
 use crate::memory::Range;
+use crate::reads;
 use crate::sframe::blocks::Skipped;
 use crate::sframe::format;
 use crate::sframe::function::Function;
@@ -123,6 +124,7 @@ impl<'a> Section<'a> {
         let base = self.address.wrapping_add(self.functions_offset as u64);
         let base = base.wrapping_add(at(from));
         let field = |index: usize| {
+            reads::note();
             let field = u64::from_le_bytes(*window.get(index)?);
             Some(field.wrapping_add(at(index)))
         };

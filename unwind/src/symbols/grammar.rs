@@ -1,6 +1,7 @@
 //! Expansion of rows and names that were compressed by a grammar.
 
 use crate::bytes::{ByteOrder, Bytes};
+use crate::reads;
 use crate::symbols::format::{FIRST_RULE, MAX_RULE_DEPTH};
 
 /// Rules, each two symbols, and how symbols are written: those in `short` in one byte, the others in two.
@@ -29,6 +30,7 @@ impl<'a> Grammar<'a> {
     #[inline]
     fn code<'c>(&self, codes: &'c [u8]) -> Option<(u16, &'c [u8])> {
         let (&first, rest) = codes.split_first()?;
+        reads::note();
         match u16::from(first).checked_sub(self.short_count) {
             None => {
                 let symbol = self.short.u16(usize::from(first).wrapping_mul(2))?;

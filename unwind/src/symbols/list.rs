@@ -1,12 +1,14 @@
 //! A list of entries of any length, with an index to every eighth of them.
 
 use crate::bytes::{ByteOrder, Bytes};
+use crate::reads;
 use crate::symbols::format::STRIDE;
 
 /// A number in plain bytes, and what comes after it: see [`super::grammar::Expansion::number`].
 #[inline]
 pub(super) fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let mut value = 0;
+    reads::note();
     let mut rest = bytes;
     for shift in [0, 7, 14, 21, 28] {
         let (&byte, after) = rest.split_first()?;

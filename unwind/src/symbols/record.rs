@@ -1,5 +1,6 @@
 //! Records: functions of the source, with name, file, and the functions inlined into them.
 
+use crate::reads;
 use crate::symbols::format::{LINE_REPLACES, LINE_UNKNOWN};
 use crate::symbols::list::number;
 
@@ -86,6 +87,7 @@ fn skip(bytes: &[u8], edges: u32) -> Option<&[u8]> {
             break;
         }
         let (&byte, after) = rest.split_first()?;
+        reads::note();
         rest = after;
         left = left.wrapping_sub(u32::from(byte < 0x80));
     }
