@@ -7,6 +7,7 @@
 /// * `debug`, `release`, `x86_64`, `aarch64`: those of them
 /// * `release_or_long`: `every`, but the debug ones only in `.ci/long`
 /// * `debug_in_long`: `debug`, only in `.ci/long`
+/// * `every_in_long`: `every`, only in `.ci/long`
 /// * `much_and_little_inlined`: one of each kind and of each architecture, where four would take too long
 /// * `plain`: those whose compilers said nothing of unwinding, only in `.ci/long`
 /// * `x86_64_and_plain`: `x86_64`, and of `plain` that for x86_64
@@ -35,6 +36,9 @@ macro_rules! kernel_tests {
     };
     (debug_in_long: $($test:ident),+ $(,)?) => {
         $(kernel_tests!(@ $test [] [x86_64_debug aarch64_debug]);)+
+    };
+    (every_in_long: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test [] [x86_64_debug x86_64_release aarch64_debug aarch64_release]);)+
     };
     (much_and_little_inlined: $($test:ident),+ $(,)?) => {
         $(kernel_tests!(@ $test [x86_64_release aarch64_debug] []);)+

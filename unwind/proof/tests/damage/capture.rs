@@ -5,7 +5,7 @@ use qemu::build::Kernel;
 use qemu::machine::{Arch, Boot};
 use unwind::Range;
 
-use crate::support::symbols::array;
+use crate::support::symbols::{Array, array};
 use crate::support::{built, gdb};
 
 /// A part of an image: its bytes, and where they lie.
@@ -24,7 +24,7 @@ pub struct Situation {
     pub code: Section,
     pub tables: Section,
     pub symbols: Section,
-    /// The stacks of the first CPU, and their words.
+    /// The stacks of the first CPU and of tasks, and their words.
     pub stacks: Vec<Range>,
     pub words: Vec<Vec<u64>>,
 }
@@ -32,8 +32,9 @@ pub struct Situation {
 impl Situation {
     /// Boots a kernel, and stops it where a report is about to walk: behind that there is all of the report, and what it is
     /// about.
+    /// The stacks are those of the first CPU, and of so many tasks that were spawned.
     #[track_caller]
-    pub fn capture(kernel: Kernel, scenario: &str) -> Self {
+    pub fn capture(kernel: Kernel, scenario: &str, spawned: u64) -> Self {
         let path = built::image(kernel);
         let data = std::fs::read(&path).expect("the image can be read");
         let file = File::parse(&*data).expect("the image is ELF");
@@ -46,14 +47,16 @@ impl Situation {
             Arch::X86_64 => &["STACKS_BOOT", "STACKS_INTERRUPT", "STACKS_NMI"],
             Arch::Aarch64 => &["STACKS_BOOT", "STACKS_EXCEPTION", "STACKS_OVERFLOW"],
         };
-        let stacks: Vec<_> = arrays
+        let range = |stacks: &Array, index: u64| {
+            let start = stacks.first + index * stacks.stride + stacks.guard;
+            Range::new(start, start + stacks.size)
+        };
+        let mut stacks: Vec<_> = arrays
             .iter()
-            .map(|name| {
-                let stacks = array(&file, name);
-                let start = stacks.first + stacks.guard;
-                Range::new(start, start + stacks.size)
-            })
+            .map(|name| range(&array(&file, name), 0))
             .collect();
+        let tasks = array(&file, "STACKS_TASK");
+        stacks.extend((0..tasks.count.min(spawned)).map(|index| range(&tasks, index)));
         let registers = match kernel.arch {
             Arch::X86_64 => "$rip, $rsp, $rbp, 0",
             Arch::Aarch64 => "$pc, $sp, $x29, $x30",

@@ -22,32 +22,33 @@ use support::each::kernel_tests;
 /// A panic: calls, closures, a `dyn` call; and an exception in the handler of another.
 const SCENARIOS: [&str; 2] = ["panic", "exception-in-handler"];
 
+/// A panic in a task, on a stack of its own. Damage of tables is no other there.
+fn in_task(kernel: Kernel) -> Situation {
+    Situation::capture(kernel, "panic-in-task", 2)
+}
+
 kernel_tests! { every:
     no_wrong_list_is_complete,
+}
+
+kernel_tests! { every_in_long:
+    all_of_it,
 }
 
 /// A part of all damage.
 fn no_wrong_list_is_complete(kernel: Kernel) {
     for scenario in SCENARIOS {
-        let situation = Situation::capture(kernel, scenario);
+        let situation = Situation::capture(kernel, scenario, 0);
         cases::try_all(&situation, Part::Sample);
         pointers::try_all(&situation);
     }
+    cases::try_stacks(&in_task(kernel), Part::Sample);
 }
 
 /// All of it.
-#[test]
-#[ignore = "tries every bit of the tables, which takes long"]
-fn whole() {
-    for name in [
-        "x86_64_debug",
-        "x86_64_release",
-        "aarch64_debug",
-        "aarch64_release",
-    ] {
-        let kernel = support::built::kernel(name);
-        for scenario in SCENARIOS {
-            cases::try_all(&Situation::capture(kernel, scenario), Part::All);
-        }
+fn all_of_it(kernel: Kernel) {
+    for scenario in SCENARIOS {
+        cases::try_all(&Situation::capture(kernel, scenario, 0), Part::All);
     }
+    cases::try_stacks(&in_task(kernel), Part::All);
 }

@@ -46,6 +46,13 @@ pub fn try_all(situation: &Situation, part: Part) {
     trial.names();
 }
 
+/// Tries all damage of stacks.
+pub fn try_stacks(situation: &Situation, part: Part) {
+    let trial = Trial::new(situation, part);
+    trial.stack_bits();
+    trial.return_addresses();
+}
+
 impl<'a> Trial<'a> {
     /// The list without damage, which is complete.
     fn new(situation: &'a Situation, part: Part) -> Self {
