@@ -7,7 +7,7 @@ use unwind::report::{Text, write_bytes};
 use unwind::symbols::SymbolTable;
 use unwind::{Code, Event, MAX_STACKS, Range, Trace, Unwinder};
 
-use crate::arch::{Registers, TrapFrame};
+use crate::arch::{Registers, TrapFrame, for_walk};
 use crate::image::Image;
 use crate::platform::Platform;
 use crate::stacks::Stacks;
@@ -58,7 +58,7 @@ impl Walk {
             noted,
             image,
             code: [Code::new(image.code.bytes, image.code.address)],
-            registers,
+            registers: for_walk(registers),
             ranges,
             count,
         }

@@ -1,6 +1,8 @@
 //! AArch64. Manual chapters are those of the "Arm Architecture Reference Manual for A-profile architecture".
 
 #[cfg(target_arch = "aarch64")]
+mod authentication;
+#[cfg(target_arch = "aarch64")]
 mod entry;
 mod frame;
 #[cfg(any(all(target_arch = "aarch64", target_os = "none"), test))]
@@ -10,6 +12,8 @@ mod syndrome;
 mod tables;
 mod words;
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) use authentication::for_walk;
 pub use frame::TrapFrame;
 #[cfg(all(target_arch = "aarch64", target_os = "none"))]
 pub(crate) use mapped::Mapped;

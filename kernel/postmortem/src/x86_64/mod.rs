@@ -52,6 +52,12 @@ pub fn capture() -> Registers {
     Registers::new(pc, sp, fp)
 }
 
+/// The registers, as they are: return addresses are not signed.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const fn for_walk(registers: Registers) -> Registers {
+    registers
+}
+
 /// Writes the registers that a walk knows, in a line.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn write_known(
