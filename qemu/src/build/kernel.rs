@@ -25,6 +25,8 @@ pub enum Profile {
     Plain,
     /// As this level of optimization does, and otherwise as [`Self::Release`].
     Level(Level),
+    /// Fully, with signed return addresses, which only AArch64 has.
+    Signed,
 }
 
 /// A level of optimization that is neither that of [`Profile::Debug`] nor of [`Profile::Release`].
@@ -66,7 +68,7 @@ impl Profile {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Debug => "debug",
-            Self::Release | Self::Plain | Self::Level(_) => "release",
+            Self::Release | Self::Plain | Self::Level(_) | Self::Signed => "release",
         }
     }
 
@@ -137,18 +139,27 @@ impl Kernel {
         if self.profile.is_optimized() {
             command.arg("--release");
         }
-        if self.profile == Profile::Plain {
-            folder.push("plain");
-            // Cargo puts these flags after those of `.cargo/config.toml`, and the last one wins. Debug information would bring
-            // `.debug_frame`, which has the same content as `.eh_frame`.
-            let flags = "rustflags=[\"-Cforce-unwind-tables=no\"]";
-            let flags = format!("target.{}.{flags}", self.arch.triple());
+        // Cargo puts these flags after those of `.cargo/config.toml`, and the last one wins.
+        let mut flags = |flags: &str| {
+            let flags = format!("target.{}.rustflags=[{flags}]", self.arch.triple());
             command.args(["--config", &flags]);
-            command.args(["--config", "profile.release.debug=0"]);
-        }
-        if let Profile::Level(level) = self.profile {
-            folder.push(format!("level-{}", level.name()));
-            command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level.name());
+        };
+        match self.profile {
+            Profile::Debug | Profile::Release => {}
+            Profile::Plain => {
+                folder.push("plain");
+                flags(r#""-Cforce-unwind-tables=no""#);
+                // Debug information would bring `.debug_frame`, which has the same content as `.eh_frame`.
+                command.args(["--config", "profile.release.debug=0"]);
+            }
+            Profile::Signed => {
+                folder.push("signed");
+                flags(r#""-Zbranch-protection=pac-ret", "--cfg=signed_return_addresses""#);
+            }
+            Profile::Level(level) => {
+                folder.push(format!("level-{}", level.name()));
+                command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level.name());
+            }
         }
         command
             .args(["--package", "kernel", "--target-dir"])

@@ -23,6 +23,12 @@ pub fn kernel(name: &str) -> Kernel {
     Kernel { arch, profile }
 }
 
+/// The kernel with signed return addresses.
+pub const SIGNED: Kernel = Kernel {
+    arch: Arch::Aarch64,
+    profile: Profile::Signed,
+};
+
 /// The kernel without the compiler's unwind tables.
 pub fn plain(arch: Arch) -> Kernel {
     let profile = Profile::Plain;

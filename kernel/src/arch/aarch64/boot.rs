@@ -18,6 +18,7 @@ macro_rules! entry {
             start_main = sym $start_main,
             cpus = sym $crate::percpu::CPUS,
             main = sym $main,
+            signs = const cfg!(signed_return_addresses) as u64,
         );
     };
 }

@@ -120,8 +120,14 @@ boot_common:
     ic iallu
     dsb nsh
     isb
-    // SCTLR_EL1: MMU, data cache, sp alignment check, instruction cache, and what is RES1 in Armv8.0.
-    ldr x1, =0x30d0180d
+    .if {signs}
+    // APIAKey_EL1, by its number, which assemblers take for every CPU. The same on all CPUs, because tasks move between them.
+    ldr x1, =0x0123456789abcdef
+    msr s3_0_c2_c1_0, x1
+    msr s3_0_c2_c1_1, x1
+    .endif
+    // SCTLR_EL1: MMU, data cache, sp alignment check, instruction cache, and what is RES1 in Armv8.0; EnIA, if the code signs.
+    ldr x1, =0x30d0180d + ({signs} << 31)
     msr sctlr_el1, x1
     isb
     br x19

@@ -1,0 +1,95 @@
+//! A kernel with signed return addresses, on a CPU that signs them: the same reports as of the kernel without, through traps and
+//! of tasks that do not run.
+
+mod support;
+
+use object::{Object, ObjectSymbol};
+use qemu::build::{Kernel, Profile};
+use qemu::machine::{Arch, Boot};
+use support::built::{SIGNED, image};
+use support::gdb;
+use support::report::Report;
+use support::runner::run;
+
+/// The same without.
+const UNSIGNED: Kernel = Kernel {
+    arch: Arch::Aarch64,
+    profile: Profile::Release,
+};
+
+/// Scenarios, and the exit status of each.
+const SCENARIOS: [(&str, i32); 6] = [
+    ("panic", 101),
+    ("exception-in-handler", 101),
+    ("interrupt-in-interrupt", 101),
+    ("stack-overflow", 101),
+    ("null-read", 101),
+    ("tasks", 0),
+];
+
+fn reports(kernel: Kernel, scenario: &str, status: i32) -> Vec<Report> {
+    let image = image(kernel);
+    let ran = run(["--image".as_ref(), image.as_os_str(), scenario.as_ref()]).expect(status);
+    Report::find_all(&ran.serial)
+}
+
+#[test]
+#[ignore = "builds a kernel: .ci/long"]
+fn reports_name_the_same_functions() {
+    for (scenario, status) in SCENARIOS {
+        let signed = reports(SIGNED, scenario, status);
+        let unsigned = reports(UNSIGNED, scenario, status);
+        assert!(!signed.is_empty(), "{scenario}: no report");
+        assert_eq!(signed.len(), unsigned.len(), "{scenario}: reports");
+        for (signed, unsigned) in signed.iter().zip(&unsigned) {
+            assert_eq!(signed.names(), unsigned.names(), "{scenario}");
+            assert_eq!(signed.end, unsigned.end, "{scenario}:\n{}", signed.text);
+            assert!(
+                signed.end.contains("complete"),
+                "{scenario}: {}",
+                signed.end
+            );
+        }
+    }
+}
+
+/// What the reports above are worth: the code signs, and the CPU does.
+#[test]
+#[ignore = "builds a kernel: .ci/long"]
+fn return_addresses_are_signed() {
+    for (kernel, is_signed) in [(SIGNED, true), (UNSIGNED, false)] {
+        let image = image(kernel);
+        let data = std::fs::read(&image).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("the image is ELF");
+        let function = file.symbols().find(|symbol| {
+            let name = rustc_demangle::demangle(symbol.name().unwrap_or_default());
+            format!("{name:#}").ends_with("::walk::Walk>::new")
+        });
+        let entry = function.expect("a report makes a walk").address();
+        // At its entry a function has the address behind its call; its first instruction signs it.
+        let session = gdb::session(
+            Boot::new(Arch::Aarch64, &image, "panic"),
+            [
+                "set language c",
+                &format!("break *{entry:#x}"),
+                "continue",
+                "printf \"before 0x%lx\\n\", $x30",
+                "stepi",
+                "printf \"after 0x%lx\\n\", $x30",
+                "kill",
+            ],
+        );
+        session.expect_stop();
+        let word = |name: &str| {
+            let said = session
+                .said
+                .lines()
+                .find_map(|line| line.strip_prefix(name));
+            let digits = said.expect("a register").trim_start_matches("0x");
+            u64::from_str_radix(digits, 16).expect("a number")
+        };
+        let (before, after) = (word("before "), word("after "));
+        assert_eq!(before >> 48, 0xffff, "an address of the upper half");
+        assert_eq!(before != after, is_signed, "{before:#x}, {after:#x}");
+    }
+}
