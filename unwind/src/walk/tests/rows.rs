@@ -91,6 +91,29 @@ fn after_the_pop_the_register_holds_the_callers_frame_pointer() {
 }
 
 #[test]
+fn a_frame_pointer_is_read_from_the_top_of_the_stack() {
+    // After the push and the move, with nothing else on the stack: the slot is where the stack pointer is.
+    let pushed = table(
+        Abi::Amd64,
+        &[
+            (0x1000, 0x100, 0, 0, 1, OUTERMOST),
+            (0x2000, 0x100, 0, 0, 2, PUSHES_FP),
+            // sp+16 with FP at c-16.
+            (0x3000, 0x10, 0, 0, 1, &[0x00, 0x05, 0x10, 0xf0]),
+        ],
+    );
+    let words = [
+        (0x100d8, 0x100f0),
+        (0x100e0, 0x2050),
+        (0x100f0, 0),
+        (0x100f8, 0x1005),
+    ];
+    let registers = x86_64::Registers::new(0x3005, 0x100d8, 0x100d8);
+    let (frames, end, _) = walk(&pushed, registers, &STACK, &words);
+    assert_eq!((frames.len(), end), (3, End::Complete));
+}
+
+#[test]
 fn flexible_rows_of_a_realigned_frame() {
     // In the prologue by r10, which only an interrupted frame knows; in the body by the slot below the frame pointer.
     let words = [(0x10080, 0x55), (0x10078, 0x10100), (0x100f8, 0x1005)];
