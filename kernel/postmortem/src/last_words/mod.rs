@@ -1,9 +1,9 @@
 //! What was printed last, kept in memory that a reset does not clear, and shown at the next boot.
 //!
 //! Text is appended to one of two parts of a ring; when that part is full, the other one is emptied and used. The report that ends a
-//! kernel has a ring of its own in the [`Region`]. Each part
-//! has a checksum that is valid after every byte: the byte is stored first, then length and checksum in one store. One checksum
-//! computed at the end was rejected, because a kernel that hangs, or is reset by a watchdog, never computes it.
+//! kernel has a ring of its own in the [`Region`]. Each part has a checksum that is valid after every byte: the byte is stored
+//! first, then length and checksum in one store. One checksum computed at the end was rejected, because a kernel that hangs, or is
+//! reset by a watchdog, never computes it.
 
 mod lines;
 mod region;
@@ -81,7 +81,8 @@ impl LastWords {
                 is_open: false,
                 is_cut: false,
             };
-            for parts in rings {
+            for (ring, parts) in rings.into_iter().enumerate() {
+                let mut is_first = ring > 0;
                 // Earlier parts of it are lost, perhaps with the beginning of this one's first line.
                 if parts[0].1.is_some_and(|state| state.sequence > 0) {
                     lines.end()?;
@@ -90,7 +91,13 @@ impl LastWords {
                 for (part, state) in parts {
                     let length = state.map_or(0, |state| usize::from(state.length));
                     for byte in part.text.iter().take(length) {
-                        lines.byte(byte.load(Ordering::Relaxed))?;
+                        let byte = byte.load(Ordering::Relaxed);
+                        // A CPU that did not answer may have been in the middle of a line.
+                        if is_first && byte != b'\n' {
+                            lines.end()?;
+                        }
+                        is_first = false;
+                        lines.byte(byte)?;
                     }
                 }
             }
@@ -200,8 +207,13 @@ mod tests {
         words.is_busy.store(true, Ordering::Relaxed);
         words.keep(b"lost");
         words.keep_report(b"kept\n");
-        assert_eq!(shown(region), format!("{TITLE}| before kept\n"));
+        assert_eq!(shown(region), format!("{TITLE}| before \n| kept\n"));
         assert_eq!(shown(region), "", "both are forgotten");
+        // It began behind its own unfinished line itself.
+        words.is_busy.store(false, Ordering::Relaxed);
+        words.keep(b"before");
+        words.keep_report(b"\nkept\n");
+        assert_eq!(shown(region), format!("{TITLE}| before\n| kept\n"));
     }
 
     /// A CPU that does not answer goes on printing.
