@@ -95,7 +95,8 @@ fn pattern(text: &str) -> Regex {
 
 static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
-        r"^(?<before>.*?)(?<number> {0,3}[0-9]+): 0x(?<address>[0-9a-f]{16}) (?<letter>[prfl?])",
+        // A number has four places; a space before them is no part of it.
+        r"^(?<before>.*?)(?<number> {3}[0-9]| {2}[0-9]{2}| [0-9]{3}|[0-9]+): 0x(?<address>[0-9a-f]{16}) (?<letter>[prfl?])",
         // Names have spaces (`<A as B>::c`) and pluses (`dyn A + B`), but no plus before a number.
         r"(?: (?<name>.*?)\+0x(?<offset>[0-9a-f]+)(?:/0x(?<size>[0-9a-f]+))?(?: at (?<file>[^:]*):(?<line>[0-9]+))?)?",
         r"(?<after>$| .*$)",
@@ -228,6 +229,9 @@ mod tests {
         let with = "  10: 0xffffffff8012bd1f r <a::B as c::D + E>::run+0x39f/0x3b6 at a/b c.rs:83";
         let (before, found) = frame(with);
         assert_eq!((before, found.number), ("", "  10"));
+        let stamped = format!("12:00 {with}");
+        let (before, found) = frame(&stamped);
+        assert_eq!((before, found.number), ("12:00 ", "  10"));
         assert_eq!((found.address, found.letter), (0xffff_ffff_8012_bd1f, 'r'));
         let source = Source {
             name: "<a::B as c::D + E>::run",

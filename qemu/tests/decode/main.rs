@@ -210,7 +210,8 @@ fn formats(kernel: Kernel, image: &Path) {
     let places = decoded.lines().filter(|line| line.contains(" at ")).count();
     assert!(places > 3, "{kernel:?}: {decoded}");
     for frame in report.frames.iter().filter(|frame| frame.letter == 'r') {
-        let Some(source) = frame.sources.first() else {
+        // That of an inlined function is no symbol's, by which it could be found.
+        let [source] = &frame.sources[..] else {
             continue;
         };
         let offset = format!("  {}+0x", source.name);
