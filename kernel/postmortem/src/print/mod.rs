@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use unwind::report::Text;
 use unwind::{Code, Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
 
-use crate::arch::{INSTRUCTION, Registers, write_known};
+use crate::arch::{INSTRUCTION, Registers, for_walk, write_known};
 use crate::code;
 use crate::image::Image;
 use crate::machine::Machine;
@@ -112,7 +112,8 @@ impl Report<'_> {
             [] => unwinder,
             _ => unwinder.code(&code),
         };
-        let frames = unwinder.frames(registers, Undeclared::new(self.read, self.stack_of));
+        let memory = Undeclared::new(self.read, self.stack_of);
+        let frames = unwinder.frames(for_walk(registers), memory);
         let text = Text::new(write_symbols(&self.image, out)?);
         Trace::new(frames)
             .ends(SHOWN.0, SHOWN.1)
