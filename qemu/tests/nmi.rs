@@ -1,6 +1,6 @@
-//! A kernel on four CPUs, which work, or run tasks that come and go on all of them, is interrupted from outside, at random moments, and says of every CPU what it was doing: each
-//! list is complete, begins where the CPU stood, if it did not mask interrupts, and has only callers whose code calls the frame
-//! before.
+//! A kernel on four CPUs, which work, or run tasks that come and go on all of them, is interrupted from outside, at random moments,
+//! and says of every CPU what it was doing: each list is complete, begins where the CPU stood, if it did not mask interrupts, and
+//! has only callers whose code calls the frame before.
 //!
 //! ```sh
 //! NMI_MOMENTS=1000 cargo test -p qemu --test nmi    # as many of each kernel as one likes; a thousand take some minutes
@@ -15,7 +15,8 @@ use std::time::Duration;
 use object::{Architecture, Object};
 
 use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Boot};
+use qemu::machine::{Arch, Boot, Verdict};
+use support::at_entry::{self, Memory};
 use support::built;
 use support::calls::Calls;
 use support::each::kernel_tests;
@@ -179,4 +180,18 @@ fn number_after(line: &str, prefix: &str) -> usize {
     digits
         .and_then(|digits| digits.parse().ok())
         .unwrap_or_else(|| panic!("no number: {line}"))
+}
+
+/// Before there are handlers: the first NMI comes when the kernel has set up paging, but no stack.
+#[test]
+fn an_nmi_before_there_are_handlers_does_not_reset_the_machine() {
+    let kernel = Kernel {
+        arch: Arch::X86_64,
+        profile: Profile::Release,
+    };
+    for function in ["boot_paging", "kernel_entry"] {
+        let since = at_entry::boot_to(kernel, function, "ok", &[], Memory::nmi);
+        let text = String::from_utf8_lossy(&since.booted.serial);
+        assert_eq!(since.booted.verdict, Verdict::Success, "{function}: {text}");
+    }
 }

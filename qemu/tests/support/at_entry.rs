@@ -52,6 +52,14 @@ impl Memory {
         u64::from_le_bytes(*word.expect("eight bytes of rbx"))
     }
 
+    /// Presses the machine's NMI button.
+    pub fn nmi(&mut self) {
+        // The stub takes commands of QEMU's monitor, in hexadecimal digits.
+        let digits: String = b"nmi".iter().map(|byte| format!("{byte:02x}")).collect();
+        let answer = self.0.ask(&format!("qRcmd,{digits}"));
+        assert_eq!(answer.expect("the monitor has it"), b"OK");
+    }
+
     /// A word of 32 bits.
     pub fn word(&mut self, address: u64) -> u64 {
         let word = self.read(address, 4);
@@ -83,11 +91,22 @@ pub fn boot(
     more: &[&str],
     change: impl FnOnce(&mut Memory),
 ) -> Since {
+    boot_to(kernel, "pvh_entry", command_line, more, change)
+}
+
+/// The same up to the first instruction of another function of the kernel.
+pub fn boot_to(
+    kernel: Kernel,
+    function: &str,
+    command_line: &str,
+    more: &[&str],
+    change: impl FnOnce(&mut Memory),
+) -> Since {
     assert_eq!(kernel.arch, Arch::X86_64);
     let image = image(kernel);
     let data = std::fs::read(&image).expect("the image can be read");
     let file = object::File::parse(&*data).expect("the image is ELF");
-    let entry = file.symbol_by_name("pvh_entry").expect("it has an entry");
+    let entry = file.symbol_by_name(function).expect("it has the function");
     let folder = tempfile::tempdir().expect("a folder can be made");
     let socket = folder.path().join("stub");
     let boot = Boot {

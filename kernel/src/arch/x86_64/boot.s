@@ -18,6 +18,9 @@
 pvh_entry:
     cli
     cld
+    # NMIs wait for interrupts.rs: before there are handlers, one would be a triple fault. Firmware has let them through at the
+    # local APIC's LINT1; a CPU that is started has them masked.
+    mov dword ptr ds:[0xfee00360], 1 << 16
     mov edi, ebx                        # kernel_main's argument
     mov esi, offset boot_to_kernel
 
