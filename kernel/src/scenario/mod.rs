@@ -49,7 +49,9 @@ const RUN: [fn(); SCENARIOS.len()] = scenarios!(functions);
 /// The number on the command line.
 static ARGUMENT: Once<u32> = Once::new();
 
-/// Runs the scenario with this name, and perhaps with a number.
+/// Runs the scenario with this name, and perhaps with a number. Never inlined, so that whoever looks at the machine finds where
+/// scenarios begin.
+#[inline(never)]
 pub fn run(name: &str, argument: Option<u32>) -> Verdict {
     if let Some(argument) = argument {
         ARGUMENT.call_once(|| argument);

@@ -179,7 +179,7 @@ impl<'a> Follower<'a> {
             kept: [
                 image.address("kernel::kernel_main")?,
                 image.address("kernel::scenario::run")?,
-                image.address("kernel::cpus::main")?,
+                image.address("kernel::start_main")?,
             ],
             task_switch: image.address("task_switch")?,
             in_scenario: false,

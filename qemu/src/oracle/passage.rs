@@ -83,7 +83,12 @@ impl Follower<'_> {
             return is_let_run.then_some((behind, state.sp, false));
         }
         let leads = |name: &str| {
-            ["kernel::kernel_main", "kernel::cpus::main"].contains(&name)
+            [
+                "kernel::kernel_main",
+                "kernel::start_main",
+                "kernel::task::work",
+            ]
+            .contains(&name)
                 || name.starts_with("kernel::scenario")
         };
         match self.shadow.waiting.last() {

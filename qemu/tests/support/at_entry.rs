@@ -54,10 +54,7 @@ impl Memory {
 
     /// Presses the machine's NMI button.
     pub fn nmi(&mut self) {
-        // The stub takes commands of QEMU's monitor, in hexadecimal digits.
-        let digits: String = b"nmi".iter().map(|byte| format!("{byte:02x}")).collect();
-        let answer = self.0.ask(&format!("qRcmd,{digits}"));
-        assert_eq!(answer.expect("the monitor has it"), b"OK");
+        self.0.monitor("nmi").expect("the monitor has it");
     }
 
     /// A word of 32 bits.
