@@ -24,8 +24,7 @@ fn sections() -> Vec<(String, Vec<u8>)> {
 
 /// A little-endian section's functions and rows with a block index.
 fn with_blocks(bytes: &[u8]) -> Option<Vec<u8>> {
-    let address = 0x4_0000;
-    let section = Section::parse(bytes, address).ok()?;
+    let section = Section::parse(bytes, damage::ADDRESS).ok()?;
     let architecture = match section.abi() {
         Abi::Amd64 => &architecture::X86_64,
         Abi::AArch64Little => &architecture::AARCH64,
@@ -47,7 +46,7 @@ fn with_blocks(bytes: &[u8]) -> Option<Vec<u8>> {
     let table = Table::new(architecture, &mut frames);
     let plain = table.size();
     let table = table.with_blocks();
-    (table.size() > plain).then(|| table.to_bytes(address))
+    (table.size() > plain).then(|| table.to_bytes(damage::ADDRESS))
 }
 
 #[test]

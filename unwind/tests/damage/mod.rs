@@ -22,7 +22,7 @@ use unwind::sframe::{Sections, Tables};
 use unwind::{Code, End, Range};
 
 /// Where the sections lie: so high that all of the code that they describe is above 0.
-const ADDRESS: u64 = 0x400_0000;
+pub const ADDRESS: u64 = 0x400_0000;
 
 /// The sections stored in a folder, with the paths of their files.
 pub fn stored(folder: &Path) -> Vec<(String, Vec<u8>)> {

@@ -43,13 +43,13 @@ fn as_source(tables: &Tables<'_>, pc: u64) {
         (Ok(Some((function, row))), Ok(_)) => {
             let (start, size) = (function.start(), function.size());
             let range = Range::new(start, start.saturating_add(size.into()));
-            if found.range == range {
+            // Where functions are not in the order that the section says, or a block index is damaged, which only walks use, they
+            // may find different rows.
+            if verified.is_ok() {
+                assert_eq!(found.range, range);
                 same_row(&found, &row, function.is_signal_frame());
-            } else {
-                assert!(verified.is_err(), "{:x?}, not {range:x?}", found.range);
             }
         }
-        // In a section that lies about the order of its functions, the two searches may miss different ones.
         (told, walks) if verified.is_ok() => assert_eq!(told.err(), walks.err()),
         _ => {}
     }
