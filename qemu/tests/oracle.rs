@@ -66,9 +66,12 @@ fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {
 fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
     let file = built::image(kernel);
     let image = Image::read(&file, kernel.arch).expect("the kernel's image");
-    // The first CPU takes 6,000 of them until there is work for the others.
+    // The first CPU takes 6,000 of them until there is work for the others, and far more where nothing is optimized.
     let plan = Plan {
-        boundaries: 16_000,
+        boundaries: match kernel.profile {
+            Profile::Debug => 48_000,
+            _ => 16_000,
+        },
         cpus: 4,
         ..PLAN
     };
@@ -80,8 +83,14 @@ fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
         Arch::Aarch64 => "start_high",
     };
     assert_eq!(excused, ["kernel_entry", other], "{kernel:?}: {tally}");
-    let least = tally.cpus.iter().min();
-    assert!(least > Some(&500), "{kernel:?}: {tally}");
+    // Which of them gets how much is a matter of the host's time.
+    let others = tally.cpus.iter().skip(1);
+    assert!(
+        others.clone().all(|count| *count > 0),
+        "{kernel:?}: {tally}"
+    );
+    let others = others.sum::<u64>();
+    assert!(others > 1500, "{kernel:?}: {tally}");
 }
 
 /// At `z` on AArch64 a function keeps its return address in a register while it calls what LLVM's outliner has made, which no row
