@@ -14,11 +14,8 @@ kernel_tests! { every:
     every_boundary_of_a_boot_and_of_its_scenarios_is_right,
 }
 
-kernel_tests! { release_or_long:
-    every_boundary_of_four_cpus_is_right,
-}
-
 kernel_tests! { release:
+    every_boundary_of_four_cpus_is_right,
     a_row_that_is_wrong_is_found,
 }
 
@@ -66,12 +63,10 @@ fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {
 fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
     let file = built::image(kernel);
     let image = Image::read(&file, kernel.arch).expect("the kernel's image");
-    // The first CPU takes 6,000 of them until there is work for the others, and far more where nothing is optimized.
+    // The first CPU takes 6,000 of them until there is work for the others; in a debug kernel so many that the host's time decides
+    // whether they get any.
     let plan = Plan {
-        boundaries: match kernel.profile {
-            Profile::Debug => 48_000,
-            _ => 16_000,
-        },
+        boundaries: 16_000,
         cpus: 4,
         ..PLAN
     };
