@@ -1,6 +1,9 @@
 //! Panics where a report is hard to make: while another one is made, while the console is in use, before the kernel is up,
 //! on a stack that cannot be read; on both architectures, in debug and release.
 
+mod early;
+mod epitaph;
+#[path = "../support/mod.rs"]
 mod support;
 
 use qemu::build::{Kernel, Profile};
@@ -15,22 +18,11 @@ kernel_tests! { every_and_plain:
     a_panic_while_a_panic_is_printed_is_one_line,
     an_exception_while_a_panic_is_printed_is_one_line,
     a_panic_with_the_console_locked_is_reported,
-    a_panic_before_anything_is_set_up_is_reported,
-    an_exception_before_anything_is_set_up_is_reported,
-    an_allocation_before_there_is_a_heap_is_reported,
-    a_panic_instead_of_the_first_instruction_is_reported,
     a_stack_that_cannot_be_read_ends_the_walk,
-    an_epitaph_tells_of_the_boot_before,
-    a_damaged_epitaph_is_not_shown,
-}
-
-kernel_tests! { release:
-    an_epitaph_has_the_whole_report_beside_another_writer,
 }
 
 kernel_tests! { debug:
     registers_of_outer_levels_are_shown_when_asked_for,
-    a_reset_from_outside_is_told_too,
     an_nmi_in_the_middle_of_a_report_does_not_break_it,
 }
 
@@ -103,73 +95,6 @@ fn a_panic_with_the_console_locked_is_reported(kernel: Kernel) {
     trace::expect(kernel, &report, callers, "complete, ");
 }
 
-/// Fails unless these are the callers, with nothing but the kernel's entry below them: it has not come to its scenarios.
-#[track_caller]
-fn early(kernel: Kernel, report: &Report, callers: &str) {
-    let whole = format!(
-        "{callers}
-         r~ kernel::scenario::early::run
-         = entry"
-    );
-    trace::expect_whole(kernel, report, &whole, "complete, ");
-}
-
-fn a_panic_before_anything_is_set_up_is_reported(kernel: Kernel) {
-    let ran = boot(kernel, "early-panic").expect(101);
-    let report = Report::find(&ran.serial);
-    assert!(
-        ran.text().starts_with("panicked at "),
-        "nothing came before:\n{}",
-        ran.text()
-    );
-    assert!(
-        report.panicked.ends_with(": nothing is set up yet"),
-        "{}",
-        report.panicked
-    );
-    let callers = "= panic
-                   r kernel::scenario::early::panic";
-    early(kernel, &report, callers);
-}
-
-fn an_exception_before_anything_is_set_up_is_reported(kernel: Kernel) {
-    let ran = boot(kernel, "early-exception").expect(101);
-    let report = Report::find(&ran.serial);
-    assert!(
-        report.panicked.starts_with("fault on cpu 0 at "),
-        "{}",
-        report.panicked
-    );
-    early(kernel, &report, "p kernel::scenario::early::exception");
-}
-
-fn an_allocation_before_there_is_a_heap_is_reported(kernel: Kernel) {
-    let report = Report::find(&boot(kernel, "no-heap").expect(101).serial);
-    let words = ": memory allocation of 100 bytes failed";
-    assert!(report.panicked.ends_with(words), "{}", report.panicked);
-    let callers = "= panic
-                   r kernel::scenario::early::allocation";
-    early(kernel, &report, callers);
-}
-
-/// A copy of the image in which the first function of Rust begins with a jump to one that panics. Nothing else tells the
-/// kernel what to do so early.
-fn a_panic_instead_of_the_first_instruction_is_reported(kernel: Kernel) {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let image = corrupt::with_jump(
-        &image(kernel),
-        folder.path(),
-        "AT_MAIN",
-        "kernel::scenario::early::panic",
-    );
-    let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
-    let report = Report::find(&ran.serial);
-    let callers = "= panic
-                   r kernel::scenario::early::panic
-                   r kernel_entry";
-    trace::expect_in(&image, kernel, &report, callers, "complete, ");
-}
-
 /// The walk's own reads raise exceptions, and become the reason of its end.
 fn a_stack_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
     let ran = boot(kernel, "unreadable-stack").expect(101);
@@ -190,78 +115,6 @@ fn a_stack_that_cannot_be_read_ends_the_walk(kernel: Kernel) {
     );
 }
 
-/// The next boot shows the last lines of the one before, as many as there is room for, and no line of another.
-fn an_epitaph_tells_of_the_boot_before(kernel: Kernel) {
-    let text = boot(kernel, "epitaph").expect(0).text();
-    let (before, after) = text
-        .split_once("epitaph: what was printed last before the reset:\n")
-        .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
-    let report = Report::find(before.as_bytes());
-    assert!(
-        report.panicked.ends_with(": for the next boot to tell"),
-        "{text}"
-    );
-    let callers = "= panic
-                   r kernel::scenario::epitaph::read";
-    trace::expect(kernel, &report, callers, "complete, ");
-    let quoted: Vec<_> = after
-        .lines()
-        .map_while(|line| line.strip_prefix("| "))
-        .collect();
-    let all: Vec<_> = before.lines().collect();
-    assert!(all.ends_with(&quoted), "{kernel:?}: {text}");
-    let bytes: usize = quoted.iter().map(|line| line.len() + 1).sum();
-    assert!((4000..=16384).contains(&bytes), "{kernel:?}: {bytes} bytes");
-    let rest: Vec<_> = after.lines().skip(quoted.len()).collect();
-    let [kernel_line, boot_line] = &rest[..] else {
-        panic!("{kernel:?}: {rest:#?}");
-    };
-    assert!(
-        kernel_line.starts_with("kernel on "),
-        "{kernel:?}: {rest:#?}"
-    );
-    assert_eq!(*boot_line, "boot 2 since power was switched on");
-}
-
-/// On the line, what both CPUs print is mixed; not where it is kept.
-fn an_epitaph_has_the_whole_report_beside_another_writer(kernel: Kernel) {
-    let text = boot(kernel, "epitaph-beside").expect(0).text();
-    let (_, after) = text
-        .split_once("epitaph: what was printed last before the reset:\n")
-        .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
-    let quoted: String = after
-        .lines()
-        .map_while(|line| Some(line.strip_prefix("| ")?.to_owned() + "\n"))
-        .collect();
-    let report = Report::find(quoted.as_bytes());
-    let words = ": beside a CPU that does not answer";
-    assert!(report.panicked.ends_with(words), "{kernel:?}: {quoted}");
-    let callers = "= panic
-                   r kernel::scenario::epitaph::beside_another";
-    trace::expect(kernel, &report, callers, "complete, ");
-    let (_, last) = quoted.split_once(&report.panicked).expect("it is there");
-    assert!(!last.contains("text of a CPU"), "{kernel:?}: {quoted}");
-    assert!(
-        last.contains("\ncpu 1 does not answer\n"),
-        "{kernel:?}: {quoted}"
-    );
-}
-
-fn a_damaged_epitaph_is_not_shown(kernel: Kernel) {
-    let text = boot(kernel, "epitaph-damaged").expect(0).text();
-    let boots = ["boot 1 since", "nobody will read", "boot 2 since"];
-    assert!(
-        boots.iter().all(|words| text.contains(words)),
-        "{kernel:?}: {text}"
-    );
-    assert!(!text.contains("epitaph:"), "{kernel:?}: {text}");
-    assert_eq!(
-        text.matches("nobody will read").count(),
-        1,
-        "{kernel:?}: {text}"
-    );
-}
-
 /// Those of the innermost level are always shown.
 fn registers_of_outer_levels_are_shown_when_asked_for(kernel: Kernel) {
     let arch = kernel.arch;
@@ -276,45 +129,6 @@ fn registers_of_outer_levels_are_shown_when_asked_for(kernel: Kernel) {
     };
     let brief = boot(kernel, scenario).expect(101);
     assert!(lines(&brief) < lines(&ran), "{}", brief.text());
-}
-
-/// Nobody tells the kernel: it hangs, so to speak, and somebody presses the button. The checksum is right at any moment.
-fn a_reset_from_outside_is_told_too(kernel: Kernel) {
-    let arch = kernel.arch;
-    let image = image(kernel);
-    let data = std::fs::read(&image).expect("the image can be read");
-    let file = object::File::parse(&*data).expect("the image is ELF");
-    // Stops the machine where it would end, resets it there, and lets it come to its end the second time.
-    let stop = format!("hbreak *{:#x}", symbols::pointer(&file, "AT_LEAVE"));
-    let commands = [
-        &*stop,
-        "continue",
-        "monitor system_reset",
-        "continue",
-        "delete",
-        "continue",
-    ];
-    let boot = Boot {
-        reboots: true,
-        ..Boot::new(arch, &image, "ok")
-    };
-    let session = gdb::session(boot, commands);
-    session.expect_stop();
-    let booted = session.booted;
-    let text = String::from_utf8_lossy(&booted.serial);
-    let (before, after) = text
-        .split_once("epitaph: what was printed last before the reset:\n")
-        .unwrap_or_else(|| panic!("{kernel:?}: no epitaph in:\n{text}"));
-    let quoted: Vec<_> = after
-        .lines()
-        .map_while(|line| line.strip_prefix("| "))
-        .collect();
-    assert_eq!(quoted, before.lines().collect::<Vec<_>>(), "{kernel:?}");
-    assert!(
-        before.ends_with("the sum of ten squares is 385\n"),
-        "{kernel:?}: {text}"
-    );
-    assert_eq!(booted.verdict, Verdict::Success, "{kernel:?}: {text}");
 }
 
 /// Somebody presses the button of a kernel that seems to hang, while it is still writing.
