@@ -131,6 +131,20 @@ impl Report {
         panic!("no end of the backtrace in:\n{text}");
     }
 
+    /// The report without the frames above the line between frames that has these words; that line is its first.
+    pub fn interrupted_by(&self, words: &str) -> Option<Self> {
+        let at = self.words.iter().position(|(_, found)| found == words)?;
+        let (above, _) = self.words[at];
+        let words = self.words[at..].iter();
+        Some(Self {
+            frames: self.frames[above..].to_vec(),
+            words: words
+                .map(|(before, found)| (before - above, found.clone()))
+                .collect(),
+            ..self.clone()
+        })
+    }
+
     /// The functions' names, innermost first; `?` where a line names none.
     pub fn names(&self) -> Vec<&str> {
         self.frames
