@@ -1,18 +1,14 @@
-//! Decodes a log, line by line.
+//! Takes a log in pieces of bytes, and passes it on line by line, decoded.
 
 use std::io::{self, Write};
 
 use anstream::adapter::strip_str;
-use unwind::symbols::are_of_one_function;
 
-use super::json::{self, Found};
-use super::line::{Line, Named, begins_report, moved_by};
+use super::lines::{Decoded, Lines, Part, Summary};
+use super::moved::Moved;
 use super::style::Style;
-use super::symbolizer::{Answer, Symbolizer};
+use super::symbolizer::Symbolizer;
 use crate::frames::Frames;
-use crate::machine::PAGE;
-use crate::report::Frame;
-use crate::words::say;
 
 /// The largest size of a line, in bytes, that is buffered until its end; a longer one goes through unchanged.
 const MAX_LINE_SIZE: usize = 1 << 16;
@@ -21,7 +17,6 @@ const MAX_LINE_SIZE: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Decoder<'a, W> {
     symbolizer: &'a Symbolizer,
-    style: Style,
     out: W,
     /// The incomplete last line.
     line: Vec<u8>,
@@ -29,32 +24,9 @@ pub struct Decoder<'a, W> {
     shown: usize,
     /// The beginning of this line was too long, and is written already.
     cut: bool,
-    /// Frames are those of another image, until a line with a build id says otherwise.
-    foreign: bool,
-    /// The last frame was decoded, so the device's lines about inlined functions are redundant.
-    after_frame: bool,
-    /// The name of that frame's function, the one that has code of its own.
-    function: String,
-    /// Frames of another image are decoded, too.
-    any_build: bool,
-    /// How far the image lies above the addresses that it was linked for, modulo 2^64, as somebody has told.
-    told: u64,
-    /// The same, as this report has shown: another one may be of another boot.
-    moved_by: u64,
     /// Decodes log frames.
     frames: Frames,
-    summary: Summary,
-}
-
-/// How much was decoded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Lines.
-    pub lines: u64,
-    /// Frames that were decoded.
-    pub frames: u64,
-    /// Frames that were left alone because their report is of another image.
-    pub foreign: u64,
+    lines: Lines<'a>,
 }
 
 impl<'a, W: Write> Decoder<'a, W> {
@@ -62,37 +34,26 @@ impl<'a, W: Write> Decoder<'a, W> {
     pub fn new(symbolizer: &'a Symbolizer, style: Style, out: W) -> Self {
         Self {
             symbolizer,
-            style,
             out,
             line: Vec::new(),
             shown: 0,
             cut: false,
-            foreign: false,
-            after_frame: false,
-            function: String::new(),
-            any_build: false,
-            told: 0,
-            moved_by: 0,
             frames: Frames::default(),
-            summary: Summary {
-                lines: 0,
-                frames: 0,
-                foreign: 0,
-            },
+            lines: Lines::new(symbolizer, style),
         }
     }
 
     /// Decodes frames although their report has another build id.
     #[must_use]
     pub const fn any_build(mut self, any_build: bool) -> Self {
-        self.any_build = any_build;
+        self.lines.any_build = any_build;
         self
     }
 
     /// The image lies so many bytes above the addresses that it was linked for, modulo 2^64, unless a report says something else.
     #[must_use]
     pub const fn moved_by(mut self, bytes: u64) -> Self {
-        (self.told, self.moved_by) = (bytes, bytes);
+        self.lines.moved = Moved::by(bytes);
         self
     }
 
@@ -116,7 +77,7 @@ impl<'a, W: Write> Decoder<'a, W> {
             if piece.ends_with(b"\n") {
                 self.end_line()?;
             } else if self.line.len() > MAX_LINE_SIZE {
-                if !self.is_json() {
+                if !self.lines.is_json() {
                     self.show_rest()?;
                 }
                 self.line.clear();
@@ -134,7 +95,7 @@ impl<'a, W: Write> Decoder<'a, W> {
     /// # Errors
     /// Those of the output.
     pub fn show(&mut self) -> io::Result<()> {
-        if !self.is_json() && (self.shown > 0 || !self.line.starts_with(b" ")) {
+        if !self.lines.is_json() && (self.shown > 0 || !self.line.starts_with(b" ")) {
             self.show_rest()?;
         }
         self.out.flush()
@@ -160,48 +121,28 @@ impl<'a, W: Write> Decoder<'a, W> {
             self.end_line()?;
         }
         self.out.flush()?;
-        Ok(self.summary)
-    }
-
-    const fn is_json(&self) -> bool {
-        matches!(self.style, Style::Json)
+        Ok(self.lines.summary)
     }
 
     fn end_line(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
         let shown = std::mem::take(&mut self.shown);
         let cut = std::mem::take(&mut self.cut);
-        self.summary.lines += 1;
         // Lines may end in "\r\n", some in several "\r".
         let end = line.iter().rposition(|byte| !b"\r\n".contains(byte));
         let (text, end) = line.split_at(end.map_or(0, |at| at + 1));
         let text = String::from_utf8_lossy(text);
-        let plain = strip_str(&text).to_string();
-        let parsed = Line::parse(&plain);
-        if begins_report(&plain) || matches!(parsed, Line::Build(_)) {
-            self.moved_by = moved_by(&plain).unwrap_or(self.told);
-        }
-        let decoded = match parsed {
-            Line::Build(build) if !cut => {
-                self.build(build);
-                None
-            }
-            _ if shown > 0 || cut => None,
-            Line::Frame(before, frame) => self.frame(before, &frame)?,
-            // Other lines may be between the frame and this one.
-            Line::Inlined if self.after_frame => Some(None),
-            Line::TailCall { before, address } if self.after_frame => {
-                self.tail_call(before, address)
-            }
-            Line::Named(named) => self.named(&named)?,
-            Line::Addresses { before, addresses } => self.addresses(before, &addresses)?,
-            Line::Build(_) | Line::Inlined | Line::TailCall { .. } | Line::Other => None,
+        let part = match (cut, shown > 0) {
+            (true, _) => Part::End,
+            (false, true) => Part::Shown,
+            (false, false) => Part::Whole,
         };
+        let decoded = self.lines.decode(&strip_str(&text).to_string(), part)?;
         match decoded {
-            _ if self.is_json() => Ok(()),
-            None => self.out.write_all(&line[shown..]),
-            Some(None) => Ok(()),
-            Some(Some(text)) => {
+            Decoded::Objects(objects) => self.out.write_all(objects.as_bytes()),
+            Decoded::Same => self.out.write_all(&line[shown..]),
+            Decoded::Removed => Ok(()),
+            Decoded::Text(text) => {
                 let end = if end.is_empty() { b"\n" } else { end };
                 // Added lines end like the original one.
                 let text = text.as_bytes().split(|byte| *byte == b'\n');
@@ -211,151 +152,6 @@ impl<'a, W: Write> Decoder<'a, W> {
                 }
                 Ok(())
             }
-        }
-    }
-
-    /// Decodes a frame of a report; `None` if the line stays unchanged.
-    fn frame(&mut self, before: &str, frame: &Frame<'_>) -> io::Result<Option<Option<String>>> {
-        self.learn(frame);
-        let exact = frame.letter == 'p';
-        let found = Found {
-            number: frame.number.trim_start().parse().ok(),
-            how: Some(frame.letter),
-            ..self.at(frame.address)
-        };
-        let answer = self.ask(found, exact)?;
-        self.after_frame = answer.is_some();
-        let Some(answer) = answer else {
-            return Ok(None);
-        };
-        self.function = answer.outermost().to_owned();
-        Ok(Some(Some(format!(
-            "{}{}: {:#018x} {}{}{}",
-            before,
-            frame.number,
-            frame.address,
-            frame.letter,
-            self.style
-                .answer(&answer, self.linked(frame.address), before),
-            frame.after,
-        ))))
-    }
-
-    /// Learns where the image lies from a frame that the device has named: of a function that is only once in the image.
-    fn learn(&mut self, frame: &Frame<'_>) {
-        if self.foreign && !self.any_build {
-            return;
-        }
-        let function = frame.named.as_ref().and_then(|named| {
-            let function = self.symbolizer.find(named.source.name, named.size)?;
-            // Another size is a sign of another build.
-            let is_same = function.size == named.size;
-            is_same.then(|| function.start.wrapping_add(named.offset))
-        });
-        if let Some(linked) = function {
-            let by = frame.address.wrapping_sub(linked);
-            // No loader moves an image by less than a page.
-            if by.is_multiple_of(PAGE) {
-                self.moved_by = by;
-            }
-        }
-    }
-
-    /// Names the function that made a tail call. The line is removed if that is an outlined part of the frame's own function,
-    /// which a device without names cannot know. `None` if the line stays unchanged.
-    fn tail_call(&self, before: &str, address: u64) -> Option<Option<String>> {
-        let answer = self.symbolizer.answer(self.linked(address));
-        let name = answer.outermost();
-        if name.is_empty() {
-            return None;
-        }
-        let same = are_of_one_function(name.bytes(), self.function.bytes());
-        Some((!same).then(|| format!("{before}{name}")))
-    }
-
-    fn named(&mut self, named: &Named<'_>) -> io::Result<Option<Option<String>>> {
-        let function = self.symbolizer.find(named.name, named.size);
-        let Some(address) = function.and_then(|f| f.start.checked_add(named.offset)) else {
-            return Ok(None);
-        };
-        let answer = self.ask(self.at(address.wrapping_add(self.moved_by)), named.exact)?;
-        let indent = " ".repeat(named.before.len() - named.before.trim_start().len());
-        Ok(answer.map(|answer| {
-            let text = self.style.answer(&answer, address, &indent);
-            // The answer begins with a space, which the line has already.
-            Some(format!("{}{}{}", named.before, &text[1..], named.after))
-        }))
-    }
-
-    fn addresses(&mut self, before: &str, all: &[u64]) -> io::Result<Option<Option<String>>> {
-        let mut lines = Vec::new();
-        let mut known = false;
-        let indent = " ".repeat(before.len() - before.trim_start().len());
-        for (at, address) in all.iter().enumerate() {
-            let before = if at == 0 { before } else { &indent };
-            let mut line = format!("{before}{address:#018x}");
-            if let Some(answer) = self.ask(self.at(*address), false)? {
-                known = true;
-                line += &self.style.answer(&answer, self.linked(*address), &indent);
-            }
-            lines.push(line);
-        }
-        Ok(known.then(|| Some(lines.join("\n"))))
-    }
-
-    /// What the image has linked for an address of the device.
-    const fn linked(&self, address: u64) -> u64 {
-        address.wrapping_sub(self.moved_by)
-    }
-
-    const fn at(&self, address: u64) -> Found {
-        Found {
-            log_line: self.summary.lines,
-            number: None,
-            address,
-            how: None,
-        }
-    }
-
-    /// Looks up an address, or the call before it unless it is `exact`. In JSON style, writes the answer here.
-    fn ask(&mut self, found: Found, exact: bool) -> io::Result<Option<Answer>> {
-        let linked = self.linked(found.address);
-        let code = self.symbolizer.is_code(linked);
-        let foreign = self.foreign && !self.any_build;
-        self.summary.foreign += u64::from(code && foreign);
-        let looked_up = linked.saturating_sub(u64::from(!exact));
-        let answer = (code && !foreign).then(|| self.symbolizer.answer(looked_up));
-        let answer = answer.filter(|answer| !answer.sources.is_empty());
-        self.summary.frames += u64::from(answer.is_some());
-        // An address outside of the image is a frame only in a report.
-        if self.is_json() && (answer.is_some() || found.number.is_some()) {
-            let answer = answer.clone().unwrap_or_default();
-            let object = json::object(found, linked, &answer).map_err(io::Error::other)?;
-            writeln!(self.out, "{object}")?;
-        }
-        Ok(answer)
-    }
-
-    /// Compares the build id of a report with that of the image.
-    fn build(&mut self, build: &str) {
-        self.foreign = match self.symbolizer.build_id() {
-            Some(id) => id != build,
-            None => false,
-        };
-        let line = self.summary.lines;
-        match self.symbolizer.build_id() {
-            None => say(format_args!(
-                "the image has no build id, so nobody knows whether the report of line {line} is of it ({build})"
-            )),
-            Some(id) if id != build => say(format_args!(
-                "line {line}: the report is of build {build}, the image is build {id}: {}",
-                if self.any_build {
-                    "what is added may be wrong"
-                } else {
-                    "its frames are left as they are; --any-build decodes them all the same"
-                }
-            )),
-            Some(_) => {}
         }
     }
 }

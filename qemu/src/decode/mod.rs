@@ -1,9 +1,10 @@
 //! Adds names, files, lines and inlined functions from an image's debug information to the text of a report.
 //!
 //! ```text
-//! bytes ─► line by line ─► line ─► symbolizer ─► style
-//!          (decoder)       what    what the      as text, coloured text
-//!                          it has  image says    or JSON
+//! bytes ─► decoder ─► lines ─► line ─► symbolizer ─► style
+//!          line by    what     what    what the      as text, coloured text
+//!          line       becomes  it has  image says    or JSON
+//!                     of each
 //! ```
 //!
 //! A line in which nothing is found goes through byte for byte.
@@ -12,12 +13,15 @@ mod command;
 mod decoder;
 mod json;
 mod line;
+mod lines;
+mod moved;
 mod style;
 mod symbolizer;
 
 pub use command::{Decode, decode};
-pub use decoder::{Decoder, Summary};
+pub use decoder::Decoder;
 pub(crate) use line::MOVED;
+pub use lines::Summary;
 pub use style::Style;
 pub use symbolizer::{Answer, Function, Source, Symbolizer};
 

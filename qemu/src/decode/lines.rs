@@ -1,0 +1,251 @@
+//! What becomes of each line of a log.
+
+use std::io;
+
+use unwind::symbols::are_of_one_function;
+
+use super::json::{self, Found};
+use super::line::{Line, Named};
+use super::moved::Moved;
+use super::style::Style;
+use super::symbolizer::{Answer, Symbolizer};
+use crate::report::Frame;
+use crate::words::say;
+
+/// Decodes lines, one after the other.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    symbolizer: &'a Symbolizer,
+    style: Style,
+    /// Frames are those of another image, until a line with a build id says otherwise.
+    foreign: bool,
+    /// The last frame was decoded, so the device's lines about inlined functions are redundant.
+    after_frame: bool,
+    /// The name of that frame's function, the one that has code of its own.
+    function: String,
+    /// Frames of another image are decoded, too.
+    pub any_build: bool,
+    /// Where the image lies.
+    pub moved: Moved,
+    /// In JSON style the objects of the line, each with a line feed.
+    objects: String,
+    /// What was decoded so far.
+    pub summary: Summary,
+}
+
+/// How much was decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Lines.
+    pub lines: u64,
+    /// Frames that were decoded.
+    pub frames: u64,
+    /// Frames that were left alone because their report is of another image.
+    pub foreign: u64,
+}
+
+/// How much of a line is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// All of it, but its beginning is written already.
+    Shown,
+    /// Its end: it was too long to be kept.
+    End,
+}
+
+/// A decoded line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// It stays as it is.
+    Same,
+    /// It is left out, because what it says is in another line.
+    Removed,
+    /// It is replaced by these lines, without the last line feed.
+    Text(String),
+    /// JSON objects in place of the log, each with a line feed.
+    Objects(String),
+}
+
+impl<'a> Lines<'a> {
+    /// Decodes lines of this image's log.
+    pub fn new(symbolizer: &'a Symbolizer, style: Style) -> Self {
+        Self {
+            symbolizer,
+            style,
+            foreign: false,
+            after_frame: false,
+            function: String::new(),
+            any_build: false,
+            moved: Moved::default(),
+            objects: String::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// Whether there are JSON objects in place of lines.
+    pub const fn is_json(&self) -> bool {
+        matches!(self.style, Style::Json)
+    }
+
+    /// Decodes a line, which has no line feed and no escape sequences.
+    ///
+    /// # Errors
+    /// When an object cannot be written as JSON.
+    pub fn decode(&mut self, text: &str, part: Part) -> io::Result<Decoded> {
+        self.summary.lines += 1;
+        let line = Line::parse(text);
+        self.moved.begin(text, &line);
+        let decoded = match line {
+            Line::Build(build) if part != Part::End => {
+                self.build(build);
+                Decoded::Same
+            }
+            _ if part != Part::Whole => Decoded::Same,
+            Line::Frame(before, frame) => self.frame(before, &frame)?,
+            // Other lines may be between the frame and this one.
+            Line::Inlined if self.after_frame => Decoded::Removed,
+            Line::TailCall { before, address } if self.after_frame => {
+                self.tail_call(before, address)
+            }
+            Line::Named(named) => self.named(&named)?,
+            Line::Addresses { before, addresses } => self.addresses(before, &addresses)?,
+            Line::Build(_) | Line::Inlined | Line::TailCall { .. } | Line::Other => Decoded::Same,
+        };
+        Ok(match self.is_json() {
+            true => Decoded::Objects(std::mem::take(&mut self.objects)),
+            false => decoded,
+        })
+    }
+
+    /// Decodes a frame of a report.
+    fn frame(&mut self, before: &str, frame: &Frame<'_>) -> io::Result<Decoded> {
+        if !self.foreign || self.any_build {
+            self.moved.learn(frame, self.symbolizer);
+        }
+        let exact = frame.letter == 'p';
+        let found = Found {
+            number: frame.number.trim_start().parse().ok(),
+            how: Some(frame.letter),
+            ..self.at(frame.address)
+        };
+        let answer = self.ask(found, exact)?;
+        self.after_frame = answer.is_some();
+        let Some(answer) = answer else {
+            return Ok(Decoded::Same);
+        };
+        self.function = answer.outermost().to_owned();
+        Ok(Decoded::Text(format!(
+            "{}{}: {:#018x} {}{}{}",
+            before,
+            frame.number,
+            frame.address,
+            frame.letter,
+            self.style
+                .answer(&answer, self.moved.linked(frame.address), before),
+            frame.after,
+        )))
+    }
+
+    /// Names the function that made a tail call. The line is removed if that is an outlined part of the frame's own function,
+    /// which a device without names cannot know.
+    fn tail_call(&self, before: &str, address: u64) -> Decoded {
+        let answer = self.symbolizer.answer(self.moved.linked(address));
+        let name = answer.outermost();
+        if name.is_empty() {
+            Decoded::Same
+        } else if are_of_one_function(name.bytes(), self.function.bytes()) {
+            Decoded::Removed
+        } else {
+            Decoded::Text(format!("{before}{name}"))
+        }
+    }
+
+    fn named(&mut self, named: &Named<'_>) -> io::Result<Decoded> {
+        let function = self.symbolizer.find(named.name, named.size);
+        let Some(address) = function.and_then(|f| f.start.checked_add(named.offset)) else {
+            return Ok(Decoded::Same);
+        };
+        let answer = self.ask(self.at(self.moved.lies_at(address)), named.exact)?;
+        let indent = " ".repeat(named.before.len() - named.before.trim_start().len());
+        Ok(answer.map_or(Decoded::Same, |answer| {
+            let text = self.style.answer(&answer, address, &indent);
+            // The answer begins with a space, which the line has already.
+            Decoded::Text(format!("{}{}{}", named.before, &text[1..], named.after))
+        }))
+    }
+
+    fn addresses(&mut self, before: &str, all: &[u64]) -> io::Result<Decoded> {
+        let mut lines = Vec::new();
+        let mut known = false;
+        let indent = " ".repeat(before.len() - before.trim_start().len());
+        for (at, address) in all.iter().enumerate() {
+            let before = if at == 0 { before } else { &indent };
+            let mut line = format!("{before}{address:#018x}");
+            if let Some(answer) = self.ask(self.at(*address), false)? {
+                known = true;
+                line += &self
+                    .style
+                    .answer(&answer, self.moved.linked(*address), &indent);
+            }
+            lines.push(line);
+        }
+        Ok(match known {
+            true => Decoded::Text(lines.join("\n")),
+            false => Decoded::Same,
+        })
+    }
+
+    const fn at(&self, address: u64) -> Found {
+        Found {
+            log_line: self.summary.lines,
+            number: None,
+            address,
+            how: None,
+        }
+    }
+
+    /// Looks up an address, or the call before it unless it is `exact`. In JSON style the answer is an object.
+    fn ask(&mut self, found: Found, exact: bool) -> io::Result<Option<Answer>> {
+        let linked = self.moved.linked(found.address);
+        let code = self.symbolizer.is_code(linked);
+        let foreign = self.foreign && !self.any_build;
+        self.summary.foreign += u64::from(code && foreign);
+        let looked_up = linked.saturating_sub(u64::from(!exact));
+        let answer = (code && !foreign).then(|| self.symbolizer.answer(looked_up));
+        let answer = answer.filter(|answer| !answer.sources.is_empty());
+        self.summary.frames += u64::from(answer.is_some());
+        // An address outside of the image is a frame only in a report.
+        if self.is_json() && (answer.is_some() || found.number.is_some()) {
+            let answer = answer.clone().unwrap_or_default();
+            let object = json::object(found, linked, &answer).map_err(io::Error::other)?;
+            self.objects.push_str(&object);
+            self.objects.push('\n');
+        }
+        Ok(answer)
+    }
+
+    /// Compares the build id of a report with that of the image.
+    fn build(&mut self, build: &str) {
+        self.foreign = match self.symbolizer.build_id() {
+            Some(id) => id != build,
+            None => false,
+        };
+        let line = self.summary.lines;
+        match self.symbolizer.build_id() {
+            None => say(format_args!(
+                "the image has no build id, so nobody knows whether the report of line {line} is of it ({build})"
+            )),
+            Some(id) if id != build => say(format_args!(
+                "line {line}: the report is of build {build}, the image is build {id}: {}",
+                if self.any_build {
+                    "what is added may be wrong"
+                } else {
+                    "its frames are left as they are; --any-build decodes them all the same"
+                }
+            )),
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! How far an image lies from the addresses that it was linked for.
+
+use super::line::{Line, begins_report, moved_by};
+use super::symbolizer::Symbolizer;
+use crate::machine::PAGE;
+use crate::report::Frame;
+
+/// Distances in bytes, modulo 2^64.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moved {
+    /// As somebody has told.
+    told: u64,
+    /// As this report has shown: another one may be of another boot.
+    by: u64,
+}
+
+impl Moved {
+    /// So far, unless a report says something else.
+    pub const fn by(bytes: u64) -> Self {
+        Self {
+            told: bytes,
+            by: bytes,
+        }
+    }
+
+    /// What the image has linked for an address of the device.
+    pub const fn linked(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.by)
+    }
+
+    /// The address of the device for one that the image was linked for.
+    pub const fn lies_at(&self, linked: u64) -> u64 {
+        linked.wrapping_add(self.by)
+    }
+
+    /// Forgets the last report's distance where another report begins, and takes what its first line says.
+    pub fn begin(&mut self, text: &str, line: &Line<'_>) {
+        if begins_report(text) || matches!(line, Line::Build(_)) {
+            self.by = moved_by(text).unwrap_or(self.told);
+        }
+    }
+
+    /// Learns from a frame that the device has named: of a function that is only once in the image.
+    pub fn learn(&mut self, frame: &Frame<'_>, symbolizer: &Symbolizer) {
+        let function = frame.named.as_ref().and_then(|named| {
+            let function = symbolizer.find(named.source.name, named.size)?;
+            // Another size is a sign of another build.
+            let is_same = function.size == named.size;
+            is_same.then(|| function.start.wrapping_add(named.offset))
+        });
+        if let Some(linked) = function {
+            let by = frame.address.wrapping_sub(linked);
+            // No loader moves an image by less than a page.
+            if by.is_multiple_of(PAGE) {
+                self.by = by;
+            }
+        }
+    }
+}
