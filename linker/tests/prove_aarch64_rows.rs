@@ -80,6 +80,13 @@ fn a_return_address_in_a_register_during_a_call() {
         &text("OUTLINED_FUNCTION_0", "cbz x9, 1f\n br x10\n 1: ret"),
         "0..24 undecided: a way out with another stack than at the entry\n24..36 made sp+0 u u\n",
     );
+    // The other way out is a function that changes the register.
+    let [caller, callee] = text("OUTLINED_FUNCTION_0", "cbz x9, far\n ret");
+    check(
+        "conditional_tail_call",
+        &[caller, callee, silent("far", "mov x2, #1\n ret")],
+        "0..24 undecided: a way out with another stack than at the entry\n24..32 made sp+0 u u\n32..40 made sp+0 u u\n",
+    );
 }
 
 #[test]

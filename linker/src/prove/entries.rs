@@ -88,7 +88,7 @@ pub fn find(
         .collect();
     for symbol in &symbols.0 {
         if symbol.name.starts_with(BY_OUTLINER) {
-            world.outlined.insert(symbol.start);
+            world.by_outliner.insert(symbol.start);
         }
         let is_described = world.function_at(symbol.start).is_some();
         if !is_described && text.code_at(symbol.start).is_some() {

@@ -295,13 +295,17 @@ impl<'a, I: Isa> Follow<'a, I> {
             Value::Stack(_, offset) => offset,
             _ => 0,
         };
-        // A second way out could be a tail call of what changes them.
-        let sparing = match self.world.outlined.contains(&self.start) && self.blocks.len() == 1 {
-            // A call itself writes that of the return address.
+        // What has one way out, its `ret`: behind another, a function that it jumps to could change them.
+        let has_one_way_out = self.blocks.len() == 1
+            && whole.tail_calls.is_empty()
+            && whole.intrudes.is_empty()
+            && whole.problem.is_none();
+        let relied_on = match self.world.by_outliner.contains(&self.start) && has_one_way_out {
+            // The call instruction itself changes the link register.
             true => !(I::KEPT_BY_CALLS | 1 << I::RETURN_ADDRESS | 1 << I::STACK_POINTER),
             false => 0,
         };
-        whole.effect = exit.and_then(|exit| Effect::of(&exit, I::KEPT_BY_CALLS, sparing, own));
+        whole.effect = exit.and_then(|exit| Effect::of(&exit, I::KEPT_BY_CALLS, relied_on, own));
         whole
     }
 

@@ -36,7 +36,7 @@ pub struct Outcome {
     pub returns: bool,
     /// It has a return instruction that leads back to the caller, or a tail call of a function that has one.
     pub has_return: bool,
-    /// What the caller finds changed against the calling convention.
+    /// Where a call of it differs from what the calling convention says.
     pub effect: Option<Effect>,
     /// Address of an interrupt return, and bytes from the entry's stack pointer to the interrupt frame that it pops.
     pub interrupt_return: Option<(u64, i64)>,

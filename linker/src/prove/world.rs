@@ -21,8 +21,9 @@ pub enum Returns {
     Perhaps,
 }
 
-/// A function summary: what its caller finds changed, against the calling convention. Outlined parts of functions, which
-/// compilers call like functions, do that.
+/// A function summary: where a call of it differs from what the calling convention says of any call. Outlined parts of functions,
+/// which compilers call like functions, change registers that calls leave as they are; what LLVM's outliner has made leaves others
+/// as they are, and its callers rely on that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
     registers: Vec<(Register, Value)>,
@@ -33,9 +34,10 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// What is changed at the exit. `kept` are the callee-saved registers, `sparing` are others whose change callers know of,
-    /// `end` is where the function's own frame ends, in bytes from the stack pointer at the entry.
-    pub(super) fn of(exit: &Machine, kept: u64, sparing: u64, end: i64) -> Option<Self> {
+    /// What differs at the exit, if anything does. `kept` are the callee-saved registers, `relied_on` those caller-saved ones of
+    /// which callers know whether they come back as they were. `end` is where the function's own frame ends, in bytes from the
+    /// stack pointer at the entry.
+    pub(super) fn of(exit: &Machine, kept: u64, relied_on: u64, end: i64) -> Option<Self> {
         let registers = (0..REGISTERS as Register)
             .filter(|register| kept & 1 << register != 0 && *register != exit.stack_pointer)
             .map(|register| (register, exit.get(register)))
@@ -50,12 +52,12 @@ impl Effect {
             .map(|slot| (slot.offset, slot.value))
             .collect::<Vec<_>>();
         let is_spared = |register: &Register| {
-            sparing & 1 << register != 0 && exit.get(*register) == Value::entry(*register)
+            relied_on & 1 << register != 0 && exit.get(*register) == Value::entry(*register)
         };
         let spared = (0..REGISTERS as Register).filter(is_spared);
         let spared = spared.fold(0, |spared, register| spared | 1 << register);
-        let changed = !registers.is_empty() || spared != 0 || !words.is_empty();
-        changed.then_some(Self {
+        let differs = !registers.is_empty() || spared != 0 || !words.is_empty();
+        differs.then_some(Self {
             registers,
             spared,
             words,
@@ -97,7 +99,7 @@ pub struct World {
     pub pieces: FxHashSet<u64>,
     /// The functions that LLVM's outliner has made of pieces of others, recognized by their symbols. Whoever calls them knows
     /// which registers they change: it keeps its return address in one that other functions may change.
-    pub outlined: FxHashSet<u64>,
+    pub by_outliner: FxHashSet<u64>,
     /// Start and end of each function symbol, ascending.
     pub symbols: Vec<(u64, u64)>,
     /// Addresses of jump tables.
@@ -106,7 +108,7 @@ pub struct World {
     pub returning: FxHashMap<u64, Returns>,
     /// Imported functions that never return, known by name: the addresses of their PLT entries and GOT words.
     pub never_returning: FxHashSet<u64>,
-    /// The callee-saved state that a function changes nevertheless, by its entry.
+    /// Where calls of a function differ from what the calling convention says, by its entry.
     pub effects: FxHashMap<u64, Effect>,
     /// Landing pads of exceptions, ascending by the range of calls.
     pub landing_pads: Vec<LandingPad>,
@@ -158,7 +160,7 @@ impl World {
         known.copied().unwrap_or(Returns::Perhaps)
     }
 
-    /// The callee-saved state that the function at an address changes nevertheless.
+    /// Where calls of the function at an address differ from what the calling convention says.
     #[must_use]
     pub fn effect(&self, address: u64) -> Option<&Effect> {
         self.effects.get(&address)
