@@ -42,14 +42,15 @@ impl Says {
     pub fn judge(self, walked: &Walked, truth: &[Place], in_first: bool) -> Result<bool, String> {
         let Walked { frames, end } = walked;
         let whole = *frames == truth;
+        let is_begun = frames.first() == truth.first();
         match (self, end) {
             (Self::All | Self::NotAllFunctions, End::Complete) if whole => Ok(true),
             (Self::NotAllFunctions, End::NoRow(..)) if !whole && truth.starts_with(frames) => {
                 Ok(false)
             }
             (Self::NotTheEnd, End::LinkRegisterLost) if whole => Ok(true),
-            // The link register has what the last call has left.
-            (Self::NotTheEnd, _) if in_first => Ok(false),
+            // The link register has what the last call has left, and a walk takes that for a caller.
+            (Self::NotTheEnd, end) if in_first && *end != End::Complete && is_begun => Ok(false),
             _ => Err(format!("{end:?}, {frames:x?} instead of {truth:x?}")),
         }
     }
