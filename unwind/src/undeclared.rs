@@ -80,10 +80,11 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> Undeclared<R, A> {
     fn go_to(&mut self, sp: u64) -> bool {
         let stack = (self.stack_of)(sp).filter(|stack| stack.holds_stack_pointer(sp));
         let place = stack.unwrap_or(Range::new(sp, sp));
+        // Of two stacks side by side, the lower one ends where the upper one starts.
+        let is_emptied = place.start < sp && sp == place.end;
         let was_there = |left: &Range| {
-            // Two stacks may be side by side.
             let overlaps = left.start < place.end && place.start < left.end;
-            overlaps || left.holds_stack_pointer(sp)
+            overlaps || (left.holds_stack_pointer(sp) && !is_emptied)
         };
         if self.left.iter().flatten().any(was_there) {
             return false;
@@ -132,14 +133,10 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> sealed::Words for U
             true => self.rest.end,
             false => self.rest.start,
         };
-        let used = Range::new(self.from, end);
-        if used.holds_stack_pointer(to) {
-            return false;
-        }
         let Some(left) = self.left.get_mut(self.switches) else {
             return false;
         };
-        *left = Some(used);
+        *left = Some(Range::new(self.from, end));
         let may = self.go_to(to);
         if may {
             self.switches = self.switches.saturating_add(1);

@@ -106,6 +106,38 @@ fn a_walk_changes_stacks_only_so_often_and_never_goes_back() {
     assert_eq!((pcs.len(), end), (6, End::Outermost));
 }
 
+#[test]
+fn an_empty_stack_below_the_one_that_its_interruption_was_handled_on() {
+    let (table, code) = (amd64(), [Code::new(X86_64, TEXT)]);
+    // The outermost function was interrupted before it had stored anything.
+    let base = 0x10000;
+    let mut words = Vec::from([(base + 24, 0x5008)]);
+    words.extend(trap(base + 32, 0x1005, base));
+    let words = Words::new(&words);
+    let read = |address: u64| words.0.get(&address).copied();
+    let lower = Range::new(base - 0x100, base);
+    let upper = Range::new(base, base + 0x100);
+    let stack_of = |sp| {
+        [lower, upper]
+            .into_iter()
+            .find(|one| one.holds_stack_pointer(sp))
+    };
+    let of_handler = |sp| stack_of(sp).map(|_| upper);
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+    let registers = x86_64::Registers::new(0x3010, base, 0);
+    let mut frames = unwinder.frames(registers, Undeclared::new(read, of_handler));
+    assert_eq!(frames.by_ref().count(), 3);
+    assert_eq!(frames.end(), Some(End::NoStack(base)));
+    let first = Cell::new(true);
+    let stack_of = |sp| match first.take() {
+        true => Some(upper),
+        false => stack_of(sp),
+    };
+    let mut frames = unwinder.frames(registers, Undeclared::new(read, stack_of));
+    assert_eq!(frames.by_ref().count(), 3);
+    assert_eq!(frames.end(), Some(End::Complete));
+}
+
 /// A stack that is full of return addresses, and has no end.
 #[test]
 fn a_walk_that_could_go_on_for_ever_has_a_limit() {
