@@ -42,8 +42,8 @@ pub enum Mismatch {
         /// The expected row.
         expected: Box<Row>,
     },
-    /// The row is there, but a walk finds another one, or none.
-    Walk,
+    /// The row is there, but a walk's look-up finds something else at this address, or nothing.
+    Walk(Result<Found, LookupError>),
     /// The function has another start, size, block size or attribute than expected; the word says which.
     Function(&'static str),
     /// The section has a function that is not expected.
@@ -56,7 +56,12 @@ impl fmt::Display for Difference {
         match &self.what {
             Mismatch::Missing(error) => write!(f, "{error}"),
             Mismatch::Row { found, expected } => write!(f, "{found:?}, expected {expected:?}"),
-            Mismatch::Walk => f.write_str("a walk does not find the row that is there"),
+            Mismatch::Walk(Ok(found)) => {
+                write!(f, "the row is there, but a walk finds {found:?}")
+            }
+            Mismatch::Walk(Err(error)) => {
+                write!(f, "the row is there, but a walk does not find it: {error}")
+            }
             Mismatch::Function(what) => write!(f, "the function's {what} is another"),
             Mismatch::Unexpected => f.write_str("a function that is not in .eh_frame"),
         }
@@ -92,9 +97,9 @@ pub fn compare(tables: &Tables<'_>, functions: &[Function]) -> Comparison {
                 comparison.addresses += 1;
                 let what = match tables.lookup(address) {
                     Ok((_, found)) if found == *expected => {
-                        match a_walk_finds(tables, address, function, expected) {
-                            true => continue,
-                            false => Mismatch::Walk,
+                        match a_walk_differs(tables, address, function, expected) {
+                            None => continue,
+                            Some(found) => Mismatch::Walk(found),
                         }
                     }
                     Ok((_, found)) => Mismatch::Row {
@@ -111,15 +116,21 @@ pub fn compare(tables: &Tables<'_>, functions: &[Function]) -> Comparison {
     comparison
 }
 
-/// Whether a walk's own way to look up, which is made for speed, finds a row at an address.
-fn a_walk_finds(tables: &Tables<'_>, address: u64, function: &Function, row: &Row) -> bool {
-    let mut found = Found::EMPTY;
+/// What a walk's own way to look up, which is made for speed, finds at an address, unless that is this row of this function.
+fn a_walk_differs(
+    tables: &Tables<'_>,
+    address: u64,
+    function: &Function,
+    row: &Row,
+) -> Option<Result<Found, LookupError>> {
     let expected = Found {
         range: Range::new(function.start, function.end()),
         is_trap: function.signal,
         rules: Rules::from(row),
     };
-    tables.look_up(address, &mut found).is_ok() && found == expected
+    let mut found = Found::EMPTY;
+    let found = tables.look_up(address, &mut found).map(|()| found);
+    (found != Ok(expected)).then_some(found)
 }
 
 /// Compares everything about a function except its rows.
