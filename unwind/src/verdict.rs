@@ -21,7 +21,8 @@ pub enum End {
     /// The outermost function was reached. Either a step was not by table and by a call, or the table is damaged, or nobody knows
     /// where the function's stack begins: [`Frames::doubt`](crate::Frames::doubt) says which.
     Outermost,
-    /// The outermost function was reached with its stack pointer at this address, where no declared stack begins.
+    /// The outermost function was reached with its stack pointer at this address, where no declared stack begins. On s390x its
+    /// stack is the 160 bytes larger that the ABI has every caller keep for its callee: see [`s390x`](crate::s390x).
     NotAtBase(u64),
     /// The outermost function was reached with its stack pointer at this address, and nobody has said where its stack begins.
     /// Only in a [`Doubt`](crate::Doubt) about the outermost function's frame, of a walk over [`Undeclared`](crate::Undeclared).

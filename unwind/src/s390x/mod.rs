@@ -1,5 +1,8 @@
 //! s390x: the registers of a walk, for dumps that are analysed on a host. ABI: "ELF Application Binary Interface, s390x
 //! Supplement".
+//!
+//! Every caller keeps 160 bytes above its stack pointer for its callee, and they are a part of the stack: a declared stack of a
+//! complete walk ends 160 bytes above the outermost function's `r15`.
 
 mod code;
 

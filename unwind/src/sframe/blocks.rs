@@ -4,8 +4,8 @@
 use crate::bytes::{ByteOrder, Bytes};
 use crate::sframe::format;
 
-/// A block index, borrowed. It gives the start of a search. A wrong index only makes a search slower or, in a damaged table,
-/// fail.
+/// A block index, borrowed. It gives the start of a search. A wrong one can lead to a wrong row; only the section's checksum, and
+/// the comparison of each row when it is linked, vouch for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks<'a> {
     entries: &'a [[u8; format::BLOCK_ENTRY_SIZE]],

@@ -1,5 +1,6 @@
 //! A fast look-up for the form of section that current writers make for little-endian machines: version 3, sorted, starts
-//! relative to their fields. What it finds is what [`Section::find`] finds, without a test of the section's form at each step.
+//! relative to their fields. In tables whose order and block index are right it finds what [`Section::find`] finds, without a test of
+//! the section's form at each step.
 
 use crate::bytes::ByteOrder;
 use crate::lookup::{Found, LookupError};
