@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use super::{Found, OUTERMOST, PUSHES_FP, STACK, table, walk};
 use crate::sframe::Abi;
-use crate::verdict::How::{Given, SFrame};
+use crate::verdict::How::{Given, LinkRegister, SFrame, Scan, TrapFrame};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
 use crate::{End, x86_64};
 
@@ -29,12 +29,40 @@ fn tables() -> Vec<u8> {
                 1,
                 &[0x00, 0x0a, 0x39, 0x08, 0x00, 0x81, 0x00],
             ),
+            // The same, from what r16 points to.
+            (
+                0x4100,
+                0x100,
+                0,
+                1,
+                1,
+                &[0x00, 0x0a, 0x39, 0x08, 0x00, 0x83, 0x00],
+            ),
+            // From r11, which is known where the walk starts: r11+16.
+            (
+                0x4200,
+                0x100,
+                0,
+                1,
+                1,
+                &[0x00, 0x0a, 0x39, 0x08, 0x00, 0x59, 0x10],
+            ),
+            // A trap entry that has lost it: CFA = *(sp+24), RA = *(sp+0), FP = r16+0.
+            (
+                0x5000,
+                0x10,
+                0x80,
+                1,
+                1,
+                &[0x00, 0x0c, 0x3b, 24, 0x3b, 0, 0x81, 0],
+            ),
         ],
     )
 }
 
-fn from_the_overwriter(words: &[(u64, u64)]) -> (Vec<Found>, End) {
-    let registers = x86_64::Registers::new(0x4001, 0x10000, 0x10080);
+fn from(pc: u64, words: &[(u64, u64)]) -> (Vec<Found>, End) {
+    let mut registers = x86_64::Registers::new(pc, 0x10000, 0x10080);
+    registers.r11 = Some(0x100e0);
     let (found, end, _) = walk(&tables(), registers, &STACK, words);
     (found, end)
 }
@@ -43,15 +71,17 @@ fn from_the_overwriter(words: &[(u64, u64)]) -> (Vec<Found>, End) {
 fn callers_that_do_not_need_it_are_found() {
     // Called from 0x3010, whose frame is 16 bytes; that from 0x1005.
     let words = [(0x10000, 0x3010), (0x10010, 0x1005), (0x100f8, 0)];
-    let (found, end) = from_the_overwriter(&words);
-    let expected = [
-        (0x4001, Exact, Given),
-        (0x3010, ReturnAddress, SFrame),
-        (0x1005, ReturnAddress, SFrame),
-    ];
-    assert_eq!(found, expected);
-    // The entry function's frame is not at the base here.
-    assert_eq!(end, End::NotAtBase(0x10018));
+    for pc in [0x4001, 0x4101] {
+        let (found, end) = from(pc, &words);
+        let expected = [
+            (pc, Exact, Given),
+            (0x3010, ReturnAddress, SFrame),
+            (0x1005, ReturnAddress, SFrame),
+        ];
+        assert_eq!(found, expected);
+        // The entry function's frame is not at the base here.
+        assert_eq!(end, End::NotAtBase(0x10018));
+    }
 }
 
 #[test]
@@ -63,8 +93,47 @@ fn a_caller_that_counts_from_it_ends_the_walk() {
         (0x10088, 0x1005),
         (0x100a0, 0),
     ];
-    let (found, end) = from_the_overwriter(&words);
+    let (found, end) = from(0x4001, &words);
     let expected = [(0x4001, Exact, Given), (0x2050, ReturnAddress, SFrame)];
     assert_eq!(found[..2], expected);
     assert_eq!(end, End::FramePointerLost);
+}
+
+#[test]
+fn it_may_be_a_sum() {
+    // 0x2050 counts from r11+16, the frame record at the base.
+    let words = [(0x10000, 0x2050), (0x100f0, 0), (0x100f8, 0x1005)];
+    let (found, end) = from(0x4201, &words);
+    assert_eq!(
+        found[1..],
+        [
+            (0x2050, ReturnAddress, SFrame),
+            (0x1005, ReturnAddress, SFrame)
+        ]
+    );
+    assert_eq!(end, End::Complete);
+}
+
+#[test]
+fn what_was_interrupted_does_not_get_it_back() {
+    // Called from trap code; that has interrupted the function that counts from it, or a call by it through a bad pointer. Who
+    // has called it is not known.
+    for (pc, how) in [(0x2050, Scan), (0, LinkRegister)] {
+        let words = [
+            (0x10000, 0x3010),
+            (0x10010, 0x5008),
+            (0x10018, pc),
+            (0x10030, 0x10040),
+            (0x10040, 0x2050),
+            (0x10080, 0x100f0),
+            (0x10088, 0x1005),
+        ];
+        let registers = x86_64::Registers::new(0x3010, 0x10008, 0x10080);
+        let (found, end, _) = walk(&tables(), registers, &STACK, &words);
+        assert_eq!(
+            found[2..],
+            [(pc, Exact, TrapFrame), (0x2050, ReturnAddress, how)]
+        );
+        assert_eq!(end, End::FramePointerLost);
+    }
 }
