@@ -93,7 +93,7 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
         match self.current {
             Some((rest, bit)) if rest.holds_stack_pointer(to) => {
                 // At least one word of progress: a call or an interruption has stored at least that much.
-                let up = to.wrapping_sub(from) >= size && from < to;
+                let up = to.checked_sub(from).is_some_and(|up| up >= size);
                 if up {
                     self.current = Some((Range::new(to, rest.end), bit));
                 }

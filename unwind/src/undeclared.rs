@@ -123,7 +123,7 @@ impl<R: Fn(u64) -> Option<u64>, A: Fn(u64) -> Option<Range>> sealed::Words for U
     fn advance(&mut self, from: u64, to: u64, size: u64) -> bool {
         if self.rest.holds_stack_pointer(to) {
             // At least one word of progress: a call or an interruption has stored at least that much.
-            let up = to.wrapping_sub(from) >= size && from < to;
+            let up = to.checked_sub(from).is_some_and(|up| up >= size);
             if up {
                 self.go_up(to, self.rest.end);
             }

@@ -189,7 +189,7 @@ impl Before {
             return Err(Damage::Unsorted { function: number });
         }
         let overlap = Damage::Overlap { function: number };
-        let again = number > 0 && function.size == 0 && function.start == self.start;
+        let again = function.size == 0 && function.start == self.start;
         if function.start < self.end && !again {
             return Err(overlap);
         }
