@@ -168,6 +168,8 @@ impl fmt::Debug for Packed {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
 
     #[test]
@@ -183,6 +185,8 @@ mod tests {
             for offset in [0, 8, -16, i64::MIN, i64::MAX] {
                 for rule in [Rule::Value { base, offset }, Rule::Saved { base, offset }] {
                     assert_eq!(Packed::new(rule).rule(), rule);
+                    let text = std::format!("{:?}", Packed::new(rule));
+                    assert_eq!(text, std::format!("{rule:?}"));
                 }
             }
         }

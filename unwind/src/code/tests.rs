@@ -253,11 +253,18 @@ fn s390x_calls_and_jumps() {
     assert_eq!(calls(&[0x0d, 0xe0]), NONE, "basr %r14, 0");
     assert_eq!(calls(&[0x07, 0xfe]), NONE, "br %r14");
     assert_eq!(calls(&[0xc0, 0xf4, 0, 0, 0, 8]), NONE, "jg .+16");
+    assert_eq!(calls(&[0xa7, 0xf4, 0xff, 0xf8]), NONE, "j .-16");
     let jump = |bytes: &[u8]| s390x::Registers::jump(bytes, 0x1000);
     assert_eq!(jump(&[0xc0, 0xf4, 0, 0, 0, 8]), Some((Jump::To(0x1010), 6)));
     assert_eq!(jump(&[0xa7, 0x84, 0xff, 0xff]), Some((Jump::To(0xffe), 4)));
     assert_eq!(jump(&[0x07, 0xf1]), Some((Jump::Anywhere, 2)));
-    assert_eq!(jump(&[0x07, 0xfe]), None);
+    for other in [
+        &[0x07, 0xfe][..],
+        &[0xc0, 0xe5, 0, 0, 0, 8],
+        &[0xa7, 0xe5, 0xff, 0xf8],
+    ] {
+        assert_eq!(jump(other), None, "{other:x?}");
+    }
 }
 
 #[test]

@@ -30,10 +30,9 @@ fn no_bytes_are_no_table() {
     assert_eq!(Sections::new(&[], ADDRESS).count(), 0);
     for tables in [Tables::new(&[], ADDRESS), Tables::none()] {
         assert_eq!(tables.first().unwrap_err(), ParseError::Empty);
-        assert_eq!(
-            look_up(&tables, 0x1000).unwrap_err(),
-            LookupError::NoFunction
-        );
+        let error = look_up(&tables, 0x1000).unwrap_err();
+        assert_eq!(error, LookupError::NoFunction);
+        assert_eq!(error.to_string(), "no function in the table");
         assert!(tables.function_at(0x1000).is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! What no tool writes, or only a broken one: sections assembled by hand.
 
+mod blocks;
 mod bounds;
 mod damage;
 mod extent;

@@ -6,8 +6,8 @@ use unwind::x86_64::Registers;
 use unwind::{Code, How, Range, Stacks, Unwinder};
 
 use crate::hand::{
-    ABI, ADDRESS, FIXED_FRAME_POINTER, FIXED_RETURN_ADDRESS, FLAGS, PUSHED, V1, V2, V3, at_cfa,
-    row, row_at, with,
+    ABI, ADDRESS, FIXED_FRAME_POINTER, FIXED_RETURN_ADDRESS, FLAGS, PUSHED, SAYS, V1, V2, V3,
+    at_cfa, row, row_at, with,
 };
 
 /// Info and block size of the second function of version 2, and info of that of version 1.
@@ -98,6 +98,31 @@ fn blocks_of_version_1_have_16_bytes() {
     }
 }
 
+#[test]
+fn what_a_function_says_of_itself() {
+    let section = Section::parse(&V1, ADDRESS).unwrap();
+    let function = section.function(1).unwrap();
+    assert_eq!((function.block_size(), function.uses_key_b()), (0, false));
+    for (pc, expected) in SAYS {
+        let inside = expected.filter(|(start, _)| *start == 0x1010);
+        assert_eq!(function.contains(pc), inside.is_some(), "pc {pc:#x}");
+        assert_eq!(function.row_at(pc), inside.map(|(_, row)| row));
+    }
+    let bytes = with(&V1, INFO_V1, 1 << 5);
+    let section = Section::parse(&bytes, ADDRESS).unwrap();
+    assert!(section.function(1).unwrap().uses_key_b());
+    assert!(!section.function(0).unwrap().uses_key_b());
+}
+
+/// Words of 2 bytes have a sign, too.
+#[test]
+fn words_of_two_bytes() {
+    let mut bytes = V2[..V2.len() - 3].to_vec();
+    bytes.extend([5 | 1 << 5, 16, 0, 0xf0, 0xff]);
+    bytes[16] += 2;
+    assert_eq!(row_at(&bytes, 0x1011), Ok(PUSHED));
+}
+
 /// Rows at or behind the end never hold; those before them do.
 #[test]
 fn rows_behind_the_end_do_not_matter() {
@@ -162,6 +187,7 @@ fn the_outermost_row() {
         let found = row_at(&bytes, 0x1011).unwrap();
         assert!(found.is_outermost());
         assert_eq!(found.cfa, Rule::Undefined);
+        assert!(!row_at(&bytes, 0x1010).unwrap().is_outermost());
     }
 }
 
@@ -169,6 +195,12 @@ fn the_outermost_row() {
 #[test]
 fn a_fixed_frame_pointer() {
     let bytes = with(&V2, FIXED_FRAME_POINTER, 0xf0);
+    let fixed = |bytes: &[u8]| {
+        let section = Section::parse(bytes, ADDRESS).unwrap();
+        let frame_pointer = section.fixed_frame_pointer_offset();
+        (frame_pointer, section.fixed_return_address_offset())
+    };
+    assert_eq!((fixed(&V2), fixed(&bytes)), ((0, -8), (-16, -8)));
     let saved = Row {
         frame_pointer: at_cfa(-16),
         ..row(0, 8)

@@ -2,7 +2,7 @@
 
 use unwind::sframe::{Section, StartRule, Tables};
 
-use crate::hand::{ADDRESS, FLAGS, V1, V2, V3, with};
+use crate::hand::{ADDRESS, FLAGS, V1, V2, V3, look_up, with};
 
 fn starts(section: &Section<'_>) -> Vec<u64> {
     section
@@ -48,6 +48,14 @@ fn the_caller_knows_better() {
     // Nor is there a version that has to be as its flags say.
     let section = Section::parse_with(&V3, ADDRESS, StartRule::Section).unwrap();
     assert_eq!(starts(&section), [ADDRESS - 0x101c, ADDRESS - 0x101c]);
+    let tables = Tables::with(&V3, ADDRESS, StartRule::Section);
+    for pc in ADDRESS - 0x1020..ADDRESS {
+        let found = look_up(&tables, pc)
+            .ok()
+            .map(|(function, _)| function.size());
+        let is_inside = (ADDRESS - 0x101c..ADDRESS - 0x101c + 32).contains(&pc);
+        assert_eq!(found, is_inside.then_some(32), "pc {pc:#x}");
+    }
 }
 
 /// Version 3 has 64 bits: a function may lie anywhere, also on the other side of address 0.

@@ -1,5 +1,6 @@
 //! Tables verified as a whole: what is wrong with one of them is found, and named.
 
+use std::error::Error;
 use std::fs;
 use std::path::Path;
 
@@ -219,6 +220,13 @@ fn what_is_no_section() {
         verify(&with(&V3, 0, 1)),
         Err(Damage::Section(ParseError::BadMagic { found: 0xde01 }))
     );
+    let damage = Damage::Section(ParseError::Empty);
+    let source = damage.source().map(|error| error.to_string());
+    assert_eq!(
+        (damage.to_string(), source),
+        ("empty".into(), Some("empty".into()))
+    );
+    assert!(Damage::Checksum.source().is_none());
     assert_eq!(
         verify(&with(&V3, AUXILIARY, 1)),
         Err(Damage::Section(ParseError::Rows { end: 81 }))

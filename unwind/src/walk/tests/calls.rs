@@ -129,13 +129,17 @@ fn is_in_doubt(walked: &Walked, pcs: &[u64], reason: End) {
 #[test]
 fn a_call_of_the_function_or_through_a_pointer_is_complete() {
     let call = x86_branch(0xe8, 0x1000, 0x2100);
-    let text = text(&[(0x1000, &call), (0x1010, &[0xff, 0x53, 0x18])]);
-    let code = [Code::new(&text, 0x1000)];
+    let calls = text(&[(0x1000, &call), (0x1010, &[0xff, 0x53, 0x18])]);
+    let code = [Code::new(&calls, 0x1000)];
     // At its first instruction, in the middle, at its end.
     for pc in [0x2100, 0x2110, 0x213f] {
         is_complete(&one_call(&code, pc, 0x1005), &[pc, 0x1005], None);
         is_complete(&one_call(&code, pc, 0x1013), &[pc, 0x1013], None);
     }
+    // `call rax`, before it what may as well be the opcode of a direct call, which leads nowhere.
+    let text = text(&[(0x1010, &[0xe8, 0, 0, 0xff, 0xd0])]);
+    let code = [Code::new(&text, 0x1000)];
+    is_complete(&one_call(&code, 0x2110, 0x1015), &[0x2110, 0x1015], None);
 }
 
 #[test]
@@ -168,6 +172,11 @@ fn a_word_that_no_call_left_is_not_followed() {
         "{}",
         walked.report
     );
+
+    // Nor is one inside of a function that has a caller.
+    let walked = one_call(&code, 0x2100, 0x2220);
+    assert_eq!(walked.pcs(), [0x2100]);
+    assert_eq!(walked.end, End::NoCall(0x2220));
 
     // A frame record that a call left is believed, and no other.
     let registers = x86_64::Registers::new(0x2100, 0x10080, 0x100a8);
@@ -220,6 +229,12 @@ fn a_call_of_another_function_is_a_doubt() {
         "{}",
         walked.report
     );
+    // What lies right behind the function is another one.
+    let call = x86_branch(0xe8, 0x1000, 0x2140);
+    let behind = self::text(&[(0x1000, &call)]);
+    let walked = one_call(&[Code::new(&behind, 0x1000)], 0x2110, 0x1005);
+    let reason = End::CalledElsewhere(0x1005, 0x2140);
+    is_in_doubt(&walked, &[0x2110, 0x1005], reason);
     // Nor is code that lies nowhere.
     let code = [Code::new(&text[..0x1000], 0x1000)];
     let walked = one_call(&code, 0x2110, 0x1005);
@@ -231,7 +246,7 @@ fn tail_calls_lead_on() {
     let call = x86_branch(0xe8, 0x1000, 0x2200);
     let to = |opcode, from, to| (from, x86_branch(opcode, from, to));
     // One, by a jump that is taken at times; two; one through a pointer; one by running on; and one from where no table is.
-    let cases: [&[(u64, Vec<u8>)]; 6] = [
+    let cases: [&[(u64, Vec<u8>)]; 7] = [
         &[to(0x84, 0x2210, 0x2100)],
         &[to(0xe9, 0x2210, 0x2320), to(0xe9, 0x2301, 0x2100)],
         &[(0x2230, vec![0xff, 0xe0])],
@@ -241,6 +256,8 @@ fn tail_calls_lead_on() {
             (0x220c, vec![0x48, 0x83, 0xc4, 0x78]),
         ],
         &[to(0xe9, 0x2210, 0x2140), (0x20c0, vec![0xc3])],
+        // Behind `mov al, 0xe9`, whose last byte looks like a jump out of all code.
+        &[to(0xe9, 0x2210, 0x2100), (0x220e, vec![0xb0, 0xe9])],
         &[to(0xe9, 0x2210, 0x20f8), (0x20f8, vec![0x90; 8])],
     ];
     for (number, jumps) in cases.into_iter().enumerate() {
@@ -353,7 +370,23 @@ fn without_bytes_of_code_nothing_is_complete() {
         );
     }
     let walked = one_call(&ranges, 0x2110, 0x4005);
+    assert_eq!(walked.pcs(), [0x2110]);
     assert_eq!(walked.end, End::BadReturnAddress(0x4005));
+    // Where code is what the table covers, the look-up of that frame tells; but nothing returns to 0.
+    let walked = one_call(&[], 0x2110, 0x4005);
+    assert_eq!(walked.pcs(), [0x2110, 0x4005]);
+    assert_eq!(walked.end, End::BadReturnAddress(0x4005));
+    let walked = one_call(&[], 0x2110, 0);
+    assert_eq!(walked.pcs(), [0x2110]);
+    assert_eq!(walked.end, End::BadReturnAddress(0));
+    // Of ranges that overlap, the first one counts.
+    let call = x86_branch(0xe8, 0x1000, 0x2100);
+    let text = text(&[(0x1000, &call)]);
+    let [known, unknown] = [Code::new(&text, 0x1000), Code::without_bytes(range)];
+    let walked = one_call(&[unknown, known], 0x2110, 0x1005);
+    is_in_doubt(&walked, &[0x2110, 0x1005], End::CallsUnchecked);
+    let walked = one_call(&[known, unknown], 0x2110, 0x1005);
+    is_complete(&walked, &[0x2110, 0x1005], None);
     // The outermost function alone: there is no call to check.
     let registers = x86_64::Registers::new(0x1010, 0x10100, 0);
     let walked = walk(&amd64(), &[], registers, &[]);

@@ -48,9 +48,11 @@ fn a_call_through_a_bad_pointer_is_a_frame_of_its_own() {
 
 #[test]
 fn without_a_row_the_frame_pointer_leads_on_and_is_marked() {
-    // 0x4000 is code without a row, called by code with one.
+    // 0x4000 is code without a row, called by code with one. It called somebody itself, so what is on top of its stack is not its
+    // return address, whatever it looks like.
     let words = [
         (0x100c0, 0x4010),
+        (0x100c8, 0x3010),
         (0x100d0, 0x100f0),
         (0x100d8, 0x2050),
         (0x100f0, 0),
@@ -104,10 +106,11 @@ fn the_link_register_counts_in_an_exact_frame_only() {
 
 #[test]
 fn after_a_step_by_record_the_arm_stack_pointer_is_not_trusted() {
-    // 0x5000 has no row; its frame record leads to 0x4010, whose row counts from sp.
+    // 0x5000 has no row; its frame record leads to 0x4010, whose row counts from sp: that would lead to a return address, too.
     let words = [
         (0x100a0, 0x100c0),
         (0x100a8, 0x4010),
+        (0x100b0, 0x2010),
         (0x100c0, 0),
         (0x100c8, 0x1008),
     ];
@@ -144,6 +147,16 @@ fn the_link_register_of_a_function_without_rows_leads_to_one_with_rows() {
 }
 
 #[test]
+fn an_arm_stack_has_no_return_address_on_top() {
+    // A call through a bad pointer, with a link register that is not known: only the scan finds something.
+    let mut registers = aarch64::Registers::new(0, 0x100a0, 3, 0);
+    registers.lr = None;
+    let (frames, end, _) = walk(&arm(), registers, &STACK, &[(0x100a0, 0x1008)]);
+    assert_eq!(frames[1..], [(0x1008, ReturnAddress, Scan)]);
+    assert_eq!(end, End::BadPc(0));
+}
+
+#[test]
 fn who_does_not_want_a_scan_gets_none() {
     let words = Words::new(&[(0x100c0, 0x4010), (0x100d8, 0x2050), (0x100f8, 0x1005)]);
     let table = amd64();
@@ -155,5 +168,18 @@ fn who_does_not_want_a_scan_gets_none() {
         let registers = x86_64::Registers::new(0x3000, 0x100c0, 3);
         let frames = unwinder.frames(registers, Stacks::new(&STACK, read));
         assert_eq!(frames.count(), expected, "{wanted:?}");
+    }
+    // After a call through a bad pointer, the word that it pushed is a candidate like others.
+    let words = Words::new(&[(0x100c0, 0x2050)]);
+    let read = |address| words.0.get(&address).copied();
+    for (wanted, how) in [
+        (Fallbacks::all(), LinkRegister),
+        (!Fallbacks::LINK_REGISTER, Scan),
+    ] {
+        let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+        let unwinder = unwinder.fallbacks(wanted);
+        let registers = x86_64::Registers::new(0, 0x100c0, 3);
+        let mut frames = unwinder.frames(registers, Stacks::new(&STACK, read));
+        assert_eq!(frames.nth(1).map(|frame| frame.how), Some(how));
     }
 }

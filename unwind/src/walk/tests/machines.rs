@@ -4,11 +4,11 @@ extern crate std;
 
 use std::vec::Vec;
 
-use super::{STACK, arm, walk};
-use crate::sframe::Tables;
+use super::{OUTERMOST, STACK, Words, arm, walk};
+use crate::sframe::{Abi, Tables, format};
 use crate::verdict::How::{Given, SFrame};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
-use crate::{Code, End, Range, RegisterSet, Stacks, Unwinder, aarch64, s390x};
+use crate::{Code, End, Range, RegisterSet, SavedRegister, Stacks, Unwinder, aarch64, s390x};
 
 #[test]
 fn an_arm_leaf_has_its_caller_in_the_link_register() {
@@ -43,48 +43,115 @@ fn authentication_codes_are_stripped_in_both_halves() {
     );
 }
 
-#[test]
-fn s390x_scales_the_cfa_and_leaves_160_bytes() {
-    // Version 3, big-endian: start 0x0a, SP, 3 words: CFA 0x16*8+160 = 336, RA c-48, FP c-72.
-    let mut section = Vec::from([0xde, 0xe2, 3, 5, 4, 0, 0, 0]);
-    let index: Vec<u8> = [(0x1000_i64, 0_u32), (0x2000, 7)]
-        .iter()
-        .zip([28_i64, 44])
-        .flat_map(|((start, rows), field)| {
-            let mut entry = Vec::from((start - field).to_be_bytes());
-            entry.extend(0x100_u32.to_be_bytes());
-            entry.extend(rows.to_be_bytes());
-            entry
-        })
-        .collect();
-    let rows = [
-        0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x0a, 0x07, 0x16, 0xd0, 0xb8,
-    ];
-    for word in [2, 2, rows.len() as u32, 0, 32] {
-        section.extend(word.to_be_bytes());
+/// A big-endian section of s390x that lies at address 0, of functions with 0x100 bytes and a row: start, info, info2, row.
+fn s390x_table(functions: &[(u64, u8, u8, &[u8])]) -> Vec<u8> {
+    let (mut index, mut rows) = (Vec::new(), Vec::new());
+    for (start, info, info2, row) in functions {
+        let field = format::HEADER_SIZE + index.len();
+        index.extend(start.wrapping_sub(field as u64).to_be_bytes());
+        index.extend(0x100_u32.to_be_bytes());
+        index.extend((rows.len() as u32).to_be_bytes());
+        rows.extend([0, 1, *info, *info2, 0]);
+        rows.extend(*row);
+    }
+    let mut section = Vec::from([0xde, 0xe2, 3, 5, Abi::S390x as u8, 0, 0, 0]);
+    let count = functions.len();
+    for word in [count, count, rows.len(), 0, index.len()] {
+        section.extend((word as u32).to_be_bytes());
     }
     section.extend(index);
     section.extend(rows);
-    let words = [(0x10050 - 48 + 160, 0x1008), (0x10050 - 72 + 160, 9)];
-    let sp = 0x10050 - (336 - 160);
+    section
+}
+
+/// An entry function; CFA = sp + 0x16*8 + 160 = sp + 336, RA at c-48, FP at c-72; a leaf that keeps everything where it was; one
+/// whose caller's frame pointer is in `f0`, and the return address in `r14` by a rule; a trap entry: CFA = *(sp+24), RA = *(sp+0),
+/// FP = *(sp+16).
+fn s390x() -> Vec<u8> {
+    s390x_table(&[
+        (0x1000, 0, 0, OUTERMOST),
+        (0x2000, 0, 0, &[0x00, 0x07, 0x16, 0xd0, 0xb8]),
+        (0x3000, 0, 0, &[0x00, 0x03, 0x00]),
+        (0x4000, 0, 1, &[0x00, 0x0c, 0x79, 0, 0x71, 0, 0x81, 0]),
+        (
+            0x5000,
+            0x80,
+            1,
+            &[0x00, 0x0c, 0x7b, 0xef, 0x7b, 0, 0x7b, 16],
+        ),
+    ])
+}
+
+/// A program counter, a canonical frame address, and a frame pointer.
+type FrameOfS390x = (u64, Option<u64>, u64);
+
+fn walk_s390x(
+    registers: s390x::Registers,
+    top: u64,
+    words: &[(u64, u64)],
+) -> (Vec<FrameOfS390x>, Option<End>) {
+    let table = s390x();
+    let words = Words::new(words);
+    let read = |address| words.0.get(&address).copied();
     // The first function leaves 160 bytes to its callee, too.
-    let ranges = [Range::new(sp, 0x10050 + 160)];
-    let registers = s390x::Registers::new(0x2020, sp, 1, 2);
-    let memory = |address| {
-        words
-            .iter()
-            .find(|(at, _)| *at == address)
-            .map(|(_, word)| *word)
-    };
+    let ranges = [Range::new(registers.sp, top + 160)];
     // basr %r14, %r1
-    let code = [Code::new(&[0x0d, 0xe1], 0x1006)];
-    let stacks = Stacks::new(&ranges, memory);
-    let unwinder = Unwinder::new(Tables::new(&section, 0)).code(&code);
-    let mut frames = unwinder.frames(registers, stacks);
-    let all: Vec<_> = frames.by_ref().collect();
-    let found: Vec<_> = all.iter().map(|frame| (frame.pc, frame.cfa)).collect();
-    assert_eq!(found, [(0x2020, Some(sp + 336)), (0x1008, None)]);
-    let last = all[1].registers.expect("a walk by rows knows them");
-    assert_eq!((last.sp, last.fp), (0x10050, 9));
-    assert_eq!(frames.end(), Some(End::Complete));
+    let call = [0x0d, 0xe1];
+    let code = [0x1006, 0x201e, 0x5006].map(|address| Code::new(&call, address));
+    let saved = [SavedRegister::new(s390x::R14, 8)];
+    let unwinder = Unwinder::new(Tables::new(&table, 0));
+    let unwinder = unwinder.code(&code).trap_registers(&saved);
+    let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
+    let found = frames.by_ref().map(|frame| {
+        let registers = frame.registers.expect("a walk by rows knows them");
+        (frame.pc, frame.cfa, registers.fp)
+    });
+    (found.collect(), frames.end())
+}
+
+#[test]
+fn s390x_scales_the_cfa_and_leaves_160_bytes() {
+    let cfa = 0x10050 + 160;
+    let registers = s390x::Registers::new(0x2020, cfa - 336, 1, 2);
+    let words = [(cfa - 48, 0x1008), (cfa - 72, 9)];
+    let (found, end) = walk_s390x(registers, 0x10050, &words);
+    assert_eq!(found, [(0x2020, Some(cfa), 1), (0x1008, None, 9)]);
+    assert_eq!(end, Some(End::Complete));
+}
+
+#[test]
+fn an_s390x_leaf_keeps_what_its_caller_needs_in_registers() {
+    let cfa = 0x10050 + 160;
+    let sp = cfa - 336;
+    let words = [(cfa - 48, 0x1008), (cfa - 72, 9)];
+    let rest = [(0x2020, Some(cfa)), (0x1008, None)];
+    for (pc, caller_fp) in [(0x3010, 7), (0x4010, 0x77)] {
+        let mut registers = s390x::Registers::new(pc, sp, 7, 0x2020);
+        let mut floating = [1; 16];
+        floating[0] = 0x77;
+        registers.floating = Some(floating);
+        let (found, end) = walk_s390x(registers, 0x10050, &words);
+        let frames: Vec<_> = found.iter().map(|(pc, cfa, _)| (*pc, *cfa)).collect();
+        assert_eq!(frames[1..], rest, "{pc:#x}");
+        assert_eq!((found[1].2, end), (caller_fp, Some(End::Complete)));
+    }
+}
+
+#[test]
+fn an_interrupted_s390x_leaf_has_its_caller_in_the_trap_frame() {
+    let trap = 0x10050;
+    let cfa = trap + 160;
+    let words = [
+        (cfa - 48, 0x5008),
+        (cfa - 72, 9),
+        (trap, 0x3010),
+        (trap + 8, 0x1008),
+        (trap + 16, 5),
+        (trap + 24, 0x10200),
+    ];
+    let registers = s390x::Registers::new(0x2020, cfa - 336, 1, 2);
+    let (found, end) = walk_s390x(registers, 0x10200 - 160, &words);
+    let pcs: Vec<_> = found.iter().map(|(pc, ..)| *pc).collect();
+    assert_eq!(pcs, [0x2020, 0x5008, 0x3010, 0x1008]);
+    assert_eq!(end, Some(End::Complete));
 }

@@ -5,10 +5,10 @@ extern crate std;
 use std::vec::Vec;
 
 use super::{OUTERMOST, PUSHES_FP, STACK, TEXT, Words, X86_64, amd64, table, walk};
-use crate::sframe::{Abi, ParseError, Tables};
+use crate::sframe::{Abi, LookupError, ParseError, Tables};
 use crate::verdict::How::{Given, SFrame};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
-use crate::{Code, End, Range, Stacks, Unbounded, Unwinder, x86_64};
+use crate::{Code, End, Fallbacks, Range, Stacks, Unbounded, Unwinder, x86_64};
 
 #[test]
 fn a_walk_by_rows_is_complete() {
@@ -144,6 +144,19 @@ fn a_blocked_task_starts_at_a_return_address() {
         .collect();
     assert_eq!(found, [(0x3100, ReturnAddress), (0x1005, ReturnAddress)]);
     assert_eq!(frames.end(), Some(End::Complete));
+    let mut frames = unwinder.frames_from_call(registers, Stacks::new(&STACK, read));
+    assert_eq!(frames.next().map(|frame| frame.lookup_pc()), Some(0x30ff));
+    let mut frames = unwinder.frames(registers, Stacks::new(&STACK, read));
+    assert_eq!(frames.next().map(|frame| frame.lookup_pc()), Some(0x3100));
+}
+
+#[test]
+fn an_outermost_frame_that_is_not_at_the_base_ends_the_walk() {
+    // The frame pointer leads to what looks like a frame record, but there is no caller.
+    let words = [(0x100f0, 0), (0x100f8, 0x1005)];
+    let registers = x86_64::Registers::new(0x1010, 0x100d0, 0x100f0);
+    let (frames, end, _) = walk(&amd64(), registers, &STACK, &words);
+    assert_eq!((frames.len(), end), (1, End::NotAtBase(0x100d0)));
 }
 
 #[test]
@@ -199,4 +212,13 @@ fn the_limit_is_a_reason_too() {
     let mut frames = unwinder.frames(registers, Unbounded(|_| Some(0x3020)));
     assert_eq!(frames.by_ref().count(), 100);
     assert_eq!(frames.end(), Some(End::Limit));
+    // Candidates of a scan count, too; then the reason for the scan says more.
+    let code = [Code::new(X86_64, TEXT)];
+    let registers = x86_64::Registers::new(0x4010, 0x10000, 3);
+    let unwinder = Unwinder::new(Tables::new(&endless, 0)).code(&code);
+    let unwinder = unwinder.fallbacks(Fallbacks::SCAN).limit(3);
+    let mut frames = unwinder.frames(registers, Unbounded(|_| Some(0x3020)));
+    assert_eq!(frames.by_ref().count(), 3);
+    let reason = End::NoRow(0x4010, LookupError::NoFunction);
+    assert_eq!(frames.end(), Some(reason));
 }

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use super::{OUTERMOST, PUSHES_FP, TEXT, X86_64, table};
 use crate::code::{Instructions, Jump};
 use crate::registers::sealed::Sealed;
-use crate::sframe::{Abi, ParseError, Tables};
+use crate::sframe::{Abi, Damage, ParseError, Tables};
 use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, Scan};
 use crate::{
     Base, Code, End, Found, How, LookupError, Machine, Range, RegisterSet, Row, RowSource, Rule,
@@ -201,6 +201,31 @@ fn words_of_four_bytes_are_walked_by_rows_of_another_format() {
     assert_eq!(crate::registers::offset_address::<Small>(0xffff_fffc, 8), 4);
 }
 
+/// A source may give a frame address for an outermost function, too: it has no caller all the same, and begins at a base or not.
+#[test]
+fn an_outermost_row_with_a_frame_address_has_no_caller() {
+    let row = Row {
+        return_address: Rule::Undefined,
+        ..frame(8)
+    };
+    let rows = [(Range::new(0x10, 0x20), row)];
+    let ranges = [Range::new(0xffff_ff00, 0xffff_fff0)];
+    let unwinder = Unwinder::new(List(&rows));
+    for (sp, expected) in [
+        (0xffff_fff0, End::Complete),
+        (0xffff_ffe8, End::NotAtBase(0xffff_ffe8)),
+    ] {
+        let registers = Small {
+            pc: 0x18,
+            sp,
+            fp: 0,
+        };
+        let mut frames = unwinder.frames(registers, Stacks::new(&ranges, |_| None));
+        assert_eq!(frames.by_ref().count(), 1);
+        assert_eq!(frames.end(), Some(expected));
+    }
+}
+
 #[test]
 fn fallbacks_read_words_of_four_bytes() {
     let registers = |pc, sp, fp| Small { pc, sp, fp };
@@ -246,6 +271,14 @@ fn sources_are_asked_in_their_order() {
     assert_eq!(walk(&[&list, &module, &image]), complete);
     let none = Tables::none();
     assert_eq!(walk(&[&none, &module, &image]), complete);
+    assert_eq!(walk(&[&image, &module, &none]), complete);
+    // Damage of one is a doubt about all.
+    let damaged = module.verified(Err(Damage::Checksum));
+    let outermost = (complete.0.clone(), Some(End::Outermost));
+    assert_eq!(walk(&[&image, &damaged]), outermost);
+    let sources: &[&dyn RowSource] = &[&image, &module];
+    let covered = [0xfff, 0x1000, 0x20ff, 0x2100].map(|pc| (&sources).covers(pc));
+    assert_eq!(covered, [false, true, true, false]);
     // What is missing, or for another machine, is said.
     let reason = |sources: &[&dyn RowSource]| walk(sources).1;
     assert_eq!(reason(&[&none]), Some(End::NoTables(ParseError::Empty)));

@@ -13,7 +13,8 @@ use crate::{Code, End, Range, SavedRegister, Stacks, Unwinder, aarch64};
 /// Trap code as a kernel has it, and what it interrupts: an entry function, a leaf, and
 /// - 0x5000, a vector: CFA = SP_EL0, RA = ELR_EL1;
 /// - 0x5100, one of those that interrupt trap code: CFA = sp, RA = ELR_EL1;
-/// - 0x6000, what both go to: CFA = *(sp+248), RA = ELR_EL1; from 0x6010 on RA = *(sp+256).
+/// - 0x6000, what both go to: CFA = *(sp+248), RA = ELR_EL1; from 0x6010 on RA = *(sp+256); from 0x6030 on, when it has restored all
+///   but these two, CFA = *(sp+0), RA = *(sp+8).
 fn arm_trap_code() -> Vec<u8> {
     let [control, elr] = [aarch64::SP_EL0, aarch64::ELR].map(|number| number << 3 | 1);
     let words = [control, 0, elr, 0];
@@ -40,10 +41,11 @@ fn arm_trap_code() -> Vec<u8> {
                 0x100,
                 0x80,
                 1,
-                2,
+                3,
                 &[
                     0x00, 0x28, 0xfb, 0, 248, 0, 0x09, 1, 0, 0, //
-                    0x10, 0x28, 0xfb, 0, 248, 0, 0xfb, 0, 0, 1,
+                    0x10, 0x28, 0xfb, 0, 248, 0, 0xfb, 0, 0, 1, //
+                    0x30, 0x28, 0xfb, 0, 0, 0, 0xfb, 0, 8, 0,
                 ],
             ),
         ],
@@ -109,6 +111,8 @@ fn a_walk_can_start_anywhere_in_trap_code() {
         (in_trap_code(0x6010, frame), &saved),
         // The handler has returned: its return address is in the link register.
         (restored, &saved),
+        // What lies below the stack pointer is not read any more.
+        (in_trap_code(0x6034, frame + 248), &saved),
     ] {
         let (frames, end) = walk_from_trap_code(registers, &SAVED, words);
         assert_eq!(
@@ -121,6 +125,13 @@ fn a_walk_can_start_anywhere_in_trap_code() {
         );
         assert_eq!(end, End::Complete, "{registers:x?}");
     }
+}
+
+#[test]
+fn trap_code_reads_its_frame_on_a_stack_only() {
+    let registers = in_trap_code(0x6010, 0x4_0000);
+    let (frames, end) = walk_from_trap_code(registers, &SAVED, &[]);
+    assert_eq!((frames.len(), end), (1, End::NoStack(0x4_0000)));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{AARCH64, OUTERMOST, STACK, TEXT, Words, X86_64, amd64, table, walk};
 use crate::sframe::{Abi, Tables};
 use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, TrapFrame};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
-use crate::{Code, End, Range, Stacks, Unbounded, Unwinder, aarch64, x86_64};
+use crate::{Code, End, Range, SavedRegister, Stacks, Unbounded, Unwinder, aarch64, x86_64};
 
 #[test]
 fn a_trap_frame_leads_to_the_interrupted_instruction_on_another_stack() {
@@ -101,10 +101,11 @@ fn a_damaged_trap_frame_is_not_its_own_caller() {
 
 #[test]
 fn an_undescribed_trap_frame_stops_the_walk_and_the_caller_can_go_on() {
-    let words = Words::new(&[(0x10040, 0x5108), (0x100f8, 0x1005)]);
+    // Nor is what looks like a frame record followed.
+    let words = Words::new(&[(0x10040, 0x5108), (0x100f0, 0), (0x100f8, 0x1005)]);
     let read = |address| words.0.get(&address).copied();
     let table = amd64();
-    let registers = x86_64::Registers::new(0x3000, 0x10040, 0);
+    let registers = x86_64::Registers::new(0x3000, 0x10040, 0x100f0);
     let code = [Code::new(X86_64, TEXT)];
     let stacks = Stacks::new(&STACK, read);
     let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
@@ -141,39 +142,95 @@ fn a_leaf_that_was_interrupted_has_its_caller_in_the_trap_frame() {
                 1,
                 &[0x00, 0x2c, 0xfb, 0, 248, 0, 0xfb, 0, 0, 1, 0xfb, 0, 232, 0],
             ),
+            // A thunk that keeps its return address in x9: CFA = sp, RA = x9.
+            (0x7000, 0x100, 0, 1, 1, &[0x00, 0x08, 0xf9, 0, 0x49, 0]),
         ],
     );
     let ranges = [STACK[0], Range::new(0x20000, 0x20130)];
-    let words = Words::new(&[
-        (0x20000 + 232, 0x77),
-        (0x20000 + 240, 0x1008),
-        (0x20000 + 248, 0x10100),
-        (0x20000 + 256, 0x3010),
-    ]);
-    let read = |address| words.0.get(&address).copied();
-    let saved = [crate::SavedRegister::new(30, 240)];
-    let registers = aarch64::Registers::new(0x3000, 0x20000, 0, 0x5008);
+    let saved = [SavedRegister::new(9, 72), SavedRegister::new(30, 240)];
     let code = [Code::new(AARCH64, TEXT)];
-    let stacks = Stacks::new(&ranges, read);
     let without = Unwinder::new(Tables::new(&table, 0)).code(&code);
     let unwinder = without.trap_registers(&saved);
-    let mut frames = unwinder.frames(registers, stacks);
-    let found: Vec<_> = frames
-        .by_ref()
-        .map(|frame| (frame.pc, frame.kind, frame.how, frame.trap_frame))
-        .collect();
-    assert_eq!(
-        found,
-        [
-            (0x3000, Exact, Given, None),
-            (0x5008, ReturnAddress, SFrame, None),
-            (0x3010, Exact, TrapFrame, Some(0x20000)),
-            (0x1008, ReturnAddress, SFrame, None),
-        ]
-    );
-    assert_eq!(frames.end(), Some(End::Complete));
+    for (pc, x9, lr, lost) in [
+        (0x3010, 0, 0x1008, End::LinkRegisterLost),
+        (0x7010, 0x1008, 0, End::RegisterLost(aarch64::X9)),
+    ] {
+        let words = Words::new(&[
+            (0x20000 + 72, x9),
+            (0x20000 + 232, 0x77),
+            (0x20000 + 240, lr),
+            (0x20000 + 248, 0x10100),
+            (0x20000 + 256, pc),
+        ]);
+        let read = |address| words.0.get(&address).copied();
+        let registers = aarch64::Registers::new(0x3000, 0x20000, 0, 0x5008);
+        let stacks = Stacks::new(&ranges, read);
+        let mut frames = unwinder.frames(registers, stacks);
+        let found: Vec<_> = frames
+            .by_ref()
+            .map(|frame| (frame.pc, frame.kind, frame.how, frame.trap_frame))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (0x3000, Exact, Given, None),
+                (0x5008, ReturnAddress, SFrame, None),
+                (pc, Exact, TrapFrame, Some(0x20000)),
+                (0x1008, ReturnAddress, SFrame, None),
+            ]
+        );
+        assert_eq!(frames.end(), Some(End::Complete));
 
-    let mut frames = without.frames(registers, stacks);
-    assert_eq!(frames.by_ref().count(), 3);
-    assert_eq!(frames.end(), Some(End::LinkRegisterLost));
+        let mut frames = without.frames(registers, stacks);
+        assert_eq!(frames.by_ref().count(), 3);
+        assert_eq!(frames.end(), Some(lost));
+    }
+}
+
+#[test]
+fn an_interrupted_function_may_count_from_other_registers_in_the_trap_frame() {
+    let table = table(
+        Abi::Amd64,
+        &[
+            (0x1000, 0x100, 0, 0, 1, OUTERMOST),
+            (0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x08]),
+            // A trap entry, as in `amd64`.
+            (
+                0x5000,
+                0x10,
+                0x80,
+                1,
+                1,
+                &[0x00, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32],
+            ),
+            // CFA = r10; a thunk: CFA = rsp, RA = r11.
+            (0x6000, 0x100, 0, 1, 1, &[0x00, 0x04, 0x51, 0x00]),
+            (0x7000, 0x100, 0, 1, 1, &[0x00, 0x08, 0x39, 0, 0x59, 0]),
+        ],
+    );
+    let saved = [
+        SavedRegister::new(x86_64::R10, 40),
+        SavedRegister::new(x86_64::R11, 48),
+    ];
+    let trap = 0x10020;
+    for (pc, sp) in [(0x6008, 0x100f0), (0x7008, 0x10100)] {
+        let words = Words::new(&[
+            (0x10018, 0x5008),
+            (trap, pc),
+            (trap + 24, sp),
+            (trap + 32, 0),
+            (trap + 40, 0x10100),
+            (trap + 48, 0x1005),
+            (0x100f8, 0x1005),
+        ]);
+        let read = |address| words.0.get(&address).copied();
+        let code = [Code::new(X86_64, TEXT)];
+        let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+        let unwinder = unwinder.trap_registers(&saved);
+        let registers = x86_64::Registers::new(0x3000, 0x10018, 0);
+        let mut frames = unwinder.frames(registers, Stacks::new(&STACK, read));
+        let pcs: Vec<_> = frames.by_ref().map(|frame| frame.pc).collect();
+        assert_eq!(pcs, [0x3000, 0x5008, pc, 0x1005]);
+        assert_eq!(frames.end(), Some(End::Complete), "{pc:#x}");
+    }
 }

@@ -138,6 +138,43 @@ fn an_empty_stack_below_the_one_that_its_interruption_was_handled_on() {
     assert_eq!(frames.end(), Some(End::Complete));
 }
 
+#[test]
+fn a_step_is_a_word_at_least() {
+    // What was interrupted has its stack pointer half a word above the trap frame.
+    let mut words = Vec::from([(0x10018, 0x5008)]);
+    words.extend(trap(0x10020, 0x3010, 0x10024));
+    let (pcs, end, _) = walk(0x10000, None, &words);
+    assert_eq!((pcs.len(), end), (3, End::NoStack(0x10024)));
+}
+
+/// From a stack that is known, through a trap frame, to another: side by side they are two, and where they overlap they are not.
+#[test]
+fn stacks_may_touch_and_not_overlap() {
+    let first = Range::new(0x10000, 0x11000);
+    for (second, may) in [
+        (Range::new(0xf000, 0x10000), true),
+        (Range::new(0xf000, 0x10008), false),
+        (Range::new(0x11000, 0x12000), true),
+        (Range::new(0x10ff8, 0x12000), false),
+    ] {
+        let mut words = Vec::from([(0x10018, 0x5008), (second.end - 8, 0x1005)]);
+        words.extend(trap(0x10020, 0x3010, second.end - 32));
+        let (words, table) = (Words::new(&words), amd64());
+        let code = [Code::new(X86_64, TEXT)];
+        let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+        let stack_of = |of| Some(if of == 0x10000 { first } else { second });
+        let registers = x86_64::Registers::new(0x3010, 0x10000, 0);
+        let read = |address| words.0.get(&address).copied();
+        let mut frames = unwinder.frames(registers, Undeclared::new(read, stack_of));
+        let count = frames.by_ref().count();
+        let expected = match may {
+            true => (4, Some(End::Complete)),
+            false => (3, Some(End::NoStack(second.end - 32))),
+        };
+        assert_eq!((count, frames.end()), expected, "{second:x?}");
+    }
+}
+
 /// A stack that is full of return addresses, and has no end.
 #[test]
 fn a_walk_that_could_go_on_for_ever_has_a_limit() {
