@@ -50,6 +50,16 @@ fn words_of_no_width() {
     let bytes = with(&V2, V2.len() - 3, 0x65);
     assert_eq!(row_at(&bytes, 0x1010), Err(LookupError::Damaged));
     assert_eq!(row_at(&bytes, 0x1000), Ok(row(0, 8)));
+    // Behind a row of another shape, with each number of words; the table is long enough for all of them.
+    for info in (0x60..0x7f).flat_map(|info| [info, 0x80 | info]) {
+        let mut bytes = with(&with(&V3, 74, 2), 77, info);
+        bytes[16] += 0x60;
+        bytes.extend([0; 0x60]);
+        for pc in [0x1010, 0x1011] {
+            let found = row_at(&bytes, pc);
+            assert_eq!(found, Err(LookupError::Damaged), "{info:#x}");
+        }
+    }
 }
 
 #[test]

@@ -186,5 +186,21 @@ pub fn look_up<'a>(tables: &Tables<'a>, pc: u64) -> Result<(Function<'a>, Row), 
 /// As [`look_up`], in tables of these bytes.
 pub fn row_at(bytes: &[u8], pc: u64) -> Result<Row, LookupError> {
     assert!(Section::parse(bytes, ADDRESS).is_ok());
-    look_up(&Tables::new(bytes, ADDRESS), pc).map(|(_, row)| row)
+    let row = |bytes: &[u8]| look_up(&Tables::new(bytes, ADDRESS), pc).map(|(_, row)| row);
+    let (found, longer) = (row(bytes), row(&followed(bytes)));
+    if found != Err(LookupError::Damaged) {
+        assert_eq!(longer, found);
+    }
+    found
+}
+
+/// A little-endian section with eight bytes more behind its rows, which belong to none: the faster look-up reads as many at once,
+/// and leaves the last rows of a section to the other.
+fn followed(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if bytes[0] == 0xe2 {
+        bytes[16] += 8;
+        bytes.extend([0x55; 8]);
+    }
+    bytes
 }

@@ -117,10 +117,51 @@ fn what_a_function_says_of_itself() {
 /// Words of 2 bytes have a sign, too.
 #[test]
 fn words_of_two_bytes() {
-    let mut bytes = V2[..V2.len() - 3].to_vec();
-    bytes.extend([5 | 1 << 5, 16, 0, 0xf0, 0xff]);
-    bytes[16] += 2;
-    assert_eq!(row_at(&bytes, 0x1011), Ok(PUSHED));
+    for section in [&V1[..], &V2, &V3] {
+        let mut bytes = section[..section.len() - 3].to_vec();
+        bytes.extend([5 | 1 << 5, 16, 0, 0xf0, 0xff]);
+        bytes[16] += 2;
+        assert_eq!(row_at(&bytes, 0x1011), Ok(PUSHED));
+    }
+}
+
+/// Three words of 4 bytes do not fit in eight.
+#[test]
+fn words_of_four_bytes() {
+    for section in [&V2[..], &V3] {
+        let mut bytes = with(section, ABI, 2);
+        bytes[FIXED_RETURN_ADDRESS] = 0;
+        bytes.truncate(bytes.len() - 3);
+        bytes.push(7 | 2 << 5);
+        for word in [0x1_0010_i32, -8, -16] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes[16] += 10;
+        let expected = Row {
+            frame_pointer: at_cfa(-16),
+            ..row(1, 0x1_0010)
+        };
+        assert_eq!(row_at(&bytes, 0x1011), Ok(expected));
+    }
+}
+
+#[test]
+fn a_frame_may_be_counted_from_the_frame_pointer() {
+    for section in [&V1[..], &V2, &V3] {
+        let cfa = Rule::Value {
+            base: Base::FramePointer,
+            offset: 16,
+        };
+        let bytes = with(section, section.len() - 3, 4);
+        assert_eq!(row_at(&bytes, 0x1011), Ok(Row { cfa, ..PUSHED }));
+    }
+}
+
+/// A table of s390x is big-endian; where one says that it is not, its numbers are scaled all the same.
+#[test]
+fn the_rules_are_those_of_the_abi() {
+    let bytes = with(&V3, ABI, 4);
+    assert_eq!(row_at(&bytes, 0x1000), Ok(row(0, 8 * 8 + 160)));
 }
 
 /// Rows at or behind the end never hold; those before them do.
@@ -188,6 +229,9 @@ fn the_outermost_row() {
         assert!(found.is_outermost());
         assert_eq!(found.cfa, Rule::Undefined);
         assert!(!row_at(&bytes, 0x1010).unwrap().is_outermost());
+        // The bit for the CFA's base means nothing then.
+        let bytes = with(section, section.len() - 3, 1);
+        assert!(row_at(&bytes, 0x1011).unwrap().is_outermost());
     }
 }
 
@@ -208,6 +252,9 @@ fn a_fixed_frame_pointer() {
     assert_eq!(row_at(&bytes, 0x1000), Ok(saved));
     // Its word is then one too many.
     assert_eq!(row_at(&bytes, 0x1011), Err(LookupError::Damaged));
+    let bytes = with(&V3, FIXED_FRAME_POINTER, 0xf0);
+    assert_eq!(row_at(&bytes, 0x1000), Ok(saved));
+    assert_eq!(row_at(&bytes, 0x1011), Err(LookupError::Damaged));
 }
 
 /// AArch64 tells the return address by rows: with two words it is the second.
@@ -221,6 +268,13 @@ fn two_words_on_aarch64() {
         ..PUSHED
     };
     assert_eq!(row_at(&bytes, 0x1011), Ok(expected));
+    // Or it carries an authentication code.
+    bytes[V2.len() - 3] |= 0x80;
+    let signed = Row {
+        signed: true,
+        ..expected
+    };
+    assert_eq!(row_at(&bytes, 0x1011), Ok(signed));
 }
 
 /// Version 2 errata 1 for s390x: an odd word is a register, 0 stands for nothing, the CFA is scaled.
@@ -365,9 +419,11 @@ fn kinds_to_come_are_not_guessed_at() {
             row_at(&with(&V2, INFO_V2, width), 0x1010),
             Err(LookupError::Unsupported)
         );
-        assert_eq!(
-            row_at(&with(&V3, INFO_V3, width), 0x1010),
-            Err(LookupError::Unsupported)
-        );
+        for info in [width, PC_MASK | width] {
+            assert_eq!(
+                row_at(&with(&V3, INFO_V3, info), 0x1010),
+                Err(LookupError::Unsupported)
+            );
+        }
     }
 }
