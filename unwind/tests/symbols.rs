@@ -4,7 +4,7 @@ mod golden;
 mod say;
 
 use say::say;
-use unwind::symbols::{SymbolTable, SymbolsError, format};
+use unwind::symbols::{SymbolTable, SymbolsError, are_of_one_function, format};
 
 /// An answer as it is stored: start and size of the function, how precise, and the frames, innermost first.
 fn text(table: &SymbolTable<'_>, address: u64, base: u64) -> String {
@@ -90,4 +90,40 @@ fn what_is_no_table_is_refused() {
     // What lies behind it is not part of it.
     let longer = [&stored.bytes[..], &[0; 7]].concat();
     assert!(SymbolTable::parse(&longer, 0).is_ok());
+}
+
+#[test]
+fn names_are_compared_and_shown() {
+    for stored in golden::tables() {
+        let table = SymbolTable::parse(&stored.bytes, 0).unwrap();
+        for (address, _) in &stored.answers {
+            let Some(answer) = table.resolve(*address) else {
+                continue;
+            };
+            for name in answer.frames().map(|frame| frame.name) {
+                let text = name.to_string();
+                assert!(name == *text.as_str() && name != *format!("{text}x").as_str());
+                assert_eq!(format!("{name:?}"), format!("\"{text}\""));
+            }
+        }
+    }
+    let error = SymbolsError::Empty;
+    assert!(!error.to_string().is_empty());
+}
+
+#[test]
+fn pieces_of_a_function_have_its_name_and_a_suffix() {
+    for (one, other, same) in [
+        ("run", "run", true),
+        ("run", "run.cold", true),
+        ("run", "runs", false),
+        ("run", "fun", false),
+        ("run.cold", "run.part", false),
+        ("", "", true),
+    ] {
+        let found = are_of_one_function(one.bytes(), other.bytes());
+        assert_eq!(found, same, "{one}, {other}");
+        let found = are_of_one_function(other.bytes(), one.bytes());
+        assert_eq!(found, same, "{other}, {one}");
+    }
 }
