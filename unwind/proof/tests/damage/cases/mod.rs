@@ -2,13 +2,16 @@
 
 mod names;
 mod stacks;
+mod sums;
 mod tables;
+mod values;
 
 use unwind::End;
 use unwind::sframe::{Tables, Verified};
 
 use crate::capture::Situation;
 use crate::walk::{List, walk};
+use sums::Sums;
 
 /// How much to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +20,10 @@ pub enum Part {
     All,
 }
 
-impl Part {
-    /// Whether a case is tried: in a sample one of so many, chosen by its number.
-    fn has(self, case: u64, one_of: u64) -> bool {
-        // Multiplied by the golden ratio, so that no period of the tables coincides.
-        self == Self::All || (case.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(one_of)
-    }
+/// Whether a case is in the sample: one of so many, chosen by its number.
+fn is_in_sample(case: u64, one_of: u64) -> bool {
+    // Multiplied by the golden ratio, so that no period of the tables coincides.
+    (case.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(one_of)
 }
 
 /// A situation, and what is true of it.
@@ -31,6 +32,7 @@ struct Trial<'a> {
     truth: List,
     /// The parts of the table that tell of the functions in the list, and its header.
     used: Vec<std::ops::Range<usize>>,
+    table_sums: Sums,
     part: Part,
 }
 
@@ -70,6 +72,7 @@ impl<'a> Trial<'a> {
             situation,
             truth,
             used,
+            table_sums: tables::sums(&situation.tables.bytes),
             part,
         }
     }

@@ -2,7 +2,7 @@
 
 use unwind::sframe::Tables;
 
-use super::Trial;
+use super::{Part, Trial, is_in_sample};
 use crate::history::History;
 use crate::tally::Tally;
 use crate::walk::walk;
@@ -82,9 +82,13 @@ impl Trial<'_> {
         let cases = slots.flat_map(|(stack, at)| {
             let old = words[stack][at];
             let part = self.part;
-            let targets = targets
-                .iter()
-                .filter(move |target| **target != old && part.has(**target ^ at as u64, one_of));
+            let targets =
+                targets
+                    .iter()
+                    .filter(move |target| **target != old)
+                    .filter(move |target| {
+                        part == Part::All || is_in_sample(**target ^ at as u64, one_of)
+                    });
             targets.map(move |target| (stack, at, *target))
         });
         let tally = self.stacks("another return address", cases);
