@@ -45,9 +45,9 @@ pub enum LookupError {
     /// The function is of a kind that the table's version does not define.
     Unsupported,
     /// The search would read too much, so that a step would not take a bounded time with any table. A look-up reads at most
-    /// 65,536 functions that are not sorted, and as many rows of a function. Of sections one behind another, as linkers leave
-    /// them that do not merge any, the first one is always read, and of further ones at most 1,024 with sorted functions; one
-    /// that is not sorted counts as its functions, and a sorted one as 64.
+    /// 65,536 functions that are not sorted, and as many rows of a function: 200,000 numbers. Of sections one behind another, as
+    /// linkers leave them that do not merge any, the first one is always read, and of further ones as many as have 65,536 functions
+    /// together; one that is sorted, or has fewer than 64, counts as 64. That makes 500,000 numbers in all.
     TooLarge,
 }
 

@@ -15,8 +15,8 @@ use crate::sframe::section::{Section, function_size};
 /// function with more rows; of unsorted ones, which linkers that do not know `.sframe` leave, it is a large kernel.
 pub(super) const MAX_READ: u32 = 1 << 16;
 
-/// The functions that a search of a sorted section reads, at most.
-const SORTED_COST: u32 = 64;
+/// The functions that a search of a sorted section reads, at most; and what a section costs at least, because its header is read.
+const LEAST_COST: u32 = 64;
 
 /// The greatest number of empty functions at the start of another one: compilers make one or two.
 const MAX_EMPTY: u32 = 15;
@@ -60,11 +60,12 @@ impl<'a> Section<'a> {
         self.index_of(pc).map(|_| ())
     }
 
-    /// How many functions a look-up may have to read: all, unless they are sorted.
+    /// How many functions a look-up may have to read, its header counted as some: all, unless they are sorted.
     pub(super) const fn cost(&self) -> u32 {
-        match self.flags.contains(Flags::SORTED) {
-            true => SORTED_COST,
-            false => self.count,
+        if self.flags.contains(Flags::SORTED) || self.count < LEAST_COST {
+            LEAST_COST
+        } else {
+            self.count
         }
     }
 

@@ -75,10 +75,10 @@ impl<'a> Tables<'a> {
         core::iter::once(self.first).chain(self.rest)
     }
 
-    /// The row for the address `pc`, and its function, from the first section that has it.
+    /// The row for the address `pc`, and its function, from the first section that has the function.
     ///
     /// # Errors
-    /// See [`LookupError`]; of several reasons, the most telling.
+    /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<(Function<'a>, Row), LookupError> {
         self.find(|section| section.lookup(pc))
     }
@@ -89,7 +89,8 @@ impl<'a> Tables<'a> {
         self.rest.bytes.is_empty()
     }
 
-    /// The result of the first section, or else of one of the others.
+    /// The result of the first section, or of the first of the others that has the function. Others are not asked then: rows are
+    /// read of one function only.
     #[inline(always)]
     pub(crate) fn find<T>(
         &self,
@@ -99,7 +100,7 @@ impl<'a> Tables<'a> {
             return Err(LookupError::NoFunction);
         };
         match look_up(first) {
-            Err(reason) if !self.has_one() => self.find_in_rest(reason, look_up),
+            Err(LookupError::NoFunction) if !self.has_one() => self.find_in_rest(look_up),
             found => found,
         }
     }
@@ -113,7 +114,6 @@ impl<'a> Tables<'a> {
     #[inline(never)]
     fn find_in_rest<T>(
         &self,
-        mut reason: LookupError,
         mut look_up: impl FnMut(&Section<'a>) -> Result<T, LookupError>,
     ) -> Result<T, LookupError> {
         let mut rest = self.rest;
@@ -125,11 +125,10 @@ impl<'a> Tables<'a> {
             left = fewer;
             match look_up(section) {
                 Err(LookupError::NoFunction) => {}
-                Err(other) => reason = other,
                 found => return found,
             }
         }
-        Err(reason)
+        Err(LookupError::NoFunction)
     }
 
     /// The function that contains the address `pc`.
