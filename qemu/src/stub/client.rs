@@ -11,31 +11,17 @@ use anyhow::{Context, Result, bail};
 /// How long QEMU may take to make its socket.
 const CONNECT: Duration = Duration::from_secs(30);
 
-/// How long an instruction may take: one that waits for an interrupt has the machine's time jump to the next.
-const STEP: Duration = Duration::from_secs(10);
-
 /// A connection with the stub.
 #[derive(Debug)]
 pub struct Stub {
-    stream: UnixStream,
+    pub(super) stream: UnixStream,
     buffer: Vec<u8>,
     /// What of the buffer is read already.
     read: usize,
     /// An answer did not come in time. It may come as that to a later question, as answers do not say what was asked.
     is_broken: bool,
     /// The CPU that is asked for registers, and alone runs; all do if there is none.
-    cpu: Option<usize>,
-}
-
-/// What the stub says of the machine after it ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ran {
-    /// It has stopped: after one instruction, or at a breakpoint.
-    Stopped,
-    /// It is gone.
-    Ended,
-    /// It has not stopped within the time.
-    StillRuns,
+    pub(super) cpu: Option<usize>,
 }
 
 impl Stub {
@@ -132,76 +118,6 @@ impl Stub {
         Ok(())
     }
 
-    /// Lets the machine run one instruction; or, if an exception or interrupt is due, up to its vector.
-    ///
-    /// # Errors
-    /// When the connection fails.
-    pub fn step(&mut self) -> Result<Ran> {
-        self.step_within(STEP)
-    }
-
-    /// The same, with a limit of its own.
-    ///
-    /// # Errors
-    /// When the connection fails.
-    pub fn step_within(&mut self, limit: Duration) -> Result<Ran> {
-        self.run("s", limit)
-    }
-
-    /// Lets the machine run, up to a breakpoint.
-    ///
-    /// # Errors
-    /// When the connection fails.
-    pub fn go_on(&mut self, limit: Duration) -> Result<Ran> {
-        self.run("c", limit)
-    }
-
-    fn run(&mut self, packet: &str, limit: Duration) -> Result<Ran> {
-        let packet = match self.cpu {
-            Some(cpu) => format!("vCont;{packet}:{:x}", cpu + 1),
-            None => packet.to_owned(),
-        };
-        match self.send(&[&packet]) {
-            Ok(()) => self.stopped(limit),
-            Err(error) => Self::ended(error),
-        }
-    }
-
-    /// Stops a machine that runs.
-    ///
-    /// # Errors
-    /// When the connection fails.
-    pub fn stop(&mut self) -> Result<Ran> {
-        // One that has just stopped by itself ignores the byte, and has said so.
-        self.stream.write_all(b"\x03")?;
-        self.stopped(STEP)
-    }
-
-    /// Waits until it has stopped.
-    fn stopped(&mut self, limit: Duration) -> Result<Ran> {
-        self.limit(Some(limit))?;
-        let ran = self.answer();
-        self.limit(None)?;
-        match ran {
-            Ok(Some(answer)) if matches!(answer.first(), Some(b'T' | b'S')) => Ok(Ran::Stopped),
-            Ok(_) => Ok(Ran::Ended),
-            Err(error) => Self::ended(error),
-        }
-    }
-
-    /// What an error of the connection says of the machine, if it is none of the connection's own.
-    fn ended(error: anyhow::Error) -> Result<Ran> {
-        match error.downcast_ref::<std::io::Error>().map(|e| e.kind()) {
-            Some(std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
-                Ok(Ran::StillRuns)
-            }
-            Some(std::io::ErrorKind::BrokenPipe | std::io::ErrorKind::ConnectionReset) => {
-                Ok(Ran::Ended)
-            }
-            _ => Err(error),
-        }
-    }
-
     /// Sets a breakpoint, of the kind that changes no memory, or takes it away.
     ///
     /// # Errors
@@ -264,7 +180,7 @@ impl Stub {
     }
 
     /// Sends packets, each with the acknowledgement of the answer before.
-    fn send(&mut self, packets: &[&str]) -> Result<()> {
+    pub(super) fn send(&mut self, packets: &[&str]) -> Result<()> {
         let mut bytes = Vec::new();
         for packet in packets {
             let sum = packet
@@ -276,7 +192,7 @@ impl Stub {
     }
 
     /// The next packet; `None` at the end of the connection.
-    fn answer(&mut self) -> Result<Option<Vec<u8>>> {
+    pub(super) fn answer(&mut self) -> Result<Option<Vec<u8>>> {
         loop {
             let unread = &self.buffer[self.read..];
             let start = unread.iter().position(|byte| *byte == b'$');

@@ -2,10 +2,12 @@
 
 mod aarch64;
 mod client;
+mod run;
 mod state;
 mod x86_64;
 
 pub use aarch64::SAVED as SAVED_ARM;
-pub use client::{Ran, Stub, bytes};
+pub use client::{Stub, bytes};
+pub use run::Ran;
 pub use state::{Level, Reader, Registers, State};
 pub use x86_64::SAVED as SAVED_X86;
