@@ -101,14 +101,11 @@ impl Machine {
     /// # Errors
     /// When the connection fails.
     pub fn run_to(&mut self, address: u64) -> Result<Result<State, Ran>> {
-        self.ram.changed();
-        self.stub.breakpoint(address, true)?;
-        match self.stub.go_on(GO_ON)? {
-            Ran::Stopped => {}
-            other => return Ok(Err(other)),
-        }
-        self.stub.breakpoint(address, false)?;
-        self.state().map(Ok)
+        Ok(match self.run_to_within(address, GO_ON)? {
+            Some((state, false)) => Ok(state),
+            Some((_, true)) => Err(Ran::StillRuns),
+            None => Err(Ran::Ended),
+        })
     }
 
     /// The same, but not longer than this; as [`Self::step_within`].
