@@ -38,6 +38,8 @@ pub fn reason(end: &End) -> &'static str {
 struct Excuse {
     reason: &'static str,
     function: &'static str,
+    /// Only if the machine is in that function, and not in one that it has called.
+    only_there: bool,
     scenarios: &'static [&'static str],
     why: &'static str,
 }
@@ -46,55 +48,63 @@ const EXCUSES: &[Excuse] = &[
     Excuse {
         reason: "the stack pointer is in no stack",
         function: "kernel_entry",
+        only_there: true,
         scenarios: &[],
         why: "the entry function has not set it yet",
     },
     Excuse {
         reason: "the stack pointer is in no stack",
         function: "start_entry",
+        only_there: true,
         scenarios: &[],
         why: "the entry function of another CPU has not set it yet",
     },
     Excuse {
         reason: "the stack pointer is in no stack",
         function: "start_high",
+        only_there: true,
         scenarios: &[],
         why: "the entry function of another CPU has not set it yet",
     },
     Excuse {
         reason: "no code at the program counter",
         function: "",
+        only_there: false,
         scenarios: &["null-call", "wild-jump", "call-data"],
         why: "who goes to where no code is may have called or jumped",
     },
     Excuse {
         reason: "no row",
         function: "stack_from_memory",
+        only_there: false,
         scenarios: &["asm-beyond-proof"],
         why: "it takes its stack pointer from memory, which no row can say",
     },
     Excuse {
         reason: "no code at the return address",
         function: "bad_return_address",
+        only_there: false,
         scenarios: &["damaged-return-address"],
         why: "it has overwritten its return address",
     },
     Excuse {
         reason: "the stack pointer is in no stack",
         function: "bad_stack_pointer",
+        only_there: false,
         scenarios: &["stray-stack-pointer", "stray-in-handler"],
         why: "it has set it so",
     },
 ];
 
-/// Why this is excused, if it is.
+/// Why this is excused, if it is. `is_there`: the walk vouches for no frame but that of the function itself.
 #[must_use]
-pub fn find(reason: &str, function: &str, scenario: &str) -> Option<&'static str> {
+pub fn find(reason: &str, function: &str, is_there: bool, scenario: &str) -> Option<&'static str> {
     let fits = |pattern: &str, text: &str| pattern.is_empty() || pattern == text;
     let mut excuses = EXCUSES.iter();
     let excuse = excuses.find(|excuse| {
         excuse.reason == reason
             && fits(excuse.function, function)
+            && (is_there || !excuse.only_there)
             && (excuse.scenarios.is_empty() || excuse.scenarios.contains(&scenario))
     });
     excuse.map(|excuse| excuse.why)

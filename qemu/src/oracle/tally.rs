@@ -75,7 +75,7 @@ impl Tally {
             }
             Compared::Incomplete(end, at) => {
                 let (reason, function) = (excuses::reason(&end), image.name(at));
-                match excuses::find(reason, function, &self.scenario) {
+                match excuses::find(reason, function, at == pc, &self.scenario) {
                     Some(why) => {
                         let key = (reason, function.to_owned(), why);
                         *self.excused.entry(key).or_default() += 1;
