@@ -82,8 +82,8 @@ impl Follower<'_> {
         let Some((after, is_halted)) = self.step_wait(state)? else {
             return ends(state.pc);
         };
-        if is_halted && self.cpus.len() == 1 {
-            bail!("the machine waits for ever");
+        if after.pc == state.pc {
+            return Ok(Turn::Waits);
         }
         let turn = self.stepped(state, &after)?;
         if !matches!(turn, Turn::Goes) {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::follow::{End, Follower, Turn};
 use super::shadow::Waiting;
@@ -115,8 +115,8 @@ impl Follower<'_> {
         })
     }
 
-    /// Runs the instruction at which the CPU at hand waits: the state after it, and whether it still waits; `None` if the machine
-    /// has ended.
+    /// Runs the instruction at which the CPU at hand waits: the state after it, which is the one before if the host gave the CPU no
+    /// time, and whether it still waits behind it; `None` if the machine has ended.
     pub(super) fn step_wait(&mut self, state: &State) -> Result<Option<(State, bool)>> {
         let instruction = self.instruction(state.pc);
         let limit = match instruction.map(|found| found.flow) {
@@ -125,7 +125,13 @@ impl Follower<'_> {
         };
         let length = instruction.map_or(0, |found| found.length);
         let next = state.pc + length;
-        self.machine.run_over(state.pc, next, limit)
+        let Some((after, is_late)) = self.machine.run_over(state.pc, next, limit)? else {
+            return Ok(None);
+        };
+        if is_late && self.cpus.len() == 1 {
+            bail!("the machine waits for ever");
+        }
+        Ok(Some((after, is_late && after.pc != state.pc)))
     }
 
     /// Whether the instruction there says that it waits for another CPU, or for an interrupt.
