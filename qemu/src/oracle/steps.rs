@@ -90,6 +90,8 @@ impl Follower<'_> {
             return Ok(turn);
         }
         if is_halted {
+            // What wakes it may be no exception: then the instruction here is executed in the same step.
+            self.compare(&after);
             self.cpus[self.cpu] = Standing::Halted(after);
         }
         Ok(Turn::Waits)
