@@ -73,7 +73,7 @@ pub(super) struct Follower<'a> {
     /// Boundaries for which nothing is let run.
     pub(super) window: u32,
     /// Functions that do not return, and lead to the scenario.
-    pub(super) kept: [u64; 3],
+    pub(super) kept: [u64; 4],
     pub(super) task_switch: u64,
     pub(super) in_scenario: bool,
     /// Chosen instructions at which an NMI has come.
@@ -180,6 +180,7 @@ impl<'a> Follower<'a> {
                 image.address("kernel::kernel_main")?,
                 image.address("kernel::scenario::run")?,
                 image.address("kernel::start_main")?,
+                image.address("kernel::task::schedule::work")?,
             ],
             task_switch: image.address("task_switch")?,
             in_scenario: false,

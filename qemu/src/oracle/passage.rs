@@ -82,22 +82,12 @@ impl Follower<'_> {
             let is_let_run = !is_kept && !is_lasting && !self.never_returns(behind);
             return is_let_run.then_some((behind, state.sp, false));
         }
-        let leads = |name: &str| {
-            [
-                "kernel::kernel_main",
-                "kernel::start_main",
-                "kernel::task::work",
-            ]
-            .contains(&name)
-                || name.starts_with("kernel::scenario")
-        };
+        let leads_on = self.image.name(state.pc).starts_with("kernel::scenario");
+        let stays = (self.image.function(state.pc)).is_some_and(|function| {
+            self.kept.contains(&function) || self.lasting.contains(&function)
+        });
         match self.shadow.waiting.last() {
-            Some(Waiting::Caller { pc, sp })
-                if !leads(self.image.name(state.pc))
-                    && !self.never_returns(*pc)
-                    && !(self.image.function(state.pc))
-                        .is_some_and(|function| self.lasting.contains(&function)) =>
-            {
+            Some(Waiting::Caller { pc, sp }) if !leads_on && !stays && !self.never_returns(*pc) => {
                 Some((*pc, *sp, true))
             }
             _ => None,
