@@ -20,6 +20,7 @@ use super::tally::Tally;
 use super::turns::Standing;
 use crate::hardware::Arch;
 use crate::machine::Verdict;
+use crate::scenario::{self, Outcome};
 use crate::stub::Ran;
 
 /// How a scenario is followed.
@@ -226,11 +227,20 @@ impl<'a> Follower<'a> {
             self.next_turn(matches!(turn, Turn::Waits))?;
         }
     }
-    /// Notes how the machine has ended: it must be with a verdict.
+
+    /// Notes how the machine has ended: it must be as the scenario should.
     fn over(mut self, at: &str) -> Result<Tally> {
         let verdict = self.machine.verdict()?;
-        if !matches!(verdict, Verdict::Success | Verdict::Panicked) {
-            let surprise = format!("ends without a verdict, {at}: {verdict:?}");
+        let scenario = scenario::find(&self.tally.scenario);
+        let is_meant = scenario.is_some_and(|scenario| match scenario.outcome {
+            Outcome::Succeeds | Outcome::SucceedsAfterReset => verdict == Verdict::Success,
+            Outcome::Panics | Outcome::PanicsInDoubt | Outcome::FailsToReport => {
+                verdict == Verdict::Panicked
+            }
+            Outcome::Interactive | Outcome::Hangs => false,
+        });
+        if !is_meant {
+            let surprise = format!("does not end as it should, {at}: {verdict:?}");
             self.tally.surprises.push(surprise);
         }
         self.tally.ended = format!("ended {at}");
