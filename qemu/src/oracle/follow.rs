@@ -3,7 +3,7 @@
 //! Not every instruction of a boot can be followed: a checksum alone takes millions. A call that was followed from the same
 //! place with the same stack pointer is let run, up to where it returns: the shadow stack is the same before and after. So is a
 //! function that goes round in a loop, up to its return. Now and then, as the seed decides, both are followed again for a
-//! while. Where interrupts can change tasks nothing is let run, as nobody would see what becomes of the others.
+//! while.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

@@ -146,7 +146,7 @@ fn thread(
         let boot = Boot {
             gdb: Some(GdbStub::Socket(socket)),
             limit: Some(LIMIT),
-            // Time counts instructions, so that each run is like every other one.
+            // Time counts instructions: with one CPU, each run is like every other one.
             guest_limit: Some(LIMIT),
             cpus,
             reboots: scenario::resets(&word),

@@ -25,9 +25,11 @@ const LONG: u64 = 100;
 /// How many instructions a turn has, about.
 const TURN: u64 = 24;
 
-/// How seldom one that waits has a turn, if another one does not: after so many turns of the others, and after so many of their
-/// waits.
+/// A turn goes to a CPU that does not wait for an interrupt, as long as there is one; but one of so many goes to any CPU, so that
+/// those that wait are looked at too.
 const SELDOM: u64 = 20;
+
+/// The same, of the turns that a CPU gives away because it waits.
 const AFTER_WAITS: u64 = 10;
 
 /// What a CPU does.
