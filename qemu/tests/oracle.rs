@@ -27,7 +27,7 @@ const FOLLOWED: [(&str, bool, Option<u64>); 3] = [
     ("ok", true, None),
 ];
 
-/// Of these, and of both profiles of an architecture twice as many.
+/// The boundaries of all of these.
 const AT_LEAST: u64 = 25_000;
 
 const PLAN: Plan<'static> = Plan {
@@ -38,24 +38,39 @@ const PLAN: Plan<'static> = Plan {
     cpus: 1,
     nmi: None,
     nmi_in: None,
+    others: None,
 };
 
 fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {
     let file = built::image(kernel);
     let image = Image::read(&file, kernel.arch).expect("the kernel's image");
-    let (mut boundaries, mut nmis) = (0, 0);
+    let mut boundaries = 0;
     for (scenario, boot, nmi) in FOLLOWED {
         let plan = Plan { boot, nmi, ..PLAN };
         let tally = followed(kernel, &image, &image.table, scenario, plan);
         assert!(tally.is_right(), "{kernel:?}: {tally}");
-        // Nothing is excused but the entry function, before it has a stack.
-        let excused: Vec<_> = tally.excused.keys().map(|(_, at, _)| &**at).collect();
-        assert_eq!(excused, ["kernel_entry"], "{kernel:?}: {tally}");
+        only_entries_are_excused(kernel, &tally);
+        assert_eq!(nmi.is_some(), tally.came > 0, "{kernel:?}: {tally}");
         boundaries += tally.boundaries;
-        nmis += tally.came;
     }
-    assert_ne!(nmis, 0, "{kernel:?}");
     assert!(boundaries >= AT_LEAST, "{kernel:?}: {boundaries}");
+}
+
+/// Nothing is excused but the entry functions, before they have a stack: of the first CPU so many boundaries, and so many of three
+/// others. On x86-64 each of these looks for its number from 1 on.
+fn only_entries_are_excused(kernel: Kernel, tally: &Tally) {
+    let others = match kernel.arch {
+        Arch::X86_64 => ("start_entry", 22 + 28 + 34),
+        Arch::Aarch64 => ("start_high", 3 * 9),
+    };
+    let entries = [("kernel_entry", 48), others];
+    let expected = match tally.cpus.len() {
+        1 => &entries[..1],
+        _ => &entries,
+    };
+    let excused = tally.excused.iter();
+    let excused: Vec<_> = excused.map(|((_, at, _), count)| (&**at, *count)).collect();
+    assert_eq!(excused, expected, "{kernel:?}: {tally}");
 }
 
 /// Four CPUs run a few instructions each in turn. They start, wait for work, take a lock one after the other, and wake each
@@ -63,29 +78,19 @@ fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {
 fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
     let file = built::image(kernel);
     let image = Image::read(&file, kernel.arch).expect("the kernel's image");
-    // The first CPU takes 6,000 of them until there is work for the others; in a debug kernel so many that the host's time decides
-    // whether they get any.
+    // How many boundaries the first CPU takes until there is work for the others, and which of them gets how much, is a matter of
+    // the host's time. So the run ends when each of them has enough. Of a debug kernel the scenario itself may end before.
     let plan = Plan {
-        boundaries: 16_000,
+        boundaries: 100_000,
+        others: Some(300),
         cpus: 4,
         ..PLAN
     };
     let tally = followed(kernel, &image, &image.table, "busy", plan);
     assert!(tally.is_right(), "{kernel:?}: {tally}");
-    let excused: Vec<_> = tally.excused.keys().map(|(_, at, _)| &**at).collect();
-    let other = match kernel.arch {
-        Arch::X86_64 => "start_entry",
-        Arch::Aarch64 => "start_high",
-    };
-    assert_eq!(excused, ["kernel_entry", other], "{kernel:?}: {tally}");
-    // Which of them gets how much is a matter of the host's time.
-    let others = tally.cpus.iter().skip(1);
-    assert!(
-        others.clone().all(|count| *count > 0),
-        "{kernel:?}: {tally}"
-    );
-    let others = others.sum::<u64>();
-    assert!(others > 1500, "{kernel:?}: {tally}");
+    only_entries_are_excused(kernel, &tally);
+    let least = tally.cpus.iter().min();
+    assert!(least >= Some(&300), "{kernel:?}: {tally}");
 }
 
 /// At `z` on AArch64 a function keeps its return address in a register while it calls what LLVM's outliner has made, which no row

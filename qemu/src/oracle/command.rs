@@ -111,6 +111,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         cpus: 1,
         nmi: arguments.nmi,
         nmi_in: arguments.nmi_in.as_deref(),
+        others: None,
     };
     let mut tallies = Vec::new();
     for (scenario, cpus) in scenarios {

@@ -40,6 +40,8 @@ pub struct Plan<'a> {
     pub cpus: u32,
     /// An NMI comes at each instruction of functions that have this in their names, when it is met first.
     pub nmi_in: Option<&'a str>,
+    /// It ends before there are so many boundaries, once each CPU but the first has this many of them.
+    pub others: Option<u64>,
 }
 
 /// Calls, by their addresses, and functions, by theirs, that did not return when they were let run.

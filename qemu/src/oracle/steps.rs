@@ -38,7 +38,7 @@ impl Follower<'_> {
         }
         self.compare(state);
         let name = |pc| self.image.name(pc);
-        if self.tally.boundaries >= self.plan.boundaries {
+        if self.is_enough() {
             return Ok(Turn::Ends(End::Left(format!("left in {}", name(state.pc)))));
         }
         let instruction = self.instruction(state.pc);
@@ -145,6 +145,14 @@ impl Follower<'_> {
         let walker = &self.walkers[self.cpu];
         let compared = walker.compare(state, &self.shadow.waiting, ram);
         (self.tally).count(self.image, self.cpu, state.pc, compared);
+    }
+
+    /// Whether there are as many boundaries as were asked for.
+    fn is_enough(&self) -> bool {
+        let least = self.tally.cpus.iter().skip(1).min();
+        let others = least.zip(self.plan.others);
+        self.tally.boundaries >= self.plan.boundaries
+            || others.is_some_and(|(least, enough)| *least >= enough)
     }
 
     /// Whether an NMI should come here.
