@@ -125,8 +125,13 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         };
         let started = Instant::now();
         let name = scenario.name;
-        let tally = follow(&emulator, &file, &image, &image.table, name, plan)
-            .with_context(|| format!("scenario {name}"))?;
+        let tally = follow(&emulator, &file, &image, &image.table, name, plan);
+        // What the other scenarios have come to is not lost.
+        let tally = tally.unwrap_or_else(|error| Tally {
+            surprises: vec![format!("cannot be followed: {error:#}")],
+            ended: "given up".to_owned(),
+            ..Tally::of(name, cpus)
+        });
         let took = started.elapsed().as_secs_f64();
         say(format_args!(
             "{name}: {} boundaries, {} calls let run, {} NMIs of {} that were made due, in {took:.1} s",
