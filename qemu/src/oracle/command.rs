@@ -1,6 +1,5 @@
 //! `cargo run -- oracle`: compares walks with what the machine did.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -8,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::follow::{Plan, follow};
 use super::image::Image;
 use super::tally::Tally;
+use super::total::{totals, unseen};
 use crate::build::{Kernel, Level, Profile};
 use crate::hardware::Arch;
 use crate::scenario::{self, Outcome, Scenario};
@@ -140,7 +140,9 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         anstream::println!("{tally}");
         tallies.push(tally);
     }
-    anstream::println!("{}", total(&image, &tallies));
+    for total in totals(&image, &tallies) {
+        anstream::println!("{total}");
+    }
     if let Some(file) = &arguments.unseen {
         std::fs::write(file, unseen(&image, &tallies))
             .with_context(|| format!("cannot write {}", file.display()))?;
@@ -184,53 +186,4 @@ fn wanted(arguments: &Oracle) -> Result<Vec<(&'static Scenario, u32)>> {
 /// Whether it comes to its end with nobody there.
 fn ends(scenario: &Scenario) -> bool {
     !matches!(scenario.outcome, Outcome::Interactive | Outcome::Hangs)
-}
-
-/// The functions of the table in which the machine never was, each with its address.
-fn unseen(image: &Image, tallies: &[Tally]) -> String {
-    let tables = image.tables(&image.table);
-    let seen = tallies.iter().flat_map(|tally| &tally.seen);
-    let seen: BTreeSet<u64> = seen
-        .filter_map(|pc| Some(tables.function_at(*pc)?.start()))
-        .collect();
-    let functions = tables.first().into_iter();
-    let functions = functions.flat_map(|section| section.functions());
-    let starts = functions.map(|function| function.start());
-    let unseen = starts.filter(|start| !seen.contains(start));
-    unseen
-        .map(|start| format!("{start:#x} {}\n", image.name(start)))
-        .collect()
-}
-
-/// The sums of all scenarios, in a line.
-fn total(image: &Image, tallies: &[Tally]) -> String {
-    let sum = |count: fn(&Tally) -> u64| tallies.iter().map(count).sum::<u64>();
-    let seen: BTreeSet<u64> = tallies
-        .iter()
-        .flat_map(|tally| tally.seen.iter().copied())
-        .collect();
-    let tables = image.tables(&image.table);
-    let rows: BTreeSet<(u64, u32)> = seen
-        .iter()
-        .filter_map(|pc| {
-            let (function, row) = tables.lookup(*pc).ok()?;
-            Some((function.start(), row.offset))
-        })
-        .collect();
-    let functions: BTreeSet<u64> = rows.iter().map(|(function, _)| *function).collect();
-    let (all_functions, all_rows) = tables.first().map_or((0, 0), |section| {
-        (section.function_count(), section.row_count())
-    });
-    format!(
-        "all {} scenarios: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; at {} instructions of {} of {all_functions} functions, by {} of {all_rows} rows",
-        tallies.len(),
-        sum(|tally| tally.boundaries),
-        sum(|tally| tally.equal),
-        sum(Tally::excused),
-        sum(|tally| tally.wrong),
-        sum(|tally| tally.unexplained.values().sum()),
-        seen.len(),
-        functions.len(),
-        rows.len(),
-    )
 }

@@ -24,6 +24,7 @@ mod stale;
 mod state;
 mod steps;
 mod tally;
+mod total;
 mod turns;
 mod x86_64;
 
