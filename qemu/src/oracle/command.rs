@@ -88,6 +88,14 @@ const FOUR: [&str; 4] = ["busy", "cpus", "panic", "tasks"];
 /// When the arguments cannot be used, or a machine fails.
 pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
     let scenarios = wanted(arguments).map_err(Failure::usage)?;
+    let write = |text: &str| match &arguments.unseen {
+        Some(file) => {
+            std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+        }
+        None => Ok(()),
+    };
+    // A file that cannot be written is found out now, not when all is done.
+    write("")?;
     let target = workspace::target_folder()?;
     let arch = arguments.arch;
     let profile = match (arguments.level, arguments.release) {
@@ -143,10 +151,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
     for total in totals(&image, &tallies) {
         anstream::println!("{total}");
     }
-    if let Some(file) = &arguments.unseen {
-        std::fs::write(file, unseen(&image, &tallies))
-            .with_context(|| format!("cannot write {}", file.display()))?;
-    }
+    write(&unseen(&image, &tallies))?;
     Ok(match tallies.iter().all(Tally::is_right) {
         true => Status::Success,
         false => Status::Failed,
