@@ -20,7 +20,8 @@ use crate::{setup, workspace};
 /// That stack knows calls, returns, exceptions and changes of tasks from the registers and the code, and no table. At each
 /// boundary the walk of `unwind`, by the image's table and the machine's memory, must give the same list and say complete; or
 /// stop at a place that is excused by name. `wrong`: what the walk vouches for is not so. `unexplained`: it stops where nothing
-/// excuses that. Both, and whatever the machine does against the rules, make the exit status 1.
+/// excuses that. Both, whatever the machine does against the rules, and NMIs that were asked for and never came, make the exit
+/// status 1.
 ///
 /// A boot has too many instructions to follow each: a call that was followed from a place, or a function that goes round in a
 /// loop, is let run up to its return. The seed decides which are followed again. The boot itself is followed in the first
@@ -152,6 +153,11 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         anstream::println!("{total}");
     }
     write(&unseen(&image, &tallies))?;
+    let wants_nmis = arguments.nmi.is_some() || arguments.nmi_in.is_some();
+    if wants_nmis && tallies.iter().all(|tally| tally.came == 0) {
+        say(format_args!("no NMI came"));
+        return Ok(Status::Failed);
+    }
     Ok(match tallies.iter().all(Tally::is_right) {
         true => Status::Success,
         false => Status::Failed,
