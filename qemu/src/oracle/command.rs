@@ -81,7 +81,7 @@ pub struct Oracle {
 const DEFAULT: [&str; 3] = ["panic", "tasks", "interrupted-places"];
 
 /// Those that `--full` has on four CPUs too.
-const FOUR: [&str; 4] = ["busy", "cpus", "panic", "tasks"];
+const FOUR: [&str; 5] = ["busy", "cpus", "crowd", "panic", "tasks"];
 
 /// Does what [`Oracle`] says.
 ///
