@@ -3,10 +3,11 @@
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use super::another;
 use crate::arch::interrupts;
 use crate::console::println;
 use crate::platform::{self, POSTMORTEM, REGION};
-use crate::{board, cpus, nmi};
+use crate::{board, nmi};
 
 /// Panics at the first boot, and resets the machine instead of ending it.
 #[inline(never)]
@@ -32,8 +33,7 @@ pub fn beside_another() {
                 IS_WRITING.store(true, Ordering::Release);
             }
         });
-        let other = cpus::others().next();
-        interrupts::send_nmi(other.expect("this scenario needs two CPUs: --cpus 2"));
+        interrupts::send_nmi(another());
         while !IS_WRITING.load(Ordering::Acquire) {
             spin_loop();
         }

@@ -83,7 +83,7 @@ fn wait_for(count: u32) {
 /// Two CPUs, each of which waits for what the other one holds.
 #[inline(never)]
 pub fn two_locks() {
-    cpus::run_on(another(), right_then_left);
+    cpus::run_on(super::another(), right_then_left);
     left_then_right();
     black_box(());
 }
@@ -108,7 +108,7 @@ fn right_then_left() {
 /// A lock whose holder has stopped for ever.
 #[inline(never)]
 pub fn stopped_holder() {
-    cpus::run_on(another(), hold_and_stop);
+    cpus::run_on(super::another(), hold_and_stop);
     wait_for(1);
     announce();
     drop(LEFT.lock());
@@ -141,7 +141,7 @@ fn stay_in_tick(_: &mut TrapFrame) {
 #[inline(never)]
 pub fn in_nmi() {
     nmi::handle_with(stay_in_nmi);
-    interrupts::send_nmi(another());
+    interrupts::send_nmi(super::another());
     wait_for(1);
     announce();
     spin();
@@ -213,13 +213,4 @@ pub fn no_vectors() {
 pub fn reset() {
     announce();
     exit::reset();
-}
-
-/// Another CPU.
-///
-/// # Panics
-/// There is none.
-fn another() -> usize {
-    let other = cpus::others().next();
-    other.expect("this scenario needs two CPUs: --cpus 2")
 }

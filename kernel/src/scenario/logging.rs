@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use postmortem::capture;
 
+use super::another;
 use crate::arch::interrupts;
 use crate::console::println;
 use crate::platform::POSTMORTEM;
@@ -51,8 +52,7 @@ pub fn print_in_nmi() {
 
 /// Makes another CPU call this, and interrupts it all the time.
 fn interrupt(call: fn()) {
-    let other = cpus::others().next();
-    let other = other.expect("this scenario needs two CPUs: --cpus 2");
+    let other = another();
     cpus::run_on(other, call);
     for nmi in 0..NMIS {
         // In the middle of any frame.

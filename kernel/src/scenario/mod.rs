@@ -77,3 +77,12 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
     }
     Verdict::Panicked
 }
+
+/// Another CPU.
+///
+/// # Panics
+/// There is none.
+fn another() -> usize {
+    let other = crate::cpus::others().next();
+    other.expect("this scenario needs two CPUs: --cpus 2")
+}

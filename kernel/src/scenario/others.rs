@@ -4,6 +4,7 @@ use core::fmt;
 use core::hint::{black_box, spin_loop};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use super::another;
 use crate::arch::{cpu, interrupts};
 use crate::bad;
 use crate::console::println;
@@ -134,12 +135,3 @@ pub fn hang() {
 
 /// The lock that two CPUs want.
 static LEDGER: Lock<u32> = Lock::new("ledger", 0);
-
-/// Another CPU.
-///
-/// # Panics
-/// There is none.
-fn another() -> usize {
-    let other = cpus::others().next();
-    other.expect("this scenario needs two CPUs: --cpus 2")
-}
