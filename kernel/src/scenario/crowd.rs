@@ -3,8 +3,9 @@
 
 use core::array;
 use core::hint::{black_box, spin_loop};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use super::another;
 use crate::bad;
 use crate::console::{self, println};
 use crate::cpus;
@@ -76,12 +77,24 @@ fn recursion(depth: usize) {
 /// Words of `bad_busy`: whether the task runs, and whether it shall end.
 static BUSY: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 
-/// A task that only another CPU can run, because this one masks interrupts and does not give way; and a report of both.
+/// Whether the other CPU has called a function in between.
+static IS_CALLED: AtomicBool = AtomicBool::new(false);
+
+/// A task that only another CPU can run, because this one masks interrupts and does not give way. That CPU calls a function in
+/// between, although the task never gives way; and a report of both.
 #[inline(never)]
 pub fn elsewhere() {
     let _masked = Masked::new();
     let busy = spawn("busy", work, 0);
     while BUSY[0].load(Ordering::Acquire) == 0 {
+        spin_loop();
+    }
+    cpus::run_on(another(), || {
+        // The task sets it again when it goes on.
+        BUSY[0].store(0, Ordering::Relaxed);
+        IS_CALLED.store(true, Ordering::Release);
+    });
+    while !IS_CALLED.load(Ordering::Acquire) || BUSY[0].load(Ordering::Acquire) == 0 {
         spin_loop();
     }
     // The console never fails.

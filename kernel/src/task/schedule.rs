@@ -89,6 +89,10 @@ pub(super) fn leave(state: State) {
             }
             Some(next) => {
                 TASKS[next].state.store(State::Runs(cpu));
+                if next >= cpus::MAX_CPUS {
+                    // Only a tick takes the CPU from it, for the next task or for a function that the CPU is given.
+                    timer::start();
+                }
                 switch_to(this, next, cpu);
             }
             // The CPU's own task idles, whatever else it waits for.
