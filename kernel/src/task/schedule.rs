@@ -99,8 +99,8 @@ pub(super) fn leave(state: State) {
             None if this != own => switch_to(this, own, cpu),
             None => {
                 unlock_scheduler();
-                if has_tasks() {
-                    // One may become ready while this CPU waits.
+                // A task may become ready while this CPU waits, or what its own one waits for may come: nobody wakes it for that.
+                if state != State::Idles || has_tasks() {
                     timer::start();
                 }
                 cpu::wait();
