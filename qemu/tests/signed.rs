@@ -3,10 +3,12 @@
 
 mod support;
 
+use std::time::Duration;
+
 use object::{Object, ObjectSymbol};
 use qemu::build::{Kernel, Profile};
-use qemu::machine::{Arch, Boot};
-use support::built::{SIGNED, image};
+use qemu::machine::{Arch, Boot, Verdict};
+use support::built::{SIGNED, emulator, image};
 use support::gdb;
 use support::report::Report;
 use support::runner::run;
@@ -44,13 +46,25 @@ fn reports_name_the_same_functions() {
         for (signed, unsigned) in signed.iter().zip(&unsigned) {
             assert_eq!(signed.names(), unsigned.names(), "{scenario}");
             assert_eq!(signed.end, unsigned.end, "{scenario}:\n{}", signed.text);
-            assert!(
-                signed.end.contains("complete"),
-                "{scenario}: {}",
-                signed.end
-            );
+            signed.expect_complete();
         }
     }
+}
+
+/// Begun at EL2, the kernel has to let itself sign.
+#[test]
+#[ignore = "builds a kernel: .ci/long"]
+fn a_kernel_that_begins_at_el2_signs_too() {
+    let image = image(SIGNED);
+    let boot = Boot {
+        limit: Some(Duration::from_secs(120)),
+        more: &["-machine", "virtualization=on"],
+        ..Boot::new(Arch::Aarch64, &image, "panic")
+    };
+    let booted = boot.run(&emulator(Arch::Aarch64), &mut std::io::sink());
+    let booted = booted.expect("QEMU starts");
+    assert_eq!(booted.verdict, Verdict::Panicked);
+    Report::find(&booted.serial).expect_complete();
 }
 
 /// What the reports above are worth: the code signs, and the CPU does.

@@ -81,6 +81,9 @@ boot_common:
 
     // EL2: let EL1 be AArch64 with timers and without traps to here, and drop to it.
     mov x1, #(1 << 31)                  // HCR_EL2.RW
+    .if {signs}
+    orr x1, x1, #(3 << 40)              // API, APK: the CPU may have no such bits, unless the code signs
+    .endif
     msr hcr_el2, x1
     mov x1, #3                          // CNTHCTL_EL2.EL1PCEN, EL1PCTEN
     msr cnthctl_el2, x1
