@@ -59,7 +59,7 @@ extern "C" fn start_main(index: usize) -> ! {
 extern "C" fn kernel_main(argument: u64) -> ! {
     cpus::set_number(0);
     arch::init(&HANDLERS);
-    // SAFETY: the boot tables map this RAM, and `protect` below, which replaces them, consumes the value.
+    // SAFETY: `argument` is the boot loader's. The boot tables map this RAM; `protect`, which replaces them, consumes the value.
     let mut memory = unsafe { board::memory(argument) };
     let command_line = board::command_line(&memory, argument);
     let scenario = command_line.as_ref().and_then(|line| line.scenario());

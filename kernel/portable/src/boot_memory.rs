@@ -5,9 +5,9 @@ use core::ops::Range;
 /// A function that returns the virtual address of `length` bytes at the physical address `start`, if they are mapped.
 pub type Translate = fn(start: u64, length: u64) -> Option<u64>;
 
-/// The right to read RAM by physical address, while the boot tables map it. The kernel gives it up when it replaces them.
+/// The right to read memory by physical address, while the boot tables map it. The kernel gives it up when it replaces them.
 ///
-/// All such reads go through here: nothing outside the mapped RAM is accessed.
+/// All such reads go through here: of what is mapped, nothing but memory is accessed, because a read of a device may have effects.
 #[derive(Debug)]
 pub struct BootMemory {
     translate: Translate,
@@ -64,8 +64,9 @@ impl BootMemory {
     /// The only value of this type.
     ///
     /// # Safety
-    /// What `translate` says is mapped stays mapped as long as this value lives. What of that is read, is RAM: the caller
-    /// [limits](Self::limit) this to a map, or `translate` says nothing else.
+    /// What `translate` says is mapped stays mapped as long as this value lives. What of that is read is memory, not a device, and
+    /// what is written is RAM: `translate` says nothing else; or the caller [limits](Self::limit) this to a map of which that is true,
+    /// and before that reads only what it knows to be memory.
     #[must_use]
     pub const unsafe fn new(translate: Translate) -> Self {
         Self {
@@ -106,7 +107,7 @@ impl BootMemory {
             return None;
         }
         let start = (self.translate)(physical, length)? as *const u8;
-        // SAFETY: mapped RAM, as the caller of `new` says, while `self` lives. The kernel has no references to what the boot
+        // SAFETY: mapped memory, as the caller of `new` says, while `self` lives. The kernel has no references to what the boot
         // loader wrote, so nothing changes it.
         Some(unsafe { core::slice::from_raw_parts(start, length as usize) })
     }

@@ -1,6 +1,8 @@
 //! PVH start info: what a boot loader passes to a PC's kernel, and the map of memory in it (Xen,
 //! `public/arch-x86/hvm/start_info.h`).
 
+use core::ops::Range;
+
 use crate::BootMemory;
 use crate::boot_memory::Map;
 
@@ -20,9 +22,14 @@ const ENTRY: u64 = 24;
 /// The most entries that are looked at.
 const MAX_ENTRIES: u64 = 128;
 
-/// Kinds of memory: RAM; and what firmware has put aside, ACPI's tables for example, up to the last of these.
+/// Kinds of memory: RAM; reserved, which may be devices; ACPI's tables, and its memory that must be kept.
 const RAM: u32 = 1;
-const LAST_READABLE: u32 = 4;
+const RESERVED: u32 = 2;
+const ACPI: u32 = 3;
+const ACPI_KEPT: u32 = 4;
+
+/// The memory of a PC's firmware, which has ACPI's RSDP.
+const FIRMWARE: Range<u64> = 0xe_0000..0x10_0000;
 
 /// PVH start info, by its physical address.
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +61,18 @@ impl StartInfo {
             let at = first.checked_add(index * ENTRY)?;
             let (start, size) = (long(memory, at)?, long(memory, at.checked_add(8)?)?);
             let kind = word(memory, at.checked_add(16)?)?;
-            if (RAM..=LAST_READABLE).contains(&kind) {
-                map.add(start..start.checked_add(size)?, kind == RAM);
+            let end = start.checked_add(size)?;
+            let is_memory = match kind {
+                RAM | ACPI | ACPI_KEPT => true,
+                // The firmware's; or taken by it from the end of RAM, as SeaBIOS does for ACPI's tables.
+                RESERVED => {
+                    let is_of_ram = start.checked_sub(1).is_some_and(|last| map.is_ram(last, 1));
+                    is_of_ram || FIRMWARE.start <= start && end <= FIRMWARE.end
+                }
+                _ => false,
+            };
+            if is_memory {
+                map.add(start..end, kind == RAM);
             }
         }
         Some(())
@@ -93,20 +110,23 @@ fn long(memory: &BootMemory, address: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Start info of version 1, and 64 bytes behind it a map: RAM, a hole, what firmware has put aside, defective RAM, and more
-    /// that the loader has not counted.
+    /// Start info of version 1, and 64 bytes behind it a map: RAM, what firmware has taken from its end, a hole, what may be devices,
+    /// defective RAM, ACPI's tables, the firmware's own, and more that the loader has not counted.
     const BASE: u64 = 0x1000;
     static MEMORY: [u64; 32] = {
         let mut memory = [0; 32];
         memory[0] = 1 << 32 | MAGIC as u64;
         memory[3] = 0x2000;
         memory[5] = BASE + 64;
-        memory[6] = 3;
+        memory[6] = 6;
         let entries = [
             (0, 0x8000, 1),
-            (0x9000, 0x1000, 2),
-            (0xa000, 0x1000, 5),
-            (0xb000, 0x1000, 1),
+            (0x8000, 0x1000, 2),
+            (0xa000, 0x1000, 2),
+            (0xb000, 0x1000, 5),
+            (0xc000, 0x1000, 3),
+            (0xf_0000, 0x1_0000, 2),
+            (0xd000, 0x1000, 1),
         ];
         let mut entry = 0;
         while entry < entries.len() {
@@ -149,10 +169,13 @@ mod tests {
         let of = |start, length| [map.holds(start, length), map.is_ram(start, length)];
         assert_eq!(of(0, 0x8000), [true, true]);
         assert_eq!(of(0x7fff, 2), [false, false], "it ends in between");
-        assert_eq!(of(0x8000, 1), [false, false], "a hole");
-        assert_eq!(of(0x9000, 0x1000), [true, false], "firmware's");
-        assert_eq!(of(0xa000, 1), [false, false], "defective");
-        assert_eq!(of(0xb000, 1), [false, false], "not counted");
+        assert_eq!(of(0x8000, 0x1000), [true, false], "taken from RAM");
+        assert_eq!(of(0x9000, 1), [false, false], "a hole");
+        assert_eq!(of(0xa000, 1), [false, false], "perhaps a device");
+        assert_eq!(of(0xb000, 1), [false, false], "defective");
+        assert_eq!(of(0xc000, 0x1000), [true, false], "ACPI's");
+        assert_eq!(of(0xf_0000, 0x1_0000), [true, false], "the firmware's");
+        assert_eq!(of(0xd000, 1), [false, false], "not counted");
         assert_eq!(of(u64::MAX, 2), [false, false]);
     }
 

@@ -71,10 +71,11 @@ pub const fn clear_button() {}
 /// Memory as the boot loader left it: what of the first gigabyte its map in the start info at this physical address says is there.
 ///
 /// # Safety
-/// The boot tables map that gigabyte as long as the result lives.
+/// The boot tables map that gigabyte as long as the result lives. The address is the one that the boot loader has passed: start info
+/// and its map are in RAM, as the boot protocol says, and the map is right.
 pub unsafe fn memory(start_info: u64) -> BootMemory {
-    // SAFETY: limited to the map, right below. Before that only start info and the map are read, which the boot protocol says are in
-    // RAM.
+    // SAFETY: limited to the map, right below, which has RAM and firmware's tables only. Before that nothing but start info and the
+    // map is read, which are in RAM, as the caller says.
     let mut memory = unsafe { BootMemory::new(mmu::boot_address) };
     // A boot loader without start info has no map either.
     let map = StartInfo::at(&memory, start_info).map(|info| info.map(&memory));
