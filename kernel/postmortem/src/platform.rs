@@ -55,7 +55,8 @@ pub unsafe trait Platform: Sync {
         None
     }
 
-    /// The number of the task that runs on this CPU. By default each CPU has one task, with the CPU's number.
+    /// The number of the task that runs on this CPU. By default each CPU has one task, with the CPU's number. During a switch it may
+    /// be the task before or after it, if that has [`registers`](Task::registers) then: reports go by the stack instead.
     fn current_task(&self, cpu: usize) -> usize {
         cpu
     }

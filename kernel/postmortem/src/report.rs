@@ -11,6 +11,7 @@ use crate::code;
 use crate::held::{Held, Other};
 use crate::image::Image;
 use crate::machine::Machine;
+use crate::platform::Task;
 use crate::postmortem::Postmortem;
 use crate::stack::Owner;
 use crate::stacks::TaskName;
@@ -200,18 +201,21 @@ impl Report {
         )
     }
 
-    /// The task that runs on a CPU with this stack pointer: the one whose stack it is. A kernel that switches tasks notes that some
-    /// instructions earlier or later. On a stack of the CPU, it is the one that the kernel has noted.
+    /// The task that runs on a CPU with this stack pointer: the one that the kernel has noted. A kernel that switches tasks notes that
+    /// some instructions earlier or later: while the one that is noted has registers to go on with, it does not run, and it is the
+    /// task whose stack this is. Otherwise the stack pointer has gone astray.
     fn task_on(&self, cpu: usize, sp: u64) -> TaskName<'_> {
         let platform = self.postmortem.platform;
-        let stack = self
-            .postmortem
-            .stacks()
-            .iter()
-            .find(|stack| stack.holds(sp));
+        let noted = platform.current_task(cpu);
+        let runs = |task: Task<'_>| task.registers.is_none();
+        if platform.task(noted).is_some_and(runs) {
+            return TaskName(platform, noted);
+        }
+        let mut stacks = self.postmortem.stacks().iter();
+        let stack = stacks.find(|stack| stack.holds(sp));
         let task = match stack.map(|stack| stack.owner) {
             Some(Owner::Task(task)) => task,
-            _ => platform.current_task(cpu),
+            _ => noted,
         };
         TaskName(platform, task)
     }

@@ -117,8 +117,9 @@ pub(super) fn leave(state: State) {
 /// Switches from the current task `this` to `next`, which does not run. Returns when `this` is resumed.
 fn switch_to(this: usize, next: usize, cpu: usize) {
     NEXT[cpu].store(next, Ordering::Relaxed);
-    if next == cpu {
-        // On the stack of a spawned task, reports go by that. On a CPU's own stack, they go by this: it must be right before.
+    if this != cpu {
+        // A spawned task leaves its own stack. Until then a report that comes in between goes by that stack, because `next` is noted
+        // with a context and so does not run yet. Noted afterwards, a task that has ended would seem to run on the stack of `next`.
         CURRENT[cpu].store(next, Ordering::Relaxed);
     }
     let context = TASKS[next].context.load(Ordering::Relaxed);

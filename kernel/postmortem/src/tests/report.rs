@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use unwind::Range;
 
 use crate::{
-    Image, Other, PerCpu, Platform, Postmortem, Region, Section, Stack, Task, TrapFrame, Walk,
+    Image, Other, Owner, PerCpu, Platform, Postmortem, Region, Registers, Section, Stack, Task,
+    TrapFrame, Walk,
 };
 
 thread_local! {
@@ -25,8 +26,11 @@ struct Left;
 
 struct Machine {
     out: Mutex<String>,
-    stack: &'static [u64],
+    /// That of CPU 0, and that of task `other`.
+    stacks: &'static [[u64; 64]; 2],
     cpus: usize,
+    /// Task `main` is being left.
+    switches: AtomicBool,
     /// CPU 1 was sent an NMI.
     nmi: AtomicBool,
     /// Whether the clock advances by three seconds at every reading.
@@ -39,7 +43,7 @@ struct Machine {
     looks: Mutex<u32>,
 }
 
-// SAFETY: each thread is a CPU with its own number; the stack is an array, which can be read.
+// SAFETY: each thread is a CPU with its own number; the stacks are arrays, which can be read.
 unsafe impl Platform for Machine {
     fn write(&self, bytes: &[u8]) {
         let text = std::str::from_utf8(bytes).expect("text");
@@ -65,9 +69,16 @@ unsafe impl Platform for Machine {
     }
 
     fn stack(&self, index: usize) -> Option<Stack> {
-        let words = self.stack.as_ptr_range();
+        let words = self.stacks.get(index)?.as_ptr_range();
         let words = Range::new(words.start as u64, words.end as u64);
-        (index == 0).then(|| Stack::new("boot", 0, words))
+        let stack = Stack::new("boot", 0, words);
+        Some(match index {
+            0 => stack,
+            _ => Stack {
+                owner: Owner::Task(1),
+                ..stack
+            },
+        })
     }
 
     fn cpu(&self) -> usize {
@@ -102,6 +113,10 @@ unsafe impl Platform for Machine {
         };
         match number {
             0 => Some(Task {
+                registers: self
+                    .switches
+                    .load(Ordering::Relaxed)
+                    .then(|| Registers::new(0, 0, 0)),
                 waits_for: Some(&"lock ledger"),
                 blocked_by: Some(1),
                 ..task
@@ -150,8 +165,9 @@ impl Machine {
     fn new(cpus: usize, hurries: bool) -> (&'static Self, &'static Postmortem) {
         let machine: &Self = Box::leak(Box::new(Self {
             out: Mutex::default(),
-            stack: Box::leak(Box::new([0; 64])),
+            stacks: Box::leak(Box::new([[0; 64]; 2])),
             cpus,
+            switches: AtomicBool::new(false),
             nmi: AtomicBool::new(false),
             hurries,
             in_words: Mutex::default(),
@@ -299,6 +315,29 @@ fn another_cpu_stands_still_while_it_is_looked_at() {
         drop(held);
         assert!(!cpu1.join().expect("CPU 1 goes on"));
     });
+}
+
+/// A task's own stack tells that it runs only while the task that the kernel has noted does not: during a switch.
+#[test]
+fn a_stack_pointer_in_another_tasks_stack_makes_that_task_none_that_runs() {
+    let (machine, postmortem) = Machine::new(1, false);
+    let mut astray = frame(200);
+    let sp = machine.stacks[1][8..].as_ptr() as u64;
+    #[cfg(target_arch = "x86_64")]
+    {
+        astray.rsp = sp;
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        astray.sp = sp;
+    }
+    postmortem.breakpoint(&astray);
+    assert_eq!(lines(&machine.text())[1], HEADER);
+    machine.switches.store(true, Ordering::Relaxed);
+    postmortem.breakpoint(&astray);
+    let of_other = HEADER.replace("task main", "task other");
+    let text = machine.text();
+    assert!(text.lines().any(|line| line == of_other), "{text}");
 }
 
 #[test]
