@@ -12,10 +12,10 @@ use crate::{board, cpus, task};
 
 static CONSOLE: Mutex<Console> = Mutex::new(Console(()));
 
-/// The CPU whose code has locked the console last, plus one; 0 if it is free, or that is not known yet.
+/// The number of the task that has locked the console last, plus one; 0 if it is free, or that is not known yet.
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
 
-/// Seconds that a handler waits for the console while another CPU has it.
+/// Seconds that a handler waits for the console while a task on another CPU has it.
 const PATIENCE_SECONDS: u64 = 1;
 
 /// The right to write to the serial line.
@@ -36,7 +36,7 @@ pub struct Guard(MutexGuard<'static, Console>);
 
 impl Guard {
     fn new(console: MutexGuard<'static, Console>) -> Self {
-        HOLDER.store(cpus::this() + 1, Ordering::Relaxed);
+        HOLDER.store(task::current() + 1, Ordering::Relaxed);
         Self(console)
     }
 }
@@ -66,7 +66,15 @@ pub fn lock() -> Guard {
     Guard::new(CONSOLE.lock())
 }
 
-/// Locks the console; but does not wait for code that the caller may have interrupted, which would take for ever.
+/// Whether the task that has locked the console runs on another CPU, or that is not known yet. If not, it does not release the console
+/// before the caller returns: it was interrupted here, or waits for its turn.
+fn is_held_elsewhere() -> bool {
+    let holder = HOLDER.load(Ordering::Relaxed);
+    let mut others = cpus::others();
+    holder == 0 || others.any(|cpu| task::on(cpu) + 1 == holder)
+}
+
+/// Locks the console; but a handler does not wait for code that it may have interrupted, which would take for ever.
 fn lock_in_time() -> Option<Guard> {
     if !cpu::interrupts_are_masked() {
         return Some(lock());
@@ -76,9 +84,8 @@ fn lock_in_time() -> Option<Guard> {
         if let Some(console) = CONSOLE.try_lock() {
             return Some(Guard::new(console));
         }
-        let is_interrupted = HOLDER.load(Ordering::Relaxed) == cpus::this() + 1;
         let waited = cpu::ticks().wrapping_sub(begin);
-        if is_interrupted || waited > PATIENCE_SECONDS * cpu::ticks_per_second() {
+        if !is_held_elsewhere() || waited > PATIENCE_SECONDS * cpu::ticks_per_second() {
             return None;
         }
         core::hint::spin_loop();
