@@ -24,6 +24,8 @@ pub struct LastWords {
     is_busy: AtomicBool,
     /// The kept text is being shown, and must not be kept again.
     is_paused: AtomicBool,
+    /// What the boot before had kept is forgotten: it was shown, or a report has come before that was done.
+    is_own: AtomicBool,
 }
 
 impl LastWords {
@@ -34,6 +36,7 @@ impl LastWords {
             region,
             is_busy: AtomicBool::new(false),
             is_paused: AtomicBool::new(false),
+            is_own: AtomicBool::new(false),
         }
     }
 
@@ -46,14 +49,19 @@ impl LastWords {
         self.is_busy.store(false, Ordering::Release);
     }
 
-    /// Keeps what the report that ends the kernel prints. Only one CPU writes that.
+    /// Keeps what the report that ends the kernel prints. Only one CPU writes that. If the text of the boot before was not shown yet,
+    /// it is forgotten: the next boot must not take both for one.
     pub fn keep_report(&self, text: &[u8]) {
+        if !self.is_own.load(Ordering::Relaxed) {
+            self.forget();
+        }
         self.region.report.append(text);
     }
 
     /// Forgets what was printed, so that the next boot shows nothing: for a kernel that resets the machine although nothing
     /// went wrong.
     pub fn forget(&self) {
+        self.is_own.store(true, Ordering::Relaxed);
         for ring in self.region.rings() {
             ring.forget();
         }
@@ -124,6 +132,14 @@ mod tests {
 
     fn region() -> &'static Region {
         Box::leak(Box::new(Region::new()))
+    }
+
+    /// Those of a boot that has shown what the boot before had kept.
+    fn booted(region: &'static Region) -> LastWords {
+        let words = LastWords::new(region);
+        let shown = words.show(&mut String::new());
+        shown.expect("a string takes everything");
+        words
     }
 
     /// What the next boot shows.
@@ -202,25 +218,38 @@ mod tests {
     #[test]
     fn a_report_is_kept_behind_what_one_that_was_stopped_had_kept() {
         let region = region();
-        let words = LastWords::new(region);
+        let words = booted(region);
         words.keep(b"before ");
         words.is_busy.store(true, Ordering::Relaxed);
         words.keep(b"lost");
         words.keep_report(b"kept\n");
         assert_eq!(shown(region), format!("{TITLE}| before \n| kept\n"));
         assert_eq!(shown(region), "", "both are forgotten");
+        let words = booted(region);
         // It began behind its own unfinished line itself.
-        words.is_busy.store(false, Ordering::Relaxed);
         words.keep(b"before");
         words.keep_report(b"\nkept\n");
         assert_eq!(shown(region), format!("{TITLE}| before\n| kept\n"));
+    }
+
+    /// Its beginning is not that of the report after it.
+    #[test]
+    fn the_boot_before_is_forgotten_when_this_one_ends_before_it_is_shown() {
+        let region = region();
+        let words = booted(region);
+        words.keep(b"of the first boot\n");
+        words.keep_report(b"its report\n");
+        let words = LastWords::new(region);
+        words.keep_report(b"an early ");
+        words.keep_report(b"report\n");
+        assert_eq!(shown(region), format!("{TITLE}| an early report\n"));
     }
 
     /// A CPU that does not answer goes on printing.
     #[test]
     fn a_report_is_whole_beside_another_writer() {
         let region = region();
-        let words = LastWords::new(region);
+        let words = booted(region);
         let is_done = AtomicBool::new(false);
         let report = "line of the report\n".repeat(300);
         std::thread::scope(|scope| {
