@@ -146,9 +146,11 @@ impl Postmortem {
     /// that its text is kept, and so that a report can end an unfinished line.
     pub fn write(&self, text: &str) {
         if let Some(last_words) = &self.last_words {
-            match self.is_ending() {
-                true => last_words.keep_report(text.as_bytes()),
-                false => last_words.keep(text.as_bytes()),
+            if self.is_ending() {
+                last_words.keep_report(text.as_bytes());
+            } else if self.begun.load(Ordering::Relaxed) == 0 {
+                // Of a CPU that does not answer, nothing from now on: it would be shown before the report.
+                last_words.keep(text.as_bytes());
             }
         }
         let Some(last) = text.as_bytes().last() else {

@@ -28,7 +28,7 @@ pub struct Region {
     /// What was printed while the kernel ran.
     pub(super) text: Ring,
     /// What was printed by the report that ended it. Only the CPU that writes that keeps text here: one that does not answer may be
-    /// keeping some at the same time, and never stops.
+    /// in the middle of keeping some above.
     pub(super) report: Ring,
 }
 
@@ -64,7 +64,8 @@ impl Region {
         }
     }
 
-    /// What was printed, in the order in which that was.
+    /// What was printed, in the order in which that was: once the report has begun, nothing is kept but that. Only a text that another
+    /// CPU was keeping then may end later.
     pub(super) const fn rings(&self) -> [&Ring; 2] {
         [&self.text, &self.report]
     }

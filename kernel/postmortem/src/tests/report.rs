@@ -397,3 +397,28 @@ fn a_report_is_kept_for_the_next_boot() {
     assert!(shown.ends_with(&last), "{shown}");
     assert_eq!(postmortem.boots(), 1);
 }
+
+#[test]
+fn what_another_cpu_prints_once_the_report_has_begun_is_not_kept() {
+    let region: &Region = Box::leak(Box::new(Region::new()));
+    let (machine, _) = Machine::new(1, false);
+    let per_cpu = Box::leak(Box::new([const { PerCpu::new() }; 2]));
+    let postmortem = Postmortem::new(machine, per_cpu).with_last_words(region);
+    let postmortem: &Postmortem = Box::leak(Box::new(postmortem));
+    postmortem.show_last_words();
+    CPU.set(1);
+    postmortem.write("before\n");
+    CPU.set(0);
+    dies(|| postmortem.fault(&frame(200)));
+    CPU.set(1);
+    postmortem.write("after\n");
+    let before = machine.text();
+    assert!(before.ends_with("\nafter\n"), "it is printed: {before}");
+    postmortem.show_last_words();
+    let shown = machine.text().split_off(before.len());
+    assert!(
+        shown.contains(&format!("\n| before\n| {FAULT}\n")),
+        "{shown}"
+    );
+    assert!(!shown.contains("after"), "{shown}");
+}
