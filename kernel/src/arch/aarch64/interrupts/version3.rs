@@ -5,6 +5,7 @@ use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use aarch64_cpu::asm::barrier;
+use aarch64_cpu::registers::{ID_AA64PFR0_EL1, Readable};
 
 use super::super::cpu;
 use super::super::mmu::HIGH;
@@ -37,28 +38,30 @@ const MAX_POLLS: u32 = 1_000_000;
 /// Where each CPU's own interrupts have their registers; 0 before that is known.
 static OWN: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
-/// Reads a system register of the CPU interface (12.2 "AArch64 System register descriptions").
-macro_rules! read {
+/// Reads a system register of the CPU interface (12.2 "AArch64 System register descriptions"). Used only where [`is_there`] says that
+/// there is one.
+macro_rules! read_interface {
     ($register:literal) => {{
         let value: u64;
-        // SAFETY: `is_there` says that the CPU has the interface. Acknowledging changes only that.
+        // SAFETY: the CPU has the interface, as the macro's users have asked. Acknowledging changes only that.
         unsafe { asm!(concat!("mrs {}, ", $register), out(reg) value, options(nostack, preserves_flags)) };
         value
     }};
 }
 
-/// Writes a system register of the CPU interface. Every interrupt that a write may cause has a handler or is ignored.
-macro_rules! write {
+/// Writes a system register of the CPU interface, as [`read_interface`] reads one. Every interrupt that a write may cause has a handler
+/// or is ignored.
+macro_rules! write_interface {
     ($register:literal, $value:expr) => {{
         let value: u64 = $value;
-        // SAFETY: `is_there` says that the CPU has the interface, and every interrupt has a handler or is ignored.
+        // SAFETY: the CPU has the interface, as the macro's users have asked, and every interrupt has a handler or is ignored.
         unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) value, options(nostack, preserves_flags)) };
     }};
 }
 
 /// Whether this is the version, as the CPU says: it has the interface ("ID_AA64PFR0_EL1", GIC).
 pub(super) fn is_there() -> bool {
-    read!("id_aa64pfr0_el1") >> 24 & 0xf != 0
+    ID_AA64PFR0_EL1.get() >> 24 & 0xf != 0
 }
 
 /// The registers of this CPU's own interrupts.
@@ -95,13 +98,13 @@ pub(super) fn find_own(gic: Gic) {
 /// Lets interrupts of every priority through, and of both groups: group 0 is delivered as FIQ.
 pub(super) fn init_interface() {
     // ICC_SRE_EL1: system registers. boot.s has allowed that where the kernel began at EL2.
-    write!("S3_0_C12_C12_5", read!("S3_0_C12_C12_5") | 1);
+    write_interface!("S3_0_C12_C12_5", read_interface!("S3_0_C12_C12_5") | 1);
     barrier::isb(barrier::SY);
     // ICC_PMR_EL1, ICC_CTLR_EL1, ICC_IGRPEN0_EL1, ICC_IGRPEN1_EL1.
-    write!("S3_0_C4_C6_0", 0xff);
-    write!("S3_0_C12_C12_4", 0);
-    write!("S3_0_C12_C12_6", 1);
-    write!("S3_0_C12_C12_7", 1);
+    write_interface!("S3_0_C4_C6_0", 0xff);
+    write_interface!("S3_0_C12_C12_4", 0);
+    write_interface!("S3_0_C12_C12_6", 1);
+    write_interface!("S3_0_C12_C12_7", 1);
     barrier::isb(barrier::SY);
 }
 
@@ -109,15 +112,15 @@ pub(super) fn init_interface() {
 pub(super) fn take(is_fiq: bool) -> u32 {
     // ICC_IAR0_EL1 and ICC_EOIR0_EL1, ICC_IAR1_EL1 and ICC_EOIR1_EL1.
     let id = match is_fiq {
-        true => read!("S3_0_C12_C8_0"),
-        false => read!("S3_0_C12_C12_0"),
+        true => read_interface!("S3_0_C12_C8_0"),
+        false => read_interface!("S3_0_C12_C12_0"),
     };
     // The device must see that it was acknowledged before anything that its handler does.
     barrier::dsb(barrier::SY);
     if id < u64::from(super::SPECIAL) {
         match is_fiq {
-            true => write!("S3_0_C12_C8_1", id),
-            false => write!("S3_0_C12_C12_1", id),
+            true => write_interface!("S3_0_C12_C8_1", id),
+            false => write_interface!("S3_0_C12_C12_1", id),
         }
         barrier::isb(barrier::SY);
     }
@@ -139,8 +142,8 @@ pub(super) fn send(id: u32, cpu: u64) {
     let value = target | u64::from(id) << 24 | 1 << (byte(0) & 0xf);
     // ICC_SGI0R_EL1, ICC_SGI1R_EL1: the group must be that of the interrupt.
     match id == NMI {
-        true => write!("S3_0_C12_C11_7", value),
-        false => write!("S3_0_C12_C11_5", value),
+        true => write_interface!("S3_0_C12_C11_7", value),
+        false => write_interface!("S3_0_C12_C11_5", value),
     }
     barrier::isb(barrier::SY);
 }
