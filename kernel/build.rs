@@ -1,4 +1,4 @@
-//! Tells the linker where its scripts are.
+//! Tells the linker where its scripts are, and the compiler what may be set.
 
 use std::env;
 use std::path::Path;
@@ -10,6 +10,8 @@ fn main() {
         .join("src/arch")
         .join(&arch)
         .join("link.ld");
+    // AArch64: the compiler signs return addresses (`-Zbranch-protection=pac-ret`), so the CPU has to, too.
+    println!("cargo::rustc-check-cfg=cfg(signed_return_addresses)");
     // For this machine there is no script, and main.rs says what to do instead.
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("none") {
         return;
