@@ -108,7 +108,8 @@ static STACKS_MACHINE_CHECK: Array = all(&stacks::MACHINE_CHECK);
 static STACKS_TASK: Array = all(&task::STACKS);
 
 /// The tasks. The first two words of each are its state, the number of the ended one being 5, and the stack pointer with
-/// which it goes on at `task_resume`; 0 while it runs.
+/// which it goes on at `task_resume`. That is 0 while the task is on its stack, whatever its state says; but out of date for some
+/// instructions after it has come back.
 #[used]
 #[unsafe(no_mangle)]
 static TASKS: Array = Array {

@@ -10,8 +10,8 @@ use crate::interrupt::{self, Masked};
 /// Ticks in a second.
 pub const TICKS_PER_SECOND: u64 = 100;
 
-/// The time in ticks, as each CPU has counted it since its timer was started. No CPU's count is needed by the others: it may mask
-/// interrupts, or have none.
+/// The time in ticks, as each CPU has counted it since its timer was started. None is needed for the time to go on: a CPU may
+/// have masked interrupts, or its timer may not be started.
 static TICKS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
 /// Whether each CPU's timer is started.

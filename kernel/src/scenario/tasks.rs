@@ -32,7 +32,7 @@ pub fn run() {
         // Visitor, sleeper, parent, and the parent's child.
         let all_are_there = task::waiting() == 4 && BUSY[0].load(Ordering::Acquire) != 0;
         if all_are_there && brief.has_ended() {
-            // Does not run before the report, because interrupts are masked.
+            // With one CPU it does not run before the report, because interrupts are masked.
             let fresh = spawn("fresh", visit, 1);
             // The console never fails.
             let _ = platform::write_tasks(&mut *console::lock());

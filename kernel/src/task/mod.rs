@@ -34,7 +34,8 @@ pub const MAX_TASKS: usize = cpus::MAX_CPUS + MAX_SPAWNED;
 pub struct Task {
     state: AtomicState,
     /// While it does not run, its stack pointer, which points to a [`Context`]; 0 while it runs. It is set before the task leaves its
-    /// stack, and cleared after it has come back, so that a report always finds the task's callers.
+    /// stack, and cleared after it has come back, so that a report always finds the task's callers: in between
+    /// it is out of date.
     context: AtomicU64,
     name: Name,
     /// The lock that it is waiting for.

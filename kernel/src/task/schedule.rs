@@ -99,7 +99,7 @@ pub(super) fn leave(state: State) {
             None if this != own => switch_to(this, own, cpu),
             None => {
                 unlock_scheduler();
-                // A task may become ready while this CPU waits, or what its own one waits for may come: nobody wakes it for that.
+                // Nobody wakes this CPU when a task becomes ready, or its own one may go on.
                 if state != State::Idles || has_tasks() {
                     timer::start();
                 }

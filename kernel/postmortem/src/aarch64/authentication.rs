@@ -18,7 +18,8 @@ pub(crate) fn for_walk(registers: Registers) -> Registers {
     unsafe {
         core::arch::asm!("mrs {}, sctlr_el1", out(reg) sctlr, options(nomem, nostack, preserves_flags));
     }
-    // Where nothing is signed, an address with other bits than a half has is none.
+    // Nothing is signed. The walk must not strip any bits then: an address whose upper bits are neither all set nor all clear is
+    // damaged, and stripped it would pass for a return address.
     if sctlr & SIGNS == 0 {
         return registers;
     }
