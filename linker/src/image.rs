@@ -89,6 +89,18 @@ impl<'data> Image<'data> {
     pub fn section(&self, name: &str) -> Result<Option<Section<'data>>> {
         section(&self.file, name)
     }
+
+    /// The sections of a name that have bytes in the file, in the order of the file. Compilers give `.eh_frame` two types, and GNU
+    /// ld keeps them apart if no linker script tells it to join them.
+    ///
+    /// # Errors
+    /// A section lies outside the file.
+    pub fn sections(&self, name: &str) -> Result<Vec<Section<'data>>> {
+        let all = self.file.sections();
+        let named = all.filter(|section| section.name_bytes() == Ok(name.as_bytes()));
+        let read = named.map(|section| read(&section, name));
+        read.filter_map(Result::transpose).collect()
+    }
 }
 
 /// Parses a linked ELF file of any architecture.
@@ -115,9 +127,14 @@ pub fn linked(data: &[u8]) -> Result<object::File<'_>> {
 /// # Errors
 /// The section lies outside the file.
 pub fn section<'data>(file: &object::File<'data>, name: &str) -> Result<Option<Section<'data>>> {
-    let Some(section) = file.section_by_name(name) else {
-        return Ok(None);
-    };
+    match file.section_by_name(name) {
+        Some(section) => read(&section, name),
+        None => Ok(None),
+    }
+}
+
+/// A section, if it has bytes in the file.
+fn read<'data>(section: &object::Section<'data, '_>, name: &str) -> Result<Option<Section<'data>>> {
     let Some((offset, _)) = section.file_range() else {
         return Ok(None);
     };

@@ -142,3 +142,36 @@ fn clang_takes_it_by_name() {
     let bin = called(&folder, "ld.sframe");
     build(&folder, clang(), &["-fuse-ld=sframe", "-B", &bin]);
 }
+
+/// GNU ld keeps sections of different types apart, unless a linker script joins them: gcc's and clang's `.eh_frame` on x86-64.
+#[test]
+fn each_of_two_sections_of_call_frame_information_is_read() {
+    let folder = folder("each_of_two_sections_of_call_frame_information_is_read");
+    let script = SCRIPT.replace(".eh_frame : { KEEP(*(.eh_frame)) }", "");
+    fs::write(folder.join("image.ld"), script).unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/kernel.c");
+    fs::copy(source, folder.join("kernel.c")).unwrap();
+    fs::write(
+        folder.join("other.c"),
+        "int other(int x) { return x + 1; }\n",
+    )
+    .unwrap();
+    for (mut compiler, file) in [(gcc(), "kernel.c"), (clang(), "other.c")] {
+        compiler
+            .current_dir(&folder)
+            .args(["-c", "-O2", "-fno-pic"]);
+        succeed(compiler.args(["-ffreestanding", "-fasynchronous-unwind-tables", file]));
+    }
+    let mut link = common::sframe_link();
+    link.current_dir(&folder)
+        .args(["--sframe-linker=ld", "--sframe-stats=stats.txt"])
+        .args(["-L", &scripts(), "-T", "image.ld", "-o", "kernel"])
+        .args(["kernel.o", "other.o"]);
+    succeed(&mut link);
+    let data = fs::read(folder.join("kernel")).unwrap();
+    let image = Image::parse(&data).unwrap();
+    assert_eq!(image.sections(".eh_frame").unwrap().len(), 2);
+    let stats = fs::read_to_string(folder.join("stats.txt")).unwrap();
+    assert!(stats.contains(".sframe: 5 functions"), "{stats}");
+    assert!(!stats.contains("made from the code"), "{stats}");
+}

@@ -15,7 +15,7 @@ use object::{Object, ObjectSection};
 use super::Slice;
 use super::augmentation::{Kind, replace_letters};
 use super::function::Unbounded;
-use crate::image::Image;
+use crate::image::{Image, Section};
 
 /// A range of calls with the same landing pad; addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +34,15 @@ pub struct LandingPad {
 /// then unreachable to the proof, and stays undecided.
 #[must_use]
 pub fn landing_pads(image: &Image<'_>) -> Vec<LandingPad> {
-    let Ok(Some(eh_frame)) = image.section(".eh_frame") else {
-        return Vec::new();
-    };
+    let sections = image.sections(".eh_frame").unwrap_or_default();
+    let pads = sections.iter().flat_map(|one| landing_pads_in(image, one));
+    let mut pads: Vec<LandingPad> = pads.collect();
+    pads.sort_by_key(|pad| pad.start);
+    pads
+}
+
+/// The landing pads of one section.
+fn landing_pads_in(image: &Image<'_>, eh_frame: &Section<'_>) -> Vec<LandingPad> {
     let endian = match image.file.is_little_endian() {
         true => RunTimeEndian::Little,
         false => RunTimeEndian::Big,
@@ -85,7 +91,6 @@ pub fn landing_pads(image: &Image<'_>) -> Vec<LandingPad> {
             false => add(&section, &bases, &fde, &own, &mut pads),
         }
     }
-    pads.sort_by_key(|pad| pad.start);
     pads
 }
 

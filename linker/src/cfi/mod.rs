@@ -72,8 +72,7 @@ impl Frames {
 
     /// The functions in the image's own sections; none if there are no such sections.
     fn find(image: &Image<'_>) -> Result<Self> {
-        let eh_frame = image.section(".eh_frame")?;
-        let eh_frame = eh_frame.filter(|section| !section.data.is_empty());
+        let eh_frame = image.sections(".eh_frame")?;
         let debug_frame = image.uncompressed(".debug_frame")?;
         let architecture = image.architecture;
         let endian = if image.file.is_little_endian() {
@@ -82,7 +81,7 @@ impl Frames {
             RunTimeEndian::Big
         };
         let mut frames = Self::default();
-        if let Some(section) = eh_frame {
+        for section in eh_frame.iter().filter(|one| !one.data.is_empty()) {
             let mut bases = BaseAddresses::default().set_eh_frame(section.address);
             if let Some(text) = image.section(".text")? {
                 bases = bases.set_text(text.address);
@@ -90,8 +89,9 @@ impl Frames {
             if let Some(got) = image.section(".got")? {
                 bases = bases.set_got(got.address);
             }
-            frames = Self::parse(architecture, section.data, endian, &bases)
+            let more = Self::parse(architecture, section.data, endian, &bases)
                 .with_context(|| format!("section .eh_frame at offset {}", section.offset))?;
+            frames.add(more);
         }
         if let Some((offset, data)) = debug_frame {
             let code = image.code();
