@@ -123,8 +123,10 @@ pub(super) fn is_refused(messages: &[u8]) -> bool {
 }
 
 /// The last section of an image that holds code. The tables must come after it, as the second link must not move a function.
+/// Old versions of lld give an empty section the flags of the one before it: the tables' own, in the first link.
 pub(super) fn last_code(image: &Image<'_>) -> Option<String> {
-    let code = image.file.sections().filter(|section| {
+    let sections = image.file.sections().filter(|section| section.size() > 0);
+    let code = sections.filter(|section| {
         matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
             if sh_flags.contains(elf::SHF_EXECINSTR) && sh_flags.contains(elf::SHF_ALLOC))
     });
