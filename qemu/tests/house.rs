@@ -76,7 +76,8 @@ fn clippy_has_nothing_to_say_about_the_kernel() {
     for arch in Arch::ALL {
         let mut command = bare_metal("clippy", arch, OsStr::new("rust-lld"), &source);
         command
-            .args(["--package", "kernel", "--target-dir"])
+            .args(["--package", "kernel", "--package", "unwind-kernel"])
+            .arg("--target-dir")
             .arg(target.join("kernel-clippy"))
             .args(["--", "--deny", "warnings"])
             .stderr(Stdio::piped());

@@ -1,0 +1,71 @@
+/*
+ * Who called whom, for a kernel in C: the functions of libunwind_kernel.a. `linker/GUIDE.md` has all that a kernel has to change.
+ *
+ * A report is lines of text, each with '\n' at its end. It takes no lock, allocates nothing, and stops no other processor. It takes
+ * 5 KiB of the stack it is written on. A failure while a report is written adds one line, if it is reported too, and one during that
+ * line adds none.
+ *
+ * The library uses neither floating-point nor vector registers, and no red zone. It calls memcpy, memmove, memset, memcmp and strlen:
+ * your kernel's, if it has them, otherwise its own, whose symbols are weak.
+ */
+#ifndef UNWIND_KERNEL_H
+#define UNWIND_KERNEL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes one character to the console. It must not wait for a lock, since whoever holds it may be what has failed. */
+typedef void unwind_put_char(char character);
+
+/* The registers of code that was interrupted, as trap code has saved them: of the instruction that failed, or is next. */
+struct unwind_registers {
+#if defined(__x86_64__)
+	uint64_t rip, rsp, rbp;
+#elif defined(__aarch64__)
+	uint64_t pc; /* ELR_EL1 */
+	uint64_t sp; /* of an exception from EL1 with SP_EL1: the address behind the frame that trap code has made */
+	uint64_t x29, x30;
+#else
+#error "unwind_kernel.h knows x86-64 and AArch64"
+#endif
+};
+
+/* Addresses from `start` up to, and without, `end`. */
+struct unwind_stack {
+	uint64_t start, end;
+};
+
+/*
+ * Writes a report of what led here: `why`, which is the first line and may be null; the machine and its tables; registers, and all
+ * callers of this function. It returns. For panic().
+ */
+void unwind_print(unwind_put_char *put_char, const char *why);
+
+/*
+ * The same of code that was interrupted, for the handler of exceptions. Trap code needs no unwind rules for it.
+ * Without registers (null) it is unwind_print.
+ */
+void unwind_fault(unwind_put_char *put_char, const char *why, const struct unwind_registers *interrupted);
+
+/*
+ * Tells where all of physical memory is mapped: 0 if it lies at its own addresses. On x86-64 a report reads page tables there, and then
+ * whatever they map as memory; without this it reads only stacks that unwind_stacks_by has told. On AArch64 it is not needed: the MMU is
+ * asked, if it is on.
+ */
+void unwind_physical_memory_at(uint64_t address);
+
+/*
+ * Tells which stack has a stack pointer: of this processor, of a task, with its guard page below if page tables can be asked; or an empty
+ * one, {0, 0}, if it is not known. A trace that ends where such a stack begins is complete. The function is called during a
+ * report, so it takes no lock and must not fail.
+ */
+void unwind_stacks_by(struct unwind_stack (*stack_of)(uint64_t sp));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

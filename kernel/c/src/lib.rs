@@ -1,0 +1,50 @@
+//! [`postmortem`]'s report by one call, for kernels in C and whatever else calls its functions. `include/unwind_kernel.h` declares
+//! them, and says what each needs.
+#![no_std]
+#![deny(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
+
+mod out;
+mod panic;
+mod registers;
+mod told;
+
+use core::ffi::c_char;
+
+use out::{Out, PutChar, Text};
+use registers::Registers;
+
+/// Writes a report of the callers of this function.
+///
+/// # Safety
+/// `why` is null or text with a zero behind it; `put_char` can be called as long as the kernel runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unwind_print(put_char: PutChar, why: *const c_char) {
+    // SAFETY: the caller's promise.
+    let (mut out, why) = unsafe { (Out::new(put_char), Text::new(why)) };
+    postmortem::print(&mut out, &why);
+}
+
+/// Writes a report of what was interrupted.
+///
+/// # Safety
+/// As for [`unwind_print`]; and `interrupted` is null or points to registers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unwind_fault(
+    put_char: PutChar,
+    why: *const c_char,
+    interrupted: *const Registers,
+) {
+    // SAFETY: the caller's promise.
+    let (mut out, why, interrupted) =
+        unsafe { (Out::new(put_char), Text::new(why), interrupted.as_ref()) };
+    match interrupted {
+        Some(registers) => postmortem::print_from(&mut out, &why, registers.known()),
+        None => postmortem::print(&mut out, &why),
+    }
+}

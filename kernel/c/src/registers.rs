@@ -1,0 +1,36 @@
+//! Registers as C passes them.
+
+/// `struct unwind_registers`.
+#[cfg(target_arch = "x86_64")]
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    rip: u64,
+    rsp: u64,
+    rbp: u64,
+}
+
+/// `struct unwind_registers`.
+#[cfg(target_arch = "aarch64")]
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    pc: u64,
+    sp: u64,
+    x29: u64,
+    x30: u64,
+}
+
+impl Registers {
+    /// What a walk begins with.
+    #[cfg(target_arch = "x86_64")]
+    pub const fn known(&self) -> postmortem::Registers {
+        postmortem::Registers::new(self.rip, self.rsp, self.rbp)
+    }
+
+    /// What a walk begins with.
+    #[cfg(target_arch = "aarch64")]
+    pub const fn known(&self) -> postmortem::Registers {
+        postmortem::Registers::new(self.pc, self.sp, self.x29, self.x30)
+    }
+}

@@ -1,0 +1,53 @@
+//! What the kernel tells of its memory before anything fails.
+
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use postmortem::Range;
+
+/// `struct unwind_stack`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Stack {
+    start: u64,
+    end: u64,
+}
+
+/// C's `struct unwind_stack (*)(uint64_t)`.
+type StackOf = Option<unsafe extern "C" fn(u64) -> Stack>;
+
+/// A [`StackOf`].
+static STACK_OF: AtomicPtr<()> = AtomicPtr::new(null_mut());
+
+/// Tells where physical memory is mapped.
+///
+/// # Safety
+/// That of [`postmortem::physical_memory_at`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unwind_physical_memory_at(address: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { postmortem::physical_memory_at(address) };
+}
+
+/// Tells who knows the kernel's stacks.
+///
+/// # Safety
+/// That of [`postmortem::stacks_by`]; and the function can be called as long as the kernel runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unwind_stacks_by(stack_of: StackOf) {
+    let pointer = stack_of.map_or(null_mut(), |function| function as *mut ());
+    STACK_OF.store(pointer, Ordering::Release);
+    // SAFETY: the caller's promise.
+    unsafe { postmortem::stacks_by(ask) };
+}
+
+/// Asks the kernel for the stack with a stack pointer. An empty one is none.
+fn ask(sp: u64) -> Option<Range> {
+    let pointer = STACK_OF.load(Ordering::Acquire);
+    // SAFETY: it is null, or `unwind_stacks_by` has stored a function of this type.
+    let stack_of = unsafe { transmute::<*mut (), StackOf>(pointer) }?;
+    // SAFETY: whoever told it promises that.
+    let Stack { start, end } = unsafe { stack_of(sp) };
+    (start < end).then(|| Range::new(start, end))
+}
