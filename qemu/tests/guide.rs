@@ -8,39 +8,16 @@ mod short;
 #[path = "guide/steps.rs"]
 mod steps;
 mod support;
+#[path = "guide/text.rs"]
+mod text;
 
 use qemu::build::Profile;
 use short::{HANDLERS, VECTORS};
 use support::outside::Outside;
+use text::{guide, part, shown, without_numbers};
 
 /// The heading of the guide's part for kernels that write their report themselves.
 const LONG_WAY: &str = "\n# By your own report\n";
-
-/// The lines that a part of the guide shows after the word `text`, with numbers left out: they are the compiler's affair.
-fn shown(part: &str) -> String {
-    let (_, rest) = part
-        .split_once("```text\n")
-        .expect("the guide shows a report");
-    let (report, _) = rest.split_once("```").expect("the block has an end");
-    without_numbers(report)
-}
-
-fn without_numbers(text: &str) -> String {
-    let mut out = String::new();
-    let is_code = |line: &&str| line.starts_with("  code: ");
-    let text = text.lines().map(|line| match is_code(&line) {
-        true => "  code: ...\n".to_owned(),
-        false => format!("{line}\n"),
-    });
-    let text: String = text.collect();
-    let mut rest = &*text;
-    while let Some((before, number)) = rest.split_once("0x") {
-        out += before;
-        out += "0x";
-        rest = number.trim_start_matches(|c: char| c.is_ascii_hexdigit());
-    }
-    out + rest
-}
 
 /// The setting by which cargo boots the image, with the runner as it lies here.
 fn runner(guide: &str) -> String {
@@ -54,7 +31,7 @@ fn runner(guide: &str) -> String {
 
 #[test]
 fn the_guide_leads_to_the_report_it_shows() {
-    let guide = short::guide();
+    let guide = guide();
     let (_, guide) = guide.split_once(LONG_WAY).expect("the guide has both");
     let kernel = Outside::copy("qemu/tests/guide/kernel");
     let folder = kernel.folder();
@@ -79,7 +56,7 @@ fn the_guide_leads_to_the_report_it_shows() {
 
 #[test]
 fn the_guide_shows_what_one_call_writes() {
-    let guide = short::guide();
+    let guide = guide();
     for (kind, begin, heading) in [
         (
             HANDLERS,
@@ -93,7 +70,7 @@ fn the_guide_shows_what_one_call_writes() {
         assert!(is_bare, "{before}");
         let text = kind.with(Profile::Debug, |_| ()).text;
         let report = &text[text.find(begin).expect("an exception")..];
-        let shown = shown(short::part(&guide, heading));
+        let shown = shown(part(&guide, heading));
         assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
     }
 }

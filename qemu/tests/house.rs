@@ -28,6 +28,7 @@ fn no_module_of_a_crate_is_in_a_circle() {
         "unwind/src",
         "linker/src",
         "kernel/src",
+        "kernel/c/src",
         "kernel/portable/src",
         "kernel/postmortem/src",
         "qemu/src",
@@ -35,7 +36,7 @@ fn no_module_of_a_crate_is_in_a_circle() {
     ];
     for sources in crates {
         let uses = modules::uses(&workspace::root().join(sources));
-        assert!(uses.len() > 5, "{sources}: {uses:?}");
+        assert!(uses.len() > 3, "{sources}: {uses:?}");
         let circles = circles::among(&uses);
         assert!(circles.is_empty(), "{sources}: {circles:#?}");
     }

@@ -8,6 +8,7 @@ use qemu::machine::Arch;
 
 use crate::short::{self, HANDLERS, Said, VECTORS};
 use crate::steps;
+use crate::text::{guide, part};
 
 /// A breakpoint, from which the kernel goes on, and a panic.
 const STOP: &str = "
@@ -73,10 +74,10 @@ fn one_call_reports_what_returns_and_what_does_not() {
 #[test]
 #[ignore = "takes long: .ci/long"]
 fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
-    let guide = short::guide();
+    let guide = guide();
     for kind in [HANDLERS, VECTORS] {
         let said = kind.with(Profile::Release, |folder| {
-            steps::apply(short::part(&guide, "\n## Complete traces\n"), folder);
+            steps::apply(part(&guide, "\n## Complete traces\n"), folder);
             short::write_shop(folder, &stop_in(kind.arch));
         });
         expect_stop(&said, kind.arch, "complete, ");

@@ -14,6 +14,7 @@ use crate::support::outside::Outside;
 use crate::support::report::Report;
 use crate::support::runner::run;
 use crate::support::trace;
+use crate::text::{guide, part};
 
 /// A kernel as somebody else writes it.
 #[derive(Clone, Copy, Debug)]
@@ -43,12 +44,6 @@ pub const VECTORS: Kind = Kind {
     heading: "\n## Vectors on AArch64\n",
     lines: 10,
 };
-
-/// The guide.
-pub fn guide() -> String {
-    let guide = workspace::root().join("linker/GUIDE.md");
-    fs::read_to_string(guide).expect("the guide is there")
-}
 
 /// The kernels are built in one folder, one after another: cargo compares the times of their files, and they have one name.
 pub fn alone() -> MutexGuard<'static, ()> {
@@ -119,12 +114,6 @@ impl Kind {
 /// What goes wrong.
 pub fn write_shop(folder: &Path, shop: &str) {
     fs::write(folder.join("src/shop.rs"), shop).expect("the file can be written");
-}
-
-/// A part of the guide.
-pub fn part<'g>(guide: &'g str, heading: &str) -> &'g str {
-    let (_, part) = guide.split_once(heading).expect("its heading");
-    part.split("\n#").next().unwrap_or(part)
 }
 
 /// What a kernel says until it ends.

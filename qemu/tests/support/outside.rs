@@ -1,5 +1,6 @@
 //! Builds a kernel outside of this workspace, without its settings, as somebody else would.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,36 +65,43 @@ impl Outside {
         self.cargo("build", place, profile)
     }
 
+    /// `PATH`, with `sframe-link` in it.
+    pub fn path(&self) -> OsString {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let programs = self.linker.parent().expect("a program lies in a folder");
+        let paths = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
+        std::env::join_paths(paths).expect("a path without a colon")
+    }
+
     /// The same of another subcommand: `run`.
     pub fn cargo(&self, subcommand: &str, place: &str, profile: Profile) -> Command {
         let target = target().join(place);
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("CARGO_") && text != "CARGO_HOME" || text.contains("RUSTFLAGS") {
-                command.env_remove(&name);
-            }
-        }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let programs = self.linker.parent().expect("a program lies in a folder");
-        let paths = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
+        as_others_call_it(&mut command);
         command
             .current_dir(self.folder())
             .args([subcommand, "--quiet", "--target-dir"])
             .arg(&target)
             .env("RUSTC_BOOTSTRAP", "1")
-            .env(
-                "PATH",
-                std::env::join_paths(paths).expect("a path without a colon"),
-            );
+            .env("PATH", self.path());
         if profile.is_optimized() {
             command.arg("--release");
         }
-        let source = setup::rust_src(&self::target()).expect("the source of core is to be had");
-        if let RustSrc::At(library) = source {
-            command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
-        }
         command
+    }
+}
+
+/// Takes away what this build says to cargo, and gives it the source of `core`.
+pub fn as_others_call_it(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_") && text != "CARGO_HOME" || text.contains("RUSTFLAGS") {
+            command.env_remove(&name);
+        }
+    }
+    let source = setup::rust_src(&target()).expect("the source of core is to be had");
+    if let RustSrc::At(library) = source {
+        command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
     }
 }
 

@@ -1,0 +1,266 @@
+//! A kernel in C, which links the library of `kernel/c` by the steps of the guide: by gcc and GNU ld, and by clang and lld.
+
+#[path = "c_kernel/build.rs"]
+mod build;
+#[path = "c_kernel/code.rs"]
+mod code;
+#[path = "guide/steps.rs"]
+mod steps;
+mod support;
+#[path = "guide/text.rs"]
+mod text;
+
+use std::fs;
+use std::path::Path;
+
+use build::{CLANG, CROSS_CLANG, CROSS_GCC, GCC, Said, Tools, replace};
+use object::Object;
+use qemu::machine::Arch;
+use support::report::Report;
+use text::{guide, part, shown, without_numbers};
+
+/// A test for each compiler.
+macro_rules! each {
+    ($($test:ident),+ $(,)?) => {
+        $(
+            mod $test {
+                #[test]
+                fn gcc() { super::$test(super::GCC); }
+                #[test]
+                fn cross_gcc() { super::$test(super::CROSS_GCC); }
+                #[test]
+                fn clang() { super::$test(super::CLANG); }
+                #[test]
+                fn cross_clang() { super::$test(super::CROSS_CLANG); }
+            }
+        )+
+    };
+}
+
+each! {
+    without_the_library_it_says_nothing_of_callers,
+    a_breakpoint_and_a_panic_are_reported,
+    a_read_of_nothing_is_reported,
+    call_frame_information_for_debuggers_only_is_enough,
+    without_call_frame_information_the_code_is_enough,
+    unoptimized_code_is_traced,
+    functions_of_the_kernel_take_the_place_of_the_librarys,
+    a_failure_of_the_console_is_one_line,
+}
+
+/// Where all begins.
+fn begin(tools: Tools) -> &'static str {
+    match tools.arch {
+        Arch::X86_64 => "r kernel_main\nr long_mode",
+        Arch::Aarch64 => "r kernel_main\nr start",
+    }
+}
+
+/// The first line of an exception, without its address: of a breakpoint, and of a read where nothing is.
+fn exception(arch: Arch) -> [&'static str; 2] {
+    match arch {
+        Arch::X86_64 => ["trap 3 at 0x", "trap 14 at 0x"],
+        Arch::Aarch64 => [
+            "trap, ESR_EL1 0x00000000f2000000, at 0x",
+            "trap, ESR_EL1 0x0000000096000005, at 0x",
+        ],
+    }
+}
+
+/// Fails unless a frame is there with these functions, innermost first, each where its file has this text.
+#[track_caller]
+fn expect_places(said: &Said, report: &Report, expected: &[(&str, &str, &str)]) {
+    let name = expected.last().map(|(name, ..)| *name);
+    let frame = report.frames.iter().find(|one| one.name.as_deref() == name);
+    let frame = frame.unwrap_or_else(|| panic!("no {name:?} in:\n{}", report.text));
+    let found = frame.sources.iter().map(|source| {
+        let (file, line) = source.place.clone().expect("its line is known");
+        (source.name.clone(), file, line)
+    });
+    let expected = expected.iter().map(|(name, file, text)| {
+        let path = said.folder().join(file);
+        let text_of = fs::read_to_string(path).expect("the file is there");
+        let line = text_of.lines().position(|line| line.contains(text));
+        let line = line.unwrap_or_else(|| panic!("no {text:?} in {file}")) + 1;
+        let line = u32::try_from(line).expect("a short file");
+        ((*name).to_owned(), (*file).to_owned(), line)
+    });
+    assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}
+
+fn without_the_library_it_says_nothing_of_callers(tools: Tools) {
+    let text = tools.says_without();
+    let last = text.lines().last();
+    assert_eq!(last, Some("panic: no apples left"), "{text}");
+    assert!(text.contains(exception(tools.arch)[0]), "{text}");
+    assert!(!text.contains("backtrace"), "{text}");
+}
+
+/// The two reports of the kernel as it is.
+#[track_caller]
+fn expect_both(tools: Tools, said: &Said) -> [Report; 2] {
+    let breakpoint = format!("p serve\n{}", begin(tools));
+    let breakpoint = said.expect(exception(tools.arch)[0], &breakpoint);
+    let panic = format!(
+        "p unwind_print\nr panic\nr~ take\nr sell\nr serve\n{}",
+        begin(tools)
+    );
+    [breakpoint, said.expect("panic: no apples left", &panic)]
+}
+
+fn a_breakpoint_and_a_panic_are_reported(tools: Tools) {
+    let said = tools.with(|_| ());
+    let warnings = said.warnings.lines().map(|line| {
+        let rest = line.strip_prefix("sframe-link: warning: left out of .sframe: ");
+        let words = rest.unwrap_or(line).split(' ').take(2);
+        words.collect::<Vec<_>>().join(" ")
+    });
+    assert_eq!(warnings.collect::<Vec<_>>(), expected_warnings(tools));
+    let [_, panic] = expect_both(tools, &said);
+    expect_places(
+        &said,
+        &panic,
+        &[
+            ("take", "shop.c", "panic(\"no apples left\")"),
+            ("sell", "shop.c", "take(customer / 2 + 1)"),
+        ],
+    );
+    expect_places(&said, &panic, &[("serve", "shop.c", "sell(customer);")]);
+    expect_places(&said, &panic, &[("kernel_main", "main.c", "serve(3);")]);
+    code::expect_general_registers_and_no_red_zone(&said.image);
+}
+
+/// Nothing leads to vectors, and no rules describe them: a link says that traces end there.
+fn expected_warnings(tools: Tools) -> &'static [&'static str] {
+    match tools.arch {
+        Arch::X86_64 => &[],
+        Arch::Aarch64 => &["vectors at", "all_traps at"],
+    }
+}
+
+/// The page fault of a function that is inlined.
+fn a_read_of_nothing_is_reported(tools: Tools) {
+    let said = tools.with(|folder| {
+        let read = "return *(volatile unsigned *)0x7000000000 + wanted;";
+        replace(folder, "shop.c", "return wanted * 3;", read);
+    });
+    let trace = format!("p sell\nr serve\n{}", begin(tools));
+    said.expect(exception(tools.arch)[1], &trace);
+}
+
+/// Changes how the kernel is compiled.
+fn compile(folder: &Path, flags: &str) {
+    replace(folder, "Makefile", "-O2 -g", flags);
+}
+
+fn call_frame_information_for_debuggers_only_is_enough(tools: Tools) {
+    let said = tools.with(|folder| {
+        compile(
+            folder,
+            "-O2 -g -fno-asynchronous-unwind-tables -fno-unwind-tables",
+        );
+    });
+    let data = fs::read(&said.image).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    assert!(file.section_by_name(".debug_frame").is_some(), "{tools:?}");
+    expect_both(tools, &said);
+}
+
+/// As many kernels do, whose authors never wanted any.
+fn without_call_frame_information_the_code_is_enough(tools: Tools) {
+    let said = tools.with(|folder| {
+        let script = format!("{}/kernel.ld", tools.arch);
+        replace(folder, &script, "*(.comment", "*(.eh_frame .comment");
+    });
+    expect_both(tools, &said);
+}
+
+fn unoptimized_code_is_traced(tools: Tools) {
+    let said = tools.with(|folder| compile(folder, "-O0 -g"));
+    let [_, panic] = expect_both(tools, &said);
+    let names = panic
+        .frames
+        .iter()
+        .filter_map(|frame| frame.name.as_deref());
+    assert!(names.clone().any(|name| name == "take"), "{}", panic.text);
+}
+
+/// A linker takes them from the library only if the kernel has none, and both are no error.
+fn functions_of_the_kernel_take_the_place_of_the_librarys(tools: Tools) {
+    const OWN: &str = r#"
+#include <stddef.h>
+static unsigned calls;
+void *memcpy(void *to, const void *from, size_t size)
+{
+	for (size_t at = 0; at < size; at++)
+		((volatile char *)to)[at] = ((const char *)from)[at];
+	calls++;
+	return to;
+}
+size_t strlen(const char *text)
+{
+	size_t size = 0;
+	while (((volatile const char *)text)[size])
+		size++;
+	calls++;
+	return size;
+}
+"#;
+    let said = tools.with(|folder| {
+        let path = folder.join("print.c");
+        let text = fs::read_to_string(&path).expect("the file is there") + OWN;
+        let text = text
+            + "void print_calls(void) { print(calls ? \"own functions\\n\" : \"none\\n\"); }\n";
+        fs::write(path, text).expect("the file can be written");
+        let leave = "unwind_print(put_char, why);";
+        let with_calls =
+            "unwind_print(put_char, why);\n\textern void print_calls(void);\n\tprint_calls();";
+        replace(folder, "main.c", leave, with_calls);
+    });
+    expect_both(tools, &said);
+    assert!(said.text.ends_with("own functions\n"), "{}", said.text);
+}
+
+/// The console fails in the middle of a report, and its failure is reported.
+fn a_failure_of_the_console_is_one_line(tools: Tools) {
+    let said = tools.with(|folder| {
+        let file = format!("{}/machine.c", tools.arch);
+        let fails = "void put_char(char c)\n{\n\tstatic int seen;\n\tif (c == 'w' && !seen++)\n\t\t*(volatile int *)0x7000000000;\n";
+        replace(folder, &file, "void put_char(char c)\n{\n", fails);
+        // Of the first customer, so that no report is there before.
+        replace(folder, "shop.c", "customer / 2 + 1", "7");
+        // The first `w` is in the report: `others not known`.
+        replace(folder, "main.c", "open for business", "open");
+    });
+    let text = &said.text;
+    let (before, after) = text
+        .split_once("others not kno")
+        .expect("a report has begun");
+    assert!(before.contains("panic: no apples left\n"), "{text}");
+    assert!(after.starts_with(exception(tools.arch)[1]), "{text}");
+    assert!(after.ends_with("during the report: \n"), "{text}");
+    assert_eq!(after.lines().count(), 1, "{text}");
+    assert!(!said.text.contains("end of backtrace"), "{}", said.text);
+}
+
+#[test]
+fn the_guide_shows_what_a_kernel_in_c_says() {
+    let guide = guide();
+    for (tools, begin, heading) in [
+        (GCC, "panic: ", "\n# In C\n"),
+        (
+            CROSS_GCC,
+            exception(Arch::Aarch64)[0],
+            "\n## In C, on AArch64\n",
+        ),
+    ] {
+        let text = tools.with(|_| ()).text;
+        let report = &text[text.find(begin).expect("a report")..];
+        let (report, _) = report.split_once(" frames\n").expect("its last line");
+        let shown = shown(part(&guide, heading));
+        assert_eq!(
+            without_numbers(report).trim_end().to_owned() + " frames",
+            shown.trim_end()
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Builds the kernel in C, by its own Makefile, with and without the changes of the guide.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use qemu::{setup, workspace};
+
+use crate::steps;
+use crate::support::built::target;
+use crate::support::outside::{Outside, as_others_call_it};
+use crate::support::report::Report;
+use crate::support::runner::run;
+use crate::support::trace;
+use crate::text::{guide, part};
+
+/// A compiler and its linker, for an architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tools {
+    pub arch: Arch,
+    llvm: bool,
+}
+
+pub const GCC: Tools = Tools::new(Arch::X86_64, false);
+pub const CROSS_GCC: Tools = Tools::new(Arch::Aarch64, false);
+pub const CLANG: Tools = Tools::new(Arch::X86_64, true);
+pub const CROSS_CLANG: Tools = Tools::new(Arch::Aarch64, true);
+
+impl Tools {
+    const fn new(arch: Arch, llvm: bool) -> Self {
+        Self { arch, llvm }
+    }
+
+    /// The programs, each with its package.
+    const fn programs(self) -> [(&'static str, &'static str); 3] {
+        let make = ("make", "make");
+        match (self.llvm, self.arch) {
+            (true, _) => [make, ("clang", "clang"), ("ld.lld", "lld")],
+            (false, Arch::X86_64) => [make, ("gcc", "gcc"), ("ld", "binutils")],
+            (false, Arch::Aarch64) => [
+                make,
+                ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+                ("aarch64-linux-gnu-ld", "binutils-aarch64-linux-gnu"),
+            ],
+        }
+    }
+
+    /// The guide's part for this architecture, and how many lines change with it and the part for both.
+    const fn steps(self) -> (&'static str, usize) {
+        match self.arch {
+            Arch::X86_64 => ("\n## In C, on x86-64\n", 15),
+            Arch::Aarch64 => ("\n## In C, on AArch64\n", 14),
+        }
+    }
+
+    /// What the kernel says before it is changed.
+    pub fn says_without(self) -> String {
+        self.boot(|_| ()).text
+    }
+
+    /// What it says after the changes of the guide, if `change` is made to it too.
+    pub fn with(self, change: impl FnOnce(&Path)) -> Said {
+        let library = library();
+        let guide = guide();
+        let (own, expected) = self.steps();
+        self.boot(|kernel| {
+            let folder = kernel.folder();
+            let both = steps::apply(part(&guide, "\n# In C\n"), folder);
+            let lines = both + steps::apply(part(&guide, own), folder);
+            assert_eq!(lines, expected, "{self:?}");
+            replace(folder, "Makefile", "SFRAME/target", path(library));
+            kernel.name_repository("Makefile");
+            change(folder);
+        })
+    }
+
+    fn boot(self, change: impl FnOnce(&Outside)) -> Said {
+        let target = target();
+        for (program, package) in self.programs() {
+            setup::program(program, package, &target).expect("a compiler is to be had");
+        }
+        let kernel = Outside::copy("qemu/tests/c_kernel/kernel");
+        change(&kernel);
+        let mut make = Command::new("make");
+        make.current_dir(kernel.folder())
+            .args(["--quiet", &format!("ARCH={}", self.arch)])
+            .args(self.llvm.then_some("LLVM=1"))
+            .env("PATH", kernel.path());
+        let output = make.output().expect("make starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{self:?}: {said}");
+        let image = kernel.folder().join("kernel.elf");
+        let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
+        Said {
+            tools: self,
+            text: ran.text().replace('\r', ""),
+            warnings: said,
+            image,
+            kernel,
+        }
+    }
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+/// Replaces the one place of a file that has this text.
+pub fn replace(folder: &Path, file: &str, old: &str, new: &str) {
+    let path = folder.join(file);
+    let text = fs::read_to_string(&path).expect("the file is there");
+    assert_eq!(text.matches(old).count(), 1, "{old:?} in {file}");
+    fs::write(path, text.replace(old, new)).expect("the file can be written");
+}
+
+/// Builds the library as the guide says, but in a target folder of its own, which is returned.
+fn library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let guide = guide();
+        let commands = part(&guide, "\n# In C\n").lines();
+        let mut build = commands.filter(|line| line.starts_with("cd SFRAME"));
+        let build = build.next().expect("the guide says how");
+        let target = target().join("c-library");
+        let mut shell = Command::new("sh");
+        as_others_call_it(&mut shell);
+        let output = shell
+            .args(["-ec", &build.replace("SFRAME", path(&workspace::root()))])
+            .env("CARGO_TARGET_DIR", &target)
+            .output()
+            .expect("sh starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        target
+    })
+}
+
+/// What a kernel says until it ends.
+pub struct Said {
+    tools: Tools,
+    pub text: String,
+    /// What make wrote on standard error.
+    pub warnings: String,
+    pub image: PathBuf,
+    kernel: Outside,
+}
+
+impl Said {
+    /// The folder of its sources.
+    pub fn folder(&self) -> &Path {
+        self.kernel.folder()
+    }
+
+    /// Fails unless the report that begins with this line has exactly this trace, and is complete.
+    #[track_caller]
+    pub fn expect(&self, begin: &str, trace: &str) -> Report {
+        let text = &self.text;
+        let at = text.find(begin);
+        let at = at.unwrap_or_else(|| panic!("no {begin:?} in:\n{text}"));
+        // The runner knows the words of a panic in Rust only.
+        let report = Report::find(["fault on cpu 0: ", &text[at..]].concat().as_bytes());
+        let kernel = Kernel {
+            arch: self.tools.arch,
+            profile: Profile::Release,
+        };
+        trace::expect_in(&self.image, kernel, &report, trace, "complete, ");
+        report
+    }
+}
