@@ -128,7 +128,7 @@ fn library() -> &'static Path {
         let mut shell = Command::new("sh");
         as_others_call_it(&mut shell);
         let output = shell
-            .args(["-ec", &build.replace("SFRAME", path(&workspace::root()))])
+            .args(["-ec", &build.replace("SFRAME", path(workspace::root()))])
             .env("CARGO_TARGET_DIR", &target)
             .output()
             .expect("sh starts");
