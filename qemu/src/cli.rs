@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::autopsy::Autopsy;
 use crate::decode::Decode;
 use crate::machine::{Arch, Board, INSTRUCTIONS, Statuses};
 use crate::oracle::Oracle;
@@ -24,6 +25,8 @@ Examples:
   cargo run -- --junit boots.xml panic deep    results for a CI system
   cargo run -- --defmt panic                   traces as compact log frames, decoded here
   cargo run -- --ask 5 --timeout 20 busy       where every CPU is after 5 s; and after 20 s, if it still runs
+  cargo run -- --timeout 9 --dump DUMPS busy   the machine as a file, when its time runs out
+  cargo run -- autopsy DUMPS/NAME              where every CPU of such a file was
   cargo run -- --profile OUT.svg --release ok  where the time went, as a flame graph
   cargo run -- --gdb panic                     wait for gdb before the first instruction
   cargo run -- --gdb=run panic                 start gdb too, here
@@ -100,11 +103,16 @@ pub struct Cli {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "gdb")]
     pub ask: Vec<Duration>,
 
+    /// Keeps a machine that is asked where it is as a dump in this folder: its memory, compressed, the registers of all CPUs, and
+    /// the image. `autopsy` says the same of it later. A kernel that ends QEMU itself, as by a verdict, leaves none
+    #[arg(long, value_name = "DIR", conflicts_with = "gdb")]
+    pub dump: Option<PathBuf>,
+
     /// Writes where the time went to this file: a flame graph (.svg), or a line for each call stack with its count (.folded, which
     /// speedscope reads too). The boot is recorded; then the machine does the same again, is stopped at one of so many
     /// instructions, wherever that is, and walked from outside. It notices nothing, needs no frame pointers, and twice gives the
     /// same file. What is not complete has the root `[incomplete]`. One boot, of one CPU: QEMU records no others
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "machine"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "dump", "machine"])]
     pub profile: Option<PathBuf>,
 
     /// Samples that a profile has of a second of the machine's own time, which is 62.5 million instructions
@@ -237,6 +245,11 @@ pub enum Command {
         reason = "a comment here would take the place of that one"
     )]
     Oracle(Oracle),
+    #[expect(
+        missing_docs,
+        reason = "a comment here would take the place of that one"
+    )]
+    Autopsy(Autopsy),
 }
 
 impl Cli {

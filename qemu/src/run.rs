@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use crate::autopsy::autopsy;
 use crate::build::{Kernel, Profile};
 use crate::cli::{Cli, Command, Gdb};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
+use crate::dump::Keeper;
 use crate::judge;
 use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub, Given, Statuses, Witness};
 use crate::oracle::oracle;
@@ -51,6 +53,7 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
             Command::Serial(arguments) => serial(arguments),
             Command::Image(arguments) => raspi::card(arguments),
             Command::Oracle(arguments) => oracle(arguments),
+            Command::Autopsy(arguments) => autopsy(arguments),
         };
     }
     match &cli.image {
@@ -84,9 +87,17 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     let command_line = cli.scenarios.join(" ");
     let recorder = Recorder::asked_for(cli, board, cli.cpus).map_err(Failure::usage)?;
     let mut out = Output::take()?;
+    let name = image.file_stem().unwrap_or_default().to_string_lossy();
+    let subject = Subject {
+        name: name.clone().into_owned(),
+        board,
+        profile: None,
+    };
+    let file_name = subject.file_name();
     let machine = Machine {
         board,
         image,
+        name: &file_name,
         given: given.as_ref(),
         command_line: &command_line,
         emulator: &emulator,
@@ -95,12 +106,6 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     };
     let booted = boot(cli, machine, &mut out)?;
     let serial = booted.serial.clone();
-    let name = image.file_stem().unwrap_or_default().to_string_lossy();
-    let subject = Subject {
-        name: name.clone().into_owned(),
-        board,
-        profile: None,
-    };
     let judgement = judge::image(&booted);
     let target = workspace::target_folder_for(image)?;
     let status = Results::new(cli, image, &target).add(subject, booted, judgement)?;
@@ -151,9 +156,16 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         ] {
             command_line += if wanted { word } else { "" };
         }
+        let subject = Subject {
+            name: name.to_owned(),
+            board,
+            profile: Some(profile.name()),
+        };
+        let file_name = subject.file_name();
         let machine = Machine {
             board,
             image: &image,
+            name: &file_name,
             given: None,
             command_line: &command_line,
             emulator: &emulator,
@@ -162,11 +174,6 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         };
         let booted = boot(cli, machine, &mut out)?;
         let serial = booted.serial.clone();
-        let subject = Subject {
-            name: name.to_owned(),
-            board,
-            profile: Some(profile.name()),
-        };
         let judgement = match cli.defmt {
             true => {
                 let serial = frames::text(&booted.serial, &image)?;
@@ -226,6 +233,8 @@ fn emulator(arch: Arch, target: &Path) -> Result<PathBuf> {
 struct Machine<'a> {
     board: Board,
     image: &'a Path,
+    /// What files are called that are kept of it.
+    name: &'a str,
     /// Somebody's own command, instead of ours.
     given: Option<&'a Given>,
     command_line: &'a str,
@@ -263,6 +272,7 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
     let Machine {
         board,
         image,
+        name,
         given,
         command_line,
         emulator,
@@ -294,7 +304,8 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
         ));
     }
     let word = command_line.split_whitespace().next().unwrap_or_default();
-    let outside = Outside::new(image);
+    let keeper = cli.dump.as_ref().map(|folder| Keeper::new(folder, name));
+    let outside = Outside::new(image).keeper(keeper);
     let boot = Boot {
         cpus: cli.cpus.max(scenario::cpus(word)),
         limit: cli.time_limit(interactive),

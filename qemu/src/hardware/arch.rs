@@ -3,7 +3,10 @@
 use std::fmt;
 
 /// An architecture that can be booted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Arch {
     /// AMD64, on a PC.
     #[value(name = "x86_64")]

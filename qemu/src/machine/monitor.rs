@@ -24,6 +24,8 @@ pub(super) const ANSWER: Duration = Duration::from_secs(5);
 /// How long a machine that is replayed may take to its next stop, or to an answer: nobody waits for it, and a busy host should
 /// change nothing of what it says.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to write a machine's memory: some seconds for each gigabyte that is in use.
+const DUMP: Duration = Duration::from_secs(300);
 
 /// Instructions in a second of the machine's own time, if it counts them.
 pub const INSTRUCTIONS: u64 = 1_000_000_000 >> SHIFT;
@@ -108,6 +110,16 @@ impl Monitor {
         let arguments = json!({ "command-line": line, "cpu-index": cpu });
         let said = self.ask("human-monitor-command", &arguments, self.limit)?;
         Ok(said.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Has QEMU write the memory of a machine that stands still to a file of this name, compressed.
+    pub(super) fn dump(&self, path: &str) -> Result<()> {
+        let arguments = json!({
+            "paging": false,
+            "protocol": format!("file:{path}"),
+            "format": "kdump-zlib",
+        });
+        self.ask("dump-guest-memory", &arguments, DUMP).map(drop)
     }
 
     /// The machine's own time, if it counts instructions.

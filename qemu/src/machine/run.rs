@@ -173,6 +173,7 @@ impl<'b> Asker<'b> {
                 let text = witness.tell(&mut stopped, reason);
                 fold::show("where every CPU was", &text);
                 self.told.push(text);
+                witness.keep(&mut stopped, reason);
             }
             Err(error) => say(format_args!(
                 "cannot ask the machine where it is: {error:#}"

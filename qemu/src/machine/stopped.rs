@@ -3,21 +3,18 @@
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use super::Arch;
 use super::monitor::Monitor;
-use crate::stub::{Reader, State, Stub, bytes};
+use super::source::{PAGE, PIECE, Source};
+use crate::stub::{Answers, Reader, State, Stub, bytes};
 
 /// How long the machine may stand still for it.
 const LIMIT: Duration = Duration::from_secs(2);
-
-/// Bytes of the smallest page.
-pub const PAGE: u64 = 4096;
-/// Bytes that the stub gives at once.
-pub const PIECE: u64 = PAGE / 2;
 
 /// Somebody who says in words where the CPUs of a stopped machine are.
 pub trait Witness: Debug + Sync {
@@ -26,6 +23,9 @@ pub trait Witness: Debug + Sync {
 
     /// Looks at the machine, which was stopped for this reason.
     fn tell(&self, stopped: &mut Stopped<'_>, reason: &str) -> String;
+
+    /// Keeps what a later look at it takes, if somebody wants that. What it told for this reason has been shown.
+    fn keep(&self, stopped: &mut Stopped<'_>, reason: &str);
 }
 
 /// The way into the machine.
@@ -90,27 +90,6 @@ impl<'m> Stopped<'m> {
     /// QEMU's name for the line to its stub.
     pub(super) const LINE: &'static str = "stub";
 
-    /// The CPUs, each with whether it is halted: it waits for an interrupt, or has not been started.
-    ///
-    /// # Errors
-    /// When the stub does not answer.
-    pub fn cpus(&mut self) -> Result<Vec<bool>> {
-        let mut halted = Vec::new();
-        let mut list = self.stub.ask("qfThreadInfo")?;
-        while let Some(threads) = list.strip_prefix(b"m") {
-            for thread in threads.split(|byte| *byte == b',') {
-                let thread = String::from_utf8_lossy(thread);
-                let said = self.stub.ask(&format!("qThreadExtraInfo,{thread}"))?;
-                halted.push(String::from_utf8_lossy(&bytes(&said)).contains("halted"));
-            }
-            list = self.stub.ask("qsThreadInfo")?;
-        }
-        if halted.is_empty() {
-            bail!("QEMU's stub names no CPU");
-        }
-        Ok(halted)
-    }
-
     /// The registers of a CPU.
     ///
     /// # Errors
@@ -120,23 +99,24 @@ impl<'m> Stopped<'m> {
         self.reader.read(self.stub)
     }
 
-    /// The piece of memory with this address, as this CPU's page tables have it now. None if it is not mapped, or no memory: to
-    /// read a device would change it.
-    pub fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
-        if self.until.is_some_and(|until| until < Instant::now()) {
-            return None;
-        }
-        let start = address & !(PIECE - 1);
-        let physical = self.monitor.type_in(&format!("gva2gpa {start:#x}"), cpu);
-        let physical = physical.ok()?;
-        let physical = physical.trim().strip_prefix("gpa: ")?;
-        let physical = u64::from_str_radix(physical.strip_prefix("0x")?, 16).ok()?;
-        if !self.is_memory(cpu, physical & !(PAGE - 1)) {
-            return None;
-        }
-        self.choose(cpu).ok()?;
-        let digits = self.stub.ask(&format!("m{start:x},{PIECE:x}")).ok()?;
-        bytes(&digits).into_boxed_slice().try_into().ok()
+    /// What the stub says of a CPU, word for word, for whoever reads it later.
+    ///
+    /// # Errors
+    /// When the stub does not answer.
+    pub fn answers(&mut self, cpu: usize) -> Result<Answers> {
+        self.choose(cpu)?;
+        self.reader.all(self.stub)
+    }
+
+    /// Has QEMU write all memory to a file, compressed: the format of makedumpfile, which `crash` reads too.
+    ///
+    /// # Errors
+    /// When QEMU cannot, as on a full disk.
+    pub fn write_memory(&self, path: &Path) -> Result<()> {
+        let shown = path.display();
+        let name = path.to_str();
+        let name = name.with_context(|| format!("{shown} is no UTF-8, which QEMU wants"))?;
+        self.monitor.dump(name)
     }
 
     /// Whether the page with this physical address is memory. What is, stays so.
@@ -162,5 +142,45 @@ impl<'m> Stopped<'m> {
             self.cpu = Some(cpu);
         }
         Ok(())
+    }
+}
+
+impl Source for Stopped<'_> {
+    fn cpus(&mut self) -> Result<Vec<bool>> {
+        let mut halted = Vec::new();
+        let mut list = self.stub.ask("qfThreadInfo")?;
+        while let Some(threads) = list.strip_prefix(b"m") {
+            for thread in threads.split(|byte| *byte == b',') {
+                let thread = String::from_utf8_lossy(thread);
+                let said = self.stub.ask(&format!("qThreadExtraInfo,{thread}"))?;
+                halted.push(String::from_utf8_lossy(&bytes(&said)).contains("halted"));
+            }
+            list = self.stub.ask("qsThreadInfo")?;
+        }
+        if halted.is_empty() {
+            bail!("QEMU's stub names no CPU");
+        }
+        Ok(halted)
+    }
+
+    fn state(&mut self, cpu: usize) -> Result<State> {
+        Stopped::state(self, cpu)
+    }
+
+    fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
+        if self.until.is_some_and(|until| until < Instant::now()) {
+            return None;
+        }
+        let start = address & !(PIECE - 1);
+        let physical = self.monitor.type_in(&format!("gva2gpa {start:#x}"), cpu);
+        let physical = physical.ok()?;
+        let physical = physical.trim().strip_prefix("gpa: ")?;
+        let physical = u64::from_str_radix(physical.strip_prefix("0x")?, 16).ok()?;
+        if !self.is_memory(cpu, physical & !(PAGE - 1)) {
+            return None;
+        }
+        self.choose(cpu).ok()?;
+        let digits = self.stub.ask(&format!("m{start:x},{PIECE:x}")).ok()?;
+        bytes(&digits).into_boxed_slice().try_into().ok()
     }
 }

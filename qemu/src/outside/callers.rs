@@ -70,7 +70,7 @@ impl Callers {
 
     fn walk<R: RegisterSet>(
         &self,
-        memory: &Memory<'_, '_>,
+        memory: &Memory<'_>,
         ranges: &[Range],
         registers: R,
     ) -> (Vec<u64>, Option<End>) {

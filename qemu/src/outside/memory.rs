@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::machine::{PIECE, Stopped};
+use crate::machine::{PIECE, Source};
 
 /// The most pieces that are read for a CPU: some stacks are long, and the machine waits.
 const MOST: usize = 512;
@@ -12,16 +12,16 @@ type Piece = Option<Box<[u8; PIECE as usize]>>;
 
 /// Memory as one CPU sees it.
 #[derive(Debug)]
-pub(super) struct Memory<'s, 'm> {
-    stopped: RefCell<&'s mut Stopped<'m>>,
+pub(super) struct Memory<'s> {
+    source: RefCell<&'s mut dyn Source>,
     cpu: usize,
     pieces: RefCell<HashMap<u64, Piece>>,
 }
 
-impl<'s, 'm> Memory<'s, 'm> {
-    pub(super) fn new(stopped: &'s mut Stopped<'m>, cpu: usize) -> Self {
+impl<'s> Memory<'s> {
+    pub(super) fn new(source: &'s mut dyn Source, cpu: usize) -> Self {
         Self {
-            stopped: RefCell::new(stopped),
+            source: RefCell::new(source),
             cpu,
             pieces: RefCell::default(),
         }
@@ -32,8 +32,8 @@ impl<'s, 'm> Memory<'s, 'm> {
         let mut pieces = self.pieces.borrow_mut();
         let count = pieces.len();
         let piece = pieces.entry(address / PIECE).or_insert_with(|| {
-            let mut stopped = self.stopped.borrow_mut();
-            (count < MOST).then(|| stopped.piece(self.cpu, address))?
+            let mut source = self.source.borrow_mut();
+            (count < MOST).then(|| source.piece(self.cpu, address))?
         });
         let word = piece
             .as_ref()?

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! stopped machine ───► walk ───► tell ─────────────► decode
-//! registers, memory    by what   a report's text,    names, files,
-//!                      the image CPUs, then tasks    lines
+//! or its dump          by what   a report's text,    names, files,
+//! registers, memory    the image CPUs, then tasks    lines
 //!                      has
 //! ```
 //!
@@ -23,7 +23,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::{Result, anyhow};
 
 use crate::decode::Symbolizer;
-use crate::machine::{Stopped, Witness};
+use crate::dump::{Keeper, size};
+use crate::machine::{Source, Stopped, Witness};
+use crate::words::say;
 pub use callers::{Callers, Stack};
 use image::Image;
 
@@ -33,6 +35,7 @@ pub struct Outside<'a> {
     path: &'a Path,
     /// Read when it is needed, as most boots end with a verdict.
     image: Mutex<Option<Result<(Image, Symbolizer)>>>,
+    keeper: Option<Keeper>,
 }
 
 impl<'a> Outside<'a> {
@@ -42,6 +45,26 @@ impl<'a> Outside<'a> {
         Self {
             path,
             image: Mutex::new(None),
+            keeper: None,
+        }
+    }
+
+    /// Has each machine that was asked kept as a dump.
+    #[must_use]
+    pub fn keeper(mut self, keeper: Option<Keeper>) -> Self {
+        self.keeper = keeper;
+        self
+    }
+
+    /// Where the CPUs and tasks of a machine are that was asked for this reason, or of its dump.
+    ///
+    /// # Errors
+    /// When the image cannot be read, or the machine does not answer.
+    pub fn report(&self, source: &mut dyn Source, reason: &str) -> Result<String> {
+        match &*self.image() {
+            Some(Ok((image, symbolizer))) => tell::tell(image, symbolizer, source, reason),
+            Some(Err(error)) => Err(anyhow!("{error:#}")),
+            None => Err(anyhow!("no image")),
         }
     }
 
@@ -58,11 +81,26 @@ impl Witness for Outside<'_> {
     }
 
     fn tell(&self, stopped: &mut Stopped<'_>, reason: &str) -> String {
-        let told = match &*self.image() {
-            Some(Ok((image, symbolizer))) => tell::tell(image, symbolizer, stopped, reason),
-            Some(Err(error)) => Err(anyhow!("{error:#}")),
-            None => Err(anyhow!("no image")),
-        };
+        let told = self.report(stopped, reason);
         told.unwrap_or_else(|error| format!("asked from outside, as {reason}: {error:#}\n"))
+    }
+
+    fn keep(&self, stopped: &mut Stopped<'_>, reason: &str) {
+        let Some(keeper) = &self.keeper else {
+            return;
+        };
+        let image = self.image();
+        let symbolizer = (image.as_ref()).and_then(|image| Some(&image.as_ref().ok()?.1));
+        let build = symbolizer.and_then(Symbolizer::build_id);
+        match keeper.keep(stopped, self.path, build, reason) {
+            Ok(kept) => {
+                let (path, size) = (kept.path.display(), size(kept.bytes));
+                say(format_args!(
+                    "dump of {size}; to ask it again: cargo run -- autopsy {path}"
+                ));
+            }
+            // What came of the boot stays what it is.
+            Err(error) => say(format_args!("error: no dump: {error:#}")),
+        }
     }
 }

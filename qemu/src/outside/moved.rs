@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::image::Image;
 use super::memory::Memory;
-use crate::machine::{PAGE, Stopped};
+use crate::machine::{PAGE, Source};
 use crate::stub::{Level, State};
 
 /// Bytes of code that are compared on each side of a program counter, as far as its page goes.
@@ -14,13 +14,13 @@ const FEWEST: usize = 24;
 
 /// How far the image lies above the addresses that it was linked for, modulo 2^64. 0 if that is so, or is not known: none of the CPUs
 /// is in code of the image, or the same code is in several places of it.
-pub(super) fn moved_by(image: &Image, stopped: &mut Stopped<'_>, states: &[Result<State>]) -> u64 {
+pub(super) fn moved_by(image: &Image, source: &mut dyn Source, states: &[Result<State>]) -> u64 {
     let mut distances = Vec::new();
     for (cpu, state) in states.iter().enumerate() {
         if let Ok(State { pc, level, .. }) = state
             && *level == Level::Kernel
         {
-            let (start, bytes) = around(&Memory::new(stopped, cpu), *pc);
+            let (start, bytes) = around(&Memory::new(source, cpu), *pc);
             distances.extend(found(image, start, &bytes));
         }
     }
@@ -32,7 +32,7 @@ pub(super) fn moved_by(image: &Image, stopped: &mut Stopped<'_>, states: &[Resul
 }
 
 /// The bytes around a program counter, and the address of the first.
-fn around(memory: &Memory<'_, '_>, pc: u64) -> (u64, Vec<u8>) {
+fn around(memory: &Memory<'_>, pc: u64) -> (u64, Vec<u8>) {
     let page = pc & !(PAGE - 1);
     let start = pc.saturating_sub(AROUND).max(page) & !7;
     let words = (start..page.saturating_add(PAGE)).step_by(8);

@@ -9,22 +9,18 @@ use super::image::Image;
 use super::memory::Memory;
 use super::walk::walk;
 use crate::hardware::Arch;
-use crate::machine::Stopped;
+use crate::machine::Source;
 
 /// The CPU whose page tables are used: every CPU's have the kernel.
 const CPU: usize = 0;
 
 /// Says of each task that does not run what it waits for, and where.
-pub(super) fn write_tasks(
-    out: &mut String,
-    image: &Image,
-    stopped: &mut Stopped<'_>,
-) -> fmt::Result {
+pub(super) fn write_tasks(out: &mut String, image: &Image, source: &mut dyn Source) -> fmt::Result {
     let Some(tasks) = image.tasks else {
         return Ok(());
     };
     let ranges = image.ranges_of_tasks();
-    let memory = Memory::new(stopped, CPU);
+    let memory = Memory::new(source, CPU);
     for number in 0..tasks.count {
         let at = tasks.first.wrapping_add(number.wrapping_mul(tasks.stride));
         let words = memory.word(at).zip(memory.word(at.wrapping_add(8)));

@@ -10,19 +10,19 @@ use super::moved;
 use super::tasks::write_tasks;
 use super::walk::walk;
 use crate::decode::{Decoder, Style, Symbolizer};
-use crate::machine::Stopped;
+use crate::machine::Source;
 use crate::stub::{Level, Registers, State};
 
 /// Says where all CPUs are.
 pub(super) fn tell(
     image: &Image,
     symbolizer: &Symbolizer,
-    stopped: &mut Stopped<'_>,
+    source: &mut dyn Source,
     reason: &str,
 ) -> Result<String> {
-    let cpus = stopped.cpus()?;
-    let states: Vec<_> = (0..cpus.len()).map(|cpu| stopped.state(cpu)).collect();
-    let by = moved::moved_by(image, stopped, &states);
+    let cpus = source.cpus()?;
+    let states: Vec<_> = (0..cpus.len()).map(|cpu| source.state(cpu)).collect();
+    let by = moved::moved_by(image, source, &states);
     let moved = (by != 0).then(|| image.moved(by));
     let image = moved.as_ref().unwrap_or(image);
     let build = match symbolizer.build_id() {
@@ -36,11 +36,11 @@ pub(super) fn tell(
     );
     for ((cpu, is_halted), state) in cpus.into_iter().enumerate().zip(states) {
         match state {
-            Ok(state) => write_cpu(&mut text, image, stopped, cpu, &state, is_halted)?,
+            Ok(state) => write_cpu(&mut text, image, source, cpu, &state, is_halted)?,
             Err(error) => writeln!(text, "cpu {cpu} cannot be asked: {error:#}")?,
         }
     }
-    write_tasks(&mut text, image, stopped)?;
+    write_tasks(&mut text, image, source)?;
     let mut named = Vec::new();
     let mut decoder = Decoder::new(symbolizer, Style::short(), &mut named);
     decoder.add(text.as_bytes())?;
@@ -51,7 +51,7 @@ pub(super) fn tell(
 fn write_cpu(
     out: &mut String,
     image: &Image,
-    stopped: &mut Stopped<'_>,
+    source: &mut dyn Source,
     cpu: usize,
     state: &State,
     is_halted: bool,
@@ -94,7 +94,7 @@ fn write_cpu(
         out,
         "cpu {cpu}, stopped at {pc:#018x}{stack}{masked}{waits}"
     )?;
-    let memory = Memory::new(stopped, cpu);
+    let memory = Memory::new(source, cpu);
     let ranges = image.ranges(cpu, state.sp);
     match state.registers {
         Registers::X86(registers) => walk(out, image, &memory, &ranges, registers)?,

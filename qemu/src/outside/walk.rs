@@ -15,7 +15,7 @@ const SHOWN: (u32, u32) = (256, 32);
 pub(super) fn walk<R: RegisterSet>(
     out: &mut String,
     image: &Image,
-    memory: &Memory<'_, '_>,
+    memory: &Memory<'_>,
     ranges: &[Range],
     registers: R,
 ) -> fmt::Result {

@@ -34,6 +34,12 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// What files are called that are kept of it, without an ending.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("{}-{}", self.name, self.place())
+    }
+
     /// Where it ran: `x86_64-debug`, and on a board that is not the architecture's first, `raspi3b-debug`.
     fn place(&self) -> String {
         let arch = self.board.arch();
@@ -95,9 +101,7 @@ impl<'a> Results<'a> {
         booted: Booted,
         judgement: Judgement,
     ) -> Result<Status> {
-        let log = self
-            .logs
-            .join(format!("{}-{}.log", subject.name, subject.place()));
+        let log = self.logs.join(format!("{}.log", subject.file_name()));
         // A copy that nobody asked for does not change what came of the boot.
         let kept = file::write(&log, &booted.serial);
         if let Err(error) = &kept {

@@ -1,8 +1,9 @@
 //! Registers of AArch64.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use unwind::{SavedRegister, aarch64};
 
+use super::answers::Paging;
 use super::client::{Stub, bytes};
 use super::state::{Level, Registers, State};
 
@@ -19,26 +20,110 @@ const IRQ_MASKED: u8 = 1 << 7;
 /// Those of the exception level, and the one that says that the processor runs code of 32 bits.
 const LEVEL: u8 = 3 << 2;
 const NARROW: u8 = 1 << 4;
+/// Bits of HCR_EL2: addresses of a guest are translated again; exceptions of programs go to the hypervisor; the hypervisor is a
+/// kernel, with two tables of its own.
+const TRANSLATES_AGAIN: u64 = 1;
+const ALL_TRAPS_TO_HYPERVISOR: u64 = 1 << 27;
+const HOST: u64 = 1 << 34;
 
-/// What to ask the stub: the general registers, and two of the system's, whose numbers its description tells.
-pub(super) fn questions(stub: &mut Stub) -> Result<Vec<String>> {
-    let text = stub.document("system-registers.xml")?;
-    let number = |name: &str| {
-        let (_, rest) = text.split_once(&format!("name=\"{name}\""))?;
-        let (_, rest) = rest.split_once("regnum=\"")?;
-        rest.split_once('"')?.0.parse::<u32>().ok()
-    };
-    let mut questions = vec!["g".to_owned()];
-    for name in ["ELR_EL1", "SP_EL0"] {
-        let number = number(name).with_context(|| format!("QEMU's stub does not have {name}"))?;
-        questions.push(format!("p{number:x}"));
+/// A register of the system: its names, of which QEMU's versions use one or another.
+type Names = &'static [&'static str];
+
+/// Those that a walk begins with, after the general ones.
+const STATE: [Names; 2] = [&["ELR_EL1"], &["SP_EL0"]];
+/// Those that say how page tables are used: a kernel's, and a hypervisor's, which not every machine has.
+const KERNEL: [Names; 4] = [
+    &["SCTLR_EL1", "SCTLR"],
+    &["TCR_EL1"],
+    &["TTBR0_EL1"],
+    &["TTBR1_EL1"],
+];
+const HYPERVISOR: [Names; 4] = [&["SCTLR_EL2"], &["TCR_EL2"], &["TTBR0_EL2"], &["HCR_EL2"]];
+
+/// Which system registers the stub has, by its own description.
+#[derive(Clone, Debug)]
+pub(super) struct System(String);
+
+impl System {
+    pub(super) fn of(stub: &mut Stub) -> Result<Self> {
+        Ok(Self(stub.document("system-registers.xml")?))
     }
-    Ok(questions)
+
+    /// What to ask the stub: the general registers, and those of the system that a walk begins with.
+    pub(super) fn state(&self) -> Result<Vec<String>> {
+        self.questions(&STATE)
+    }
+
+    /// What to ask for beyond that of page tables.
+    pub(super) fn paging(&self) -> Result<Vec<String>> {
+        let mut questions = self.questions(&KERNEL)?.split_off(1);
+        if let Ok(more) = self.questions(&HYPERVISOR) {
+            questions.extend_from_slice(&more[1..]);
+        }
+        Ok(questions)
+    }
+
+    fn questions(&self, registers: &[Names]) -> Result<Vec<String>> {
+        let mut questions = vec!["g".to_owned()];
+        for names in registers {
+            let mut numbers = names.iter().filter_map(|name| self.number(name));
+            let number = numbers.next();
+            let number =
+                number.with_context(|| format!("QEMU's stub does not have {}", names[0]))?;
+            questions.push(format!("p{number:x}"));
+        }
+        Ok(questions)
+    }
+
+    fn number(&self, name: &str) -> Option<u32> {
+        let (_, rest) = self.0.split_once(&format!("name=\"{name}\""))?;
+        let (_, rest) = rest.split_once("regnum=\"")?;
+        rest.split_once('"')?.0.parse().ok()
+    }
+}
+
+/// How page tables are used, by the answers to both lists of questions.
+pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
+    let register = |index: usize| -> Result<u64> {
+        let word = bytes(answers.get(index).context("too few registers")?);
+        let word = word.first_chunk().copied();
+        Ok(u64::from_le_bytes(word.context("too few registers")?))
+    };
+    let general = bytes(answers.first().context("no registers")?);
+    let flags = general.get(33 * 8).context("no state of the processor")?;
+    let level = (flags & LEVEL) >> 2;
+    let (system, has_hypervisor) = (
+        1 + STATE.len(),
+        answers.len() > 1 + STATE.len() + KERNEL.len(),
+    );
+    let hypervisor = system + KERNEL.len();
+    let control = match has_hypervisor {
+        true => register(hypervisor + 3)?,
+        false => 0,
+    };
+    match level {
+        _ if flags & NARROW != 0 => bail!("the page tables of 32-bit code are not followed"),
+        0 | 1 if control & (TRANSLATES_AGAIN | ALL_TRAPS_TO_HYPERVISOR) != 0 => {
+            bail!("a guest's page tables below a hypervisor are not followed")
+        }
+        0 | 1 => Ok(Paging::Arm {
+            is_user: level == 0,
+            control: register(system)?,
+            translation: register(system + 1)?,
+            tables: [register(system + 2)?, register(system + 3)?],
+        }),
+        2 if has_hypervisor && control & HOST == 0 => Ok(Paging::Hypervisor {
+            control: register(hypervisor)?,
+            translation: register(hypervisor + 1)?,
+            table: register(hypervisor + 2)?,
+        }),
+        _ => bail!("the page tables of exception level {level} are not followed"),
+    }
 }
 
 /// The state, by the answers: x0 to x30, sp, pc and the processor's state; then the system's registers.
 pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
-    let [general, elr, sp_el0] = answers else {
+    let [general, elr, sp_el0, ..] = answers else {
         anyhow::bail!("too few registers");
     };
     let general = bytes(general);

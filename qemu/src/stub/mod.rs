@@ -1,12 +1,14 @@
 //! QEMU's stub for gdb, as a client of it: registers and memory of a machine that stands still, and steps.
 
 mod aarch64;
+mod answers;
 mod client;
 mod run;
 mod state;
 mod x86_64;
 
 pub use aarch64::SAVED as SAVED_ARM;
+pub use answers::{Answers, Paging};
 pub use client::{Stub, bytes};
 pub use run::Ran;
 pub use state::{Level, Reader, Registers, State};

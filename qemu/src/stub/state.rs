@@ -2,6 +2,8 @@
 
 use anyhow::Result;
 
+use super::aarch64::System;
+use super::answers::Answers;
 use super::client::Stub;
 use super::{aarch64, x86_64};
 use crate::hardware::Arch;
@@ -46,6 +48,8 @@ pub enum Registers {
 pub struct Reader {
     arch: Arch,
     questions: Vec<String>,
+    /// What to ask for beyond that, to know how page tables are used.
+    more: Vec<String>,
 }
 
 impl Reader {
@@ -54,11 +58,19 @@ impl Reader {
     /// # Errors
     /// When the stub does not have the registers.
     pub fn new(arch: Arch, stub: &mut Stub) -> Result<Self> {
-        let questions = match arch {
-            Arch::X86_64 => vec!["g".to_owned()],
-            Arch::Aarch64 => aarch64::questions(stub)?,
+        let (questions, more) = match arch {
+            Arch::X86_64 => (vec!["g".to_owned()], Vec::new()),
+            Arch::Aarch64 => {
+                let system = System::of(stub)?;
+                // Without the others there is a walk, and no dump.
+                (system.state()?, system.paging().unwrap_or_default())
+            }
         };
-        Ok(Self { arch, questions })
+        Ok(Self {
+            arch,
+            questions,
+            more,
+        })
     }
 
     /// The registers now.
@@ -66,11 +78,25 @@ impl Reader {
     /// # Errors
     /// When the machine is gone.
     pub fn read(&self, stub: &mut Stub) -> Result<State> {
-        let questions: Vec<&str> = self.questions.iter().map(|text| &**text).collect();
-        let answers = stub.ask_all(&questions)?;
+        let answers = ask(stub, &self.questions)?;
         match self.arch {
             Arch::X86_64 => x86_64::state(&answers),
             Arch::Aarch64 => aarch64::state(&answers),
         }
     }
+
+    /// All that the stub says of them, for a dump.
+    ///
+    /// # Errors
+    /// When the machine is gone.
+    pub fn all(&self, stub: &mut Stub) -> Result<Answers> {
+        let questions = [&self.questions[..], &self.more].concat();
+        let answers = ask(stub, &questions)?;
+        Ok(Answers::new(self.arch, answers))
+    }
+}
+
+fn ask(stub: &mut Stub, questions: &[String]) -> Result<Vec<Vec<u8>>> {
+    let questions: Vec<&str> = questions.iter().map(|text| &**text).collect();
+    stub.ask_all(&questions)
 }

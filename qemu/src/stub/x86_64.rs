@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use unwind::SavedRegister;
 use unwind::x86_64;
 
+use super::answers::Paging;
 use super::client::bytes;
 use super::state::{Level, Registers, State};
 
@@ -21,6 +22,23 @@ const INTERRUPTS: u8 = 1 << 1;
 const CS: usize = 17 * 8 + 4;
 const EFER: usize = CS + 6 * 4 + 8 * 8;
 const LONG_MODE: u8 = 1 << 2;
+
+/// How page tables are used: the control registers, which stand before EFER, and that.
+pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
+    let bytes = bytes(answers.first().context("no registers")?);
+    let register = |before: usize| -> Result<u64> {
+        let word = bytes.get(EFER - 8 * before..);
+        let word = word.and_then(|rest| rest.first_chunk());
+        Ok(u64::from_le_bytes(*word.context("no control registers")?))
+    };
+    let [cr0, cr3, cr4, efer] = [register(5)?, register(3)?, register(2)?, register(0)?];
+    Ok(Paging::X86 {
+        cr0,
+        cr3,
+        cr4,
+        efer,
+    })
+}
 
 /// The state, by the stub's answer to `g`: the general registers in gdb's order, then the program counter and the flags.
 pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {

@@ -1,0 +1,70 @@
+//! `cargo run -- autopsy`: asks a machine of which only a dump is left.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::decode::Symbolizer;
+use crate::dump::Dump;
+use crate::output::{Filter, Rules};
+use crate::outside::Outside;
+use crate::status::{Failure, Status};
+
+/// Says once more where every CPU and task was, of a machine whose dump was kept (`--dump`)
+///
+/// The report is the one that was made when the machine was asked, line for line: the same walk goes by the dump's registers,
+/// page tables and memory.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Autopsy {
+    /// The dump, a folder
+    #[arg(value_name = "DUMP")]
+    pub dump: PathBuf,
+
+    /// The image that ran, instead of the dump's copy: with more debug information, for example
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// When the dump or the image cannot be used.
+pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
+    let mut dump = Dump::open(&arguments.dump).map_err(Failure::usage)?;
+    let image = match &arguments.image {
+        Some(image) => expect_build(image.clone(), &dump),
+        None => dump.image(),
+    };
+    let image = image.map_err(Failure::usage)?;
+    let reason = dump.reason().to_owned();
+    let text = Outside::new(&image).report(&mut dump, &reason)?;
+    let mut out = Filter::new(std::io::stdout().lock(), Rules::for_stdout(false));
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.finish());
+    match written {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            return Err(anyhow!(error)
+                .context("cannot write to standard output")
+                .into());
+        }
+        _ => {}
+    }
+    dump.check()?;
+    Ok(Status::Success)
+}
+
+/// The image at this path, if it is the one that ran.
+fn expect_build(image: PathBuf, dump: &Dump) -> Result<PathBuf> {
+    let shown = image.display();
+    let symbolizer = Symbolizer::open(&image)?;
+    let found = symbolizer.build_id();
+    let wanted = dump.build_id();
+    let wanted = wanted.context("the image that ran has no build id: only the dump's copy fits")?;
+    match found == Some(wanted) {
+        true => Ok(image),
+        false => Err(anyhow!(
+            "image {shown} does not fit the dump: its build is {}, not {wanted}",
+            found.unwrap_or("unknown")
+        )),
+    }
+}

@@ -1,0 +1,150 @@
+//! Makes dumps, whole or not at all.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::about::{About, Content, Cpu, FORMAT};
+use super::{ABOUT, HOW_TO, IMAGE, MEMORY};
+use crate::machine::{Source, Stopped};
+
+/// Keeps dumps in a folder.
+#[derive(Clone, Debug)]
+pub struct Keeper {
+    folder: PathBuf,
+    name: String,
+}
+
+/// A dump that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Its folder.
+    pub path: PathBuf,
+    /// How large it is.
+    pub bytes: u64,
+}
+
+impl Keeper {
+    /// Dumps of this name, in `folder`. The second has a number.
+    #[must_use]
+    pub fn new(folder: &Path, name: &str) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Keeps a machine that was asked where it is for this reason, and runs the `image` with this build id.
+    ///
+    /// # Errors
+    /// When the machine does not answer, or a file cannot be written; then nothing is left of it.
+    pub fn keep(
+        &self,
+        stopped: &mut Stopped<'_>,
+        image: &Path,
+        build: Option<&str>,
+        reason: &str,
+    ) -> Result<Kept> {
+        let folder = &self.folder;
+        let made = fs::create_dir_all(folder).and_then(|()| {
+            // QEMU writes there too, wherever it was started.
+            let folder = fs::canonicalize(folder)?;
+            let mut builder = tempfile::Builder::new();
+            // As for any new folder, less what the process takes away (`umask`).
+            let builder = builder.permissions(Permissions::from_mode(0o777));
+            builder.prefix(".unfinished-").tempdir_in(folder)
+        });
+        let unfinished = made.with_context(|| format!("cannot write {}", folder.display()))?;
+        let bytes = fill(unfinished.path(), stopped, image, build, reason)?;
+        let path = self.name_it(unfinished.path());
+        let path = path.with_context(|| format!("cannot write {}", folder.display()))?;
+        // It has another name by now.
+        let _ = unfinished.keep();
+        Ok(Kept { path, bytes })
+    }
+
+    /// Gives it the first name that is free.
+    fn name_it(&self, unfinished: &Path) -> io::Result<PathBuf> {
+        let mut number = 1;
+        loop {
+            let name = match number {
+                1 => self.name.clone(),
+                _ => format!("{}-{number}", self.name),
+            };
+            let path = self.folder.join(name);
+            // To rename it would replace an empty folder.
+            if !path.try_exists()? {
+                match fs::rename(unfinished, &path) {
+                    Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+                    renamed => return renamed.map(|()| path),
+                }
+            }
+            number += 1;
+        }
+    }
+}
+
+/// Writes all files; returns how many bytes they have.
+fn fill(
+    folder: &Path,
+    stopped: &mut Stopped<'_>,
+    image: &Path,
+    build: Option<&str>,
+    reason: &str,
+) -> Result<u64> {
+    let halted = stopped.cpus()?;
+    let cpus = halted.into_iter().enumerate().map(|(number, is_halted)| {
+        let answers = stopped.answers(number)?;
+        Ok(Cpu { is_halted, answers })
+    });
+    let cpus = cpus.collect::<Result<Vec<_>>>()?;
+    let memory = folder.join(MEMORY);
+    // QEMU would let nobody else read it.
+    let mut options = fs::OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o666);
+    let made = file.open(&memory);
+    made.with_context(|| format!("cannot write {}", memory.display()))?;
+    stopped.write_memory(&memory)?;
+    let copy = folder.join(IMAGE);
+    let copied = fs::copy(image, &copy);
+    copied.with_context(|| format!("cannot copy {} to {}", image.display(), copy.display()))?;
+    let about = About {
+        format: FORMAT,
+        reason: reason.to_owned(),
+        build: build.map(str::to_owned),
+        image: Content::of(&copy)?,
+        memory: Content::of(&memory)?,
+        cpus,
+    };
+    let json = serde_json::to_string_pretty(&about)? + "\n";
+    let how_to = how_to(&about);
+    for (name, text) in [(ABOUT, &json), (HOW_TO, &how_to)] {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let text = json.len() + how_to.len();
+    Ok(about.image.bytes + about.memory.bytes + text as u64)
+}
+
+fn how_to(about: &About) -> String {
+    let build = match &about.build {
+        Some(id) => format!("build {id}"),
+        None => "without build id".to_owned(),
+    };
+    format!(
+        "A machine that was asked where it is, as {}.
+
+{MEMORY}     all of its memory, compressed, as `makedumpfile` writes it to a pipe; `crash` reads it too
+{ABOUT}  the registers of each CPU, as QEMU's stub for gdb gives them
+{IMAGE}  the image that ran, {build}
+
+In a checkout of the runner, with this folder's path, this says again where each CPU was:
+
+    cargo run -- autopsy FOLDER
+",
+        about.reason
+    )
+}

@@ -1,0 +1,253 @@
+//! Page tables of AArch64 ("Arm Architecture Reference Manual for A-profile architecture", chapter D8), with addresses of memory
+//! of up to 48 bits.
+
+/// Bit of SCTLR: there are page tables.
+const PAGING: u64 = 1;
+/// Bit of TCR_EL1: addresses of more than 48 bits, whose tables are of another form.
+const LONG_ADDRESSES: u64 = 1 << 59;
+/// The same of TCR_EL2.
+const LONG_ADDRESSES_2: u64 = 1 << 32;
+
+/// Bits of an entry: it is there; it leads to a table, or in the last level is a page; programs may read it; it was accessed, or
+/// may be.
+const PRESENT: u64 = 1;
+const TABLE: u64 = 1 << 1;
+const USER: u64 = 1 << 6;
+const ACCESSED: u64 = 1 << 10;
+/// Of one that leads to a table: programs may read nothing of it.
+const NO_USER: u64 = 1 << 61;
+/// The bits of an entry that are an address, and of the register that says where the first table is.
+const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
+const FIRST: u64 = 0x0000_ffff_ffff_fffe;
+
+/// One of the halves that addresses are in: those with zeros at the top, or with ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Half {
+    is_upper: bool,
+    /// How many bits at the top are all the same.
+    same: u32,
+    /// The highest byte does not count.
+    ignores_top: bool,
+    /// The bits of an address within a page.
+    granule: u32,
+    table: u64,
+    /// Nothing is mapped, or in a way that is not known here.
+    is_none: bool,
+}
+
+impl Half {
+    /// The half that this address is in, of a kernel and its programs, by TCR_EL1 and the two registers with tables.
+    pub(super) fn of_kernel(translation: u64, tables: [u64; 2], address: u64) -> Self {
+        let is_upper = address >> 55 & 1 == 1;
+        let bit = |bit: u32| translation >> bit & 1 == 1;
+        let (same, granule, disabled, top) = match is_upper {
+            false => (
+                translation,
+                granule(translation >> 14, [12, 16, 14, 0]),
+                7,
+                37,
+            ),
+            true => (
+                translation >> 16,
+                granule(translation >> 30, [0, 14, 12, 16]),
+                23,
+                38,
+            ),
+        };
+        Self {
+            is_upper,
+            same: (same & 0x3f) as u32,
+            ignores_top: bit(top),
+            granule,
+            table: tables[usize::from(is_upper)],
+            is_none: bit(disabled) || translation & LONG_ADDRESSES != 0,
+        }
+    }
+
+    /// The only one of a hypervisor, by TCR_EL2 and the register with its table.
+    pub(super) fn of_hypervisor(translation: u64, table: u64) -> Self {
+        Self {
+            is_upper: false,
+            same: (translation & 0x3f) as u32,
+            ignores_top: translation >> 20 & 1 == 1,
+            granule: granule(translation >> 14, [12, 16, 14, 0]),
+            table,
+            is_none: translation & LONG_ADDRESSES_2 != 0,
+        }
+    }
+
+    /// The physical address, if page tables are used at all, as SCTLR says.
+    pub(super) fn translate(
+        self,
+        control: u64,
+        is_user: bool,
+        word: &mut dyn FnMut(u64) -> Option<u64>,
+        address: u64,
+    ) -> Option<u64> {
+        if control & PAGING == 0 {
+            return Some(address);
+        }
+        let Self { same, granule, .. } = self;
+        if self.is_none || granule == 0 || !(16..=39).contains(&same) {
+            return None;
+        }
+        let width = 64 - same;
+        let ignored = if self.ignores_top { 8 } else { 0 };
+        let above = (address << ignored).cast_signed() >> (width + ignored);
+        if above != if self.is_upper { -1 } else { 0 } {
+            return None;
+        }
+        // Each table has a page of entries with 8 bytes each; the first one may be smaller.
+        let stride = granule - 3;
+        let levels = (width - granule).div_ceil(stride);
+        let mut table = self.table & FIRST & !0xf;
+        for level in (0..levels).rev() {
+            let shift = granule + stride * level;
+            let bits = stride.min(width - shift);
+            let entry = word(table + (address >> shift & ((1 << bits) - 1)) * 8)?;
+            if entry & PRESENT == 0 {
+                return None;
+            }
+            let is_page = match entry & TABLE != 0 {
+                true => level == 0,
+                // A block, of which only some levels have any.
+                false if level == 1 || (level == 2 && granule == 12) => true,
+                false => return None,
+            };
+            let offset = (1 << shift) - 1;
+            if is_page {
+                let may = entry & ACCESSED != 0 && (!is_user || entry & USER != 0);
+                return may.then_some(entry & ADDRESS & !offset | address & offset);
+            }
+            if is_user && entry & NO_USER != 0 {
+                return None;
+            }
+            table = entry & ADDRESS & !((1 << granule) - 1);
+        }
+        None
+    }
+}
+
+/// The bits of an address within a page, by the lowest two bits of `choice`.
+fn granule(choice: u64, granules: [u32; 4]) -> u32 {
+    granules[(choice & 3) as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// Tables at these addresses, with an entry each, of this index; each leads to the next, and the last one is `last`.
+    fn tables(entries: &[(u64, u64)], last: u64) -> HashMap<u64, u64> {
+        let next = entries[1..].iter().map(|(at, _)| at | PRESENT | TABLE);
+        let next = next.chain([last]);
+        let words = entries.iter().zip(next);
+        words
+            .map(|((at, index), entry)| (at + index * 8, entry))
+            .collect()
+    }
+
+    /// Of a kernel whose upper half has this size of pages (TG1) and so many bits at the top that are the same.
+    fn find(words: &HashMap<u64, u64>, tg1: u64, same: u64, address: u64) -> Option<u64> {
+        // The lowest bit is none of the address.
+        let tables = [0, 0x1_0001];
+        let half = Half::of_kernel(tg1 << 30 | same << 16, tables, address);
+        half.translate(PAGING, false, &mut |at| words.get(&at).copied(), address)
+    }
+
+    const SMALL: u64 = 2;
+    const MIDDLE: u64 = 1;
+    const LARGE: u64 = 3;
+    const PAGE: u64 = PRESENT | TABLE | ACCESSED;
+    const BLOCK: u64 = PRESENT | ACCESSED;
+    const HIGH: u64 = 0xffff_0000_4021_4458;
+
+    #[test]
+    fn pages_of_each_size_are_found() {
+        let four = [
+            (0x1_0000, 0),
+            (0x2_0000, 1),
+            (0x3_0000, 1),
+            (0x4_0000, 0x14),
+        ];
+        let words = tables(&four, 0x7654_3000 | PAGE);
+        assert_eq!(find(&words, SMALL, 16, HIGH), Some(0x7654_3458));
+        let words = tables(&four[..3], 0x7660_0000 | BLOCK);
+        assert_eq!(find(&words, SMALL, 16, HIGH), Some(0x7661_4458));
+        let words = tables(&four[..2], 0x8000_0000 | BLOCK);
+        assert_eq!(find(&words, SMALL, 16, HIGH), Some(0x8021_4458));
+        // 16 KiB: the first table has two entries.
+        let middle = [
+            (0x1_0000, 0),
+            (0x2_0000, 0),
+            (0x3_0000, 32),
+            (0x4_0000, 0x85),
+        ];
+        let words = tables(&middle, 0x7654_0000 | PAGE);
+        assert_eq!(find(&words, MIDDLE, 16, HIGH), Some(0x7654_0458));
+        // 64 KiB, three levels.
+        let large = [(0x1_0000, 0), (0x2_0000, 2), (0x3_0000, 0x21)];
+        let words = tables(&large, 0x7655_0000 | PAGE);
+        assert_eq!(find(&words, LARGE, 16, HIGH), Some(0x7655_4458));
+    }
+
+    #[test]
+    fn a_smaller_half_has_fewer_levels() {
+        // 39 bits: three levels.
+        let address = 0xffff_ff80_4021_4458;
+        let words = tables(
+            &[(0x1_0000, 1), (0x2_0000, 1), (0x3_0000, 0x14)],
+            0x7654_3000 | PAGE,
+        );
+        assert_eq!(find(&words, SMALL, 25, address), Some(0x7654_3458));
+        assert_eq!(find(&words, SMALL, 25, HIGH), None);
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_not_found() {
+        let entries = [(0x1_0000, 0), (0x2_0000, 1), (0x3_0000, 1)];
+        for last in [0x7660_0000, 0x7660_0000 | PRESENT] {
+            assert_eq!(find(&tables(&entries, last), SMALL, 16, HIGH), None);
+        }
+        // No block is in the first of four levels.
+        let words = tables(&entries[..1], 0x7660_0000 | BLOCK);
+        assert_eq!(find(&words, SMALL, 16, HIGH), None);
+        let words = tables(&entries, 0x7660_0000 | BLOCK);
+        let half = Half::of_kernel(SMALL << 30 | 16 << 16, [0, 0x1_0000], HIGH);
+        let by = |is_user, words: &HashMap<u64, u64>| {
+            half.translate(PAGING, is_user, &mut |at| words.get(&at).copied(), HIGH)
+        };
+        assert_eq!(by(false, &words), Some(0x7661_4458));
+        assert_eq!(by(true, &words), None);
+        let words = tables(&entries, 0x7660_0000 | BLOCK | USER);
+        assert_eq!(by(true, &words), Some(0x7661_4458));
+    }
+
+    #[test]
+    fn the_highest_byte_may_count_for_nothing() {
+        let words = tables(
+            &[(0x1_0000, 0), (0x2_0000, 1), (0x3_0000, 1)],
+            0x7660_0000 | BLOCK,
+        );
+        let tagged = HIGH & (u64::MAX >> 8) | 0x5a << 56;
+        let by = |translation: u64| {
+            let translation = translation | SMALL << 30 | 16 << 16;
+            let half = Half::of_kernel(translation, [0, 0x1_0000], tagged);
+            half.translate(PAGING, false, &mut |at| words.get(&at).copied(), tagged)
+        };
+        assert_eq!(by(1 << 38), Some(0x7661_4458));
+        assert_eq!(by(0), None);
+        assert_eq!(by(1 << 38 | 1 << 23), None);
+    }
+
+    #[test]
+    fn without_page_tables_each_address_is_its_own() {
+        let half = Half::of_hypervisor(0, 0);
+        assert_eq!(
+            half.translate(0, false, &mut |_| None, 0x1234),
+            Some(0x1234)
+        );
+    }
+}

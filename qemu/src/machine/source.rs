@@ -1,0 +1,31 @@
+//! What a walk from outside asks a machine for, whether it stands still or only its dump is left.
+
+use std::fmt::Debug;
+
+use anyhow::Result;
+
+use crate::stub::State;
+
+/// Bytes of the smallest page.
+pub const PAGE: u64 = 4096;
+/// Bytes of memory that are read at once: what QEMU's stub gives.
+pub const PIECE: u64 = PAGE / 2;
+
+/// Registers and memory of a machine that does not run.
+pub trait Source: Debug {
+    /// The CPUs, each with whether it is halted: it waits for an interrupt, or has not been started.
+    ///
+    /// # Errors
+    /// When the machine does not answer.
+    fn cpus(&mut self) -> Result<Vec<bool>>;
+
+    /// The registers of a CPU.
+    ///
+    /// # Errors
+    /// When the machine does not answer.
+    fn state(&mut self, cpu: usize) -> Result<State>;
+
+    /// The piece of memory with this address, as this CPU's page tables have it now. None if it is not mapped, or no memory: to
+    /// read a device would change it.
+    fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>>;
+}

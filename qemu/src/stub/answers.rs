@@ -1,0 +1,91 @@
+//! What the stub said of a CPU, kept to be read later.
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use super::state::State;
+use super::{aarch64, x86_64};
+use crate::hardware::Arch;
+
+/// The stub's answers, in its own digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answers {
+    arch: Arch,
+    registers: Vec<String>,
+}
+
+/// How a CPU translates addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paging {
+    /// Registers of x86-64.
+    X86 {
+        /// CR0, which says whether it does.
+        cr0: u64,
+        /// CR3: where the tables are.
+        cr3: u64,
+        /// CR4, which says how many levels they have.
+        cr4: u64,
+        /// EFER, which says whether it is in long mode.
+        efer: u64,
+    },
+    /// Registers of AArch64, for a kernel and its programs.
+    Arm {
+        /// A program runs, which may not read the kernel.
+        is_user: bool,
+        /// SCTLR_EL1, which says whether it does.
+        control: u64,
+        /// TCR_EL1: the format of the tables.
+        translation: u64,
+        /// TTBR0_EL1 and TTBR1_EL1: where they are.
+        tables: [u64; 2],
+    },
+    /// Registers of AArch64, for a hypervisor.
+    Hypervisor {
+        /// SCTLR_EL2.
+        control: u64,
+        /// TCR_EL2.
+        translation: u64,
+        /// TTBR0_EL2.
+        table: u64,
+    },
+}
+
+impl Answers {
+    pub(super) fn new(arch: Arch, answers: Vec<Vec<u8>>) -> Self {
+        let answers = answers.iter();
+        let registers = answers.map(|answer| String::from_utf8_lossy(answer).into_owned());
+        Self {
+            arch,
+            registers: registers.collect(),
+        }
+    }
+
+    /// The registers that a walk begins with.
+    ///
+    /// # Errors
+    /// When some are missing.
+    pub fn state(&self) -> Result<State> {
+        match self.arch {
+            Arch::X86_64 => x86_64::state(&self.bytes()),
+            Arch::Aarch64 => aarch64::state(&self.bytes()),
+        }
+    }
+
+    /// How addresses are translated.
+    ///
+    /// # Errors
+    /// When registers are missing, or it is done in a way that is not known here.
+    pub fn paging(&self) -> Result<Paging> {
+        match self.arch {
+            Arch::X86_64 => x86_64::paging(&self.bytes()),
+            Arch::Aarch64 => aarch64::paging(&self.bytes()),
+        }
+    }
+
+    fn bytes(&self) -> Vec<Vec<u8>> {
+        let registers = self.registers.iter();
+        registers
+            .map(|digits| digits.clone().into_bytes())
+            .collect()
+    }
+}

@@ -1,0 +1,304 @@
+//! Dumps, and that a machine of which only its dump is left tells the same as when it was asked.
+
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use qemu::build::Kernel;
+use qemu::machine::Arch;
+use support::built::image;
+use support::corrupt;
+use support::each::kernel_tests;
+use support::runner::run;
+use support::tiny::{self, Act};
+use tempfile::TempDir;
+
+kernel_tests! { release_or_long:
+    four_cpus,
+    tasks,
+}
+kernel_tests! { much_and_little_inlined:
+    in_an_interrupt,
+    without_checksum,
+}
+
+/// How the report begins.
+const ASKED: &str = "asked from outside, as ";
+/// What the runner says of a dump, before its path.
+const KEPT: &str = "; to ask it again: cargo run -- autopsy ";
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder can be made")
+}
+
+/// Boots with dumps in this folder, whatever comes of it; returns each report, and its dump.
+#[track_caller]
+fn asked<A: AsRef<OsStr>>(folder: &Path, status: i32, arguments: &[A]) -> Vec<(String, PathBuf)> {
+    let dump = ["--dump".as_ref(), folder.as_os_str()];
+    let arguments = arguments.iter().map(AsRef::as_ref);
+    let ran = run(dump.into_iter().chain(arguments)).expect(status);
+    let mut reports = Vec::new();
+    let mut words = ran.words.as_str();
+    while let Some(from) = words.find(ASKED) {
+        let rest = &words[from..];
+        let end = rest.find("runner: ");
+        let end = end.unwrap_or_else(|| panic!("nothing follows: {}", ran.words));
+        let line = rest[end..].lines().next().unwrap_or_default();
+        let (_, path) = line
+            .split_once(KEPT)
+            .unwrap_or_else(|| panic!("no dump is named: {}", ran.words));
+        reports.push((rest[..end].to_owned(), PathBuf::from(path)));
+        words = &rest[end..];
+    }
+    assert!(!reports.is_empty(), "nobody was asked: {}", ran.words);
+    reports
+}
+
+/// Fails unless the dump tells the same.
+#[track_caller]
+fn expect_same(report: &str, dump: &Path) {
+    let ran = run(["autopsy".as_ref(), dump.as_os_str()]).expect(0);
+    expect_equal(report, &ran.text());
+    assert_eq!(ran.words, "", "it says no more");
+}
+
+#[track_caller]
+fn expect_equal(live: &str, dead: &str) {
+    let difference = similar::TextDiff::from_lines(live, dead);
+    assert_eq!(
+        live,
+        dead,
+        "the machine and its dump differ:\n{}",
+        difference.unified_diff()
+    );
+}
+
+/// Boots a scenario that hangs, up to two seconds of the machine's own time; the report has all of `says`.
+#[track_caller]
+fn expect_of(image: &Path, scenario: &str, cpus: &str, says: &[&str]) -> (TempDir, PathBuf) {
+    let folder = folder();
+    let image = image.to_str().expect("a path in UTF-8");
+    let words = [
+        "--guest-timeout",
+        "2",
+        "--cpus",
+        cpus,
+        "--image",
+        image,
+        scenario,
+    ];
+    let reports = asked(folder.path(), 124, &words);
+    let [(report, dump)] = &reports[..] else {
+        panic!("{reports:?}");
+    };
+    for part in says {
+        assert!(report.contains(part), "no {part:?} in:\n{report}");
+    }
+    expect_same(report, dump);
+    let dump = dump.clone();
+    (folder, dump)
+}
+
+/// All CPUs; and no other image is taken for the one that ran.
+fn four_cpus(kernel: Kernel) {
+    let last = "cpu 3, stopped at ";
+    let (folder, dump) = expect_of(&image(kernel), "hang-masked", "4", &[last, ": complete, "]);
+    let other = match kernel.arch {
+        Arch::X86_64 => tiny::image(folder.path(), kernel.arch, &[Act::Spin]),
+        // One with a build id, and another one.
+        Arch::Aarch64 => {
+            let name = folder.path().join("other");
+            let mut bytes = fs::read(image(kernel)).expect("the image is there");
+            let id = build_id(&bytes);
+            bytes[id] ^= 1;
+            fs::write(&name, bytes).expect("a file can be written");
+            name
+        }
+    };
+    let words = ["autopsy".as_ref(), dump.as_os_str(), "--image".as_ref()];
+    let with = |image: &Path| run(words.into_iter().chain([image.as_os_str()]));
+    with(&other).expect(2).expect_words("does not fit the dump");
+    let same = with(&image(kernel)).expect(0).text();
+    assert!(same.contains(last), "{same}");
+}
+
+/// Where the first byte of an image's build id is.
+fn build_id(image: &[u8]) -> usize {
+    use object::{Object, ObjectSection};
+
+    let file = object::File::parse(image).expect("it is ELF");
+    let id = file
+        .build_id()
+        .expect("it can be read")
+        .expect("it has one");
+    let section = file.section_by_name(".note.gnu.build-id");
+    let (start, size) = section
+        .and_then(|section| section.file_range())
+        .expect("a section has it");
+    let end = (start + size) as usize;
+    assert_eq!(&image[end - id.len()..end], id);
+    end - id.len()
+}
+
+/// Those that run and those that do not, and what they wait for.
+fn tasks(kernel: Kernel) {
+    let says = [
+        "cpu 0, stopped at ",
+        "\ntask 0: waits for task 8 to end, stack boot\n",
+        "\ntask 9: waits for a lock, stack task 1\n",
+    ];
+    expect_of(&image(kernel), "hang-tasks", "1", &says);
+}
+
+fn in_an_interrupt(kernel: Kernel) {
+    let says = ["   ----- interrupted, stack boot -----\n", "\ncpu 1, "];
+    expect_of(&image(kernel), "hang-in-interrupt", "2", &says);
+}
+
+/// As of an image that another tool has linked.
+fn without_checksum(kernel: Kernel) {
+    let folder = folder();
+    let copy = corrupt::copy(&image(kernel), folder.path(), ".sframe", |table| {
+        // The word that marks the checksum.
+        let mark = table.len() - 4;
+        table[mark..].fill(0);
+    });
+    let says = [", tables without checksum\n", "in doubt"];
+    expect_of(&copy, "hang-deep", "1", &says);
+}
+
+/// An image of a few instructions that spins, as boots and dumps of it take little time: without paging, and without build id.
+fn spin(folder: &Path, arch: Arch) -> PathBuf {
+    tiny::image(folder, arch, &[Act::Spin])
+}
+
+#[test]
+fn a_machine_without_page_tables_is_kept_too() {
+    for (arch, says) in [
+        (Arch::X86_64, "cpu 0 is not in 64-bit mode, at "),
+        (Arch::Aarch64, "   0: 0x0000000040200000 p\n"),
+    ] {
+        let folder = folder();
+        expect_of(&spin(folder.path(), arch), "", "1", &[says]);
+    }
+}
+
+#[test]
+fn a_hypervisor_is_kept_too() {
+    let folder = folder();
+    let image = spin(folder.path(), Arch::Aarch64);
+    let image = image.to_str().expect("a path in UTF-8");
+    let machine = format!("qemu-system-aarch64 -M virt,virtualization=on -cpu max -kernel {image}");
+    let mut words = vec!["--guest-timeout", "1", "--image", image, "--"];
+    words.extend(machine.split(' '));
+    let reports = asked(folder.path(), 124, &words);
+    let [(report, dump)] = &reports[..] else {
+        panic!("{reports:?}");
+    };
+    assert!(report.contains("   0: 0x0000000040200000 p\n"), "{report}");
+    expect_same(report, dump);
+}
+
+/// It tells QEMU of it, by a device.
+#[test]
+fn a_panic_is_kept() {
+    let folder = folder();
+    let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Panic]);
+    let image = image.to_str().expect("a path in UTF-8");
+    let machine = format!("qemu-system-x86_64 -M pc -device pvpanic -kernel {image}");
+    let mut words = vec!["--timeout", "60", "--image", image, "--"];
+    words.extend(machine.split(' '));
+    let reports = asked(folder.path(), 101, &words);
+    let [(report, dump)] = &reports[..] else {
+        panic!("{reports:?}");
+    };
+    let reason = "asked from outside, as it told QEMU that it had panicked: 1 CPU, ";
+    assert!(report.starts_with(reason), "{report}");
+    expect_same(report, dump);
+}
+
+/// Each has a folder of its own, and a second run takes nothing from the first.
+#[test]
+fn each_time_is_kept() {
+    let folder = folder();
+    let image = spin(folder.path(), Arch::Aarch64);
+    let image = image.to_str().expect("a path in UTF-8");
+    let words = ["--ask", "0.2", "--timeout", "2", "--image", image];
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        for (report, dump) in asked(&folder.path().join("dumps"), 124, &words) {
+            expect_same(&report, &dump);
+            let name = dump.file_name().expect("it has a name");
+            names.push(name.to_string_lossy().into_owned());
+        }
+    }
+    let name = "tiny-aarch64-aarch64";
+    let others = [2, 3, 4].map(|number| format!("{name}-{number}"));
+    assert_eq!(names[0], name);
+    assert_eq!(names[1..], others);
+    let left = fs::read_dir(folder.path().join("dumps")).expect("the folder is there");
+    assert_eq!(left.count(), names.len(), "and nothing else is left there");
+}
+
+/// The verdict stays what it is, and the report was made.
+#[test]
+fn a_dump_that_cannot_be_written_changes_nothing() {
+    let folder = folder();
+    let image = spin(folder.path(), Arch::Aarch64);
+    let image = image.to_str().expect("a path in UTF-8");
+    let words = ["--guest-timeout", "1", "--image", image, "--dump", image];
+    let ran = run(words).expect(124);
+    let ran = ran.expect_words("error: no dump: cannot write ");
+    assert!(ran.words.contains(ASKED), "{}", ran.words);
+}
+
+#[test]
+fn what_is_no_whole_dump_is_refused() {
+    let folder = folder();
+    let image = spin(folder.path(), Arch::Aarch64);
+    let image = image.to_str().expect("a path in UTF-8");
+    let words = ["--guest-timeout", "1", "--image", image];
+    let reports = asked(&folder.path().join("dumps"), 124, &words);
+    let (report, dump) = &reports[0];
+    expect_same(report, dump);
+    let refused = |says: &str| {
+        let ran = run(["autopsy".as_ref(), dump.as_os_str()]).expect(2);
+        let ran = ran.expect_words(says);
+        assert_eq!(ran.words.lines().count(), 1, "one line: {}", ran.words);
+        assert_eq!(ran.text(), "", "and no report");
+    };
+    let spoil = |file: &str, says: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let path = dump.join(file);
+        let whole = fs::read(&path).expect("the file is there");
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        fs::write(&path, bytes).expect("it can be written");
+        refused(says);
+        fs::remove_file(&path).expect("it can be removed");
+        refused(&format!(
+            "cannot read {}",
+            if file == "dump.json" { file } else { "" }
+        ));
+        fs::write(&path, whole).expect("it can be written");
+    };
+    for file in ["memory", "image.elf"] {
+        spoil(file, "is cut off: ", &|bytes| {
+            bytes.pop();
+        });
+        let other = "is not the file that the dump was made with";
+        spoil(file, other, &|bytes| bytes[100] ^= 1);
+        spoil(file, other, &|bytes| bytes.push(0));
+    }
+    spoil("dump.json", "is damaged or cut off", &|bytes| {
+        bytes.truncate(bytes.len() / 2);
+    });
+    spoil("dump.json", "has format 2, not 1", &|bytes| {
+        let text = String::from_utf8_lossy(bytes).replace("\"format\": 1", "\"format\": 2");
+        *bytes = text.into_bytes();
+    });
+    expect_same(report, dump);
+    fs::remove_dir_all(dump).expect("it can be removed");
+    refused("is no dump");
+}
