@@ -107,7 +107,9 @@ fn fill(
     let file = options.write(true).create_new(true).mode(0o666);
     let made = file.open(&memory);
     made.with_context(|| format!("cannot write {}", memory.display()))?;
-    stopped.write_memory(&memory)?;
+    // QEMU does not say why it could not, of which a full disk is the likeliest.
+    let written = stopped.write_memory(&memory);
+    written.with_context(|| format!("cannot write {}", memory.display()))?;
     let copy = folder.join(IMAGE);
     let copied = fs::copy(image, &copy);
     copied.with_context(|| format!("cannot copy {} to {}", image.display(), copy.display()))?;
