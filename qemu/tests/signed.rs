@@ -46,7 +46,8 @@ fn reports_name_the_same_functions() {
         for (signed, unsigned) in signed.iter().zip(&unsigned) {
             assert_eq!(signed.names(), unsigned.names(), "{scenario}");
             assert_eq!(signed.end, unsigned.end, "{scenario}:\n{}", signed.text);
-            signed.expect_complete();
+            let is_complete = signed.end.starts_with("end of backtrace: complete, ");
+            assert!(is_complete, "{scenario}:\n{}", signed.text);
         }
     }
 }
