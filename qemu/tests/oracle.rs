@@ -101,8 +101,9 @@ const AT_Z: [&str; 3] = [
 ];
 
 /// The functions in which walks stop so.
-const THERE: [&str; 2] = [
+const THERE: [&str; 3] = [
     "kernel::arch::aarch64::interrupts::init",
+    "kernel::task::schedule::lock_scheduler",
     "portable::device_tree::shape::check",
 ];
 
