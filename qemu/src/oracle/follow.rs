@@ -40,7 +40,7 @@ pub struct Plan<'a> {
     pub cpus: u32,
     /// An NMI comes at each instruction of functions that have this in their names, when it is met first.
     pub nmi_in: Option<&'a str>,
-    /// It ends before there are so many boundaries, once each CPU but the first has this many of them.
+    /// It ends before there are so many boundaries, once this many of them are of other CPUs than the first.
     pub others: Option<u64>,
 }
 

@@ -149,10 +149,9 @@ impl Follower<'_> {
 
     /// Whether there are as many boundaries as were asked for.
     fn is_enough(&self) -> bool {
-        let least = self.tally.cpus.iter().skip(1).min();
-        let others = least.zip(self.plan.others);
+        let others: u64 = self.tally.cpus.iter().skip(1).sum();
         self.tally.boundaries >= self.plan.boundaries
-            || others.is_some_and(|(least, enough)| *least >= enough)
+            || self.plan.others.is_some_and(|enough| others >= enough)
     }
 
     /// Whether an NMI should come here.
