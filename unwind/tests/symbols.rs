@@ -4,7 +4,7 @@ mod golden;
 mod say;
 
 use say::say;
-use unwind::symbols::{SymbolTable, SymbolsError, are_of_one_function, format};
+use unwind::symbols::{Precision, SymbolTable, SymbolsError, are_of_one_function, format};
 
 /// An answer as it is stored: start and size of the function, how precise, and the frames, innermost first.
 fn text(table: &SymbolTable<'_>, address: u64, base: u64) -> String {
@@ -57,6 +57,42 @@ fn every_level_is_stored() {
     assert_eq!(levels, [0, 1, 2, 3, 4, 5]);
 }
 
+/// As `FORMAT.md` says: at call sites, at instructions that can fault, elsewhere.
+#[test]
+fn levels_promise_what_the_format_says() {
+    use Precision::{Exact, NameOnly, OuterOnly};
+    for (level, promised) in [
+        (0, [NameOnly; 3]),
+        (1, [OuterOnly; 3]),
+        (2, [Exact, NameOnly, NameOnly]),
+        (3, [Exact, OuterOnly, OuterOnly]),
+        (4, [Exact; 3]),
+        (5, [Exact, Exact, OuterOnly]),
+    ] {
+        let found = format::promise(level);
+        let found = [found.calls, found.faults, found.elsewhere];
+        assert_eq!(found, promised, "level {level}");
+    }
+}
+
+/// The other flags are none that this reader knows.
+#[test]
+fn a_flag_tells_whether_names_are_full() {
+    for (flags, full) in [(0, false), (1, true), (2, false), (0xff, true)] {
+        let mut bytes = golden::tables()[0].bytes.clone();
+        bytes[27] = flags;
+        make_checksum_right(&mut bytes);
+        let table = SymbolTable::parse(&bytes, 0).unwrap();
+        assert_eq!(table.has_full_names(), full, "flags {flags:#x}");
+    }
+}
+
+/// So that a change gets past it.
+fn make_checksum_right(bytes: &mut [u8]) {
+    let crc = crc32fast::hash(&bytes[format::CRC_FROM..]);
+    bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+}
+
 #[test]
 fn what_is_no_table_is_refused() {
     let stored = &golden::tables()[0];
@@ -68,8 +104,7 @@ fn what_is_no_table_is_refused() {
     assert_eq!(error(&bytes), SymbolsError::UnknownVersion(9));
     let mut bytes = stored.bytes.clone();
     bytes[24] = format::LEVEL_MAX + 1;
-    let crc = crc32fast::hash(&bytes[format::CRC_FROM..]);
-    bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+    make_checksum_right(&mut bytes);
     assert_eq!(error(&bytes), SymbolsError::UnknownLevel(6));
     let length = stored.bytes.len();
     for cut in [format::MAGIC.len(), 13, 20, length - 1] {

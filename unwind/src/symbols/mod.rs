@@ -8,6 +8,8 @@ mod list;
 mod record;
 mod rows;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use answer::{Answer, Precision, SourceFrame, Text, are_of_one_function};
 pub use error::SymbolsError;

@@ -1,6 +1,6 @@
 //! Rows of kinds that the stored files do not have.
 
-use unwind::sframe::format::Flags;
+use unwind::sframe::format::{self, Flags};
 use unwind::sframe::{Base, LookupError, Row, Rule, Section, Tables};
 use unwind::x86_64::Registers;
 use unwind::{Code, How, Range, Stacks, Unwinder};
@@ -232,6 +232,17 @@ fn the_outermost_row() {
         // The bit for the CFA's base means nothing then.
         let bytes = with(section, section.len() - 3, 1);
         assert!(row_at(&bytes, 0x1011).unwrap().is_outermost());
+    }
+}
+
+/// The specification fixes it for AMD64: it is 8 bytes below the CFA, where the instruction `call` puts it.
+#[test]
+fn the_fixed_return_address_of_amd64() {
+    assert_eq!(format::AMD64_RETURN_ADDRESS_OFFSET, -8);
+    for bytes in [&V1[..], &V2, &V3] {
+        let section = Section::parse(bytes, ADDRESS).unwrap();
+        let fixed = section.fixed_return_address_offset();
+        assert_eq!(fixed, format::AMD64_RETURN_ADDRESS_OFFSET);
     }
 }
 
