@@ -131,9 +131,12 @@ impl Report {
         panic!("no end of the backtrace in:\n{text}");
     }
 
-    /// The report without the frames above the line between frames that has these words; that line is its first.
-    pub fn interrupted_by(&self, words: &str) -> Option<Self> {
-        let at = self.words.iter().position(|(_, found)| found == words)?;
+    /// The report without the frames above the line between frames that ends in these words; that line is its first.
+    pub fn interrupted_behind(&self, end: &str) -> Option<Self> {
+        let at = self
+            .words
+            .iter()
+            .position(|(_, found)| found.ends_with(end))?;
         let (above, _) = self.words[at];
         let words = self.words[at..].iter();
         Some(Self {
