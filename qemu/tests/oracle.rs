@@ -101,7 +101,8 @@ const AT_Z: [&str; 3] = [
 ];
 
 /// The functions in which walks stop so.
-const THERE: [&str; 3] = [
+const THERE: [&str; 4] = [
+    "<fdt_raw::iter::FdtIter as core::iter::traits::iterator::Iterator>::next",
     "kernel::arch::aarch64::interrupts::init",
     "kernel::task::schedule::lock_scheduler",
     "portable::device_tree::shape::check",
