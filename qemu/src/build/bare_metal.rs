@@ -27,6 +27,8 @@ pub fn bare_metal(subcommand: &str, arch: Arch, linker: &OsStr, source: &RustSrc
         ])
         // Future-incompatibility warnings about the standard library are of no use here.
         .args(["--config", "future-incompat-report.frequency=\"never\""])
+        // The workspace's own debug builds have lines only. A debugger on the kernel shows variables, too.
+        .env("CARGO_PROFILE_DEV_DEBUG", "full")
         .env("RUSTC_BOOTSTRAP", "1")
         .env(variable("LINKER"), linker)
         // These would replace the flags in `.cargo/config.toml`, which the tables need.
