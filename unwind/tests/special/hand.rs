@@ -204,3 +204,13 @@ fn followed(bytes: &[u8]) -> Vec<u8> {
     }
     bytes
 }
+
+/// Info and block size of the second function of version 2, and info of that of version 1.
+pub const INFO_V2: usize = 28 + 20 + 16;
+pub const BLOCK_V2: usize = INFO_V2 + 1;
+pub const INFO_V1: usize = 28 + 17 + 16;
+/// Info and second info of the second function of version 3.
+pub const INFO_V3: usize = 60 + 8 + 2;
+pub const INFO2_V3: usize = INFO_V3 + 1;
+/// The bit of the info byte.
+pub const PC_MASK: u8 = 0x10;

@@ -66,6 +66,8 @@ unsafe impl Platform for Kernel {
     }
 }
 
+mod cpus;
+mod machine;
 mod report;
 
 mod stacks {

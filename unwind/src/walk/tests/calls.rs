@@ -9,9 +9,10 @@ use std::{format, vec};
 use super::{STACK, Words, table};
 use crate::sframe::{Abi, Tables};
 use crate::verdict::How::{FramePointer, LinkRegister, SFrame, Scan};
-use crate::{
-    Code, Doubt, End, How, Range, RegisterSet, Stacks, Unbounded, Unwinder, aarch64, x86_64,
-};
+use crate::{Code, Doubt, End, How, RegisterSet, Stacks, Unwinder, aarch64, x86_64};
+
+mod tail_calls;
+mod unknown;
 
 /// Entry at 0x1000; functions of 24 bytes of locals at 0x2000, 0x2100, and so on to 0x2b00. x86-64.
 fn amd64() -> Vec<u8> {
@@ -241,101 +242,6 @@ fn a_call_of_another_function_is_a_doubt() {
     assert_eq!(walked.end, End::Outermost);
 }
 
-#[test]
-fn tail_calls_lead_on() {
-    let call = x86_branch(0xe8, 0x1000, 0x2200);
-    let to = |opcode, from, to| (from, x86_branch(opcode, from, to));
-    // One, by a jump that is taken at times; two; one through a pointer; one by running on; and one from where no table is.
-    let cases: [&[(u64, Vec<u8>)]; 7] = [
-        &[to(0x84, 0x2210, 0x2100)],
-        &[to(0xe9, 0x2210, 0x2320), to(0xe9, 0x2301, 0x2100)],
-        &[(0x2230, vec![0xff, 0xe0])],
-        // Behind `add rsp, 0x78`.
-        &[
-            to(0xe9, 0x2210, 0x2100),
-            (0x220c, vec![0x48, 0x83, 0xc4, 0x78]),
-        ],
-        &[to(0xe9, 0x2210, 0x2140), (0x20c0, vec![0xc3])],
-        // Behind `mov al, 0xe9`, whose last byte looks like a jump out of all code.
-        &[to(0xe9, 0x2210, 0x2100), (0x220e, vec![0xb0, 0xe9])],
-        &[to(0xe9, 0x2210, 0x20f8), (0x20f8, vec![0x90; 8])],
-    ];
-    for (number, jumps) in cases.into_iter().enumerate() {
-        let mut all: Vec<(u64, &[u8])> = vec![(0x1000, &call), (0x223f, &[0xc3])];
-        all.extend(jumps.iter().map(|(at, bytes)| (*at, &bytes[..])));
-        let text = text(&all);
-        let code = [Code::new(&text, 0x1000)];
-        let walked = one_call(&code, 0x2110, 0x1005);
-        if number == 4 {
-            // What lies behind the function's end is none of it.
-            is_in_doubt(
-                &walked,
-                &[0x2110, 0x1005],
-                End::CalledElsewhere(0x1005, 0x2200),
-            );
-            continue;
-        }
-        is_complete(&walked, &[0x2110, 0x1005], Some(0x2200));
-        assert_eq!(
-            walked.report,
-            "   0: 0x0000000000002110 p
-        reached by a tail call from 0x0000000000002200
-   1: 0x0000000000001005 r
-end of backtrace: complete, 2 frames
-"
-        );
-    }
-}
-
-/// A chain of more functions than are searched: not shown, not claimed.
-#[test]
-fn the_search_has_bounds() {
-    for (length, found) in [(7, true), (8, true), (9, false)] {
-        let starts: Vec<u64> = (0..length).map(|n| 0x2200 + 0x100 * n).collect();
-        let mut all = vec![(0x1000, x86_branch(0xe8, 0x1000, 0x2200))];
-        for (n, start) in starts.iter().enumerate() {
-            let next = starts.get(n + 1).copied().unwrap_or(0x2100);
-            all.push((*start, x86_branch(0xe9, *start, next)));
-            all.push((start + 0x3f, vec![0xc3]));
-        }
-        let all: Vec<(u64, &[u8])> = all.iter().map(|(at, b)| (*at, &b[..])).collect();
-        let text = text(&all);
-        let walked = one_call(&[Code::new(&text, 0x1000)], 0x2110, 0x1005);
-        assert_eq!(walked.end.is_complete(), found, "{length}");
-    }
-}
-
-#[test]
-fn an_arm_leaf_is_reached_by_tail_calls_too() {
-    let bl = a64_branch(0x9400_0000, 0x1004, 0x2200);
-    let b = a64_branch(0x1400_0000, 0x2208, 0x2300);
-    let conditional =
-        (0x5400_0000_u32 | (((0x2100_i32 - 0x2310) / 4) << 5) as u32 & 0x00ff_ffe0).to_le_bytes();
-    let ret = 0xd65f_03c0_u32.to_le_bytes();
-    let whole: [(u64, &[u8]); 5] = [
-        (0x1004, &bl),
-        (0x2208, &b),
-        (0x223c, &ret),
-        (0x2310, &conditional),
-        (0x233c, &ret),
-    ];
-    let leaf = |instructions: &[(u64, &[u8])]| {
-        let text = text(instructions);
-        let registers = aarch64::Registers::new(0x2104, 0x10100, 0, 0x1008);
-        walk(&arm(), &[Code::new(&text, 0x1000)], registers, &[])
-    };
-    is_complete(&leaf(&whole), &[0x2104, 0x1008], Some(0x2200));
-    let without_last = leaf(&whole[..3]);
-    is_in_doubt(
-        &without_last,
-        &[0x2104, 0x1008],
-        End::CalledElsewhere(0x1008, 0x2200),
-    );
-    let through_register = 0xd61f_0200_u32.to_le_bytes();
-    let indirect = leaf(&[(0x1004, &bl), (0x2208, &through_register)]);
-    is_complete(&indirect, &[0x2104, 0x1008], Some(0x2200));
-}
-
 /// What was interrupted there is no instruction, so the row says nothing of its frame.
 #[test]
 fn an_arm_program_counter_is_that_of_an_instruction() {
@@ -351,64 +257,4 @@ fn an_arm_program_counter_is_that_of_an_instruction() {
         let doubt = from(pc).doubt.expect("a doubt");
         assert_eq!((doubt.how, doubt.reason), (LinkRegister, End::BadPc(pc)));
     }
-}
-
-#[test]
-fn without_bytes_of_code_nothing_is_complete() {
-    let range = Range::new(0x1000, 0x3000);
-    let ranges = [Code::without_bytes(range)];
-    for code in [&[][..], &ranges] {
-        let walked = one_call(code, 0x2110, 0x1005);
-        is_in_doubt(&walked, &[0x2110, 0x1005], End::CallsUnchecked);
-        assert!(
-            walked.report.ends_with(
-                "outermost function reached, from frame 1 on in doubt (calls were not checked, as the code is not \
-                 known), 2 frames\n"
-            ),
-            "{}",
-            walked.report
-        );
-    }
-    let walked = one_call(&ranges, 0x2110, 0x4005);
-    assert_eq!(walked.pcs(), [0x2110]);
-    assert_eq!(walked.end, End::BadReturnAddress(0x4005));
-    // Where code is what the table covers, the look-up of that frame tells; but nothing returns to 0.
-    let walked = one_call(&[], 0x2110, 0x4005);
-    assert_eq!(walked.pcs(), [0x2110, 0x4005]);
-    assert_eq!(walked.end, End::BadReturnAddress(0x4005));
-    let walked = one_call(&[], 0x2110, 0);
-    assert_eq!(walked.pcs(), [0x2110]);
-    assert_eq!(walked.end, End::BadReturnAddress(0));
-    // Of ranges that overlap, the first one counts.
-    let call = x86_branch(0xe8, 0x1000, 0x2100);
-    let text = text(&[(0x1000, &call)]);
-    let [known, unknown] = [Code::new(&text, 0x1000), Code::without_bytes(range)];
-    let walked = one_call(&[unknown, known], 0x2110, 0x1005);
-    is_in_doubt(&walked, &[0x2110, 0x1005], End::CallsUnchecked);
-    let walked = one_call(&[known, unknown], 0x2110, 0x1005);
-    is_complete(&walked, &[0x2110, 0x1005], None);
-    // The outermost function alone: there is no call to check.
-    let registers = x86_64::Registers::new(0x1010, 0x10100, 0);
-    let walked = walk(&amd64(), &[], registers, &[]);
-    assert_eq!((walked.end, walked.doubt), (End::Complete, None));
-    // Another doubt says more.
-    let registers = x86_64::Registers::new(0, 0x100d0, 0x100d8);
-    let words = [(0x100d0, 0x2015), (0x100d8, 0), (0x100f0, 0x1005)];
-    let walked = walk(&amd64(), &ranges, registers, &words);
-    assert_eq!(walked.doubt.map(|doubt| doubt.how), Some(LinkRegister));
-}
-
-/// Nobody has said where its stacks begin.
-#[test]
-fn a_walk_over_unbounded_memory_is_not_complete() {
-    let call = x86_branch(0xe8, 0x1000, 0x2100);
-    let text = text(&[(0x1000, &call)]);
-    let code = [Code::new(&text, 0x1000)];
-    let table = amd64();
-    let registers = x86_64::Registers::new(0x2100, 0x100e0, 0);
-    let read = |address| (address == 0x100f8).then_some(0x1005);
-    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
-    let mut frames = unwinder.frames(registers, Unbounded(read));
-    assert_eq!(frames.by_ref().count(), 2);
-    assert_eq!(frames.end(), Some(End::NotAtBase(0x10100)));
 }

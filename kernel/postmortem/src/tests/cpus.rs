@@ -1,0 +1,78 @@
+//! Reports of a kernel with two CPUs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::machine::{CPU, Machine, dies, frame};
+use crate::Other;
+
+#[test]
+fn another_cpu_stands_still_while_it_is_looked_at() {
+    let (machine, postmortem) = Machine::new(2, false);
+    let is_back = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let cpu1 = scope.spawn(|| {
+            CPU.set(1);
+            while !machine.nmi.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            let asked_from_outside = postmortem.nmi(&frame(7), false, None);
+            is_back.store(true, Ordering::Release);
+            asked_from_outside
+        });
+        let held = postmortem.hold().expect("nobody holds the others");
+        held.stop();
+        assert!(matches!(held.other(1), Other::Interrupted(it) if *it == frame(7)));
+        let mut out = String::new();
+        postmortem
+            .write_others(&mut out, &held)
+            .expect("a string takes everything");
+        let first = "cpu 1, task other, stopped at 0x0000000000004321, no stack";
+        assert_eq!(out.lines().next(), Some(first));
+        assert!(!is_back.load(Ordering::Acquire), "it stands still");
+        drop(held);
+        assert!(!cpu1.join().expect("CPU 1 goes on"));
+    });
+}
+
+#[test]
+fn a_cpu_that_does_not_answer_in_time_is_named() {
+    let (machine, postmortem) = Machine::new(2, true);
+    dies(|| postmortem.fault(&frame(200)));
+    assert!(machine.text().contains("\ncpu 1 does not answer\n"));
+}
+
+#[test]
+fn an_nmi_that_nobody_sent_is_a_report_of_all_cpus() {
+    let (machine, postmortem) = Machine::new(2, true);
+    assert!(postmortem.nmi(&frame(2), true, None));
+    let text = machine.text();
+    assert!(
+        text.starts_with("interrupted on cpu 0 at 0x0000000000004321: "),
+        "{text}"
+    );
+    assert!(text.ends_with("\ncpu 1 does not answer\n"), "{text}");
+    assert!(postmortem.hold().is_some(), "all have gone on");
+}
+
+#[test]
+fn a_cpu_that_hangs_is_reported_by_the_one_that_watches_it() {
+    let (machine, postmortem) = Machine::new(2, true);
+    postmortem.start_watchdog();
+    CPU.set(1);
+    postmortem.tick(10);
+    CPU.set(0);
+    assert!(!postmortem.is_watched());
+    dies(|| {
+        for _ in 0..100 {
+            postmortem.tick(10);
+        }
+    });
+    let text = machine.text();
+    let first = "hang on cpu 1: its timer has not ticked for 3 s, cpu 0 says\n";
+    assert!(text.starts_with(first), "{text}");
+    assert!(
+        text.ends_with(&format!("\nfirst failure: {first}")),
+        "{text}"
+    );
+}
