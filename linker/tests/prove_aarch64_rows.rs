@@ -161,7 +161,7 @@ fn a_piece_moved_out_saves_into_the_callers_frame() {
         silent("outlined", "str x29, [sp]\n ret"),
     ];
     check(
-        "outlined",
+        "moved_out",
         &text,
         "0..4 agrees\n4..8 mended sp+32 u u\n8..16 mended sp+32 u c-24\n16..24 mended sp+32 c-32 c-24\n24..28 mended sp+32 u u\n28..32 agrees\n32..40 made sp+0 u u\n",
     );

@@ -4,9 +4,12 @@
 
 pub mod oracle;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::thread::{self, ThreadId};
 
 /// Writes a line to standard output even if the test harness captures `println!`: counts are useful in every run.
 pub fn say(words: std::fmt::Arguments<'_>) {
@@ -14,8 +17,12 @@ pub fn say(words: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stdout(), "{words}");
 }
 
-/// An empty folder for one test.
+/// An empty folder for one test, which may take it again. Two tests would take each other's files away, at times.
 pub fn folder(name: &str) -> PathBuf {
+    static TAKEN: Mutex<BTreeMap<String, ThreadId>> = Mutex::new(BTreeMap::new());
+    let this = thread::current().id();
+    let first = *TAKEN.lock().unwrap().entry(name.to_owned()).or_insert(this);
+    assert_eq!(first, this, "another test has the folder {name}");
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();

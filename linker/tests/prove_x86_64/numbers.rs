@@ -54,7 +54,7 @@ fn every_register_is_saved_under_its_own_number() {
 #[test]
 fn numbers_in_memory_and_in_halves_of_registers() {
     let ran = run(
-        "halves",
+        "number_of_halves",
         "push $24\n subq $8, (%rsp)\n mov $-1, %eax\n add $1, %eax\n mov %rsp, %rcx\n mov $8, %edx\n lea (%rdx,%rcx), %rsi\n
          lea 8(%rdi), %ebx\n mov $3, %r8d\n sub $4, %r8d\n lea (%rdx,%rdx), %r9d",
     );
