@@ -170,8 +170,16 @@ fn each_of_two_sections_of_call_frame_information_is_read() {
     succeed(&mut link);
     let data = fs::read(folder.join("kernel")).unwrap();
     let image = Image::parse(&data).unwrap();
-    assert_eq!(image.sections(".eh_frame").unwrap().len(), 2);
+    let both = image.sections(".eh_frame").unwrap();
+    assert_eq!(both.len(), 2);
+    let bytes: usize = both.iter().map(|section| section.data.len()).sum();
     let stats = fs::read_to_string(folder.join("stats.txt")).unwrap();
     assert!(stats.contains(".sframe: 5 functions"), "{stats}");
     assert!(!stats.contains("made from the code"), "{stats}");
+    let shown = common::sframe(&["stats"], &folder.join("kernel"));
+    let stats = common::stdout(&shown);
+    let line = stats.lines().find(|line| line.starts_with(".eh_frame "));
+    let line = line.unwrap_or_else(|| panic!("no size: {stats}"));
+    let size = line.split_whitespace().nth(1);
+    assert_eq!(size, Some(&*bytes.to_string()), "of both: {stats}");
 }

@@ -26,9 +26,12 @@ const BIGGEST: usize = 5;
 /// The file is not linked; those of the output.
 pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()> {
     let file = image::linked(data)?;
+    // A link may have several of a name, as of code by two compilers. The sizes in a damaged file may overflow.
     let size = |name: &str| {
-        file.section_by_name(name)
-            .map_or(0, |section| section.size())
+        let of_name = |section: &object::Section<'_, '_>| section.name() == Ok(name);
+        let sections = file.sections().filter(of_name);
+        let sizes = sections.map(|section| section.size());
+        sizes.fold(0, u64::saturating_add)
     };
     let code: u64 = file
         .sections()
