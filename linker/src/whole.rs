@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use tempfile::NamedTempFile;
 
 /// Writes a file, with the permissions of the one that it replaces, or those of a new one.
 ///
@@ -26,6 +27,21 @@ pub fn write_like(path: &Path, like: &Path, bytes: &[u8]) -> Result<()> {
         .with_context(|| cannot_write(path))
 }
 
+/// Finds out whether [`write()`] can write there, and changes nothing.
+///
+/// # Errors
+/// Those of [`write()`].
+pub fn can_write(path: &Path) -> Result<()> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+        let opened = fs::OpenOptions::new().write(true).open(path);
+        return opened.map(drop).with_context(|| cannot_write(path));
+    }
+    let made = temporary(path).with_context(|| cannot_write(path))?;
+    drop(made);
+    Ok(())
+}
+
 fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
@@ -40,16 +56,21 @@ fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::R
         // A pipe or a device, which nothing may replace.
         return fs::write(path, bytes);
     }
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let mut file = tempfile::Builder::new()
-        .prefix(".sframe-")
-        // As for any new file, less what the process takes away (`umask`).
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    let mut file = temporary(path)?;
     file.write_all(bytes)?;
     if let Some(permissions) = permissions.or(known.map(|known| known.permissions())) {
         file.as_file().set_permissions(permissions)?;
     }
     file.persist(path)?;
     Ok(())
+}
+
+/// A file in the same folder, which is gone when it is dropped.
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    tempfile::Builder::new()
+        .prefix(".sframe-")
+        // As for any new file, less what the process takes away (`umask`).
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
 }

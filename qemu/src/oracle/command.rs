@@ -89,14 +89,10 @@ const FOUR: [&str; 5] = ["busy", "cpus", "crowd", "panic", "tasks"];
 /// When the arguments cannot be used, or a machine fails.
 pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
     let scenarios = wanted(arguments).map_err(Failure::usage)?;
-    let write = |text: &str| match &arguments.unseen {
-        Some(file) => {
-            std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
-        }
-        None => Ok(()),
-    };
-    // A file that cannot be written is found out now, not when all is done.
-    write("")?;
+    // A file that cannot be written is found out now, not when all is done; one that is there stays as it is until then.
+    if let Some(file) = &arguments.unseen {
+        linker::whole::can_write(file)?;
+    }
     let target = workspace::target_folder()?;
     let arch = arguments.arch;
     let profile = match (arguments.level, arguments.release) {
@@ -152,9 +148,15 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
     for total in totals(&image, &tallies) {
         anstream::println!("{total}");
     }
-    write(&unseen(&image, &tallies))?;
+    if let Some(file) = &arguments.unseen {
+        linker::whole::write(file, unseen(&image, &tallies).as_bytes())?;
+    }
     let wants_nmis = arguments.nmi.is_some() || arguments.nmi_in.is_some();
-    if wants_nmis && tallies.iter().all(|tally| tally.came == 0) {
+    if wants_nmis
+        && tallies
+            .iter()
+            .all(|tally| tally.nmis == 0 || tally.came == 0)
+    {
         say(format_args!("no NMI came"));
         return Ok(Status::Failed);
     }

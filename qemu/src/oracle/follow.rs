@@ -104,6 +104,11 @@ pub fn follow(
     loop {
         let mut follower = Follower::new(emulator, file, image, table, scenario, plan, &lasting)?;
         match follower.run()? {
+            // What this run has found wrong is not lost: the next one may go another way.
+            End::Lasted(.., at) if !follower.tally.is_right() => {
+                follower.tally.ended = format!("given up {at}");
+                return Ok(follower.tally);
+            }
             End::Lasted(what, ..) if lasting.len() < AGAIN && lasting.insert(what) => {}
             End::Lasted(_, Ran::Ended, at) | End::Over(at) => return follower.over(&at),
             End::Lasted(.., at) => {
