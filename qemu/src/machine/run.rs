@@ -62,9 +62,14 @@ impl Run<'_> {
                 }
                 Err(RecvTimeoutError::Timeout) if passed(self.asker.next()) => {
                     let after = self.asker.take().as_secs_f64();
+                    let begun = Instant::now();
                     self.ask(&format!("{after} s had passed (--ask)"), out)?;
                     // A machine that cannot go on has ended, which the serial line reports.
                     let _ = self.monitor.execute("cont");
+                    // It stood still, for long if a dump was made, which is none of the time that it has.
+                    let stood = begun.elapsed();
+                    self.asker.started += stood;
+                    self.limit = self.limit.map(|limit| limit + stood);
                 }
                 Err(RecvTimeoutError::Timeout) if passed(clock) => {
                     let limit = self.boot.guest_limit.unwrap_or_default();
