@@ -13,8 +13,8 @@ use crate::status::{Failure, Status};
 
 /// Says once more where every CPU and task was, of a machine whose dump was kept (`--dump`)
 ///
-/// The report is the one that was made when the machine was asked, line for line: the same walk goes by the dump's registers,
-/// page tables and memory.
+/// The report is the one that was made when the machine was asked, line for line, but for a walk that had run out of its two
+/// seconds, which goes on here: the same walk goes by the dump's registers, page tables and memory.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Autopsy {
     /// The dump, a folder

@@ -10,7 +10,7 @@ use crate::autopsy::autopsy;
 use crate::build::{Kernel, Profile};
 use crate::cli::{Cli, Command, Gdb};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
-use crate::dump::Keeper;
+use crate::dump::{self, Keeper};
 use crate::judge;
 use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub, Given, Statuses, Witness};
 use crate::oracle::oracle;
@@ -55,6 +55,9 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
             Command::Oracle(arguments) => oracle(arguments),
             Command::Autopsy(arguments) => autopsy(arguments),
         };
+    }
+    if let Some(folder) = &cli.dump {
+        dump::prepare(folder).map_err(Failure::usage)?;
     }
     match &cli.image {
         Some(image) => run_image(cli, image),

@@ -1,6 +1,6 @@
 //! What a dump says of itself.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -24,6 +24,21 @@ pub(super) struct About {
     pub(super) image: Content,
     pub(super) memory: Content,
     pub(super) cpus: Vec<Cpu>,
+    /// The checksum of all that is above.
+    pub(super) crc32: u32,
+}
+
+impl About {
+    /// The checksum of all but itself, as the fields are written without spaces.
+    pub(super) fn sum(&self) -> Result<u32> {
+        let without = Self {
+            crc32: 0,
+            ..self.clone()
+        };
+        let mut crc = Crc::new();
+        crc.update(&serde_json::to_vec(&without)?);
+        Ok(crc.sum())
+    }
 }
 
 /// A CPU.
@@ -62,17 +77,27 @@ impl Content {
 
     /// That the file at `path` is this one.
     pub(super) fn expect(&self, path: &Path) -> Result<()> {
-        let (found, shown) = (Self::of(path)?, path.display());
-        if found.bytes < self.bytes {
-            bail!(
-                "{shown} is cut off: {} bytes of {}",
-                found.bytes,
-                self.bytes
-            );
+        let shown = path.display();
+        // Before anything is read, which has no end in a device.
+        let bytes = length(path)?;
+        if bytes < self.bytes {
+            bail!("{shown} is cut off: {bytes} bytes of {}", self.bytes);
         }
-        if found != *self {
+        if bytes != self.bytes || Self::of(path)? != *self {
             bail!("{shown} is not the file that the dump was made with");
         }
         Ok(())
+    }
+}
+
+/// How many bytes the file at `path` has.
+///
+/// # Errors
+/// When it is no file.
+pub(super) fn length(path: &Path) -> Result<u64> {
+    let known = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    match known.is_file() {
+        true => Ok(known.len()),
+        false => bail!("{} is no file", path.display()),
     }
 }

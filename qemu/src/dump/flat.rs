@@ -43,11 +43,18 @@ impl Flat {
         }
     }
 
+    /// How many bytes of the file that is meant are here at most.
+    pub(super) fn length(&self) -> u64 {
+        let counts = self.records.values().map(|(_, count)| *count);
+        counts.fold(0, u64::saturating_add)
+    }
+
     /// Reads from the place that is meant; all of it, or it is an error.
     pub(super) fn read(&self, place: u64, bytes: &mut [u8]) -> Result<()> {
         let mut done = 0;
         while done < bytes.len() {
-            let wanted = place + done as u64;
+            let wanted = place.checked_add(done as u64);
+            let wanted = wanted.context("it leads behind the end of all files")?;
             let before = self.records.range(..=wanted).next_back();
             let inside = before.and_then(|(start, (at, count))| {
                 let into = wanted - start;

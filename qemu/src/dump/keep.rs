@@ -5,10 +5,11 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::about::{About, Content, Cpu, FORMAT};
 use super::{ABOUT, HOW_TO, IMAGE, MEMORY};
+use crate::decode::Symbolizer;
 use crate::machine::{Source, Stopped};
 
 /// Keeps dumps in a folder.
@@ -87,6 +88,15 @@ impl Keeper {
     }
 }
 
+/// Makes the folder for dumps, before there is anything to lose.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn prepare(folder: &Path) -> Result<()> {
+    let made = fs::create_dir_all(folder);
+    made.with_context(|| format!("cannot write dumps to {}", folder.display()))
+}
+
 /// Writes all files; returns how many bytes they have.
 fn fill(
     folder: &Path,
@@ -113,6 +123,16 @@ fn fill(
     let copy = folder.join(IMAGE);
     let copied = fs::copy(image, &copy);
     copied.with_context(|| format!("cannot copy {} to {}", image.display(), copy.display()))?;
+    // The file may have been built anew since the machine began to run it.
+    let copied = Symbolizer::open(&copy)?;
+    if copied.build_id() != build {
+        bail!(
+            "{} is not the image that runs any more: its build is {}, not {}",
+            image.display(),
+            copied.build_id().unwrap_or("unknown"),
+            build.unwrap_or("unknown")
+        );
+    }
     let about = About {
         format: FORMAT,
         reason: reason.to_owned(),
@@ -120,6 +140,11 @@ fn fill(
         image: Content::of(&copy)?,
         memory: Content::of(&memory)?,
         cpus,
+        crc32: 0,
+    };
+    let about = About {
+        crc32: about.sum()?,
+        ..about
     };
     let json = serde_json::to_string_pretty(&about)? + "\n";
     let how_to = how_to(&about);

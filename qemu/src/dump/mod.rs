@@ -15,7 +15,7 @@ mod pages;
 mod paging;
 mod words;
 
-pub use keep::{Keeper, Kept};
+pub use keep::{Keeper, Kept, prepare};
 pub use open::Dump;
 pub use words::size;
 

@@ -3,22 +3,26 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
+use linker::symbols::printable;
 
-use super::about::{About, FORMAT};
+use super::about::{About, FORMAT, length};
 use super::pages::Pages;
 use super::paging::translate;
 use super::{ABOUT, IMAGE, MEMORY};
 use crate::machine::{PIECE, Source};
 use crate::stub::{Paging, State};
 
+/// The most bytes of what a dump says of itself: the registers of hundreds of CPUs.
+const LONGEST: u64 = 1 << 24;
+
 /// A machine of which only the dump is left.
 #[derive(Debug)]
 pub struct Dump {
     about: About,
     folder: PathBuf,
-    /// How each CPU translates addresses; `None` if that is not known here.
-    paging: Vec<Option<Paging>>,
+    /// How each CPU translates addresses, or why that is not known.
+    paging: Vec<Result<Paging>>,
     pages: Pages,
     /// What is wrong with it, if that was met.
     failed: Option<Error>,
@@ -31,24 +35,41 @@ impl Dump {
     /// When it is none, or not whole.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(ABOUT);
-        let text = fs::read(&path).with_context(|| {
-            format!("{} is no dump: cannot read {ABOUT} there", folder.display())
-        })?;
+        let is_none = || format!("{} is no dump: cannot read {ABOUT} there", folder.display());
         let shown = path.display();
-        let value: serde_json::Value = serde_json::from_slice(&text)
-            .with_context(|| format!("{shown} is damaged or cut off"))?;
-        if value["format"] != FORMAT {
-            bail!("{shown} has format {}, not {FORMAT}", value["format"]);
+        if length(&path).with_context(is_none)? > LONGEST {
+            bail!("{shown} is damaged: it has more than {LONGEST} bytes");
         }
-        let about: About =
-            serde_json::from_value(value).with_context(|| format!("{shown} is damaged"))?;
+        let text = fs::read(&path).with_context(is_none)?;
+        // What is wrong may quote the file, which somebody else may have written.
+        let quoted = |error: serde_json::Error| anyhow!("{}", printable(&error.to_string()));
+        let value: serde_json::Value = serde_json::from_slice(&text)
+            .map_err(quoted)
+            .with_context(|| format!("{shown} is damaged or cut off"))?;
+        let format = &value["format"];
+        if *format != FORMAT {
+            bail!(
+                "{shown} has format {}, not {FORMAT}",
+                printable(&format.to_string())
+            );
+        }
+        let about: About = serde_json::from_value(value)
+            .map_err(quoted)
+            .with_context(|| format!("{shown} is damaged"))?;
+        let is_id = |id: &String| id.bytes().all(|digit| digit.is_ascii_hexdigit());
+        if about.sum()? != about.crc32 || !about.build.iter().all(is_id) {
+            bail!("{shown} is damaged");
+        }
+        if about.cpus.is_empty() {
+            bail!("{shown} names no CPU");
+        }
         let path = folder.join(MEMORY);
         about.memory.expect(&path)?;
         let pages = File::open(&path).map_err(Error::from);
         let pages = pages.and_then(Pages::open);
         let cpus = about.cpus.iter();
         Ok(Self {
-            paging: cpus.map(|cpu| cpu.answers.paging().ok()).collect(),
+            paging: cpus.map(|cpu| cpu.answers.paging()).collect(),
             folder: folder.to_owned(),
             pages: pages.with_context(|| format!("cannot read {}", path.display()))?,
             failed: None,
@@ -83,15 +104,13 @@ impl Dump {
     /// # Errors
     /// What was wrong.
     pub fn check(&mut self) -> Result<()> {
-        let shown = self.folder.join(MEMORY);
-        if let Some(error) = self.failed.take() {
-            return Err(error).with_context(|| format!("{} is damaged", shown.display()));
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    fn fail(&mut self, error: Error, what: impl FnOnce() -> String) {
+        if self.failed.is_none() {
+            self.failed = Some(error.context(what()));
         }
-        for (number, cpu) in self.about.cpus.iter().enumerate() {
-            let paging = cpu.answers.paging();
-            paging.with_context(|| format!("no memory could be read for cpu {number}"))?;
-        }
-        Ok(())
     }
 }
 
@@ -106,7 +125,14 @@ impl Source for Dump {
     }
 
     fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
-        let paging = (*self.paging.get(cpu)?)?;
+        let paging = match self.paging.get(cpu)? {
+            Ok(paging) => *paging,
+            Err(error) => {
+                let error = anyhow!("{error:#}");
+                self.fail(error, || format!("no memory could be read for cpu {cpu}"));
+                return None;
+            }
+        };
         let start = address & !(PIECE - 1);
         let bytes = translate(paging, &mut self.pages, start).and_then(|found| match found {
             Some(physical) => self.pages.bytes(physical),
@@ -114,7 +140,8 @@ impl Source for Dump {
         });
         bytes
             .unwrap_or_else(|error| {
-                self.failed.get_or_insert(error);
+                let path = self.folder.join(MEMORY);
+                self.fail(error, || format!("{} is damaged", path.display()));
                 None
             })
             .map(Box::new)

@@ -18,8 +18,9 @@ const SECOND: usize = 432;
 const BITS: usize = 436;
 /// All of the header that is read.
 const HEADER: usize = 440;
-/// The most that each of them can be in a file that is no nonsense: 4 MiB, and the bits of 2^40 pages.
-const LARGEST: [u64; 3] = [1 << 22, 1 << 16, 1 << 26];
+/// The most that each of them can be in a file that is no nonsense: 64 KiB, the largest page that any machine has, and the bits
+/// of 2^40 pages.
+const LARGEST: [u64; 3] = [1 << 16, 1 << 16, 1 << 26];
 
 /// What is known of a page: where its bytes are, how many, and how they are compressed; its size.
 const PAGE: u64 = 24;
@@ -58,6 +59,9 @@ impl Pages {
         let [size, second, bits] = numbers;
         if !is_sane || !size.is_power_of_two() || size < SMALLEST {
             bail!("its header makes no sense");
+        }
+        if bits * size > file.length() {
+            bail!("it is cut off in the bits of its pages");
         }
         // Two sets of bits: the pages that the machine has, and those that are here.
         let mut there = vec![0; (bits / 2 * size) as usize];
@@ -151,3 +155,6 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 fn ones(bytes: &[u8]) -> u64 {
     bytes.iter().map(|byte| u64::from(byte.count_ones())).sum()
 }
+
+#[cfg(test)]
+mod tests;

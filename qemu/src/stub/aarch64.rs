@@ -26,6 +26,15 @@ const TRANSLATES_AGAIN: u64 = 1;
 const ALL_TRAPS_TO_HYPERVISOR: u64 = 1 << 27;
 const HOST: u64 = 1 << 34;
 
+/// Bit of SCTLR: there are page tables.
+const PAGING: u64 = 1;
+/// Bits of TCR_EL1 and TCR_EL2: addresses of more than 48 bits.
+const LONG_ADDRESSES: u64 = 1 << 59;
+const LONG_ADDRESSES_2: u64 = 1 << 32;
+/// Bits of the part for a half of the addresses: how many bits at the top are all the same, and that there are no tables.
+const SIZE: u64 = 0x3f;
+const NO_TABLES: u64 = 1 << 7;
+
 /// A register of the system: its names, of which QEMU's versions use one or another.
 type Names = &'static [&'static str];
 
@@ -106,19 +115,43 @@ pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
         0 | 1 if control & (TRANSLATES_AGAIN | ALL_TRAPS_TO_HYPERVISOR) != 0 => {
             bail!("a guest's page tables below a hypervisor are not followed")
         }
-        0 | 1 => Ok(Paging::Arm {
-            is_user: level == 0,
-            control: register(system)?,
-            translation: register(system + 1)?,
-            tables: [register(system + 2)?, register(system + 3)?],
-        }),
-        2 if has_hypervisor && control & HOST == 0 => Ok(Paging::Hypervisor {
-            control: register(hypervisor)?,
-            translation: register(hypervisor + 1)?,
-            table: register(hypervisor + 2)?,
-        }),
+        0 | 1 => {
+            let (control, translation) = (register(system)?, register(system + 1)?);
+            let halves = [translation, translation >> 16];
+            // Of a half that is not switched off.
+            let sizes = halves.iter().filter(|half| **half & NO_TABLES == 0);
+            expect_short(control, translation & LONG_ADDRESSES, sizes)?;
+            Ok(Paging::Arm {
+                is_user: level == 0,
+                control,
+                translation,
+                tables: [register(system + 2)?, register(system + 3)?],
+            })
+        }
+        2 if has_hypervisor && control & HOST == 0 => {
+            let (control, translation) = (register(hypervisor)?, register(hypervisor + 1)?);
+            expect_short(control, translation & LONG_ADDRESSES_2, [&translation])?;
+            Ok(Paging::Hypervisor {
+                control,
+                translation,
+                table: register(hypervisor + 2)?,
+            })
+        }
         _ => bail!("the page tables of exception level {level} are not followed"),
     }
+}
+
+/// Refuses page tables for addresses of more than 48 bits, or of fewer than 25, which have other forms.
+fn expect_short<'a>(
+    control: u64,
+    long: u64,
+    sizes: impl IntoIterator<Item = &'a u64>,
+) -> Result<()> {
+    let mut sizes = sizes.into_iter().map(|half| half & SIZE);
+    if control & PAGING != 0 && (long != 0 || !sizes.all(|same| (16..=39).contains(&same))) {
+        bail!("page tables for addresses of more than 48 or fewer than 25 bits are not followed");
+    }
+    Ok(())
 }
 
 /// The state, by the answers: x0 to x30, sp, pc and the processor's state; then the system's registers.

@@ -62,7 +62,7 @@ impl Reader {
             Arch::X86_64 => (vec!["g".to_owned()], Vec::new()),
             Arch::Aarch64 => {
                 let system = System::of(stub)?;
-                // Without the others there is a walk, and no dump.
+                // Without the others there is a walk, and a dump of which only `crash` can read the memory.
                 (system.state()?, system.paging().unwrap_or_default())
             }
         };
