@@ -8,6 +8,8 @@ mod foreign;
 mod hangs;
 #[path = "ask/moved.rs"]
 mod moved;
+#[path = "ask/stuck.rs"]
+mod stuck;
 mod support;
 
 use std::time::Duration;

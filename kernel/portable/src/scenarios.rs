@@ -208,6 +208,10 @@ macro_rules! scenarios {
                 "a task loops with a lock held that another one waits for";
             "hang-exceptions": Hangs, 1 cpu, hangs::exceptions,
                 "exceptions without end";
+            "hang-storm": Hangs, 1 cpu, hangs::storm,
+                "interrupts without end";
+            "hang-livelock": Hangs, 1 cpu, hangs::livelock,
+                "two tasks that let each other go first, for ever";
             "hang-no-vectors": Hangs, 1 cpu, hangs::no_vectors,
                 "an exception without vectors: a triple fault on x86_64";
             "hang-reset": Hangs, 1 cpu, hangs::reset,

@@ -1,7 +1,7 @@
 //! Scenarios that neither end nor say anything more: somebody outside has to ask where every CPU is.
 
 use core::hint::{black_box, spin_loop};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use postmortem::TrapFrame;
 use spin::Mutex;
@@ -11,7 +11,7 @@ use crate::bad;
 use crate::console::println;
 use crate::lock::Lock;
 use crate::task::{self, give_way, spawn};
-use crate::{breakpoint, cpus, nmi, timer};
+use crate::{breakpoint, cpus, interrupt, nmi, timer};
 
 /// The last line of each of them.
 fn announce() {
@@ -195,6 +195,50 @@ pub fn exceptions() {
     loop {
         bad::breakpoint();
     }
+}
+
+/// Interrupts without end: the handler of each sends the next one.
+#[inline(never)]
+pub fn storm() {
+    interrupt::handle_with(interrupts::WAKE, send_again);
+    announce();
+    interrupts::wake(cpus::this());
+    spin();
+    black_box(());
+}
+
+fn send_again(_: &mut TrapFrame) {
+    interrupts::wake(cpus::this());
+}
+
+/// Which of the two tasks wants to go on.
+static WANTS: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+
+/// Two tasks, each of which lets the other one go first: both run, and neither gets on.
+#[inline(never)]
+pub fn livelock() {
+    announce();
+    let first = spawn("first", let_go_first, 0);
+    let second = spawn("second", let_go_first, 1);
+    first.join();
+    second.join();
+    black_box(());
+}
+
+fn let_go_first(number: usize) {
+    let [first, second] = &WANTS;
+    let (own, other) = if number == 0 {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    own.store(true, Ordering::Relaxed);
+    THERE.fetch_add(1, Ordering::AcqRel);
+    // One of them begins before the other one wants anything.
+    while THERE.load(Ordering::Acquire) < 2 || other.load(Ordering::Relaxed) {
+        give_way();
+    }
+    own.store(false, Ordering::Relaxed);
 }
 
 /// An exception without a vector: a triple fault on x86-64, exceptions at the vector without end on AArch64.

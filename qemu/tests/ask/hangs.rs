@@ -23,6 +23,8 @@ kernel_tests! { much_and_little_inlined:
     in_nmi,
     tasks,
     exceptions,
+    storm,
+    livelock,
     no_vectors,
     reset,
 }
@@ -168,20 +170,64 @@ fn tasks(kernel: Kernel) {
     assert_eq!(waiter, "task 9: waits for a lock, stack task 1");
 }
 
+/// Fails unless the trace is complete and leads through this function of the scenario to the start of its stack.
+#[track_caller]
+fn expect_through(asked: &Asked, report: &Report, function: &str, start: &str) -> usize {
+    report.expect_complete();
+    let names = report.names();
+    assert_eq!(names.last(), Some(&start), "{}", asked.text);
+    let sources = report.frames.iter().map(|frame| &frame.sources);
+    let path = format!("{SCENARIO}{function}");
+    let at = sources.enumerate().position(|(number, sources)| {
+        names[number] == path || sources.iter().any(|source| source.name == path)
+    });
+    at.unwrap_or_else(|| panic!("{function} is not there: {}", asked.text))
+}
+
 /// Whatever it was doing.
 fn exceptions(kernel: Kernel) {
     let asked = interrupted(&image(kernel), "hang-exceptions", 1);
     expect_count(&asked, 1);
     let report = &asked.reports[0];
-    report.expect_complete();
-    let names = report.names();
-    let at = names
-        .iter()
-        .position(|name| *name == "kernel::scenario::hangs::exceptions");
-    let at = at.unwrap_or_else(|| panic!("it is not there: {}", asked.text));
+    let at = expect_through(&asked, report, "exceptions", "kernel_entry");
     let interrupted = report.words.iter().all(|(before, _)| *before == at);
     assert!(interrupted, "{}", asked.text);
-    assert_eq!(names.last(), Some(&"kernel_entry"), "{}", asked.text);
+}
+
+/// Whatever it was doing; the other CPUs have nothing to do with it.
+fn storm(kernel: Kernel) {
+    for cpus in [1, 4] {
+        let asked = interrupted(&image(kernel), "hang-storm", cpus);
+        expect_count(&asked, cpus);
+        expect_through(&asked, &asked.reports[0], "storm", "kernel_entry");
+        for report in &asked.reports[1..] {
+            expect_idle(kernel, report);
+        }
+    }
+}
+
+/// One of the tasks runs, the other one could, and `main` waits for the first.
+fn livelock(kernel: Kernel) {
+    let asked = interrupted(&image(kernel), "hang-livelock", 1);
+    let [runs, main, others @ ..] = &asked.reports[..] else {
+        panic!("{}", asked.text);
+    };
+    for report in std::iter::once(runs).chain(others) {
+        expect_through(&asked, report, "let_go_first", "task_begin");
+    }
+    let waiting = format!("= switch\nr {SCENARIO}livelock\n");
+    trace::expect(kernel, main, &waiting, "complete, ");
+    let says = "task 0: waits for task 8 to end, stack boot";
+    assert_eq!(main.panicked, says);
+    // One of them goes on at this moment, perhaps the one that runs, which has not noted it yet.
+    let is_ready = |report: &&Report| report.panicked.contains(": ready, stack task ");
+    let goes_on = |report: &&Report| report.panicked.contains(": is about to run, stack task ");
+    let counts = [
+        others.iter().filter(is_ready).count(),
+        others.iter().filter(goes_on).count(),
+    ];
+    assert!([[1, 0], [0, 1], [1, 1]].contains(&counts), "{}", asked.text);
+    assert_eq!(counts.iter().sum::<usize>(), others.len(), "{}", asked.text);
 }
 
 fn no_vectors(kernel: Kernel) {

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use object::{Architecture, Object, ObjectSection};
+use object::{Architecture, Object, ObjectSection, ObjectSegment};
 
-use super::symbols::{pointer, scenario};
+use super::symbols::{address, pointer, scenario};
 
 /// Writes a copy of `image` to `folder`, with the bytes of a section changed by `damage`.
 pub fn copy(image: &Path, folder: &Path, section: &str, damage: impl FnOnce(&mut [u8])) -> PathBuf {
@@ -43,6 +43,27 @@ pub fn with_jump(image: &Path, folder: &Path, from: &str, to: &str) -> PathBuf {
         ((offset + from - text.address()) as usize, jump)
     };
     bytes[at..at + jump.len()].copy_from_slice(&jump);
+    write(image, folder, &bytes)
+}
+
+/// Writes a copy of `image` to `folder` in which the function with this name begins with a jump to itself.
+pub fn stuck(image: &Path, folder: &Path, function: &str) -> PathBuf {
+    let mut bytes = std::fs::read(image).expect("the image can be read");
+    let (at, jump) = {
+        let file = object::File::parse(&*bytes).expect("the image is ELF");
+        let address = address(&file, function);
+        let at = file.segments().find_map(|segment| {
+            let (offset, size) = segment.file_range();
+            let into = address.checked_sub(segment.address())?;
+            (into < size).then_some(offset + into)
+        });
+        let jump: &[u8] = match file.architecture() {
+            Architecture::X86_64 => &[0xeb, 0xfe],
+            _ => &[0, 0, 0, 0x14],
+        };
+        (at.expect("the function is in the file") as usize, jump)
+    };
+    bytes[at..at + jump.len()].copy_from_slice(jump);
     write(image, folder, &bytes)
 }
 

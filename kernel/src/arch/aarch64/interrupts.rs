@@ -30,7 +30,7 @@ pub const NMI_REACHES_ALL: bool = false;
 /// The software-generated interrupt that CPUs send each other as NMI.
 const NMI: u32 = 0;
 /// The software-generated interrupt that only ends a wait.
-const WAKE: u32 = 15;
+pub const WAKE: u32 = 15;
 
 /// Each CPU has interrupts of its own below this ID.
 const OWN: u32 = 32;

@@ -26,7 +26,7 @@ pub const NMI_REACHES_ALL: bool = true;
 /// The vector of the local timer.
 pub const TIMER: u32 = 32;
 /// The vector of an interrupt that only ends a wait.
-const WAKE: u8 = 62;
+pub const WAKE: u32 = 62;
 /// The vector of spurious interrupts, which are not acknowledged. Its low four bits are set, as old CPUs require.
 const SPURIOUS: u32 = 63;
 
@@ -154,7 +154,7 @@ pub fn id() -> u32 {
 
 /// Ends another CPU's wait for interrupts, so that it looks for work.
 pub fn wake(cpu: usize) {
-    send(WAKE, percpu::hardware_id(cpu) as u32);
+    send(WAKE as u8, percpu::hardware_id(cpu) as u32);
 }
 
 unsafe extern "C" {
