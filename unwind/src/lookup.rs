@@ -46,8 +46,8 @@ pub enum LookupError {
     Unsupported,
     /// The search would read too much, so that a step would not take a bounded time with any table. A look-up reads at most
     /// 65,536 functions that are not sorted, and as many rows of a function: 200,000 numbers. Of sections one behind another, as
-    /// linkers leave them that do not merge any, the first one is always read, and of further ones as many as have 65,536 functions
-    /// together; one that is sorted, or has fewer than 64, counts as 64. That makes 500,000 numbers in all.
+    /// linkers leave them that do not merge any, the first one is read as if it were alone, and of further ones as many as have 65,536
+    /// functions together; one that is sorted, or has fewer than 64, counts as 64. That makes 500,000 numbers in all.
     TooLarge,
 }
 

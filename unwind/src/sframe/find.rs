@@ -69,6 +69,16 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Whether a look-up with this error has found no function here: there is none, or too many to be searched. That a function has
+    /// too many rows is another error of the same name.
+    pub(super) const fn lacks(&self, error: LookupError) -> bool {
+        match error {
+            LookupError::NoFunction => true,
+            LookupError::TooLarge => self.cost() > MAX_READ,
+            _ => false,
+        }
+    }
+
     /// As [`Self::function_at`], with the reason if there is none.
     fn find(&self, pc: u64) -> Result<Function<'a>, LookupError> {
         let index = self.index_of(pc)?;

@@ -90,7 +90,7 @@ impl<'a> Tables<'a> {
     }
 
     /// The result of the first section, or of the first of the others that has the function. Others are not asked then: rows are
-    /// read of one function only.
+    /// read of one function only. A first section that is too large to be searched hides no other, as refusing it reads nothing.
     #[inline(always)]
     pub(crate) fn find<T>(
         &self,
@@ -100,7 +100,9 @@ impl<'a> Tables<'a> {
             return Err(LookupError::NoFunction);
         };
         match look_up(first) {
-            Err(LookupError::NoFunction) if !self.has_one() => self.find_in_rest(look_up),
+            Err(error) if !self.has_one() && first.lacks(error) => {
+                self.find_in_rest(error, look_up)
+            }
             found => found,
         }
     }
@@ -111,9 +113,11 @@ impl<'a> Tables<'a> {
         self.find(|section| section.look_up(pc, found))
     }
 
+    /// As [`Self::find`], without the first section, whose error it is if no other has the function.
     #[inline(never)]
     fn find_in_rest<T>(
         &self,
+        error: LookupError,
         mut look_up: impl FnMut(&Section<'a>) -> Result<T, LookupError>,
     ) -> Result<T, LookupError> {
         let mut rest = self.rest;
@@ -128,7 +132,7 @@ impl<'a> Tables<'a> {
                 found => return found,
             }
         }
-        Err(LookupError::NoFunction)
+        Err(error)
     }
 
     /// The function that contains the address `pc`.

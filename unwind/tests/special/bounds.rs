@@ -67,6 +67,28 @@ fn sections_one_behind_another_are_read_up_to_the_same_limit() {
 }
 
 #[test]
+fn a_first_section_that_is_too_large_hides_no_other() {
+    let first = section(0, descending(MOST + 1));
+    let bytes = [&first[..], &section(1, [(-1, 1, 1)].into_iter())].concat();
+    let tables = Tables::with(&bytes, ADDRESS, StartRule::Section);
+    let second = ADDRESS + first.len() as u64;
+    let found = |pc| look_up(&tables, pc).map(|(function, _)| function.start());
+    assert_eq!(found(second - 1), Ok(second - 1));
+    assert_eq!(found(second + 0x10_0000), Err(LookupError::TooLarge));
+}
+
+/// The second section has the function, too, with one row.
+#[test]
+fn a_function_with_too_many_rows_is_found_nowhere_else() {
+    let first = section(1, [(-0x100, 16, MOST + 1)].into_iter());
+    let start = -0x100 - first.len() as i32;
+    let bytes = [&first[..], &section(1, [(start, 16, 1)].into_iter())].concat();
+    let tables = Tables::with(&bytes, ADDRESS, StartRule::Section);
+    let found = look_up(&tables, ADDRESS - 0x100).map(|_| ());
+    assert_eq!(found, Err(LookupError::TooLarge));
+}
+
+#[test]
 fn zeros_behind_a_section_are_read_up_to_a_page() {
     for (zeros, expected) in [((1 << 12) - 1, 2), (1 << 12, 1)] {
         let bytes = [&V2[..], &vec![0; zeros], &V2].concat();
