@@ -49,10 +49,17 @@ fn an_unsorted_section_is_read_up_to_a_limit() {
 
 #[test]
 fn sections_one_behind_another_are_read_up_to_the_same_limit() {
-    let unsorted = section(0, descending(1 << 10));
+    let unsorted = |count| section(0, descending(count));
     let sorted = section(1, [(-1, 1, 1)].into_iter());
-    // The first one is not counted.
-    for (one, most) in [(unsorted, 65), (sorted, 1025)] {
+    // The first one is not counted, and each of the others as 64 functions at least.
+    for (one, most) in [
+        (unsorted(1), 1025),
+        (unsorted(63), 1025),
+        (unsorted(64), 1025),
+        (unsorted(65), 1009),
+        (unsorted(1 << 10), 65),
+        (sorted, 1025),
+    ] {
         for (count, expected) in [
             (most, LookupError::NoFunction),
             (most + 1, LookupError::TooLarge),
@@ -142,8 +149,8 @@ impl RowSource for Counting<'_> {
     }
 }
 
-/// The look-ups of the step that takes most of them, and whether a call that leads elsewhere was seen.
-fn look_ups(text: &[u8], words: &[u64]) -> (u32, bool) {
+/// The look-ups of the step that takes most of them, whether a call that leads elsewhere was seen, and why the walk ended.
+fn look_ups(pc: u64, text: &[u8], words: &[u64]) -> (u32, bool, End) {
     let source = Counting {
         tables: Tables::new(&V2, ADDRESS),
         asked: Cell::new(0),
@@ -153,10 +160,7 @@ fn look_ups(text: &[u8], words: &[u64]) -> (u32, bool) {
     let unwinder = Unwinder::new(&source).code(code);
     let ranges = [Range::new(0x8000, 0x8000 + 8 * words.len() as u64)];
     let read = |address: u64| words.get((address as usize - 0x8000) / 8).copied();
-    let mut frames = unwinder.frames(
-        Registers::new(0x1014, 0x8000, 0),
-        Stacks::new(&ranges, read),
-    );
+    let mut frames = unwinder.frames(Registers::new(pc, 0x8000, 0), Stacks::new(&ranges, read));
     let mut most = 0;
     loop {
         let before = source.asked.get();
@@ -167,7 +171,9 @@ fn look_ups(text: &[u8], words: &[u64]) -> (u32, bool) {
         }
     }
     let elsewhere = frames.doubt().map(|doubt| doubt.reason);
-    (most, matches!(elsewhere, Some(End::CalledElsewhere(..))))
+    let end = frames.end().expect("an ended walk has a reason");
+    let elsewhere = matches!(elsewhere, Some(End::CalledElsewhere(..)));
+    (most, elsewhere, end)
 }
 
 /// A call leads to code that is nothing but jumps, each to another place.
@@ -182,18 +188,22 @@ fn a_step_through_code_of_jumps_takes_few_look_ups() {
     // `call 0x2000` in the function at 0x1000.
     text[5] = 0xe8;
     text[6..10].copy_from_slice(&(0x2000_i32 - 0x100a).to_le_bytes());
-    let (most, elsewhere) = look_ups(&text, &[0, 0x100a, 0, 0]);
+    let (most, elsewhere, _) = look_ups(0x1014, &text, &[0, 0x100a, 0, 0]);
     assert!(elsewhere, "the jumps were not followed");
     assert!((5..=9).contains(&most), "{most} look-ups");
 }
 
-/// Without the code, each word of the stack would have to be looked up to be a candidate.
+/// The walk begins where no function is. Without the code, each word of the stack would have to be looked up to be a candidate.
 #[test]
 fn a_step_without_code_takes_few_look_ups() {
-    let (most, _) = look_ups(&[], &[0x1018; 4096]);
-    assert!(most <= 9, "{most} look-ups");
-    let (most, _) = look_ups(&[], &[0x5000; 4096]);
-    assert!(most <= 9, "{most} look-ups");
+    for (word, ended) in [
+        (0x1018, End::Unreadable(0x1_0000)),
+        (0x5000, End::BadPc(0x3014)),
+    ] {
+        let (most, _, end) = look_ups(0x3014, &[], &[word; 4096]);
+        assert_eq!(end, ended);
+        assert!((2..=9).contains(&most), "{most} look-ups");
+    }
 }
 
 /// A blob with one function at 0, whose name is one code for a rule that doubles, sixteen deep.
