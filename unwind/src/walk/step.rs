@@ -76,7 +76,9 @@ impl<R: RegisterSet> Cursor<R> {
             Ok(slot) if is_saved => self.saved_fp(slot, memory),
             Ok(value) => Ok((value, true)),
             // Its value is not known, which matters only if a caller needs it.
-            Err(End::RegisterLost(_) | End::FramePointerLost) => Ok((self.registers.fp(), false)),
+            Err(End::RegisterLost(_) | End::FramePointerLost | End::StackPointerLost) => {
+                Ok((self.registers.fp(), false))
+            }
             Err(end) => Err(end),
         }
     }

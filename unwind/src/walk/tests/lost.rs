@@ -7,9 +7,9 @@ use std::vec::Vec;
 
 use super::{Found, OUTERMOST, PUSHES_FP, STACK, table, walk};
 use crate::sframe::Abi;
-use crate::verdict::How::{Given, LinkRegister, SFrame, Scan, TrapFrame};
+use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, Scan, TrapFrame};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
-use crate::{End, x86_64};
+use crate::{End, aarch64, x86_64};
 
 /// An entry function, one that pushes its frame pointer and counts from it, one that counts from the stack pointer, and one whose
 /// rows take the frame pointer from a register that no walk knows: 16, the return address's column.
@@ -136,4 +136,52 @@ fn what_was_interrupted_does_not_get_it_back() {
         );
         assert_eq!(end, End::FramePointerLost);
     }
+}
+
+/// A frame record tells no stack pointer on AArch64, and the caller has saved the frame pointer where that leads.
+#[test]
+fn a_stack_pointer_that_is_lost_loses_the_frame_pointer_only() {
+    let table = table(
+        Abi::AArch64Little,
+        &[
+            (0x1000, 0x100, 0, 0, 1, OUTERMOST),
+            // fp+16 with RA at c-8.
+            (0x2000, 0x100, 0, 0, 1, &[0x00, 0x04, 0x10, 0xf8]),
+            // sp+48 with RA at c-8.
+            (0x3000, 0x100, 0, 0, 1, &[0x00, 0x05, 0x30, 0xf8]),
+            // CFA = fp+16, RA = *(CFA-8), FP = *(sp+0); 29 is the frame pointer, 31 is sp.
+            (
+                0x4000,
+                0x100,
+                0,
+                1,
+                1,
+                &[0x00, 0x0c, 0xe9, 0x10, 0x02, 0xf8, 0xfb, 0x00],
+            ),
+        ],
+    );
+    // No row at first; the record there leads to 0x4010, whose own record has its caller.
+    let from = |caller| {
+        let words = [
+            (0x10080, 0x100c0),
+            (0x10088, 0x4010),
+            (0x100c8, caller),
+            (0x100f8, 0x1008),
+        ];
+        let registers = aarch64::Registers::new(0x5000, 0x10040, 0x10080, 0);
+        walk(&table, registers, &STACK, &words)
+    };
+    let (found, end, doubt) = from(0x3010);
+    let expected = [
+        (0x5000, Exact, Given),
+        (0x4010, ReturnAddress, FramePointer),
+        (0x3010, ReturnAddress, SFrame),
+        (0x1008, ReturnAddress, SFrame),
+    ];
+    assert_eq!((&found[..], end), (&expected[..], End::Outermost));
+    assert_eq!(doubt.map(|doubt| doubt.how), Some(FramePointer));
+    // A caller that counts from the frame pointer needs it.
+    let (found, end, _) = from(0x2010);
+    assert_eq!(found[2], (0x2010, ReturnAddress, SFrame));
+    assert_eq!(end, End::FramePointerLost);
 }
