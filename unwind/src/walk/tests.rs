@@ -77,6 +77,9 @@ fn table(abi: Abi, functions: &[Function<'_>]) -> Vec<u8> {
 
 /// Row `sp+8` of x86-64 at offset 0, then `fp+16` with FP at c-16 at offset 1: a function that pushes its frame pointer.
 const PUSHES_FP: &[u8] = &[0x00, 0x03, 0x08, 0x01, 0x04, 0x10, 0xf0];
+/// A row of x86-64's trap code, whose frame pointer is behind what the CPU has pushed: CFA = *(sp+24), RA = *(sp+0), FP = *(sp+32);
+/// 7 is rsp.
+const TRAP_ENTRY: &[u8] = &[0x00, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32];
 /// No caller.
 const OUTERMOST: &[u8] = &[0x00, 0x00];
 
@@ -97,15 +100,7 @@ fn amd64() -> Vec<u8> {
                 2,
                 &[0x00, 0x03, 0x08, 0x04, 0x03, 0x20],
             ),
-            // A trap entry: CFA = *(sp+24), RA = *(sp+0), FP = *(sp+32); 7 is rsp.
-            (
-                0x5000,
-                0x10,
-                0x80,
-                1,
-                1,
-                &[0x00, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32],
-            ),
+            (0x5000, 0x10, 0x80, 1, 1, TRAP_ENTRY),
             // A trap entry that the table does not describe.
             (0x5100, 0x10, 0x80, 0, 0, &[]),
             // A DRAP prologue: sp+8, then r10+0, then CFA = *(fp-8) and FP = *(fp+0).

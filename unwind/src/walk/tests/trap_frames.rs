@@ -4,7 +4,7 @@ extern crate std;
 
 use std::vec::Vec;
 
-use super::{AARCH64, OUTERMOST, STACK, TEXT, Words, X86_64, amd64, table, walk};
+use super::{AARCH64, OUTERMOST, STACK, TEXT, TRAP_ENTRY, Words, X86_64, amd64, table, walk};
 use crate::sframe::{Abi, Tables};
 use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, TrapFrame};
 use crate::walk::FrameKind::{Exact, ReturnAddress};
@@ -194,15 +194,7 @@ fn an_interrupted_function_may_count_from_other_registers_in_the_trap_frame() {
         &[
             (0x1000, 0x100, 0, 0, 1, OUTERMOST),
             (0x3000, 0x100, 0, 0, 1, &[0x00, 0x03, 0x08]),
-            // A trap entry, as in `amd64`.
-            (
-                0x5000,
-                0x10,
-                0x80,
-                1,
-                1,
-                &[0x00, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32],
-            ),
+            (0x5000, 0x10, 0x80, 1, 1, TRAP_ENTRY),
             // CFA = r10; a thunk: CFA = rsp, RA = r11.
             (0x6000, 0x100, 0, 1, 1, &[0x00, 0x04, 0x51, 0x00]),
             (0x7000, 0x100, 0, 1, 1, &[0x00, 0x08, 0x39, 0, 0x59, 0]),
