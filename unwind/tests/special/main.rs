@@ -5,6 +5,7 @@ mod bounds;
 mod damage;
 mod extent;
 mod flexible;
+mod form;
 mod hand;
 mod order;
 mod pc_mask;
