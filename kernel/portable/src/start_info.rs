@@ -30,6 +30,8 @@ const ACPI_KEPT: u32 = 4;
 
 /// The memory of a PC's firmware, which has ACPI's RSDP.
 const FIRMWARE: Range<u64> = 0xe_0000..0x10_0000;
+/// A PC's devices among memory: the display's below firmware, and below 16 MB those that a hole may be left for.
+const DEVICES: Range<u64> = 0xa_0000..0x100_0000;
 
 /// PVH start info, by its physical address.
 #[derive(Clone, Copy, Debug)]
@@ -64,9 +66,12 @@ impl StartInfo {
             let end = start.checked_add(size)?;
             let is_memory = match kind {
                 RAM | ACPI | ACPI_KEPT => true,
-                // The firmware's; or taken by it from the end of RAM, as SeaBIOS does for ACPI's tables.
+                // The firmware's; or taken by it from the end of RAM, as SeaBIOS does for ACPI's tables, but not where devices follow
+                // RAM.
                 RESERVED => {
-                    let is_of_ram = start.checked_sub(1).is_some_and(|last| map.is_ram(last, 1));
+                    let is_behind_ram =
+                        start.checked_sub(1).is_some_and(|last| map.is_ram(last, 1));
+                    let is_of_ram = is_behind_ram && (end <= DEVICES.start || DEVICES.end <= start);
                     is_of_ram || FIRMWARE.start <= start && end <= FIRMWARE.end
                 }
                 _ => false,
@@ -111,14 +116,15 @@ mod tests {
     use super::*;
 
     /// Start info of version 1, and 64 bytes behind it a map: RAM, what firmware has taken from its end, a hole, what may be devices,
-    /// defective RAM, ACPI's tables, the firmware's own, and more that the loader has not counted.
+    /// defective RAM, ACPI's tables, the firmware's own; devices right behind RAM, below 1 MB and below 16 MB, and what is taken from RAM
+    /// above; and more that the loader has not counted.
     const BASE: u64 = 0x1000;
-    static MEMORY: [u64; 32] = {
-        let mut memory = [0; 32];
+    static MEMORY: [u64; 48] = {
+        let mut memory = [0; 48];
         memory[0] = 1 << 32 | MAGIC as u64;
         memory[3] = 0x2000;
         memory[5] = BASE + 64;
-        memory[6] = 6;
+        memory[6] = 12;
         let entries = [
             (0, 0x8000, 1),
             (0x8000, 0x1000, 2),
@@ -126,6 +132,12 @@ mod tests {
             (0xb000, 0x1000, 5),
             (0xc000, 0x1000, 3),
             (0xf_0000, 0x1_0000, 2),
+            (0x9_0000, 0x1_0000, 1),
+            (0xa_0000, 0x6_0000, 2),
+            (0x10_0000, 0xe0_0000, 1),
+            (0xf0_0000, 0x10_0000, 2),
+            (0x100_0000, 0x10_0000, 1),
+            (0x110_0000, 0x1000, 2),
             (0xd000, 0x1000, 1),
         ];
         let mut entry = 0;
@@ -175,6 +187,9 @@ mod tests {
         assert_eq!(of(0xb000, 1), [false, false], "defective");
         assert_eq!(of(0xc000, 0x1000), [true, false], "ACPI's");
         assert_eq!(of(0xf_0000, 0x1_0000), [true, false], "the firmware's");
+        assert_eq!(of(0xa_0000, 1), [false, false], "the display");
+        assert_eq!(of(0xf0_0000, 1), [false, false], "a hole for devices");
+        assert_eq!(of(0x110_0000, 0x1000), [true, false], "taken from RAM");
         assert_eq!(of(0xd000, 1), [false, false], "not counted");
         assert_eq!(of(u64::MAX, 2), [false, false]);
     }

@@ -72,9 +72,10 @@ pub const fn clear_button() {}
 ///
 /// # Safety
 /// The boot tables map that gigabyte as long as the result lives. The address is the one that the boot loader has passed: start info
-/// and its map are in RAM, as the boot protocol says, and the map is right.
+/// and its map are in RAM, as the boot protocol says; the map is right, and what it has as reserved right behind RAM, below 640 KB or
+/// above 16 MB, was taken from RAM by firmware.
 pub unsafe fn memory(start_info: u64) -> BootMemory {
-    // SAFETY: limited to the map, right below, which has RAM and firmware's tables only. Before that nothing but start info and the
+    // SAFETY: limited to the map, right below, which has RAM and firmware's memory only, as the caller says. Before that nothing but start info and the
     // map is read, which are in RAM, as the caller says.
     let mut memory = unsafe { BootMemory::new(mmu::boot_address) };
     // A boot loader without start info has no map either.
