@@ -30,14 +30,17 @@ pub unsafe extern "C" fn unwind_physical_memory_at(address: u64) {
     unsafe { postmortem::physical_memory_at(address) };
 }
 
-/// Tells who knows the kernel's stacks.
+/// Tells who knows the kernel's stacks. Null is nobody, and changes nothing: a report could not say that stacks are missing if it were
+/// taken for somebody.
 ///
 /// # Safety
 /// That of [`postmortem::stacks_by`]; and the function can be called as long as the kernel runs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unwind_stacks_by(stack_of: StackOf) {
-    let pointer = stack_of.map_or(null_mut(), |function| function as *mut ());
-    STACK_OF.store(pointer, Ordering::Release);
+    let Some(stack_of) = stack_of else {
+        return;
+    };
+    STACK_OF.store(stack_of as *mut (), Ordering::Release);
     // SAFETY: the caller's promise.
     unsafe { postmortem::stacks_by(ask) };
 }
