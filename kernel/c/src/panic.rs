@@ -1,5 +1,5 @@
 //! What a panic in this library comes to, although none is known: a line in the report that it is in, and then the kernel's own
-//! handler of exceptions. If that reports too, it writes nothing more, so there is no circle.
+//! handler of exceptions. If that reports too, or returns, nothing more is written, so there is no circle.
 
 use core::arch::asm;
 use core::panic::PanicInfo;
@@ -9,8 +9,9 @@ use crate::out::Out;
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
     postmortem::print(&mut Out::last(), info);
+    postmortem::print_no_more();
     loop {
-        // SAFETY: an instruction that is none changes nothing.
+        // SAFETY: `ud2` and `udf` change no register and no memory; they only raise an exception.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             asm!("ud2", options(nomem, nostack));

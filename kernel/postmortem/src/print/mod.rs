@@ -30,6 +30,9 @@ const FRAMES: u32 = 1 << 16;
 /// How many reports have begun, and not ended.
 static BEGUN: AtomicU32 = AtomicU32::new(0);
 
+/// As many reports that have begun and do not end: no other writes anything.
+const NO_MORE: u32 = 2;
+
 /// Writes a report of what led here: `what` happened, the machine and its tables, registers, and all callers, with what
 /// interrupts and exceptions have interrupted. For a panic handler, with the [`PanicInfo`](core::panic::PanicInfo) as `what`, and
 /// for handlers of exceptions that unwind tables describe, such as `extern "x86-interrupt"` functions.
@@ -86,6 +89,12 @@ pub fn print_from(out: &mut dyn Write, what: &dyn Display, registers: Registers)
         _ => {}
     }
     BEGUN.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// From now on [`print`] and [`print_from`] write nothing, on any CPU. For a failure that has written its last line, and goes on to a
+/// handler of exceptions which may report, or return to what has failed.
+pub fn print_no_more() {
+    BEGUN.fetch_add(NO_MORE, Ordering::Relaxed);
 }
 
 /// One report.

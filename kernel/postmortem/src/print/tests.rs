@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 use unwind::Range;
 use unwind::sframe::Tables;
 
-use super::{Report, print_from};
+use super::{BEGUN, NO_MORE, Report, print_from, print_no_more};
 use crate::image::{Image, Section};
 use crate::x86_64::Registers;
 
@@ -85,9 +87,29 @@ impl fmt::Display for Broken<'_> {
     }
 }
 
+/// Held by a test that calls [`print_from`], as a report counts for all threads.
+static ONE_REPORT: Mutex<()> = Mutex::new(());
+
+#[test]
+fn after_the_last_line_nothing_is_written() {
+    let _guard = ONE_REPORT.lock().unwrap_or_else(PoisonError::into_inner);
+    let said = |what: &Broken<'_>| {
+        let mut out = String::new();
+        print_from(&mut out, what, Registers::new(0, 0, 0));
+        out
+    };
+    let word = Broken("word", None);
+    assert!(said(&word).starts_with("word\n"));
+    print_no_more();
+    let after = [said(&word), said(&Broken("first", Some(&word)))];
+    BEGUN.fetch_sub(NO_MORE, Ordering::Relaxed);
+    assert_eq!(after, ["", ""]);
+}
+
 /// Nothing is known on the host, but that is said; and afterwards there is a whole report again.
 #[test]
 fn a_failure_in_the_report_is_one_line_and_another_one_none() {
+    let _guard = ONE_REPORT.lock().unwrap_or_else(PoisonError::into_inner);
     let innermost = Broken("third", None);
     let second = Broken("second", Some(&innermost));
     let first = Broken("first", Some(&second));
