@@ -3,7 +3,7 @@
  *
  * A report is lines of text, each with '\n' at its end. It takes no lock, allocates nothing, and stops no other processor. It takes
  * 5 KiB of the stack it is written on. A failure while a report is written adds one line, if it is reported too, and one during that
- * line adds none.
+ * line adds none. Until the first report has ended, any other, of any processor, is one line; for good, if it never ends.
  *
  * The library uses neither floating-point nor vector registers, and no red zone. It calls memcpy, memmove, memset, memcmp and strlen:
  * your kernel's, if it has them, otherwise its own, whose symbols are weak.
@@ -17,7 +17,10 @@
 extern "C" {
 #endif
 
-/* Writes one character to the console. It must not wait for a lock, since whoever holds it may be what has failed. */
+/*
+ * Writes one character to the console. It must not wait for a lock, since whoever holds it may be what has failed. `put_char` must not
+ * be null: nothing would be written.
+ */
 typedef void unwind_put_char(char character);
 
 /* The registers of code that was interrupted, as trap code has saved them: of the instruction that failed, or is next. */
@@ -52,15 +55,16 @@ void unwind_fault(unwind_put_char *put_char, const char *why, const struct unwin
 
 /*
  * Tells where all of physical memory is mapped: 0 if it lies at its own addresses. On x86-64 a report reads page tables there, and then
- * whatever they map as memory; without this it reads only stacks that unwind_stacks_by has told. On AArch64 it is not needed: the MMU is
- * asked, if it is on.
+ * whatever they map as memory; without this it reads only stacks that unwind_stacks_by has told, and the image. The page tables must be
+ * readable there, wherever they lie; cached mappings must be memory. A read that faults is an exception of your kernel. On AArch64 it is
+ * not needed: the MMU is asked, if it is on.
  */
 void unwind_physical_memory_at(uint64_t address);
 
 /*
  * Tells which stack has a stack pointer: of this processor, of a task, with its guard page below if page tables can be asked; or an empty
  * one, {0, 0}, if it is not known. A trace that ends where such a stack begins is complete. The function is called during a
- * report, so it takes no lock and must not fail.
+ * report, so it takes no lock and must not fail. Null changes nothing.
  */
 void unwind_stacks_by(struct unwind_stack (*stack_of)(uint64_t sp));
 
