@@ -66,8 +66,8 @@ pub fn lock() -> Guard {
     Guard::new(CONSOLE.lock())
 }
 
-/// Whether the task that has locked the console runs on another CPU, or that is not known yet. If not, it does not release the console
-/// before the caller returns: it was interrupted here, or waits for its turn.
+/// Whether the task that has locked the console runs on another CPU, or that is not known yet. Otherwise it was interrupted here, or
+/// waits for a CPU, and may not release it before the caller returns.
 fn is_held_elsewhere() -> bool {
     let holder = HOLDER.load(Ordering::Relaxed);
     let mut others = cpus::others();

@@ -201,9 +201,8 @@ impl Report {
         )
     }
 
-    /// The task that runs on a CPU with this stack pointer: the one that the kernel has noted. A kernel that switches tasks notes that
-    /// some instructions earlier or later: while the one that is noted has registers to go on with, it does not run, and it is the
-    /// task whose stack this is. Otherwise the stack pointer has gone astray.
+    /// The task that runs on a CPU with this stack pointer. It is the one that the kernel has noted, if that runs, wherever `sp` is. If
+    /// the noted one has saved registers, it does not run and a switch is under way: then it is the task whose stack holds `sp`.
     fn task_on(&self, cpu: usize, sp: u64) -> TaskName<'_> {
         let platform = self.postmortem.platform;
         let noted = platform.current_task(cpu);

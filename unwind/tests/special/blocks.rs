@@ -27,7 +27,7 @@ fn indexed(entries: &[(u32, u16, u16)]) -> Vec<u8> {
 /// The right index: in the block at 0x1020 the second row holds, and after the last block as well.
 const RIGHT: [(u32, u16, u16); 4] = [(0, 0, 0), (1, 0, 0), (1, 1, 3), (1, 1, 3)];
 
-/// As rows of the section's end, 8 bytes.
+/// Appends the checksum and its magic number, 8 bytes that the header counts as bytes of rows.
 fn with_checksum(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[16] += 8;

@@ -64,8 +64,8 @@ impl Region {
         }
     }
 
-    /// What was printed, in the order in which that was: once the report has begun, nothing is kept but that. Only a text that another
-    /// CPU was keeping then may end later.
+    /// What was printed, oldest first: the report comes after all other text, as nothing else is kept once it has begun. Only a text
+    /// that another CPU was keeping then may end later.
     pub(super) const fn rings(&self) -> [&Ring; 2] {
         [&self.text, &self.report]
     }

@@ -69,7 +69,7 @@ fn a_breakpoint_is_reported_and_the_next_one_too() {
 
 /// A task's own stack tells that it runs only while the task that the kernel has noted does not: during a switch.
 #[test]
-fn a_stack_pointer_in_another_tasks_stack_makes_that_task_none_that_runs() {
+fn a_stray_stack_pointer_does_not_rename_the_running_task() {
     let (machine, postmortem) = Machine::new(1, false);
     let mut astray = frame(200);
     let sp = machine.stacks[1][8..].as_ptr() as u64;

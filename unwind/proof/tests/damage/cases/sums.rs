@@ -28,9 +28,8 @@ impl Sums {
         }
     }
 
-    /// Whether the checksum is a wrong one with these bytes at `at`: up to their end it is another one. Then it remains another
-    /// one, because the bytes behind are the same, and two sums that one byte makes equal were equal before. False for bytes
-    /// that it does not cover.
+    /// Whether these bytes at `at` make the checksum wrong: the sum up to their end differs. It stays different, as the later bytes
+    /// are the same, and a CRC step maps different sums to different sums. False if the checksum does not cover all of them.
     pub fn notice(&self, at: usize, new: &[u8]) -> bool {
         let sum = |at: usize| self.sums.get(at.checked_sub(self.start)?).copied();
         let (Some(before), Some(right)) = (sum(at), sum(at + new.len())) else {
