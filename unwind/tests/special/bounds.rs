@@ -93,6 +93,15 @@ fn a_function_with_too_many_rows_is_found_nowhere_else() {
     let tables = Tables::with(&bytes, ADDRESS, StartRule::Section);
     let found = look_up(&tables, ADDRESS - 0x100).map(|_| ());
     assert_eq!(found, Err(LookupError::TooLarge));
+    // Nor if the first one just may be searched.
+    let first =
+        (0..MOST as i32).map(|index| (-index - 1, 1, if index == 0 { MOST + 1 } else { 1 }));
+    let first = section(0, first);
+    let start = -1 - first.len() as i32;
+    let bytes = [&first[..], &section(1, [(start, 1, 1)].into_iter())].concat();
+    let tables = Tables::with(&bytes, ADDRESS, StartRule::Section);
+    let found = look_up(&tables, ADDRESS - 1).map(|_| ());
+    assert_eq!(found, Err(LookupError::TooLarge));
 }
 
 #[test]
