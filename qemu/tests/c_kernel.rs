@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 
 use build::{CLANG, CROSS_CLANG, CROSS_GCC, GCC, Said, Tools, replace};
-use object::Object;
+use object::{Object, ObjectSection};
 use qemu::machine::Arch;
 use support::report::Report;
 use text::{guide, part, shown, without_numbers};
@@ -46,6 +46,8 @@ each! {
     unoptimized_code_is_traced,
     functions_of_the_kernel_take_the_place_of_the_librarys,
     a_failure_of_the_console_is_one_line,
+    what_the_header_allows_to_be_null_may_be,
+    code_and_stack_are_as_large_as_is_said,
 }
 
 /// Where all begins.
@@ -89,7 +91,7 @@ fn expect_places(said: &Said, report: &Report, expected: &[(&str, &str, &str)]) 
 }
 
 fn without_the_library_it_says_nothing_of_callers(tools: Tools) {
-    let text = tools.says_without();
+    let text = tools.without().text;
     let last = text.lines().last();
     assert_eq!(last, Some("panic: no apples left"), "{text}");
     assert!(text.contains(exception(tools.arch)[0]), "{text}");
@@ -170,8 +172,18 @@ fn call_frame_information_for_debuggers_only_is_enough(tools: Tools) {
 fn without_call_frame_information_the_code_is_enough(tools: Tools) {
     let said = tools.with(|folder| {
         let script = format!("{}/kernel.ld", tools.arch);
-        replace(folder, &script, "*(.comment", "*(.eh_frame .comment");
+        replace(
+            folder,
+            &script,
+            "*(.comment",
+            "*(.eh_frame .debug_frame .comment",
+        );
     });
+    let data = fs::read(&said.image).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    for name in [".eh_frame", ".debug_frame"] {
+        assert!(file.section_by_name(name).is_none(), "{tools:?}: {name}");
+    }
     expect_both(tools, &said);
 }
 
@@ -241,6 +253,83 @@ fn a_failure_of_the_console_is_one_line(tools: Tools) {
     assert!(after.ends_with("during the report: \n"), "{text}");
     assert_eq!(after.lines().count(), 1, "{text}");
     assert!(!said.text.contains("end of backtrace"), "{}", said.text);
+}
+
+/// Each pointer is null, once that of the console too.
+fn what_the_header_allows_to_be_null_may_be(tools: Tools) {
+    let said = tools.with(|folder| {
+        let told = "unwind_stacks_by(stack_of);";
+        replace(
+            folder,
+            "main.c",
+            told,
+            "(void)stack_of;\n\tunwind_stacks_by(0);",
+        );
+        let why = "unwind_print(put_char, why);";
+        let nulls = "unwind_print(0, why);\n\tunwind_print(put_char, 0);";
+        replace(folder, "main.c", why, nulls);
+        let machine = format!("{}/machine.c", tools.arch);
+        let fault = "unwind_fault(put_char, \"\", ";
+        replace(
+            folder,
+            &machine,
+            fault,
+            "unwind_fault(put_char, 0, 1 ? 0 : ",
+        );
+        // Then nobody has told of any memory.
+        if tools.arch == Arch::X86_64 {
+            replace(folder, "main.c", "\tunwind_physical_memory_at(0);\n", "");
+        }
+    });
+    let text = &said.text;
+    let (fault, panic) = text.split_once("panic: ").expect("two reports");
+    let after = match tools.arch {
+        Arch::X86_64 => "\nno stack can be read: ",
+        Arch::Aarch64 => "\naarch64, ",
+    };
+    assert!(panic.starts_with(after), "{text}");
+    let (_, fault) = fault.split_once(exception(tools.arch)[0]).expect("a trap");
+    let (_, fault) = fault.split_once('\n').expect("the rest of its line");
+    assert!(format!("\n{fault}").starts_with(after), "{text}");
+    for (report, first) in [(fault, "p unwind_fault+"), (panic, "p unwind_print+")] {
+        assert_eq!(report.matches(first).count(), 1, "{text}");
+        assert_eq!(report.matches("end of backtrace: ").count(), 1, "{text}");
+    }
+    let is_traced = panic.contains(" r serve+");
+    assert_eq!(is_traced, tools.arch == Arch::Aarch64, "{text}");
+}
+
+/// The bytes of an image's code.
+fn code_size(image: &Path) -> u64 {
+    let data = fs::read(image).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    let text = file.section_by_name(".text").expect("there is code");
+    text.size()
+}
+
+/// The header and the guide have the numbers.
+fn code_and_stack_are_as_large_as_is_said(tools: Tools) {
+    const MEASURED: &str = r#"volatile unsigned char *low = (void *)stack_start, *top = __builtin_frame_address(0);
+	for (volatile unsigned char *at = low; at < top - 512; at++)
+		*at = 0xa5;
+	unwind_print(put_char, why);
+	while (*low == 0xa5)
+		low++;
+	print("bytes of stack: ");
+	print_number(top - low);
+	print("\n");"#;
+    let said = tools.with(|folder| {
+        replace(folder, "main.c", "unwind_print(put_char, why);", MEASURED);
+    });
+    let (_, taken) = said
+        .text
+        .split_once("bytes of stack: ")
+        .expect("it is measured");
+    let taken: u64 = taken.trim().parse().expect("a number");
+    let added = code_size(&said.image) - code_size(&tools.without().image);
+    println!("{tools:?}: {added} bytes of code, {taken} of stack");
+    assert!((4 << 10..=5 << 10).contains(&taken), "{taken} of stack");
+    assert!((50_000..=70_000).contains(&added), "{added} of code");
 }
 
 #[test]

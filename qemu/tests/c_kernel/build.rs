@@ -57,8 +57,8 @@ impl Tools {
     }
 
     /// What the kernel says before it is changed.
-    pub fn says_without(self) -> String {
-        self.boot(|_| ()).text
+    pub fn without(self) -> Said {
+        self.boot(|_| ())
     }
 
     /// What it says after the changes of the guide, if `change` is made to it too.
