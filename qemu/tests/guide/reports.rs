@@ -1,12 +1,9 @@
 //! What one call writes, in kernels in which different things go wrong.
 
-use std::fs;
-use std::path::Path;
-
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
-use crate::short::{self, HANDLERS, Said, VECTORS};
+use crate::short::{self, HANDLERS, HIGHER, Said, VECTORS, replace};
 use crate::steps;
 use crate::text::{guide, part};
 
@@ -61,7 +58,7 @@ fn expect_stop(said: &Said, arch: Arch, end: &str) {
 #[test]
 #[ignore = "takes long: .ci/long"]
 fn one_call_reports_what_returns_and_what_does_not() {
-    for kind in [HANDLERS, VECTORS] {
+    for kind in [HANDLERS, HIGHER, VECTORS] {
         // Not optimized, as most who write a kernel have it.
         let said = kind.with(Profile::Debug, |folder| {
             replace(&folder.join("Cargo.toml"), "opt-level = 1", "opt-level = 0");
@@ -75,7 +72,7 @@ fn one_call_reports_what_returns_and_what_does_not() {
 #[ignore = "takes long: .ci/long"]
 fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
     let guide = guide();
-    for kind in [HANDLERS, VECTORS] {
+    for kind in [HANDLERS, HIGHER, VECTORS] {
         let said = kind.with(Profile::Release, |folder| {
             steps::apply(part(&guide, "\n## Complete traces\n"), folder);
             short::write_shop(folder, &stop_in(kind.arch));
@@ -238,7 +235,7 @@ fn a_report_says_what_the_kernel_has_not_told() {
     let trace = "p corner_shop::exceptions::page_fault";
     said.expect("page fault at ", trace, "incomplete: the stack word at ");
     let words =
-        "\nno stack can be read: the kernel calls neither physical_memory_at nor stacks_by\n";
+        "\nno stack can be read: physical_memory_at is not called, and stacks_by is not called\n";
     assert!(said.text.contains(words), "{}", said.text);
 }
 
@@ -261,11 +258,4 @@ fn a_report_says_that_there_are_no_tables() {
     );
     let end = "end of backtrace: incomplete: no .sframe table: empty, 1 frames\n";
     assert!(text.ends_with(end), "{text}");
-}
-
-#[track_caller]
-fn replace(file: &Path, old: &str, new: &str) {
-    let text = fs::read_to_string(file).expect("it is there");
-    assert!(text.contains(old), "no {old} in {text}");
-    fs::write(file, text.replace(old, new)).expect("it can be written");
 }

@@ -16,13 +16,17 @@ use crate::support::runner::run;
 use crate::support::trace;
 use crate::text::{guide, part};
 
+/// The folder of these kernels.
+const GUIDE: &str = "qemu/tests/guide";
+
 /// A kernel as somebody else writes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub arch: Arch,
-    /// Its folder; what is not there is as in the other one.
-    folder: &'static str,
-    base: &'static str,
+    /// Its folders in that of the guide: the later ones hold only what differs.
+    folders: &'static [&'static str],
+    /// Where it has mapped physical memory.
+    physical: &'static str,
     /// The heading of its part of the guide.
     heading: &'static str,
     /// How many lines change.
@@ -31,16 +35,23 @@ pub struct Kind {
 
 pub const HANDLERS: Kind = Kind {
     arch: Arch::X86_64,
-    folder: "qemu/tests/guide/handlers",
-    base: "qemu/tests/guide/kernel",
+    folders: &["kernel", "handlers"],
+    physical: "0",
     heading: "\n## Handlers of the convention `x86-interrupt`\n",
     lines: 8,
 };
 
+/// The same in the upper half, with nothing at low addresses.
+pub const HIGHER: Kind = Kind {
+    folders: &["kernel", "handlers", "higher"],
+    physical: "0xffff_8000_0000_0000",
+    ..HANDLERS
+};
+
 pub const VECTORS: Kind = Kind {
     arch: Arch::Aarch64,
-    folder: "qemu/tests/guide/vectors",
-    base: "qemu/tests/guide/aarch64",
+    folders: &["aarch64", "vectors"],
+    physical: "0",
     heading: "\n## Vectors on AArch64\n",
     lines: 10,
 };
@@ -54,16 +65,15 @@ pub fn alone() -> MutexGuard<'static, ()> {
 impl Kind {
     /// The kernel before all changes.
     fn kernel(self) -> Outside {
-        let kernel = Outside::copy(self.base);
-        let root = workspace::root();
-        let own = fs::read_dir(root.join(self.folder).join("src")).expect("the folder is there");
-        let shop = root.join("qemu/tests/guide/kernel/src/shop.rs");
-        let own = own.map(|entry| entry.expect("it can be read").path());
-        for file in own.chain([shop]) {
-            let name = file.file_name().expect("a file has a name");
-            let to = kernel.folder().join("src").join(name);
-            fs::copy(&file, to).expect("a file can be copied");
+        let [base, rest @ ..] = self.folders else {
+            panic!("a kernel has a folder");
+        };
+        let kernel = Outside::copy(&format!("{GUIDE}/{base}"));
+        for folder in rest {
+            kernel.add(&format!("{GUIDE}/{folder}"));
         }
+        let shop = workspace::root().join(GUIDE).join("kernel/src/shop.rs");
+        fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
         kernel
     }
 
@@ -79,7 +89,18 @@ impl Kind {
             let lines = steps::apply(part(&guide, self.heading), kernel.folder());
             assert_eq!(lines, self.lines, "{}", self.heading);
             kernel.name_repository("Cargo.toml");
+            if self.arch == Arch::X86_64 {
+                tell(kernel.folder(), "0", self.physical);
+            }
             change(kernel.folder());
+        })
+    }
+
+    /// The same, of a kernel that tells another address of physical memory than its own.
+    pub fn with_wrong(self, address: &str, change: impl FnOnce(&Path)) -> Said {
+        self.with(Profile::Debug, |folder| {
+            tell(folder, self.physical, address);
+            change(folder);
         })
     }
 
@@ -109,6 +130,20 @@ impl Kind {
             _folder: folder,
         }
     }
+}
+
+/// Makes the kernel tell another address of physical memory.
+fn tell(folder: &Path, before: &str, address: &str) {
+    let [old, new] = [before, address].map(|at| format!("physical_memory_at({at})"));
+    replace(&folder.join("src/main.rs"), &old, &new);
+}
+
+/// Changes a file, which has that text.
+#[track_caller]
+pub fn replace(file: &Path, old: &str, new: &str) {
+    let text = fs::read_to_string(file).expect("it is there");
+    assert!(text.contains(old), "no {old} in {text}");
+    fs::write(file, text.replace(old, new)).expect("it can be written");
 }
 
 /// What goes wrong.

@@ -35,6 +35,11 @@ impl Outside {
         Self { folder, linker }
     }
 
+    /// Copies another folder of this repository over it.
+    pub fn add(&self, from: &str) {
+        copy(&workspace::root().join(from), self.folder());
+    }
+
     /// The folder of the copy.
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -18,12 +18,8 @@ pub(crate) struct Mapped {
 
 #[cfg(target_os = "none")]
 impl Mapped {
-    /// What a report says that can read nothing.
-    pub(crate) const MISSING: &str =
-        "no stack can be read: there is no MMU on at EL1, and the kernel does not call stacks_by\n";
-
-    /// The MMU, if it is on.
-    pub(crate) fn now(_: Option<u64>) -> Option<Self> {
+    /// The MMU, if it is on; or why it cannot be asked.
+    pub(crate) fn now(_: Option<u64>) -> Result<Self, &'static str> {
         let (level, control, features): (u64, u64, u64);
         // SAFETY: only reads registers that can be read at EL1 and above.
         unsafe {
@@ -39,7 +35,9 @@ impl Mapped {
         }
         let is_on = level >> 2 & 3 == 1 && control & 1 != 0;
         let hides_user = features >> 20 & 15 >= 2;
-        is_on.then_some(Self { hides_user })
+        is_on
+            .then_some(Self { hides_user })
+            .ok_or("there is no MMU on at EL1")
     }
 
     /// Whether this address is memory that can be read.

@@ -16,10 +16,8 @@ enum Mapped {}
 
 #[cfg(not(target_os = "none"))]
 impl Mapped {
-    const MISSING: &str = "no stack can be read: this is the host\n";
-
-    const fn now(_: Option<u64>) -> Option<Self> {
-        None
+    const fn now(_: Option<u64>) -> Result<Self, &'static str> {
+        Err("this is the host")
     }
 
     const fn is_memory(&self, _: u64) -> bool {
@@ -40,10 +38,12 @@ static STACK_OF: AtomicPtr<()> = AtomicPtr::new(null_mut());
 /// Tells [`print`](super::print) that physical memory is mapped from this address on: 0 in a kernel that maps memory to its own
 /// addresses. Without it, reports on x86-64 read only what [`stacks_by`] tells. On AArch64 it is not needed: the MMU is asked.
 ///
+/// A report looks there for the page tables that CR3 names, and uses them only if they map that address to themselves; otherwise it
+/// says that it is wrong, and reads only stacks that the kernel tells. Where nothing is mapped, the look is a page fault.
+///
 /// # Safety
 /// From now on, the page tables that the kernel uses can be read there, and what they map as memory that may be cached is memory: the
-/// processor's MTRRs, which can say otherwise, are not asked. An entry that a stray write has damaged may lead to any physical
-/// address that the processor has.
+/// processor's MTRRs, which can say otherwise, are not asked.
 pub unsafe fn physical_memory_at(address: u64) {
     PHYSICAL_MEMORY.store(address, Ordering::Release);
 }
@@ -62,27 +62,36 @@ pub unsafe fn stacks_by(stack_of: fn(u64) -> Option<Range>) {
 /// What is known of stacks.
 pub(super) struct Stacks {
     stack_of: Option<StackOf>,
-    /// Looks addresses up.
-    tables: Option<Mapped>,
+    /// Where physical memory is mapped, if the kernel says so.
+    physical: Option<u64>,
+    /// Looks addresses up; or why that cannot be done.
+    tables: Result<Mapped, &'static str>,
 }
 
 impl Stacks {
     /// What the kernel has told so far, and what this CPU says.
     pub(super) fn told() -> Self {
         let stack_of = STACK_OF.load(Ordering::Acquire);
-        let offset = PHYSICAL_MEMORY.load(Ordering::Acquire);
-        let offset = (offset != NOT_TOLD).then_some(offset);
+        let physical = PHYSICAL_MEMORY.load(Ordering::Acquire);
+        let physical = (physical != NOT_TOLD).then_some(physical);
         Self {
             // SAFETY: it is null, or `stacks_by` has stored a pointer to a function of this type.
             stack_of: unsafe { core::mem::transmute::<*mut (), Option<StackOf>>(stack_of) },
-            tables: Mapped::now(offset),
+            physical,
+            tables: Mapped::now(physical),
         }
     }
 
-    /// Writes what is missing, if nothing can be read.
+    /// Writes what is missing, if nothing can be read, or what is told is wrong.
     pub(super) fn write_missing(&self, out: &mut dyn Write) -> fmt::Result {
-        match (&self.tables, self.stack_of) {
-            (None, None) => out.write_str(Mapped::MISSING),
+        match (&self.tables, self.stack_of, self.physical) {
+            (Err(why), None, _) => {
+                writeln!(
+                    out,
+                    "no stack can be read: {why}, and stacks_by is not called"
+                )
+            }
+            (Err(why), _, Some(_)) => writeln!(out, "it is not known what is mapped: {why}"),
             _ => Ok(()),
         }
     }
@@ -94,7 +103,7 @@ impl Stacks {
 
     /// Whether nobody knows what is mapped.
     pub(super) const fn cannot_tell(&self) -> bool {
-        self.tables.is_none()
+        self.tables.is_err()
     }
 
     /// Whether each page of a range is memory.
@@ -106,14 +115,14 @@ impl Stacks {
     /// Whether memory is mapped at this address, and can be read.
     pub(super) fn is_memory(&self, address: u64) -> bool {
         let tables = self.tables.as_ref();
-        tables.is_some_and(|tables| tables.is_memory(address))
+        tables.is_ok_and(|tables| tables.is_memory(address))
     }
 
     /// The word at an aligned address, if there is memory.
     pub(super) fn read(&self, address: u64) -> Option<u64> {
         let is_there = match self.tables {
-            Some(_) => self.is_memory(address),
-            None => self.of(address)?.holds(address, 8),
+            Ok(_) => self.is_memory(address),
+            Err(_) => self.of(address)?.holds(address, 8),
         };
         // SAFETY: aligned, as every word of a walk. It is memory by the page tables; or the kernel has said so.
         is_there.then(|| unsafe { probe::read(address) })?

@@ -117,7 +117,7 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
         let mut out = String::new();
         print_from(&mut out, &first, Registers::new(0x1024, 0x8000, 0));
         let expected = "first [during the report: second []\n]\n\
-            no stack can be read: this is the host\n\
+            no stack can be read: this is the host, and stacks_by is not called\n\
             x86_64, no build id, no tables\n  \
             rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known\n\
             no names: .symbols: empty\n   \

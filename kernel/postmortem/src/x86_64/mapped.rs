@@ -12,13 +12,9 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    /// What a report says that can read nothing.
-    pub(crate) const MISSING: &str =
-        "no stack can be read: the kernel calls neither physical_memory_at nor stacks_by\n";
-
-    /// Those that are in use now, if physical memory is mapped from `physical` on.
-    pub(crate) fn now(physical: Option<u64>) -> Option<Self> {
-        let physical = physical?;
+    /// Those that are in use now, if physical memory is mapped from `physical` on; or why they cannot be read.
+    pub(crate) fn now(physical: Option<u64>) -> Result<Self, &'static str> {
+        let physical = physical.ok_or("physical_memory_at is not called")?;
         let (root, flags, low, high): (u64, u64, u32, u32);
         // SAFETY: only reads registers, which the kernel may.
         unsafe {
@@ -41,14 +37,31 @@ impl Mapped {
             address_bits: address_bits(),
             types: u64::from(high) << 32 | u64::from(low),
         };
-        Some(Self { tables, physical })
+        let mapped = Self { tables, physical };
+        // A wrong address leads to something else. It does not say there that it is the first table.
+        let is_right = physical.is_multiple_of(0x1000) && mapped.holds(mapped.tables.first());
+        is_right
+            .then_some(mapped)
+            .ok_or("the page tables are not where physical_memory_at says")
     }
 
+    /// Whether memory that can be read is mapped at this address.
     pub(crate) fn is_memory(&self, address: u64) -> bool {
-        self.tables.is_memory(address, |entry| {
-            // SAFETY: `physical_memory_at` was told that the page tables can be read there.
-            unsafe { (self.physical.wrapping_add(entry) as *const u64).read_volatile() }
-        })
+        // An entry that a stray write has damaged leads to anything.
+        let read = |entry| self.holds(entry).then(|| self.read(entry));
+        self.tables.find(address, read).is_some()
+    }
+
+    /// Whether a physical address is mapped where physical memory is told to be.
+    fn holds(&self, address: u64) -> bool {
+        let read = |entry| Some(self.read(entry));
+        let mapped_at = self.physical.wrapping_add(address);
+        self.tables.find(mapped_at, read) == Some(address)
+    }
+
+    fn read(&self, entry: u64) -> u64 {
+        // SAFETY: `physical_memory_at` was told that the page tables can be read there.
+        unsafe { (self.physical.wrapping_add(entry) as *const u64).read_volatile() }
     }
 }
 

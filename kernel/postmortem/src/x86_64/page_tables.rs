@@ -23,7 +23,7 @@ bitflags! {
 /// The page tables of a CPU, and what its registers say of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageTables {
-    /// Physical address of the first table.
+    /// CR3: the physical address of the first table, and flags.
     pub(super) root: u64,
     pub(super) levels: u32,
     /// What user code may read, the kernel may not (SMAP).
@@ -35,32 +35,39 @@ pub(super) struct PageTables {
 }
 
 impl PageTables {
-    /// Whether the word at an aligned address is memory that can be read: mapped, and with a type of memory that may be cached,
-    /// as no device has it. `read` reads an entry at a physical address.
-    pub(super) fn is_memory(&self, address: u64, read: impl Fn(u64) -> u64) -> bool {
+    /// The physical address of the first table.
+    pub(super) const fn first(&self) -> u64 {
+        self.root & ADDRESS
+    }
+
+    /// The physical address of the word at an aligned address, if it is memory that can be read: mapped, and with a type of memory
+    /// that may be cached, as no device has it. `read` reads an entry at a physical address, if there is one.
+    pub(super) fn find(&self, address: u64, read: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         // The bits above those that are translated are copies of the highest one of these.
         let unused = 64_u32.saturating_sub(self.levels.saturating_mul(9).saturating_add(12));
         let extended = ((address << unused) as i64 >> unused) as u64;
         if extended != address {
-            return false;
+            return None;
         }
-        let (mut table, mut all) = (self.root & ADDRESS, Entry::USER);
+        let (mut table, mut all) = (self.first(), Entry::USER);
         for level in (0..self.levels).rev() {
             let shift = level.saturating_mul(9).saturating_add(12);
             let index = (address >> shift) & 0x1ff;
-            let entry = Entry::from_bits_retain(read(table | index << 3));
+            let entry = Entry::from_bits_retain(read(table | index << 3)?);
             all &= entry;
             if !entry.contains(Entry::PRESENT) || self.is_too_high(entry) {
-                return false;
+                return None;
             }
             let is_page = level == 0 || (level <= 2 && entry.contains(Entry::LARGE));
             if is_page {
                 let is_hidden = self.hides_user && all.contains(Entry::USER);
-                return !is_hidden && self.is_cached(entry, level);
+                let within = 1_u64.wrapping_shl(shift).wrapping_sub(1);
+                let physical = entry.bits() & ADDRESS & !within | address & within;
+                return (!is_hidden && self.is_cached(entry, level)).then_some(physical);
             }
             table = entry.bits() & ADDRESS;
         }
-        false
+        None
     }
 
     /// Whether an entry leads to where no physical address is: the processor faults, so it is damaged.
@@ -102,14 +109,18 @@ mod tests {
         }
     }
 
-    /// Whether there is memory, by entries at physical addresses; everything else is no table.
-    fn is_memory(tables: &PageTables, entries: &[(u64, u64)], address: u64) -> bool {
+    /// Where memory is, by entries at physical addresses; everything else is no table.
+    fn find(tables: &PageTables, entries: &[(u64, u64)], address: u64) -> Option<u64> {
         let entries: BTreeMap<_, _> = entries.iter().copied().collect();
-        tables.is_memory(address, |at| {
+        tables.find(address, |at| {
             let is_table = (0x1000..0x6000).contains(&at) && at.is_multiple_of(8);
             assert!(is_table, "{at:#x} is no entry");
-            entries.get(&at).copied().unwrap_or(0)
+            Some(entries.get(&at).copied().unwrap_or(0))
         })
+    }
+
+    fn is_memory(tables: &PageTables, entries: &[(u64, u64)], address: u64) -> bool {
+        find(tables, entries, address).is_some()
     }
 
     /// Every level of a page at `0xffff_8000_0020_3000`, which has the entry given.
@@ -176,6 +187,26 @@ mod tests {
         let entries: Vec<_> = [top].into_iter().chain(rest).collect();
         assert!(is_memory(&tables(5), &entries, (1 << 48) + 0x40_0008));
         assert!(!is_memory(&tables(4), &entries, (1 << 48) + 0x40_0008));
+    }
+
+    #[test]
+    fn the_physical_address_is_that_of_the_page_and_what_lies_in_it() {
+        assert_eq!(find(&tables(4), &small(PAGE), ADDRESS + 8), Some(0x7008));
+        let first = (0x1000, 0x2000 | PAGE);
+        // The attribute of a large page is no part of its address.
+        let large = (0x2000 + 8, 0x8000_0000 | PAGE | LARGE | 1 << 12);
+        let found = find(&tables(4), &[first, large], 0x4012_3458);
+        assert_eq!(found, Some(0x8012_3458));
+        let entries = [
+            first,
+            (0x2000, 0x3000 | PAGE),
+            (0x3000 + 16, 0x60_0000 | PAGE | LARGE),
+        ];
+        assert_eq!(find(&tables(4), &entries, 0x40_0008), Some(0x60_0008));
+        // An entry that cannot be read.
+        let entry = |at| (at != 0x3008).then_some(0x3000 | PAGE);
+        assert_eq!(tables(4).find(0x1_0000, entry), Some(0x3000));
+        assert_eq!(tables(4).find(0x20_0000, entry), None);
     }
 
     #[test]

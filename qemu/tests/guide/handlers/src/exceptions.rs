@@ -53,8 +53,11 @@ pub fn install() {
     let segments = pointer((&raw const SEGMENTS) as u64, size_of::<[u64; 4]>());
     // SAFETY: as above; tables that are never moved.
     unsafe {
-        (&raw mut TASK[9]).write((&raw const STACK).add(1) as u32);
+        let stack = (&raw const STACK).add(1) as u64;
+        (&raw mut TASK[9]).write(stack as u32);
+        (&raw mut TASK[10]).write((stack >> 32) as u32);
         (&raw mut SEGMENTS[2]).write(descriptor);
+        (&raw mut SEGMENTS[3]).write(task >> 32);
         asm!("lgdt [{}]", "lidt [{}]", in(reg) &segments, in(reg) &table, options(nostack));
         asm!("ltr {:x}", in(reg) 16_u16, options(nostack));
     }
@@ -62,5 +65,5 @@ pub fn install() {
 
 /// What the processor reads of a table: its last byte, and its address.
 fn pointer(base: u64, size: usize) -> [u16; 5] {
-    [size as u16 - 1, base as u16, (base >> 16) as u16, (base >> 32) as u16, 0]
+    [size as u16 - 1, base as u16, (base >> 16) as u16, (base >> 32) as u16, (base >> 48) as u16]
 }

@@ -1,0 +1,75 @@
+//! A kernel in the upper half, which has mapped physical memory there too; and what it may say wrongly of that.
+
+use qemu::build::Profile;
+
+use crate::short::{HANDLERS, HIGHER};
+use crate::steps;
+use crate::text::{guide, part, without_numbers};
+
+#[test]
+fn a_kernel_in_the_upper_half_has_the_same_report() {
+    let [low, high] = [HANDLERS, HIGHER].map(|kind| {
+        let text = without_numbers(&kind.with(Profile::Debug, |_| ()).text);
+        // The shelves of the first customers are at low addresses.
+        text[text.find("page fault at ").expect("an exception")..].to_owned()
+    });
+    assert!(low.contains("outermost function reached"), "{low}");
+    assert_eq!(high, low);
+}
+
+/// The page tables are looked for at another place, where memory is mapped; nowhere; and where nothing can be.
+#[test]
+fn what_is_told_wrongly_is_not_believed() {
+    let trace = "
+        p corner_shop::exceptions::page_fault
+        -- interrupted
+        p corner_shop::shop::sell
+        r main
+        r long_mode
+    ";
+    let why = "the page tables are not where physical_memory_at says";
+    for address in [
+        "0xffff_8000_0020_0000",
+        "0xffff_8000_0000_0008",
+        "0x0010_0000_0000_0000",
+    ] {
+        let said = HIGHER.with_wrong(address, |_| ());
+        let end = "incomplete: the stack word at ";
+        said.expect(
+            "page fault at ",
+            "p corner_shop::exceptions::page_fault",
+            end,
+        );
+        let words = format!("\nno stack can be read: {why}, and stacks_by is not called\n");
+        assert!(said.text.contains(&words), "{}", said.text);
+
+        let said = HIGHER.with_wrong(address, |folder| {
+            steps::apply(part(&guide(), "\n## Complete traces\n"), folder);
+        });
+        // Nor can the code be found.
+        let end = "outermost function reached, from frame 2 on in doubt (calls were not checked";
+        said.expect("page fault at ", trace, end);
+        let words = format!("\nit is not known what is mapped: {why}\n");
+        assert!(said.text.contains(&words), "{}", said.text);
+    }
+}
+
+/// Nothing is mapped there: the kernel's own handler is called again, and that is one line.
+#[test]
+fn an_address_that_is_not_mapped_ends_the_report() {
+    let said = HIGHER.with_wrong("0xffff_9000_0000_0000", |_| ());
+    let lines: Vec<_> = said
+        .text
+        .lines()
+        .skip_while(|line| *line != "page fault")
+        .collect();
+    let [_, again, during] = &lines[..] else {
+        panic!("{}", said.text);
+    };
+    assert!(
+        again.starts_with("page fault at 0xffffffff80"),
+        "{}",
+        said.text
+    );
+    assert_eq!(*during, "during the report: page fault", "{}", said.text);
+}
