@@ -53,7 +53,9 @@ pub use last_words::Region;
 pub use names::Names;
 pub use platform::{Platform, Task, TrapCode};
 pub use postmortem::{Out, PerCpu, Postmortem, WriteTrace};
-pub use print::{physical_memory_at, print, print_from, print_no_more, stacks_by};
+pub use print::{
+    physical_memory_at, print, print_from, print_interrupted, print_no_more, stacks_by,
+};
 pub use stack::{Owner, ReadWord, Stack};
 pub use stacks::{Guard, Place, Stacks};
 pub use unwind::Range;

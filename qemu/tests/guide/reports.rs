@@ -81,6 +81,28 @@ fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
     }
 }
 
+/// The handler is as its owner has written it, with one line more.
+#[test]
+fn a_report_may_begin_at_what_a_handler_has_interrupted() {
+    for profile in [Profile::Debug, Profile::Release] {
+        let said = HANDLERS.with(profile, |folder| {
+            let exceptions = folder.join("src/exceptions.rs");
+            replace(&exceptions, "print(&mut", "print_interrupted(&mut");
+            short::write_shop(folder, &stop_in(Arch::X86_64));
+        });
+        let trace = "
+            -- 1 frames left out
+            -- interrupted
+            p corner_shop::shop::stop
+            r corner_shop::shop::serve
+            r~ main
+            r long_mode
+        ";
+        said.expect("breakpoint at ", trace, IN_DOUBT);
+        assert!(said.text.contains("\nwent on\n"), "{}", said.text);
+    }
+}
+
 /// The verdict where nobody has said where the stack begins.
 const IN_DOUBT: &str = "outermost function reached, from frame ";
 

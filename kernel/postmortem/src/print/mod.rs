@@ -60,6 +60,23 @@ pub fn print(out: &mut dyn Write, what: &dyn Display) {
     core::hint::black_box(());
 }
 
+/// The same from the instruction that was interrupted, without the handler's own frames: for a handler that unwind tables describe,
+/// which has an `InterruptStackFrame` at most, and that does not tell all registers. They are known from the handler's rows. Where
+/// nothing was interrupted, the report has all frames.
+///
+/// ```no_run
+/// # struct Serial;
+/// # impl core::fmt::Write for Serial { fn write_str(&mut self, _: &str) -> core::fmt::Result { Ok(()) } }
+/// // extern "x86-interrupt" fn page_fault(frame: InterruptStackFrame, code: PageFaultErrorCode) {
+/// postmortem::print_interrupted(&mut Serial, &"page fault");
+/// ```
+#[inline(always)]
+pub fn print_interrupted(out: &mut dyn Write, what: &dyn Display) {
+    let registers = crate::arch::capture();
+    print_report(out, what, registers, Begin::Interrupted);
+    core::hint::black_box(());
+}
+
 /// The same from other registers: those that were interrupted, as the kernel's own trap code has saved them.
 ///
 /// ```no_run
@@ -69,8 +86,21 @@ pub fn print(out: &mut dyn Write, what: &dyn Display) {
 /// postmortem::print_from(out, &"exception", registers);
 /// # }
 /// ```
-#[inline(never)]
 pub fn print_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
+    print_report(out, what, registers, Begin::Here);
+}
+
+/// The first frame of a report.
+#[derive(Clone, Copy)]
+enum Begin {
+    /// That of the registers.
+    Here,
+    /// The first one that was interrupted.
+    Interrupted,
+}
+
+#[inline(never)]
+fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, begin: Begin) {
     // Each part is written even if one before it has failed.
     match BEGUN.fetch_add(1, Ordering::Relaxed) {
         0 => {
@@ -83,7 +113,7 @@ pub fn print_from(out: &mut dyn Write, what: &dyn Display, registers: Registers)
                 read: &read,
                 stack_of: &|sp| stacks.of(sp),
             };
-            let _ = report.write(out, registers);
+            let _ = report.write(out, registers, begin);
         }
         1 => drop(writeln!(out, "during the report: {what}")),
         _ => {}
@@ -108,10 +138,9 @@ struct Report<'a> {
 
 impl Report<'_> {
     /// Writes everything that follows the first line.
-    fn write(mut self, out: &mut dyn Write, registers: Registers) -> fmt::Result {
+    fn write(mut self, out: &mut dyn Write, registers: Registers, begin: Begin) -> fmt::Result {
         let machine = Machine::verify(&mut self.image);
         writeln!(out, "{machine}")?;
-        write_known(out, &registers, true)?;
         let code = [Code::new(self.image.code.bytes, self.image.code.address)];
         let unwinder = Unwinder::new(self.image.tables)
             // A scan lists what may have been called long ago; and where it may look, is not known.
@@ -122,8 +151,20 @@ impl Report<'_> {
             _ => unwinder.code(&code),
         };
         let memory = Undeclared::new(self.read, self.stack_of);
-        let frames = unwinder.frames(for_walk(registers), memory);
+        let mut frames = unwinder.frames(for_walk(registers), memory);
+        let before = match begin {
+            Begin::Here => None,
+            Begin::Interrupted => frames_before_interrupted(frames.clone()),
+        };
+        match before {
+            Some(count) => frames.by_ref().take(count).for_each(drop),
+            None => write_known(out, &registers, true)?,
+        }
+        let left_out = frames.found();
         let text = Text::new(write_symbols(&self.image, out)?);
+        if left_out != 0 {
+            text.write(out, &Event::<Registers>::LeftOut(left_out))?;
+        }
         Trace::new(frames)
             .ends(SHOWN.0, SHOWN.1)
             .tell(&mut |event| {
@@ -146,4 +187,11 @@ impl Report<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// How many frames a walk has before the first one that was interrupted. Not inlined, so that its copy of the walk is on the stack
+/// only while it counts.
+#[inline(never)]
+fn frames_before_interrupted(mut frames: impl Iterator<Item = Frame<Registers>>) -> Option<usize> {
+    frames.position(|frame| frame.how == How::TrapFrame)
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use unwind::Range;
 use unwind::sframe::Tables;
 
-use super::{BEGUN, NO_MORE, Report, print_from, print_no_more};
+use super::{BEGUN, Begin, NO_MORE, Report, print_from, print_no_more};
 use crate::image::{Image, Section};
 use crate::x86_64::Registers;
 
@@ -43,8 +43,12 @@ const WORDS: [(u64, u64); 6] = [
     (0x8028, 0x77),
 ];
 
-/// The report that begins in the handler, and the addresses that it has read. Memory has these words.
+/// The report of the handler, and the addresses that it has read. Memory has these words.
 fn report(words: &[(u64, u64)], stack: Option<Range>) -> (String, Vec<u64>) {
+    report_from(words, stack, Begin::Here)
+}
+
+fn report_from(words: &[(u64, u64)], stack: Option<Range>, begin: Begin) -> (String, Vec<u64>) {
     let words: BTreeMap<_, _> = words.iter().copied().collect();
     let read = RefCell::new(Vec::new());
     let names = Section::new(&[]);
@@ -67,7 +71,7 @@ fn report(words: &[(u64, u64)], stack: Option<Range>) -> (String, Vec<u64>) {
     let mut out = String::new();
     let registers = Registers::new(0x1024, 0x8000, 0);
     report
-        .write(&mut out, registers)
+        .write(&mut out, registers, begin)
         .expect("a string takes everything");
     (out, read.into_inner())
 }
@@ -154,6 +158,26 @@ fn a_report_says_what_it_knows_of_the_base() {
     let (text, _) = report(&WORDS, Some(Range::new(0x7000, 0x9000)));
     let end = "end of backtrace: incomplete: outermost function reached with sp 0x0000000000008030, where no stack begins, 3 frames\n";
     assert_eq!(text, [FRAMES, end].concat());
+}
+
+#[test]
+fn a_report_may_begin_where_the_handler_has_interrupted() {
+    let stack = Some(Range::new(0x7000, 0x8030));
+    let (whole, _) = report(&WORDS, stack);
+    let (text, _) = report_from(&WORDS, stack, Begin::Interrupted);
+    let lines: Vec<_> = whole.lines().collect();
+    let [machine, _, names, _, _, interrupted @ ..] = &lines[..] else {
+        panic!("{whole}");
+    };
+    let left_out = "   ----- 2 frames left out -----";
+    let expected = [&[*machine, *names, left_out], interrupted].concat();
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    // Where the walk does not come there, all is written.
+    let without = &WORDS[1..];
+    assert_eq!(
+        report_from(without, stack, Begin::Interrupted).0,
+        report(without, stack).0
+    );
 }
 
 #[test]
