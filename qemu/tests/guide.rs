@@ -7,6 +7,8 @@ mod higher;
 mod reports;
 #[path = "guide/short.rs"]
 mod short;
+#[path = "guide/small_stacks.rs"]
+mod small_stacks;
 #[path = "guide/steps.rs"]
 mod steps;
 mod support;

@@ -62,6 +62,8 @@ pub unsafe fn stacks_by(stack_of: fn(u64) -> Option<Range>) {
 /// What is known of stacks.
 pub(super) struct Stacks {
     stack_of: Option<StackOf>,
+    /// The stack that the report runs on, if that is its own: no trace leads there.
+    own: Option<Range>,
     /// Where physical memory is mapped, if the kernel says so.
     physical: Option<u64>,
     /// Looks addresses up; or why that cannot be done.
@@ -70,13 +72,14 @@ pub(super) struct Stacks {
 
 impl Stacks {
     /// What the kernel has told so far, and what this CPU says.
-    pub(super) fn told() -> Self {
+    pub(super) fn told(own: Option<Range>) -> Self {
         let stack_of = STACK_OF.load(Ordering::Acquire);
         let physical = PHYSICAL_MEMORY.load(Ordering::Acquire);
         let physical = (physical != NOT_TOLD).then_some(physical);
         Self {
             // SAFETY: it is null, or `stacks_by` has stored a pointer to a function of this type.
             stack_of: unsafe { core::mem::transmute::<*mut (), Option<StackOf>>(stack_of) },
+            own,
             physical,
             tables: Mapped::now(physical),
         }
@@ -124,6 +127,7 @@ impl Stacks {
             Ok(_) => self.is_memory(address),
             Err(_) => self.of(address)?.holds(address, 8),
         };
+        let is_there = is_there && self.own.is_none_or(|own| !own.holds(address, 8));
         // SAFETY: aligned, as every word of a walk. It is memory by the page tables; or the kernel has said so.
         is_there.then(|| unsafe { probe::read(address) })?
     }

@@ -6,6 +6,7 @@
 
 mod linked;
 mod memory;
+mod own_stack;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
@@ -23,6 +24,7 @@ use crate::stack::ReadWord;
 use crate::walk::{SHOWN, write_symbols};
 
 pub use memory::{physical_memory_at, stacks_by};
+pub use own_stack::report_on;
 
 /// The largest number of frames: those of a recursion that has filled megabytes.
 const FRAMES: u32 = 1 << 16;
@@ -101,11 +103,12 @@ enum Begin {
 
 #[inline(never)]
 fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, begin: Begin) {
-    // Each part is written even if one before it has failed.
-    match BEGUN.fetch_add(1, Ordering::Relaxed) {
-        0 => {
+    // Acquire and release: what a report has written to its stack happens before the next one uses it.
+    match BEGUN.fetch_add(1, Ordering::Acquire) {
+        0 => own_stack::run(&mut |own| {
+            // Each part is written even if one before it has failed.
             let _ = writeln!(out, "{what}");
-            let stacks = memory::Stacks::told();
+            let stacks = memory::Stacks::told(own);
             let _ = stacks.write_missing(out);
             let read = |address| stacks.read(address);
             let report = Report {
@@ -114,11 +117,11 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, b
                 stack_of: &|sp| stacks.of(sp),
             };
             let _ = report.write(out, registers, begin);
-        }
+        }),
         1 => drop(writeln!(out, "during the report: {what}")),
         _ => {}
     }
-    BEGUN.fetch_sub(1, Ordering::Relaxed);
+    BEGUN.fetch_sub(1, Ordering::Release);
 }
 
 /// From now on [`print`] and [`print_from`] write nothing, on any CPU. For a failure that has written its last line, and goes on to a
