@@ -17,6 +17,36 @@ fn a_kernel_in_the_upper_half_has_the_same_report() {
     assert_eq!(high, low);
 }
 
+/// Page tables call all of it memory: the interrupt controller, and the screen. Without MTRRs they are believed.
+#[test]
+fn what_the_firmware_calls_a_device_is_not_read() {
+    for sp in ["0xffff_8000_fee0_0020", "0xffff_8000_000b_8000"] {
+        let shop = "
+            #[inline(never)]
+            pub fn serve(_: u64) {
+                let mut registers = postmortem::capture();
+                let sp = core::mem::replace(&mut registers.sp, SP);
+                postmortem::print_from(&mut crate::serial::Serial, &\"lost\", registers);
+                registers.sp = sp;
+                // SAFETY: in an emulator caches make no difference.
+                unsafe {
+                    core::arch::asm!(\"rdmsr\", \"and eax, 0xfffff7ff\", \"wrmsr\",
+                        in(\"ecx\") 0x2ff, out(\"eax\") _, out(\"edx\") _)
+                }
+                postmortem::print_from(&mut crate::serial::Serial, &\"found\", registers);
+                if core::hint::black_box(true) { panic!(\"sold out\") }
+            }
+        ";
+        let said = HIGHER.with_shop(Profile::Debug, &shop.replace("SP", sp));
+        let at = sp.replace('_', "");
+        // Up to the offset in the function's frame.
+        let end = format!("incomplete: the stack word at {}", &at[..at.len() - 3]);
+        said.expect("lost\n", "p corner_shop::shop::serve", &end);
+        let trace = "p corner_shop::shop::serve\nr main\nr long_mode";
+        said.expect("found\n", trace, "outermost function reached, ");
+    }
+}
+
 /// The page tables are looked for at another place, where memory is mapped; nowhere; and where nothing can be.
 #[test]
 fn what_is_told_wrongly_is_not_believed() {

@@ -42,8 +42,8 @@ static STACK_OF: AtomicPtr<()> = AtomicPtr::new(null_mut());
 /// says that it is wrong, and reads only stacks that the kernel tells. Where nothing is mapped, the look is a page fault.
 ///
 /// # Safety
-/// From now on, the page tables that the kernel uses can be read there, and what they map as memory that may be cached is memory: the
-/// processor's MTRRs, which can say otherwise, are not asked.
+/// From now on, the page tables that the kernel uses can be read there, and what they map as memory that may be cached is memory, where
+/// the processor's MTRRs, if they are in use, do not say otherwise.
 pub unsafe fn physical_memory_at(address: u64) {
     PHYSICAL_MEMORY.store(address, Ordering::Release);
 }

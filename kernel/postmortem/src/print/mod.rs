@@ -40,7 +40,7 @@ const NO_MORE: u32 = 2;
 /// for handlers of exceptions that unwind tables describe, such as `extern "x86-interrupt"` functions.
 ///
 /// It takes no lock, allocates nothing, does not panic, and reads only what is mapped as memory that may be cached: on AArch64 the
-/// MMU is asked, on x86-64 the page tables, once [`physical_memory_at`] has told where they are. It needs the tables that
+/// MMU is asked, on x86-64 the page tables and MTRRs, once [`physical_memory_at`] has told where they are. It needs the tables that
 /// `sframe-link` adds to the image; in an image without, it says that. If `what` or `out` fails and its handler comes here again,
 /// or an interrupt's handler or another CPU fails meanwhile, that adds one line, and what fails besides adds none; so it is for
 /// good, if the report never ends.

@@ -2,12 +2,17 @@
 
 use core::arch::x86_64::__cpuid;
 
+use super::mtrrs::Mtrrs;
 use super::page_tables::PageTables;
+
+/// `IA32_PAT`.
+const PAT: u32 = 0x277;
 
 /// The page tables of this CPU, where the kernel has said that they are.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     tables: PageTables,
+    mtrrs: Mtrrs,
     physical: u64,
 }
 
@@ -15,18 +20,14 @@ impl Mapped {
     /// Those that are in use now, if physical memory is mapped from `physical` on; or why they cannot be read.
     pub(crate) fn now(physical: Option<u64>) -> Result<Self, &'static str> {
         let physical = physical.ok_or("physical_memory_at is not called")?;
-        let (root, flags, low, high): (u64, u64, u32, u32);
+        let (root, flags): (u64, u64);
         // SAFETY: only reads registers, which the kernel may.
         unsafe {
             core::arch::asm!(
                 "mov {root}, cr3",
                 "mov {flags}, cr4",
-                "rdmsr",
                 root = out(reg) root,
                 flags = out(reg) flags,
-                in("ecx") 0x277,
-                out("eax") low,
-                out("edx") high,
                 options(nomem, nostack, preserves_flags)
             );
         }
@@ -35,9 +36,17 @@ impl Mapped {
             levels: if flags & 1 << 12 == 0 { 4 } else { 5 },
             hides_user: flags & 1 << 21 != 0,
             address_bits: address_bits(),
-            types: u64::from(high) << 32 | u64::from(low),
+            types: read_register(PAT),
         };
-        let mapped = Self { tables, physical };
+        let mtrrs = match has_mtrrs() {
+            true => Mtrrs::new(read_register),
+            false => Mtrrs::NONE,
+        };
+        let mapped = Self {
+            tables,
+            mtrrs,
+            physical,
+        };
         // A wrong address leads to something else. It does not say there that it is the first table.
         let is_right = physical.is_multiple_of(0x1000) && mapped.holds(mapped.tables.first());
         is_right
@@ -48,21 +57,48 @@ impl Mapped {
     /// Whether memory that can be read is mapped at this address.
     pub(crate) fn is_memory(&self, address: u64) -> bool {
         // An entry that a stray write has damaged leads to anything.
-        let read = |entry| self.holds(entry).then(|| self.read(entry));
-        self.tables.find(address, read).is_some()
+        let read = |entry| self.holds(entry).then(|| self.read(entry))?;
+        let found = self.tables.find(address, read);
+        found.is_some_and(|found| self.may_be_cached(found))
     }
 
     /// Whether a physical address is mapped where physical memory is told to be.
     fn holds(&self, address: u64) -> bool {
-        let read = |entry| Some(self.read(entry));
         let mapped_at = self.physical.wrapping_add(address);
-        self.tables.find(mapped_at, read) == Some(address)
+        let found = self.tables.find(mapped_at, |entry| self.read(entry));
+        found == Some(address)
     }
 
-    fn read(&self, entry: u64) -> u64 {
+    /// The entry at a physical address, unless a device is there.
+    fn read(&self, entry: u64) -> Option<u64> {
+        let mapped_at = self.physical.wrapping_add(entry) as *const u64;
         // SAFETY: `physical_memory_at` was told that the page tables can be read there.
-        unsafe { (self.physical.wrapping_add(entry) as *const u64).read_volatile() }
+        (self.may_be_cached(entry)).then(|| unsafe { mapped_at.read_volatile() })
     }
+
+    fn may_be_cached(&self, address: u64) -> bool {
+        self.mtrrs.may_be_cached(address, read_register)
+    }
+}
+
+/// Reads a model-specific register that this processor has.
+fn read_register(number: u32) -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: it has `IA32_PAT`, as all with 64 bits have, and MTRRs if CPUID says so; reading them changes nothing.
+    unsafe {
+        core::arch::asm!(
+            "rdmsr",
+            in("ecx") number,
+            out("eax") low,
+            out("edx") high,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    u64::from(high) << 32 | u64::from(low)
+}
+
+fn has_mtrrs() -> bool {
+    __cpuid(1).edx & 1 << 12 != 0
 }
 
 /// How many bits a physical address has. Manual: volume 3, 4.1.4 "Enumeration of Paging Features by CPUID".

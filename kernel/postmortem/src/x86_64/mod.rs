@@ -7,6 +7,8 @@ mod machine_check;
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
 mod mapped;
 #[cfg(any(all(target_arch = "x86_64", target_os = "none"), test))]
+mod mtrrs;
+#[cfg(any(all(target_arch = "x86_64", target_os = "none"), test))]
 mod page_tables;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
 mod tables;
