@@ -2,7 +2,7 @@
 
 use qemu::build::Profile;
 
-use crate::short::{HANDLERS, HIGHER};
+use crate::short::{self, HANDLERS, HIGHER};
 use crate::steps;
 use crate::text::{guide, part, without_numbers};
 
@@ -15,6 +15,61 @@ fn a_kernel_in_the_upper_half_has_the_same_report() {
     });
     assert!(low.contains("outermost function reached"), "{low}");
     assert_eq!(high, low);
+}
+
+/// A section whose code lies where physical memory is mapped, far from all other code.
+#[test]
+fn code_in_two_places_is_read_in_both() {
+    let shop = "
+        core::arch::global_asm!(
+            \".section .far, \\\"ax\\\"\", \".global far\", \".type far, @function\",
+            \"far: sub rsp, 8\", \"call rdi\", \"add rsp, 8\", \"ret\", \".size far, . - far\", \".text\",
+        );
+        unsafe extern \"C\" { fn far(of: extern \"C\" fn()); }
+        static FAR: unsafe extern \"C\" fn(extern \"C\" fn()) = far;
+        #[inline(never)]
+        pub fn serve(_: u64) {
+            // SAFETY: calls its argument.
+            unsafe { (&raw const FAR).read_volatile()(sell) }
+            core::hint::black_box(());
+        }
+        #[inline(never)]
+        extern \"C\" fn sell() { if core::hint::black_box(true) { panic!(\"sold out\") } }
+    ";
+    let said = HIGHER.with(Profile::Debug, |folder| {
+        steps::apply(part(&guide(), "\n## Complete traces\n"), folder);
+        short::write_shop(folder, shop);
+        let script = folder.join("kernel.ld");
+        let phdrs = " far PT_LOAD FLAGS(7); rest PT_LOAD FLAGS(7); }";
+        short::replace(
+            &script,
+            "all PT_LOAD FLAGS(7); }",
+            &format!("all PT_LOAD FLAGS(7); {phdrs}"),
+        );
+        let far = "
+            . = 0xffff800000000000 + (ALIGN(4096) - 0xffffffff80000000);
+            .far : AT(ADDR(.far) - 0xffff800000000000) { *(.far) } :far
+            . = 0xffffffff80000000 + (. - 0xffff800000000000);
+            image_end = .;";
+        short::replace(&script, "    image_end = .;", far);
+        short::replace(&script, "*(.bss .bss.*) }", "*(.bss .bss.*) } :rest");
+    });
+    let frames = said.text.lines().filter(|line| line.contains(": 0x"));
+    let names = frames.map(|line| line.split([' ', '+']).nth(6).unwrap_or(line));
+    let names: Vec<_> = names.collect();
+    let expected = [
+        "__rustc::rust_begin_unwind",
+        "core::panicking::panic_fmt",
+        "corner_shop::shop::sell",
+        "far",
+        "corner_shop::shop::serve",
+        "main",
+        "long_mode",
+    ];
+    assert_eq!(names, expected, "{}", said.text);
+    // Each call was read, in both places.
+    let end = "end of backtrace: complete, 7 frames\n";
+    assert!(said.text.ends_with(end), "{}", said.text);
 }
 
 /// Page tables call all of it memory: the interrupt controller, and the screen. Without MTRRs they are believed.

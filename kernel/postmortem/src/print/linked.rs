@@ -3,6 +3,7 @@
 use unwind::symbols::SymbolTable;
 
 use super::memory::Stacks;
+use super::regions::Regions;
 use crate::image::{Image, Section};
 
 // Weak symbols are zero where nobody defines them: an image that was linked by another linker links all the same, and a report
@@ -36,11 +37,8 @@ fn symbols() -> [u64; 6] {
     [0; 6]
 }
 
-/// More bytes than any kernel has of code: what a damaged table says is not looked for.
-const CODE: u64 = 1 << 28;
-
-/// The image that this code is part of.
-pub(super) fn image(stacks: &Stacks) -> Image {
+/// The image that this code is part of, and its code.
+pub(super) fn image(stacks: &Stacks) -> (Image, Regions) {
     let [text, text_end, sframe, sframe_end, names, names_end] = symbols();
     let [code, tables, names] =
         [(text, text_end), (sframe, sframe_end), (names, names_end)].map(|(start, end)| {
@@ -53,32 +51,13 @@ pub(super) fn image(stacks: &Stacks) -> Image {
             }
         });
     let mut image = Image::new(code, tables, names);
-    if code.bytes.is_empty() {
-        image.code = described(&image, stacks);
-    }
+    let regions = match code.bytes {
+        [] => Regions::described(&image, stacks),
+        _ => Regions::one(code),
+    };
     // Nobody has to place the linker's note: this is the build that the names were made for.
     if let Ok(symbols) = SymbolTable::parse(names.bytes, names.address) {
         image.build_id = symbols.build_id();
     }
-    image
-}
-
-/// Where nobody says what code is: all that lies between functions with rows, if it can be read.
-fn described(image: &Image, stacks: &Stacks) -> Section {
-    let nothing = Section::new(&[]);
-    let Ok(table) = image.tables.first() else {
-        return nothing;
-    };
-    let functions = (0..table.function_count()).filter_map(|index| table.function(index));
-    let (mut start, mut end) = (u64::MAX, 0);
-    for function in functions {
-        start = start.min(function.start());
-        end = end.max(function.start().saturating_add(function.size().into()));
-    }
-    let size = end.saturating_sub(start);
-    if size == 0 || size > CODE || !stacks.are_memory(start, end) {
-        return nothing;
-    }
-    // SAFETY: each page is mapped, and in an image no code changes.
-    unsafe { Section::between(start as *const u8, end as *const u8) }
+    (image, regions)
 }

@@ -51,7 +51,8 @@ pub unsafe fn physical_memory_at(address: u64) {
 /// Tells [`print`](super::print) this kernel's stacks: `stack_of` returns the one with a stack pointer, with its guard page below if
 /// it has one and the page tables can be asked. It is called when anything may be broken, so it takes no lock, and must not fail. A
 /// trace that ends where such a stack begins is complete, if the calls can be read: the code between `__text_start` and
-/// `__text_end` of the linker script; without those symbols, as far as the page tables say that it is mapped.
+/// `__text_end` of the linker script; without those symbols, what lies between functions with rows, in up to four places, as far as
+/// the page tables say that it is mapped.
 ///
 /// # Safety
 /// The stacks are memory or not mapped, but no devices; and all of each is mapped, if the page tables cannot be asked.

@@ -7,6 +7,7 @@
 mod linked;
 mod memory;
 mod own_stack;
+mod regions;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
@@ -14,7 +15,7 @@ use core::fmt::{self, Display, Write};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use unwind::report::Text;
-use unwind::{Code, Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
+use unwind::{Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
 
 use crate::arch::{INSTRUCTION, Registers, for_walk, write_known};
 use crate::code;
@@ -25,6 +26,7 @@ use crate::walk::{SHOWN, write_symbols};
 
 pub use memory::{physical_memory_at, stacks_by};
 pub use own_stack::report_on;
+use regions::Regions;
 
 /// The largest number of frames: those of a recursion that has filled megabytes.
 const FRAMES: u32 = 1 << 16;
@@ -111,8 +113,10 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, b
             let stacks = memory::Stacks::told(own);
             let _ = stacks.write_missing(out);
             let read = |address| stacks.read(address);
+            let (image, regions) = linked::image(&stacks);
             let report = Report {
-                image: linked::image(&stacks),
+                image,
+                regions,
                 read: &read,
                 stack_of: &|sp| stacks.of(sp),
             };
@@ -133,6 +137,8 @@ pub fn print_no_more() {
 /// One report.
 struct Report<'a> {
     image: Image,
+    /// Its code.
+    regions: Regions,
     /// Reads a word, if it is memory.
     read: ReadWord<'a>,
     /// The stack with a stack pointer, if it is known.
@@ -144,14 +150,14 @@ impl Report<'_> {
     fn write(mut self, out: &mut dyn Write, registers: Registers, begin: Begin) -> fmt::Result {
         let machine = Machine::verify(&mut self.image);
         writeln!(out, "{machine}")?;
-        let code = [Code::new(self.image.code.bytes, self.image.code.address)];
+        let (code, count) = self.regions.code();
         let unwinder = Unwinder::new(self.image.tables)
             // A scan lists what may have been called long ago; and where it may look, is not known.
             .fallbacks(Fallbacks::all().difference(Fallbacks::SCAN))
             .limit(FRAMES);
-        let unwinder = match self.image.code.bytes {
-            [] => unwinder,
-            _ => unwinder.code(&code),
+        let unwinder = match code.get(..count) {
+            None | Some([]) => unwinder,
+            Some(code) => unwinder.code(code),
         };
         let memory = Undeclared::new(self.read, self.stack_of);
         let mut frames = unwinder.frames(for_walk(registers), memory);
@@ -185,7 +191,7 @@ impl Report<'_> {
             Some(registers) if frame.how == How::TrapFrame => {
                 write_known(out, &registers, frame.fp_known)?;
                 out.write_str("  ")?;
-                code::write(out, self.image.code, frame.pc, INSTRUCTION)
+                code::write(out, self.regions.with(frame.pc), frame.pc, INSTRUCTION)
             }
             _ => Ok(()),
         }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use unwind::Range;
 use unwind::sframe::Tables;
 
+use super::regions::Regions;
 use super::{BEGUN, Begin, NO_MORE, Report, print_from, print_no_more};
 use crate::image::{Image, Section};
 use crate::x86_64::Registers;
@@ -52,16 +53,18 @@ fn report_from(words: &[(u64, u64)], stack: Option<Range>, begin: Begin) -> (Str
     let words: BTreeMap<_, _> = words.iter().copied().collect();
     let read = RefCell::new(Vec::new());
     let names = Section::new(&[]);
+    let code = Section {
+        bytes: &CODE,
+        address: 0x1000,
+    };
     let report = Report {
         image: Image {
-            code: Section {
-                bytes: &CODE,
-                address: 0x1000,
-            },
+            code,
             tables: Tables::new(&TABLE, 0x2000),
             symbols: names,
             build_id: &[],
         },
+        regions: Regions::one(code),
         read: &|address| {
             read.borrow_mut().push(address);
             words.get(&address).copied()
