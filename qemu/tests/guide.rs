@@ -3,6 +3,8 @@
 
 #[path = "guide/higher.rs"]
 mod higher;
+#[path = "guide/moved.rs"]
+mod moved;
 #[path = "guide/reports.rs"]
 mod reports;
 #[path = "guide/short.rs"]

@@ -56,6 +56,12 @@ pub const VECTORS: Kind = Kind {
     lines: 10,
 };
 
+/// The same, which moves itself to another address than it is linked at.
+pub const MOVED: Kind = Kind {
+    folders: &["aarch64", "vectors", "moved"],
+    ..VECTORS
+};
+
 /// The kernels are built in one folder, one after another: cargo compares the times of their files, and they have one name.
 pub fn alone() -> MutexGuard<'static, ()> {
     static BUILD: Mutex<()> = Mutex::new(());
