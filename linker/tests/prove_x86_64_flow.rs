@@ -194,6 +194,35 @@ fn handlers_of_interrupts() {
     );
 }
 
+/// The entry would return, but for the function that it calls.
+#[test]
+fn handlers_that_call_what_never_returns() {
+    let text = [
+        silent("_start", "push %rax\n call stays\n pop %rax\n iretq"),
+        silent(
+            "with_code",
+            "push %rax\n call stays\n pop %rax\n add $8, %rsp\n iretq",
+        ),
+        // Behind a further call, or a branch, anything may stand.
+        silent("calls", "push %rax\n call stays\n call stays\n iretq"),
+        silent("stays", "jmp stays"),
+    ];
+    check(
+        "dead_return",
+        &text,
+        "\
+0..1 made (sp+24) u (sp+0)
+1..6 made (sp+32) u (sp+8)
+6..9 missing: after a call that never returns
+9..10 made (sp+32) u (sp+8)
+10..15 made (sp+40) u (sp+16)
+15..22 missing: after a call that never returns
+22..28 missing: nobody calls it and it never returns
+35..40 made sp+8 u c-8
+",
+    );
+}
+
 #[test]
 fn handlers_that_never_return() {
     let halts = "1: hlt\n jmp 1b";

@@ -79,6 +79,9 @@ pub struct Follow<'a, I> {
     pub(super) sweeps: Sweeps,
 }
 
+/// The largest number of instructions that an interrupt's entry has behind its call: each register's, and some for the stack.
+const MOST_UNTIL_RETURN: usize = 64;
+
 /// The largest number of instructions executed for one function, counting each run of a block: enough for nested loops.
 const MAX_STEPS: usize = 4_000_000;
 
@@ -133,12 +136,33 @@ impl<'a, I: Isa> Follow<'a, I> {
     fn follow_dead(&mut self) {
         self.is_dead = true;
         for (start, machine) in std::mem::take(&mut self.dead) {
-            if self.row_agrees(start, &machine) == Some(true) {
+            if self.row_agrees(start, &machine) == Some(true)
+                || I::KEEPS_INTERRUPTED_ON_STACK && self.leads_to_interrupt_return(start, &machine)
+            {
                 self.edge(start, &machine);
             }
         }
         self.run_worklist();
         self.is_dead = false;
+    }
+
+    /// Whether the code from here to an interrupt return is one block without calls. It tells, though it never runs, that this is a
+    /// handler: one whose entry would return, but for the function that it calls.
+    fn leads_to_interrupt_return(&mut self, start: u64, machine: &Machine) -> bool {
+        let (mut at, mut machine) = (start, machine.clone());
+        for _ in 0..MOST_UNTIL_RETURN {
+            machine.at = at;
+            let Some(code) = self.text.code_at(at).filter(|_| !self.world.is_entry(at)) else {
+                return false;
+            };
+            let executed = self.judge.isa.execute(code, &mut machine, &mut self.tables);
+            match executed.map(|executed| (executed.flow, executed.length)) {
+                Some((Flow::Next, length)) => at = at.wrapping_add(length.into()),
+                Some((flow, _)) => return flow == Flow::InterruptReturn,
+                None => return false,
+            }
+        }
+        false
     }
 
     /// Executes a block, up to its end or the start of another one.
@@ -273,6 +297,8 @@ impl<'a, I: Isa> Follow<'a, I> {
             problem: (self.steps > MAX_STEPS).then_some(Reason::TooMuch),
             ..Outcome::default()
         };
+        let dead = self.blocks.values().filter(|block| block.is_dead);
+        let mut returns = dead.filter_map(|block| block.outcome.interrupt_return);
         let mut exit: Option<Box<Machine>> = None;
         for (start, block) in self.blocks.iter().filter(|(_, block)| !block.is_dead) {
             whole.add(&block.outcome);
@@ -284,6 +310,8 @@ impl<'a, I: Isa> Follow<'a, I> {
                 (_, None) => {}
             }
         }
+        // An interrupt return that never runs tells what kind of function this is, too.
+        whole.interrupt_return = whole.interrupt_return.or_else(|| returns.next());
         // Instructions that overlap: the guessed table was too long, and its last entries led into the middle of one.
         let extents = || self.blocks.iter().map(|(start, block)| (*start, block.end));
         if let Some(at) = self.guessed_table
