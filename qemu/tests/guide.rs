@@ -1,8 +1,14 @@
 //! The guide is true: its steps, taken out of its text and made to a kernel that knows nothing of unwinding, give the
 //! report that it shows.
 
+#[path = "guide/bootimage.rs"]
+mod bootimage;
 #[path = "guide/higher.rs"]
 mod higher;
+#[path = "guide/kinds.rs"]
+mod kinds;
+#[path = "guide/makefile.rs"]
+mod makefile;
 #[path = "guide/moved.rs"]
 mod moved;
 #[path = "guide/reports.rs"]

@@ -26,7 +26,7 @@ const STOP: &str = "
     fn sell(customers: u64) { assert!(customers == 0, \"sold out\"); }
 ";
 
-fn stop_in(arch: Arch) -> String {
+pub fn stop_in(arch: Arch) -> String {
     let stop = match arch {
         Arch::X86_64 => "int3",
         Arch::Aarch64 => "brk #7",
@@ -104,7 +104,7 @@ fn a_report_may_begin_at_what_a_handler_has_interrupted() {
 }
 
 /// The verdict where nobody has said where the stack begins.
-const IN_DOUBT: &str = "outermost function reached, from frame ";
+pub const IN_DOUBT: &str = "outermost function reached, from frame ";
 
 /// An exception that has no handler, which has a handler with a stack of its own.
 #[test]

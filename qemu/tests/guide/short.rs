@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::steps;
 use crate::support::outside::Outside;
 use crate::support::report::Report;
-use crate::support::runner::run;
+use crate::support::runner::{Ran, run};
 use crate::support::trace;
 use crate::text::{guide, part};
 
@@ -68,21 +68,21 @@ pub fn alone() -> MutexGuard<'static, ()> {
     BUILD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Kind {
-    /// The kernel before all changes.
-    fn kernel(self) -> Outside {
-        let [base, rest @ ..] = self.folders else {
-            panic!("a kernel has a folder");
-        };
-        let kernel = Outside::copy(&format!("{GUIDE}/{base}"));
-        for folder in rest {
-            kernel.add(&format!("{GUIDE}/{folder}"));
-        }
-        let shop = workspace::root().join(GUIDE).join("kernel/src/shop.rs");
-        fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
-        kernel
+/// A copy of these folders in that of the guide, of which the later ones hold only what differs, with the shop of all kernels.
+pub fn overlaid(folders: &[&str]) -> Outside {
+    let [base, rest @ ..] = folders else {
+        panic!("a kernel has a folder");
+    };
+    let kernel = Outside::copy(&format!("{GUIDE}/{base}"));
+    for folder in rest {
+        kernel.add(&format!("{GUIDE}/{folder}"));
     }
+    let shop = workspace::root().join(GUIDE).join("kernel/src/shop.rs");
+    fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
+    kernel
+}
 
+impl Kind {
     /// What the kernel says before it is changed.
     pub fn says_without(self) -> String {
         self.boot(Profile::Debug, |_| ()).text
@@ -116,25 +116,20 @@ impl Kind {
     }
 
     fn boot(self, profile: Profile, change: impl FnOnce(&Outside)) -> Said {
-        let folder = tempfile::tempdir().expect("a folder can be made");
-        let image = folder.path().join("corner-shop");
-        {
+        let built = {
             let _alone = alone();
-            let kernel = self.kernel();
+            let kernel = overlaid(self.folders);
             change(&kernel);
             let built = kernel.build(self.arch, "guide", profile, "corner-shop");
-            fs::copy(built, &image).expect("the image can be copied");
-        }
-        let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
-        Said {
-            kernel: Kernel {
-                arch: self.arch,
-                profile,
-            },
-            text: ran.text().replace('\r', ""),
-            image,
-            _folder: folder,
-        }
+            Built::keep(&built)
+        };
+        let kernel = Kernel {
+            arch: self.arch,
+            profile,
+        };
+        Said::of(kernel, built, |image| {
+            run(["--image".as_ref(), image.as_os_str()])
+        })
     }
 }
 
@@ -157,15 +152,42 @@ pub fn write_shop(folder: &Path, shop: &str) {
     fs::write(folder.join("src/shop.rs"), shop).expect("the file can be written");
 }
 
-/// What a kernel says until it ends.
-pub struct Said {
-    kernel: Kernel,
-    pub text: String,
+/// A copy of an image, which stays as it is when the next one is built.
+pub struct Built {
     image: PathBuf,
     _folder: TempDir,
 }
 
+impl Built {
+    pub fn keep(built: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let image = folder.path().join("corner-shop");
+        fs::copy(built, &image).expect("the image can be copied");
+        Self {
+            image,
+            _folder: folder,
+        }
+    }
+}
+
+/// What a kernel says until it ends.
+pub struct Said {
+    kernel: Kernel,
+    pub text: String,
+    built: Built,
+}
+
 impl Said {
+    /// What an image says that is booted so, and panics.
+    pub fn of(kernel: Kernel, built: Built, boot: impl FnOnce(&Path) -> Ran) -> Self {
+        let ran = boot(&built.image).expect(101);
+        Self {
+            kernel,
+            text: ran.text().replace('\r', ""),
+            built,
+        }
+    }
+
     /// Fails unless the report that begins with this line has exactly this trace, and this end.
     #[track_caller]
     pub fn expect(&self, begin: &str, trace: &str, end: &str) {
@@ -174,6 +196,6 @@ impl Said {
         let at = at.unwrap_or_else(|| panic!("no {begin:?} in:\n{text}"));
         // The runner knows the words of a panic only; what else a kernel says is its own affair.
         let report = Report::find(["fault on cpu 0: ", &text[at..]].concat().as_bytes());
-        trace::expect_in(&self.image, self.kernel, &report, trace, end);
+        trace::expect_in(&self.built.image, self.kernel, &report, trace, end);
     }
 }

@@ -1,0 +1,149 @@
+//! A kernel that the crate `bootloader` starts from a disk, which is made as the program `bootimage` makes it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use qemu::{setup, workspace};
+use serde_json::Value;
+
+use crate::short::{Built, Said, alone, overlaid};
+use crate::steps;
+use crate::support::built::target;
+use crate::support::outside::{Outside, as_others_call_it};
+use crate::support::runner::run;
+use crate::text::{guide, part};
+
+/// The heading of its part of the guide.
+pub const HEADING: &str = "\n## A disk of the crate `bootloader`\n";
+/// How many lines change.
+const LINES: usize = 8;
+/// Where the kernels are built, in the target folder.
+const PLACE: &str = "guide";
+
+/// What the kernel says before all changes.
+pub fn says_without() -> String {
+    boot(Profile::Debug, |_| ()).text
+}
+
+/// The kernel after the changes of the guide, if `change` is made to it too.
+pub fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
+    let guide = guide();
+    boot(profile, |kernel| {
+        let lines = steps::apply(part(&guide, HEADING), kernel.folder());
+        assert_eq!(lines, LINES, "{HEADING}");
+        kernel.name_repository("Cargo.toml");
+        change(kernel.folder());
+    })
+}
+
+fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
+    let _alone = alone();
+
+    let kernel = overlaid(&["bootimage"]);
+    change(&kernel);
+    let built = kernel.command(PLACE, profile).status();
+    assert!(built.expect("cargo starts").success(), "it is built");
+    let built = target().join(PLACE).join("x86_64-corner_shop");
+    let built = built.join(profile.name()).join("corner-shop");
+    let disk = disk(&kernel, &built);
+    let drive = format!("format=raw,file={}", disk.display());
+    let kind = Kernel {
+        arch: Arch::X86_64,
+        profile,
+    };
+    Said::of(kind, Built::keep(&built), |image| {
+        let words = ["--image".as_ref(), image.as_os_str(), "--".as_ref()];
+        let machine = ["qemu-system-x86_64", "-drive", &drive, "-serial", "stdio"];
+        let exit = ["-device", "isa-debug-exit,iobase=0xf4"];
+        let machine = machine.iter().chain(&exit).map(AsRef::as_ref);
+        run(words.into_iter().chain(machine))
+    })
+}
+
+/// The disk: the boot loader is built with the kernel in it, and its bytes are those of the disk.
+fn disk(kernel: &Outside, image: &Path) -> PathBuf {
+    let program = |name| setup::program(name, "llvm", &target()).expect("LLVM is to be had");
+    let folder = kernel.folder().join("llvm");
+    let tools = folder.join("lib/rustlib/host/bin");
+    fs::create_dir_all(&tools).expect("a folder can be made");
+    for name in ["llvm-objdump", "llvm-size", "llvm-objcopy", "llvm-ar"] {
+        symlink(program(name), tools.join(name)).expect("a link can be made");
+    }
+    // The boot loader looks for LLVM's programs where rustup puts them as a component of the toolchain.
+    let rustc = sysroot().join("bin/rustc");
+    let told = format!(
+        "#!/bin/sh\ncase \"$*\" in '--print sysroot') echo '{}';; *) exec '{}' \"$@\";; esac\n",
+        folder.display(),
+        rustc.display()
+    );
+    let script = folder.join("rustc");
+    fs::write(&script, told).expect("a script can be written");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(folder.clone()).chain(std::env::split_paths(&path));
+
+    let place = target().join(PLACE).join("bootloader");
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    as_others_call_it(&mut command);
+    let features = ["--features", "binary,map_physical_memory"];
+    let status = command
+        .current_dir(sources(kernel))
+        .args(["build", "--quiet", "--release", "--locked"])
+        .args(["--bin", "bootloader", "-Zbuild-std=core"])
+        .args(["--target", "x86_64-bootloader.json"])
+        .args(features)
+        .arg("--target-dir")
+        .arg(&place)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTC", rustc)
+        .env("PATH", std::env::join_paths(path).expect("no colon"))
+        .env("KERNEL", image)
+        .env("KERNEL_MANIFEST", kernel.folder().join("Cargo.toml"))
+        .status();
+    assert!(status.expect("cargo starts").success(), "it is built");
+    let disk = kernel.folder().join("disk.img");
+    let status = Command::new(program("llvm-objcopy"))
+        .args(["-I", "elf64-x86-64", "-O", "binary"])
+        .arg(place.join("x86_64-bootloader/release/bootloader"))
+        .arg(&disk)
+        .status();
+    assert!(status.expect("it starts").success(), "the disk is made");
+    let file = fs::OpenOptions::new().write(true).open(&disk);
+    let file = file.expect("the disk is there");
+    let size = file.metadata().expect("it has a size").len();
+    file.set_len(size.next_multiple_of(512)).expect("sectors");
+    disk
+}
+
+/// The folder of the compiler.
+fn sysroot() -> PathBuf {
+    let output = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .current_dir(workspace::root())
+        .output()
+        .expect("rustc starts");
+    let path = String::from_utf8(output.stdout).expect("a path in UTF-8");
+    path.trim_end().into()
+}
+
+/// The folder of the boot loader's source, which cargo has fetched.
+fn sources(kernel: &Outside) -> PathBuf {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    as_others_call_it(&mut command);
+    let output = command
+        .current_dir(kernel.folder())
+        .args(["metadata", "--format-version", "1"])
+        .output()
+        .expect("cargo starts");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let mut packages = packages.iter();
+    let found = packages.find(|package| package["name"] == "bootloader");
+    let manifest = found.and_then(|package| package["manifest_path"].as_str());
+    let manifest = Path::new(manifest.expect("the kernel needs it"));
+    manifest.parent().expect("it lies in a folder").to_owned()
+}

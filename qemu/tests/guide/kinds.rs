@@ -1,0 +1,130 @@
+//! Kernels that a boot loader starts, each with what the guide changes in it: what they say of a breakpoint, from which they go on,
+//! of a panic, of a page fault, and of a failure in a handler.
+
+use qemu::build::Profile;
+use qemu::machine::Arch;
+
+use crate::reports::{IN_DOUBT, stop_in};
+use crate::text::{guide, part, shown, without_numbers};
+use crate::{bootimage, makefile, short};
+
+/// Fails unless the guide's part shows this report, which begins with this line.
+#[track_caller]
+fn expect_shown(text: &str, begin: &str, heading: &str) {
+    let report = &text[text.find(begin).expect("a report")..];
+    let guide = guide();
+    let shown = shown(part(&guide, heading));
+    assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_disk_of_the_crate_bootloader() {
+    let before = bootimage::says_without();
+    assert!(before.contains("\npage fault at "), "{before}");
+    assert!(!before.contains("backtrace"), "{before}");
+
+    let said = bootimage::with(Profile::Debug, |_| ());
+    expect_shown(&said.text, "page fault\nx86_64", bootimage::HEADING);
+
+    for profile in [Profile::Debug, Profile::Release] {
+        let said = bootimage::with(profile, |folder| {
+            short::write_shop(folder, &stop_in(Arch::X86_64));
+        });
+        let callers = "r corner_shop::shop::serve\nr corner_shop::kernel_main\nr _start";
+        let handler = "p corner_shop::interrupts::breakpoint\n-- interrupted";
+        let trace = format!("{handler}\np corner_shop::shop::stop\n{callers}");
+        said.expect("breakpoint\nx86_64", &trace, IN_DOUBT);
+        let trace = format!("= panic\nr corner_shop::shop::sell\n{callers}");
+        said.expect("panicked at src/shop.rs:", &trace, IN_DOUBT);
+        assert!(said.text.contains("\nwent on\n"), "{}", said.text);
+    }
+}
+
+/// The handler of double faults panics, on a stack of its own.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_panic_in_a_handler_of_a_disk_of_the_crate_bootloader() {
+    let shop = "
+        #[inline(never)]
+        pub fn serve(_: u64) {
+            // SAFETY: nobody returns from there.
+            unsafe { core::arch::asm!(\"ud2\") };
+            crate::println!(\"nobody comes here\");
+        }
+    ";
+    let trace = "
+        = panic
+        r corner_shop::interrupts::double_fault
+        -- interrupted
+        p corner_shop::shop::serve
+        r corner_shop::kernel_main
+        r _start
+    ";
+    let said = bootimage::with(Profile::Debug, |folder| short::write_shop(folder, shop));
+    said.expect("panicked at ", trace, IN_DOUBT);
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_makefile_with_rustflags_and_an_iso() {
+    let before = makefile::says_without();
+    assert!(before.contains("\npanicked at "), "{before}");
+    assert!(!before.contains("backtrace"), "{before}");
+
+    let said = makefile::with(|_| ());
+    expect_shown(&said.text, "panicked at ", makefile::HEADING);
+
+    let said = makefile::with(|folder| short::write_shop(folder, STOP_AND_FAULT));
+    let callers = "r corner_shop::shop::serve\nr~ main\nr long_mode";
+    let entry = |name| format!("r corner_shop::exceptions::{name}_entry\n-- interrupted");
+    let handler = format!(
+        "p corner_shop::exceptions::breakpoint\n{}",
+        entry("breakpoint")
+    );
+    let trace = format!("{handler}\np corner_shop::shop::stop\n{callers}");
+    said.expect("breakpoint\nx86_64", &trace, IN_DOUBT);
+    let handler = format!(
+        "= panic\nr corner_shop::exceptions::page_fault\n{}",
+        entry("page_fault")
+    );
+    let trace = format!("{handler}\np corner_shop::shop::sell\n{callers}");
+    said.expect("panicked at src/exceptions.rs:", &trace, IN_DOUBT);
+    assert!(said.text.contains("\nwent on\n"), "{}", said.text);
+}
+
+/// A breakpoint, and then a page fault, whose handler panics.
+const STOP_AND_FAULT: &str = "
+    #[inline(never)]
+    pub fn serve(_: u64) {
+        stop();
+        crate::println!(\"went on\");
+        crate::println!(\"nobody sees {}\", sell());
+    }
+    #[inline(never)]
+    fn stop() {
+        // SAFETY: its handler returns.
+        unsafe { core::arch::asm!(\"int3\") };
+    }
+    #[inline(never)]
+    fn sell() -> u64 {
+        // SAFETY: none, and nobody returns from this.
+        unsafe { (0x70_0000_0000 as *const u64).read_volatile() }
+    }
+";
+
+/// Cargo leaves out the `rustflags` of `.cargo/config.toml`, and says nothing.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn rustflags_of_the_environment_take_the_place_of_those_in_the_file() {
+    let said = makefile::with(makefile::set_in_config);
+    let (_, end) = said
+        .text
+        .split_once("\nend of backtrace: ")
+        .expect("a report");
+    let (_, end) = end.split_once("incomplete: no row for 0x").expect(end);
+    assert_eq!(
+        end.get(16..),
+        Some(": no function in the table, 7 frames\n")
+    );
+}
