@@ -11,6 +11,8 @@ mod kinds;
 mod makefile;
 #[path = "guide/moved.rs"]
 mod moved;
+#[path = "guide/raspi.rs"]
+mod raspi;
 #[path = "guide/reports.rs"]
 mod reports;
 #[path = "guide/short.rs"]

@@ -4,9 +4,9 @@
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
-use crate::reports::{IN_DOUBT, stop_in};
+use crate::reports::{IN_DOUBT, expect_stop, stop_in};
 use crate::text::{guide, part, shown, without_numbers};
-use crate::{bootimage, makefile, short};
+use crate::{bootimage, makefile, raspi, short};
 
 /// Fails unless the guide's part shows this report, which begins with this line.
 #[track_caller]
@@ -128,3 +128,50 @@ fn rustflags_of_the_environment_take_the_place_of_those_in_the_file() {
         Some(": no function in the table, 7 frames\n")
     );
 }
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_raspberry_pi() {
+    let before = raspi::says_without();
+    assert!(before.contains("\nexception, ESR_EL1 0x"), "{before}");
+    assert!(!before.contains("backtrace"), "{before}");
+
+    let said = raspi::with(|_| ());
+    expect_shown(&said.text, "exception\naarch64", raspi::HEADING);
+
+    let said = raspi::with(|folder| short::write_shop(folder, &stop_in(Arch::Aarch64)));
+    expect_stop(&said, Arch::Aarch64, IN_DOUBT);
+
+    // Where the function that was interrupted has saved its return address: vectors do not tell x30.
+    let said = raspi::with(|folder| {
+        raspi::panic_at_breakpoints(folder);
+        short::write_shop(folder, STOP_IN_THE_MIDDLE);
+    });
+    let trace = "
+        = panic
+        r exception
+        r save
+        -- interrupted
+        p corner_shop::shop::sell
+        r corner_shop::shop::serve
+        r~ main
+        r with_mmu
+    ";
+    said.expect("panicked at src/exceptions.rs:", trace, IN_DOUBT);
+}
+
+/// A breakpoint in a function that calls others.
+const STOP_IN_THE_MIDDLE: &str = "
+    #[inline(never)]
+    pub fn serve(customers: u64) {
+        sell(customers);
+        crate::println!(\"nobody comes here\");
+    }
+    #[inline(never)]
+    fn sell(customers: u64) {
+        crate::println!(\"customer {customers}\");
+        // SAFETY: nobody returns from it.
+        unsafe { core::arch::asm!(\"brk #7\") };
+        crate::println!(\"nobody comes here\");
+    }
+";

@@ -36,7 +36,7 @@ pub fn stop_in(arch: Arch) -> String {
 
 /// What a breakpoint and a panic have in their reports, with this end.
 #[track_caller]
-fn expect_stop(said: &Said, arch: Arch, end: &str) {
+pub fn expect_stop(said: &Said, arch: Arch, end: &str) {
     let (breakpoint, handler, first) = match arch {
         Arch::X86_64 => (
             "breakpoint at ",

@@ -1,0 +1,77 @@
+//! A kernel for a Raspberry Pi 3: its vectors are those of the kernel for the board `virt`, and what boots is a flat file.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use qemu::setup;
+
+use crate::short::{Built, Said, alone, overlaid};
+use crate::steps;
+use crate::support::built::target;
+use crate::support::outside::Outside;
+use crate::support::runner::run;
+use crate::text::{guide, part};
+
+/// The heading of its part of the guide.
+pub const HEADING: &str = "\n## A Raspberry Pi\n";
+/// How many lines change.
+const LINES: usize = 15;
+
+/// What the kernel says before all changes.
+pub fn says_without() -> String {
+    boot(|_| ()).text
+}
+
+/// The kernel after the changes of the guide, if `change` is made to it too.
+pub fn with(change: impl FnOnce(&Path)) -> Said {
+    boot(|kernel| {
+        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
+        assert_eq!(lines, LINES, "{HEADING}");
+        kernel.name_repository("Cargo.toml");
+        change(kernel.folder());
+    })
+}
+
+fn boot(change: impl FnOnce(&Outside)) -> Said {
+    let _alone = alone();
+    let kernel = overlaid(&["aarch64", "vectors", "raspi"]);
+    change(&kernel);
+    let kind = Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Debug,
+    };
+    let built = kernel.build(kind.arch, "guide", kind.profile, "corner-shop");
+    Said::of(kind, Built::keep(&built), |image| {
+        let flat = kernel.folder().join("kernel8.img");
+        flatten(image, &flat);
+        let flat = flat.to_str().expect("a path in UTF-8");
+        let words = ["--image".as_ref(), image.as_os_str(), "--".as_ref()];
+        let machine = ["qemu-system-aarch64", "-M", "raspi3b", "-kernel", flat];
+        let exit = ["-serial", "stdio", "-semihosting-config", "enable=on"];
+        let machine = machine.iter().chain(&exit).map(AsRef::as_ref);
+        run(words.into_iter().chain(machine))
+    })
+}
+
+/// The bytes that the firmware copies to memory.
+fn flatten(image: &Path, flat: &Path) {
+    let objcopy = setup::program("llvm-objcopy", "llvm", &target()).expect("LLVM is to be had");
+    let status = Command::new(objcopy)
+        .args(["-O", "binary"])
+        .args([image, flat])
+        .status();
+    assert!(status.expect("it starts").success(), "it is made");
+}
+
+/// The handler of breakpoints panics.
+pub fn panic_at_breakpoints(folder: &Path) {
+    let file = folder.join("src/exceptions.rs");
+    let text = fs::read_to_string(&file).expect("it is there");
+    let goes_on = "0x3c => context.elr += 4,";
+    assert!(text.contains(goes_on), "{text}");
+    let panics = "0x3c => panic!(\"nobody stops here\"),";
+    fs::write(&file, text.replace(goes_on, panics)).expect("it can be written");
+}
