@@ -54,7 +54,8 @@ pub use names::Names;
 pub use platform::{Platform, Task, TrapCode};
 pub use postmortem::{Out, PerCpu, Postmortem, WriteTrace};
 pub use print::{
-    physical_memory_at, print, print_from, print_interrupted, print_no_more, report_on, stacks_by,
+    physical_memory_at, print, print_from, print_interrupted, print_no_more, print_stack,
+    print_stack_from, report_on, stacks_by,
 };
 pub use stack::{Owner, ReadWord, Stack};
 pub use stacks::{Guard, Place, Stacks};

@@ -8,6 +8,7 @@ mod linked;
 mod memory;
 mod own_stack;
 mod regions;
+mod stack;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
@@ -24,9 +25,11 @@ use crate::machine::Machine;
 use crate::stack::ReadWord;
 use crate::walk::{SHOWN, write_symbols};
 
+use memory::Stacks;
 pub use memory::{physical_memory_at, stacks_by};
 pub use own_stack::report_on;
 use regions::Regions;
+pub use stack::{print_stack, print_stack_from};
 
 /// The largest number of frames: those of a recursion that has filled megabytes.
 const FRAMES: u32 = 1 << 16;
@@ -105,22 +108,33 @@ enum Begin {
 
 #[inline(never)]
 fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, begin: Begin) {
+    once(out, what, |out, stacks| {
+        let read = |address| stacks.read(address);
+        let (image, regions) = linked::image(stacks);
+        let report = Report {
+            image,
+            regions,
+            read: &read,
+            stack_of: &|sp| stacks.of(sp),
+        };
+        report.write(out, registers, begin)
+    });
+}
+
+/// Writes `what` happened, and then a report, unless one has begun already.
+fn once(
+    out: &mut dyn Write,
+    what: &dyn Display,
+    report: impl Fn(&mut dyn Write, &Stacks) -> fmt::Result,
+) {
     // Acquire and release: what a report has written to its stack happens before the next one uses it.
     match BEGUN.fetch_add(1, Ordering::Acquire) {
         0 => own_stack::run(&mut |own| {
             // Each part is written even if one before it has failed.
             let _ = writeln!(out, "{what}");
-            let stacks = memory::Stacks::told(own);
+            let stacks = Stacks::told(own);
             let _ = stacks.write_missing(out);
-            let read = |address| stacks.read(address);
-            let (image, regions) = linked::image(&stacks);
-            let report = Report {
-                image,
-                regions,
-                read: &read,
-                stack_of: &|sp| stacks.of(sp),
-            };
-            let _ = report.write(out, registers, begin);
+            let _ = report(out, &stacks);
         }),
         1 => drop(writeln!(out, "during the report: {what}")),
         _ => {}
@@ -128,7 +142,7 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, b
     BEGUN.fetch_sub(1, Ordering::Release);
 }
 
-/// From now on [`print`] and [`print_from`] write nothing, on any CPU. For a failure that has written its last line, and goes on to a
+/// From now on [`print`] and its like write nothing, on any CPU. For a failure that has written its last line, and goes on to a
 /// handler of exceptions which may report, or return to what has failed.
 pub fn print_no_more() {
     BEGUN.fetch_add(NO_MORE, Ordering::Relaxed);

@@ -1,0 +1,55 @@
+//! The smallest report: registers and the words of the stack, of which the host makes the trace. It needs no table, no name, and
+//! no walk in the kernel.
+
+use core::fmt::{Display, Write};
+
+use super::once;
+use crate::arch::{Registers, write_known};
+
+/// So much of a stack is written: the rest of the page that the stack pointer is in, and another page.
+const PAGE: u64 = 0x1000;
+
+/// Writes what [`print`](super::print) is asked to in the smallest way: `what` happened, registers, and the stack's words, 4 to
+/// 8 KiB of them, which are 20 KB of text at most. `unwind-qemu autopsy LOG --image FILE` makes the trace of that, by the image's
+/// tables or its debug information, neither of which has to be loaded. A trace ends where another stack begins.
+///
+/// What it reads, and what happens if it fails, is as there.
+///
+/// ```no_run
+/// # struct Serial;
+/// # impl core::fmt::Write for Serial { fn write_str(&mut self, _: &str) -> core::fmt::Result { Ok(()) } }
+/// // #[panic_handler]
+/// fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+///     postmortem::print_stack(&mut Serial, info);
+///     loop {}
+/// }
+/// ```
+#[inline(always)]
+pub fn print_stack(out: &mut dyn Write, what: &dyn Display) {
+    let registers = crate::arch::capture();
+    print_stack_from(out, what, registers);
+    // As in `print`.
+    core::hint::black_box(());
+}
+
+/// The same from other registers: see [`print_from`](super::print_from).
+#[inline(never)]
+pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
+    once(out, what, |out, stacks| {
+        write_known(out, &registers, true)?;
+        let start = registers.sp & !7;
+        let most = (start | (PAGE - 1)).saturating_add(PAGE);
+        let mut end = start;
+        while end < most
+            && let Some(word) = stacks.read(end)
+        {
+            if end == start || end.is_multiple_of(32) {
+                write!(out, "\nstack {end:#018x}:")?;
+            }
+            write!(out, " {word:016x}")?;
+            end = end.saturating_add(8);
+        }
+        // So that nothing can be missing unnoticed.
+        writeln!(out, "\nend of stack {end:#018x}")
+    });
+}
