@@ -1,12 +1,13 @@
 //! `cargo run -- autopsy`: asks a machine of which only a dump is left.
 
+use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 
 use crate::decode::Symbolizer;
-use crate::dump::Dump;
+use crate::dump::{Dump, Logged};
 use crate::output::{Filter, Rules};
 use crate::outside::Outside;
 use crate::status::{Failure, Status};
@@ -15,9 +16,12 @@ use crate::status::{Failure, Status};
 ///
 /// The report is the one that was made when the machine was asked, line for line, but for a walk that had run out of its two
 /// seconds, which goes on here: the same walk goes by the dump's registers, page tables and memory.
+///
+/// Of a log in which a kernel has written its stack (`print_stack` of `kernel-postmortem`), each such stack is walked: with --image, which
+/// names what ran.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Autopsy {
-    /// The dump, a folder
+    /// The dump, a folder; or a log, a file
     #[arg(value_name = "DUMP")]
     pub dump: PathBuf,
 
@@ -31,6 +35,9 @@ pub struct Autopsy {
 /// # Errors
 /// When the dump or the image cannot be used.
 pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
+    if arguments.dump.is_file() {
+        return of_log(arguments);
+    }
     let mut dump = Dump::open(&arguments.dump).map_err(Failure::usage)?;
     let image = match &arguments.image {
         Some(image) => expect_build(image.clone(), &dump),
@@ -39,18 +46,41 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
     let image = image.map_err(Failure::usage)?;
     let reason = dump.reason().to_owned();
     let text = Outside::new(&image).report(&mut dump, &reason)?;
+    write(&text)?;
+    dump.check()?;
+    Ok(Status::Success)
+}
+
+/// Writes the trace of each stack in a log.
+fn of_log(arguments: &Autopsy) -> Result<Status, Failure> {
+    let path = arguments.dump.display();
+    let image = arguments.image.as_ref();
+    let image = image.with_context(|| format!("{path} is a log: --image has to name what ran"));
+    let image = image.map_err(Failure::usage)?;
+    let arch = crate::image::architecture(image).map_err(Failure::usage)?;
+    let log = fs::read(&arguments.dump).with_context(|| format!("cannot read {path}"))?;
+    let stacks = Logged::all(&String::from_utf8_lossy(&log), arch);
+    let stacks = stacks.with_context(|| path.to_string())?;
+    if stacks.is_empty() {
+        return Err(anyhow!("{path} has no stack that print_stack has written").into());
+    }
+    let outside = Outside::new(image);
+    for mut stack in stacks {
+        let reason = format!("its log has its stack after `{}`", stack.what);
+        write(&outside.report(&mut stack, &reason)?)?;
+    }
+    Ok(Status::Success)
+}
+
+fn write(text: &str) -> Result<()> {
     let mut out = Filter::new(std::io::stdout().lock(), Rules::for_stdout(false));
     let written = out.write_all(text.as_bytes()).and_then(|()| out.finish());
     match written {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            return Err(anyhow!(error)
-                .context("cannot write to standard output")
-                .into());
+            Err(anyhow!(error).context("cannot write to standard output"))
         }
-        _ => {}
+        _ => Ok(()),
     }
-    dump.check()?;
-    Ok(Status::Success)
 }
 
 /// The image at this path, if it is the one that ran.

@@ -10,12 +10,14 @@
 mod about;
 mod flat;
 mod keep;
+mod log;
 mod open;
 mod pages;
 mod paging;
 mod words;
 
 pub use keep::{Keeper, Kept, prepare};
+pub use log::Logged;
 pub use open::Dump;
 pub use words::size;
 

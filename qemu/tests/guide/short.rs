@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use object::{Object, ObjectSegment};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::workspace;
@@ -48,6 +49,15 @@ pub const HIGHER: Kind = Kind {
     ..HANDLERS
 };
 
+/// The same kernel with the smallest report.
+pub const SMALLEST: Kind = Kind {
+    heading: "
+## The smallest form
+",
+    lines: 9,
+    ..HANDLERS
+};
+
 pub const VECTORS: Kind = Kind {
     arch: Arch::Aarch64,
     folders: &["aarch64", "vectors"],
@@ -85,7 +95,12 @@ pub fn overlaid(folders: &[&str]) -> Outside {
 impl Kind {
     /// What the kernel says before it is changed.
     pub fn says_without(self) -> String {
-        self.boot(Profile::Debug, |_| ()).text
+        self.without(Profile::Debug).text
+    }
+
+    /// The kernel before it is changed.
+    pub fn without(self, profile: Profile) -> Said {
+        self.boot(profile, |_| ())
     }
 
     /// The kernel after the changes of the guide, if `change` is made to it too.
@@ -186,6 +201,24 @@ impl Said {
             text: ran.text().replace('\r', ""),
             built,
         }
+    }
+
+    /// What the runner makes of the stacks in the log.
+    pub fn autopsy(&self) -> String {
+        let log = self.built.image.with_extension("log");
+        fs::write(&log, &self.text).expect("the file can be written");
+        let words = ["autopsy".as_ref(), log.as_os_str(), "--image".as_ref()];
+        run(words.into_iter().chain([self.built.image.as_os_str()]))
+            .expect(0)
+            .text()
+    }
+
+    /// Bytes of the image that are loaded.
+    pub fn loaded(&self) -> u64 {
+        let data = fs::read(&self.built.image).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("the image is ELF");
+        let segments = file.segments().map(|segment| segment.file_range().1);
+        segments.sum()
     }
 
     /// Fails unless the report that begins with this line has exactly this trace, and this end.

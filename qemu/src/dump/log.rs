@@ -1,0 +1,174 @@
+//! Stacks that a kernel has written into its log, by `print_stack` of `kernel/postmortem`, each as a machine of one CPU.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+
+use crate::hardware::Arch;
+use crate::machine::{PIECE, Source};
+use crate::stub::{Level, Registers, State};
+
+/// The line after the last word of a stack, up to the address behind it.
+const END: &str = "end of stack 0x";
+
+/// What a log has of one stack.
+#[derive(Clone, Debug)]
+pub struct Logged {
+    /// What had happened: the line before the registers.
+    pub what: String,
+    state: State,
+    words: BTreeMap<u64, u64>,
+}
+
+impl Logged {
+    /// All stacks in a log.
+    ///
+    /// # Errors
+    /// When one of them is damaged: a line is missing or is not whole.
+    pub fn all(log: &str, arch: Arch) -> Result<Vec<Self>> {
+        let mut all = Vec::new();
+        let (mut before, mut lines) = ("", log.lines().map(str::trim_end).zip(1..));
+        while let Some((line, number)) = lines.next() {
+            if line.starts_with("  rip 0x") || line.starts_with("  pc 0x") {
+                let rest = lines.clone();
+                let mut stack = rest.skip_while(|(line, _)| line.is_empty()).peekable();
+                if stack.peek().is_some_and(|(line, _)| is_stack(line)) {
+                    let state = state(line, arch);
+                    let state = state.with_context(|| format!("line {number} is damaged"))?;
+                    let words = words(stack, state.sp & !7)?;
+                    let what = before.to_owned();
+                    all.push(Self { what, state, words });
+                }
+            }
+            before = line;
+        }
+        Ok(all)
+    }
+}
+
+fn is_stack(line: &str) -> bool {
+    line.starts_with("stack 0x")
+}
+
+/// The registers in a line.
+fn state(line: &str, arch: Arch) -> Option<State> {
+    let mut numbers = line.split("0x").skip(1).map(|rest| {
+        let digits = rest.split(|c: char| !c.is_ascii_hexdigit()).next()?;
+        (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok())?
+    });
+    let mut next = || numbers.next()?;
+    let (pc, sp, fp) = (next()?, next()?, next()?);
+    let registers = match arch {
+        Arch::X86_64 => Registers::X86(unwind::x86_64::Registers::new(pc, sp, fp)),
+        Arch::Aarch64 => Registers::Arm(unwind::aarch64::Registers::new(pc, sp, fp, next()?)),
+    };
+    Some(State {
+        pc,
+        sp,
+        is_masked: false,
+        level: Level::Kernel,
+        registers,
+    })
+}
+
+/// The words in these lines, from an address on.
+fn words<'l>(
+    lines: impl Iterator<Item = (&'l str, usize)>,
+    start: u64,
+) -> Result<BTreeMap<u64, u64>> {
+    let (mut words, mut next) = (BTreeMap::new(), start);
+    for (line, number) in lines {
+        let damaged = || format!("line {number} is damaged, or one before it");
+        if let Some(end) = line.strip_prefix(END) {
+            return match u64::from_str_radix(end, 16).ok() == Some(next) {
+                true => Ok(words),
+                false => bail!(damaged()),
+            };
+        }
+        let parts = line
+            .strip_prefix("stack 0x")
+            .and_then(|line| line.split_once(':'));
+        let (address, found) = parts.with_context(damaged)?;
+        if u64::from_str_radix(address, 16).ok() != Some(next) {
+            bail!(damaged());
+        }
+        for word in found.split_whitespace() {
+            let word = u64::from_str_radix(word, 16)
+                .ok()
+                .filter(|_| word.len() == 16);
+            words.insert(next, word.with_context(damaged)?);
+            next = next.wrapping_add(8);
+        }
+    }
+    bail!("the log ends in the middle of a stack")
+}
+
+impl Source for Logged {
+    fn cpus(&mut self) -> Result<Vec<bool>> {
+        Ok(vec![false])
+    }
+
+    fn state(&mut self, _: usize) -> Result<State> {
+        Ok(self.state)
+    }
+
+    /// Nobody reads below the stack pointer. What lies above the last word is zero, where a walk ends.
+    fn piece(&mut self, _: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
+        let start = address / PIECE * PIECE;
+        let mut found = self.words.range(start..=start + (PIECE - 8)).peekable();
+        found.peek()?;
+        let mut piece = Box::new([0; PIECE as usize]);
+        for (at, word) in found {
+            let at = (at - start) as usize;
+            piece[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "open\r\npage fault\r\n  rip 0x0000000000100312  rsp 0x0000000000002018  rbp 0x0000000000000001, others not known\r\n
+stack 0x0000000000002018: 0000000000000003\r
+stack 0x0000000000002020: 0000000000000004 0000000000000005\r
+end of stack 0x0000000000002030\r\n";
+
+    #[test]
+    fn words_are_where_they_were() {
+        let all = Logged::all(LOG, Arch::X86_64);
+        let mut all = all.expect("it is whole");
+        assert_eq!(all.len(), 1);
+        let one = &mut all[0];
+        assert_eq!(one.what, "page fault");
+        let state = one.state(0).expect("it is known");
+        assert_eq!((state.pc, state.sp), (0x10_0312, 0x2018));
+        let piece = one.piece(0, 0x2020).expect("it has words");
+        assert_eq!(
+            piece[0x18..0x30].iter().filter(|byte| **byte != 0).count(),
+            3
+        );
+        assert_eq!((piece[0x18], piece[0x20], piece[0x28]), (3, 4, 5));
+        assert!(one.piece(0, 0x4000).is_none());
+    }
+
+    #[test]
+    fn a_damaged_log_is_refused() {
+        for (old, new) in [
+            ("stack 0x0000000000002018: 0000000000000003\r\n", ""),
+            ("0000000000000004 ", ""),
+            ("0000000000000004 ", "000000000000004 "),
+            ("0000000000000005", "00000000000000x5"),
+            ("end of stack", ""),
+            ("rsp 0x0000000000002018", "rsp 0x000000000000201"),
+        ] {
+            assert!(LOG.contains(old), "{old}");
+            let all = Logged::all(&LOG.replace(old, new), Arch::X86_64);
+            assert!(all.is_err(), "{old} as {new}: {all:?}");
+        }
+        let reports = LOG.replace("stack 0x", "others 0x");
+        let all = Logged::all(&reports, Arch::X86_64).expect("it has none");
+        assert!(all.is_empty());
+    }
+}
