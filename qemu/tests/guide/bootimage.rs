@@ -20,13 +20,13 @@ use crate::text::{guide, part};
 /// The heading of its part of the guide.
 pub const HEADING: &str = "\n## A disk of the crate `bootloader`\n";
 /// How many lines change.
-const LINES: usize = 8;
+pub const LINES: usize = 8;
 /// Where the kernels are built, in the target folder.
 const PLACE: &str = "guide";
 
-/// What the kernel says before all changes.
-pub fn says_without() -> String {
-    boot(Profile::Debug, |_| ()).text
+/// The kernel before all changes.
+pub fn without() -> Said {
+    boot(Profile::Debug, |_| ())
 }
 
 /// The kernel after the changes of the guide, if `change` is made to it too.

@@ -5,9 +5,63 @@ use qemu::build::Profile;
 use qemu::machine::Arch;
 
 use crate::reports::{IN_DOUBT, expect_stop, stop_in};
-use crate::short::{HANDLERS, SMALLEST};
-use crate::text::{guide, part, shown, without_numbers};
+use crate::short::{HANDLERS, Kind, SMALLEST, VECTORS};
+use crate::text::{guide, guide_file, part, shown, without_numbers};
 use crate::{bootimage, makefile, raspi, short};
+
+/// What each kind costs, as the guide's table has it; with `TABLE=write` that is made.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn the_table_of_costs() {
+    let debug = Profile::Debug;
+    let of = |kind: Kind| (kind.without(debug), kind.with(debug, |_| ()));
+    let kinds = [
+        (
+            "handlers of the convention `x86-interrupt`",
+            HANDLERS.lines,
+            of(HANDLERS),
+        ),
+        ("vectors on AArch64", VECTORS.lines, of(VECTORS)),
+        (
+            "a disk of the crate `bootloader`, unoptimized",
+            bootimage::LINES,
+            (bootimage::without(), bootimage::with(debug, |_| ())),
+        ),
+        (
+            "a Makefile with `RUSTFLAGS`, and an ISO",
+            makefile::LINES,
+            (makefile::without(), makefile::with(|_| ())),
+        ),
+        (
+            "a Raspberry Pi",
+            raspi::LINES,
+            (raspi::without(), raspi::with(|_| ())),
+        ),
+        ("the smallest form", SMALLEST.lines, of(SMALLEST)),
+    ];
+    let kib = |bytes: u64| bytes.div_ceil(1024);
+    let rows = kinds.map(|(name, lines, (before, after))| {
+        let [sframe, symbols] = [".sframe", ".symbols"].map(|name| kib(after.section(name)));
+        let [before, after] = [before, after].map(|said| kib(said.loaded()));
+        format!("| {name} | {lines} | {before} | {after} | {sframe} | {symbols} |\n")
+    });
+    let table = TABLE.to_owned() + &rows.concat();
+    let guide = guide();
+    let (before, rest) = guide.split_once(TABLE).expect("its table");
+    let (_, after) = rest.split_once("\n\n").expect("text behind it");
+    let made = format!("{before}{table}\n{after}");
+    if std::env::var_os("TABLE").is_some() {
+        std::fs::write(guide_file(), &made).expect("the guide can be written");
+    } else {
+        assert!(guide == made, "TABLE=write makes this of it:\n{table}");
+    }
+}
+
+/// The head of that table.
+const TABLE: &str = "\
+| kernel | changed lines | KiB loaded before | after | of them rows | names and lines |
+|---|---|---|---|---|---|
+";
 
 /// Fails unless the guide's part shows this report, which begins with this line.
 #[track_caller]
@@ -21,7 +75,7 @@ fn expect_shown(text: &str, begin: &str, heading: &str) {
 #[test]
 #[ignore = "takes long: .ci/long"]
 fn a_disk_of_the_crate_bootloader() {
-    let before = bootimage::says_without();
+    let before = bootimage::without().text;
     assert!(before.contains("\npage fault at "), "{before}");
     assert!(!before.contains("backtrace"), "{before}");
 
@@ -69,7 +123,7 @@ fn a_panic_in_a_handler_of_a_disk_of_the_crate_bootloader() {
 #[test]
 #[ignore = "takes long: .ci/long"]
 fn a_makefile_with_rustflags_and_an_iso() {
-    let before = makefile::says_without();
+    let before = makefile::without().text;
     assert!(before.contains("\npanicked at "), "{before}");
     assert!(!before.contains("backtrace"), "{before}");
 
@@ -133,7 +187,7 @@ fn rustflags_of_the_environment_take_the_place_of_those_in_the_file() {
 #[test]
 #[ignore = "takes long: .ci/long"]
 fn a_raspberry_pi() {
-    let before = raspi::says_without();
+    let before = raspi::without().text;
     assert!(before.contains("\nexception, ESR_EL1 0x"), "{before}");
     assert!(!before.contains("backtrace"), "{before}");
 

@@ -18,24 +18,27 @@ use crate::text::{guide, part};
 /// The heading of its part of the guide.
 pub const HEADING: &str = "\n## A Makefile with `RUSTFLAGS`, and an ISO\n";
 /// How many lines change.
-const LINES: usize = 7;
+pub const LINES: usize = 7;
 
-/// What the kernel says before all changes.
-pub fn says_without() -> String {
-    let _alone = alone();
-    let kernel = overlaid(&["kernel", "makefile"]);
-    make(&kernel).text()
+/// The kernel before all changes.
+pub fn without() -> Said {
+    boot(|_| ())
 }
 
 /// The kernel after the changes of the guide, if `change` is made to it too.
 pub fn with(change: impl FnOnce(&Path)) -> Said {
+    boot(|kernel| {
+        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
+        assert_eq!(lines, LINES, "{HEADING}");
+        kernel.name_repository("Cargo.toml");
+        change(kernel.folder());
+    })
+}
+
+fn boot(change: impl FnOnce(&Outside)) -> Said {
     let _alone = alone();
     let kernel = overlaid(&["kernel", "makefile"]);
-    let guide = guide();
-    let lines = steps::apply(part(&guide, HEADING), kernel.folder());
-    assert_eq!(lines, LINES, "{HEADING}");
-    kernel.name_repository("Cargo.toml");
-    change(kernel.folder());
+    change(&kernel);
     let ran = make(&kernel);
     let built = kernel.folder().join("iso/boot/corner-shop");
     let kind = Kernel {

@@ -18,11 +18,11 @@ use crate::text::{guide, part};
 /// The heading of its part of the guide.
 pub const HEADING: &str = "\n## A Raspberry Pi\n";
 /// How many lines change.
-const LINES: usize = 15;
+pub const LINES: usize = 15;
 
-/// What the kernel says before all changes.
-pub fn says_without() -> String {
-    boot(|_| ()).text
+/// The kernel before all changes.
+pub fn without() -> Said {
+    boot(|_| ())
 }
 
 /// The kernel after the changes of the guide, if `change` is made to it too.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use object::{Object, ObjectSegment};
+use object::{Object, ObjectSection, ObjectSegment};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::workspace;
@@ -31,7 +31,7 @@ pub struct Kind {
     /// The heading of its part of the guide.
     heading: &'static str,
     /// How many lines change.
-    lines: usize,
+    pub lines: usize,
 }
 
 pub const HANDLERS: Kind = Kind {
@@ -211,6 +211,14 @@ impl Said {
         run(words.into_iter().chain([self.built.image.as_os_str()]))
             .expect(0)
             .text()
+    }
+
+    /// Bytes of one of its sections, 0 if it has none.
+    pub fn section(&self, name: &str) -> u64 {
+        let data = fs::read(&self.built.image).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("the image is ELF");
+        let section = file.section_by_name(name);
+        section.map_or(0, |section| section.size())
     }
 
     /// Bytes of the image that are loaded.

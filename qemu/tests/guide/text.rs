@@ -1,13 +1,18 @@
 //! The text of the guide: its parts, and the reports that they show.
 
 use std::fs;
+use std::path::PathBuf;
 
 use qemu::workspace;
 
 /// The guide.
 pub fn guide() -> String {
-    let guide = workspace::root().join("linker/GUIDE.md");
-    fs::read_to_string(guide).expect("the guide is there")
+    fs::read_to_string(guide_file()).expect("the guide is there")
+}
+
+/// Where it is.
+pub fn guide_file() -> PathBuf {
+    workspace::root().join("linker/GUIDE.md")
 }
 
 /// A part of the guide.
