@@ -59,7 +59,10 @@ pub trait RegisterSet: Copy + Debug + PartialEq + Eq + sealed::Sealed {
     /// Sets the value of another register, by its DWARF number, as trap code saved it; ignores registers that no rule uses.
     fn learn(&mut self, register: u32, value: u64);
 
-    /// The caller's registers: these three; the others are unknown.
+    /// Whether user code runs with them, without the kernel's privileges: as the state says that a trap has saved.
+    fn is_user(&self) -> bool;
+
+    /// The caller's registers: these three, and whether it is user code; the others are unknown.
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self;
 }
 

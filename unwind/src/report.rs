@@ -23,7 +23,9 @@
 //! lines   = what a kernel adds after that: lines that begin with two spaces and no digit
 //! left    = "   ----- " count " frames left out -----", where they would be
 //! end     = "end of backtrace: " verdict [ doubt ] ", " count " frames"
-//! verdict = "complete" | "outermost function reached" | "incomplete: " reason
+//! verdict = "complete" | "outermost function reached" | "incomplete: " reason | "user code reached at " address
+//!           [ ", complete for the kernel" ]: without a doubt, every frame of the kernel is listed. The last frame is that of the
+//!           user code
 //! doubt   = ", from frame " number " on " ( "by frame pointer" | "by link register" | "by scanning" | "in doubt" )
 //!           " (" reason ")"; the last is of frames found by table, but by a damaged one, or not by a call that leads to the frame
 //!           before
@@ -299,6 +301,12 @@ pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32
     match end {
         End::Complete => out.write_str("complete")?,
         End::Outermost => out.write_str("outermost function reached")?,
+        End::User(_) => {
+            end.write(out)?;
+            if doubt.is_none() {
+                out.write_str(", complete for the kernel")?;
+            }
+        }
         reason => {
             out.write_str("incomplete: ")?;
             reason.write(out)?;

@@ -25,8 +25,23 @@ pub enum End {
     /// stack is the 160 bytes larger that the ABI has every caller keep for its callee: see [`s390x`](crate::s390x).
     NotAtBase(u64),
     /// The outermost function was reached with its stack pointer at this address, and nobody has said where its stack begins.
-    /// Only in a [`Doubt`](crate::Doubt) about the outermost function's frame, of a walk over [`Undeclared`](crate::Undeclared).
+    /// Only in a [`Doubt`](crate::Doubt) about the outermost function's frame, of a walk over [`Undeclared`](crate::Undeclared);
+    /// or with the address where the trap frame of user code ends.
     BaseUnknown(u64),
+    /// User code was reached, which was interrupted at this address, or has called the kernel there: so says the state that trap
+    /// code has saved. Without a doubt, the list is complete for the kernel: every step up to there was by table and by a call,
+    /// and the kernel's stack was empty when it was entered. The user code is the last frame. See
+    /// [`Unwinder::user_code`](crate::Unwinder::user_code).
+    User(u64),
+    /// A trap frame of user code ends at this address, where no declared stack begins, so that there may be frames of the kernel
+    /// above it. Only in a [`Doubt`](crate::Doubt).
+    TrapNotAtBase(u64),
+    /// A trap frame of user code does not tell where it ends, so that there may be frames of the kernel above it. Only in a
+    /// [`Doubt`](crate::Doubt).
+    TrapEndUnknown,
+    /// A trap frame says that user code was interrupted, but at this address, which is in the kernel's code. Only in a
+    /// [`Doubt`](crate::Doubt).
+    UserInKernel(u64),
     /// There are no tables that can be used.
     NoTables(ParseError),
     /// A source of rows of another crate cannot be used, for this reason.
@@ -142,6 +157,20 @@ impl End {
                 ", where no stack begins",
             ),
             Self::BaseUnknown(sp) => at("it is not known whether its stack begins at ", sp, ""),
+            Self::User(pc) => at("user code reached at ", pc, ""),
+            Self::TrapNotAtBase(end) => at(
+                "the trap frame of user code ends at ",
+                end,
+                ", where no stack begins",
+            ),
+            Self::TrapEndUnknown => {
+                f.write_str("it is not known where the trap frame of user code ends")
+            }
+            Self::UserInKernel(pc) => at(
+                "user code, says its trap frame, but ",
+                pc,
+                " is the kernel's",
+            ),
             Self::NoTables(error) => {
                 f.write_str("no .sframe table: ")?;
                 error.write(f)

@@ -23,6 +23,9 @@ pub const ELR: u32 = 33;
 /// `.cfi_register sp, 0x4208`.
 pub const SP_EL0: u32 = 0x4208;
 
+/// The number of `SPSR_EL1` in trap frames, the interrupted state: its encoding, as of [`SP_EL0`] (1, 0, 4, 0, 0).
+pub const SPSR: u32 = 0x4200;
+
 /// The registers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -44,6 +47,10 @@ pub struct Registers {
     pub elr: Option<u64>,
     /// `SP_EL0`, an address: the interrupted stack pointer, while exceptions run on `SP_EL1`. Known where [`Self::elr`] is.
     pub sp_el0: Option<u64>,
+    /// `SPSR_EL1`, the interrupted state. Known where [`Self::elr`] is.
+    pub spsr: Option<u64>,
+    /// Whether it is user code: the state that an exception has saved is that of EL0.
+    pub user: bool,
     /// The bits of an address that pointer authentication uses, the same for all frames; 0: none.
     pub authentication_bits: u64,
 }
@@ -64,6 +71,8 @@ impl Registers {
             x9: None,
             elr: None,
             sp_el0: None,
+            spsr: None,
+            user: false,
             authentication_bits: 0,
         }
     }
@@ -105,6 +114,7 @@ impl RegisterSet for Registers {
             LR => self.lr,
             ELR => self.elr,
             SP_EL0 => self.sp_el0,
+            SPSR => self.spsr,
             _ => None,
         }
     }
@@ -130,8 +140,15 @@ impl RegisterSet for Registers {
         match register {
             X9 => self.x9 = Some(value),
             LR => self.lr = Some(value),
+            // Arm Architecture Reference Manual, "SPSR_EL1": M[3:0] is the exception level and the stack pointer; AArch32's user
+            // mode is 0 too.
+            SPSR => self.user = value & 0xf == 0,
             _ => {}
         }
+    }
+
+    fn is_user(&self) -> bool {
+        self.user
     }
 
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self {
@@ -143,6 +160,8 @@ impl RegisterSet for Registers {
             x9: None,
             elr: None,
             sp_el0: None,
+            spsr: None,
+            user: self.user,
             authentication_bits: self.authentication_bits,
         }
     }

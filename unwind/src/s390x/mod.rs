@@ -101,6 +101,11 @@ impl RegisterSet for Registers {
         }
     }
 
+    /// Not told: no trap frame of this architecture says where it has the state.
+    fn is_user(&self) -> bool {
+        false
+    }
+
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self {
         Self {
             pc,

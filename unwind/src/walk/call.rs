@@ -27,13 +27,14 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     pub(super) fn check<R: RegisterSet>(
         &self,
         return_address: u64,
+        user: bool,
         found: &mut Found,
     ) -> Result<Call, End> {
-        let code = self.code_before(return_address);
+        let code = self.code_before(return_address, user);
         match code.and_then(|bytes| R::direct_call(bytes, return_address)) {
             Some(target) if found.range.contains(target) => Ok(Call::Fits),
             Some(target) => Ok(Call::Elsewhere(target)),
-            None => self.check_other::<R>(return_address, found),
+            None => self.check_other::<R>(return_address, user, found),
         }
     }
 
@@ -43,13 +44,14 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     fn check_other<R: RegisterSet>(
         &self,
         return_address: u64,
+        user: bool,
         found: &mut Found,
     ) -> Result<Call, End> {
-        let call = self.call_before::<R>(return_address);
+        let call = self.call_before::<R>(return_address, user);
         // An address outside of the declared code is rejected; without declared code the next look-up decides.
         let fits = match call {
-            Call::Unknown if self.code.is_empty() => return_address != 0,
-            Call::Unknown => self.is_code(call_at(return_address)),
+            Call::Unknown if self.code_of(user).is_empty() => return_address != 0,
+            Call::Unknown => self.is_code(call_at(return_address), user),
             _ => true,
         };
         if !fits {
@@ -61,32 +63,51 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         Ok(call)
     }
 
-    /// Whether `address` can be a return address: there is a call before it or, if the bytes are not known, code.
+    /// Whether `address` can be a return address in the kernel: there is a call before it or, if the bytes are not known, code.
     pub(super) fn is_return_address<R: RegisterSet>(&self, address: u64) -> bool {
-        match self.call_before::<R>(address) {
-            Call::Unknown => self.is_code(call_at(address)),
+        match self.call_before::<R>(address, false) {
+            Call::Unknown => self.is_code(call_at(address), false),
             call => call != Call::None,
         }
     }
 
     /// Whether `pc` lies in code, as far as is known.
-    pub(super) fn is_code(&self, pc: u64) -> bool {
-        if self.code.is_empty() {
-            self.source.covers(pc)
+    pub(super) fn is_code(&self, pc: u64, user: bool) -> bool {
+        if self.code_of(user).is_empty() {
+            !user && self.source.covers(pc)
         } else {
-            self.code_at(pc).is_some()
+            self.code_at(pc, user).is_some()
+        }
+    }
+
+    /// The code of user programs, or of the kernel.
+    #[inline(always)]
+    const fn code_of(&self, user: bool) -> &'a [Code<'a>] {
+        match user {
+            true => self.user_code,
+            false => self.code,
         }
     }
 
     /// The code that holds `address`.
-    pub(super) fn code_at(&self, address: u64) -> Option<&'a Code<'a>> {
-        self.code.iter().find(|code| code.holds(address))
+    pub(super) fn code_at(&self, address: u64, user: bool) -> Option<&'a Code<'a>> {
+        let mut code = self.code_of(user).iter();
+        code.find(|code| code.holds(address))
+    }
+
+    /// Whether rows for `pc` may be those of a frame: user code and the kernel's never take each other's.
+    #[inline(always)]
+    pub(super) fn may_be_at(&self, pc: u64, user: bool) -> bool {
+        match (user, self.user_code) {
+            (false, []) => true,
+            _ => self.code_at(pc, true).is_some() == user,
+        }
     }
 
     /// The bytes of code before a return address.
     #[inline(always)]
-    fn code_before(&self, return_address: u64) -> Option<&'a [u8]> {
-        for code in self.code {
+    fn code_before(&self, return_address: u64, user: bool) -> Option<&'a [u8]> {
+        for code in self.code_of(user) {
             let bytes = code.before(return_address);
             // Ranges may overlap; the first that has the call counts.
             if bytes.is_some() || code.holds(call_at(return_address)) {
@@ -97,8 +118,8 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     }
 
     /// The call before an address, wherever it leads.
-    fn call_before<R: RegisterSet>(&self, return_address: u64) -> Call {
-        let Some(bytes) = self.code_before(return_address) else {
+    fn call_before<R: RegisterSet>(&self, return_address: u64, user: bool) -> Call {
+        let Some(bytes) = self.code_before(return_address, user) else {
             return Call::Unknown;
         };
         match R::direct_call(bytes, return_address) {
@@ -117,8 +138,8 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     }
 
     /// Whether the bytes before a return address, which are a direct call, can be an indirect one as well.
-    pub(super) fn can_be_indirect<R: RegisterSet>(&self, return_address: u64) -> bool {
-        let bytes = self.code_before(return_address).unwrap_or(&[]);
+    pub(super) fn can_be_indirect<R: RegisterSet>(&self, return_address: u64, user: bool) -> bool {
+        let bytes = self.code_before(return_address, user).unwrap_or(&[]);
         R::is_indirect_call(bytes, return_address)
     }
 }

@@ -86,6 +86,9 @@ pub struct SavedRegister {
 }
 
 impl SavedRegister {
+    /// The number of no register: the offset is that of the end of the trap frame, of all that trap code has on the stack.
+    pub const END: u32 = u32::MAX;
+
     /// A register by its DWARF number, and its place in bytes from the stack pointer.
     #[must_use]
     pub const fn new(register: u32, offset: u32) -> Self {

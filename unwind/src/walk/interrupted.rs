@@ -11,7 +11,8 @@ use crate::walk::cursor::{Cursor, Way, read};
 impl<R: RegisterSet> Cursor<R> {
     /// The step from trap code, which `rules` are of, to what it interrupted: `registers`, as far as these tell them. That is
     /// the next frame, whatever its program counter and stack pointer. But no step by a row follows from a stack pointer where
-    /// the walk may not go: otherwise a damaged table could make a trap frame its own caller for ever.
+    /// the walk may not go: otherwise a damaged table could make a trap frame its own caller for ever. Third, the address where the
+    /// trap frame ends, if that is known.
     pub(super) fn interrupted(
         &self,
         mut registers: R,
@@ -19,7 +20,7 @@ impl<R: RegisterSet> Cursor<R> {
         rules: &Rules,
         trap_registers: &[SavedRegister],
         memory: &impl Memory,
-    ) -> (Cursor<R>, Way) {
+    ) -> (Cursor<R>, Way, Option<u64>) {
         let sp = self.registers.sp();
         // If the trap code itself was interrupted, its stack pointer may be anywhere, and registers may be not yet saved or
         // already restored.
@@ -28,8 +29,13 @@ impl<R: RegisterSet> Cursor<R> {
             true => self.saved_at(rules, trap_registers),
             false => trap_frame,
         };
+        let mut end = None;
         for saved in trap_registers {
             let slot = saved_at.and_then(|frame| frame.checked_add(saved.offset.into()));
+            if saved.register == SavedRegister::END {
+                end = slot;
+                continue;
+            }
             let value = match slot {
                 Some(slot) if !self.exact || slot >= sp => read::<R>(memory, slot).ok(),
                 None if !pc_is_in_register(rules) => None,
@@ -46,7 +52,8 @@ impl<R: RegisterSet> Cursor<R> {
             trap_frame,
             ..Cursor::exact(registers, How::TrapFrame)
         };
-        (next, if same { Way::Stay } else { Way::Anywhere })
+        let way = if same { Way::Stay } else { Way::Anywhere };
+        (next, way, end)
     }
 
     /// Whether the walk starts in trap code, with these rules, before it saves or after it has restored the registers.

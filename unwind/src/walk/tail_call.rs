@@ -26,7 +26,12 @@ impl<S: RowSource> Unwinder<'_, S> {
     /// A list of pieces instead of recursion keeps the stack usage constant. If a limit ends the search, the result is false:
     /// only a way that was found counts. The memory of `found` is used for other look-ups.
     #[inline(never)]
-    pub(super) fn leads_to<R: RegisterSet>(&self, target: u64, found: &mut Found) -> bool {
+    pub(super) fn leads_to<R: RegisterSet>(
+        &self,
+        target: u64,
+        user: bool,
+        found: &mut Found,
+    ) -> bool {
         let goal = found.range;
         let mut left = BYTES;
         let mut pieces = Pieces::new();
@@ -36,7 +41,7 @@ impl<S: RowSource> Unwinder<'_, S> {
             index = index.wrapping_add(1);
             let size = piece.end.wrapping_sub(piece.start);
             let known = self
-                .code_at(piece.start)
+                .code_at(piece.start, user)
                 .and_then(|code| code.from(piece.start, size));
             let Some(code) = known else {
                 continue;
@@ -53,7 +58,9 @@ impl<S: RowSource> Unwinder<'_, S> {
                     Some((Jump::Anywhere, _)) => return true,
                     Some((Jump::To(to), _)) if goal.holds(to, 1) => return true,
                     // Bytes that lead out of all code are not an instruction.
-                    Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump)) if self.is_code(to) => {
+                    Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump))
+                        if self.is_code(to, user) =>
+                    {
                         length = of_jump;
                         if matches!(jump, Jump::To(_)) {
                             self.add(to, goal, &mut pieces, found);

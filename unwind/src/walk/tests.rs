@@ -20,6 +20,7 @@ mod sources;
 mod trap_code;
 mod trap_frames;
 mod undeclared;
+mod user;
 
 /// The code that the walks here go through: nothing but calls through a register, before these return addresses.
 const X86_64: &[u8] = &code(

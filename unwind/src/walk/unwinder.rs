@@ -17,6 +17,7 @@ use crate::walk::{Fallbacks, Frames, SavedRegister};
 pub struct Unwinder<'a, S = Tables<'a>> {
     pub(super) source: S,
     pub(super) code: &'a [Code<'a>],
+    pub(super) user_code: &'a [Code<'a>],
     pub(super) trap_registers: &'a [SavedRegister],
     pub(super) fallbacks: Fallbacks,
     pub(super) limit: u32,
@@ -29,6 +30,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         Self {
             source,
             code: &[],
+            user_code: &[],
             trap_registers: &[],
             fallbacks: Fallbacks::all(),
             limit: u32::MAX,
@@ -44,6 +46,15 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         self
     }
 
+    /// Sets the code of user programs whose callers are to be listed too, by rows from the same source. A frame is one of user
+    /// code if the state says so that trap code has saved; then only this is its code, and only [`Self::code`] is the kernel's.
+    /// In user code there are no fallbacks, and only declared stacks are read. Without this, a walk ends at user code.
+    #[must_use]
+    pub const fn user_code(mut self, code: &'a [Code<'a>]) -> Self {
+        self.user_code = code;
+        self
+    }
+
     /// Sets the places of interrupted registers in trap frames. Without them, the caller of an interrupted leaf on AArch64 is
     /// not known.
     ///
@@ -52,6 +63,10 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     /// (`ELR_EL1` on AArch64), these registers have their own values; while it is in memory, they are in the trap frame or, if
     /// that is below the stack pointer, restored. In the latter case the stack pointer must be one of `registers`: its offset,
     /// and its address by the row, give the address of the frame. Otherwise the registers are lost.
+    ///
+    /// The place of `cs` ([`CS`](crate::x86_64::CS)) or of `SPSR_EL1` ([`SPSR`](crate::aarch64::SPSR)) tells user code, and
+    /// [`SavedRegister::END`] where the frame ends, above which nothing of the kernel may be then. Without the former, all code is
+    /// the kernel's.
     #[must_use]
     pub const fn trap_registers(mut self, registers: &'a [SavedRegister]) -> Self {
         self.trap_registers = registers;

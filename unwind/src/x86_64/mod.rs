@@ -15,6 +15,8 @@ pub const R10: u32 = 10;
 pub const R11: u32 = 11;
 /// The DWARF number of the return address's column.
 pub const RIP: u32 = 16;
+/// The DWARF number of `cs`, whose two lowest bits are the privilege level: 3 in user code.
+pub const CS: u32 = 51;
 
 /// The registers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct Registers {
     pub r10: Option<u64>,
     /// `r11`: the return address in some hand-written thunks. Known in interrupted frames at most.
     pub r11: Option<u64>,
+    /// Whether it is user code: the code segment that a trap has saved has privilege level 3.
+    pub user: bool,
 }
 
 impl Registers {
@@ -43,6 +47,7 @@ impl Registers {
             fp,
             r10: None,
             r11: None,
+            user: false,
         }
     }
 }
@@ -93,11 +98,20 @@ impl RegisterSet for Registers {
         match register {
             R10 => self.r10 = Some(value),
             R11 => self.r11 = Some(value),
+            // Intel's manual, volume 3, 3.4.2 "Segment Selectors": the requested privilege level is that of the interrupted code.
+            CS => self.user = value & 3 == 3,
             _ => {}
         }
     }
 
+    fn is_user(&self) -> bool {
+        self.user
+    }
+
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self {
-        Self::new(pc, sp, fp)
+        Self {
+            user: self.user,
+            ..Self::new(pc, sp, fp)
+        }
     }
 }

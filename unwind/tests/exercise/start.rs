@@ -20,9 +20,16 @@ impl Start<'_> {
     /// Where trap code keeps two registers, if it says so.
     pub fn saved(&self) -> Vec<SavedRegister> {
         let [_, _, flags, first, offset, second, ..] = self.choices.to_le_bytes();
+        // Of numbers that are no register's, some tell user code.
+        let register = |number: u8| match number % 40 {
+            34 | 35 => unwind::x86_64::CS,
+            36 | 37 => unwind::aarch64::SPSR,
+            38 | 39 => SavedRegister::END,
+            number => number.into(),
+        };
         let saved = [
-            SavedRegister::new((first % 34).into(), offset.into()),
-            SavedRegister::new((second % 34).into(), u32::from(offset) + 8),
+            SavedRegister::new(register(first), offset.into()),
+            SavedRegister::new(register(second), u32::from(offset) + 8),
         ];
         saved[..usize::from(flags & 3).min(2)].to_vec()
     }
@@ -33,6 +40,13 @@ impl Start<'_> {
         (first.into(), last.into())
     }
 
+    /// The last range of code, if it is a user's.
+    fn user_code(&self) -> (&[Code<'_>], &[Code<'_>]) {
+        let [_, _, flags, ..] = self.choices.to_le_bytes();
+        let users = usize::from(flags & 4 != 0).min(self.code.len());
+        self.code.split_at(self.code.len() - users)
+    }
+
     /// The walk as it was chosen.
     pub fn unwinder<'a, S: RowSource>(
         &'a self,
@@ -40,7 +54,11 @@ impl Start<'_> {
         saved: &'a [SavedRegister],
     ) -> Unwinder<'a, S> {
         let [fallbacks, limit, ..] = self.choices.to_le_bytes();
-        let unwinder = Unwinder::new(source).code(self.code).trap_registers(saved);
+        let (code, user_code) = self.user_code();
+        let unwinder = Unwinder::new(source)
+            .code(code)
+            .user_code(user_code)
+            .trap_registers(saved);
         let unwinder = match fallbacks {
             0 => unwinder,
             bits => unwinder.fallbacks(Fallbacks::from_bits_truncate(bits)),

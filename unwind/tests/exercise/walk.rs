@@ -80,6 +80,11 @@ fn walk_from<R: RegisterSet>(tables: Tables<'_>, first: R, start: &Start<'_>) ->
     assert!(reads.get() <= most, "{} reads, not {most}", reads.get());
     let end = frames.end()?;
     complete_is_complete(end, frames.doubt(), &found, start);
+    // The promise: a walk never leaves user code for the kernel's, and ends there with a frame of it.
+    let users = found.iter().filter_map(|frame| frame.registers);
+    let users: Vec<_> = users.map(|registers| registers.is_user()).collect();
+    assert!(users.is_sorted(), "{users:?}");
+    assert!(!matches!(end, End::User(_)) || users.last() == Some(&true));
     let last_of_walk = found.iter().rfind(|frame| frame.how != How::Scan);
     let last = last_of_walk.and_then(|frame| frame.registers);
     let is_base = |sp| start.ranges.iter().any(|range| range.end == sp);

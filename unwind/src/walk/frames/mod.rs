@@ -147,7 +147,12 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     pub fn resume_at(&mut self, registers: R) -> bool {
         let next = Cursor::exact(registers, How::TrapFrame);
         let step = Step { next, way: Way::Up };
-        matches!(self.state, State::Ended(End::TrapFrame(_))) && self.take(&step).is_ok()
+        let goes_on =
+            matches!(self.state, State::Ended(End::TrapFrame(_))) && self.take(&step).is_ok();
+        if goes_on && registers.is_user() {
+            self.note(self.count, How::TrapFrame, End::TrapEndUnknown);
+        }
+        goes_on
     }
 
     /// Takes a step, if the walk may go there.
@@ -223,7 +228,8 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     fn look_up(&mut self, pc: u64) -> Result<(), LookupError> {
         // Where no instruction begins a jump has failed, or what was saved is damaged, and a row tells nothing of it.
         let begins = is_aligned(self.cursor.registers.pc(), R::ALIGNMENT as u64);
-        if !self.usable || (self.cursor.exact && !begins) {
+        let may = self.unwinder.may_be_at(pc, self.cursor.registers.is_user());
+        if !self.usable || !may || (self.cursor.exact && !begins) {
             return Err(LookupError::NoFunction);
         }
         self.unwinder.source.look_up(pc, &mut self.found)

@@ -26,6 +26,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     /// Steps where no row leads to the caller, for this reason.
     #[inline(never)]
     fn step_without_row(&mut self, reason: End) {
+        let user = self.cursor.registers.is_user();
         match reason {
             End::Outermost => {
                 // Noted last, because any other doubt tells more.
@@ -42,6 +43,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
                     Some(_) => End::Outermost,
                 });
             }
+            // What is on a user's stack is nobody's promise, so only rows are followed there.
+            _ if user => self.state = State::Ended(self.end_in_user_code(reason)),
             End::NotAtBase(_) | End::TrapFrame(_) => self.state = State::Ended(reason),
             _ if self.step_by_link(reason) => self.note(self.count, How::LinkRegister, reason),
             _ if self.step_by_record() => self.note(self.count, How::FramePointer, reason),
@@ -72,7 +75,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         }
         // Only a leaf's caller can have the same stack pointer.
         let is_leaf = cursor.exact && caller.sp == sp;
-        let call = self.unwinder.check::<R>(caller.pc, &mut self.found)?;
+        let user = cursor.registers.is_user();
+        let call = self.unwinder.check::<R>(caller.pc, user, &mut self.found)?;
         self.go(caller.sp, if is_leaf { Way::Stay } else { Way::Up })?;
         self.arrive(Cursor {
             fp_known: caller.fp_known,
@@ -115,11 +119,48 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     /// Steps from trap code to what it interrupted: `registers`, as far as its row tells them.
     #[inline(never)]
     fn step_from_trap(&mut self, registers: R, fp_known: bool) -> Result<(), End> {
-        let saved = self.unwinder.trap_registers;
+        let was_user = self.cursor.registers.is_user();
+        let saved = match was_user {
+            // Those are the kernel's; user code has frames of signals, which its rows describe.
+            true => &[],
+            false => self.unwinder.trap_registers,
+        };
         let (rules, cursor) = (&self.found.rules, &self.cursor);
-        let (next, way) = cursor.interrupted(registers, self.on_stack, rules, saved, &self.memory);
+        let (next, way, end) =
+            cursor.interrupted(registers, self.on_stack, rules, saved, &self.memory);
+        // The stack that the trap frame is on: the step may lead to another.
+        let at_base = end.map(|end| (end, self.memory.is_base(cfa_at::<R>(end))));
         let next = Cursor { fp_known, ..next };
-        self.take(&Step { next, way })
+        self.take(&Step { next, way })?;
+        if next.registers.is_user() && !was_user {
+            let reason = match at_base {
+                Some((_, Some(true))) => return Ok(()),
+                Some((end, Some(false))) => End::TrapNotAtBase(end),
+                Some((end, None)) => End::BaseUnknown(end),
+                None => End::TrapEndUnknown,
+            };
+            self.note(self.count, How::SFrame, reason);
+        }
+        Ok(())
+    }
+
+    /// Why a walk ends at the cursor's frame, which is one of user code, instead of this reason.
+    #[inline(never)]
+    fn end_in_user_code(&mut self, reason: End) -> End {
+        let pc = self.cursor.registers.pc();
+        let is_known = self.unwinder.may_be_at(pc, true);
+        if !self.cursor.exact || is_known {
+            return reason;
+        }
+        let last = self.count.saturating_sub(1);
+        // Noted last, because any other doubt tells more.
+        if let Some(frame) = self.unchecked {
+            self.note(frame, How::SFrame, End::CallsUnchecked);
+        }
+        if self.unwinder.is_code(pc, false) {
+            self.note(last, How::SFrame, End::UserInKernel(pc));
+        }
+        End::User(pc)
     }
 
     /// After a step to a caller: keeps what its call leaves in doubt. A call that leads elsewhere than to the function that returns
@@ -127,7 +168,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     /// is not on the stack during the search.
     #[inline(never)]
     fn note_call(&mut self, call: Call) {
-        let return_address = self.cursor.registers.pc();
+        let registers = &self.cursor.registers;
+        let (return_address, user) = (registers.pc(), registers.is_user());
         let reason = match call {
             Call::Fits => return,
             Call::Unknown => {
@@ -136,11 +178,11 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             }
             Call::None => End::NoCall(return_address),
             Call::Elsewhere(target) => {
-                if self.unwinder.leads_to::<R>(target, &mut self.found) {
+                if self.unwinder.leads_to::<R>(target, user, &mut self.found) {
                     self.tail_call = Some(target);
                     return;
                 }
-                if self.unwinder.can_be_indirect::<R>(return_address) {
+                if self.unwinder.can_be_indirect::<R>(return_address, user) {
                     return;
                 }
                 End::CalledElsewhere(return_address, target)
@@ -175,7 +217,11 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         }
         match error {
             LookupError::NoRows { signal: true } => End::TrapFrame(registers.sp()),
-            LookupError::NoFunction if !self.unwinder.is_code(lookup_pc(pc, cursor.kind())) => {
+            LookupError::NoFunction
+                if !self
+                    .unwinder
+                    .is_code(lookup_pc(pc, cursor.kind()), registers.is_user()) =>
+            {
                 match cursor.exact {
                     true => End::BadPc(pc),
                     false => End::BadReturnAddress(pc),

@@ -86,6 +86,10 @@ impl RegisterSet for Small {
 
     fn learn(&mut self, _: u32, _: u64) {}
 
+    fn is_user(&self) -> bool {
+        false
+    }
+
     fn caller(&self, pc: u64, sp: u64, fp: u64) -> Self {
         let word = |value| u32::try_from(value).expect("a word has 4 bytes");
         Self {
