@@ -51,7 +51,9 @@ impl Report {
         writeln!(out, "cpu {cpu}, task {task}, {}", self.machine)?;
         if let Some(frame) = cause.frame(held) {
             frame.write_registers(&self.postmortem.stacks(), out)?;
-            code::write(out, image.code, frame.pc(), INSTRUCTION)?;
+            if !frame.is_user() {
+                code::write(out, image.code, frame.pc(), INSTRUCTION)?;
+            }
         }
         self.write_callers(out, cpu, registers)
     }
@@ -99,7 +101,7 @@ impl Report {
     fn write_stopped(&self, out: &mut dyn Write, cpu: usize, frame: &TrapFrame) -> fmt::Result {
         let task = self.task_on(cpu, frame.sp());
         let wait = Wait(self.postmortem, task.1);
-        let (pc, place) = (frame.pc(), self.postmortem.stacks().place(frame.sp()));
+        let (pc, place) = (frame.pc(), self.postmortem.stacks().place_of(frame));
         writeln!(
             out,
             "cpu {cpu}, task {task}, stopped at {pc:#018x}, {place}{wait}"

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::arch::TrapFrame;
 use crate::names::Names;
 use crate::platform::Platform;
 use crate::probe;
@@ -51,7 +52,20 @@ impl<'a> Stacks<'a> {
     /// The stack that this stack pointer is in, as text: "stack boot", "stack irq overflowed", "no stack".
     #[must_use]
     pub const fn place(self, sp: u64) -> Place<'a> {
-        Place { stacks: self, sp }
+        Place {
+            stacks: self,
+            sp,
+            is_user: false,
+        }
+    }
+
+    /// The stack that interrupted code was on, or that it was user code, as text.
+    pub(crate) const fn place_of(self, frame: &TrapFrame) -> Place<'a> {
+        Place {
+            stacks: self,
+            sp: frame.sp(),
+            is_user: frame.is_user(),
+        }
     }
 
     /// What is known of an address whose access failed, as text to append: ", guard page of stack boot", or nothing.
@@ -114,10 +128,14 @@ impl fmt::Display for TaskName<'_> {
 pub struct Place<'a> {
     stacks: Stacks<'a>,
     sp: u64,
+    is_user: bool,
 }
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_user {
+            return f.write_str("user code");
+        }
         let Some(stack) = self.stacks.iter().find(|stack| stack.holds(self.sp)) else {
             return f.write_str("no stack");
         };

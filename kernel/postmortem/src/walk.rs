@@ -143,7 +143,7 @@ impl Walk {
         match self.trap_frame(frame) {
             Some(frame) => {
                 let words = Words::new(self.platform, self.noted, &frame);
-                let place = Stacks::of(self.platform).place(frame.sp());
+                let place = Stacks::of(self.platform).place_of(&frame);
                 write!(out, "{words}, {place}")
             }
             None => out.write_str("interrupted"),

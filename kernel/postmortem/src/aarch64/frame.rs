@@ -5,6 +5,7 @@ use core::mem::offset_of;
 
 use bitflags::bitflags;
 use unwind::SavedRegister;
+use unwind::aarch64::SPSR;
 
 use super::{Registers, Words};
 use crate::names::Names;
@@ -56,12 +57,14 @@ bitflags! {
 
 impl TrapFrame {
     /// Offsets of registers in the frame, by DWARF number: the link register, which has a leaf's return address; `x9`, which
-    /// rows need while a prologue allocates a big frame; and the stack pointer, by whose offset walks that start in trap code
-    /// find the frame.
-    pub const SAVED: [SavedRegister; 3] = [
+    /// rows need while a prologue allocates a big frame; the stack pointer, by whose offset walks that start in trap code find the
+    /// frame; `SPSR_EL1`, which tells user code; and the frame's end.
+    pub const SAVED: [SavedRegister; 5] = [
         SavedRegister::new(9, (offset_of!(Self, x) as u32).wrapping_add(9 * 8)),
         SavedRegister::new(30, (offset_of!(Self, x) as u32).wrapping_add(30 * 8)),
         SavedRegister::new(31, offset_of!(Self, sp) as u32),
+        SavedRegister::new(SPSR, offset_of!(Self, spsr) as u32),
+        SavedRegister::new(SavedRegister::END, size_of::<Self>() as u32),
     ];
 
     /// The frame at this address of a stack, if its words can be read.
@@ -77,7 +80,15 @@ impl TrapFrame {
     pub fn registers(&self) -> Registers {
         let mut registers = Registers::new(self.elr, self.sp, self.x[29], self.x[30]);
         registers.x9 = Some(self.x[9]);
+        registers.user = self.is_user();
         registers
+    }
+
+    /// Whether user code was interrupted: at EL0, and by a vector for that. A state of zero alone may be one that nobody has
+    /// filled in.
+    #[must_use]
+    pub const fn is_user(&self) -> bool {
+        self.spsr & 0xf == 0 && self.vector & 24 == 8
     }
 
     /// The interrupted program counter, an address.
@@ -125,7 +136,12 @@ impl TrapFrame {
             write!(out, " {name}")?;
         }
         out.write_str(", ")?;
-        names.write_place(out, self.sp)?;
-        out.write_str("\n")
+        match self.is_user() {
+            true => out.write_str("user code\n"),
+            false => {
+                names.write_place(out, self.sp)?;
+                out.write_str("\n")
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use core::mem::offset_of;
 
 use bitflags::bitflags;
 use unwind::SavedRegister;
+use unwind::x86_64::CS;
 
 use super::{Registers, Words};
 use crate::names::Names;
@@ -94,12 +95,15 @@ bitflags! {
 }
 
 impl TrapFrame {
-    /// Offsets of registers in the frame, by DWARF number: `r10` and `r11`, which rows need in realigned frames and thunks; and
-    /// the stack pointer, by whose offset walks that start in trap code find the frame.
-    pub const SAVED: [SavedRegister; 3] = [
+    /// Offsets of registers in the frame, by DWARF number: `r10` and `r11`, which rows need in realigned frames and thunks; the
+    /// stack pointer, by whose offset walks that start in trap code find the frame; `cs`, which tells user code; and the frame's
+    /// end.
+    pub const SAVED: [SavedRegister; 5] = [
         SavedRegister::new(10, offset_of!(Self, r10) as u32),
         SavedRegister::new(11, offset_of!(Self, r11) as u32),
         SavedRegister::new(7, offset_of!(Self, rsp) as u32),
+        SavedRegister::new(CS, offset_of!(Self, cs) as u32),
+        SavedRegister::new(SavedRegister::END, size_of::<Self>() as u32),
     ];
 
     /// The frame at this address of a stack, if its words can be read.
@@ -116,7 +120,14 @@ impl TrapFrame {
         let mut registers = Registers::new(self.rip, self.rsp, self.rbp);
         registers.r10 = Some(self.r10);
         registers.r11 = Some(self.r11);
+        registers.user = self.is_user();
         registers
+    }
+
+    /// Whether user code was interrupted: its code segment has privilege level 3.
+    #[must_use]
+    pub const fn is_user(&self) -> bool {
+        self.cs & 3 == 3
     }
 
     /// The interrupted program counter, an address.
@@ -189,8 +200,13 @@ impl TrapFrame {
             write!(out, " {name}")?;
         }
         out.write_str(", ")?;
-        names.write_place(out, self.rsp)?;
-        out.write_str("\n")
+        match self.is_user() {
+            true => out.write_str("user code\n"),
+            false => {
+                names.write_place(out, self.rsp)?;
+                out.write_str("\n")
+            }
+        }
     }
 }
 

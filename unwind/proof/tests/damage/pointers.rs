@@ -71,7 +71,7 @@ impl Reads {
                     reads: &|address| readable || address != word,
                 };
                 let list = walk_from(situation, tables, &situation.words, &view);
-                if list.end == End::Complete {
+                if matches!(list.end, End::Complete | End::User(_)) {
                     assert_eq!(list.places, self.list.places, "{name}: without {word:#x}");
                     same += 1;
                 } else {
@@ -147,7 +147,7 @@ fn wild(situation: &Situation, tables: Tables<'_>, truth: &List) {
             assert!(reads.get() <= bound, "{} reads, not {bound}", reads.get());
             cases.set(cases.get() + 1);
             most.set(most.get().max(reads.get()));
-            if list.end == End::Complete {
+            if matches!(list.end, End::Complete | End::User(_)) {
                 complete.set(complete.get() + 1);
                 let (first, rest) = list.places.split_first().expect("a frame");
                 assert_eq!(first.pc, pc);

@@ -30,7 +30,7 @@ impl Tally {
         case: impl FnOnce() -> String,
         explain: impl FnOnce() -> Result<&'static str, String>,
     ) {
-        if list.end != End::Complete {
+        if !matches!(list.end, End::Complete | End::User(_)) {
             self.incomplete += 1;
         } else if list.places == truth.places {
             self.same += 1;

@@ -10,15 +10,19 @@ use unwind::{
 use crate::capture::Situation;
 
 /// Where trap code keeps registers: `TrapFrame::SAVED` of the kernel.
-const SAVED_X86_64: [SavedRegister; 3] = [
+const SAVED_X86_64: [SavedRegister; 5] = [
     SavedRegister::new(10, 7 * 8),
     SavedRegister::new(11, 6 * 8),
     SavedRegister::new(7, 22 * 8),
+    SavedRegister::new(x86_64::CS, 20 * 8),
+    SavedRegister::new(SavedRegister::END, 24 * 8),
 ];
-const SAVED_AARCH64: [SavedRegister; 3] = [
+const SAVED_AARCH64: [SavedRegister; 5] = [
     SavedRegister::new(9, 9 * 8),
     SavedRegister::new(30, 30 * 8),
     SavedRegister::new(31, 31 * 8),
+    SavedRegister::new(aarch64::SPSR, 33 * 8),
+    SavedRegister::new(SavedRegister::END, 38 * 8),
 ];
 
 /// A line of a report.
@@ -134,6 +138,10 @@ fn collect<R: RegisterSet, M: Memory>(
         cfas.push(frame.cfa);
         assert!(places.len() <= bound, "more frames than {bound}");
     }
-    let end = frames.end().expect("an ended walk has a reason");
+    // User code, without a doubt, is a claim too: of all the kernel's frames. With a doubt it is none.
+    let end = match frames.end().expect("an ended walk has a reason") {
+        End::User(_) if frames.doubt().is_some() => End::Outermost,
+        end => end,
+    };
     List { places, cfas, end }
 }
