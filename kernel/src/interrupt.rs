@@ -5,6 +5,7 @@ use spin::Once;
 
 use crate::arch::cpu;
 use crate::arch::interrupts::TIMER;
+use crate::arch::user::SYSTEM_CALL;
 
 /// A guard that masks ordinary interrupts of this CPU; when it is dropped they are as they were before.
 ///
@@ -51,7 +52,10 @@ pub fn handle_with(number: u32, handler: Handler) {
 
 /// The name of the interrupt that has this number, if it has one.
 pub fn name(number: u64) -> Option<&'static str> {
-    (number == u64::from(TIMER)).then_some("timer interrupt")
+    match number {
+        SYSTEM_CALL => Some("system call"),
+        _ => (number == u64::from(TIMER)).then_some("timer interrupt"),
+    }
 }
 
 /// Calls the handler of an interrupt. An interrupt without a handler is ignored.

@@ -37,6 +37,7 @@ mod stacks;
 mod symbols;
 mod task;
 mod timer;
+mod user;
 mod verdict;
 mod watchdog;
 mod wire;

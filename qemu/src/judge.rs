@@ -122,7 +122,11 @@ fn whole_report(serial: &[u8], in_doubt: bool) -> Result<String, &'static str> {
     let Some(end) = end else {
         return Err("panicked, but its backtrace has no end line");
     };
-    match (end.verdict == report::Verdict::Complete, in_doubt) {
+    let is_whole = matches!(
+        end.verdict,
+        report::Verdict::Complete | report::Verdict::User
+    );
+    match (is_whole, in_doubt) {
         (true, false) => Ok(format!("{} frames", end.frames)),
         (false, true) => Ok(format!("{}, {} frames", printable(end.words), end.frames)),
         (false, false) => Err("panicked, but its backtrace is not complete"),

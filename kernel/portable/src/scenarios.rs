@@ -180,6 +180,12 @@ macro_rules! scenarios {
                 "a timer interrupt in the handler of another one";
             "interrupted-places": Succeeds, 1 cpu, timer::places,
                 "timer interrupts where a stack walk is hard, each of which is reported";
+            "user-call": Panics, 1 cpu, user::call,
+                "a panic in a system call of a user program";
+            "user-read": Panics, 1 cpu, user::read,
+                "a user program reads through a null pointer";
+            "user-interrupted": Panics, 1 cpu, user::interrupted,
+                "a panic in the handler of a timer interrupt that came while a user program ran";
             "deadlock": Panics, 1 cpu, deadlock::two_tasks,
                 "two tasks wait for each other's locks";
             "lock-twice": Panics, 1 cpu, deadlock::twice,

@@ -11,6 +11,8 @@ pub struct Handlers {
     pub fault: fn(&TrapFrame, Option<MachineCheck>) -> !,
     /// A breakpoint.
     pub breakpoint: fn(&TrapFrame),
+    /// A system call of user code, which goes on when this returns.
+    pub system_call: fn(&mut TrapFrame),
     /// An NMI; on AArch64 an interrupt of group 0.
     pub nmi: fn(&TrapFrame),
     /// An ordinary interrupt with this number (x86-64 a vector, AArch64 an interrupt ID), already acknowledged. Returns whether

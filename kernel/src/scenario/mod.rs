@@ -24,6 +24,7 @@ mod places;
 mod tasks;
 mod timer;
 mod unreadable;
+mod user;
 
 use portable::scenarios;
 use portable::scenarios::{Outcome, SCENARIOS};

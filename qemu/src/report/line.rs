@@ -82,6 +82,8 @@ pub struct End<'l> {
 pub enum Verdict {
     /// Every caller is in it.
     Complete,
+    /// Every caller in the kernel is in it, up to user code.
+    User,
     /// It ends where it should, and something in it is in doubt.
     Outermost,
     /// It ends too early.
@@ -119,7 +121,8 @@ static INTERRUPTED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?<before>.*?) {3}----- (?<words>.*) -----$"));
 static END: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
-        r"^end of backtrace: (?<words>(?<complete>complete)|(?<outermost>outermost function reached.*)|incomplete: .*)",
+        r"^end of backtrace: (?<words>(?<complete>complete)|(?<outermost>outermost function reached.*)|incomplete: .*",
+        r"|user code reached at 0x[0-9a-f]{16}(?:(?<user>, complete for the kernel)|(?<doubt>, from frame .*)))",
         r", (?<frames>[0-9]+) frames$",
     ))
 });
@@ -200,10 +203,12 @@ fn interrupted(line: &str) -> Option<(&str, Line<'_>)> {
 
 fn end(line: &str) -> Option<(&str, Line<'_>)> {
     let found = END.captures(line)?;
-    let verdict = match (part(&found, "complete"), part(&found, "outermost")) {
-        (Some(_), _) => Verdict::Complete,
-        (_, Some(_)) => Verdict::Outermost,
-        _ => Verdict::Incomplete,
+    let has = |name| part(&found, name).is_some();
+    let verdict = match () {
+        () if has("complete") => Verdict::Complete,
+        () if has("user") => Verdict::User,
+        () if has("outermost") || has("doubt") => Verdict::Outermost,
+        () => Verdict::Incomplete,
     };
     let end = End {
         verdict,
@@ -318,6 +323,12 @@ mod tests {
             end("end of backtrace: complete, 13 frames"),
             (Verdict::Complete, "complete", 13)
         );
+        let words = "user code reached at 0x0000000000400010, complete for the kernel";
+        let line = format!("end of backtrace: {words}, 5 frames");
+        assert_eq!(end(&line), (Verdict::User, words, 5));
+        let words = "user code reached at 0x0000000000400010, from frame 4 on in doubt (a word)";
+        let line = format!("end of backtrace: {words}, 5 frames");
+        assert_eq!(end(&line), (Verdict::Outermost, words, 5));
         let words = "outermost function reached, from frame 1 on in doubt (no call, and so on)";
         let line = format!("end of backtrace: {words}, 2 frames");
         assert_eq!(end(&line), (Verdict::Outermost, words, 2));

@@ -8,10 +8,12 @@ use super::client::{Stub, bytes};
 use super::state::{Level, Registers, State};
 
 /// Where the kernel's trap code keeps registers that rows do not name: `TrapFrame::SAVED`.
-pub const SAVED: [SavedRegister; 3] = [
+pub const SAVED: [SavedRegister; 5] = [
     SavedRegister::new(9, 9 * 8),
     SavedRegister::new(30, 30 * 8),
     SavedRegister::new(31, 31 * 8),
+    SavedRegister::new(aarch64::SPSR, 33 * 8),
+    SavedRegister::new(SavedRegister::END, 38 * 8),
 ];
 
 /// Bits of the processor's state: which stack pointer is in use, and that IRQs are masked.

@@ -3,7 +3,9 @@
 use core::arch::asm;
 
 use aarch64_cpu::asm::barrier;
-use aarch64_cpu::registers::{PAR_EL1, ReadWriteable, Readable, TCR_EL1, TTBR1_EL1, Writeable};
+use aarch64_cpu::registers::{
+    PAR_EL1, ReadWriteable, Readable, TCR_EL1, TTBR0_EL1, TTBR1_EL1, Writeable,
+};
 use bitflags::bitflags;
 use portable::BootMemory;
 use unwind::Range;
@@ -33,6 +35,7 @@ bitflags! {
         const TABLE_OR_PAGE = 1 << 1;
         /// Memory type 1.
         const NORMAL = 1 << 2;
+        const USER = 1 << 6;
         const READ_ONLY = 1 << 7;
         const INNER_SHAREABLE = 3 << 8;
         const ACCESSED = 1 << 10;
@@ -106,6 +109,33 @@ pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
 
     barrier::dsb(barrier::ISHST);
     switch();
+}
+
+/// Maps pages for user code, all in the same 2 MiB of the lower half: their virtual address, the image's page that is mapped there,
+/// and whether it is to be written, not executed.
+pub fn map_user(pages: [(u64, u64, bool); 2]) {
+    static TABLES: [Table; 4] = [const { Table::new() }; 4];
+    let [level0, level1, level2, level3] = &TABLES;
+    let entry = |page: u64, flags: Entry| physical(page) | flags.bits();
+    let table = |to: &Table| entry(to.address(), Entry::VALID | Entry::TABLE_OR_PAGE);
+    for (page, of_image, is_data) in pages {
+        let flags = match is_data {
+            true => flags(Access::Write),
+            false => flags(Access::Read).difference(Entry::NO_USER_CODE),
+        };
+        level3.set(
+            (page >> 12) as usize % 512,
+            entry(of_image, flags | Entry::USER),
+        );
+        level2.set((page >> 21) as usize % 512, table(level3));
+    }
+    level1.set(0, table(level2));
+    level0.set(0, table(level1));
+    barrier::dsb(barrier::ISHST);
+    TTBR0_EL1.set(physical(level0.address()));
+    TCR_EL1.modify(TCR_EL1::EPD0::EnableTTBR0Walks);
+    barrier::isb(barrier::SY);
+    super::cpu::flush_translations();
 }
 
 /// Unmaps the page of the image at this address.

@@ -4,7 +4,7 @@ use postmortem::aarch64::Kind;
 use postmortem::{TrapFrame, probe};
 
 use super::frame::move_to_task;
-use super::{cpu, exit, interrupts};
+use super::{cpu, exit, interrupts, user};
 use crate::arch::handlers;
 use crate::verdict::Verdict;
 
@@ -32,6 +32,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
             (handlers.breakpoint)(frame);
             frame.skip_breakpoint();
         }
+        Kind::Synchronous if user::is_call(frame) => (handlers.system_call)(frame),
         Kind::Irq => {
             if interrupts::handle(frame) {
                 // SAFETY: a handler returns true only if the interrupted stack has room for a trap frame.

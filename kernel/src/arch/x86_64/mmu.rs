@@ -64,6 +64,27 @@ pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
     switch();
 }
 
+/// Maps pages for user code, all in the same 2 MiB of low addresses: their virtual address, the image's page that is mapped there,
+/// and whether it is to be written, not executed.
+pub fn map_user(pages: [(u64, u64, bool); 2]) {
+    static TABLES: [Table; 3] = [const { Table::new() }; 3];
+    let table =
+        PageTableFlags::PRESENT | PageTableFlags::WRITABLE | PageTableFlags::USER_ACCESSIBLE;
+    let [level3, level2, level1] = &TABLES;
+    let entry = |page: u64, flags: PageTableFlags| (page - HIGH) | flags.bits();
+    for (page, of_image, is_data) in pages {
+        let flags = match is_data {
+            true => flags(Access::Write),
+            false => flags(Access::Execute),
+        };
+        let flags = flags | PageTableFlags::USER_ACCESSIBLE;
+        level1.set((page >> 12) as usize % 512, entry(of_image, flags));
+        level2.set((page >> 21) as usize % 512, entry(level1.address(), table));
+    }
+    level3.set(0, entry(level2.address(), table));
+    LEVEL4.set(0, entry(level3.address(), table));
+}
+
 /// Unmaps the page of the image at this address, for this CPU.
 ///
 /// # Safety

@@ -11,6 +11,7 @@ pub mod start;
 pub mod switch;
 pub mod timer;
 pub mod trap;
+pub mod user;
 mod vectors;
 
 use super::handlers::{self, Handlers};

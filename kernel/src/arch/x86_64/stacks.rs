@@ -5,7 +5,7 @@ use x86_64::VirtAddr;
 use x86_64::structures::tss::TaskStateSegment;
 
 use crate::percpu::MAX_CPUS;
-use crate::stack::{Exception, Stack};
+use crate::stack::{BOOT, Exception, Stack};
 
 /// For NMIs, which come at any time, also while the stack pointer is being changed.
 pub static NMI: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
@@ -50,11 +50,12 @@ pub fn overflow(cpu: usize) -> u64 {
     DOUBLE_FAULT[cpu].extent("double fault", cpu).end()
 }
 
-/// A CPU's task state segment (TSS), of which only the IST is used.
+/// A CPU's task state segment (TSS): the IST, and the stack for what comes from user code, which has given up all that was on it.
 pub fn task_state(cpu: usize) -> TaskStateSegment {
     let mut task_state = TaskStateSegment::new();
     for index in 0..IN_TABLE {
         task_state.interrupt_stack_table[index] = VirtAddr::new(get(cpu, index).end());
     }
+    task_state.privilege_stack_table[0] = VirtAddr::new(BOOT[cpu].extent("boot", cpu).end());
     task_state
 }

@@ -2,7 +2,7 @@
 
 use postmortem::{TrapFrame, probe};
 
-use super::{interrupts, machine_check};
+use super::{interrupts, machine_check, user};
 use crate::arch::handlers;
 
 /// Called by the entries of `vectors.rs`. When it returns, the interrupted code goes on.
@@ -16,6 +16,7 @@ pub extern "C" fn exception(frame: &mut TrapFrame) {
         _ if frame.is_breakpoint() => (handlers.breakpoint)(frame),
         _ if frame.is_nmi() => (handlers.nmi)(frame),
         _ if frame.is_machine_check() => (handlers.fault)(frame, machine_check::error()),
+        user::SYSTEM_CALL => (handlers.system_call)(frame),
         interrupts::FIRST.. => interrupts::handle_on_stack(frame),
         _ => (handlers.fault)(frame, None),
     }

@@ -3,22 +3,23 @@
 use core::arch::global_asm;
 
 use spin::Once;
-use x86_64::VirtAddr;
 use x86_64::instructions::segmentation::{CS, Segment};
 use x86_64::instructions::tables::load_tss;
 use x86_64::structures::gdt::{Descriptor, GlobalDescriptorTable};
 use x86_64::structures::idt::{Entry, HandlerFunc, InterruptDescriptorTable};
 use x86_64::structures::tss::TaskStateSegment;
+use x86_64::{PrivilegeLevel, VirtAddr};
 
-use super::{interrupts, stacks};
+use super::{interrupts, stacks, user};
 use crate::percpu::MAX_CPUS;
 
-postmortem::exception_entries!(super::trap::exception, 64);
+postmortem::exception_entries!(super::trap::exception, 65);
 global_asm!(include_str!("on_stack.s"));
 
 /// How many entries there are.
-const ENTRIES: usize = 64;
-const _: () = assert!(ENTRIES == interrupts::FIRST as usize + interrupts::COUNT);
+const ENTRIES: usize = 65;
+const _: () = assert!(user::SYSTEM_CALL as usize == interrupts::FIRST as usize + interrupts::COUNT);
+const _: () = assert!(ENTRIES == user::SYSTEM_CALL as usize + 1);
 
 unsafe extern "C" {
     /// The addresses of the entries, by vector.
@@ -36,6 +37,12 @@ pub fn init(cpu: usize) {
     let mut segments = GlobalDescriptorTable::new();
     let code = segments.append(Descriptor::kernel_code_segment());
     let task = segments.append(Descriptor::tss_segment(task_state));
+    let user_segments = [
+        Descriptor::user_data_segment(),
+        Descriptor::user_code_segment(),
+    ];
+    let user_segments = user_segments.map(|segment| segments.append(segment).0);
+    assert_eq!(user_segments, user::SELECTORS);
     GDT[cpu].call_once(|| segments).load();
     // SAFETY: the selectors are those of a code segment and a TSS in the GDT just loaded.
     unsafe {
@@ -105,6 +112,9 @@ fn idt() -> InterruptDescriptorTable {
         for vector in interrupts::FIRST as usize..entries.len() {
             table[vector as u8].set_handler_addr(VirtAddr::new(entries[vector]));
         }
+        let system_call = &mut table[user::SYSTEM_CALL as u8];
+        let options = system_call.set_handler_addr(VirtAddr::new(entries[ENTRIES - 1]));
+        options.set_privilege_level(PrivilegeLevel::Ring3);
     }
     table
 }
