@@ -42,10 +42,11 @@ pub(super) fn press_button(stub: &mut Stub) -> Result<()> {
     Ok(())
 }
 
-/// What an exception has interrupted, at its vector: of the first four vectors, code that used the other stack pointer.
+/// What an exception has interrupted, at its vector: of the first four vectors, and of those from EL0, code that used the other
+/// stack pointer.
 pub(super) fn interrupted(registers: &aarch64::Registers) -> Option<(u64, u64, Option<u64>)> {
     let sp = match registers.pc % VECTORS / VECTOR {
-        0..4 => registers.sp_el0?,
+        0..4 | 8.. => registers.sp_el0?,
         _ => registers.sp,
     };
     Some((registers.elr?, sp, None))

@@ -98,20 +98,26 @@ fn compare<R: RegisterSet, M: Memory>(
     if let Some(doubt) = doubt {
         walked.truncate(doubt.frame as usize);
     }
-    let is_right = match end {
-        End::Complete => happened().eq(walked.iter().copied()),
-        _ => {
+    // Of a program in ring 3 or at EL0 only its innermost frame is followed.
+    let is_whole = match end {
+        End::Complete => true,
+        End::User(_) => doubt.is_none(),
+        _ => false,
+    };
+    let is_right = match is_whole {
+        true => happened().eq(walked.iter().copied()),
+        false => {
             let mut happened = happened();
             walked.iter().all(|frame| happened.next() == Some(*frame))
         }
     };
-    match (is_right, end, walked.last()) {
+    match (is_right, is_whole, walked.last()) {
         (false, ..) => Compared::Wrong(Box::new(Lists {
             happened: happened().collect(),
             walked,
             end,
         })),
-        (true, End::Complete, _) => Compared::Equal,
+        (true, true, _) => Compared::Equal,
         (true, _, last) => {
             let reason = doubt.map_or(end, |doubt| doubt.reason);
             Compared::Incomplete(reason, last.map_or(state.pc, |frame| frame.pc))

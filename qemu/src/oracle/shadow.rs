@@ -7,7 +7,16 @@ use std::collections::HashMap;
 use super::aarch64::ELR_OFFSET;
 use super::image::{Image, Stack};
 use super::state::{Flow, Instruction, interrupted};
-use crate::stub::{Registers, State};
+use crate::hardware::Arch;
+use crate::stub::{Level, Registers, State};
+
+/// Bytes of the instruction by which a program of this kernel's calls it.
+const fn system_call(arch: Arch) -> u64 {
+    match arch {
+        Arch::X86_64 => 2,
+        Arch::Aarch64 => 4,
+    }
+}
 
 /// Somebody who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +133,19 @@ impl Shadow {
         after: &State,
         word: &dyn Fn(u64) -> Option<u64>,
     ) -> Result<(), Surprise> {
+        if before.level == Level::User {
+            // A program's own code is not the image's. What it has called the kernel by is not known then, nor how long that is.
+            return match image.is_vector(after.pc) {
+                true => self.interrupt(
+                    before,
+                    Some(before.pc.wrapping_add(system_call(image.arch))),
+                    after,
+                    word,
+                ),
+                false if after.level == Level::User => Ok(()),
+                false => Err(Surprise::Went(before.pc, after.pc)),
+            };
+        }
         let next = instruction.map(|instruction| before.pc.wrapping_add(instruction.length));
         let flow = instruction.map(|instruction| instruction.flow);
         if image.is_vector(after.pc) {
@@ -233,6 +255,11 @@ impl Shadow {
 
     /// A return, to the innermost that waits, or it is no return.
     fn pop(&mut self, before: &State, after: &State, from_trap: bool) -> Result<(), Surprise> {
+        if from_trap && after.level == Level::User && !self.returns_to(after) {
+            // A program begins: what the kernel has done on this stack is given up.
+            self.waiting.clear();
+            return Ok(());
+        }
         let innermost = self.waiting.last();
         let fits = innermost.is_some_and(|waiting| {
             matches!(waiting, Waiting::Interrupted { .. }) == from_trap
@@ -248,6 +275,12 @@ impl Shadow {
                 expected,
             )),
         }
+    }
+
+    /// Whether the innermost that waits goes on so.
+    fn returns_to(&self, after: &State) -> bool {
+        let innermost = self.waiting.last();
+        innermost.is_some_and(|waiting| waiting.at() == (after.pc, after.sp))
     }
 
     /// The stack pointer may have moved to another stack.

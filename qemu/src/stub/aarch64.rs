@@ -41,7 +41,7 @@ const NO_TABLES: u64 = 1 << 7;
 type Names = &'static [&'static str];
 
 /// Those that a walk begins with, after the general ones.
-const STATE: [Names; 2] = [&["ELR_EL1"], &["SP_EL0"]];
+const STATE: [Names; 3] = [&["ELR_EL1"], &["SP_EL0"], &["SPSR_EL1"]];
 /// Those that say how page tables are used: a kernel's, and a hypervisor's, which not every machine has.
 const KERNEL: [Names; 4] = [
     &["SCTLR_EL1", "SCTLR"],
@@ -158,7 +158,7 @@ fn expect_short<'a>(
 
 /// The state, by the answers: x0 to x30, sp, pc and the processor's state; then the system's registers.
 pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
-    let [general, elr, sp_el0, ..] = answers else {
+    let [general, elr, sp_el0, spsr, ..] = answers else {
         anyhow::bail!("too few registers");
     };
     let general = bytes(general);
@@ -176,6 +176,8 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
         0 => sp,
         _ => word(&bytes(sp_el0), 0)?,
     });
+    registers.spsr = Some(word(&bytes(spsr), 0)?);
+    registers.user = flags & (NARROW | LEVEL) == 0;
     Ok(State {
         pc,
         sp,
@@ -204,7 +206,7 @@ mod tests {
             let words = "0".repeat(33 * 16);
             let general = format!("{words}{flags:02x}000000").into_bytes();
             let system = "0".repeat(16).into_bytes();
-            let state = state(&[general, system.clone(), system]).expect("a state");
+            let state = state(&[general, system.clone(), system.clone(), system]).expect("a state");
             assert_eq!(state.level, level, "{flags:#x}");
         }
     }

@@ -56,6 +56,7 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
     let flags = bytes.get(17 * 8 + 1).context("no flags")?;
     let selector = bytes.get(CS).context("no selector of code")?;
     let efer = bytes.get(EFER + 1).context("no EFER")?;
+    registers.user = selector & 3 == 3;
     Ok(State {
         pc,
         sp,

@@ -1,6 +1,6 @@
 // User code, and the way there.
 
-// x0: its pc; x1: its sp. From the change to SP_EL1 on, which is empty, what was on the other stack is given up.
+// x0: its pc; x1: its sp. The kernel runs on SP_EL0, and what it has there is given up. SP_EL1 is at the base of its stack.
 .section .text.enter_user, "ax", %progbits
 .global enter_user
 .type enter_user, %function
@@ -9,9 +9,7 @@ enter_user:
     msr daifset, #15
     msr elr_el1, x0
     msr spsr_el1, xzr
-    msr spsel, #1
-    .cfi_undefined x30
-    msr sp_el0, x1
+    mov sp, x1
     eret
     .cfi_endproc
 .size enter_user, . - enter_user
