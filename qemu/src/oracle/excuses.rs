@@ -83,13 +83,6 @@ const EXCUSES: &[Excuse] = &[
         why: "on AArch64 its place is not, before it is complete and after it was restored",
     },
     Excuse {
-        reason: "no row",
-        function: "enter_user",
-        only_there: true,
-        scenarios: &["user-call", "user-read", "user-interrupted"],
-        why: "it has set the user's stack pointer",
-    },
-    Excuse {
         reason: "the stack pointer is in no stack",
         function: "enter_user",
         only_there: true,

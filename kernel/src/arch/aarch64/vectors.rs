@@ -13,8 +13,8 @@ postmortem::exception_entries!(
         ldr x0, [x0, #8]
     ",
     // There is room if the address is in a stack for exceptions, not in its guard pages. The stacks are one array, and bit 15
-    // of an address is set in a stack and clear in its guard pages. TPIDR_EL0 is free for use here, because no
-    // user program uses it.
+    // of an address is set in a stack and clear in its guard pages. TPIDR_EL0 is free for use here, because no user program uses
+    // it.
     room: "
         msr tpidr_el0, x1
         adrp x1, {stacks}
