@@ -108,38 +108,40 @@ enum Begin {
 
 #[inline(never)]
 fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, begin: Begin) {
-    once(out, what, |out, stacks| {
-        let read = |address| stacks.read(address);
-        let (image, regions) = linked::image(stacks);
-        let report = Report {
-            image,
-            regions,
-            read: &read,
-            stack_of: &|sp| stacks.of(sp),
-        };
-        report.write(out, registers, begin)
+    once(out, what, |out| {
+        own_stack::run(&mut |own| {
+            let stacks = start(out, what, own);
+            let read = |address| stacks.read(address);
+            let (image, regions) = linked::image(&stacks);
+            let report = Report {
+                image,
+                regions,
+                read: &read,
+                stack_of: &|sp| stacks.of(sp),
+            };
+            let _ = report.write(out, registers, begin);
+        });
     });
 }
 
-/// Writes `what` happened, and then a report, unless one has begun already.
-fn once(
-    out: &mut dyn Write,
-    what: &dyn Display,
-    report: impl Fn(&mut dyn Write, &Stacks) -> fmt::Result,
-) {
+/// Writes a report, unless one has begun already: then a line with `what` happened.
+fn once(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn Write)) {
     // Acquire and release: what a report has written to its stack happens before the next one uses it.
     match BEGUN.fetch_add(1, Ordering::Acquire) {
-        0 => own_stack::run(&mut |own| {
-            // Each part is written even if one before it has failed.
-            let _ = writeln!(out, "{what}");
-            let stacks = Stacks::told(own);
-            let _ = stacks.write_missing(out);
-            let _ = report(out, &stacks);
-        }),
+        0 => report(out),
         1 => drop(writeln!(out, "during the report: {what}")),
         _ => {}
     }
     BEGUN.fetch_sub(1, Ordering::Release);
+}
+
+/// Writes the first lines of a report, which runs on the stack `own` if that is its own. Each part of a report is written even if
+/// one before it has failed.
+fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
+    let _ = writeln!(out, "{what}");
+    let stacks = Stacks::told(own);
+    let _ = stacks.write_missing(out);
+    stacks
 }
 
 /// From now on [`print`] and its like write nothing, on any CPU. For a failure that has written its last line, and goes on to a

@@ -1,9 +1,10 @@
 //! The smallest report: registers and the words of the stack, of which the host makes the trace. It needs no table, no name, and
 //! no walk in the kernel.
 
-use core::fmt::{Display, Write};
+use core::fmt::{self, Display, Write};
 
-use super::once;
+use super::memory::Stacks;
+use super::{once, start};
 use crate::arch::{Registers, write_known};
 
 /// So much of a stack is written: the rest of the page that the stack pointer is in, and another page.
@@ -35,21 +36,26 @@ pub fn print_stack(out: &mut dyn Write, what: &dyn Display) {
 /// The same from other registers: see [`print_from`](super::print_from).
 #[inline(never)]
 pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
-    once(out, what, |out, stacks| {
-        write_known(out, &registers, true)?;
-        let start = registers.sp & !7;
-        let most = (start | (PAGE - 1)).saturating_add(PAGE);
-        let mut end = start;
-        while end < most
-            && let Some(word) = stacks.read(end)
-        {
-            if end == start || end.is_multiple_of(32) {
-                write!(out, "\nstack {end:#018x}:")?;
-            }
-            write!(out, " {word:016x}")?;
-            end = end.saturating_add(8);
-        }
-        // So that nothing can be missing unnoticed.
-        writeln!(out, "\nend of stack {end:#018x}")
+    once(out, what, |out| {
+        let stacks = start(out, what, None);
+        let _ = write_words(out, &stacks, registers);
     });
+}
+
+fn write_words(out: &mut dyn Write, stacks: &Stacks, registers: Registers) -> fmt::Result {
+    write_known(out, &registers, true)?;
+    let start = registers.sp & !7;
+    let most = (start | (PAGE - 1)).saturating_add(PAGE);
+    let mut end = start;
+    while end < most
+        && let Some(word) = stacks.read(end)
+    {
+        if end == start || end.is_multiple_of(32) {
+            write!(out, "\nstack {end:#018x}:")?;
+        }
+        write!(out, " {word:016x}")?;
+        end = end.saturating_add(8);
+    }
+    // So that nothing can be missing unnoticed.
+    writeln!(out, "\nend of stack {end:#018x}")
 }

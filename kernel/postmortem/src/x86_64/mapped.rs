@@ -58,14 +58,14 @@ impl Mapped {
     pub(crate) fn is_memory(&self, address: u64) -> bool {
         // An entry that a stray write has damaged leads to anything.
         let read = |entry| self.holds(entry).then(|| self.read(entry))?;
-        let found = self.tables.find(address, read);
+        let found = self.tables.find(address, &read);
         found.is_some_and(|found| self.may_be_cached(found))
     }
 
     /// Whether a physical address is mapped where physical memory is told to be.
     fn holds(&self, address: u64) -> bool {
         let mapped_at = self.physical.wrapping_add(address);
-        let found = self.tables.find(mapped_at, |entry| self.read(entry));
+        let found = self.tables.find(mapped_at, &|entry| self.read(entry));
         found == Some(address)
     }
 
@@ -76,6 +76,7 @@ impl Mapped {
         (self.may_be_cached(entry)).then(|| unsafe { mapped_at.read_volatile() })
     }
 
+    #[inline(never)]
     fn may_be_cached(&self, address: u64) -> bool {
         self.mtrrs.may_be_cached(address, read_register)
     }

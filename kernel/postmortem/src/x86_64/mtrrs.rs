@@ -3,8 +3,8 @@
 
 /// Registers.
 const CAPABILITIES: u32 = 0xfe;
+/// The base of the first variable range. The mask of each is the register behind.
 const FIRST_BASE: u32 = 0x200;
-const FIRST_MASK: u32 = 0x201;
 const DEFAULT: u32 = 0x2ff;
 
 /// In the capabilities: how many variable ranges there are, and that there are fixed ones.
@@ -26,8 +26,9 @@ const MOST: usize = 16;
 pub(super) struct Mtrrs {
     default: u64,
     has_fixed: bool,
-    /// Base and mask of each range in use; the others are 0.
+    /// Base and mask of each range in use, so many of them; the others are 0.
     ranges: [(u64, u64); MOST],
+    count: usize,
     /// There are more.
     is_cut: bool,
 }
@@ -38,6 +39,7 @@ impl Mtrrs {
         default: 0,
         has_fixed: false,
         ranges: [(0, 0); MOST],
+        count: 0,
         is_cut: false,
     };
 
@@ -49,14 +51,18 @@ impl Mtrrs {
             has_fixed: default & FIXED_IN_USE != 0 && capabilities & HAS_FIXED != 0,
             ..Self::NONE
         };
-        let count = (capabilities & COUNT) as usize;
-        let numbers = (FIRST_MASK..).step_by(2).zip((FIRST_BASE..).step_by(2));
-        let ranges = numbers.map(|(mask, base)| (base, read(mask)));
-        let mut valid = ranges.take(count).filter(|(_, mask)| mask & VALID != 0);
-        for (range, (base, mask)) in mtrrs.ranges.iter_mut().zip(&mut valid) {
-            *range = (read(base), mask);
+        let mut base = FIRST_BASE;
+        for _ in 0..capabilities & COUNT {
+            let mask = read(base | 1);
+            if mask & VALID != 0 {
+                match mtrrs.ranges.get_mut(mtrrs.count) {
+                    Some(range) => *range = (read(base), mask),
+                    None => mtrrs.is_cut = true,
+                }
+                mtrrs.count = mtrrs.count.saturating_add(1).min(MOST);
+            }
+            base = base.saturating_add(2);
         }
-        mtrrs.is_cut = valid.next().is_some();
         mtrrs
     }
 
@@ -69,10 +75,9 @@ impl Mtrrs {
         if let (true, Some((number, byte))) = (self.has_fixed, fixed(address)) {
             return is_cached(read(number) >> (byte << 3));
         }
-        let of_address = |(base, mask): &&(u64, u64)| {
-            mask & VALID != 0 && (address ^ base) & mask & ADDRESS == 0
-        };
-        let mut types = self.ranges.iter().filter(of_address).map(|(base, _)| *base);
+        let of_address = |(base, mask): &&(u64, u64)| (address ^ base) & mask & ADDRESS == 0;
+        let ranges = self.ranges.iter().take(self.count);
+        let mut types = ranges.filter(of_address).map(|(base, _)| *base);
         match types.next() {
             None => !self.is_cut && is_cached(self.default),
             // Where ranges overlap, what is not cached prevails.

@@ -2,6 +2,8 @@
 
 use bitflags::bitflags;
 
+use crate::stack::ReadWord;
+
 /// Where the physical address is in an entry and in CR3.
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
@@ -42,7 +44,7 @@ impl PageTables {
 
     /// The physical address of the word at an aligned address, if it is memory that can be read: mapped, and with a type of memory
     /// that may be cached, as no device has it. `read` reads an entry at a physical address, if there is one.
-    pub(super) fn find(&self, address: u64, read: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+    pub(super) fn find(&self, address: u64, read: ReadWord<'_>) -> Option<u64> {
         // The bits above those that are translated are copies of the highest one of these.
         let unused = 64_u32.saturating_sub(self.levels.saturating_mul(9).saturating_add(12));
         let extended = ((address << unused) as i64 >> unused) as u64;
@@ -112,7 +114,7 @@ mod tests {
     /// Where memory is, by entries at physical addresses; everything else is no table.
     fn find(tables: &PageTables, entries: &[(u64, u64)], address: u64) -> Option<u64> {
         let entries: BTreeMap<_, _> = entries.iter().copied().collect();
-        tables.find(address, |at| {
+        tables.find(address, &|at| {
             let is_table = (0x1000..0x6000).contains(&at) && at.is_multiple_of(8);
             assert!(is_table, "{at:#x} is no entry");
             Some(entries.get(&at).copied().unwrap_or(0))
@@ -205,8 +207,8 @@ mod tests {
         assert_eq!(find(&tables(4), &entries, 0x40_0008), Some(0x60_0008));
         // An entry that cannot be read.
         let entry = |at| (at != 0x3008).then_some(0x3000 | PAGE);
-        assert_eq!(tables(4).find(0x1_0000, entry), Some(0x3000));
-        assert_eq!(tables(4).find(0x20_0000, entry), None);
+        assert_eq!(tables(4).find(0x1_0000, &entry), Some(0x3000));
+        assert_eq!(tables(4).find(0x20_0000, &entry), None);
     }
 
     #[test]
