@@ -9,7 +9,7 @@
 //! | [`value`], [`machine`], `memory`, [`compare`], [`table`] | the abstract state: registers and stack before an instruction |
 //! | [`isa`], [`x86_64`], [`aarch64`] | the transfer function: how an instruction changes that state |
 //! | [`follow`], `edges`, `jump_table`, [`outcome`] | one function, through its control flow graph to a fixed point |
-//! | [`rounds`], [`world`], [`entries`] | all functions, and what they have to know of each other |
+//! | [`rounds`], [`world`], [`entries`], [`text`], `multiboot` | all functions, and what they have to know of each other |
 //! | [`judge`], `enter`, `find_row`, [`mod@unit`] | compares rows with the state, and makes rows from it |
 //! | [`repair`], [`tally`], [`origin`] | corrects a table, counts how much is proven, and says where a table's rows come from |
 
@@ -27,6 +27,7 @@ pub mod judge;
 mod jump_table;
 pub mod machine;
 mod memory;
+mod multiboot;
 pub mod origin;
 pub mod outcome;
 pub mod repair;

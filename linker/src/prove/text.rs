@@ -3,10 +3,12 @@
 use object::SegmentFlags;
 use object::{Object, ObjectSection, ObjectSegment, SectionFlags, elf};
 
+use super::multiboot;
+
 /// Where an image's code and constants lie.
 #[derive(Debug, Default)]
 pub struct Text<'data> {
-    /// Executable sections: address and bytes, ascending.
+    /// Executable sections, without the data that is known to be in them: address and bytes, ascending.
     code: Vec<(u64, &'data [u8])>,
     /// Read-only sections: address and bytes.
     constants: Vec<(u64, &'data [u8])>,
@@ -39,7 +41,10 @@ impl<'data> Text<'data> {
                 continue;
             }
             if sh_flags.contains(elf::SHF_EXECINSTR) {
-                text.code.push((at, data));
+                let in_file = section.file_range().map_or(u64::MAX, |(offset, _)| offset);
+                let parts = multiboot::code_around(data, in_file).into_iter();
+                text.code
+                    .extend(parts.map(|part| (at + part.start as u64, &data[part])));
             }
             let is_written = sh_flags.contains(elf::SHF_WRITE)
                 && (!has_segments || writable.iter().any(|range| range.contains(&at)));
@@ -51,7 +56,7 @@ impl<'data> Text<'data> {
         text
     }
 
-    /// The code from an address to the end of its section.
+    /// The code from an address to the end of its section, or to data in it.
     #[must_use]
     pub fn code_at(&self, address: u64) -> Option<&'data [u8]> {
         let after = self.code.partition_point(|(start, _)| *start <= address);
@@ -60,7 +65,7 @@ impl<'data> Text<'data> {
             .filter(|rest| !rest.is_empty())
     }
 
-    /// Executable sections: address and bytes, ascending.
+    /// Executable sections, without the data that is known to be in them: address and bytes, ascending.
     #[must_use]
     pub fn code(&self) -> &[(u64, &'data [u8])] {
         &self.code

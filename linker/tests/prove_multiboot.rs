@@ -1,0 +1,85 @@
+//! A Multiboot header between functions is data, which nothing runs from into the function behind it.
+
+mod common;
+#[path = "common/proven.rs"]
+mod proven;
+
+use linker::prove::text::Text;
+use proven::{START, linked, prove};
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Code around a header, as a kernel's linker script puts it together.
+fn around(header: &str) -> String {
+    format!(
+        ".global _start\n _start:\n nop\n nop\n nop\n ret\n .balign 8\n header:\n {header}
+         .type serve, @function\n serve:\n push %rbx\n pop %rbx\n ret\n .size serve, . - serve\n"
+    )
+}
+
+/// How much behind the first function, which has 8 bytes, is no code.
+fn data(name: &str, header: &str) -> u64 {
+    let data = linked(name, TARGET, &around(header), &[]);
+    let file = object::File::parse(&*data).unwrap();
+    let text = Text::of(&file);
+    let [(START, before), (behind, _)] = *text.code() else {
+        assert_eq!(text.code().len(), 1, "{header}");
+        return 0;
+    };
+    assert_eq!(before.len(), 8, "{header}");
+    assert_eq!(
+        text.code_at(behind).unwrap(),
+        [0x53, 0x5b, 0xc3],
+        "{header}"
+    );
+    assert_eq!(text.code_at(START + 4).unwrap().len(), 4, "{header}");
+    assert_eq!(text.code_at(behind - 1), None, "{header}");
+    behind - START - 8
+}
+
+/// A header of the first version, with these flags and so many words behind the checksum.
+fn first(flags: u32, words: usize) -> String {
+    let magic = 0x1bad_b002;
+    let checksum = 0_u32.wrapping_sub(magic).wrapping_sub(flags);
+    let rest = ".long 0x90909050\n".repeat(words);
+    format!(".long {magic}, {flags}, {checksum}\n {rest}")
+}
+
+#[test]
+fn of_the_first_version() {
+    assert_eq!(data("multiboot_short", &first(0b11, 0)), 12);
+    assert_eq!(data("multiboot_addresses", &first(1 << 16, 5)), 32);
+    assert_eq!(data("multiboot_video", &first(1 << 2, 9)), 48);
+    assert_eq!(data("multiboot_both", &first(1 << 16 | 1 << 2, 9)), 48);
+}
+
+#[test]
+fn of_the_second_version() {
+    let header = ".long 0xe85250d6, 0, 24, 0x17adaf12\n .word 0, 0\n .long 8\n";
+    assert_eq!(data("multiboot_second", header), 24);
+}
+
+#[test]
+fn what_only_looks_like_one_is_code() {
+    let wrong = ".long 0x1badb002, 0, 0\n";
+    assert_eq!(data("multiboot_wrong_sum", wrong), 0);
+    // It would end behind the code.
+    let long = ".long 0xe85250d6, 0, 4096, 0x17ad9f2a\n";
+    assert_eq!(data("multiboot_too_long", long), 0);
+    let far = ".fill 32768, 1, 0x90\n".to_owned() + &first(0, 0);
+    assert_eq!(data("multiboot_too_far", &far), 0);
+    let uneven = "nop\n nop\n".to_owned() + &first(0, 0);
+    assert_eq!(data("multiboot_uneven", &uneven), 0);
+}
+
+/// The bytes of this header end in `push` and `nop`s, and would change what the function finds on its stack.
+#[test]
+fn the_function_behind_it_has_rows() {
+    let proven = prove("multiboot_rows", TARGET, &around(&first(1 << 16, 5)));
+    let of_function = "
+40..41 made sp+8 u c-8
+41..42 made sp+16 u c-8
+42..43 made sp+8 u c-8
+";
+    assert!(proven.contains(of_function), "{proven}");
+}
