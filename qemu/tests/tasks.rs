@@ -61,14 +61,17 @@ fn a_task_on_another_cpu_is_reported_there(kernel: Kernel) {
     expect_busy(kernel, other);
 }
 
-/// The task that is busy on the other CPU was stopped there, or the handler of a tick that had interrupted it was.
+/// The task that is busy on the other CPU was stopped there; or the handler of a tick that had interrupted it was, or what the task
+/// returns from behind that handler.
 #[track_caller]
 fn expect_busy(kernel: Kernel, report: &Report) {
-    // On AArch64 a handler does not know at first that it is the timer: "IRQ, stack task busy".
-    const INTERRUPTED: &str = ", stack task busy";
+    // On AArch64 a handler does not know at first that it is the timer: "IRQ, stack task busy". Behind the handler the task is on
+    // its own stack again: "interrupted".
+    const INTERRUPTED: [&str; 2] = [", stack task busy", "interrupted"];
     const TRACE: &str = "p bad_busy
                          r kernel::scenario::crowd::work";
-    match report.interrupted_behind(INTERRUPTED) {
+    let behind = |end| report.interrupted_behind(end);
+    match INTERRUPTED.into_iter().find_map(behind) {
         None => trace::expect_of_task(kernel, report, TRACE),
         Some(interrupted) => {
             Calls::of(&image(kernel)).check(report).expect("calls");

@@ -9,7 +9,8 @@ use crate::short::{HANDLERS, Kind, SMALLEST, VECTORS};
 use crate::text::{guide, guide_file, part, shown, without_numbers};
 use crate::{bootimage, makefile, raspi, short};
 
-/// What each kind costs, as the guide's table has it; with `TABLE=write` that is made.
+/// What each kind costs is about what the guide's table says; with `TABLE=write` that is made. Sizes differ a little from one
+/// checkout to the next, because images contain the paths of their sources.
 #[test]
 #[ignore = "takes long: .ci/long"]
 fn the_table_of_costs() {
@@ -53,8 +54,27 @@ fn the_table_of_costs() {
     if std::env::var_os("TABLE").is_some() {
         std::fs::write(guide_file(), &made).expect("the guide can be written");
     } else {
-        assert!(guide == made, "TABLE=write makes this of it:\n{table}");
+        let shown = before.len() + TABLE.len()..guide.len() - after.len() - 1;
+        let shown: Vec<_> = guide[shown].lines().collect();
+        let is_same = shown.len() == rows.len() && shown.into_iter().zip(&rows).all(is_about);
+        assert!(is_same, "TABLE=write makes this of it:\n{table}");
     }
+}
+
+/// Whether two rows of the table have the same name and lines, and sizes that differ by paths only.
+fn is_about((shown, made): (&str, &String)) -> bool {
+    let cells = |row: &str| row.split(" | ").map(str::to_owned).collect::<Vec<_>>();
+    let number = |cell: &str| cell.trim_matches([' ', '|', '\n']).parse::<u64>();
+    let (shown, made) = (cells(shown), cells(made));
+    let sizes = shown.iter().zip(&made).skip(2);
+    shown.len() == made.len()
+        && shown[..2] == made[..2]
+        && sizes.into_iter().all(|(shown, made)| {
+            let [Ok(shown), Ok(made)] = [shown, made].map(|cell| number(cell)) else {
+                return false;
+            };
+            shown.abs_diff(made) <= 2 + made / 50
+        })
 }
 
 /// The head of that table.
