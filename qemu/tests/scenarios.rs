@@ -66,6 +66,7 @@ fn panic_names_every_caller(kernel: Kernel) {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn panic_names_every_caller_without_unwind_tables_of_the_compiler() {
     let kernel = plain(Arch::X86_64);
     let report = Report::find(&boot(kernel, "panic").expect(101).serial);

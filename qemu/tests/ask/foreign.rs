@@ -32,7 +32,7 @@ fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
     assert!(text.contains(sells), "{text}");
     let hangs = text.replace(sells, "    while price < 10 {}\n");
     fs::write(&shop, hangs).expect("the file can be written");
-    let image = kernel.build(Arch::X86_64, "foreign", Profile::Debug, "corner-shop");
+    let image = kernel.build(Arch::X86_64, "guide", Profile::Debug, "corner-shop");
     let asked = after_a_second(&image);
     let says = ", tables made from .debug_frame, no stacks declared\n";
     assert!(asked.text.contains(says), "{}", asked.text);

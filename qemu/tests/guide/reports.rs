@@ -263,6 +263,7 @@ fn a_report_says_what_the_kernel_has_not_told() {
 
 /// Rust's own linker links it too.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_says_that_there_are_no_tables() {
     let said = HANDLERS.with(Profile::Debug, |folder| {
         let config = folder.join(".cargo/config.toml");

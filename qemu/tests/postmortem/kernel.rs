@@ -39,9 +39,9 @@ fn kernel(arch: Arch) -> Outside {
     kernel
 }
 
-/// All are built in one folder, so that `core` is built once. Their files are written one after another too: cargo compares
-/// times.
-const PLACE: &str = "postmortem";
+/// All are built in one folder, that of the other kernels of this kind, so that `core` is built once. Their files are written one
+/// after another too: cargo compares times.
+const PLACE: &str = "guide";
 static BUILD: Mutex<()> = Mutex::new(());
 
 /// Whether the kernel can be built after this change, and what cargo says.
