@@ -5,6 +5,7 @@
 ///
 /// * `every`: all that `cargo run` builds, both architectures, debug and release: one of each kind and of each architecture, and the
 ///   other two in `.ci/long`, because four take too long
+/// * `all_four`: the same, none of them in `.ci/long`
 /// * `debug`, `release`, `x86_64`, `aarch64`: those of them
 /// * `release_or_long`: `every`, but the debug ones only in `.ci/long`
 /// * `debug_in_long`: `debug`, only in `.ci/long`
@@ -21,6 +22,9 @@ macro_rules! kernel_tests {
         $(kernel_tests!(
             @ $test [x86_64_release aarch64_debug] [x86_64_debug aarch64_release]
         );)+
+    };
+    (all_four: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test [x86_64_debug x86_64_release aarch64_debug aarch64_release] []);)+
     };
     (debug: $($test:ident),+ $(,)?) => {
         $(kernel_tests!(@ $test [x86_64_debug aarch64_debug] []);)+

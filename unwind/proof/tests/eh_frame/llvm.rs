@@ -44,6 +44,7 @@ fn build() -> PathBuf {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn what_llvm_wrote_is_what_eh_frame_says() {
     let data = std::fs::read(build()).expect("the program");
     let file = object::File::parse(&data[..]).expect("an ELF file");
