@@ -24,6 +24,8 @@ mod steps;
 mod support;
 #[path = "guide/text.rs"]
 mod text;
+#[path = "guide/uefi.rs"]
+mod uefi;
 
 use qemu::build::Profile;
 use short::{HANDLERS, VECTORS};

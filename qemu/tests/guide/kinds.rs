@@ -1,13 +1,15 @@
 //! Kernels that a boot loader starts, each with what the guide changes in it: what they say of a breakpoint, from which they go on,
 //! of a panic, of a page fault, and of a failure in a handler.
 
+use std::path::Path;
+
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
 use crate::reports::{IN_DOUBT, expect_stop, stop_in};
-use crate::short::{HANDLERS, Kind, SMALLEST, VECTORS};
+use crate::short::{HANDLERS, Kind, SMALLEST, Said, VECTORS};
 use crate::text::{guide, guide_file, part, shown, without_numbers};
-use crate::{bootimage, makefile, raspi, short};
+use crate::{bootimage, makefile, raspi, short, uefi};
 
 /// What each kind costs is about what the guide's table says; with `TABLE=write` that is made. Sizes differ a little from one
 /// checkout to the next, because images contain the paths of their sources.
@@ -27,6 +29,11 @@ fn the_table_of_costs() {
             "a disk of the crate `bootloader`, unoptimized",
             bootimage::LINES,
             (bootimage::without(), bootimage::with(debug, |_| ())),
+        ),
+        (
+            "UEFI, by the crate `bootloader` 0.11, unoptimized",
+            uefi::LINES,
+            (uefi::without(), uefi::with(debug, |_| ())),
         ),
         (
             "a Makefile with `RUSTFLAGS`, and an ISO",
@@ -92,20 +99,17 @@ fn expect_shown(text: &str, begin: &str, heading: &str) {
     assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
-fn a_disk_of_the_crate_bootloader() {
-    let before = bootimage::without().text;
+/// A kernel of the crate `bootloader`, of which the guide has this part, before its changes and after them.
+fn expect_bootloader(heading: &str, without: fn() -> Said, with: With) {
+    let before = without().text;
     assert!(before.contains("\npage fault at "), "{before}");
     assert!(!before.contains("backtrace"), "{before}");
 
-    let said = bootimage::with(Profile::Debug, |_| ());
-    expect_shown(&said.text, "page fault\nx86_64", bootimage::HEADING);
+    let said = with(Profile::Debug, None);
+    expect_shown(&said.text, "page fault\nx86_64", heading);
 
     for profile in [Profile::Debug, Profile::Release] {
-        let said = bootimage::with(profile, |folder| {
-            short::write_shop(folder, &stop_in(Arch::X86_64));
-        });
+        let said = with(profile, Some(&stop_in(Arch::X86_64)));
         let callers = "r corner_shop::shop::serve\nr corner_shop::kernel_main\nr _start";
         let handler = "p corner_shop::interrupts::breakpoint\n-- interrupted";
         let trace = format!("{handler}\np corner_shop::shop::stop\n{callers}");
@@ -114,20 +118,9 @@ fn a_disk_of_the_crate_bootloader() {
         said.expect("panicked at src/shop.rs:", &trace, IN_DOUBT);
         assert!(said.text.contains("\nwent on\n"), "{}", said.text);
     }
-}
 
-/// The handler of double faults panics, on a stack of its own.
-#[test]
-#[ignore = "takes long: .ci/long"]
-fn a_panic_in_a_handler_of_a_disk_of_the_crate_bootloader() {
-    let shop = "
-        #[inline(never)]
-        pub fn serve(_: u64) {
-            // SAFETY: nobody returns from there.
-            unsafe { core::arch::asm!(\"ud2\") };
-            crate::println!(\"nobody comes here\");
-        }
-    ";
+    // The handler of double faults panics, on a stack of its own.
+    let said = with(Profile::Debug, Some(DOUBLE_FAULT));
     let trace = "
         = panic
         r corner_shop::interrupts::double_fault
@@ -136,8 +129,47 @@ fn a_panic_in_a_handler_of_a_disk_of_the_crate_bootloader() {
         r corner_shop::kernel_main
         r _start
     ";
-    let said = bootimage::with(Profile::Debug, |folder| short::write_shop(folder, shop));
     said.expect("panicked at ", trace, IN_DOUBT);
+}
+
+/// Boots such a kernel with the changes of the guide, and what goes wrong in its shop, if that is another thing.
+type With = fn(Profile, Option<&str>) -> Said;
+
+/// An exception that has no handler.
+const DOUBLE_FAULT: &str = "
+    #[inline(never)]
+    pub fn serve(_: u64) {
+        // SAFETY: nobody returns from there.
+        unsafe { core::arch::asm!(\"ud2\") };
+        crate::println!(\"nobody comes here\");
+    }
+";
+
+/// Has something else go wrong.
+fn sell(shop: Option<&str>) -> impl FnOnce(&Path) {
+    move |folder| {
+        if let Some(shop) = shop {
+            short::write_shop(folder, shop);
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_disk_of_the_crate_bootloader() {
+    let with: With = |profile, shop| bootimage::with(profile, sell(shop));
+    expect_bootloader(bootimage::HEADING, bootimage::without, with);
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_disk_for_uefi_firmware() {
+    let with: With = |profile, shop| {
+        let said = uefi::with(profile, sell(shop));
+        assert_ne!(said.moved, 0, "{}", said.text);
+        said
+    };
+    expect_bootloader(uefi::HEADING, uefi::without, with);
 }
 
 #[test]

@@ -190,6 +190,8 @@ pub struct Said {
     kernel: Kernel,
     pub text: String,
     built: Built,
+    /// How far the image was moved from where it is linked.
+    pub moved: u64,
 }
 
 impl Said {
@@ -200,7 +202,13 @@ impl Said {
             kernel,
             text: ran.text().replace('\r', ""),
             built,
+            moved: 0,
         }
+    }
+
+    /// The same of an image that was moved.
+    pub fn moved_by(self, moved: u64) -> Self {
+        Self { moved, ..self }
     }
 
     /// What the runner makes of the stacks in the log.
@@ -236,7 +244,10 @@ impl Said {
         let at = text.find(begin);
         let at = at.unwrap_or_else(|| panic!("no {begin:?} in:\n{text}"));
         // The runner knows the words of a panic only; what else a kernel says is its own affair.
-        let report = Report::find(["fault on cpu 0: ", &text[at..]].concat().as_bytes());
+        let mut report = Report::find(["fault on cpu 0: ", &text[at..]].concat().as_bytes());
+        for frame in &mut report.frames {
+            frame.address -= self.moved;
+        }
         trace::expect_in(&self.built.image, self.kernel, &report, trace, end);
     }
 }

@@ -1,0 +1,87 @@
+//! A kernel that UEFI firmware starts from a disk, which the crate `bootloader` 0.11 makes, and whose loader moves the kernel.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use object::Object;
+use qemu::build::{Kernel, Profile};
+use qemu::machine::Arch;
+use qemu::setup;
+
+use crate::short::{Built, Said, alone, overlaid};
+use crate::steps;
+use crate::support::built::target;
+use crate::support::outside::Outside;
+use crate::support::runner::run;
+use crate::text::{guide, part};
+
+/// The heading of its part of the guide.
+pub const HEADING: &str = "\n## UEFI, by the crate `bootloader` 0.11\n";
+/// How many lines change.
+pub const LINES: usize = 8;
+/// Where the kernel is built, and the program that makes disks, in the target folder.
+const PLACE: &str = "guide";
+/// The firmware, of Debian's and Ubuntu's package `ovmf`.
+const FIRMWARE: &str = "/usr/share/ovmf/OVMF.fd";
+
+/// The kernel before all changes.
+pub fn without() -> Said {
+    boot(Profile::Debug, |_| ())
+}
+
+/// The kernel after the changes of the guide, if `change` is made to it too.
+pub fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
+    boot(profile, |kernel| {
+        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
+        assert_eq!(lines, LINES, "{HEADING}");
+        kernel.name_repository("Cargo.toml");
+        change(kernel.folder());
+    })
+}
+
+fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
+    setup::file(Path::new(FIRMWARE), "ovmf", &target()).expect("firmware is to be had");
+    let _alone = alone();
+    let kernel = overlaid(&["bootimage", "uefi"]);
+    change(&kernel);
+    let kind = Kernel {
+        arch: Arch::X86_64,
+        profile,
+    };
+    let built = kernel.build(kind.arch, PLACE, profile, "corner-shop");
+    let disk = kernel.folder().join("uefi.img");
+    make_disk(&built, &disk);
+    let drive = format!("format=raw,file={}", disk.display());
+    let said = Said::of(kind, Built::keep(&built), |image| {
+        let words = ["--image".as_ref(), image.as_os_str(), "--".as_ref()];
+        let machine = ["qemu-system-x86_64", "-bios", FIRMWARE, "-drive", &drive];
+        let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
+        let machine = machine.iter().chain(&exit).map(AsRef::as_ref);
+        run(words.into_iter().chain(machine))
+    });
+    let moved = moved(&said.text, &built);
+    said.moved_by(moved)
+}
+
+/// Makes the disk with a program of its own, which has the boot loader in it.
+fn make_disk(kernel: &Path, disk: &Path) {
+    let program = Outside::copy("qemu/tests/guide/uefi_disk");
+    let built = program.command(PLACE, Profile::Debug).status();
+    assert!(built.expect("cargo starts").success(), "it is built");
+    let program = target().join(PLACE).join("debug/disk");
+    let status = Command::new(program).args([kernel, disk]).status();
+    assert!(status.expect("it starts").success(), "the disk is made");
+}
+
+/// How far the boot loader says that it has moved the kernel.
+fn moved(text: &str, image: &Path) -> u64 {
+    let data = fs::read(image).expect("the image can be read");
+    let file = object::File::parse(&*data).expect("the image is ELF");
+    let (_, rest) = text
+        .split_once("Jumping to kernel entry point at VirtAddr(0x")
+        .expect(text);
+    let (address, _) = rest.split_once(')').expect(rest);
+    let address = u64::from_str_radix(address, 16).expect("an address");
+    address - file.entry()
+}
