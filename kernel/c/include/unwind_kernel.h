@@ -54,6 +54,19 @@ void unwind_print(unwind_put_char *put_char, const char *why);
 void unwind_fault(unwind_put_char *put_char, const char *why, const struct unwind_registers *interrupted);
 
 /*
+ * The same of code that was interrupted, for a handler that compilers or assembly describe with unwind rules and that has no registers to
+ * pass: `__attribute__((interrupt))` on x86-64. Its own frames are left out. unwind_print has them too.
+ */
+void unwind_print_interrupted(unwind_put_char *put_char, const char *why);
+
+/*
+ * The smallest report, in place of unwind_print and unwind_fault: `why`, registers and 4 to 8 KiB of the stack's words. The trace is
+ * made on the host, of the log: unwind-qemu autopsy LOG --image KERNEL. A link with --gc-sections leaves out what else the library has.
+ */
+void unwind_print_stack(unwind_put_char *put_char, const char *why);
+void unwind_fault_stack(unwind_put_char *put_char, const char *why, const struct unwind_registers *interrupted);
+
+/*
  * Tells where all of physical memory is mapped: 0 if it lies at its own addresses. On x86-64 a report reads page tables there, and then
  * whatever they map as memory; without this it reads only stacks that unwind_stacks_by has told, and the image. The page tables must be
  * readable there, wherever they lie; cached mappings must be memory. A read that faults is an exception of your kernel. On AArch64 it is
@@ -67,6 +80,17 @@ void unwind_physical_memory_at(uint64_t address);
  * report, so it takes no lock and must not fail. Null changes nothing.
  */
 void unwind_stacks_by(struct unwind_stack (*stack_of)(uint64_t sp));
+
+/* A stack for reports: a static variable that nothing else uses, mapped and writable wherever a report begins. */
+struct unwind_report_stack {
+	unsigned char bytes[16384];
+} __attribute__((aligned(4096)));
+
+/*
+ * Gives reports a stack of their own, for a kernel whose stacks are small: less than 1 KiB of them is used then. The first call counts;
+ * null changes nothing. put_char is called on this stack too.
+ */
+void unwind_report_on(struct unwind_report_stack *stack);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,7 @@
 mod out;
 mod panic;
 mod registers;
+mod smallest;
 mod told;
 
 use core::ffi::c_char;
@@ -28,6 +29,17 @@ pub unsafe extern "C" fn unwind_print(put_char: PutChar, why: *const c_char) {
     // SAFETY: the caller's promise.
     let (mut out, why) = unsafe { (Out::new(put_char), Text::new(why)) };
     postmortem::print(&mut out, &why);
+}
+
+/// Writes a report of what the handler that calls this has interrupted.
+///
+/// # Safety
+/// As for [`unwind_print`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unwind_print_interrupted(put_char: PutChar, why: *const c_char) {
+    // SAFETY: the caller's promise.
+    let (mut out, why) = unsafe { (Out::new(put_char), Text::new(why)) };
+    postmortem::print_interrupted(&mut out, &why);
 }
 
 /// Writes a report of what was interrupted.

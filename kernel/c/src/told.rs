@@ -4,7 +4,7 @@ use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use postmortem::Range;
+use postmortem::{GuardedStack, Range};
 
 /// `struct unwind_stack`.
 #[repr(C)]
@@ -13,6 +13,9 @@ pub struct Stack {
     start: u64,
     end: u64,
 }
+
+/// `struct unwind_report_stack`.
+type ReportStack = GuardedStack<0, 0x4000>;
 
 /// C's `struct unwind_stack (*)(uint64_t)`.
 type StackOf = Option<unsafe extern "C" fn(u64) -> Stack>;
@@ -43,6 +46,19 @@ pub unsafe extern "C" fn unwind_stacks_by(stack_of: StackOf) {
     STACK_OF.store(stack_of as *mut (), Ordering::Release);
     // SAFETY: the caller's promise.
     unsafe { postmortem::stacks_by(ask) };
+}
+
+/// Tells a stack for reports. Null changes nothing.
+///
+/// # Safety
+/// That of [`postmortem::report_on`]; and `stack` is null or points to one that is aligned to a page, and stays.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unwind_report_on(stack: *mut ReportStack) {
+    // SAFETY: the caller's promise.
+    if let Some(stack) = unsafe { stack.as_ref() } {
+        // SAFETY: the caller's promise.
+        unsafe { postmortem::report_on(stack) };
+    }
 }
 
 /// Asks the kernel for the stack with a stack pointer. An empty one is none.

@@ -157,6 +157,12 @@ impl Said {
     /// Fails unless the report that begins with this line has exactly this trace, and is complete.
     #[track_caller]
     pub fn expect(&self, begin: &str, trace: &str) -> Report {
+        self.expect_end(begin, trace, "complete, ")
+    }
+
+    /// The same of a report with this end.
+    #[track_caller]
+    pub fn expect_end(&self, begin: &str, trace: &str, end: &str) -> Report {
         let text = &self.text;
         let at = text.find(begin);
         let at = at.unwrap_or_else(|| panic!("no {begin:?} in:\n{text}"));
@@ -166,7 +172,7 @@ impl Said {
             arch: self.tools.arch,
             profile: Profile::Release,
         };
-        trace::expect_in(&self.image, kernel, &report, trace, "complete, ");
+        trace::expect_in(&self.image, kernel, &report, trace, end);
         report
     }
 }
