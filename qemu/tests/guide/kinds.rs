@@ -200,6 +200,38 @@ fn a_makefile_with_rustflags_and_an_iso() {
     assert!(said.text.contains("\nwent on\n"), "{}", said.text);
 }
 
+/// What the guide says of `debug` in a profile.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn debug_information_of_less_detail() {
+    let debug = |value: &str| {
+        let said = makefile::with(|folder| {
+            let with = format!("opt-level = 1\ndebug = {value}");
+            short::replace(&folder.join("Cargo.toml"), "opt-level = 1", &with);
+        });
+        said.text
+    };
+    expect_shown(&debug("\"limited\""), "panicked at ", makefile::HEADING);
+
+    let text = debug("\"line-tables-only\"");
+    for line in [
+        "inlined into price_on at src/shop.rs:27\n",
+        "inlined into corner_shop::shop::sell at src/shop.rs:15\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+
+    let text = debug("false");
+    let (_, trace) = text.split_once("\n   0: 0x").expect("a report");
+    assert!(
+        trace.contains(" r corner_shop::exceptions::page_fault+0x"),
+        "{text}"
+    );
+    for lost in [" at src/", " at core/", "inlined into"] {
+        assert!(!trace.contains(lost), "{text}");
+    }
+}
+
 /// A breakpoint, and then a page fault, whose handler panics.
 const STOP_AND_FAULT: &str = "
     #[inline(never)]
