@@ -46,10 +46,14 @@ use crate::walk::{Frame, Frames};
 /// A function that writes why trap code ran, in a few words without a newline. The address is that of [`Frame::trap_frame`].
 pub type TrapWords<'a> = &'a dyn Fn(&mut dyn Write, Option<u64>) -> fmt::Result;
 
+/// A function that knows the symbol table for code at an address, if that is not the image's: of a module.
+pub type SymbolsAt<'a> = &'a dyn Fn(u64) -> Option<SymbolTable<'a>>;
+
 /// The text form of events, with names and the kernel's own text for its traps.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
     symbols: Option<SymbolTable<'a>>,
+    symbols_at: SymbolsAt<'a>,
     trap_words: TrapWords<'a>,
     trap_lines: TrapWords<'a>,
 }
@@ -66,9 +70,22 @@ impl<'a> Text<'a> {
     pub const fn new(symbols: Option<SymbolTable<'a>>) -> Self {
         Self {
             symbols,
+            symbols_at: &|_| None,
             trap_words: &|out, _| out.write_str("interrupted"),
             trap_lines: &|_, _| Ok(()),
         }
+    }
+
+    /// Sets a function that knows symbol tables of other code than the image's.
+    #[must_use]
+    pub const fn symbols_at(mut self, symbols: SymbolsAt<'a>) -> Self {
+        self.symbols_at = symbols;
+        self
+    }
+
+    /// The symbol table for code at this address.
+    fn symbols_for(&self, pc: u64) -> Option<SymbolTable<'a>> {
+        (self.symbols_at)(pc).or(self.symbols)
     }
 
     /// Sets the function that writes what interrupted a frame. Without it, the text is "interrupted".
@@ -90,9 +107,8 @@ impl<'a> Text<'a> {
     /// # Errors
     /// The errors of `out`.
     pub fn write<R>(&self, out: &mut dyn Write, event: &Event<'_, R>) -> fmt::Result {
-        let symbols = self.symbols.as_ref();
         match *event {
-            Event::TailCall { reached, called } => write_tail_call(out, reached, called, symbols),
+            Event::TailCall { reached, called } => self.write_tail_call(out, reached, called),
             Event::LeftOut(count) => write_left_out(out, count),
             Event::Interrupted(trap_frame) => {
                 out.write_str("   ----- ")?;
@@ -101,11 +117,34 @@ impl<'a> Text<'a> {
                 (self.trap_lines)(out, trap_frame)
             }
             Event::Frame(number, frame) => {
-                write_frame(out, number, frame, symbols)?;
+                let symbols = self.symbols_for(frame.lookup_pc());
+                write_frame(out, number, frame, symbols.as_ref())?;
                 out.write_str("\n")
             }
             Event::End { end, doubt, count } => write_end(out, end, doubt, count),
         }
+    }
+
+    /// Writes the line which says that the frame looked up at `pc` was reached by a tail call from the function at `target`. Writes
+    /// nothing if both are pieces of the same function.
+    #[inline(never)]
+    fn write_tail_call(&self, out: &mut dyn Write, pc: u64, target: u64) -> fmt::Result {
+        let [symbols, others] = [target, pc].map(|address| self.symbols_for(address));
+        let called = symbols
+            .as_ref()
+            .and_then(|symbols| symbols.function(target));
+        let found = others.as_ref().and_then(|symbols| symbols.function(pc));
+        if let (Some(called), Some(found)) = (called, found)
+            && called.is_piece_of(&found)
+        {
+            return Ok(());
+        }
+        out.write_str("        reached by a tail call from ")?;
+        match called {
+            Some(name) => name.write(out)?,
+            None => text::hex(out, target, 16)?,
+        }
+        out.write_str("\n")
     }
 }
 
@@ -265,30 +304,6 @@ fn write_names(
         innermost = false;
     }
     Ok(())
-}
-
-/// Writes the line which says that the frame looked up at `pc` was reached by a tail call from the function at `target`. Writes
-/// nothing if both are pieces of the same function.
-#[inline(never)]
-fn write_tail_call(
-    out: &mut dyn Write,
-    pc: u64,
-    target: u64,
-    symbols: Option<&SymbolTable<'_>>,
-) -> fmt::Result {
-    let function = |address| symbols.and_then(|symbols| symbols.function(address));
-    let called = function(target);
-    if let (Some(called), Some(found)) = (called, function(pc))
-        && called.is_piece_of(&found)
-    {
-        return Ok(());
-    }
-    out.write_str("        reached by a tail call from ")?;
-    match called {
-        Some(name) => name.write(out)?,
-        None => text::hex(out, target, 16)?,
-    }
-    out.write_str("\n")
 }
 
 /// Writes the line that ends a report, with its newline.

@@ -89,10 +89,19 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
+    /// The same, with code that was added.
+    #[inline(always)]
+    fn all_code_of(&self, user: bool) -> impl Iterator<Item = &'a Code<'a>> + use<'a, S> {
+        let more: &'a [Code<'a>] = match user {
+            true => &[],
+            false => self.more_code,
+        };
+        self.code_of(user).iter().chain(more)
+    }
+
     /// The code that holds `address`.
     pub(super) fn code_at(&self, address: u64, user: bool) -> Option<&'a Code<'a>> {
-        let mut code = self.code_of(user).iter();
-        code.find(|code| code.holds(address))
+        self.all_code_of(user).find(|code| code.holds(address))
     }
 
     /// Whether rows for `pc` may be those of a frame: user code and the kernel's never take each other's.
@@ -107,7 +116,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     /// The bytes of code before a return address.
     #[inline(always)]
     fn code_before(&self, return_address: u64, user: bool) -> Option<&'a [u8]> {
-        for code in self.code_of(user) {
+        for code in self.all_code_of(user) {
             let bytes = code.before(return_address);
             // Ranges may overlap; the first that has the call counts.
             if bytes.is_some() || code.holds(call_at(return_address)) {

@@ -17,6 +17,7 @@ use crate::walk::{Fallbacks, Frames, SavedRegister};
 pub struct Unwinder<'a, S = Tables<'a>> {
     pub(super) source: S,
     pub(super) code: &'a [Code<'a>],
+    pub(super) more_code: &'a [Code<'a>],
     pub(super) user_code: &'a [Code<'a>],
     pub(super) trap_registers: &'a [SavedRegister],
     pub(super) fallbacks: Fallbacks,
@@ -30,6 +31,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         Self {
             source,
             code: &[],
+            more_code: &[],
             user_code: &[],
             trap_registers: &[],
             fallbacks: Fallbacks::all(),
@@ -43,6 +45,13 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     #[must_use]
     pub const fn code(mut self, code: &'a [Code<'a>]) -> Self {
         self.code = code;
+        self
+    }
+
+    /// Sets further code of the kernel, where [`Self::code`] is set: modules, whose list is another one than that of the image.
+    #[must_use]
+    pub const fn more_code(mut self, code: &'a [Code<'a>]) -> Self {
+        self.more_code = code;
         self
     }
 

@@ -66,6 +66,7 @@ fn events<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone>(
         trace = trace.ends(first, last);
     }
     let text = Text::new(None)
+        .symbols_at(&|_| None)
         .trap_words(&|out, _| out.write_str("a trap"))
         .trap_lines(&|_, _| Ok(()));
     let (mut next, mut ended) = (0, false);

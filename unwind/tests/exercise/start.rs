@@ -55,8 +55,10 @@ impl Start<'_> {
     ) -> Unwinder<'a, S> {
         let [fallbacks, limit, ..] = self.choices.to_le_bytes();
         let (code, user_code) = self.user_code();
+        let (code, more) = code.split_at(code.len().div_ceil(2));
         let unwinder = Unwinder::new(source)
             .code(code)
+            .more_code(more)
             .user_code(user_code)
             .trap_registers(saved);
         let unwinder = match fallbacks {

@@ -4,7 +4,7 @@ extern crate std;
 
 use std::vec::Vec;
 
-use super::{OUTERMOST, PUSHES_FP, TEXT, X86_64, table};
+use super::{OUTERMOST, PUSHES_FP, TEXT, Words, X86_64, amd64, table};
 use crate::code::{Instructions, Jump};
 use crate::registers::sealed::Sealed;
 use crate::sframe::{Abi, Damage, ParseError, Tables};
@@ -292,4 +292,25 @@ fn sources_are_asked_in_their_order() {
     let other = Tables::new(&other, 0);
     let wrong = Some(End::WrongAbi(Abi::AArch64Little));
     assert_eq!(reason(&[&image, &other, &module]), wrong);
+}
+
+/// A module's code is in a list of its own.
+#[test]
+fn code_that_was_added_is_code() {
+    let table = amd64();
+    let words = Words::new(&[(0x10000, 0x2050), (0x10008, 0), (0x10010, 0x1005)]);
+    let read = |address| words.0.get(&address).copied();
+    let ranges = [Range::new(0x10000, 0x10018)];
+    // The functions at 0x1000, and the others.
+    let (image, module) = X86_64.split_at(0x800);
+    let [image, module] = [[Code::new(image, TEXT)], [Code::new(module, TEXT + 0x800)]];
+    let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&image);
+    let end = |unwinder: &Unwinder<'_>| {
+        let registers = x86_64::Registers::new(0x3000, 0x10000, 0x10008);
+        let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
+        (frames.by_ref().count(), frames.end())
+    };
+    let without = unwinder.fallbacks(crate::Fallbacks::empty());
+    assert_eq!(end(&without), (1, Some(End::BadReturnAddress(0x2050))));
+    assert_eq!(end(&unwinder.more_code(&module)), (3, Some(End::Complete)));
 }
