@@ -12,6 +12,8 @@ use crate::image::Image;
 pub(crate) struct Machine {
     build_id: &'static [u8],
     verified: Result<Verified, Damage>,
+    /// How far the image lies above the addresses that it was linked for, modulo 2^64.
+    moved_by: u64,
 }
 
 impl Machine {
@@ -20,9 +22,15 @@ impl Machine {
     pub(crate) fn verify(image: &mut Image) -> Self {
         let verified = image.tables.verify();
         image.tables = image.tables.verified(verified);
+        let first = image.tables.first().ok();
         Self {
             build_id: image.build_id,
             verified,
+            // Of tables that are damaged the address may be, too.
+            moved_by: match verified {
+                Ok(_) => first.and_then(|section| section.moved_by()).unwrap_or(0),
+                Err(_) => 0,
+            },
         }
     }
 }
@@ -38,10 +46,14 @@ impl fmt::Display for Machine {
             f.write_str(", ")?;
         }
         match self.verified {
-            Ok(Verified { checksum: true }) => f.write_str("tables verified"),
-            Ok(Verified { checksum: false }) => f.write_str("tables without checksum"),
-            Err(Damage::Section(ParseError::Empty)) => f.write_str("no tables"),
-            Err(damage) => write!(f, "tables damaged: {damage}"),
+            Ok(Verified { checksum: true }) => f.write_str("tables verified")?,
+            Ok(Verified { checksum: false }) => f.write_str("tables without checksum")?,
+            Err(Damage::Section(ParseError::Empty)) => f.write_str("no tables")?,
+            Err(damage) => write!(f, "tables damaged: {damage}")?,
+        }
+        match self.moved_by {
+            0 => Ok(()),
+            by => write!(f, ", moved by {by:#x}"),
         }
     }
 }

@@ -97,7 +97,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         index += size * section.function_count() as usize;
         all += section.length();
         checksums += if has_checksums {
-            format::CHECKSUM_SIZE
+            format::CHECKSUM_SIZE + section.moved_by().map_or(0, |_| format::LINKED_SIZE)
         } else {
             0
         };

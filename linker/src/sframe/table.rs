@@ -166,11 +166,11 @@ impl Table {
         self.row_count
     }
 
-    /// Bytes of the checksum. Big-endian tables have none: see [`format::CHECKSUM_MAGIC`].
-    fn checksum_size(&self) -> usize {
+    /// Bytes of the address and of the checksum. Big-endian tables have neither: see [`format::CHECKSUM_MAGIC`].
+    fn tail_size(&self) -> usize {
         match self.architecture.is_big_endian() {
             true => 0,
-            false => format::CHECKSUM_SIZE,
+            false => format::LINKED_SIZE + format::CHECKSUM_SIZE,
         }
     }
 
@@ -178,7 +178,7 @@ impl Table {
     #[must_use]
     pub fn size(&self) -> usize {
         let index = self.index.len() * self.version.function_size();
-        let rows = self.rows.len() + self.checksum_size();
+        let rows = self.rows.len() + self.tail_size();
         format::HEADER_SIZE + self.blocks_size() + index + rows
     }
 
@@ -201,7 +201,7 @@ impl Table {
         self.to_bytes_of(address, self.size())
     }
 
-    /// [`Self::to_bytes`], padded to `size` bytes: after the last row and before the checksum, if there is one.
+    /// [`Self::to_bytes`], padded to `size` bytes: after the last row and before its address and checksum, if it has them.
     #[must_use]
     pub fn to_bytes_of(&self, address: u64, size: usize) -> Vec<u8> {
         let mut out = Out {
@@ -222,9 +222,9 @@ impl Table {
         out.size(self.index.len());
         out.size(self.row_count);
         let room = size.saturating_sub(self.size());
-        out.size(match self.checksum_size() {
+        out.size(match self.tail_size() {
             0 => self.rows.len(),
-            checksum => self.rows.len() + room + checksum,
+            tail => self.rows.len() + room + tail,
         });
         // The index and the rows, from the end of the header.
         out.size(0);
@@ -254,7 +254,9 @@ impl Table {
         }
         out.bytes.extend_from_slice(&self.rows);
         out.bytes.resize(out.bytes.len() + room, 0);
-        if self.checksum_size() > 0 {
+        if self.tail_size() > 0 {
+            out.u64(address);
+            out.u32(format::LINKED_MAGIC);
             let checksum = crc32fast::hash(&out.bytes);
             out.u32(checksum);
             out.u32(format::CHECKSUM_MAGIC);

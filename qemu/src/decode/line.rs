@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::report::{self, Begin, Frame, TailCall};
 
-/// In the first line of a report, before how far the image lies above the addresses that it was linked for, in hex.
+/// In the line of a report that has the build, before how far the image lies above the addresses that it was linked for, in hex.
 pub const MOVED: &str = ", moved by ";
 
 /// How the first line of a report begins that the runner writes.
@@ -131,11 +131,12 @@ pub fn begins_report(line: &str) -> bool {
     begins || line.contains(FROM_OUTSIDE)
 }
 
-/// How far the image lies above the addresses that it was linked for, modulo 2^64, if the first line of a report says it.
+/// How far the image lies above the addresses that it was linked for, modulo 2^64, if the line with its build says it.
 pub fn moved_by(line: &str) -> Option<u64> {
-    let (_, first) = line.split_once(FROM_OUTSIDE)?;
-    let (_, by) = first.split_once(MOVED)?;
-    let hex = by.strip_prefix("0x")?;
+    let (before, by) = line.split_once(MOVED)?;
+    let hex = by
+        .strip_prefix("0x")
+        .filter(|_| before.contains("tables "))?;
     let end = hex.find(|c: char| !c.is_ascii_hexdigit());
     u64::from_str_radix(&hex[..end.unwrap_or(hex.len())], 16).ok()
 }

@@ -33,10 +33,11 @@ impl Moved {
         linked.wrapping_add(self.by)
     }
 
-    /// Forgets the last report's distance where another report begins, and takes what its first line says.
+    /// Forgets the last report's distance where another report begins, and takes what the line with its build says.
     pub fn begin(&mut self, text: &str, line: &Line<'_>) {
-        if begins_report(text) || matches!(line, Line::Build(_)) {
-            self.by = moved_by(text).unwrap_or(self.told);
+        let said = moved_by(text);
+        if said.is_some() || begins_report(text) || matches!(line, Line::Build(_)) {
+            self.by = said.unwrap_or(self.told);
         }
     }
 

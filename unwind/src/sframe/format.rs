@@ -50,6 +50,12 @@ pub const CHECKSUM_MAGIC: u32 = 0x4b43_4653;
 /// Bytes of a checksum and its magic.
 pub const CHECKSUM_SIZE: usize = 8;
 
+/// Marks the address that a table was written for, in tables that `linker` writes, right before the checksum: the address, with 64
+/// bits, then this magic, both little-endian. Only by it an image that was moved can tell how far: all else in a table is relative.
+pub const LINKED_MAGIC: u32 = 0x4b4e_4c53;
+/// Bytes of that address and its magic.
+pub const LINKED_SIZE: usize = 12;
+
 /// On s390x the CFA's offset is stored less this many bytes,
 pub const S390X_CFA_ADJUSTMENT: i64 = crate::s390x::SAVE_AREA.cast_signed();
 /// divided by this number.

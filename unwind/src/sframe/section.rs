@@ -192,6 +192,18 @@ impl<'a> Section<'a> {
         self.row_count
     }
 
+    /// How far this section lies above the address that it was written for, modulo 2^64, in sections of `linker`; others do not
+    /// tell. It is what the image that it is part of was moved by.
+    #[must_use]
+    pub fn moved_by(&self) -> Option<u64> {
+        let (before, checksum) = self.data.split_last_chunk::<{ format::CHECKSUM_SIZE }>()?;
+        let (before, magic) = before.split_last_chunk()?;
+        let linked = u64::from_le_bytes(*before.last_chunk()?);
+        let is_there = checksum.ends_with(&format::CHECKSUM_MAGIC.to_le_bytes())
+            && u32::from_le_bytes(*magic) == format::LINKED_MAGIC;
+        is_there.then(|| self.address.wrapping_sub(linked))
+    }
+
     /// Bytes from the header to the end of the last part: where a section that was appended may start.
     #[must_use]
     pub const fn length(&self) -> usize {

@@ -118,6 +118,7 @@ fn section(section: &Section<'_>, pc: u64) {
         section.row_count(),
         section.fixed_frame_pointer_offset(),
         section.fixed_return_address_offset(),
+        section.moved_by(),
     );
     for function in section.functions().take(FUNCTIONS) {
         let (start, size) = (function.start(), function.size());
