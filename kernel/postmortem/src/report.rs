@@ -11,6 +11,8 @@ use crate::code;
 use crate::held::{Held, Other};
 use crate::image::Image;
 use crate::machine::Machine;
+use crate::module::section;
+use crate::modules::Reading;
 use crate::platform::Task;
 use crate::postmortem::Postmortem;
 use crate::stack::Owner;
@@ -52,7 +54,10 @@ impl Report {
         if let Some(frame) = cause.frame(held) {
             frame.write_registers(&self.postmortem.stacks(), out)?;
             if !frame.is_user() {
-                code::write(out, image.code, frame.pc(), INSTRUCTION)?;
+                let reading = Reading::begin();
+                let module = reading.as_ref().map(Reading::modules).unwrap_or_default();
+                let code = section(module, frame.pc()).unwrap_or(image.code);
+                code::write(out, code, frame.pc(), INSTRUCTION)?;
             }
         }
         self.write_callers(out, cpu, registers)

@@ -9,6 +9,8 @@ use unwind::{Code, Event, MAX_STACKS, Range, Trace, Unwinder};
 
 use crate::arch::{Registers, TrapFrame, for_walk};
 use crate::image::Image;
+use crate::module::{Rows, names};
+use crate::modules::Reading;
 use crate::platform::Platform;
 use crate::stacks::Stacks;
 use crate::words::Words;
@@ -24,6 +26,7 @@ pub struct Walk {
     noted: &'static LastMachineCheck,
     image: Image,
     code: [Code<'static>; 1],
+    modules: Option<Reading>,
     registers: Registers,
     ranges: [Range; MAX_STACKS],
     count: usize,
@@ -58,6 +61,7 @@ impl Walk {
             noted,
             image,
             code: [Code::new(image.code.bytes, image.code.address)],
+            modules: Reading::begin(),
             registers: for_walk(registers),
             ranges,
             count,
@@ -75,8 +79,13 @@ impl Walk {
         let stacks: Stacks<'static> = Stacks::of(self.platform);
         let ranges = self.ranges.get(..self.count).unwrap_or_default();
         let memory = unwind::Stacks::new(ranges, move |address| stacks.read_u64(address));
-        let unwinder = Unwinder::new(self.image.tables)
+        let (modules, module_code) = match &self.modules {
+            Some(reading) => (reading.modules(), reading.code()),
+            None => (&[][..], &[][..]),
+        };
+        let unwinder = Unwinder::new(Rows::new(self.image.tables, modules))
             .code(&self.code)
+            .more_code(module_code)
             .trap_registers(self.platform.trap_code().saved);
         let frames = unwinder.frames(self.registers, memory);
         Trace::new(frames)
@@ -96,12 +105,14 @@ impl Walk {
         with_registers: bool,
         write: impl FnOnce(&Text<'_>) -> fmt::Result,
     ) -> fmt::Result {
+        let names = |pc| names(self.modules.as_ref()?.modules(), pc);
         let words = |out: &mut dyn Write, frame| self.write_interrupted(out, frame);
         let lines = |out: &mut dyn Write, frame| match with_registers {
             true => self.write_interrupted_registers(out, frame),
             false => Ok(()),
         };
-        write(&Text::new(symbols).trap_words(&words).trap_lines(&lines))
+        let text = Text::new(symbols).symbols_at(&names);
+        write(&text.trap_words(&words).trap_lines(&lines))
     }
 
     /// Writes the trace as text, one line for each frame; if wanted with the registers of every interrupted frame.

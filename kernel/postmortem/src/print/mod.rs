@@ -16,12 +16,14 @@ use core::fmt::{self, Display, Write};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use unwind::report::Text;
-use unwind::{Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
+use unwind::{Code, Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
 
 use crate::arch::{INSTRUCTION, Registers, for_walk, write_known};
 use crate::code;
 use crate::image::Image;
 use crate::machine::Machine;
+use crate::module::{self, Loaded, Rows};
+use crate::modules::Reading;
 use crate::stack::ReadWord;
 use crate::walk::{SHOWN, write_symbols};
 
@@ -116,6 +118,7 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, b
             let report = Report {
                 image,
                 regions,
+                modules: Reading::begin(),
                 read: &read,
                 stack_of: &|sp| stacks.of(sp),
             };
@@ -155,6 +158,8 @@ struct Report<'a> {
     image: Image,
     /// Its code.
     regions: Regions,
+    /// What was loaded besides.
+    modules: Option<Reading>,
     /// Reads a word, if it is memory.
     read: ReadWord<'a>,
     /// The stack with a stack pointer, if it is known.
@@ -167,13 +172,13 @@ impl Report<'_> {
         let machine = Machine::verify(&mut self.image);
         writeln!(out, "{machine}")?;
         let (code, count) = self.regions.code();
-        let unwinder = Unwinder::new(self.image.tables)
+        let unwinder = Unwinder::new(Rows::new(self.image.tables, self.modules()))
             // A scan lists what may have been called long ago; and where it may look, is not known.
             .fallbacks(Fallbacks::all().difference(Fallbacks::SCAN))
             .limit(FRAMES);
         let unwinder = match code.get(..count) {
             None | Some([]) => unwinder,
-            Some(code) => unwinder.code(code),
+            Some(code) => unwinder.code(code).more_code(self.module_code()),
         };
         let memory = Undeclared::new(self.read, self.stack_of);
         let mut frames = unwinder.frames(for_walk(registers), memory);
@@ -186,7 +191,8 @@ impl Report<'_> {
             None => write_known(out, &registers, true)?,
         }
         let left_out = frames.found();
-        let text = Text::new(write_symbols(&self.image, out)?);
+        let names = |pc| module::names(self.modules(), pc);
+        let text = Text::new(write_symbols(&self.image, out)?).symbols_at(&names);
         if left_out != 0 {
             text.write(out, &Event::<Registers>::LeftOut(left_out))?;
         }
@@ -201,13 +207,25 @@ impl Report<'_> {
             .map(|_| ())
     }
 
+    fn modules(&self) -> &[Loaded] {
+        let reading = self.modules.as_ref();
+        reading.map(Reading::modules).unwrap_or_default()
+    }
+
+    fn module_code(&self) -> &[Code<'_>] {
+        let reading = self.modules.as_ref();
+        reading.map(Reading::code).unwrap_or_default()
+    }
+
     /// Writes what is known of a frame that was interrupted: its registers, as far as rows tell them, and its code.
     fn write_interrupted(&self, out: &mut dyn Write, frame: &Frame<Registers>) -> fmt::Result {
         match frame.registers {
             Some(registers) if frame.how == How::TrapFrame => {
                 write_known(out, &registers, frame.fp_known)?;
                 out.write_str("  ")?;
-                code::write(out, self.regions.with(frame.pc), frame.pc, INSTRUCTION)
+                let code = module::section(self.modules(), frame.pc);
+                let code = code.unwrap_or_else(|| self.regions.with(frame.pc));
+                code::write(out, code, frame.pc, INSTRUCTION)
             }
             _ => Ok(()),
         }

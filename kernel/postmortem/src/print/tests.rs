@@ -65,6 +65,7 @@ fn report_from(words: &[(u64, u64)], stack: Option<Range>, begin: Begin) -> (Str
             build_id: &[],
         },
         regions: Regions::one(code),
+        modules: None,
         read: &|address| {
             read.borrow_mut().push(address);
             words.get(&address).copied()
