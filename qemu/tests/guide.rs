@@ -9,6 +9,8 @@ mod higher;
 mod kinds;
 #[path = "guide/makefile.rs"]
 mod makefile;
+#[path = "guide/modules.rs"]
+mod modules;
 #[path = "guide/moved.rs"]
 mod moved;
 #[path = "guide/raspi.rs"]

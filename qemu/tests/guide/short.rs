@@ -221,6 +221,16 @@ impl Said {
             .text()
     }
 
+    /// What the runner makes of a log of it.
+    pub fn decode(&self, text: &str) -> String {
+        let log = self.built.image.with_extension("log");
+        fs::write(&log, text).expect("the file can be written");
+        let words = ["decode".as_ref(), log.as_os_str(), "--image".as_ref()];
+        run(words.into_iter().chain([self.built.image.as_os_str()]))
+            .expect(0)
+            .text()
+    }
+
     /// Bytes of one of its sections, 0 if it has none.
     pub fn section(&self, name: &str) -> u64 {
         let data = fs::read(&self.built.image).expect("the image can be read");
