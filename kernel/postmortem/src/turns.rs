@@ -53,7 +53,7 @@ impl Turns {
     /// In a change: the copy that can be written to, as nobody reads it.
     pub(crate) fn unused(&self) -> Option<usize> {
         let state = self.state.load(Ordering::Acquire);
-        (state < READER).then_some(1 - state % READER)
+        (state < READER).then_some(state ^ 1)
     }
 
     /// In a change: shows the other copy.
