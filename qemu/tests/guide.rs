@@ -3,6 +3,8 @@
 
 #[path = "guide/bootimage.rs"]
 mod bootimage;
+#[path = "guide/cpus.rs"]
+mod cpus;
 #[path = "guide/higher.rs"]
 mod higher;
 #[path = "guide/kinds.rs"]

@@ -15,6 +15,7 @@ pub mod aarch64;
 mod atomics;
 mod cause;
 mod code;
+mod cpu;
 mod entry;
 mod first_failure;
 mod guarded_stack;
@@ -60,7 +61,7 @@ pub use platform::{Platform, Task, TrapCode};
 pub use postmortem::{Out, PerCpu, Postmortem, WriteTrace};
 pub use print::{
     physical_memory_at, print, print_from, print_interrupted, print_no_more, print_stack,
-    print_stack_from, report_on, stacks_by,
+    print_stack_from, report_on, stacks_by, stop_if_asked, stop_if_asked_from, stop_others,
 };
 pub use stack::{Owner, ReadWord, Stack};
 pub use stacks::{Guard, Place, Stacks};

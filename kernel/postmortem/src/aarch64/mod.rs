@@ -87,3 +87,36 @@ pub(crate) fn mask_interrupts() {
     // SAFETY: changes only the interrupt mask.
     unsafe { core::arch::asm!("msr daifset, #2", options(nomem, nostack, preserves_flags)) };
 }
+
+/// The affinity of `MPIDR_EL1`, without what is between its parts.
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub(crate) fn hardware_number() -> u32 {
+    let mpidr: u64;
+    // SAFETY: only reads a register.
+    unsafe {
+        core::arch::asm!("mrs {}, mpidr_el1", out(reg) mpidr, options(nomem, nostack, preserves_flags));
+    }
+    (mpidr >> 8 & 0xff00_0000 | mpidr & 0x00ff_ffff) as u32
+}
+
+/// All that this CPU has written can be read by others, before it sends them an interrupt in whatever way.
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub(crate) fn publish() {
+    // SAFETY: orders memory accesses; not `nomem`, so that the compiler keeps that order.
+    unsafe { core::arch::asm!("dsb ish", options(nostack, preserves_flags)) };
+}
+
+/// Stops this CPU for ever.
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub(crate) fn halt() -> ! {
+    loop {
+        // SAFETY: changes the interrupt mask, and waits; other CPUs read this one's memory, so it is not `nomem`.
+        unsafe {
+            core::arch::asm!(
+                "msr daifset, #0xf",
+                "wfi",
+                options(nostack, preserves_flags)
+            )
+        };
+    }
+}

@@ -4,8 +4,11 @@
 //! memory. So it ends in the outermost function without knowing that its stack begins there, and says that. It is complete where
 //! the kernel tells its stacks: [`stacks_by`].
 
+mod begun;
+mod halted;
 mod linked;
 mod memory;
+mod others;
 mod own_stack;
 mod regions;
 mod stack;
@@ -13,13 +16,13 @@ mod stack;
 mod tests;
 
 use core::fmt::{self, Display, Write};
-use core::sync::atomic::{AtomicU32, Ordering};
 
 use unwind::report::Text;
 use unwind::{Code, Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
 
 use crate::arch::{INSTRUCTION, Registers, for_walk, write_known};
 use crate::code;
+use crate::cpu;
 use crate::image::Image;
 use crate::machine::Machine;
 use crate::module::{self, Loaded, Rows};
@@ -27,8 +30,10 @@ use crate::modules::Reading;
 use crate::stack::ReadWord;
 use crate::walk::{SHOWN, write_symbols};
 
+use begun::Begun;
 use memory::Stacks;
 pub use memory::{physical_memory_at, stacks_by};
+pub use others::{stop_if_asked, stop_if_asked_from, stop_others};
 pub use own_stack::report_on;
 use regions::Regions;
 pub use stack::{print_stack, print_stack_from};
@@ -36,11 +41,8 @@ pub use stack::{print_stack, print_stack_from};
 /// The largest number of frames: those of a recursion that has filled megabytes.
 const FRAMES: u32 = 1 << 16;
 
-/// How many reports have begun, and not ended.
-static BEGUN: AtomicU32 = AtomicU32::new(0);
-
-/// As many reports that have begun and do not end: no other writes anything.
-const NO_MORE: u32 = 2;
+/// What has begun, and not ended.
+static BEGUN: Begun = Begun::new();
 
 /// Writes a report of what led here: `what` happened, the machine and its tables, registers, and all callers, with what
 /// interrupts and exceptions have interrupted. For a panic handler, with the [`PanicInfo`](core::panic::PanicInfo) as `what`, and
@@ -110,7 +112,7 @@ enum Begin {
 
 #[inline(never)]
 fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, begin: Begin) {
-    once(out, what, |out| {
+    once(out, what, (registers, begin), |out| {
         own_stack::run(&mut |own| {
             let stacks = start(out, what, own);
             let read = |address| stacks.read(address);
@@ -127,20 +129,33 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, b
     });
 }
 
-/// Writes a report, unless one has begun already: then a line with `what` happened.
-fn once(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn Write)) {
-    // Acquire and release: what a report has written to its stack happens before the next one uses it.
-    match BEGUN.fetch_add(1, Ordering::Acquire) {
+/// Writes a report, unless one has begun already: then a line with `what` happened. If another CPU has stopped this one, that CPU's
+/// report has this one's words and callers, and this never returns.
+fn once(
+    out: &mut dyn Write,
+    what: &dyn Display,
+    (registers, begin): (Registers, Begin),
+    report: impl FnOnce(&mut dyn Write),
+) {
+    if let Some(others) = others::functions() {
+        (others.halt_if_asked)(what, registers, begin);
+    }
+    let (before, writer) = BEGUN.begin(cpu::hardware_number());
+    match before {
         0 => report(out),
         1 => drop(writeln!(out, "during the report: {what}")),
         _ => {}
     }
-    BEGUN.fetch_sub(1, Ordering::Release);
+    BEGUN.end(writer);
 }
 
 /// Writes the first lines of a report, which runs on the stack `own` if that is its own. Each part of a report is written even if
 /// one before it has failed.
 fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
+    if others::functions().is_some() {
+        // One that was stopped may have begun a line.
+        let _ = out.write_str("\n");
+    }
     let _ = writeln!(out, "{what}");
     let stacks = Stacks::told(own);
     let _ = stacks.write_missing(out);
@@ -150,8 +165,11 @@ fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks 
 /// From now on [`print`] and its like write nothing, on any CPU. For a failure that has written its last line, and goes on to a
 /// handler of exceptions which may report, or return to what has failed.
 pub fn print_no_more() {
-    BEGUN.fetch_add(NO_MORE, Ordering::Relaxed);
+    BEGUN.no_more();
 }
+
+/// Writes what a trace begins with, which begins at this program counter.
+type Head<'h> = &'h dyn Fn(&mut dyn Write, u64) -> fmt::Result;
 
 /// One report.
 struct Report<'a> {
@@ -170,7 +188,23 @@ impl Report<'_> {
     /// Writes everything that follows the first line.
     fn write(mut self, out: &mut dyn Write, registers: Registers, begin: Begin) -> fmt::Result {
         let machine = Machine::verify(&mut self.image);
+        let others = others::functions();
+        if others.is_some() {
+            write!(out, "cpu {}, ", cpu::hardware_number())?;
+        }
         writeln!(out, "{machine}")?;
+        self.write_callers(out, registers, begin, None)?;
+        others.map_or(Ok(()), |others| (others.write)(&self, out))
+    }
+
+    /// Writes callers, behind the registers with which they begin; or behind what `head` writes, which gets the first program counter.
+    fn write_callers(
+        &self,
+        out: &mut dyn Write,
+        registers: Registers,
+        begin: Begin,
+        head: Option<Head<'_>>,
+    ) -> fmt::Result {
         let (code, count) = self.regions.code();
         let unwinder = Unwinder::new(Rows::new(self.image.tables, self.modules()))
             // A scan lists what may have been called long ago; and where it may look, is not known.
@@ -180,15 +214,23 @@ impl Report<'_> {
             None | Some([]) => unwinder,
             Some(code) => unwinder.code(code).more_code(self.module_code()),
         };
-        let memory = Undeclared::new(self.read, self.stack_of);
-        let mut frames = unwinder.frames(for_walk(registers), memory);
-        let before = match begin {
+        let memory = || Undeclared::new(self.read, self.stack_of);
+        let mut frames = unwinder.frames(for_walk(registers), memory());
+        let interrupted = match begin {
             Begin::Here => None,
-            Begin::Interrupted => frames_before_interrupted(frames.clone()),
+            Begin::Interrupted => first_interrupted(frames.clone()),
         };
-        match before {
-            Some(count) => frames.by_ref().take(count).for_each(drop),
-            None => write_known(out, &registers, true)?,
+        match (head, interrupted) {
+            (None, None) => write_known(out, &registers, true)?,
+            (None, Some((before, ..))) => frames.by_ref().take(before).for_each(drop),
+            (Some(head), None) => head(out, registers.pc)?,
+            (Some(head), Some((before, its, fp_is_known))) => {
+                head(out, its.pc)?;
+                match fp_is_known {
+                    true => frames = unwinder.frames(its, memory()),
+                    false => frames.by_ref().take(before).for_each(drop),
+                }
+            }
         }
         let left_out = frames.found();
         let names = |pc| module::names(self.modules(), pc);
@@ -232,9 +274,13 @@ impl Report<'_> {
     }
 }
 
-/// How many frames a walk has before the first one that was interrupted. Not inlined, so that its copy of the walk is on the stack
-/// only while it counts.
+/// How many frames a walk has before the first one that was interrupted; the registers of that, and whether its frame pointer is known.
+/// Not inlined, so that its copy of the walk is on the stack only while it looks.
 #[inline(never)]
-fn frames_before_interrupted(mut frames: impl Iterator<Item = Frame<Registers>>) -> Option<usize> {
-    frames.position(|frame| frame.how == How::TrapFrame)
+fn first_interrupted(
+    frames: impl Iterator<Item = Frame<Registers>>,
+) -> Option<(usize, Registers, bool)> {
+    let is_interrupted = |(_, frame): &(_, Frame<_>)| frame.how == How::TrapFrame;
+    let (before, frame) = frames.enumerate().find(is_interrupted)?;
+    Some((before, frame.registers?, frame.fp_known))
 }

@@ -4,7 +4,7 @@
 use core::fmt::{self, Display, Write};
 
 use super::memory::Stacks;
-use super::{once, start};
+use super::{Begin, once, start};
 use crate::arch::{Registers, write_known};
 
 /// So much of a stack is written: the rest of the page that the stack pointer is in, and another page.
@@ -14,7 +14,7 @@ const PAGE: u64 = 0x1000;
 /// 8 KiB of them, which are 20 KB of text at most. `unwind-qemu autopsy LOG --image FILE` makes the trace of that, by the image's
 /// tables or its debug information, neither of which has to be loaded. A trace ends where another stack begins.
 ///
-/// What it reads, and what happens if it fails, is as there.
+/// What it reads, and what happens if it fails, is as there; of other CPUs it has nothing.
 ///
 /// ```no_run
 /// # struct Serial;
@@ -36,7 +36,7 @@ pub fn print_stack(out: &mut dyn Write, what: &dyn Display) {
 /// The same from other registers: see [`print_from`](super::print_from).
 #[inline(never)]
 pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
-    once(out, what, |out| {
+    once(out, what, (registers, Begin::Here), |out| {
         let stacks = start(out, what, None);
         let _ = write_words(out, &stacks, registers);
     });

@@ -82,3 +82,36 @@ pub(crate) fn mask_interrupts() {
     // SAFETY: changes only the interrupt flag.
     unsafe { core::arch::asm!("cli", options(nomem, nostack)) };
 }
+
+/// The APIC ID.
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) fn hardware_number() -> u32 {
+    use core::arch::x86_64::__cpuid;
+
+    // Leaf 0xb, where there is one, because leaf 1 has only eight bits of it.
+    const TOPOLOGY: u32 = 0xb;
+    if __cpuid(0).eax >= TOPOLOGY {
+        let its = __cpuid(TOPOLOGY);
+        if its.ebx != 0 {
+            return its.edx;
+        }
+    }
+    __cpuid(1).ebx >> 24
+}
+
+/// All that this CPU has written can be read by others, before it sends them an interrupt in whatever way: volume 3, 12.12.3 "MSR
+/// Access in x2APIC Mode".
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) fn publish() {
+    // SAFETY: orders memory accesses; not `nomem`, so that the compiler keeps that order.
+    unsafe { core::arch::asm!("mfence", "lfence", options(nostack, preserves_flags)) };
+}
+
+/// Stops this CPU for ever.
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub(crate) fn halt() -> ! {
+    loop {
+        // SAFETY: changes the interrupt flag, and waits; other CPUs read this one's memory, so it is not `nomem`.
+        unsafe { core::arch::asm!("cli", "hlt", options(nostack)) };
+    }
+}
