@@ -1,32 +1,27 @@
-//! Kernels with several CPUs: a report that ends one has the callers of all.
+//! A kernel with four CPUs: a report that ends it has the callers of all.
 
 use std::path::Path;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 
-use crate::short::{Built, Said, alone, overlaid};
+use crate::reports::IN_DOUBT;
+use crate::short::{self, Built, HANDLERS, Said, alone, overlaid, replace};
 use crate::steps;
 use crate::support::runner::run;
-use crate::text::{guide, part};
+use crate::text::{guide, part, shown, without_numbers};
 
 /// The heading of its part of the guide.
 const HEADING: &str = "\n## Other CPUs\n";
-/// How many lines change, behind those of the kernel with handlers.
+/// How many lines change, beside those for one CPU.
 const LINES: usize = 5;
 
-/// The kernel after the changes of the guide for one CPU, and `change`.
+/// The kernel after the changes for one CPU, and `change`.
 fn boot(profile: Profile, change: impl FnOnce(&Path)) -> Said {
     let built = {
         let _alone = alone();
         let kernel = overlaid(&["kernel", "handlers", "cpus"]);
-        steps::apply(
-            part(
-                &guide(),
-                "\n## Handlers of the convention `x86-interrupt`\n",
-            ),
-            kernel.folder(),
-        );
+        steps::apply(part(&guide(), HANDLERS.heading), kernel.folder());
         kernel.name_repository("Cargo.toml");
         change(kernel.folder());
         Built::keep(&kernel.build(Arch::X86_64, "guide", profile, "corner-shop"))
@@ -36,26 +31,205 @@ fn boot(profile: Profile, change: impl FnOnce(&Path)) -> Said {
         profile,
     };
     Said::of(kernel, built, |image| {
-        run([
-            "--cpus".as_ref(),
-            "4".as_ref(),
-            "--image".as_ref(),
-            image.as_os_str(),
-        ])
+        let words = ["--cpus", "4", "--image"].map(AsRef::as_ref);
+        run(words.into_iter().chain([image.as_os_str()]))
     })
 }
 
-#[test]
-fn the_kernel_has_others() {
-    let said = boot(Profile::Debug, |_| ());
-    println!("{}", said.text);
+/// The same after all changes of the guide.
+fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
+    boot(profile, |folder| {
+        let lines = steps::apply(part(&guide(), HEADING), folder);
+        assert_eq!(lines, LINES);
+        change(folder);
+    })
+}
+
+/// What the others do, with the callers of each.
+const OTHERS: [(&str, &str); 3] = [
+    ("cpu 1, stopped at ", "p corner_shop::staff::sweep"),
+    ("cpu 2, stopped at ", "p corner_shop::staff::guard"),
+    (
+        "cpu 3, stopped at ",
+        "p corner_shop::staff::find
+        r corner_shop::exceptions::overflow
+        -- interrupted
+        p corner_shop::staff::count",
+    ),
+];
+
+const FROM: &str = "\nr~ corner_shop::staff::work\nr come\nr other_long_mode";
+
+#[track_caller]
+fn expect_others(said: &Said, others: &[(&str, &str)]) {
+    let text = &said.text;
+    let (_, report) = text.split_once("\ncpu 0, x86_64, ").expect(text);
+    for (begin, trace) in others {
+        said.expect(begin, &[trace, FROM].concat(), IN_DOUBT);
+    }
+    let heads = report.lines().filter(|line| line.starts_with("cpu "));
+    let begins = others.iter().map(|(begin, _)| *begin);
+    assert!(
+        heads
+            .zip(begins)
+            .all(|(head, begin)| head.starts_with(begin)),
+        "{text}"
+    );
+    let ends = report.matches("\nend of backtrace: ").count();
+    assert_eq!(ends, 1 + others.len(), "{text}");
 }
 
 #[test]
-fn a_report_has_all_cpus() {
-    let said = boot(Profile::Debug, |folder| {
-        let lines = steps::apply(part(&guide(), HEADING), folder);
-        assert_eq!(lines, LINES);
+fn a_report_has_the_callers_of_all_cpus() {
+    let before = boot(Profile::Debug, |_| ()).text;
+    assert_eq!(before.matches("end of backtrace").count(), 1, "{before}");
+    assert!(!before.contains("\ncpu "), "{before}");
+
+    let said = with(Profile::Debug, |_| ());
+    expect_others(&said, &OTHERS);
+    let report = &said.text[said.text.find("page fault\ncpu 0").expect("a report")..];
+    let guide = guide();
+    let shown = shown(part(&guide, HEADING));
+    assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_report_of_an_optimized_kernel_has_the_callers_of_all_cpus() {
+    expect_others(&with(Profile::Release, |_| ()), &OTHERS);
+}
+
+/// A breakpoint, and an NMI that is none of a report, stop nobody; and then one CPU does not answer.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_report_says_that_a_cpu_does_not_answer() {
+    let shop = "
+        #[inline(never)]
+        pub fn serve(customers: u64) {
+            // SAFETY: its handler returns.
+            unsafe { core::arch::asm!(\"int3\") };
+            crate::cpus::send_nmi_to_others();
+            assert!(customers == 0, \"sold out\");
+        }
+    ";
+    let said = with(Profile::Debug, |folder| {
+        short::write_shop(folder, shop);
+        let handler = "postmortem::stop_if_asked()";
+        let silent = format!("if crate::cpus::number() == 2 {{ loop {{}} }} {handler}");
+        replace(&folder.join("src/exceptions.rs"), handler, &silent);
     });
-    println!("{}", said.text);
+    let text = &said.text;
+    let trace = "= panic\nr corner_shop::shop::serve\nr~ main\nr long_mode";
+    said.expect("panicked at src/shop.rs:", trace, IN_DOUBT);
+    let (breakpoint, report) = text.split_once("\npanicked at ").expect(text);
+    assert!(breakpoint.contains("breakpoint\nx86_64"), "{text}");
+    assert!(!breakpoint.contains("\ncpu "), "{text}");
+    assert!(report.starts_with("src/shop.rs:"), "{text}");
+    expect_others(&said, &[OTHERS[0], OTHERS[2]]);
+    assert!(
+        text.ends_with("\nno answer from 1 of 3 other CPUs\n"),
+        "{text}"
+    );
+}
+
+/// CPU 3 panics when CPU 0 has, which sends the NMI only later.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
+    let said = with(Profile::Debug, |folder| {
+        short::write_shop(folder, "pub fn serve(_: u64) { panic!(\"sold out\") }");
+        let cpus = folder.join("src/cpus.rs");
+        let send = "    command(0x000c_4400);";
+        let later =
+            "    crate::staff::fail();\n    for _ in 0..10_000_000 { core::hint::spin_loop() }\n";
+        replace(&cpus, send, &[later, send].concat());
+        let staff = folder.join("src/staff.rs");
+        replace(&staff, "\"2: pause\", \"jmp 2b\"", "\"pause\"");
+        replace(
+            &staff,
+            "pub fn find() {",
+            "pub fn find() {
+                while !FAILS.load(core::sync::atomic::Ordering::Relaxed) {}
+                panic!(\"who has counted this?\");
+            }
+            static FAILS: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+            pub fn fail() {
+                FAILS.store(true, core::sync::atomic::Ordering::Relaxed);
+            }
+            #[allow(dead_code)]
+            fn nobody() {",
+        );
+    });
+    let text = &said.text;
+    let failed = "cpu 3, failed too: panicked at src/staff.rs:";
+    let trace = OTHERS[2].1.replace(
+        "p corner_shop::staff::find",
+        "= panic\nr corner_shop::staff::find",
+    );
+    expect_others(&said, &[OTHERS[0], OTHERS[1], (failed, &trace)]);
+    assert_eq!(
+        text.matches("\nwho has counted this?\n").count(),
+        1,
+        "{text}"
+    );
+    assert_eq!(text.matches("panicked at ").count(), 2, "{text}");
+}
+
+/// All CPUs panic at the same time, while they write reports of breakpoints.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn of_cpus_that_panic_at_once_one_has_a_report_of_all() {
+    let said = with(Profile::Debug, |folder| {
+        steps::apply(part(&guide(), "\n## Small stacks\n"), folder);
+        let shop = "
+            use core::sync::atomic::{AtomicU32, Ordering};
+            static FAILED: AtomicU32 = AtomicU32::new(0);
+            #[inline(never)]
+            pub fn serve(_: u64) {
+                FAILED.fetch_add(1, Ordering::Relaxed);
+                while FAILED.load(Ordering::Relaxed) < 4 {}
+                // SAFETY: its handler returns.
+                unsafe { core::arch::asm!(\"int3\") };
+                panic!(\"sold out\");
+            }
+        ";
+        short::write_shop(folder, shop);
+        let staff = folder.join("src/staff.rs");
+        replace(
+            &staff,
+            "    match number {",
+            "    crate::shop::serve(0);\n    match number {",
+        );
+    });
+    let text = &said.text;
+    let (_, report) = text.rsplit_once(", x86_64, no build id, ").expect(text);
+    // Nothing else comes between its lines.
+    let ends: Vec<_> = report.split_inclusive("\nend of backtrace: ").collect();
+    assert_eq!(ends.len(), 5, "{text}");
+    for trace in &ends[..4] {
+        let serves = [
+            "r corner_shop::shop::serve+",
+            "p corner_shop::shop::serve+",
+            "into corner_shop::shop::serve at ",
+        ];
+        assert!(
+            serves.iter().any(|it| trace.contains(it)),
+            "{trace} in {text}"
+        );
+        let begins = ["r other_long_mode+", "r long_mode+"];
+        assert!(
+            begins.iter().any(|it| trace.contains(it)),
+            "{trace} in {text}"
+        );
+        let frames: Vec<_> = trace.lines().filter(|line| line.contains(": 0x")).collect();
+        for (number, frame) in frames.iter().enumerate() {
+            assert!(
+                frame.starts_with(&format!("{number:>4}: ")),
+                "{frame} in {text}"
+            );
+        }
+    }
+    let others = report.lines().filter(|line| line.starts_with("cpu "));
+    assert_eq!(others.count(), 3, "{text}");
+    assert!(!text.contains("no answer"), "{text}");
 }

@@ -29,7 +29,7 @@ pub struct Kind {
     /// Where it has mapped physical memory.
     physical: &'static str,
     /// The heading of its part of the guide.
-    heading: &'static str,
+    pub heading: &'static str,
     /// How many lines change.
     pub lines: usize,
 }

@@ -66,6 +66,11 @@ impl Begun {
         taken.is_ok()
     }
 
+    /// Whether this CPU writes one.
+    pub(super) fn is_by(&self, cpu: u32) -> bool {
+        writer_of(self.0.load(Ordering::Relaxed)) == writer(cpu)
+    }
+
     /// From now on none is the first.
     pub(super) fn no_more(&self) {
         self.0.fetch_or(NO_MORE, Ordering::Relaxed);
@@ -89,6 +94,7 @@ mod tests {
             assert_eq!(before, 0);
             let (before, nested) = begun.begin(cpu);
             assert_eq!((before, nested), (1, writer));
+            assert!(begun.is_by(cpu) && !begun.is_by(3));
             let (before, of_other) = begun.begin(3);
             assert_eq!((before, of_other), (2, writer));
             for _ in 0..3 {

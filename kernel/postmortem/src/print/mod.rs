@@ -16,6 +16,9 @@ mod stack;
 mod tests;
 
 use core::fmt::{self, Display, Write};
+use core::mem::transmute;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use unwind::report::Text;
 use unwind::{Code, Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
@@ -43,6 +46,9 @@ const FRAMES: u32 = 1 << 16;
 
 /// What has begun, and not ended.
 static BEGUN: Begun = Begun::new();
+
+/// What the report is about that is being written, on the stack of the CPU that writes it; or null.
+static WRITTEN: AtomicPtr<Subject> = AtomicPtr::new(null_mut());
 
 /// Writes a report of what led here: `what` happened, the machine and its tables, registers, and all callers, with what
 /// interrupts and exceptions have interrupted. For a panic handler, with the [`PanicInfo`](core::panic::PanicInfo) as `what`, and
@@ -102,12 +108,34 @@ pub fn print_from(out: &mut dyn Write, what: &dyn Display, registers: Registers)
 }
 
 /// The first frame of a report.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Begin {
     /// That of the registers.
     Here,
     /// The first one that was interrupted.
     Interrupted,
+}
+
+/// What a report is about. It is of use only as long as that stays, which nobody checks.
+#[derive(Clone, Copy, Debug)]
+struct Subject {
+    /// What happened; nothing if its CPU was only stopped.
+    what: Option<NonNull<dyn Display>>,
+    registers: Registers,
+    begin: Begin,
+}
+
+impl Subject {
+    fn of(what: &dyn Display, registers: Registers, begin: Begin) -> Self {
+        // SAFETY: the same pointer; that it outlives what it points to is no harm as long as nobody uses it.
+        let what =
+            unsafe { transmute::<NonNull<dyn Display + '_>, NonNull<dyn Display>>(what.into()) };
+        Self {
+            what: Some(what),
+            registers,
+            begin,
+        }
+    }
 }
 
 #[inline(never)]
@@ -137,12 +165,17 @@ fn once(
     (registers, begin): (Registers, Begin),
     report: impl FnOnce(&mut dyn Write),
 ) {
+    let mut subject = Subject::of(what, registers, begin);
     if let Some(others) = others::functions() {
-        (others.halt_if_asked)(what, registers, begin);
+        (others.halt_if_asked)(subject);
     }
     let (before, writer) = BEGUN.begin(cpu::hardware_number());
     match before {
-        0 => report(out),
+        0 => {
+            WRITTEN.store(&raw mut subject, Ordering::Relaxed);
+            report(out);
+            WRITTEN.store(null_mut(), Ordering::Relaxed);
+        }
         1 => drop(writeln!(out, "during the report: {what}")),
         _ => {}
     }

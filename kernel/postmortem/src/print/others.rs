@@ -2,12 +2,11 @@
 //!
 //! Reports come here by a pointer only, so that a kernel that never calls [`stop_others`] contains nothing of this.
 
-use core::fmt::{self, Display, Write};
-use core::mem::transmute;
-use core::ptr::{NonNull, null_mut};
+use core::fmt::{self, Write};
+use core::ptr::null_mut;
 
 use super::halted::{Halted, Note};
-use super::{BEGUN, Begin, Report, own_stack};
+use super::{BEGUN, Begin, Report, Subject, WRITTEN, own_stack};
 use crate::arch::{self, Registers};
 use crate::atomics::{AtomicPtr, AtomicUsize, Ordering, spin_loop};
 use crate::cpu;
@@ -15,7 +14,7 @@ use crate::cpu;
 /// How often to look for answers: for far longer than an interrupt takes, because an emulator may run its CPUs one after another.
 const POLLS: u32 = 10_000_000;
 
-static HALTED: Halted<Place> = Halted {
+static HALTED: Halted<Subject> = Halted {
     by: AtomicUsize::new(0),
     last: AtomicPtr::new(null_mut()),
 };
@@ -33,18 +32,10 @@ static FUNCTIONS: Functions = Functions {
 
 /// What a report does for other CPUs.
 pub(super) struct Functions {
-    /// Never returns if another CPU has asked this one to halt, whose report has these words and registers then.
-    pub(super) halt_if_asked: fn(&dyn Display, Registers, Begin),
+    /// Never returns if another CPU has asked this one to halt, whose report has this then.
+    pub(super) halt_if_asked: fn(Subject),
     /// Writes of all that have halted.
     pub(super) write: fn(&Report<'_>, &mut dyn Write) -> fmt::Result,
-}
-
-/// Where a CPU was.
-struct Place {
-    /// The words of its own report, if it was about to begin one.
-    what: Option<NonNull<dyn Display>>,
-    registers: Registers,
-    begin: Begin,
 }
 
 /// The functions, if a CPU has ever stopped others.
@@ -58,7 +49,8 @@ pub(super) fn functions() -> Option<&'static Functions> {
 ///
 /// `stop` sends all other CPUs an interrupt that reaches them wherever they are, such as an NMI, whose handler calls
 /// [`stop_if_asked`]; there are `others` of them. This waits until they have, for some seconds at most, and the report says how many have
-/// not. If another CPU has called this before, this returns at once, and `print` never: that CPU's report has what this one was to say.
+/// not. If another CPU has called this before, this returns at once, and `print` never: that CPU's report has the words
+/// and callers of this one's.
 ///
 /// ```no_run
 /// # struct Serial;
@@ -109,38 +101,42 @@ fn wait(others: usize) {
 /// ```
 #[inline(always)]
 pub fn stop_if_asked() {
-    halt(None, arch::capture(), Begin::Interrupted);
+    stop_at(arch::capture(), Begin::Interrupted);
     // Whoever calls this stays on the stack: a jump would be no call.
     core::hint::black_box(());
 }
 
 /// The same for a handler that has the registers that were interrupted: see [`print_from`](super::print_from).
 pub fn stop_if_asked_from(registers: Registers) {
-    halt(None, registers, Begin::Here);
-}
-
-fn halt_if_asked(what: &dyn Display, registers: Registers, begin: Begin) {
-    // SAFETY: the same pointer. It is used only while this CPU stands in this function, where `what` stays.
-    let what = unsafe { transmute::<NonNull<dyn Display + '_>, NonNull<dyn Display>>(what.into()) };
-    halt(Some(what), registers, begin);
+    stop_at(registers, Begin::Here);
 }
 
 #[inline(never)]
-fn halt(what: Option<NonNull<dyn Display>>, registers: Registers, begin: Begin) {
+fn stop_at(registers: Registers, begin: Begin) {
+    let here = Subject {
+        what: None,
+        registers,
+        begin,
+    };
+    let report = match BEGUN.is_by(cpu::hardware_number()) {
+        // SAFETY: null, or the subject of a report that this CPU has not ended, so it is still there.
+        true => unsafe { WRITTEN.load(Ordering::Relaxed).as_ref() },
+        false => None,
+    };
+    // Of a CPU that writes a report that is of interest, and not where it does.
+    halt_if_asked(*report.unwrap_or(&here));
+}
+
+fn halt_if_asked(subject: Subject) {
     let this = cpu::hardware_number();
     if !HALTED.is_asked(this) {
         return;
     }
-    // So that nothing changes what is to be read, and this CPU adds one note only; but another NMI may come.
+    // So that nothing changes what is to be read; but an NMI may still come, when there is a note already.
     cpu::mask_interrupts();
     // SAFETY: `stop_others` was promised that.
     if unsafe { HALTED.notes() }.all(|note| note.cpu != this) {
-        let place = Place {
-            what,
-            registers,
-            begin,
-        };
-        let mut note = Note::new(this, place);
+        let mut note = Note::new(this, subject);
         // SAFETY: it stays, as this never returns.
         unsafe { HALTED.add(&raw mut note) };
         cpu::halt();
@@ -160,7 +156,7 @@ fn write(report: &Report<'_>, out: &mut dyn Write) -> fmt::Result {
     let mut next = after(None);
     while let Some(Note { cpu, of, .. }) = next {
         let head = |out: &mut dyn Write, pc| match of.what {
-            // SAFETY: that CPU halts in the function that was given it, so nobody uses it meanwhile.
+            // SAFETY: that CPU halts above the function that was given it, so it stays, and nobody uses it meanwhile.
             Some(what) => writeln!(out, "cpu {cpu}, failed too: {}", unsafe { what.as_ref() }),
             None => writeln!(out, "cpu {cpu}, stopped at {pc:#018x}"),
         };
@@ -171,5 +167,106 @@ fn write(report: &Report<'_>, out: &mut dyn Write) -> fmt::Result {
     match silent {
         0 => Ok(()),
         _ => writeln!(out, "no answer from {silent} of {others} other CPUs"),
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use std::sync::PoisonError;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use super::super::print_from;
+    use super::super::tests::ONE_REPORT;
+    use super::*;
+
+    /// As if no CPU had ever stopped others.
+    struct Restore;
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            HALTED.by.store(0, Ordering::Relaxed);
+            HALTED.last.store(null_mut(), Ordering::Relaxed);
+            CALLED.store(null_mut(), Ordering::Relaxed);
+        }
+    }
+
+    fn report(what: &str) -> String {
+        let mut out = String::new();
+        print_from(&mut out, &what, Registers::new(0x1000, 0x8000, 0));
+        out
+    }
+
+    /// Threads are CPUs: one is interrupted, one is about to report, and one does not answer.
+    #[test]
+    fn a_report_is_about_all_that_have_stopped() {
+        static GOES_ON: AtomicBool = AtomicBool::new(false);
+        let _guard = ONE_REPORT.lock().unwrap_or_else(PoisonError::into_inner);
+        let _restore = Restore;
+        stop_if_asked_from(Registers::new(0, 0, 0));
+        let goes_on = || GOES_ON.store(true, Ordering::Relaxed);
+        let stop = || {
+            // This one has asked.
+            stop_if_asked_from(Registers::new(0, 0, 0));
+            thread::spawn(move || {
+                stop_if_asked_from(Registers::new(0x2000, 0x8000, 0));
+                goes_on();
+            });
+            thread::spawn(move || {
+                report("the second");
+                goes_on();
+            });
+        };
+        // SAFETY: threads have one memory.
+        unsafe { stop_others(stop, 3) };
+        // SAFETY: the same; it is not the first.
+        unsafe { stop_others(|| panic!("nobody is to be stopped"), 9) };
+        let text = report("the first");
+        let begin = "\nthe first\nno stack can be read: this is the host, and stacks_by is not called\ncpu ";
+        assert!(text.starts_with(begin), "{text}");
+        let end = "\nno answer from 1 of 3 other CPUs\n";
+        assert!(text.ends_with(end), "{text}");
+        for head in [
+            ", stopped at 0x0000000000002000\n",
+            ", failed too: the second\n",
+        ] {
+            assert_eq!(text.matches(head).count(), 1, "{text}");
+        }
+        assert_eq!(text.matches("end of backtrace: ").count(), 3, "{text}");
+        assert!(!GOES_ON.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_cpu_that_is_stopped_in_its_report_has_that_report() {
+        struct Stops(AtomicBool);
+        impl fmt::Display for Stops {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                if self.0.swap(false, Ordering::Relaxed) {
+                    BEGINS.store(true, Ordering::Release);
+                    while !HALTED.is_asked(cpu::hardware_number()) {
+                        spin_loop();
+                    }
+                    stop_if_asked_from(Registers::new(0x3000, 0x8000, 0));
+                }
+                f.write_str("the other")
+            }
+        }
+        static BEGINS: AtomicBool = AtomicBool::new(false);
+        let _guard = ONE_REPORT.lock().unwrap_or_else(PoisonError::into_inner);
+        let _restore = Restore;
+        thread::spawn(|| {
+            let what = Stops(AtomicBool::new(true));
+            print_from(&mut String::new(), &what, Registers::new(0x2000, 0x8000, 0));
+        });
+        while !BEGINS.load(Ordering::Acquire) {
+            spin_loop();
+        }
+        // SAFETY: threads have one memory.
+        unsafe { stop_others(|| (), 1) };
+        let text = report("this one");
+        let (_, other) = text.split_once(", failed too: the other\n").expect(&text);
+        assert!(other.contains("   0: 0x0000000000002000 p\n"), "{text}");
+        assert!(!text.contains("no answer"), "{text}");
+        assert!(!text.contains("during the report"), "{text}");
     }
 }

@@ -95,7 +95,7 @@ impl fmt::Display for Broken<'_> {
 }
 
 /// Held by a test that calls [`print_from`], as a report counts for all threads.
-static ONE_REPORT: Mutex<()> = Mutex::new(());
+pub(super) static ONE_REPORT: Mutex<()> = Mutex::new(());
 
 #[test]
 fn after_the_last_line_nothing_is_written() {

@@ -32,6 +32,7 @@ pub fn start() {
 }
 
 /// Interrupts all others, masked or not.
+#[allow(dead_code, reason = "so far nobody has to")]
 pub fn send_nmi_to_others() {
     command(0x000c_4400);
 }
