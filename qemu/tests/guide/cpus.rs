@@ -5,44 +5,64 @@ use std::path::Path;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 
-use crate::reports::IN_DOUBT;
-use crate::short::{self, Built, HANDLERS, Said, alone, overlaid, replace};
+use crate::reports::{IN_DOUBT, expect_stop, stop_in};
+use crate::short::{self, Built, HANDLERS, Kind, Said, VECTORS, alone, overlaid, replace};
 use crate::steps;
 use crate::support::runner::run;
 use crate::text::{guide, part, shown, without_numbers};
 
-/// The heading of its part of the guide.
-const HEADING: &str = "\n## Other CPUs\n";
-/// How many lines change, beside those for one CPU.
-const LINES: usize = 5;
-
-/// The kernel after the changes for one CPU, and `change`.
-fn boot(profile: Profile, change: impl FnOnce(&Path)) -> Said {
-    let built = {
-        let _alone = alone();
-        let kernel = overlaid(&["kernel", "handlers", "cpus"]);
-        steps::apply(part(&guide(), HANDLERS.heading), kernel.folder());
-        kernel.name_repository("Cargo.toml");
-        change(kernel.folder());
-        Built::keep(&kernel.build(Arch::X86_64, "guide", profile, "corner-shop"))
-    };
-    let kernel = Kernel {
-        arch: Arch::X86_64,
-        profile,
-    };
-    Said::of(kernel, built, |image| {
-        let words = ["--cpus", "4", "--image"].map(AsRef::as_ref);
-        run(words.into_iter().chain([image.as_os_str()]))
-    })
+/// A kernel with four CPUs.
+#[derive(Clone, Copy, Debug)]
+struct Cpus {
+    /// The same with one.
+    of: Kind,
+    folders: &'static [&'static str],
+    /// The heading of its part of the guide.
+    heading: &'static str,
+    /// How many lines change, beside those for one CPU.
+    lines: usize,
 }
 
-/// The same after all changes of the guide.
-fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
-    boot(profile, |folder| {
-        let lines = steps::apply(part(&guide(), HEADING), folder);
-        assert_eq!(lines, LINES);
-        change(folder);
-    })
+const X86_64: Cpus = Cpus {
+    of: HANDLERS,
+    folders: &["kernel", "handlers", "cpus"],
+    heading: "\n## Other CPUs\n",
+    lines: 5,
+};
+
+const AARCH64: Cpus = Cpus {
+    of: VECTORS,
+    folders: &["aarch64", "vectors", "cpus_aarch64"],
+    heading: "\n## Other CPUs, on AArch64\n",
+    lines: 6,
+};
+
+impl Cpus {
+    /// The kernel after the changes for one CPU, and `change`.
+    fn boot(self, profile: Profile, change: impl FnOnce(&Path)) -> Said {
+        let arch = self.of.arch;
+        let built = {
+            let _alone = alone();
+            let kernel = overlaid(self.folders);
+            steps::apply(part(&guide(), self.of.heading), kernel.folder());
+            kernel.name_repository("Cargo.toml");
+            change(kernel.folder());
+            Built::keep(&kernel.build(arch, "guide", profile, "corner-shop"))
+        };
+        Said::of(Kernel { arch, profile }, built, |image| {
+            let words = ["--cpus", "4", "--image"].map(AsRef::as_ref);
+            run(words.into_iter().chain([image.as_os_str()]))
+        })
+    }
+
+    /// The same after all changes of the guide.
+    fn with(self, profile: Profile, change: impl FnOnce(&Path)) -> Said {
+        self.boot(profile, |folder| {
+            let lines = steps::apply(part(&guide(), self.heading), folder);
+            assert_eq!(lines, self.lines);
+            change(folder);
+        })
+    }
 }
 
 /// What the others do, with the callers of each.
@@ -58,14 +78,27 @@ const OTHERS: [(&str, &str); 3] = [
     ),
 ];
 
-const FROM: &str = "\nr~ corner_shop::staff::work\nr come\nr other_long_mode";
+const OTHERS_AARCH64: [(&str, &str); 3] = [
+    OTHERS[0],
+    OTHERS[1],
+    (
+        "cpu 3, stopped at ",
+        "p corner_shop::staff::find
+        r~ corner_shop::staff::count",
+    ),
+];
 
 #[track_caller]
 fn expect_others(said: &Said, others: &[(&str, &str)]) {
     let text = &said.text;
-    let (_, report) = text.split_once("\ncpu 0, x86_64, ").expect(text);
+    let (_, report) = text.split_once("\ncpu 0, ").expect(text);
+    let begin = match report.starts_with("x86_64") {
+        true => "other_long_mode",
+        false => "other_with_mmu",
+    };
+    let from = format!("\nr~ corner_shop::staff::work\nr come\nr {begin}");
     for (begin, trace) in others {
-        said.expect(begin, &[trace, FROM].concat(), IN_DOUBT);
+        said.expect(begin, &[trace, &*from].concat(), IN_DOUBT);
     }
     let heads = report.lines().filter(|line| line.starts_with("cpu "));
     let begins = others.iter().map(|(begin, _)| *begin);
@@ -81,22 +114,39 @@ fn expect_others(said: &Said, others: &[(&str, &str)]) {
 
 #[test]
 fn a_report_has_the_callers_of_all_cpus() {
-    let before = boot(Profile::Debug, |_| ()).text;
+    let before = X86_64.boot(Profile::Debug, |_| ()).text;
     assert_eq!(before.matches("end of backtrace").count(), 1, "{before}");
     assert!(!before.contains("\ncpu "), "{before}");
 
-    let said = with(Profile::Debug, |_| ());
+    let said = X86_64.with(Profile::Debug, |_| ());
     expect_others(&said, &OTHERS);
     let report = &said.text[said.text.find("page fault\ncpu 0").expect("a report")..];
     let guide = guide();
-    let shown = shown(part(&guide, HEADING));
+    let shown = shown(part(&guide, X86_64.heading));
     assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
 }
 
 #[test]
-#[ignore = "takes long: .ci/long"]
 fn a_report_of_an_optimized_kernel_has_the_callers_of_all_cpus() {
-    expect_others(&with(Profile::Release, |_| ()), &OTHERS);
+    expect_others(&X86_64.with(Profile::Release, |_| ()), &OTHERS);
+}
+
+#[test]
+fn a_report_has_the_callers_of_all_cpus_on_aarch64() {
+    let before = AARCH64.boot(Profile::Debug, |_| ()).text;
+    assert_eq!(before.matches("end of backtrace").count(), 1, "{before}");
+    assert!(!before.contains("\ncpu "), "{before}");
+
+    for profile in [Profile::Debug, Profile::Release] {
+        let said = AARCH64.with(profile, |_| ());
+        expect_others(&said, &OTHERS_AARCH64);
+    }
+    let shop = stop_in(Arch::Aarch64);
+    let said = AARCH64.with(Profile::Debug, |folder| short::write_shop(folder, &shop));
+    expect_stop(&said, Arch::Aarch64, IN_DOUBT);
+    let (breakpoint, _) = said.text.split_once("\nwent on\n").expect(&said.text);
+    assert!(!breakpoint.contains("\ncpu "), "{}", said.text);
+    expect_others(&said, &OTHERS_AARCH64);
 }
 
 /// A breakpoint, and an NMI that is none of a report, stop nobody; and then one CPU does not answer.
@@ -112,7 +162,7 @@ fn a_report_says_that_a_cpu_does_not_answer() {
             assert!(customers == 0, \"sold out\");
         }
     ";
-    let said = with(Profile::Debug, |folder| {
+    let said = X86_64.with(Profile::Debug, |folder| {
         short::write_shop(folder, shop);
         let handler = "postmortem::stop_if_asked()";
         let silent = format!("if crate::cpus::number() == 2 {{ loop {{}} }} {handler}");
@@ -136,7 +186,7 @@ fn a_report_says_that_a_cpu_does_not_answer() {
 #[test]
 #[ignore = "takes long: .ci/long"]
 fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
-    let said = with(Profile::Debug, |folder| {
+    let said = X86_64.with(Profile::Debug, |folder| {
         short::write_shop(folder, "pub fn serve(_: u64) { panic!(\"sold out\") }");
         let cpus = folder.join("src/cpus.rs");
         let send = "    command(0x000c_4400);";
@@ -144,11 +194,11 @@ fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
             "    crate::staff::fail();\n    for _ in 0..10_000_000 { core::hint::spin_loop() }\n";
         replace(&cpus, send, &[later, send].concat());
         let staff = folder.join("src/staff.rs");
-        replace(&staff, "\"2: pause\", \"jmp 2b\"", "\"pause\"");
         replace(
             &staff,
             "pub fn find() {",
             "pub fn find() {
+                FINDS.store(true, Ordering::Release);
                 while !FAILS.load(core::sync::atomic::Ordering::Relaxed) {}
                 panic!(\"who has counted this?\");
             }
@@ -177,9 +227,8 @@ fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
 
 /// All CPUs panic at the same time, while they write reports of breakpoints.
 #[test]
-#[ignore = "takes long: .ci/long"]
 fn of_cpus_that_panic_at_once_one_has_a_report_of_all() {
-    let said = with(Profile::Debug, |folder| {
+    let said = X86_64.with(Profile::Debug, |folder| {
         steps::apply(part(&guide(), "\n## Small stacks\n"), folder);
         let shop = "
             use core::sync::atomic::{AtomicU32, Ordering};
@@ -194,6 +243,11 @@ fn of_cpus_that_panic_at_once_one_has_a_report_of_all() {
             }
         ";
         short::write_shop(folder, shop);
+        replace(
+            &folder.join("src/cpus.rs"),
+            "while !staff::all_work()",
+            "while false",
+        );
         let staff = folder.join("src/staff.rs");
         replace(
             &staff,

@@ -1,7 +1,5 @@
 //! The other processors, and the local APIC by which they are started.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
-
 use crate::{exceptions, staff};
 
 const APIC: usize = 0xfee0_0000;
@@ -12,21 +10,20 @@ const INIT: u32 = 0x000c_4500;
 const START_UP: u32 = 0x000c_4600;
 
 /// How many others there are.
+#[allow(dead_code, reason = "so far nobody has to know")]
 pub const OTHERS: usize = 3;
-/// How many of them have come.
-static CAME: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
     static page: [u8; 0x1000];
 }
 
-/// Starts all others, and waits until they have come.
+/// Starts all others, and waits until they work.
 pub fn start() {
     // SAFETY: memory that nothing uses.
     unsafe { (PAGE as *mut [u8; 0x1000]).write(page) };
     command(INIT);
     command(START_UP | (PAGE >> 12) as u32);
-    while CAME.load(Ordering::Relaxed) < OTHERS {
+    while !staff::all_work() {
         core::hint::spin_loop();
     }
 }
@@ -56,6 +53,5 @@ pub fn number() -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn come() -> ! {
     exceptions::load();
-    CAME.fetch_add(1, Ordering::Relaxed);
     staff::work(number())
 }

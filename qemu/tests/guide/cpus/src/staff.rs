@@ -1,6 +1,16 @@
 //! What the other processors do.
 
 use core::arch::asm;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+static SWEEPS: AtomicBool = AtomicBool::new(false);
+static GUARDS: AtomicBool = AtomicBool::new(false);
+static FINDS: AtomicBool = AtomicBool::new(false);
+
+/// Whether all have begun.
+pub fn all_work() -> bool {
+    [&SWEEPS, &GUARDS, &FINDS].iter().all(|works| works.load(Ordering::Acquire))
+}
 
 /// Each has its work.
 pub fn work(number: u32) -> ! {
@@ -14,19 +24,15 @@ pub fn work(number: u32) -> ! {
 /// Waits for a customer who leaves dirt.
 #[inline(never)]
 fn sweep() -> ! {
-    loop {
-        // SAFETY: waits for an interrupt.
-        unsafe { asm!("sti", "hlt") };
-    }
+    // SAFETY: tells it, and waits for interrupts.
+    unsafe { asm!("mov byte ptr [{}], 1", "2: sti", "hlt", "jmp 2b", in(reg) SWEEPS.as_ptr(), options(noreturn)) }
 }
 
 /// Waits for the key, with interrupts masked.
 #[inline(never)]
 fn guard() -> ! {
-    loop {
-        // SAFETY: does nothing, again and again.
-        unsafe { asm!("2: pause", "jmp 2b") };
-    }
+    // SAFETY: tells it, and does nothing, again and again.
+    unsafe { asm!("mov byte ptr [{}], 1", "2: pause", "jmp 2b", in(reg) GUARDS.as_ptr(), options(noreturn)) }
 }
 
 /// Is interrupted for ever.
@@ -41,6 +47,6 @@ fn count() -> ! {
 /// Looks for the place where he was.
 #[inline(never)]
 pub fn find() {
-    // SAFETY: does nothing, again and again.
-    unsafe { asm!("2: pause", "jmp 2b") };
+    // SAFETY: tells it, and does nothing, again and again.
+    unsafe { asm!("mov byte ptr [{}], 1", "2: pause", "jmp 2b", in(reg) FINDS.as_ptr()) };
 }
