@@ -90,7 +90,7 @@ pub fn print(out: &mut dyn Write, what: &dyn Display) {
 #[inline(always)]
 pub fn print_interrupted(out: &mut dyn Write, what: &dyn Display) {
     let registers = crate::arch::capture();
-    print_report(out, what, registers, Begin::Interrupted);
+    print_report(out, what, &registers, Begin::Interrupted);
     core::hint::black_box(());
 }
 
@@ -104,7 +104,7 @@ pub fn print_interrupted(out: &mut dyn Write, what: &dyn Display) {
 /// # }
 /// ```
 pub fn print_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
-    print_report(out, what, registers, Begin::Here);
+    print_report(out, what, &registers, Begin::Here);
 }
 
 /// The first frame of a report.
@@ -116,31 +116,31 @@ enum Begin {
     Interrupted,
 }
 
-/// What a report is about. It is of use only as long as that stays, which nobody checks.
+/// What a report is about. It is of use only as long as that stays where it is, which nobody checks.
 #[derive(Clone, Copy, Debug)]
 struct Subject {
     /// What happened; nothing if its CPU was only stopped.
     what: Option<NonNull<dyn Display>>,
-    registers: Registers,
+    registers: NonNull<Registers>,
     begin: Begin,
 }
 
 impl Subject {
-    fn of(what: &dyn Display, registers: Registers, begin: Begin) -> Self {
-        // SAFETY: the same pointer; that it outlives what it points to is no harm as long as nobody uses it.
+    fn of(what: &dyn Display, registers: &Registers, begin: Begin) -> Self {
+        // SAFETY: the same pointer; that it may outlive what it points to is no harm as long as nobody uses it.
         let what =
             unsafe { transmute::<NonNull<dyn Display + '_>, NonNull<dyn Display>>(what.into()) };
         Self {
             what: Some(what),
-            registers,
+            registers: registers.into(),
             begin,
         }
     }
 }
 
 #[inline(never)]
-fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, begin: Begin) {
-    once(out, what, (registers, begin), |out| {
+fn print_report(out: &mut dyn Write, what: &dyn Display, registers: &Registers, begin: Begin) {
+    once(out, what, registers, begin, |out| {
         own_stack::run(&mut |own| {
             let stacks = start(out, what, own);
             let read = |address| stacks.read(address);
@@ -162,12 +162,13 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: Registers, b
 fn once(
     out: &mut dyn Write,
     what: &dyn Display,
-    (registers, begin): (Registers, Begin),
+    registers: &Registers,
+    begin: Begin,
     report: impl FnOnce(&mut dyn Write),
 ) {
     let mut subject = Subject::of(what, registers, begin);
     if let Some(others) = others::functions() {
-        (others.halt_if_asked)(subject);
+        (others.halt_if_asked)(&subject);
     }
     let (before, writer) = BEGUN.begin(cpu::hardware_number());
     match before {
@@ -219,7 +220,7 @@ struct Report<'a> {
 
 impl Report<'_> {
     /// Writes everything that follows the first line.
-    fn write(mut self, out: &mut dyn Write, registers: Registers, begin: Begin) -> fmt::Result {
+    fn write(mut self, out: &mut dyn Write, registers: &Registers, begin: Begin) -> fmt::Result {
         let machine = Machine::verify(&mut self.image);
         let others = others::functions();
         if others.is_some() {
@@ -234,7 +235,7 @@ impl Report<'_> {
     fn write_callers(
         &self,
         out: &mut dyn Write,
-        registers: Registers,
+        registers: &Registers,
         begin: Begin,
         head: Option<Head<'_>>,
     ) -> fmt::Result {
@@ -247,24 +248,33 @@ impl Report<'_> {
             None | Some([]) => unwinder,
             Some(code) => unwinder.code(code).more_code(self.module_code()),
         };
-        let memory = || Undeclared::new(self.read, self.stack_of);
-        let mut frames = unwinder.frames(for_walk(registers), memory());
+        let frames_from =
+            |registers| unwinder.frames(registers, Undeclared::new(self.read, self.stack_of));
+        let here = for_walk(*registers);
         let interrupted = match begin {
             Begin::Here => None,
-            Begin::Interrupted => first_interrupted(frames.clone()),
+            Begin::Interrupted => first_interrupted(&|| frames_from(here)),
         };
-        match (head, interrupted) {
-            (None, None) => write_known(out, &registers, true)?,
-            (None, Some((before, ..))) => frames.by_ref().take(before).for_each(drop),
-            (Some(head), None) => head(out, registers.pc)?,
-            (Some(head), Some((before, its, fp_is_known))) => {
-                head(out, its.pc)?;
-                match fp_is_known {
-                    true => frames = unwinder.frames(its, memory()),
-                    false => frames.by_ref().take(before).for_each(drop),
+        let (first, before) = match (head, interrupted) {
+            (None, None) => {
+                write_known(out, registers, true)?;
+                (here, 0)
+            }
+            (None, Some(found)) => (here, found.before),
+            (Some(head), None) => {
+                head(out, registers.pc)?;
+                (here, 0)
+            }
+            (Some(head), Some(found)) => {
+                head(out, found.registers.pc)?;
+                match found.fp_is_known {
+                    true => (found.registers, 0),
+                    false => (here, found.before),
                 }
             }
-        }
+        };
+        let mut frames = frames_from(first);
+        frames.by_ref().take(before).for_each(drop);
         let left_out = frames.found();
         let names = |pc| module::names(self.modules(), pc);
         let text = Text::new(write_symbols(&self.image, out)?).symbols_at(&names);
@@ -307,13 +317,24 @@ impl Report<'_> {
     }
 }
 
-/// How many frames a walk has before the first one that was interrupted; the registers of that, and whether its frame pointer is known.
-/// Not inlined, so that its copy of the walk is on the stack only while it looks.
+/// The first frame of a walk that was interrupted.
+struct Interrupted {
+    /// How many are before it.
+    before: usize,
+    registers: Registers,
+    fp_is_known: bool,
+}
+
+/// Looks for it. Not inlined, so that this walk is on the stack only meanwhile.
 #[inline(never)]
-fn first_interrupted(
-    frames: impl Iterator<Item = Frame<Registers>>,
-) -> Option<(usize, Registers, bool)> {
+fn first_interrupted<F: Iterator<Item = Frame<Registers>>>(
+    walk: &dyn Fn() -> F,
+) -> Option<Interrupted> {
     let is_interrupted = |(_, frame): &(_, Frame<_>)| frame.how == How::TrapFrame;
-    let (before, frame) = frames.enumerate().find(is_interrupted)?;
-    Some((before, frame.registers?, frame.fp_known))
+    let (before, frame) = walk().enumerate().find(is_interrupted)?;
+    Some(Interrupted {
+        before,
+        registers: frame.registers?,
+        fp_is_known: frame.fp_known,
+    })
 }

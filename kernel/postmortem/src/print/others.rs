@@ -33,7 +33,7 @@ static FUNCTIONS: Functions = Functions {
 /// What a report does for other CPUs.
 pub(super) struct Functions {
     /// Never returns if another CPU has asked this one to halt, whose report has this then.
-    pub(super) halt_if_asked: fn(Subject),
+    pub(super) halt_if_asked: fn(&Subject),
     /// Writes of all that have halted.
     pub(super) write: fn(&Report<'_>, &mut dyn Write) -> fmt::Result,
 }
@@ -115,7 +115,7 @@ pub fn stop_if_asked_from(registers: Registers) {
 fn stop_at(registers: Registers, begin: Begin) {
     let here = Subject {
         what: None,
-        registers,
+        registers: (&registers).into(),
         begin,
     };
     let report = match BEGUN.is_by(cpu::hardware_number()) {
@@ -124,10 +124,10 @@ fn stop_at(registers: Registers, begin: Begin) {
         false => None,
     };
     // Of a CPU that writes a report that is of interest, and not where it does.
-    halt_if_asked(*report.unwrap_or(&here));
+    halt_if_asked(report.unwrap_or(&here));
 }
 
-fn halt_if_asked(subject: Subject) {
+fn halt_if_asked(subject: &Subject) {
     let this = cpu::hardware_number();
     if !HALTED.is_asked(this) {
         return;
@@ -136,7 +136,7 @@ fn halt_if_asked(subject: Subject) {
     cpu::mask_interrupts();
     // SAFETY: `stop_others` was promised that.
     if unsafe { HALTED.notes() }.all(|note| note.cpu != this) {
-        let mut note = Note::new(this, subject);
+        let mut note = Note::new(this, *subject);
         // SAFETY: it stays, as this never returns.
         unsafe { HALTED.add(&raw mut note) };
         cpu::halt();
@@ -160,7 +160,9 @@ fn write(report: &Report<'_>, out: &mut dyn Write) -> fmt::Result {
             Some(what) => writeln!(out, "cpu {cpu}, failed too: {}", unsafe { what.as_ref() }),
             None => writeln!(out, "cpu {cpu}, stopped at {pc:#018x}"),
         };
-        report.write_callers(out, of.registers, of.begin, Some(&head))?;
+        // SAFETY: so do these.
+        let registers = unsafe { of.registers.as_ref() };
+        report.write_callers(out, registers, of.begin, Some(&head))?;
         silent = silent.saturating_sub(1);
         next = after(Some(*cpu));
     }

@@ -36,7 +36,7 @@ pub fn print_stack(out: &mut dyn Write, what: &dyn Display) {
 /// The same from other registers: see [`print_from`](super::print_from).
 #[inline(never)]
 pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
-    once(out, what, (registers, Begin::Here), |out| {
+    once(out, what, &registers, Begin::Here, |out| {
         let stacks = start(out, what, None);
         let _ = write_words(out, &stacks, registers);
     });

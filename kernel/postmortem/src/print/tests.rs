@@ -74,7 +74,7 @@ fn report_from(words: &[(u64, u64)], stack: Option<Range>, begin: Begin) -> (Str
     let mut out = String::new();
     let registers = Registers::new(0x1024, 0x8000, 0);
     report
-        .write(&mut out, registers, begin)
+        .write(&mut out, &registers, begin)
         .expect("a string takes everything");
     (out, read.into_inner())
 }
