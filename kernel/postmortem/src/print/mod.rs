@@ -108,7 +108,7 @@ pub fn print_from(out: &mut dyn Write, what: &dyn Display, registers: Registers)
 }
 
 /// The first frame of a report.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begin {
     /// That of the registers.
     Here,
@@ -145,7 +145,7 @@ fn print_report(out: &mut dyn Write, what: &dyn Display, registers: &Registers, 
             let stacks = start(out, what, own);
             let read = |address| stacks.read(address);
             let (image, regions) = linked::image(&stacks);
-            let report = Report {
+            let mut report = Report {
                 image,
                 regions,
                 modules: Reading::begin(),
@@ -220,15 +220,21 @@ struct Report<'a> {
 
 impl Report<'_> {
     /// Writes everything that follows the first line.
-    fn write(mut self, out: &mut dyn Write, registers: &Registers, begin: Begin) -> fmt::Result {
-        let machine = Machine::verify(&mut self.image);
+    fn write(&mut self, out: &mut dyn Write, registers: &Registers, begin: Begin) -> fmt::Result {
         let others = others::functions();
-        if others.is_some() {
+        self.write_machine(out, others.is_some())?;
+        self.write_callers(out, registers, begin, None)?;
+        others.map_or(Ok(()), |others| (others.write)(self, out))
+    }
+
+    /// Verifies the tables, and writes what that has found. Not inlined, as what it takes of the stack is not needed later.
+    #[inline(never)]
+    fn write_machine(&mut self, out: &mut dyn Write, has_others: bool) -> fmt::Result {
+        let machine = Machine::verify(&mut self.image);
+        if has_others {
             write!(out, "cpu {}, ", cpu::hardware_number())?;
         }
-        writeln!(out, "{machine}")?;
-        self.write_callers(out, registers, begin, None)?;
-        others.map_or(Ok(()), |others| (others.write)(&self, out))
+        writeln!(out, "{machine}")
     }
 
     /// Writes callers, behind the registers with which they begin; or behind what `head` writes, which gets the first program counter.
@@ -250,29 +256,22 @@ impl Report<'_> {
         };
         let frames_from =
             |registers| unwinder.frames(registers, Undeclared::new(self.read, self.stack_of));
-        let here = for_walk(*registers);
-        let interrupted = match begin {
-            Begin::Here => None,
-            Begin::Interrupted => first_interrupted(&|| frames_from(here)),
-        };
-        let (first, before) = match (head, interrupted) {
-            (None, None) => {
-                write_known(out, registers, true)?;
-                (here, 0)
+        let (mut first, mut before) = (for_walk(*registers), 0);
+        let mut pc = registers.pc;
+        if begin == Begin::Interrupted
+            && let Some(found) = first_interrupted(&|| frames_from(first))
+        {
+            (pc, before) = (found.registers.pc, found.before);
+            // A walk can begin there if it is known with what, and then all its frames are of interest.
+            if head.is_some() && found.fp_is_known {
+                (first, before) = (found.registers, 0);
             }
-            (None, Some(found)) => (here, found.before),
-            (Some(head), None) => {
-                head(out, registers.pc)?;
-                (here, 0)
-            }
-            (Some(head), Some(found)) => {
-                head(out, found.registers.pc)?;
-                match found.fp_is_known {
-                    true => (found.registers, 0),
-                    false => (here, found.before),
-                }
-            }
-        };
+        }
+        match head {
+            Some(head) => head(out, pc)?,
+            None if before == 0 => write_known(out, registers, true)?,
+            None => {}
+        }
         let mut frames = frames_from(first);
         frames.by_ref().take(before).for_each(drop);
         let left_out = frames.found();

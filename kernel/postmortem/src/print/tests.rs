@@ -56,7 +56,7 @@ fn report_from(words: &[(u64, u64)], stack: Option<Range>, begin: Begin) -> (Str
         bytes: &CODE,
         address: 0x1000,
     };
-    let report = Report {
+    let mut report = Report {
         image: Image {
             code,
             tables: Tables::new(&TABLE, 0x2000),
