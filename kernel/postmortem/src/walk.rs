@@ -83,7 +83,8 @@ impl Walk {
             Some(reading) => (reading.modules(), reading.code()),
             None => (&[][..], &[][..]),
         };
-        let unwinder = Unwinder::new(Rows::new(self.image.tables, modules))
+        let rows = Rows::new(self.image.tables, modules);
+        let unwinder = Unwinder::new(&rows)
             .code(&self.code)
             .more_code(module_code)
             .trap_registers(self.platform.trap_code().saved);

@@ -246,7 +246,9 @@ impl Report<'_> {
         head: Option<Head<'_>>,
     ) -> fmt::Result {
         let (code, count) = self.regions.code();
-        let unwinder = Unwinder::new(Rows::new(self.image.tables, self.modules()))
+        let rows = Rows::new(self.image.tables, self.modules());
+        // By reference: walks are copied.
+        let unwinder = Unwinder::new(&rows)
             // A scan lists what may have been called long ago; and where it may look, is not known.
             .fallbacks(Fallbacks::all().difference(Fallbacks::SCAN))
             .limit(FRAMES);
