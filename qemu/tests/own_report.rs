@@ -109,8 +109,9 @@ fn inner() {
     POSTMORTEM.breakpoint(&frame);
 }
 
-/// This program's image, where it is loaded, with tables made from its file; and the same with a wrong bit in the tables.
-fn own_image() -> [Image; 2] {
+/// This program's image, where it is loaded, with tables made from its file; the same with a wrong bit in the tables; and how far it was
+/// moved.
+fn own_image() -> ([Image; 2], u64) {
     let path = std::env::current_exe().expect("this program has a path");
     let file = std::fs::read(path).expect("its file can be read");
     let options = Options {
@@ -142,7 +143,7 @@ fn own_image() -> [Image; 2] {
         tables: Tables::new(bytes.leak(), tables.address),
         ..image
     };
-    [image, damaged]
+    ([image, damaged], moved)
 }
 
 /// What the program reports of itself.
@@ -156,16 +157,14 @@ fn report(image: Image) -> String {
 
 #[test]
 fn a_program_reports_itself_by_tables_made_from_its_own_file() {
-    let [image, damaged] = own_image();
+    let ([image, damaged], moved) = own_image();
     let text = report(image);
 
     let first = text.lines().next().expect("a first line");
     assert!(first.starts_with("breakpoint on cpu 0 at 0x"), "{text}");
     assert!(first.ends_with(": breakpoint"), "{text}");
-    assert!(
-        text.contains("x86_64, no build id, tables verified\n"),
-        "{text}"
-    );
+    let verified = format!("x86_64, no build id, tables verified, moved by {moved:#x}\n");
+    assert!(text.contains(&verified), "{text}");
     assert!(text.contains(", stack boot\n"), "{text}");
     let names = [
         "own_report::inner",

@@ -86,7 +86,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (mut header, mut index, mut all) = (0, 0, 0);
     let (mut stored, mut used) = (0, 0);
     let has_checksums = subject.tables.verify() == Ok(Verified { checksum: true });
-    let mut checksums = 0;
+    let (mut checksums, mut addresses) = (0, 0);
     for section in subject.tables.sections().flatten() {
         header += format::HEADER_SIZE;
         let size = match section.version() {
@@ -96,23 +96,22 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         };
         index += size * section.function_count() as usize;
         all += section.length();
-        checksums += if has_checksums {
-            format::CHECKSUM_SIZE + section.moved_by().map_or(0, |_| format::LINKED_SIZE)
-        } else {
-            0
-        };
+        if has_checksums {
+            checksums += format::CHECKSUM_SIZE;
+            addresses += section.moved_by().map_or(0, |_| format::LINKED_SIZE);
+        }
         stored += u64::from(section.row_count());
         let functions = section.functions();
         used += functions.map(|one| u64::from(one.row_count())).sum::<u64>();
     }
-    let rows = all.saturating_sub(header + index + checksums);
+    let rows = all.saturating_sub(header + index + checksums + addresses);
     write!(
         out,
         ".sframe: header {header} bytes, functions {index}, rows {rows} ({stored} stored for {used})"
     )?;
     match checksums {
         0 => writeln!(out, ", no checksum"),
-        bytes => writeln!(out, ", checksum {bytes}"),
+        bytes => writeln!(out, ", address {addresses}, checksum {bytes}"),
     }
 }
 

@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 
 use common::{SCRIPT, folder, image, scripts, sframe, stderr, stdout, succeed};
 use linker::image::Image;
-use unwind::sframe::format::CHECKSUM_SIZE;
+use unwind::sframe::format::{CHECKSUM_SIZE, LINKED_SIZE};
 
 /// Links an assembled program by hand.
 fn link(folder: &Path, script: &str, arguments: &[&str]) -> Output {

@@ -127,6 +127,7 @@ fn a_report_has_the_callers_of_all_cpus() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_of_an_optimized_kernel_has_the_callers_of_all_cpus() {
     expect_others(&X86_64.with(Profile::Release, |_| ()), &OTHERS);
 }
@@ -227,6 +228,7 @@ fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
 
 /// All CPUs panic at the same time, while they write reports of breakpoints.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn of_cpus_that_panic_at_once_one_has_a_report_of_all() {
     let said = X86_64.with(Profile::Debug, |folder| {
         steps::apply(part(&guide(), "\n## Small stacks\n"), folder);
