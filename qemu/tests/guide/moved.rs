@@ -10,6 +10,7 @@ use crate::steps;
 use crate::text::{guide, part, without_numbers};
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn an_image_that_was_moved_has_the_same_report() {
     let guide = guide();
     let complete = |folder: &Path| {

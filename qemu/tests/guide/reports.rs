@@ -83,6 +83,7 @@ fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
 
 /// The handler is as its owner has written it, with one line more.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_may_begin_at_what_a_handler_has_interrupted() {
     for profile in [Profile::Debug, Profile::Release] {
         let said = HANDLERS.with(profile, |folder| {
