@@ -142,6 +142,10 @@ impl Subject {
 fn print_report(out: &mut dyn Write, what: &dyn Display, registers: &Registers, begin: Begin) {
     once(out, what, registers, begin, |out| {
         own_stack::run(&mut |own| {
+            if others::functions().is_some() {
+                // One that was stopped may have begun a line.
+                let _ = out.write_str("\n");
+            }
             let stacks = start(out, what, own);
             let read = |address| stacks.read(address);
             let (image, regions) = linked::image(&stacks);
@@ -170,13 +174,18 @@ fn once(
     if let Some(others) = others::functions() {
         (others.halt_if_asked)(&subject);
     }
+    alone(out, what, |out| {
+        WRITTEN.store(&raw mut subject, Ordering::Relaxed);
+        report(out);
+        WRITTEN.store(null_mut(), Ordering::Relaxed);
+    });
+}
+
+/// The same for a report that no other CPU's report has: which has no room for that.
+fn alone(out: &mut dyn Write, what: &dyn Display, report: impl FnOnce(&mut dyn Write)) {
     let (before, writer) = BEGUN.begin(cpu::hardware_number());
     match before {
-        0 => {
-            WRITTEN.store(&raw mut subject, Ordering::Relaxed);
-            report(out);
-            WRITTEN.store(null_mut(), Ordering::Relaxed);
-        }
+        0 => report(out),
         1 => drop(writeln!(out, "during the report: {what}")),
         _ => {}
     }
@@ -186,10 +195,6 @@ fn once(
 /// Writes the first lines of a report, which runs on the stack `own` if that is its own. Each part of a report is written even if
 /// one before it has failed.
 fn start(out: &mut dyn Write, what: &dyn Display, own: Option<Range>) -> Stacks {
-    if others::functions().is_some() {
-        // One that was stopped may have begun a line.
-        let _ = out.write_str("\n");
-    }
     let _ = writeln!(out, "{what}");
     let stacks = Stacks::told(own);
     let _ = stacks.write_missing(out);

@@ -4,7 +4,7 @@
 use core::fmt::{self, Display, Write};
 
 use super::memory::Stacks;
-use super::{Begin, once, start};
+use super::{alone, start};
 use crate::arch::{Registers, write_known};
 
 /// So much of a stack is written: the rest of the page that the stack pointer is in, and another page.
@@ -36,7 +36,7 @@ pub fn print_stack(out: &mut dyn Write, what: &dyn Display) {
 /// The same from other registers: see [`print_from`](super::print_from).
 #[inline(never)]
 pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Registers) {
-    once(out, what, &registers, Begin::Here, |out| {
+    alone(out, what, |out| {
         let stacks = start(out, what, None);
         let _ = write_words(out, &stacks, registers);
     });
