@@ -18,7 +18,7 @@ use support::session::Session;
 use support::tiny::{self, Act};
 use tempfile::TempDir;
 
-kernel_tests! { release_or_long:
+kernel_tests! { every:
     four_cpus,
     tasks,
 }
@@ -272,7 +272,7 @@ fn what_cannot_be_a_folder_of_dumps_is_refused() {
 #[test]
 fn an_image_that_has_changed_is_not_kept() {
     let folder = folder();
-    let built = image(kernel("aarch64_release"));
+    let built = image(kernel("aarch64_debug"));
     let name = folder.path().join("kernel");
     fs::copy(&built, &name).expect("it can be copied");
     let dumps = folder.path().join("dumps");

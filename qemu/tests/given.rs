@@ -51,7 +51,7 @@ fn the_machine_is_as_they_say_and_the_verdict_is_the_kernels() {
 #[test]
 fn a_script_may_start_it() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let image = image(kernel("aarch64_release"));
+    let image = image(kernel("aarch64_debug"));
     let script = folder.path().join("boot");
     let machine = format!("{VIRT} -kernel \"$image\" -append ok");
     let text = format!("#!/bin/sh\nimage=$1\nshift\nexec {machine} \"$@\"\n");

@@ -10,7 +10,7 @@ use support::built;
 use support::each::kernel_tests;
 use unwind::sframe::{Row, Rule};
 
-kernel_tests! { all_four:
+kernel_tests! { every:
     every_boundary_of_a_boot_and_of_its_scenarios_is_right,
 }
 

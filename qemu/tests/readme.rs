@@ -54,6 +54,7 @@ fn the_panic() {
 }
 
 #[test]
+#[ignore = "takes long, for its kernel: .ci/long"]
 fn the_exception_in_a_handler() {
     compare(
         "fault on cpu 0",

@@ -11,7 +11,7 @@ use support::report::Report;
 use support::runner::{Ran, run};
 use support::trace;
 
-kernel_tests! { all_four:
+kernel_tests! { every:
     panic_names_every_caller,
 }
 

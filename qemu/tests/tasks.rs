@@ -23,7 +23,7 @@ kernel_tests! { every:
     a_task_on_another_cpu_is_reported_there,
 }
 
-kernel_tests! { release_or_long:
+kernel_tests! { every:
     tasks_run_on_all_cpus,
 }
 

@@ -6,18 +6,33 @@ use anyhow::Result;
 
 use super::cargo::{cargo, run};
 
+/// Cargo sets it for this package's tests, and they pass it on to the runner that they start.
+const IN_A_TEST: &str = "CARGO_BIN_EXE_unwind-qemu";
+
 /// Builds the linker, unoptimized like this program, and returns its path.
 ///
-/// No package is named: `cargo run` at the workspace's root names none either, so both resolve the same features and
-/// share what they build.
+/// No package is named, so that cargo resolves the same features as for the command at the workspace's root that has built this
+/// program, and takes what is built already: `cargo run`, which names none either, or `cargo test`, which builds the linker for its
+/// own tests. The packages that only tests need turn on more features, and a build without them would compile the linker once more,
+/// for a minute.
 ///
 /// # Errors
 /// When cargo fails.
 pub fn build(target: &Path) -> Result<PathBuf> {
-    let mut command = cargo("build");
-    command
-        .args(["--bin", "sframe-link", "--target-dir"])
-        .arg(target);
+    let mut command = match std::env::var_os(IN_A_TEST) {
+        None => {
+            let mut command = cargo("build");
+            command.args(["--bin", "sframe-link"]);
+            command
+        }
+        Some(_) => {
+            let mut command = cargo("test");
+            // Any test of the linker's package: cargo builds the program for it.
+            command.args(["--no-run", "--test", "inspect"]);
+            command
+        }
+    };
+    command.arg("--target-dir").arg(target);
     run(command, "the linker sframe-link")?;
     Ok(target.join("debug/sframe-link"))
 }

@@ -123,7 +123,7 @@ fn absent_cpus_of_a_pc_cost_one_wait_and_leave_no_epitaph() {
 fn a_gic_of_version_3_does_all_that_one_of_version_2_does() {
     let kernel = Kernel {
         arch: Arch::Aarch64,
-        profile: Profile::Release,
+        profile: Profile::Debug,
     };
     let image = image(kernel);
     let version3: &[&str] = &["-machine", "gic-version=3"];
@@ -173,7 +173,7 @@ fn a_gic_of_version_3_does_all_that_one_of_version_2_does() {
 fn a_gic_of_version_3_routes_the_button() {
     let kernel = Kernel {
         arch: Arch::Aarch64,
-        profile: Profile::Release,
+        profile: Profile::Debug,
     };
     let image = image(kernel);
     let boot = Boot {
