@@ -71,6 +71,7 @@
 )]
 
 pub mod aarch64;
+mod analysis;
 mod bytes;
 mod code;
 mod crc32;
@@ -101,7 +102,7 @@ pub use memory::{Memory, Range, Unbounded};
 pub use registers::{Machine, RegisterSet};
 pub use row::{Base, Row, Rule};
 pub use rules::Rules;
-pub use source::RowSource;
+pub use source::{CodeReader, FunctionAt, RowSource};
 pub use stacks::{MAX_STACKS, Stacks};
 pub use trace::{Event, Trace};
 pub use undeclared::Undeclared;

@@ -12,7 +12,7 @@
 //! place   = " at " file ":" line
 //! number  = at least four characters, right-aligned, decimal, from 0
 //! address = "0x" 16 hexadecimal digits
-//! letter  = "p" exact | "r" return address | "f" by frame pointer | "l" by link register | "?" found by scanning
+//! letter  = "p" exact | "r" return address | "a" by analysis of its callee's code | "f" by frame pointer | "l" by link register | "?" found by scanning
 //! offset, size = "0x" hexadecimal digits, bytes; the offset is that of the address, also where the name is that of
 //!                the call before it; both are of the function that has code of its own: the last one named for a frame
 //! name, file, line = of a return address, those of the call before it. The first name is that of the innermost function
@@ -26,7 +26,7 @@
 //! verdict = "complete" | "outermost function reached" | "incomplete: " reason | "user code reached at " address
 //!           [ ", complete for the kernel" ]: without a doubt, every frame of the kernel is listed. The last frame is that of the
 //!           user code
-//! doubt   = ", from frame " number " on " ( "by frame pointer" | "by link register" | "by scanning" | "in doubt" )
+//! doubt   = ", from frame " number " on " ( "by its callee's code" | "by frame pointer" | "by link register" | "by scanning" | "in doubt" )
 //!           " (" reason ")"; the last is of frames found by table, but by a damaged one, or not by a call that leads to the frame
 //!           before
 //! ```
@@ -331,6 +331,7 @@ pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32
         out.write_str(", from frame ")?;
         text::decimal(out, u64::from(doubt.frame))?;
         out.write_str(match doubt.how {
+            How::Analysis => " on by its callee's code",
             How::FramePointer => " on by frame pointer",
             How::LinkRegister => " on by link register",
             How::Scan => " on by scanning",

@@ -103,6 +103,9 @@ pub enum How {
     SFrame,
     /// From the registers that a trap saved.
     TrapFrame,
+    /// The callee has no row: by what its code does to the stack pointer and saves there. Of a
+    /// [`CodeReader`](crate::CodeReader) only.
+    Analysis,
     /// The callee has no usable row: by the frame record at the frame pointer.
     FramePointer,
     /// The callee has no usable row, or is no code at all: by the link register or, on x86-64, the return address

@@ -3,7 +3,8 @@
 //! whatever the order of data.
 
 use super::Registers;
-use crate::code::{Instructions, Jump};
+use super::effect::effect;
+use crate::code::{Effect, Instructions, Jump};
 
 /// BR and BLR, also those that authenticate (BRAA, BLRAA and so on), differ in bit 21 only; bits 24 and 11 to 0 tell the
 /// kind of authentication and the registers.
@@ -43,6 +44,10 @@ impl Instructions for Registers {
             return None;
         };
         Some((jump, 4))
+    }
+
+    fn effect(bytes: &[u8], at: u64) -> Option<Effect> {
+        effect(bytes, at)
     }
 
     fn ends(bytes: &[u8]) -> bool {

@@ -1,6 +1,7 @@
 //! AArch64: the registers of a walk. ABI: "Procedure Call Standard for the Arm 64-bit Architecture".
 
 mod code;
+mod effect;
 
 use crate::registers::{Machine, RegisterSet, sealed::Sealed};
 

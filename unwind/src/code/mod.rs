@@ -4,7 +4,11 @@
 //! No disassembler is needed: a few bytes answer each of these questions. Without instruction lengths, x86-64 bytes can be
 //! misread as calls or jumps; then a walk may accept a wrong return address, but never rejects a right one.
 
+mod effect;
+
 use crate::memory::Range;
+
+pub use effect::{Change, Effect, Flow, Place};
 
 /// A range of code, with its bytes if they are available.
 ///
@@ -86,6 +90,11 @@ pub trait Instructions {
     /// The jump that `bytes` may begin with, which lie at the address `at`, and how many bytes further to look for the next:
     /// its length or, where any bytes may look like it by chance, no more than [`Self::ALIGNMENT`].
     fn jump(bytes: &[u8], at: u64) -> Option<(Jump, usize)>;
+
+    /// What the instruction does to a frame that `bytes` begin with and that lies at the address `at`; `None` if that is not known.
+    fn effect(_bytes: &[u8], _at: u64) -> Option<Effect> {
+        None
+    }
 
     /// Whether control certainly does not pass the end of `bytes`. A call there counts as an end, because a call that is a
     /// function's last instruction does not return.

@@ -1,10 +1,14 @@
 //! The interface between a walk and a table, whatever its format.
 
+mod code;
 mod sframe;
 
+use crate::code::Code;
 use crate::lookup::{Found, LookupError};
 use crate::registers::Machine;
 use crate::verdict::End;
+
+pub use code::{CodeReader, FunctionAt};
 
 /// A source of rows: tables of one format. A walk uses them only by this trait.
 ///
@@ -29,6 +33,14 @@ pub trait RowSource {
 
     /// If these rows are known to be damaged: why no walk by them may be complete.
     fn doubt(&self) -> Option<End>;
+
+    /// The function at the address `pc`, which lies in `code`, and rules for it that are read out of that; `None` if there are none. A walk
+    /// asks only where there is no row, and marks what it finds so: [`How::Analysis`](crate::How). By default there are none:
+    /// [`CodeReader`] has them.
+    #[inline(always)]
+    fn read_code(&self, _machine: Machine, _code: &Code<'_>, _pc: u64) -> Option<Found> {
+        None
+    }
 }
 
 impl<S: RowSource + ?Sized> RowSource for &S {
@@ -46,6 +58,11 @@ impl<S: RowSource + ?Sized> RowSource for &S {
 
     fn doubt(&self) -> Option<End> {
         (**self).doubt()
+    }
+
+    #[inline(always)]
+    fn read_code(&self, machine: Machine, code: &Code<'_>, pc: u64) -> Option<Found> {
+        (**self).read_code(machine, code, pc)
     }
 }
 
@@ -83,5 +100,11 @@ impl<S: RowSource> RowSource for [S] {
 
     fn doubt(&self) -> Option<End> {
         self.iter().find_map(RowSource::doubt)
+    }
+
+    #[inline]
+    fn read_code(&self, machine: Machine, code: &Code<'_>, pc: u64) -> Option<Found> {
+        let mut sources = self.iter();
+        sources.find_map(|source| source.read_code(machine, code, pc))
     }
 }

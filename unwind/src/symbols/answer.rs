@@ -230,6 +230,19 @@ pub fn are_of_one_function(
 }
 
 impl Text<'_> {
+    /// Whether it is the name that compilers give to a function's seldom executed piece.
+    pub(super) fn is_cold(&self) -> bool {
+        let mut rest: &[u8] = b".cold";
+        self.bytes().any(|byte| {
+            rest = match rest.split_first() {
+                Some((next, after)) if *next == byte => after,
+                _ if byte == b'.' => b"cold",
+                _ => b".cold",
+            };
+            rest.is_empty()
+        })
+    }
+
     /// [`are_of_one_function`], for names that are not expanded. Not inlined, so that they are on the stack only meanwhile.
     #[inline(never)]
     pub(crate) fn is_piece_of(&self, other: &Self) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::crc32::crc32;
+use crate::memory::Range;
 use crate::symbols::answer::{Answer, Precision, Text};
 use crate::symbols::error::SymbolsError;
 use crate::symbols::format;
@@ -156,6 +157,19 @@ impl<'a> SymbolTable<'a> {
         let mut answer = Answer::empty(self);
         self.resolve_into(pc, &mut answer)?;
         Some(answer)
+    }
+
+    /// The addresses of the function with code at the address `pc`, from its first instruction on: what a
+    /// [`CodeReader`](crate::CodeReader) asks for. `None` if they are not known, or it is no function that is called but a piece of one,
+    /// `name.cold`, to which the other jumps.
+    #[must_use]
+    #[inline(never)]
+    pub fn function_range(&self, pc: u64) -> Option<Range> {
+        let mut answer = Answer::empty(self);
+        self.resolve_into(pc, &mut answer)?;
+        let name = answer.frames().next_back()?.name;
+        let end = answer.start.checked_add(answer.size)?;
+        (!name.is_cold()).then_some(Range::new(answer.start, end))
     }
 
     /// The name of the function that the code at the address `pc` is part of.

@@ -12,8 +12,13 @@ use crate::walk::frame::lookup_pc;
 use crate::walk::{FrameKind, Unwinder};
 
 bitflags! {
-    /// Ways to find the caller without a usable row. Each frame found so is marked in its [`How`], and the walk is not
-    /// complete.
+    /// Ways to find the caller without a usable row: which of them a walk may try. Their order is not a choice: the one that tells the most
+    /// comes first, so that none is ever asked before a better one has failed. First rows; then the code, which knows the frame of any
+    /// function at any instruction; then the link register, of a function that has no frame; then the frame pointer, which skips the
+    /// caller of a function that has not made its frame yet; last a scan. Each frame found so is marked in its [`How`], and the walk is
+    /// not complete.
+    ///
+    /// A row that leads to no caller (a damaged stack) is not asked for again as code: what the function does, its row said.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Fallbacks: u8 {
         /// The link register or, on x86-64, the word on top of the stack: for the innermost or an interrupted frame
@@ -24,6 +29,9 @@ bitflags! {
         /// Last: every word of the stack that could be a return address, because there is a call before it. Needs
         /// [`Unwinder::code`].
         const SCAN = 4;
+        /// What the function's code does to its frame, where the source of rows can read it ([`CodeReader`](crate::CodeReader)) and has no
+        /// row for it. Needs [`Unwinder::code`].
+        const ANALYSIS = 8;
     }
 }
 

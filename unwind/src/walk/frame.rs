@@ -45,14 +45,15 @@ impl<R> Frame<R> {
         lookup_pc(self.pc, self.kind)
     }
 
-    /// The letter of the frame in a report: `p` exact, `r` return address, `f` by frame pointer, `l` by link
-    /// register, `?` found by scanning.
+    /// The letter of the frame in a report: `p` exact, `r` return address, `a` by analysis of its callee's code, `f` by frame pointer,
+    /// `l` by link register, `?` found by scanning.
     #[must_use]
     pub const fn letter(&self) -> char {
         match (self.how, self.kind) {
             (How::Scan, _) => '?',
             (How::LinkRegister, _) => 'l',
             (How::FramePointer, _) => 'f',
+            (How::Analysis, _) => 'a',
             (_, FrameKind::Exact) => 'p',
             (_, FrameKind::ReturnAddress) => 'r',
         }
@@ -66,6 +67,7 @@ impl<R> defmt::Format for Frame<R> {
         match self.letter() {
             'p' => defmt::write!(f, "{=u64:#018x} p", self.pc),
             'r' => defmt::write!(f, "{=u64:#018x} r", self.pc),
+            'a' => defmt::write!(f, "{=u64:#018x} a", self.pc),
             'f' => defmt::write!(f, "{=u64:#018x} f", self.pc),
             'l' => defmt::write!(f, "{=u64:#018x} l", self.pc),
             _ => defmt::write!(f, "{=u64:#018x} ?", self.pc),

@@ -10,6 +10,7 @@ use crate::sframe::{Abi, Tables, format};
 use crate::{Code, Doubt, End, FrameKind, Range, RegisterSet, Stacks, Unwinder};
 
 mod aligned;
+mod analysis;
 mod calls;
 mod ends;
 mod fallbacks;

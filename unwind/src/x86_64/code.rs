@@ -2,7 +2,8 @@
 //! 2, CALL, JMP, Jcc, and tables 2-2 and 2-3 of the addressing forms.
 
 use super::Registers;
-use crate::code::{Instructions, Jump};
+use super::effect::effect;
+use crate::code::{Effect, Instructions, Jump};
 
 impl Instructions for Registers {
     const ALIGNMENT: usize = 1;
@@ -42,6 +43,10 @@ impl Instructions for Registers {
             }
             _ => return None,
         })
+    }
+
+    fn effect(bytes: &[u8], at: u64) -> Option<Effect> {
+        effect(bytes, at)
     }
 
     fn ends(bytes: &[u8]) -> bool {

@@ -2,6 +2,8 @@
 //! Supplement", DWARF numbers in its figure 3.36.
 
 mod code;
+mod effect;
+mod length;
 
 use crate::registers::{Machine, RegisterSet, sealed::Sealed};
 

@@ -1,5 +1,6 @@
 //! What symbol tables say of an address.
 
+use unwind::Range;
 use unwind::symbols::{Precision, SymbolTable, are_of_one_function, format};
 
 /// Parses a symbol table and asks it for `pc`.
@@ -7,8 +8,12 @@ pub fn symbols(bytes: &[u8], address: u64, pc: u64) {
     match SymbolTable::parse(bytes, address) {
         Ok(table) => {
             let _ = (table.build_id(), table.has_full_names(), table.level());
+            let range = table.function_range(pc);
+            assert!(range.is_none_or(|range| range.holds(pc, 1)));
             if let Some(answer) = table.resolve(pc) {
                 assert!(pc.wrapping_sub(answer.start) < answer.size);
+                let is_same = |range: Range| range.start == answer.start;
+                assert!(range.is_none_or(is_same));
                 let frames: Vec<_> = answer.frames().collect();
                 let most = match answer.precision {
                     Precision::Exact => format::MAX_EDGES + 1,

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use unwind::sframe::{Abi, Tables};
 use unwind::{
-    Code, Doubt, End, Frame, FrameKind, How, Memory, RegisterSet, RowSource, Stacks, Unbounded,
-    Undeclared, Unwinder, aarch64, s390x, x86_64,
+    Code, CodeReader, Doubt, End, Frame, FrameKind, How, Memory, RegisterSet, RowSource, Stacks,
+    Unbounded, Undeclared, Unwinder, aarch64, s390x, x86_64,
 };
 
 use super::forms;
@@ -108,6 +108,7 @@ fn walk_from<R: RegisterSet>(tables: Tables<'_>, first: R, start: &Start<'_>) ->
     assert_ne!(anywhere.end(), Some(End::Complete));
     undeclared(&unwinder, first, start, bound);
     sources(tables, first, &found, start, &stacks);
+    code(tables, first, &found, start, &stacks);
     let ends = [found.first(), last_of_walk];
     for frame in ends
         .into_iter()
@@ -196,6 +197,44 @@ fn sources<R: RegisterSet>(
         tables.describes(R::MACHINE).is_err(),
         twice[..].describes(R::MACHINE).is_err()
     );
+}
+
+/// The same tables, with the code where they have nothing. The promise: what it finds is marked and never complete, and changes nothing
+/// before that.
+fn code<R: RegisterSet>(
+    tables: Tables<'_>,
+    first: R,
+    found: &[Frame<R>],
+    start: &Start<'_>,
+    memory: &(impl Memory + Clone),
+) {
+    let function_at = |pc| {
+        let mut ranges = start.code.iter().map(Code::range);
+        ranges.find(|range| range.holds(pc, 1))
+    };
+    let reader = CodeReader::<R, _>::new(tables, &function_at);
+    assert_eq!(reader.describes(R::MACHINE), tables.describes(R::MACHINE));
+    assert_eq!(reader.covers(first.pc()), tables.covers(first.pc()));
+    assert_eq!(reader.doubt(), tables.doubt());
+    for code in start.code {
+        let read = reader.read_code(R::MACHINE, code, first.pc());
+        assert!(read.is_none_or(|read| !read.is_trap && !read.rules.is_outermost()));
+        assert_eq!(tables.read_code(R::MACHINE, code, first.pc()), None);
+    }
+    let saved = start.saved();
+    let unwinder = start.unwinder(&reader, &saved);
+    let mut frames = unwinder.frames(first, memory.clone());
+    let bound = start.words() + 4 + SCANNED;
+    let read: Vec<_> = frames.by_ref().take(bound + 1).collect();
+    assert!(read.len() <= bound);
+    match read.iter().position(|frame| frame.how == How::Analysis) {
+        Some(by_code) => {
+            assert_eq!(read[..by_code], found[..by_code]);
+            assert!(frames.doubt().is_some());
+            assert_ne!(frames.end(), Some(End::Complete));
+        }
+        None => assert_eq!(read, found),
+    }
 }
 
 /// The promise: what is called complete was found by table, frame by frame, each by a call in known code, and ends where a

@@ -12,7 +12,7 @@ use std::{env, fs};
 const LISTING: &str = "../../API.txt";
 
 /// What stands for the generic parameters of a walk: registers, memory, tables.
-const WALKS: [[&str; 3]; 7] = [
+const WALKS: [[&str; 3]; 9] = [
     [
         "unwind::x86_64::Registers",
         "unwind::Stacks<'static, Read>",
@@ -42,6 +42,16 @@ const WALKS: [[&str; 3]; 7] = [
         "unwind::aarch64::Registers",
         "unwind::Stacks<'static, Read>",
         "unwind::sframe::Tables<'static>",
+    ],
+    [
+        "unwind::x86_64::Registers",
+        "unwind::Stacks<'static, Read>",
+        "unwind::CodeReader<'static, unwind::x86_64::Registers, unwind::sframe::Tables<'static>>",
+    ],
+    [
+        "unwind::aarch64::Registers",
+        "unwind::Stacks<'static, Read>",
+        "unwind::CodeReader<'static, unwind::aarch64::Registers, unwind::sframe::Tables<'static>>",
     ],
     [
         "unwind::s390x::Registers",

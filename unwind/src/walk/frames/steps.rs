@@ -1,11 +1,12 @@
 //! Steps of a walk, from a frame to its caller: by its row, and by what else there is where no row leads on.
 
 use super::{Frames, State};
-use crate::lookup::LookupError;
+use crate::lookup::{Found, LookupError};
 use crate::memory::{Memory, is_aligned};
 use crate::registers::{RegisterSet, cfa_at};
 use crate::source::RowSource;
 use crate::verdict::{End, How};
+use crate::walk::Fallbacks;
 use crate::walk::call::Call;
 use crate::walk::cursor::{Cursor, Step, Way};
 use crate::walk::frame::lookup_pc;
@@ -46,6 +47,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             // What is on a user's stack is nobody's promise, so only rows are followed there.
             _ if user => self.state = State::Ended(self.end_in_user_code(reason)),
             End::NotAtBase(_) | End::TrapFrame(_) => self.state = State::Ended(reason),
+            _ if self.step_by_code(reason) => {}
             _ if self.step_by_link(reason) => self.note(self.count, How::LinkRegister, reason),
             _ if self.step_by_record() => self.note(self.count, How::FramePointer, reason),
             _ if self.unwinder.scans() => {
@@ -189,6 +191,41 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             }
         };
         self.note(self.count, How::SFrame, reason);
+    }
+
+    /// Steps to the caller by rules that are read out of the code, where there is no row. Not where a table has the function without
+    /// rows: who made it has read the code, too, and did not believe it.
+    #[inline(always)]
+    fn step_by_code(&mut self, reason: End) -> bool {
+        let without_row = match reason {
+            End::NoTables(_) | End::Unusable(_) => true,
+            End::NoRow(_, LookupError::NoRow | LookupError::NoRows { .. }) => false,
+            End::NoRow(..) => true,
+            _ => false,
+        };
+        if !without_row || !self.unwinder.fallbacks.contains(Fallbacks::ANALYSIS) {
+            return false;
+        }
+        let cursor = &self.cursor;
+        let pc = lookup_pc(cursor.registers.pc(), cursor.kind());
+        let unwinder = self.unwinder;
+        let code = unwinder.code_at(pc, false);
+        let found = code.and_then(|code| unwinder.source.read_code(R::MACHINE, code, pc));
+        found.is_some_and(|found| self.step_by_rules(found, reason))
+    }
+
+    #[inline(never)]
+    fn step_by_rules(&mut self, found: Found, reason: End) -> bool {
+        self.found = found;
+        self.outcome = Ok(());
+        self.cfa = self.cursor.cfa(&self.found, &self.memory);
+        let Ok(call) = self.step_by_row() else {
+            return false;
+        };
+        self.cursor.how = How::Analysis;
+        self.note(self.count, How::Analysis, reason);
+        self.note_call(call);
+        true
     }
 
     #[inline(never)]
