@@ -4,12 +4,12 @@ use core::fmt::{self, Write};
 
 use unwind::markup::{self, Segment};
 use unwind::report::{Text, write_bytes};
-use unwind::symbols::SymbolTable;
-use unwind::{Code, Event, MAX_STACKS, Range, Trace, Unwinder};
+use unwind::symbols::{SymbolTable, SymbolsError};
+use unwind::{Code, CodeReader, Event, MAX_STACKS, Range, Trace, Unwinder};
 
 use crate::arch::{Registers, TrapFrame, for_walk};
 use crate::image::Image;
-use crate::module::{Rows, names};
+use crate::module::{Loaded, Rows, names};
 use crate::modules::Reading;
 use crate::platform::Platform;
 use crate::stacks::Stacks;
@@ -84,6 +84,8 @@ impl Walk {
             None => (&[][..], &[][..]),
         };
         let rows = Rows::new(self.image.tables, modules);
+        let function_at = |pc| self.function_at(modules, pc);
+        let rows = CodeReader::<Registers, _>::new(&rows, &function_at);
         let unwinder = Unwinder::new(&rows)
             .code(&self.code)
             .more_code(module_code)
@@ -145,6 +147,12 @@ impl Walk {
         })
     }
 
+    /// The function with code at this address, as far as it has a name: for code without rows.
+    fn function_at(&self, modules: &[Loaded], pc: u64) -> Option<Range> {
+        let of_image = || parse_symbols(&self.image).ok()?.ok();
+        names(modules, pc).or_else(of_image)?.function_range(pc)
+    }
+
     /// The trap frame at this stack pointer.
     fn trap_frame(&self, sp: Option<u64>) -> Option<TrapFrame> {
         let stacks = Stacks::of(self.platform);
@@ -175,11 +183,9 @@ pub(crate) fn write_symbols(
     image: &Image,
     out: &mut dyn Write,
 ) -> Result<Option<SymbolTable<'static>>, fmt::Error> {
-    match SymbolTable::parse(image.symbols.bytes, image.symbols.address) {
-        Ok(table) if image.build_id.is_empty() || table.build_id() == image.build_id => {
-            Ok(Some(table))
-        }
-        Ok(table) => {
+    match parse_symbols(image) {
+        Ok(Ok(table)) => Ok(Some(table)),
+        Ok(Err(table)) => {
             out.write_str("no names: .symbols is of another image, build ")?;
             write_bytes(out, table.build_id())?;
             out.write_str("\n")?;
@@ -190,4 +196,13 @@ pub(crate) fn write_symbols(
             Ok(None)
         }
     }
+}
+
+/// The symbol table of an image; or, in the inner error, that of another one.
+fn parse_symbols(
+    image: &Image,
+) -> Result<Result<SymbolTable<'static>, SymbolTable<'static>>, SymbolsError> {
+    let table = SymbolTable::parse(image.symbols.bytes, image.symbols.address)?;
+    let is_own = image.build_id.is_empty() || table.build_id() == image.build_id;
+    Ok(if is_own { Ok(table) } else { Err(table) })
 }

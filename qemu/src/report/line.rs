@@ -98,7 +98,7 @@ fn pattern(text: &str) -> Regex {
 static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         // A number has four places; a space before them is no part of it.
-        r"^(?<before>.*?)(?<number> {3}[0-9]| {2}[0-9]{2}| [0-9]{3}|[0-9]+): 0x(?<address>[0-9a-f]{16}) (?<letter>[prfl?])",
+        r"^(?<before>.*?)(?<number> {3}[0-9]| {2}[0-9]{2}| [0-9]{3}|[0-9]+): 0x(?<address>[0-9a-f]{16}) (?<letter>[prafl?])",
         // Names have spaces (`<A as B>::c`) and pluses (`dyn A + B`), but no plus before a number.
         r"(?: (?<name>.*?)\+0x(?<offset>[0-9a-f]+)(?:/0x(?<size>[0-9a-f]+))?(?: at (?<file>[^:]*):(?<line>[0-9]+))?)?",
         r"(?<after>$| .*$)",
