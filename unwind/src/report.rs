@@ -12,7 +12,8 @@
 //! place   = " at " file ":" line
 //! number  = at least four characters, right-aligned, decimal, from 0
 //! address = "0x" 16 hexadecimal digits
-//! letter  = "p" exact | "r" return address | "a" by analysis of its callee's code | "f" by frame pointer | "l" by link register | "?" found by scanning
+//! letter  = "p" exact | "r" return address | "a" by analysis of its callee's code | "f" by frame pointer |
+//!           "l" by link register | "?" found by scanning
 //! offset, size = "0x" hexadecimal digits, bytes; the offset is that of the address, also where the name is that of
 //!                the call before it; both are of the function that has code of its own: the last one named for a frame
 //! name, file, line = of a return address, those of the call before it. The first name is that of the innermost function
@@ -26,7 +27,8 @@
 //! verdict = "complete" | "outermost function reached" | "incomplete: " reason | "user code reached at " address
 //!           [ ", complete for the kernel" ]: without a doubt, every frame of the kernel is listed. The last frame is that of the
 //!           user code
-//! doubt   = ", from frame " number " on " ( "by its callee's code" | "by frame pointer" | "by link register" | "by scanning" | "in doubt" )
+//! doubt   = ", from frame " number " on " ( "by its callee's code" | "by frame pointer" | "by link register" |
+//!           "by scanning" | "in doubt" )
 //!           " (" reason ")"; the last is of frames found by table, but by a damaged one, or not by a call that leads to the frame
 //!           before
 //! ```
