@@ -2,7 +2,8 @@
 //!
 //! What you give it:
 //!
-//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]), or another [`RowSource`];
+//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]), or another [`RowSource`]: [`map::Map`], or
+//!   [`ImageTables`], which is whichever of both an image has;
 //! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`s390x::Registers`]);
 //! - a way to read the stack ([`Memory`]: [`Stacks`], which never reads outside the ranges you name);
 //! - the code ([`Unwinder::code`]), by which each return address is checked: without it a walk works, and is never complete;
@@ -76,6 +77,7 @@ mod bytes;
 mod code;
 mod crc32;
 mod lookup;
+pub mod map;
 pub mod markup;
 mod memory;
 mod reads;
@@ -102,7 +104,7 @@ pub use memory::{Memory, Range, Unbounded};
 pub use registers::{Machine, RegisterSet};
 pub use row::{Base, Row, Rule};
 pub use rules::Rules;
-pub use source::{CodeReader, FunctionAt, RowSource};
+pub use source::{CodeReader, FunctionAt, ImageTables, RowSource};
 pub use stacks::{MAX_STACKS, Stacks};
 pub use trace::{Event, Trace};
 pub use undeclared::Undeclared;

@@ -71,15 +71,15 @@ pub(crate) struct Packed {
 }
 
 const KIND: u64 = 3;
-const SAME: u64 = 0;
-const UNDEFINED: u64 = 1;
-const VALUE: u64 = 2;
-const SAVED: u64 = 3;
+pub(crate) const SAME: u64 = 0;
+pub(crate) const UNDEFINED: u64 = 1;
+pub(crate) const VALUE: u64 = 2;
+pub(crate) const SAVED: u64 = 3;
 
-const CFA: u64 = 0;
-const STACK_POINTER: u64 = 1;
-const FRAME_POINTER: u64 = 2;
-const REGISTER: u64 = 3;
+pub(crate) const CFA: u64 = 0;
+pub(crate) const STACK_POINTER: u64 = 1;
+pub(crate) const FRAME_POINTER: u64 = 2;
+pub(crate) const REGISTER: u64 = 3;
 
 const fn code(kind: u64, base: u64) -> u64 {
     kind | base << 2
@@ -99,6 +99,15 @@ impl Packed {
         Self {
             code: Self::SAME,
             offset: 0,
+        }
+    }
+
+    /// A rule as a map has it: kind and base as in [`Self`]'s code, the base's DWARF number if it is another register.
+    #[inline(always)]
+    pub(crate) const fn of_code(code: u8, register: u32, offset: i64) -> Self {
+        Self {
+            code: (code & 0xf) as u64 | (register as u64) << 32,
+            offset,
         }
     }
 

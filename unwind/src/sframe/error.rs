@@ -47,6 +47,8 @@ pub enum ParseError {
         /// Where they would end.
         end: u64,
     },
+    /// The bytes are a rule map instead, whose header is damaged or of another version: see [`ImageTables`](crate::ImageTables).
+    Map,
 }
 
 impl fmt::Display for ParseError {
@@ -100,6 +102,7 @@ impl ParseError {
                 f.write_str("rows end outside, at offset ")?;
                 text::decimal(f, end)
             }
+            Self::Map => f.write_str("a rule map with a header that cannot be used"),
         }
     }
 }

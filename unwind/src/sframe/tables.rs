@@ -43,8 +43,13 @@ impl<'a> Tables<'a> {
     /// The tables of an image that has none.
     #[must_use]
     pub const fn none() -> Self {
+        Self::refused(ParseError::Empty)
+    }
+
+    /// Tables that cannot be used for this reason.
+    pub(crate) const fn refused(error: ParseError) -> Self {
         Self {
-            first: Err(ParseError::Empty),
+            first: Err(error),
             rest: Sections::new(&[], 0),
             damage: None,
         }

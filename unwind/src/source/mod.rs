@@ -1,6 +1,8 @@
 //! The interface between a walk and a table, whatever its format.
 
 mod code;
+mod image;
+mod map;
 mod sframe;
 
 use crate::code::Code;
@@ -9,10 +11,11 @@ use crate::registers::Machine;
 use crate::verdict::End;
 
 pub use code::{CodeReader, FunctionAt};
+pub use image::ImageTables;
 
 /// A source of rows: tables of one format. A walk uses them only by this trait.
 ///
-/// [`sframe::Tables`](crate::sframe::Tables) is one. A slice of sources is one too, asked in order: an image and its modules,
+/// [`sframe::Tables`](crate::sframe::Tables), [`map::Map`](crate::map::Map) and [`ImageTables`] are some. A slice of sources is one too, asked in order: an image and its modules,
 /// or tables of different formats as `&[&dyn RowSource]`.
 pub trait RowSource {
     /// Whether there are rows for this machine.

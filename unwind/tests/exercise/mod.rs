@@ -7,6 +7,7 @@
 )]
 
 mod forms;
+mod map;
 mod registers;
 mod sections;
 mod start;
@@ -14,6 +15,7 @@ mod symbols;
 mod values;
 mod walk;
 
+pub use map::{map, with_map_checksum};
 pub use sections::sections;
 pub use start::Start;
 pub use symbols::{symbols, with_checksum};

@@ -3,12 +3,19 @@
 
 use core::hint::black_box;
 
+use unwind::ImageTables;
 use unwind::sframe::Tables;
 use unwind::symbols::{self, Answer};
 
 pub fn sections(tables: &Tables<'_>) {
     for section in tables.sections() {
         black_box(section.is_ok());
+    }
+}
+
+pub fn functions(tables: &ImageTables<'_>) {
+    for function in tables.functions() {
+        black_box(function.start);
     }
 }
 

@@ -1,0 +1,194 @@
+//! A map: its header, checked once, and its parts.
+
+use crate::bytes::{ByteOrder, Bytes};
+use crate::crc32::crc32;
+use crate::map::error::MapError;
+use crate::map::format;
+use crate::sframe::{Abi, Damage, Verified};
+
+/// A rule map, borrowed. Parsing checks the header and that all parts lie inside; after that every look-up is total, whatever the
+/// bytes. A wrong bit can give a wrong rule: only [`Self::verify`] notices it.
+#[derive(Clone, Copy, Debug)]
+pub struct Map<'a> {
+    pub(super) regions: &'a [[u8; format::REGION_SIZE]],
+    pub(super) rules: &'a [[u8; format::RULE_SIZE]],
+    pub(super) long_rules: &'a [[u8; format::LONG_RULE_SIZE]],
+    pub(super) exceptions: &'a [[u8; format::EXCEPTION_SIZE]],
+    pub(super) pages: &'a [[u8; format::PAGE_SIZE]],
+    pub(super) changes: &'a [[u8; format::CHANGE_SIZE]],
+    /// All of it, from the header to the checksum.
+    data: &'a [u8],
+    pub(super) address: u64,
+    linked: u64,
+    pub(super) order: ByteOrder,
+    abi: Abi,
+    /// Bytes of a unit of code, as a power of two.
+    pub(super) unit: u32,
+    /// The last code of a rule that begins no function.
+    pub(super) plain: u8,
+    pub(crate) damage: Option<Damage>,
+}
+
+impl<'a> Map<'a> {
+    /// Whether bytes begin as a map does.
+    pub(crate) fn is_one(bytes: &[u8]) -> bool {
+        let magic = bytes.first_chunk().map(|magic| u32::from_le_bytes(*magic));
+        magic.is_some_and(|magic| [magic, magic.swap_bytes()].contains(&format::MAGIC))
+    }
+
+    /// Parses the map that starts at the first of `bytes`, which lies at `address` in memory. Bytes after its end are left alone.
+    ///
+    /// # Errors
+    /// See [`MapError`].
+    #[inline(never)]
+    pub fn parse(bytes: &'a [u8], address: u64) -> Result<Self, MapError> {
+        if bytes.is_empty() {
+            return Err(MapError::Empty);
+        }
+        let header = bytes.get(..format::HEADER_SIZE).ok_or(MapError::Short)?;
+        let little = Bytes::new(header, ByteOrder::Little);
+        let order = match little.u32(0) {
+            Some(format::MAGIC) => ByteOrder::Little,
+            Some(magic) if magic == format::MAGIC.swap_bytes() => ByteOrder::Big,
+            _ => return Err(MapError::BadMagic),
+        };
+        let header = Bytes::new(header, order);
+        let byte = |offset| header.u8(offset).ok_or(MapError::Short);
+        let number = |offset| header.u32(offset).ok_or(MapError::Short);
+        let version = byte(4)?;
+        if version != format::VERSION {
+            return Err(MapError::UnknownVersion(version));
+        }
+        let abi = byte(5)?;
+        let abi = Abi::from_header(abi).ok_or(MapError::UnknownAbi(abi))?;
+        let (unit, plain) = (byte(6)?, byte(7)?);
+        let length = number(8)? as usize;
+        let data = bytes.get(..length).ok_or(MapError::Short)?;
+        let parts = data.get(format::HEADER_SIZE..).ok_or(MapError::BadHeader)?;
+        if unit > 2 || number(12)? > format::MAX_REGIONS {
+            return Err(MapError::BadHeader);
+        }
+        let bad = MapError::BadHeader;
+        let (regions, parts) = part(parts, number(12)?).ok_or(bad)?;
+        let (rules, parts) = part(parts, number(16)?).ok_or(bad)?;
+        let (long_rules, parts) = part(parts, number(20)?).ok_or(bad)?;
+        let (exceptions, parts) = part(parts, number(24)?).ok_or(bad)?;
+        let (pages, parts) = part(parts, number(28)?).ok_or(bad)?;
+        let (changes, parts) = part(parts, number(32)?).ok_or(bad)?;
+        if parts.len() != format::CHECKSUM_SIZE {
+            return Err(bad);
+        }
+        Ok(Self {
+            regions,
+            rules,
+            long_rules,
+            exceptions,
+            pages,
+            changes,
+            data,
+            address,
+            linked: header.u64(40).ok_or(MapError::Short)?,
+            order,
+            abi,
+            unit: unit.into(),
+            plain,
+            damage: None,
+        })
+    }
+
+    /// Compares the checksum, which every map has, with the bytes. Takes time in proportion to their number: a kernel calls it
+    /// once, when a report begins, and hands the result to [`Self::verified`].
+    ///
+    /// # Errors
+    /// [`Damage::Checksum`].
+    #[inline(never)]
+    pub fn verify(&self) -> Result<Verified, Damage> {
+        let (checked, sum) = self
+            .data
+            .split_last_chunk::<{ format::CHECKSUM_SIZE }>()
+            .ok_or(Damage::Checksum)?;
+        match Bytes::new(sum, self.order).u32(0) {
+            Some(sum) if sum == crc32(checked) => Ok(Verified { checksum: true }),
+            _ => Err(Damage::Checksum),
+        }
+    }
+
+    /// Sets the result that [`Self::verify`] had for these bytes. A walk by a damaged map never ends
+    /// [`Complete`](crate::End::Complete).
+    #[must_use]
+    pub const fn verified(mut self, outcome: Result<Verified, Damage>) -> Self {
+        self.damage = match outcome {
+            Ok(_) => None,
+            Err(damage) => Some(damage),
+        };
+        self
+    }
+
+    /// The ABI.
+    #[must_use]
+    pub const fn abi(&self) -> Abi {
+        self.abi
+    }
+
+    /// The byte order of the map's own numbers.
+    #[must_use]
+    pub const fn byte_order(&self) -> ByteOrder {
+        self.order
+    }
+
+    /// The address of the map's first byte.
+    #[must_use]
+    pub const fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Bytes from the header to the checksum.
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.data.len()
+    }
+
+    /// How far the map lies above the address that it was written for, modulo 2^64: what its image was moved by.
+    #[must_use]
+    pub const fn moved_by(&self) -> u64 {
+        self.address.wrapping_sub(self.linked)
+    }
+
+    /// How many regions of code it has, at most [`format::MAX_REGIONS`].
+    #[must_use]
+    pub const fn region_count(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// How many rules it has: those of rows, and what says that there is no function or no row.
+    #[must_use]
+    pub const fn rule_count(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// How many of its rules are long.
+    #[must_use]
+    pub const fn long_rule_count(&self) -> usize {
+        self.long_rules.len()
+    }
+
+    /// How many changes of rule it has.
+    #[must_use]
+    pub const fn change_count(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// How many of the changes have a rule that no byte names.
+    #[must_use]
+    pub const fn exception_count(&self) -> usize {
+        self.exceptions.len()
+    }
+}
+
+/// The first `count` entries, and the bytes after them.
+fn part<const SIZE: usize>(bytes: &[u8], count: u32) -> Option<(&[[u8; SIZE]], &[u8])> {
+    let size = (count as usize).checked_mul(SIZE)?;
+    let (entries, rest) = bytes.split_at_checked(size)?;
+    let (entries, _) = entries.as_chunks();
+    Some((entries, rest))
+}

@@ -1,0 +1,109 @@
+//! The tables of an image, of the format that its link has chosen.
+
+use super::RowSource;
+use crate::lookup::{Found, LookupError};
+use crate::map::Map;
+use crate::memory::Range;
+use crate::registers::Machine;
+use crate::sframe::{Damage, ParseError, Tables, Verified};
+use crate::verdict::End;
+
+/// The bytes between the linker script's symbols `__sframe_start` and `__sframe_end`: SFrame's tables or, if the image was linked
+/// so (`--sframe-load=map`), a rule map. A walk gives the same frames by both.
+#[derive(Clone, Copy, Debug)]
+pub enum ImageTables<'a> {
+    /// SFrame's tables, or none, or a map that cannot be used.
+    SFrame(Tables<'a>),
+    /// A rule map.
+    Map(Map<'a>),
+}
+
+impl<'a> ImageTables<'a> {
+    /// The tables in `bytes`, which lie at `address`. Always succeeds; [`Self::verify`] says whether there are any.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], address: u64) -> Self {
+        if !Map::is_one(bytes) {
+            return Self::SFrame(Tables::new(bytes, address));
+        }
+        match Map::parse(bytes, address) {
+            Ok(map) => Self::Map(map),
+            Err(_) => Self::SFrame(Tables::refused(ParseError::Map)),
+        }
+    }
+
+    /// The tables of an image that has none.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self::SFrame(Tables::none())
+    }
+
+    /// As [`Tables::verify`] and [`Map::verify`].
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn verify(&self) -> Result<Verified, Damage> {
+        match self {
+            Self::SFrame(tables) => tables.verify(),
+            Self::Map(map) => map.verify(),
+        }
+    }
+
+    /// As [`Tables::verified`].
+    #[must_use]
+    pub const fn verified(self, outcome: Result<Verified, Damage>) -> Self {
+        match self {
+            Self::SFrame(tables) => Self::SFrame(tables.verified(outcome)),
+            Self::Map(map) => Self::Map(map.verified(outcome)),
+        }
+    }
+
+    /// How far the tables lie above the address that they were written for, modulo 2^64, if they tell: what the image was moved by.
+    #[must_use]
+    pub fn moved_by(&self) -> Option<u64> {
+        match self {
+            Self::SFrame(tables) => tables.first().ok()?.moved_by(),
+            Self::Map(map) => Some(map.moved_by()),
+        }
+    }
+
+    /// The ranges of all functions, in the order of the first section or of the map.
+    pub fn functions(&self) -> impl Iterator<Item = Range> + use<'a> {
+        let (section, map) = match self {
+            Self::SFrame(tables) => (tables.first().ok(), None),
+            Self::Map(map) => (None, Some(*map)),
+        };
+        let described = section.into_iter().flat_map(|section| section.functions());
+        let mapped = map.into_iter().flat_map(|map| map.functions());
+        described.map(|function| function.range()).chain(mapped)
+    }
+}
+
+impl RowSource for ImageTables<'_> {
+    fn describes(&self, machine: Machine) -> Result<(), End> {
+        match self {
+            Self::SFrame(tables) => tables.describes(machine),
+            Self::Map(map) => map.describes(machine),
+        }
+    }
+
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        match self {
+            Self::SFrame(tables) => tables.look_up(pc, found),
+            Self::Map(map) => RowSource::look_up(map, pc, found),
+        }
+    }
+
+    fn covers(&self, pc: u64) -> bool {
+        match self {
+            Self::SFrame(tables) => tables.covers(pc),
+            Self::Map(map) => map.covers(pc),
+        }
+    }
+
+    fn doubt(&self) -> Option<End> {
+        match self {
+            Self::SFrame(tables) => tables.doubt(),
+            Self::Map(map) => map.doubt(),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! A rule map as a source of rows.
+
+use super::RowSource;
+use crate::lookup::{Found, LookupError};
+use crate::map::Map;
+use crate::registers::Machine;
+use crate::verdict::End;
+
+impl RowSource for Map<'_> {
+    fn describes(&self, machine: Machine) -> Result<(), End> {
+        match self.abi().machine() == machine {
+            true => Ok(()),
+            false => Err(End::WrongAbi(self.abi())),
+        }
+    }
+
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        Self::look_up(self, pc, found)
+    }
+
+    fn covers(&self, pc: u64) -> bool {
+        self.is_in_function(pc)
+    }
+
+    fn doubt(&self) -> Option<End> {
+        self.damage.map(End::DamagedTables)
+    }
+}

@@ -1,0 +1,75 @@
+//! What rule maps say of themselves and of addresses.
+
+use unwind::map::{Map, format};
+use unwind::sframe::Rule;
+use unwind::{Found, ImageTables, Machine, RowSource};
+
+/// Most functions looked at in one map.
+const FUNCTIONS: usize = 64;
+
+/// Parses a map and asks it everything, and the same bytes as the tables of an image, whatever they are.
+pub fn map(bytes: &[u8], address: u64, pc: u64) {
+    let image = ImageTables::new(bytes, address);
+    ask(&image, pc);
+    let verified = image.verify();
+    assert_eq!(verified, image.verified(verified).verify());
+    let _ = image.moved_by();
+    assert_eq!(ImageTables::none().functions().count(), 0);
+    let parsed = Map::parse(bytes, address);
+    let map = match parsed {
+        Ok(map) => map,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            assert!(matches!(image, ImageTables::SFrame(_)));
+            return;
+        }
+    };
+    assert!(matches!(image, ImageTables::Map(_)));
+    assert!(map.length() <= bytes.len() && map.address() == address);
+    assert!(map.region_count() <= format::MAX_REGIONS as usize);
+    let entries = map.rule_count() + map.long_rule_count() + map.exception_count();
+    assert!(entries + map.change_count() < bytes.len());
+    let _ = (map.byte_order(), map.moved_by());
+    let verified = map.verify();
+    assert_eq!(map.verified(verified).doubt().is_some(), verified.is_err());
+    let machines = [Machine::X86_64, Machine::AArch64, Machine::S390x];
+    let fits = machines
+        .iter()
+        .filter(|machine| map.describes(**machine).is_ok());
+    assert_eq!(fits.count(), 1);
+    let _ = map.abi();
+    ask(&map, pc);
+    for function in map.functions().take(FUNCTIONS) {
+        ask(&map, function.start);
+        ask(&map, function.end.wrapping_sub(1));
+    }
+    let functions = image.functions().take(FUNCTIONS);
+    assert!(functions.eq(map.functions().take(FUNCTIONS)));
+}
+
+/// A source finds a function that holds the address, and covers what it finds.
+fn ask(source: &impl RowSource, pc: u64) {
+    let mut found = Found::EMPTY;
+    if source.look_up(pc, &mut found).is_ok() {
+        assert!(source.covers(pc), "{pc:#x}");
+        assert!(found.range.start <= pc && pc <= found.range.end);
+        let rules = found.rules;
+        assert!(rules.cfa() != Rule::Same);
+        assert!(rules.cfa() != Rule::Undefined || rules.is_outermost());
+    }
+    assert!(source.doubt().is_none());
+}
+
+/// A map with its checksum made right, so that a mutation gets past it.
+pub fn with_map_checksum(bytes: &mut [u8]) {
+    let length = bytes.get(8..12).map_or(0, |field| {
+        u32::from_le_bytes(field.try_into().expect("4 bytes"))
+    });
+    let end = (length as usize).saturating_sub(format::CHECKSUM_SIZE);
+    if let Some(body) = bytes.get(..end) {
+        let crc = crc32fast::hash(body).to_le_bytes();
+        if let Some(place) = bytes.get_mut(end..end + format::CHECKSUM_SIZE) {
+            place.copy_from_slice(&crc);
+        }
+    }
+}
