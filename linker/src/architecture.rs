@@ -29,6 +29,8 @@ pub struct Architecture {
     pub vendor: Vendor,
     /// Largest page size, in bytes: the alignment of a segment.
     pub page: u64,
+    /// Bytes that instructions are aligned to, as a power of two.
+    pub unit: u8,
 }
 
 /// x86-64 with the System V ABI: "DWARF Register Number Mapping" and "The Stack Frame" of its supplement.
@@ -45,6 +47,7 @@ pub static X86_64: Architecture = Architecture {
     cfa_scale: 1,
     vendor: Vendor::Default,
     page: 0x1000,
+    unit: 0,
 };
 
 /// AArch64, little-endian: "DWARF for the Arm 64-bit Architecture", section "DWARF register names".
@@ -61,6 +64,7 @@ pub static AARCH64: Architecture = Architecture {
     cfa_scale: 1,
     vendor: Vendor::AArch64,
     page: 0x10000,
+    unit: 2,
 };
 
 /// AArch64, big-endian: as [`AARCH64`].
@@ -77,6 +81,7 @@ pub static AARCH64_BE: Architecture = Architecture {
     cfa_scale: 1,
     vendor: Vendor::AArch64,
     page: 0x10000,
+    unit: 2,
 };
 
 /// s390x: "ELF Application Binary Interface, s390x Supplement", sections "DWARF Register Number Mapping" and "The Stack
@@ -94,6 +99,7 @@ pub static S390X: Architecture = Architecture {
     cfa_scale: format::S390X_CFA_SCALE,
     vendor: Vendor::Default,
     page: 0x1000,
+    unit: 1,
 };
 
 impl Architecture {

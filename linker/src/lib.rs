@@ -11,6 +11,7 @@
 //! | [`cfi`] | `.eh_frame` to [`function::Function`]s with rows |
 //! | [`prove`] | follows each function's code, and corrects rows by it |
 //! | [`sframe`] | functions to the bytes of an SFrame section, and the comparison of the two |
+//! | [`map`] | the same functions to the bytes of a rule map, and the comparison with `.sframe` |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
 //! | [`covered`] | how much of the code has rows |
 //! | [`outermost`] | functions that have no caller |
@@ -29,6 +30,7 @@ pub mod image;
 pub mod inspect;
 pub mod link;
 pub mod make;
+pub mod map;
 pub mod outermost;
 mod parallel;
 mod progress;

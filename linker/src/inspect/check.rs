@@ -13,6 +13,7 @@ use crate::cfi::Frames;
 use crate::covered::{ADVICE, Covered};
 use crate::function::LeftOut;
 use crate::image::Image;
+use crate::map;
 use crate::outermost;
 use crate::prove::Rows;
 use crate::sframe::{Comparison, Mismatch, Table, Version, compare};
@@ -35,6 +36,8 @@ pub struct Check {
     pub symbols: Option<symbols::Comparison>,
     /// Why `.symbols` is there and could not be compared.
     pub symbols_uncompared: Option<&'static str>,
+    /// The comparison of the rule map with `.sframe`, if there is one.
+    pub map: Option<map::Comparison>,
     /// Functions that `.sframe` cannot describe, and need not.
     pub left_out: Vec<LeftOut>,
     /// Functions that the link has declared to have no caller, which nothing else shows.
@@ -56,6 +59,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let others = Frames::default();
     let rows = Rows::of(&image, true, others, &functions)?;
     let own = crate::sframe::functions(&subject.tables).ok();
+    let map = compare_map(&subject, own.as_ref())?;
     let left_out = &rows.frames.left_out;
     let covered =
         (own.as_ref()).map(|own| Covered::of(&image, &own.functions, left_out, &functions));
@@ -128,9 +132,20 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         covered,
         symbols,
         symbols_uncompared,
+        map,
         left_out: frames.left_out,
         declared,
     })
+}
+
+/// Compares a file's rule map, if it has one, with its `.sframe`.
+fn compare_map(subject: &Subject<'_>, own: Option<&Frames>) -> Result<Option<map::Comparison>> {
+    let (Some(map), Some(own)) = (&subject.map, own) else {
+        return Ok(None);
+    };
+    map.verify().context("section .unwind_map")?;
+    let compared = map::compare(map, &subject.tables, &own.functions);
+    Ok(Some(compared))
 }
 
 impl Check {
@@ -147,6 +162,7 @@ impl Check {
                 .as_ref()
                 .is_none_or(|proven| proven.wrong.is_empty())
             && symbols.is_none_or(|symbols| symbols.differences.is_empty())
+            && (self.map.as_ref()).is_none_or(|map| map.differences.is_empty())
     }
 
     /// Writes what was compared, and every difference; and what to do if less than so many percent of the code are covered.
@@ -187,6 +203,16 @@ impl Check {
             comparison.addresses,
             comparison.differences.len(),
         )?;
+        if let Some(map) = &self.map {
+            for difference in &map.differences {
+                writeln!(out, "{difference}")?;
+            }
+            let (count, differences) = (map.addresses, map.differences.len());
+            writeln!(
+                out,
+                "{count} addresses of .unwind_map compared with .sframe: {differences} differences"
+            )?;
+        }
         self.strict.write(out)?;
         if let Some(covered) = &self.covered {
             writeln!(out, "{covered}")?;

@@ -12,6 +12,9 @@ use crate::sframe::rule::texts;
 /// # Errors
 /// Those of the output.
 pub fn dump(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(map) = &subject.map {
+        super::map::dump(map, out)?;
+    }
     for section in subject.tables.sections().flatten() {
         header(&section, out)?;
         for (index, function) in section.functions().enumerate() {

@@ -4,6 +4,7 @@ mod check;
 mod dump;
 mod json;
 mod lookup;
+mod map;
 mod parts;
 mod proof;
 
@@ -13,6 +14,7 @@ mod strict;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use unwind::map::Map;
 use unwind::sframe::{StartRule, Tables};
 use unwind::symbols::{SymbolTable, SymbolsError};
 
@@ -34,6 +36,8 @@ pub struct Subject<'data> {
     pub section: Section<'data>,
     /// The tables in it.
     pub tables: Tables<'data>,
+    /// The rule map, if the file has one.
+    pub map: Option<Map<'data>>,
     names: NameSource<'data>,
     /// Why the section `.symbols` at this offset is not used for names.
     pub symbols_error: Option<(u64, SymbolsError)>,
@@ -79,9 +83,14 @@ impl<'data> Subject<'data> {
                 none.and_then(Result::err),
             ),
         };
+        let map = image::section(&file, crate::map::SECTION)?.map(|section| {
+            let parsed = Map::parse(section.data, section.address);
+            parsed.with_context(|| format!("section .unwind_map at offset {}", section.offset))
+        });
         Ok(Self {
             section,
             tables,
+            map: map.transpose()?,
             names,
             symbols_error,
         })

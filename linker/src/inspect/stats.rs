@@ -54,6 +54,7 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
         (".eh_frame", size(".eh_frame")),
         (".eh_frame_hdr", size(".eh_frame_hdr")),
         (crate::sframe::SECTION, sframe),
+        (crate::map::SECTION, size(crate::map::SECTION)),
         (symbols::SECTION, size(symbols::SECTION)),
         (
             ".symtab and .strtab",
@@ -72,6 +73,9 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
         )?;
     }
     parts(subject, out)?;
+    if let Some(map) = &subject.map {
+        super::map::stats(map, out)?;
+    }
     if let Some(section) = image::section(&file, symbols::SECTION)? {
         super::parts::parts(section.data, code, out)?;
     }

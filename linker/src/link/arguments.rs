@@ -18,6 +18,8 @@ pub struct Options {
     pub sframe: Option<Version>,
     /// `--sframe-blocks`: `.sframe` with a block index.
     pub blocks: bool,
+    /// `--sframe-load=sframe` or `map`: what of the rows is loaded with the image.
+    pub load: Load,
     /// `--sframe-repair`: compare rows with the code, mend wrong ones, and make missing ones.
     pub repair: bool,
     /// `--symbols=names`, `lines`, `call-sites`, `calls`, `faults` or `all`; `None` for `none`.
@@ -39,6 +41,7 @@ impl Default for Options {
         Self {
             sframe: Some(Version::V3),
             blocks: false,
+            load: Load::default(),
             repair: true,
             symbols: Some(Level::default()),
             names: Names::Short,
@@ -48,6 +51,16 @@ impl Default for Options {
             outermost: Vec::new(),
         }
     }
+}
+
+/// What of the rows is loaded with the image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Load {
+    /// `.sframe`, which every reader of SFrame knows.
+    #[default]
+    SFrame,
+    /// A rule map in its place; `.sframe` is in the file only.
+    Map,
 }
 
 /// Where to write the statistics.
@@ -163,6 +176,7 @@ impl Options {
             if matches!(
                 text,
                 "--sframe"
+                    | "--sframe-load"
                     | "--sframe-repair"
                     | "--sframe-coverage"
                     | "--sframe-outermost"
@@ -179,6 +193,9 @@ impl Options {
             ("--sframe", "v2") => self.sframe = Some(Version::V2),
             ("--sframe", "none") => self.sframe = None,
             ("--sframe", _) => bail!("--sframe={value}: v3, v2 or none"),
+            ("--sframe-load", "sframe") => self.load = Load::SFrame,
+            ("--sframe-load", "map") => self.load = Load::Map,
+            ("--sframe-load", _) => bail!("--sframe-load={value}: sframe or map"),
             ("--sframe-repair", "yes") => self.repair = true,
             ("--sframe-repair", "no") => self.repair = false,
             ("--sframe-repair", _) => bail!("--sframe-repair={value}: yes or no"),
@@ -227,6 +244,7 @@ mod tests {
             "gnu",
             "--sframe=none",
             "--sframe-blocks",
+            "--sframe-load=map",
             "a.o",
             "--symbol-names=full",
             "--symbols=all",
@@ -250,6 +268,7 @@ mod tests {
                 repair: true,
                 sframe: None,
                 blocks: true,
+                load: Load::Map,
                 symbols: Some(Level::All),
                 names: Names::Full,
                 gsym: Some("image.gsym".into()),
@@ -302,6 +321,7 @@ mod tests {
                 "--sframe-coverage=101",
                 "--sframe-coverage=101: a number from 0 to 100",
             ),
+            ("--sframe-load=both", "--sframe-load=both: sframe or map"),
             ("--symbol-names=long", "--symbol-names=long: short or full"),
             (
                 "--sframe",

@@ -23,6 +23,7 @@ pub fn json(tables: &Tables) -> String {
         "form": FORM,
         "sframe_link": env!("CARGO_PKG_VERSION"),
         "sframe": sframe(tables),
+        "rule_map": tables.loaded_map().map(|map| json!({ "bytes": map.size() })),
         "symbols": symbols(tables),
         "covered": tables.table.as_ref().map(|_| covered(&tables.covered)),
         "code": tables.proof.as_ref().map(|proof| code(&proof.tally)),

@@ -18,6 +18,7 @@ mod room;
 mod script;
 mod tables;
 mod temporary;
+mod unloaded;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,10 +26,10 @@ use std::process::{ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
 
-pub use arguments::{CommandLine, Options, Stats};
+pub use arguments::{CommandLine, Load, Options, Stats};
 pub use json::json;
 pub use linker::{LINKER_VARIABLE, Linker};
-pub use report::{covers_little, fewer_levels, left_out, sizes, stats, without_frames};
+pub use report::{covers_little, fewer_levels, left_out, no_map, sizes, stats, without_frames};
 pub(crate) use tables::TOO_FAR;
 pub use tables::Tables;
 
@@ -82,6 +83,9 @@ fn tell(tables: &Tables, options: &Options) -> Result<()> {
         None => {}
     }
     if let Some(line) = fewer_levels(tables) {
+        eprintln!("sframe-link: warning: {line}");
+    }
+    if let Some(line) = no_map(tables) {
         eprintln!("sframe-link: warning: {line}");
     }
     if let Some(line) = covers_little(tables, options.coverage) {

@@ -28,6 +28,15 @@ pub fn fewer_levels(tables: &Tables) -> Option<String> {
     Some(format!("--symbols={made} instead of {wanted}: {why}"))
 }
 
+/// A warning if the rule map that is wanted could not be made.
+#[must_use]
+pub fn no_map(tables: &Tables) -> Option<String> {
+    let Some(Err(why)) = &tables.map else {
+        return None;
+    };
+    Some(format!("no rule map, so .sframe is loaded: {why}"))
+}
+
 /// A warning if less than so many percent of the code have rows.
 #[must_use]
 pub fn covers_little(tables: &Tables, least: u8) -> Option<String> {
@@ -73,6 +82,9 @@ pub fn without_frames(tables: &Tables) -> Vec<&Symbol> {
 #[must_use]
 pub fn sizes(tables: &Tables) -> Vec<String> {
     let mut lines = Vec::new();
+    if let Some(map) = tables.loaded_map() {
+        lines.push(format!(".unwind_map: {} bytes", map.size()));
+    }
     if let Some(table) = &tables.table {
         lines.push(format!(
             ".sframe: {} functions, {} rows ({} stored), {} bytes",

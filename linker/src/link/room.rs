@@ -9,7 +9,7 @@ use object::{BinaryFormat, Endianness, SectionFlags, SectionKind, elf};
 use super::arguments::Options;
 use crate::architecture::Architecture;
 use crate::image::{Image, Mapped};
-use crate::{sframe, symbols};
+use crate::{map, sframe, symbols};
 
 /// Alignment of both tables, in bytes, which SFrame's readers expect.
 const ALIGNMENT: u64 = 8;
@@ -37,6 +37,7 @@ pub(super) fn second_name(output: &Path) -> Option<PathBuf> {
 /// Sizes of the tables in bytes; `None` for one that is not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
+    /// That of `.sframe`, or of the rule map that is loaded instead.
     pub(super) sframe: Option<usize>,
     pub(super) symbols: Option<usize>,
 }
@@ -52,7 +53,7 @@ impl Room {
             (size > 0).then_some(size)
         };
         let room = Self {
-            sframe: size(sframe::SECTION),
+            sframe: size(map::SECTION).or_else(|| size(sframe::SECTION)),
             symbols: size(symbols::SECTION),
         };
         Some((room, image.architecture))

@@ -10,13 +10,14 @@ use object::Object;
 use unwind::sframe;
 use unwind::symbols::SymbolTable;
 
-use super::arguments::Options;
+use super::arguments::{Load, Options};
 use super::room::{Room, room};
 use crate::cfi::Frames;
 use crate::covered::Covered;
 use crate::function::Function;
 use crate::gsym::gsym;
 use crate::image::{Image, Mapped};
+use crate::map::{Map, Unfit};
 use crate::outermost;
 use crate::parallel::both;
 use crate::prove::contradiction::Contradiction;
@@ -47,6 +48,8 @@ pub struct Tables {
     pub symbols: Symbols,
     /// `.sframe`, unless it is not wanted.
     pub table: Option<Table>,
+    /// The rule map that is to be loaded instead of `.sframe`, if that is wanted; or why there is none.
+    pub map: Option<Result<Map, Unfit>>,
     /// What `.symbols` is made from.
     pub code: Code,
     /// `.symbols`, unless it is not wanted.
@@ -94,6 +97,8 @@ impl Tables {
             Some((frames, rows, table)) => (frames, rows, Some(table)),
             None => (Frames::default(), Rows::default(), None),
         };
+        let map = (table.is_some() && options.load == Load::Map)
+            .then(|| Map::new(image.architecture, &frames.functions));
         let contradictions = contradictions(image, &rows);
         let declared = outermost::starts(&frames.functions, &rows.frames, &symbols);
         let covered = match table {
@@ -110,6 +115,7 @@ impl Tables {
             covered,
             symbols,
             table,
+            map,
             code,
             blob,
             wanted: options.symbols,
@@ -130,9 +136,17 @@ impl Tables {
         )
     }
 
+    /// The rule map, if one is loaded.
+    #[must_use]
+    pub fn loaded_map(&self) -> Option<&Map> {
+        self.map.as_ref()?.as_ref().ok()
+    }
+
     pub(super) fn room(&self) -> Room {
+        let map = self.loaded_map().map(Map::size);
+        let size = map.or(self.table.as_ref().map(Table::size));
         Room {
-            sframe: self.table.as_ref().map(|table| room(table.size())),
+            sframe: size.map(room),
             symbols: self.blob.as_ref().map(|blob| room(blob.size())),
         }
     }
@@ -199,7 +213,22 @@ impl Tables {
     /// The bytes to write into an image that has space for the tables.
     pub(super) fn patches(&self, image: &Image<'_>) -> Result<Vec<Patch>> {
         let mut patches = Vec::new();
-        if let Some(table) = &self.table {
+        if let Some(map) = self.loaded_map()
+            && let Some(table) = &self.table
+        {
+            let size = room(map.size());
+            let place = super::place::find(image, &super::place::SFRAME, size)?;
+            ensure!(table.reaches(place.address), TOO_FAR);
+            let mut bytes = map.to_bytes(place.address);
+            // Readers ignore the padding: the header has the length.
+            bytes.resize(size, 0);
+            patches.push(Patch {
+                offset: place.offset,
+                bytes,
+            });
+            let table = table.to_bytes(place.address);
+            patches.extend(super::unloaded::patches(image, place, &table)?);
+        } else if let Some(table) = &self.table {
             let size = room(table.size());
             let place = super::place::find(image, &super::place::SFRAME, size)?;
             ensure!(table.reaches(place.address), TOO_FAR);
@@ -258,6 +287,27 @@ impl Tables {
         if let Some(first) = comparison.differences.first() {
             bail!(
                 "the .sframe that was written differs from .eh_frame at {} addresses, first {first}; \
+                 please report this",
+                comparison.differences.len(),
+            );
+        }
+        self.check_map(image, &tables)
+    }
+
+    fn check_map(&self, image: &Image<'_>, tables: &sframe::Tables<'_>) -> Result<()> {
+        if self.loaded_map().is_none() {
+            return Ok(());
+        }
+        let section = image.section(crate::map::SECTION)?;
+        let section = section.context("no rule map in the image that was written")?;
+        let map = unwind::map::Map::parse(section.data, section.address)
+            .context("the rule map that was written; please report this")?;
+        map.verify()
+            .context("the rule map that was written; please report this")?;
+        let comparison = crate::map::compare(&map, tables, &self.frames.functions);
+        if let Some(first) = comparison.differences.first() {
+            bail!(
+                "the rule map that was written differs from .sframe at {} addresses, first {first}; \
                  please report this",
                 comparison.differences.len(),
             );

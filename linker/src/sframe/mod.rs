@@ -10,6 +10,8 @@ pub(crate) mod rule;
 mod table;
 mod version;
 
+pub(crate) use out::Out;
+
 pub use compare::{Comparison, Difference, Mismatch, compare};
 pub use read::functions;
 pub use table::Table;

@@ -1,29 +1,29 @@
 //! Numbers in the byte order of the section.
 
 /// Bytes in the order of the section.
-pub(super) struct Out {
-    pub(super) bytes: Vec<u8>,
-    pub(super) little: bool,
+pub(crate) struct Out {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) little: bool,
 }
 
 impl Out {
-    pub(super) fn u8(&mut self, value: u8) {
+    pub(crate) fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
 
-    pub(super) fn u16(&mut self, value: u16) {
+    pub(crate) fn u16(&mut self, value: u16) {
         self.push(value.to_le_bytes(), value.to_be_bytes());
     }
 
-    pub(super) fn u32(&mut self, value: u32) {
+    pub(crate) fn u32(&mut self, value: u32) {
         self.push(value.to_le_bytes(), value.to_be_bytes());
     }
 
-    pub(super) fn u64(&mut self, value: u64) {
+    pub(crate) fn u64(&mut self, value: u64) {
         self.push(value.to_le_bytes(), value.to_be_bytes());
     }
 
-    pub(super) fn size(&mut self, value: usize) {
+    pub(crate) fn size(&mut self, value: usize) {
         self.u32(u32::try_from(value).expect("a section of less than 4 GiB"));
     }
 

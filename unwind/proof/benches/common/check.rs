@@ -10,6 +10,7 @@ use super::tables::Tables;
 pub fn look_ups(program: &Program, tables: &Tables, addresses: &[u64]) {
     let ours = sframe::Peer::new(&tables.sframe);
     let ours_blocks = sframe::Peer::new(&tables.sframe_blocks);
+    let ours_map = sframe::Peer::by_map(&tables.map);
     let mut gimli = dwarf::Peer::new(tables);
     let simple = simple_frame::Peer::new(tables);
     let mut framehop = framehop::Peer::new(program, tables);
@@ -22,6 +23,7 @@ pub fn look_ups(program: &Program, tables: &Tables, addresses: &[u64]) {
             Some(rules),
             "unwind by blocks at {pc:#x}"
         );
+        assert_eq!(ours_map.answer(pc), Some(rules), "by map at {pc:#x}");
         assert_eq!(gimli.answer(pc), Some(rules), "gimli at {pc:#x}");
         assert_eq!(simple.answer(pc), Some(rules), "simple-frame-rs at {pc:#x}");
         let registers = (pc, 0x10_0000, 0x20_0000);
@@ -61,6 +63,10 @@ pub fn walks(program: &Program, tables: &Tables, stack: &Stack, frame_pointers: 
         assert_eq!(end, Some(unwind::End::Complete), "unwind");
         assert_eq!(pcs, stack.pcs, "unwind");
     }
+    pcs.clear();
+    let end = sframe::Peer::by_map(&tables.map).walk(stack, registers, |pc| pcs.push(pc));
+    assert_eq!(end, Some(unwind::End::Complete), "unwind by map");
+    assert_eq!(pcs, stack.pcs, "unwind by map");
     let mut framehop = framehop::Peer::new(program, tables);
     for _ in 0..2 {
         pcs.clear();

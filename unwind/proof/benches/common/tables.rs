@@ -8,6 +8,7 @@ use gimli::write::{
 use gimli::{BaseAddresses, Encoding, Format, LittleEndian, RunTimeEndian, X86_64};
 use linker::architecture;
 use linker::cfi::Frames;
+use linker::map::Map;
 use linker::sframe::Table;
 
 use super::program::{Function, Program};
@@ -29,6 +30,8 @@ pub struct Tables {
     pub sframe: Section,
     /// The same, with a block index.
     pub sframe_blocks: Section,
+    /// The rule map of the same functions.
+    pub map: Section,
 }
 
 impl Tables {
@@ -44,15 +47,20 @@ impl Tables {
         let bytes = eh_frame_hdr(program, &eh_frame, address);
         let eh_frame_hdr = Section { address, bytes };
 
-        let table = table(&eh_frame);
+        let (table, map) = table(&eh_frame);
         let address = after(address + eh_frame_hdr.bytes.len() as u64);
         let bytes = table.to_bytes(address);
         let sframe = Section { address, bytes };
 
         let address = after(address + sframe.bytes.len() as u64);
         let bytes = table.with_blocks().to_bytes(address);
+        let sframe_blocks = Section { address, bytes };
+
+        let address = after(address + sframe_blocks.bytes.len() as u64);
+        let bytes = map.to_bytes(address);
         Self {
-            sframe_blocks: Section { address, bytes },
+            map: Section { address, bytes },
+            sframe_blocks,
             sframe,
             eh_frame,
             eh_frame_hdr,
@@ -60,14 +68,15 @@ impl Tables {
     }
 }
 
-fn table(eh_frame: &Section) -> Table {
+fn table(eh_frame: &Section) -> (Table, Map) {
     let bases = BaseAddresses::default().set_eh_frame(eh_frame.address);
     let (bytes, endian) = (&eh_frame.bytes, RunTimeEndian::Little);
     let mut frames = Frames::parse(&architecture::X86_64, bytes, endian, &bases)
         .expect("an .eh_frame that gimli wrote");
     let table = Table::new(&architecture::X86_64, &mut frames);
     assert_eq!(frames.left_out, [], "every function can be described");
-    table
+    let map = Map::new(&architecture::X86_64, &frames.functions);
+    (table, map.expect("a map"))
 }
 
 fn eh_frame(program: &Program, address: u64) -> Vec<u8> {

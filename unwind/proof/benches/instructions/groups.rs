@@ -5,6 +5,8 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use gungraun::prelude::*;
+use unwind::map::Map;
+use unwind::sframe::Tables as SFrame;
 
 use crate::common::check;
 use crate::common::peers::{dwarf, frame_pointer, framehop, sframe, simple_frame};
@@ -29,6 +31,7 @@ fn store() {
         ("eh_frame_hdr", &tables.eh_frame_hdr),
         ("sframe", &tables.sframe),
         ("sframe_blocks", &tables.sframe_blocks),
+        ("map", &tables.map),
     ] {
         let address = section.address.to_le_bytes();
         let content = [&address, &*section.bytes].concat();
@@ -63,6 +66,7 @@ fn given() -> Given {
         eh_frame_hdr: load("eh_frame_hdr"),
         sframe: load("sframe"),
         sframe_blocks: load("sframe_blocks"),
+        map: load("map"),
     };
     Given {
         addresses: program.addresses(LOOK_UPS),
@@ -71,14 +75,19 @@ fn given() -> Given {
     }
 }
 
-fn ours() -> (sframe::Peer<'static>, Given) {
+fn ours() -> (sframe::Peer<SFrame<'static>>, Given) {
     let given = given();
     (sframe::Peer::new(&given.tables.sframe), given)
 }
 
-fn ours_blocks() -> (sframe::Peer<'static>, Given) {
+fn ours_blocks() -> (sframe::Peer<SFrame<'static>>, Given) {
     let given = given();
     (sframe::Peer::new(&given.tables.sframe_blocks), given)
+}
+
+fn ours_map() -> (sframe::Peer<Map<'static>>, Given) {
+    let given = given();
+    (sframe::Peer::by_map(&given.tables.map), given)
 }
 
 fn framehop_cold() -> (framehop::Peer<'static>, Given) {
@@ -96,13 +105,18 @@ fn simple() -> (simple_frame::Peer<'static>, Given) {
     (simple_frame::Peer::new(given.tables), given)
 }
 
-fn ours_and_stack() -> (sframe::Peer<'static>, Stack) {
+fn ours_and_stack() -> (sframe::Peer<SFrame<'static>>, Stack) {
     let (peer, given) = ours();
     (peer, Stack::new(&given.program, FRAMES, true))
 }
 
-fn ours_blocks_and_stack() -> (sframe::Peer<'static>, Stack) {
+fn ours_blocks_and_stack() -> (sframe::Peer<SFrame<'static>>, Stack) {
     let (peer, given) = ours_blocks();
+    (peer, Stack::new(&given.program, FRAMES, true))
+}
+
+fn ours_map_and_stack() -> (sframe::Peer<Map<'static>>, Stack) {
+    let (peer, given) = ours_map();
     (peer, Stack::new(&given.program, FRAMES, true))
 }
 
@@ -120,7 +134,15 @@ fn stack() -> Stack {
 #[library_benchmark]
 #[bench::plain(setup = ours)]
 #[bench::with_blocks(setup = ours_blocks)]
-fn look_up_unwind((peer, given): (sframe::Peer<'static>, Given)) {
+fn look_up_unwind((peer, given): (sframe::Peer<SFrame<'static>>, Given)) {
+    for &pc in &given.addresses {
+        _ = black_box(peer.look_up(pc));
+    }
+}
+
+#[library_benchmark(setup = ours_map)]
+#[bench::by_map()]
+fn look_up_map((peer, given): (sframe::Peer<Map<'static>>, Given)) {
     for &pc in &given.addresses {
         _ = black_box(peer.look_up(pc));
     }
@@ -153,7 +175,15 @@ fn look_up_simple_frame_rs((peer, given): (simple_frame::Peer<'static>, Given)) 
 #[library_benchmark]
 #[bench::plain(setup = ours_and_stack)]
 #[bench::with_blocks(setup = ours_blocks_and_stack)]
-fn walk_unwind((peer, stack): (sframe::Peer<'static>, Stack)) {
+fn walk_unwind((peer, stack): (sframe::Peer<SFrame<'static>>, Stack)) {
+    for _ in 0..WALKS {
+        black_box(peer.walk(&stack, stack.registers, |pc| _ = black_box(pc)));
+    }
+}
+
+#[library_benchmark(setup = ours_map_and_stack)]
+#[bench::by_map()]
+fn walk_map((peer, stack): (sframe::Peer<Map<'static>>, Stack)) {
     for _ in 0..WALKS {
         black_box(peer.walk(&stack, stack.registers, |pc| _ = black_box(pc)));
     }
@@ -179,6 +209,7 @@ library_benchmark_group!(
     name = look_ups_of_1000_addresses,
     benchmarks = [
         look_up_unwind,
+        look_up_map,
         look_up_framehop,
         look_up_gimli,
         look_up_simple_frame_rs
@@ -187,7 +218,7 @@ library_benchmark_group!(
 
 library_benchmark_group!(
     name = walks_of_3200_frames,
-    benchmarks = [walk_unwind, walk_framehop, walk_frame_pointer]
+    benchmarks = [walk_unwind, walk_map, walk_framehop, walk_frame_pointer]
 );
 
 main!(

@@ -1,5 +1,6 @@
 //! This crate.
 
+use unwind::map::Map;
 use unwind::sframe::{Base, LookupError, Rule, Tables};
 use unwind::{End, Found, RowSource, Stacks, Unwinder, x86_64};
 
@@ -8,21 +9,32 @@ use crate::common::shape::Rules;
 use crate::common::stack::Stack;
 use crate::common::tables::Section;
 
-pub struct Peer<'a> {
-    tables: Tables<'a>,
+pub struct Peer<S> {
+    rows: S,
 }
 
-impl<'a> Peer<'a> {
+impl<'a> Peer<Tables<'a>> {
     pub fn new(section: &'a Section) -> Self {
         Self {
-            tables: Tables::new(&section.bytes, section.address),
+            rows: Tables::new(&section.bytes, section.address),
         }
     }
+}
 
+impl<'a> Peer<Map<'a>> {
+    /// By a rule map.
+    pub fn by_map(section: &'a Section) -> Self {
+        Self {
+            rows: Map::parse(&section.bytes, section.address).expect("a map"),
+        }
+    }
+}
+
+impl<S: RowSource + Copy> Peer<S> {
     /// As a walk does.
     pub fn look_up(&self, pc: u64) -> Result<Found, LookupError> {
         let mut found = Found::EMPTY;
-        self.tables.look_up(pc, &mut found).map(|()| found)
+        self.rows.look_up(pc, &mut found).map(|()| found)
     }
 
     pub fn answer(&self, pc: u64) -> Answer {
@@ -56,7 +68,7 @@ impl<'a> Peer<'a> {
         let ranges = [stack.range()];
         let registers = x86_64::Registers::new(pc, sp, fp);
         let code = [stack.code()];
-        let unwinder = Unwinder::new(self.tables).code(&code);
+        let unwinder = Unwinder::new(self.rows).code(&code);
         let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
         for frame in frames.by_ref() {
             found(frame.pc);

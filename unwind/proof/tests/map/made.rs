@@ -1,0 +1,132 @@
+//! Maps and the tables of the same functions.
+
+use std::path::{Path, PathBuf};
+
+use linker::architecture::{self, Architecture};
+use linker::cfi::Frames;
+use linker::function::Function;
+use linker::image::Image;
+use linker::map::{self, Comparison, Unfit};
+use linker::sframe::{self, Table};
+use unwind::map::Map;
+use unwind::sframe::{Abi, Tables};
+use unwind::{Found, Range, RowSource};
+
+/// Where both are said to lie.
+pub const TABLES: u64 = 0x7000_0000_0000;
+pub const MAP: u64 = 0x7000_4000_0000;
+
+/// A map and a table of some functions.
+pub struct Made {
+    pub functions: Vec<Function>,
+    pub tables: Vec<u8>,
+    pub map: Vec<u8>,
+}
+
+impl Made {
+    pub fn of(architecture: &'static Architecture, mut frames: Frames) -> Result<Self, Unfit> {
+        let tables = Table::new(architecture, &mut frames).to_bytes(TABLES);
+        let functions = frames.functions;
+        let map = linker::map::Map::new(architecture, &functions)?;
+        let size = map.size();
+        let map = map.to_bytes(MAP);
+        assert_eq!(map.len(), size);
+        Ok(Self {
+            functions,
+            tables,
+            map,
+        })
+    }
+
+    /// The map, read.
+    pub fn map(&self) -> Map<'_> {
+        let map = Map::parse(&self.map, MAP).expect("a map");
+        let outcome = map.verify();
+        outcome.expect("its checksum");
+        map.verified(outcome)
+    }
+
+    /// Compares as each link does: where something can change.
+    pub fn compare(&self) -> Comparison {
+        map::compare(&self.map(), &self.tables(), &self.functions)
+    }
+
+    fn tables(&self) -> Tables<'_> {
+        Tables::new(&self.tables, TABLES)
+    }
+
+    /// Compares at every address of every function, and at 64 in each gap; how many they are.
+    pub fn compare_all(&self) -> u64 {
+        let (map, tables) = (self.map(), self.tables());
+        let mut count = 0;
+        let mut compare = |address: u64| {
+            let (mut one, mut other) = (Found::EMPTY, Found::EMPTY);
+            let in_map = map.look_up(address, &mut one).map(|()| one);
+            let in_tables = tables.look_up(address, &mut other).map(|()| other);
+            assert_eq!(in_map, in_tables, "{address:#x}");
+            assert_eq!(map.covers(address), tables.covers(address), "{address:#x}");
+            count += 1;
+        };
+        let ranges = self.functions.iter();
+        let ranges = ranges.map(|function| Range::new(function.start, function.end()));
+        assert!(map.functions().eq(ranges), "the functions are others");
+        let mut last = 0;
+        for function in &self.functions {
+            let gap = (function.start - last).min(32);
+            (last..last + gap).for_each(&mut compare);
+            (function.start - gap..function.end()).for_each(&mut compare);
+            last = function.end();
+        }
+        (last..last.saturating_add(32)).for_each(&mut compare);
+        count
+    }
+}
+
+/// A linked file's functions, by `.eh_frame`.
+pub fn of_file(path: &Path) -> Made {
+    let data = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let image = Image::parse(&data).expect("an image");
+    Made::of(image.architecture, Frames::of(&image).expect("its frames")).expect("a map")
+}
+
+/// The stored sections of every version and ABI, by name, written again.
+pub fn stored() -> Vec<(String, Made)> {
+    let mut made = Vec::new();
+    for folder in ["v1", "v2", "v2e1", "v3"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+        let entries = std::fs::read_dir(root.join(folder)).expect("stored sections");
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        for path in paths {
+            let Some(of) = of_section(&path) else {
+                continue;
+            };
+            made.push((path.display().to_string(), of));
+        }
+    }
+    made
+}
+
+fn of_section(path: &Path) -> Option<Made> {
+    if path.extension()? != "sframe" {
+        return None;
+    }
+    let bytes = std::fs::read(path).ok()?;
+    let tables = Tables::new(&bytes, TABLES);
+    let architecture = match tables.first().ok()?.abi() {
+        Abi::Amd64 => &architecture::X86_64,
+        Abi::AArch64Little => &architecture::AARCH64,
+        Abi::AArch64Big => &architecture::AARCH64_BE,
+        Abi::S390x => &architecture::S390X,
+    };
+    let frames = sframe::functions(&tables).ok()?;
+    if frames.functions.is_empty() {
+        return None;
+    }
+    match Made::of(architecture, frames) {
+        Ok(made) => Some(made),
+        // Sections of object files have functions that all begin at one address.
+        Err(Unfit::Overlap(_)) => None,
+        Err(other) => panic!("{}: {other}", path.display()),
+    }
+}
