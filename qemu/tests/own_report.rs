@@ -10,7 +10,7 @@ use linker::link::Options;
 use linker::symbols::Level;
 use object::{Object, ObjectSection, ObjectSymbol};
 use postmortem::{Image, PerCpu, Platform, Postmortem, Range, Section, Stack, TrapFrame, capture};
-use unwind::sframe::Tables;
+use unwind::ImageTables;
 
 // The first function on a stack: nobody called it, which is what the undefined return address says.
 std::arch::global_asm!(
@@ -140,7 +140,7 @@ fn own_image() -> ([Image; 2], u64) {
     let at = bytes.len() - 5;
     bytes[at] ^= 1;
     let damaged = Image {
-        tables: Tables::new(bytes.leak(), tables.address),
+        tables: ImageTables::new(bytes.leak(), tables.address),
         ..image
     };
     ([image, damaged], moved)

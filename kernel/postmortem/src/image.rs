@@ -1,6 +1,6 @@
 //! The kernel's image: its code, and the tables in it.
 
-use unwind::sframe::Tables;
+use unwind::ImageTables;
 
 /// A part of the image: its bytes, and where they are.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,8 @@ impl Section {
 pub struct Image {
     /// All code: what lies between `__text_start` and `__text_end`.
     pub code: Section,
-    /// The unwind tables, `.sframe`, between `__sframe_start` and `__sframe_end`. Each report verifies them.
-    pub tables: Tables<'static>,
+    /// The unwind tables between `__sframe_start` and `__sframe_end`: `.sframe`, or a rule map. Each report verifies them.
+    pub tables: ImageTables<'static>,
     /// The names of functions, `.symbols`, between `__symbols_start` and `__symbols_end`.
     pub symbols: Section,
     /// The build id from the linker's note. If it is not known, it is empty, and names are assumed to be of this image.
@@ -93,7 +93,7 @@ impl Image {
     pub fn new(code: Section, tables: Section, symbols: Section) -> Self {
         Self {
             code,
-            tables: Tables::new(tables.bytes, tables.address),
+            tables: ImageTables::new(tables.bytes, tables.address),
             symbols,
             build_id: &[],
         }

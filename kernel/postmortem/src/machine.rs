@@ -22,13 +22,12 @@ impl Machine {
     pub(crate) fn verify(image: &mut Image) -> Self {
         let verified = image.tables.verify();
         image.tables = image.tables.verified(verified);
-        let first = image.tables.first().ok();
         Self {
             build_id: image.build_id,
             verified,
             // Of tables that are damaged the address may be, too.
             moved_by: match verified {
-                Ok(_) => first.and_then(|section| section.moved_by()).unwrap_or(0),
+                Ok(_) => image.tables.moved_by().unwrap_or(0),
                 Err(_) => 0,
             },
         }

@@ -2,9 +2,11 @@
 
 use core::fmt;
 
-use unwind::sframe::{ParseError, Tables};
+use unwind::sframe::ParseError;
 use unwind::symbols::{SymbolTable, SymbolsError};
-use unwind::{Code, End, Found, LookupError, Machine, Range, RegisterSet as _, RowSource};
+use unwind::{
+    Code, End, Found, ImageTables, LookupError, Machine, Range, RegisterSet as _, RowSource,
+};
 
 use crate::arch::Registers;
 use crate::image::Section;
@@ -14,7 +16,7 @@ use crate::image::Section;
 pub struct Module {
     /// Its code, which does not overlap other code.
     pub code: Range,
-    /// The bytes of `.sframe`. If they are empty, a walk goes on by frame pointers.
+    /// The bytes of `.sframe`, or of a rule map. If they are empty, a walk goes on by frame pointers.
     pub tables: Range,
     /// The bytes of `.symbols`. If they are empty, its functions have no names.
     pub symbols: Range,
@@ -57,7 +59,7 @@ impl core::error::Error for ModuleError {}
 #[derive(Clone, Copy)]
 pub(crate) struct Loaded {
     code: Section,
-    tables: Tables<'static>,
+    tables: ImageTables<'static>,
     names: Option<SymbolTable<'static>>,
 }
 
@@ -68,7 +70,7 @@ impl Loaded {
             bytes: &[],
             address: 0,
         },
-        tables: Tables::none(),
+        tables: ImageTables::none(),
         names: None,
     };
 
@@ -91,7 +93,7 @@ impl Loaded {
         };
         if is_there(module.tables) {
             let tables = part(module.tables);
-            loaded.tables = Tables::new(tables.bytes, tables.address);
+            loaded.tables = ImageTables::new(tables.bytes, tables.address);
             let fits = loaded.tables.describes(Registers::MACHINE);
             fits.map_err(ModuleError::Tables)?;
         }
@@ -136,7 +138,7 @@ pub(crate) fn section(modules: &[Loaded], pc: u64) -> Option<Section> {
 /// The rows of an image and of its modules. Those of a module are used for its own code only.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    image: Tables<'static>,
+    image: ImageTables<'static>,
     modules: &'a [Loaded],
     /// Why no walk by the modules' rows may be complete.
     damage: Option<End>,
@@ -145,7 +147,7 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Verifies the tables of all modules, as memory may be damaged at any time; the image's were verified.
     #[inline(never)]
-    pub(crate) fn new(image: Tables<'static>, modules: &'a [Loaded]) -> Self {
+    pub(crate) fn new(image: ImageTables<'static>, modules: &'a [Loaded]) -> Self {
         let tables = modules.iter().map(|module| module.tables);
         let damage = tables
             .map(|tables| tables.verified(tables.verify()))
@@ -157,7 +159,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn at(&self, pc: u64) -> &Tables<'static> {
+    fn at(&self, pc: u64) -> &ImageTables<'static> {
         find(self.modules, pc).map_or(&self.image, |module| &module.tables)
     }
 }

@@ -118,19 +118,36 @@ impl Kernel {
     /// When cargo fails.
     pub fn build_without_names(self, source: &RustSrc, target: &Path) -> Result<PathBuf> {
         let folder = target.join("kernel-without-names");
+        self.build_with_switch("--symbols=none", source, target, &folder)
+    }
+
+    /// Builds the kernel with a rule map loaded instead of `.sframe`, in its own target folder.
+    ///
+    /// # Errors
+    /// When cargo fails.
+    pub fn build_with_map(self, source: &RustSrc, target: &Path) -> Result<PathBuf> {
+        let folder = target.join("kernel-with-map");
+        self.build_with_switch("--sframe-load=map", source, target, &folder)
+    }
+
+    /// Builds the kernel with a switch for `sframe-link`, in a target folder of its own.
+    fn build_with_switch(
+        self,
+        switch: &str,
+        source: &RustSrc,
+        target: &Path,
+        folder: &Path,
+    ) -> Result<PathBuf> {
         let linker = linker::build(target)?;
-        let with_switch = folder.join("sframe-link-without-names");
-        let script = format!(
-            "#!/bin/sh\nexec '{}' --symbols=none \"$@\"\n",
-            linker.display()
-        );
+        let with_switch = folder.join("sframe-link-with-switch");
+        let script = format!("#!/bin/sh\nexec '{}' {switch} \"$@\"\n", linker.display());
         let write = || {
-            std::fs::create_dir_all(&folder)?;
+            std::fs::create_dir_all(folder)?;
             std::fs::write(&with_switch, script)?;
             std::fs::set_permissions(&with_switch, Permissions::from_mode(0o755))
         };
         write().with_context(|| format!("cannot write {}", with_switch.display()))?;
-        self.build_with(with_switch.as_os_str(), source, &folder)
+        self.build_with(with_switch.as_os_str(), source, folder)
     }
 
     fn build_with(self, linker: &OsStr, source: &RustSrc, folder: &Path) -> Result<PathBuf> {

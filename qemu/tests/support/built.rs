@@ -55,6 +55,17 @@ pub fn image_without_tables(kernel: Kernel) -> PathBuf {
     })
 }
 
+/// The image of this kernel with a rule map loaded instead of `.sframe`.
+pub fn image_with_map(kernel: Kernel) -> PathBuf {
+    static BUILT: Mutex<Option<HashMap<Kernel, PathBuf>>> = Mutex::new(None);
+    once(&BUILT, kernel, |target| {
+        let source = setup::rust_src(target).expect("the source of core is to be had");
+        kernel
+            .build_with_map(&source, target)
+            .expect("the kernel is built")
+    })
+}
+
 /// The image of this kernel without `.symbols`.
 pub fn image_without_names(kernel: Kernel) -> PathBuf {
     static BUILT: Mutex<Option<HashMap<Kernel, PathBuf>>> = Mutex::new(None);

@@ -29,17 +29,11 @@ impl Regions {
     /// What lies between all functions with rows, as far as it can be read: in one piece, unless that has holes.
     pub(super) fn described(image: &Image, stacks: &Stacks) -> Self {
         let mut regions = Self::one(Section::new(&[]));
-        let Ok(table) = image.tables.first() else {
-            return regions;
-        };
         let can_be_read = |region: &Range| {
             let size = region.end.saturating_sub(region.start);
             size <= CODE && stacks.are_memory(region.start, region.end)
         };
-        let functions = || {
-            let all = (0..table.function_count()).filter_map(|index| table.function(index));
-            all.map(|its| Range::new(its.start(), its.start().saturating_add(its.size().into())))
-        };
+        let functions = || image.tables.functions();
         let mut found = apart(functions(), CODE);
         if !found
             .iter()

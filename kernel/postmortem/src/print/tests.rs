@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use unwind::ImageTables;
 use unwind::Range;
-use unwind::sframe::Tables;
 
 use super::regions::Regions;
 use super::{BEGUN, Begin, Report, print_from, print_no_more};
@@ -59,7 +59,7 @@ fn report_from(words: &[(u64, u64)], stack: Option<Range>, begin: Begin) -> (Str
     let mut report = Report {
         image: Image {
             code,
-            tables: Tables::new(&TABLE, 0x2000),
+            tables: ImageTables::new(&TABLE, 0x2000),
             symbols: names,
             build_id: &[],
         },

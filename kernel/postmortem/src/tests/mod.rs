@@ -1,7 +1,7 @@
 //! A kernel on the host, for the tests of this crate.
 
+use unwind::ImageTables;
 use unwind::Range;
-use unwind::sframe::Tables;
 
 use crate::{Image, Owner, Platform, Section, Stack, Task};
 
@@ -30,7 +30,7 @@ unsafe impl Platform for Kernel {
         };
         Image {
             code: nothing,
-            tables: Tables::new(&[], 0),
+            tables: ImageTables::new(&[], 0),
             symbols: nothing,
             build_id: &[],
         }
