@@ -27,6 +27,7 @@ Examples:
   cargo run -- --ask 5 --timeout 20 busy       where every CPU is after 5 s; and after 20 s, if it still runs
   cargo run -- --timeout 9 --dump DUMPS busy   the machine as a file, when its time runs out
   cargo run -- autopsy DUMPS/NAME              where every CPU of such a file was
+  cargo run -- autopsy -i DUMPS/NAME           the same, asked more: registers, memory, code
   cargo run -- --profile OUT.svg --release ok  where the time went, as a flame graph
   cargo run -- --gdb panic                     wait for gdb before the first instruction
   cargo run -- --gdb=run panic                 start gdb too, here

@@ -14,6 +14,7 @@ pub mod autopsy;
 pub mod build;
 pub mod cli;
 pub mod decode;
+mod disassemble;
 pub mod dump;
 pub mod frames;
 pub mod hardware;

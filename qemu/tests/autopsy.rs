@@ -1,5 +1,7 @@
 //! Dumps, and that a machine of which only its dump is left tells the same as when it was asked.
 
+#[path = "autopsy/monitor.rs"]
+mod monitor;
 mod support;
 
 use std::ffi::OsStr;
@@ -8,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use monitor::{
+    a_terminal_edits_commands, commands_say_what_the_machine_was, what_cannot_be_run_is_named,
+};
 use qemu::build::Kernel;
 use qemu::machine::Arch;
 use support::built::{image, kernel};
@@ -23,8 +28,14 @@ kernel_tests! { every:
     tasks,
 }
 kernel_tests! { much_and_little_inlined:
+    commands_say_what_the_machine_was,
     in_an_interrupt,
     without_checksum,
+}
+
+kernel_tests! { x86_64:
+    a_terminal_edits_commands,
+    what_cannot_be_run_is_named,
 }
 
 /// How the report begins.

@@ -63,7 +63,7 @@ impl Style {
 
     /// The text after the letter of a frame: ` name+offset/size at file:line`, and a line, with the prefix `before`, for each
     /// function into which this one is inlined. `linked` is the address of the line as the image has it.
-    pub(super) fn answer(&self, answer: &Answer, linked: u64, before: &str) -> String {
+    pub(crate) fn answer(&self, answer: &Answer, linked: u64, before: &str) -> String {
         let mut text = String::new();
         let mut sources = answer.sources.iter();
         if let Some(source) = sources.next() {

@@ -99,6 +99,15 @@ impl Dump {
         Ok(path)
     }
 
+    /// The registers of a CPU, by their names.
+    ///
+    /// # Errors
+    /// When there is no such CPU.
+    pub fn registers(&self, cpu: usize) -> Result<Vec<(String, u64)>> {
+        let cpu = self.about.cpus.get(cpu).context("there is no such CPU")?;
+        Ok(cpu.answers.named())
+    }
+
     /// That nothing was wrong with what was read, and that all could be.
     ///
     /// # Errors

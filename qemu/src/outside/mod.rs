@@ -9,6 +9,7 @@
 //!
 //! It needs nothing of the guest: not one line of code, no heap that is whole, and no page tables.
 
+mod asked;
 mod callers;
 mod image;
 mod memory;
@@ -26,6 +27,7 @@ use crate::decode::Symbolizer;
 use crate::dump::{Keeper, size};
 use crate::machine::{Source, Stopped, Witness};
 use crate::words::say;
+pub use asked::Asked;
 pub use callers::{Callers, Stack};
 use image::Image;
 

@@ -10,6 +10,7 @@ use super::memory::Memory;
 use super::walk::walk;
 use crate::hardware::Arch;
 use crate::machine::Source;
+use crate::stacks::Tasks;
 
 /// The CPU whose page tables are used: every CPU's have the kernel.
 const CPU: usize = 0;
@@ -19,44 +20,74 @@ pub(super) fn write_tasks(out: &mut String, image: &Image, source: &mut dyn Sour
     let Some(tasks) = image.tasks else {
         return Ok(());
     };
-    let ranges = image.ranges_of_tasks();
     let memory = Memory::new(source, CPU);
     for number in 0..tasks.count {
-        let at = tasks.first.wrapping_add(number.wrapping_mul(tasks.stride));
-        let words = memory.word(at).zip(memory.word(at.wrapping_add(8)));
-        let Some((state, sp)) = words else {
+        if !write(out, image, &memory, tasks, number)? {
             let left = tasks.count - number;
             writeln!(
                 out,
                 "tasks from {number} on, {left} at most, cannot be read"
             )?;
-            return Ok(());
-        };
-        // Whoever runs has no stack pointer there.
-        if sp == 0 {
-            continue;
-        }
-        let waits = match State::of(state) {
-            State::Free | State::Ended => continue,
-            State::Runs(_) => "is about to run".to_owned(),
-            State::Ready => "ready".to_owned(),
-            State::Sleeps(tick) => format!("sleeps until tick {tick}"),
-            State::Joins(task) => format!("waits for task {task} to end"),
-            State::Locks => "waits for a lock".to_owned(),
-            State::Idles => "has nothing to do".to_owned(),
-        };
-        let stack = image.stack(sp).unwrap_or("unknown");
-        writeln!(out, "task {number}: {waits}, stack {stack}")?;
-        match image.arch {
-            Arch::X86_64 => {
-                let registers = x86_64::Registers::new(tasks.resume, sp, 0);
-                walk(out, image, &memory, &ranges, registers)?;
-            }
-            Arch::Aarch64 => {
-                let registers = aarch64::Registers::new(tasks.resume, sp, 0, 0);
-                walk(out, image, &memory, &ranges, registers)?;
-            }
+            break;
         }
     }
     Ok(())
+}
+
+/// Says of one task what it waits for, and where: nothing if it runs, or there is no such task.
+pub(super) fn write_task(
+    out: &mut String,
+    image: &Image,
+    source: &mut dyn Source,
+    number: u64,
+) -> fmt::Result {
+    if let Some(tasks) = image.tasks
+        && number < tasks.count
+        && !write(out, image, &Memory::new(source, CPU), tasks, number)?
+    {
+        writeln!(out, "task {number} cannot be read")?;
+    }
+    Ok(())
+}
+
+/// The same; `false` if its words cannot be read.
+fn write(
+    out: &mut String,
+    image: &Image,
+    memory: &Memory<'_>,
+    tasks: Tasks,
+    number: u64,
+) -> Result<bool, fmt::Error> {
+    let at = tasks.first.wrapping_add(number.wrapping_mul(tasks.stride));
+    let words = memory.word(at).zip(memory.word(at.wrapping_add(8)));
+    let Some((state, sp)) = words else {
+        return Ok(false);
+    };
+    // Whoever runs has no stack pointer there.
+    if sp == 0 {
+        return Ok(true);
+    }
+    let waits = match State::of(state) {
+        State::Free | State::Ended => return Ok(true),
+        State::Runs(_) => "is about to run".to_owned(),
+        State::Ready => "ready".to_owned(),
+        State::Sleeps(tick) => format!("sleeps until tick {tick}"),
+        State::Joins(task) => format!("waits for task {task} to end"),
+        State::Locks => "waits for a lock".to_owned(),
+        State::Idles => "has nothing to do".to_owned(),
+    };
+    let stack = image.stack(sp).unwrap_or("unknown");
+    writeln!(out, "task {number}: {waits}, stack {stack}")?;
+    let ranges = image.ranges_of_tasks();
+    match image.arch {
+        Arch::X86_64 => {
+            let registers = x86_64::Registers::new(tasks.resume, sp, 0);
+            walk(out, image, memory, &ranges, registers)?;
+        }
+        Arch::Aarch64 => {
+            let registers = aarch64::Registers::new(tasks.resume, sp, 0, 0);
+            walk(out, image, memory, &ranges, registers)?;
+        }
+    }
+    Ok(true)
 }

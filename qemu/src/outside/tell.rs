@@ -41,14 +41,20 @@ pub(super) fn tell(
         }
     }
     write_tasks(&mut text, image, source)?;
+    named(&text, image, symbolizer)
+}
+
+/// The same text with names, files and lines.
+pub(super) fn named(text: &str, image: &Image, symbolizer: &Symbolizer) -> Result<String> {
     let mut named = Vec::new();
-    let mut decoder = Decoder::new(symbolizer, Style::short(), &mut named);
+    let mut decoder = Decoder::new(symbolizer, Style::short(), &mut named).moved_by(image.moved_by);
     decoder.add(text.as_bytes())?;
     decoder.finish()?;
     Ok(String::from_utf8_lossy(&named).into_owned())
 }
 
-fn write_cpu(
+/// Says where a CPU is.
+pub(super) fn write_cpu(
     out: &mut String,
     image: &Image,
     source: &mut dyn Source,

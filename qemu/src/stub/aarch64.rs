@@ -156,6 +156,29 @@ fn expect_short<'a>(
     Ok(())
 }
 
+/// All registers in the answers, by their names.
+pub(super) fn named(answers: &[Vec<u8>]) -> Vec<(String, u64)> {
+    let mut answers = answers.iter().map(|answer| bytes(answer));
+    let general = answers.next().unwrap_or_default();
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        let count = bytes.len().min(8);
+        word[..count].copy_from_slice(&bytes[..count]);
+        u64::from_le_bytes(word)
+    };
+    let names = (0..=30).map(|number| format!("x{number}"));
+    let names = names.chain(["sp".to_owned(), "pc".to_owned()]);
+    let mut registers: Vec<_> = names.zip(general.chunks_exact(8).map(word)).collect();
+    // PSTATE has four bytes.
+    if let Some(state) = general.get(33 * 8..33 * 8 + 4) {
+        registers.push(("pstate".to_owned(), word(state)));
+    }
+    let system = STATE.iter().chain(&KERNEL).chain(&HYPERVISOR);
+    let system = system.map(|names| names[0].to_ascii_lowercase());
+    registers.extend(system.zip(answers.map(|bytes| word(&bytes))));
+    registers
+}
+
 /// The state, by the answers: x0 to x30, sp, pc and the processor's state; then the system's registers.
 pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
     let [general, elr, sp_el0, spsr, ..] = answers else {

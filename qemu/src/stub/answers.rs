@@ -82,6 +82,15 @@ impl Answers {
         }
     }
 
+    /// All registers that are known, by their names.
+    #[must_use]
+    pub fn named(&self) -> Vec<(String, u64)> {
+        match self.arch {
+            Arch::X86_64 => x86_64::named(&self.bytes()),
+            Arch::Aarch64 => aarch64::named(&self.bytes()),
+        }
+    }
+
     fn bytes(&self) -> Vec<Vec<u8>> {
         let registers = self.registers.iter();
         registers

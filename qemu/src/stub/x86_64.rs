@@ -25,6 +25,57 @@ const CS: usize = 17 * 8 + 4;
 const EFER: usize = CS + 6 * 4 + 8 * 8;
 const LONG_MODE: u8 = 1 << 2;
 
+/// The registers in the stub's answer to `g`, with their size in bytes: gdb's order.
+const NAMES: [(&str, usize); 33] = [
+    ("rax", 8),
+    ("rbx", 8),
+    ("rcx", 8),
+    ("rdx", 8),
+    ("rsi", 8),
+    ("rdi", 8),
+    ("rbp", 8),
+    ("rsp", 8),
+    ("r8", 8),
+    ("r9", 8),
+    ("r10", 8),
+    ("r11", 8),
+    ("r12", 8),
+    ("r13", 8),
+    ("r14", 8),
+    ("r15", 8),
+    ("rip", 8),
+    ("rflags", 4),
+    ("cs", 4),
+    ("ss", 4),
+    ("ds", 4),
+    ("es", 4),
+    ("fs", 4),
+    ("gs", 4),
+    ("fs_base", 8),
+    ("gs_base", 8),
+    ("kernel_gs_base", 8),
+    ("cr0", 8),
+    ("cr2", 8),
+    ("cr3", 8),
+    ("cr4", 8),
+    ("cr8", 8),
+    ("efer", 8),
+];
+
+/// All of them that the answer has.
+pub(super) fn named(answers: &[Vec<u8>]) -> Vec<(String, u64)> {
+    let bytes = answers.first().map(|answer| bytes(answer));
+    let bytes = bytes.unwrap_or_default();
+    let mut at = 0;
+    let registers = NAMES.iter().map_while(|(name, size)| {
+        let mut word = [0; 8];
+        word[..*size].copy_from_slice(bytes.get(at..at + size)?);
+        at += size;
+        Some(((*name).to_owned(), u64::from_le_bytes(word)))
+    });
+    registers.collect()
+}
+
 /// How page tables are used: the control registers, which stand before EFER, and that.
 pub(super) fn paging(answers: &[Vec<u8>]) -> Result<Paging> {
     let bytes = bytes(answers.first().context("no registers")?);

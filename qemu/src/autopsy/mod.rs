@@ -1,5 +1,9 @@
 //! `cargo run -- autopsy`: asks a machine of which only a dump is left.
 
+mod commands;
+mod monitor;
+mod words;
+
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -28,6 +32,11 @@ pub struct Autopsy {
     /// The image that ran, instead of the dump's copy: with more debug information, for example
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
+
+    /// Reads commands from standard input, to ask the dump more: who called whom on one CPU or task, registers, memory, what lies at
+    /// an address, instructions. `help` lists them
+    #[arg(short, long)]
+    pub interactive: bool,
 }
 
 /// Writes the report.
@@ -36,6 +45,11 @@ pub struct Autopsy {
 /// When the dump or the image cannot be used.
 pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
     if arguments.dump.is_file() {
+        if arguments.interactive {
+            let path = arguments.dump.display();
+            let error = anyhow!("{path} is a log: only a dump can be asked more");
+            return Err(Failure::usage(error));
+        }
         return of_log(arguments);
     }
     let mut dump = Dump::open(&arguments.dump).map_err(Failure::usage)?;
@@ -44,6 +58,9 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
         None => dump.image(),
     };
     let image = image.map_err(Failure::usage)?;
+    if arguments.interactive {
+        return monitor::run(dump, &image);
+    }
     let reason = dump.reason().to_owned();
     let text = Outside::new(&image).report(&mut dump, &reason)?;
     write(&text)?;

@@ -1,0 +1,34 @@
+//! What is typed after a command: addresses, names, counts.
+
+use anyhow::{Context, Result, bail};
+
+use crate::outside::Asked;
+
+/// An address: hexadecimal digits, after `0x` or not, or the name of a function.
+pub(super) fn address(text: &str, asked: &Asked) -> Result<u64> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    if let Ok(address) = u64::from_str_radix(digits, 16) {
+        return Ok(address);
+    }
+    let found = asked.function(text);
+    found.with_context(|| {
+        format!(
+            "`{text}` is neither an address in hexadecimal nor the whole name of just one function"
+        )
+    })
+}
+
+/// A number of things, CPUs or tasks: decimal.
+pub(super) fn number<N: std::str::FromStr>(text: &str) -> Result<N> {
+    text.parse()
+        .ok()
+        .with_context(|| format!("`{text}` is no decimal number that fits here"))
+}
+
+/// Refuses more words than a command takes.
+pub(super) fn expect_no_more<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<()> {
+    match words.next() {
+        None => Ok(()),
+        Some(word) => bail!("`{word}` means nothing here"),
+    }
+}

@@ -1,0 +1,126 @@
+//! A machine that stands still, asked bit by bit, as somebody who looks for a fault goes on from one answer to the next question.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::image::Image;
+use super::memory::Memory;
+use super::moved;
+use super::tasks::{write_task, write_tasks};
+use super::tell::{named, write_cpu};
+use crate::decode::{Answer, Style, Symbolizer};
+use crate::hardware::Arch;
+use crate::machine::Source;
+
+/// What is known of the image that runs on a machine.
+#[derive(Debug)]
+pub struct Asked {
+    image: Image,
+    symbolizer: Symbolizer,
+}
+
+impl Asked {
+    /// Reads the ELF image at `path`, which runs on this machine, perhaps elsewhere than it was linked for.
+    ///
+    /// # Errors
+    /// When the image cannot be read, or the machine does not answer.
+    pub fn open(path: &Path, source: &mut dyn Source) -> Result<Self> {
+        let image = Image::read(path)?;
+        let count = source.cpus()?.len();
+        let states: Vec<_> = (0..count).map(|cpu| source.state(cpu)).collect();
+        let by = moved::moved_by(&image, source, &states);
+        Ok(Self {
+            image: image.moved(by),
+            symbolizer: Symbolizer::open(path)?,
+        })
+    }
+
+    /// The image's architecture.
+    #[must_use]
+    pub const fn arch(&self) -> Arch {
+        self.image.arch
+    }
+
+    /// Where a CPU is, and who has called it to do that: its part of a report.
+    ///
+    /// # Errors
+    /// When there is no such CPU, or its registers are not known.
+    pub fn cpu(&self, source: &mut dyn Source, cpu: usize) -> Result<String> {
+        let halted = source.cpus()?;
+        let is_halted = *halted.get(cpu).context("there is no such CPU")?;
+        let state = source.state(cpu)?;
+        let mut text = String::new();
+        write_cpu(&mut text, &self.image, source, cpu, &state, is_halted)?;
+        self.named(&text)
+    }
+
+    /// All tasks that do not run.
+    ///
+    /// # Errors
+    /// When names cannot be found for a reason of this host's.
+    pub fn tasks(&self, source: &mut dyn Source) -> Result<String> {
+        let mut text = String::new();
+        write_tasks(&mut text, &self.image, source)?;
+        self.named(&text)
+    }
+
+    /// The task with this number; nothing if it runs, or there is none.
+    ///
+    /// # Errors
+    /// When names cannot be found for a reason of this host's.
+    pub fn task(&self, source: &mut dyn Source, number: u64) -> Result<String> {
+        let mut text = String::new();
+        write_task(&mut text, &self.image, source, number)?;
+        self.named(&text)
+    }
+
+    /// Where the function with this name begins, if only one has it.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Option<u64> {
+        let function = self.symbolizer.find(name, 0)?;
+        Some(function.start.wrapping_add(self.image.moved_by))
+    }
+
+    /// What lies at an address: a function, with file, line and what is inlined there, each on a line of its own; or a stack. Empty if
+    /// that is not known.
+    #[must_use]
+    pub fn lies_at(&self, address: u64) -> String {
+        match self.image.stack(address) {
+            Some(stack) => format!(" stack {stack}"),
+            None => Style::short().answer(&self.answer(address), self.linked(address), ""),
+        }
+    }
+
+    /// The line of the source that the instruction at an address was made from, with the innermost function there. Empty if that is not
+    /// known.
+    #[must_use]
+    pub fn line(&self, address: u64) -> String {
+        let mut answer = self.answer(address);
+        answer.sources.truncate(1);
+        answer.function = None;
+        Style::short().answer(&answer, 0, "")
+    }
+
+    /// Nothing where the image has no code: debug information says something of functions, too, that the linker has left out, as
+    /// if they were at address 0.
+    fn answer(&self, address: u64) -> Answer {
+        match self.image.is_code(address) {
+            true => self.symbolizer.answer(self.linked(address)),
+            false => Answer::default(),
+        }
+    }
+
+    const fn linked(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.image.moved_by)
+    }
+
+    /// The word of memory at an address, a multiple of 8, as a CPU sees it. None if nothing is mapped there.
+    pub fn word(&self, source: &mut dyn Source, cpu: usize, address: u64) -> Option<u64> {
+        Memory::new(source, cpu).word(address)
+    }
+
+    fn named(&self, text: &str) -> Result<String> {
+        named(text, &self.image, &self.symbolizer)
+    }
+}
