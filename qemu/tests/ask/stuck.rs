@@ -17,6 +17,7 @@ kernel_tests! { much_and_little_inlined:
     at_the_entry_of_another_cpu,
     in_the_trap_entry,
     between_two_tasks,
+    in_user_mode,
 }
 
 /// Boots a copy of the kernel that is stuck at the beginning of this function, for some seconds of the machine's own time.
@@ -84,6 +85,14 @@ fn in_the_trap_entry(kernel: Kernel) {
         -- interrupted, stack boot
         p kernel::scenario::instructions::breakpoint";
     trace::expect(kernel, &asked.reports[0], expected, "complete, ");
+}
+
+/// The image's own code is not there: one line says where the CPU is, and no trace claims to know more.
+fn in_user_mode(kernel: Kernel) {
+    let asked = stuck(kernel, "user_call", "1", "user-call");
+    let says = "\ncpu 0 is in user mode, at 0x0000000000400000\n";
+    assert!(asked.text.contains(says), "{}", asked.text);
+    assert!(asked.reports.is_empty(), "{}", asked.text);
 }
 
 /// One task has been left, and no other is there yet: five have never run.
