@@ -2,9 +2,9 @@
 //!
 //! What you give it:
 //!
-//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]), or another [`RowSource`]: [`map::Map`], or
-//!   [`ImageTables`], which is whichever of both an image has;
-//! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`s390x::Registers`]);
+//! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]), or another [`RowSource`]: [`map::Map`];
+//!   [`ImageTables`], which is whichever of both an image has; ARM's exception tables ([`ehabi::Tables`]);
+//! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`arm::Registers`], [`s390x::Registers`]);
 //! - a way to read the stack ([`Memory`]: [`Stacks`], which never reads outside the ranges you name);
 //! - the code ([`Unwinder::code`]), by which each return address is checked: without it a walk works, and is never complete;
 //! - if you have one, a `.symbols` blob ([`symbols::SymbolTable`]).
@@ -26,7 +26,8 @@
 //! for both were rejected: every number that a kernel has, from a linker symbol, a register or a trap frame, would have to be
 //! wrapped where it comes in and unwrapped where it goes out.
 //!
-//! What it does not do: restore callee-saved registers (SFrame does not describe them), catch unwinding, read DWARF.
+//! What it does not do: restore callee-saved registers where it does not need them (SFrame does not describe them; ARM's exception
+//! tables do), catch unwinding, read DWARF.
 //!
 //! ```
 //! use unwind::{Code, End, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
@@ -73,9 +74,11 @@
 
 pub mod aarch64;
 mod analysis;
+pub mod arm;
 mod bytes;
 mod code;
 mod crc32;
+pub mod ehabi;
 mod lookup;
 pub mod map;
 pub mod markup;
@@ -83,6 +86,7 @@ mod memory;
 mod reads;
 mod registers;
 pub mod report;
+mod restored;
 mod row;
 mod rules;
 pub mod s390x;
@@ -102,6 +106,7 @@ pub use code::Code;
 pub use lookup::{Found, LookupError};
 pub use memory::{Memory, Range, Unbounded};
 pub use registers::{Machine, RegisterSet};
+pub use restored::Restored;
 pub use row::{Base, Row, Rule};
 pub use rules::Rules;
 pub use source::{CodeReader, FunctionAt, ImageTables, RowSource};

@@ -49,7 +49,7 @@ impl Range {
 ///
 /// All of them read by a closure, `Fn(u64) -> Option<u64>`. It gets the address of a word, and returns the word in the target's
 /// byte order, or `None` where it cannot be read. A word has the size of the architecture's general registers: 8 bytes on
-/// x86-64, AArch64 and s390x. **The closure is called only for addresses that are multiples of that size.** That
+/// x86-64, AArch64 and s390x, 4 on 32-bit ARM. **The closure is called only for addresses that are multiples of that size.** That
 /// of [`Stacks`](crate::Stacks) is called only inside declared stacks, so that it may read by `read_volatile` of a `*const u64`;
 /// those of [`Undeclared`](crate::Undeclared) and [`Unbounded`] may not.
 ///

@@ -15,6 +15,8 @@ pub enum Machine {
     AArch64,
     /// s390x.
     S390x,
+    /// 32-bit ARM, little-endian.
+    Arm,
 }
 
 /// The registers of one frame. Implemented by the `Registers` of each architecture's module, and by no other type.
@@ -31,6 +33,10 @@ pub trait RegisterSet: Copy + Debug + PartialEq + Eq + sealed::Sealed {
     /// Whether a frame record (saved frame pointer and return address) ends where the caller's stack begins. It does on
     /// x86-64, where `call` and `push` make it; on AArch64 it lies anywhere in the frame.
     const RECORD_IS_TOP_OF_FRAME: bool;
+
+    /// Whether callers' further registers are followed, as rows say where they are ([`RowSource::restored`](crate::RowSource)). Where
+    /// not, a walk has no code for it.
+    const FOLLOWS_ALL: bool = false;
 
     /// The DWARF number of the stack pointer.
     const STACK_POINTER: u32;

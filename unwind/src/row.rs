@@ -4,9 +4,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Base {
-    /// The stack pointer (x86-64 `rsp`, AArch64 `sp`, s390x `r15`).
+    /// The stack pointer (x86-64 `rsp`, AArch64 and ARM `sp`, s390x `r15`).
     StackPointer,
-    /// The frame pointer (x86-64 `rbp`, AArch64 `x29`, s390x `r11`).
+    /// The frame pointer (x86-64 `rbp`, AArch64 `x29`, s390x and ARM `r11`).
     FramePointer,
     /// Another register, by its DWARF number. Its value is known in the innermost or just interrupted frame only.
     Register(u32),

@@ -44,7 +44,7 @@ pub enum End {
     UserInKernel(u64),
     /// There are no tables that can be used.
     NoTables(ParseError),
-    /// A source of rows of another crate cannot be used, for this reason.
+    /// A source of rows other than SFrame's cannot be used, for this reason; or, in a [`Doubt`](crate::Doubt), its rows are damaged.
     Unusable(&'static str),
     /// The table has no usable row for the frame with this address.
     NoRow(u64, LookupError),
@@ -62,6 +62,9 @@ pub enum End {
     /// Return addresses were not checked for a call before them, because the bytes of code are not known
     /// ([`Unwinder::code`](crate::Unwinder::code)). Only in a [`Doubt`](crate::Doubt).
     CallsUnchecked,
+    /// The row for this address holds where its function calls another, and the function was interrupted. Only in a
+    /// [`Doubt`](crate::Doubt): see [`ehabi`](crate::ehabi).
+    OnlyAtCalls(u64),
     /// The stack pointer, this address, is in none of the declared stacks that the walk may still enter.
     NoStack(u64),
     /// The word at this address lies in no declared stack, or could not be read.
@@ -194,6 +197,7 @@ impl End {
                 at("", target, ", not to the function of the frame")
             }
             Self::CallsUnchecked => f.write_str("calls were not checked, as the code is not known"),
+            Self::OnlyAtCalls(pc) => at("interrupted at ", pc, ", and its row holds at calls only"),
             Self::NoStack(sp) => at("the stack pointer ", sp, " is outside every stack"),
             Self::Unreadable(address) => at("the stack word at ", address, " cannot be read"),
             Self::UnalignedWord(address) => at("the stack word at ", address, " is not aligned"),

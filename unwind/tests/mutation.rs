@@ -2,6 +2,7 @@
 //! are in `proof/tests/blocks.rs`.
 
 mod damage;
+mod exception_tables;
 mod golden;
 
 use std::path::Path;
@@ -27,6 +28,22 @@ fn sound_sections_over_damaged_stacks() {
 #[test]
 fn sound_chains_are_complete() {
     damage::chains(&sections());
+}
+
+#[test]
+fn damaged_exception_tables() {
+    let address = 0x40_0000;
+    on_seeds(20_000, |seed| {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let (mut bytes, functions) = exception_tables::make(address, &mut random);
+        if !seed.is_multiple_of(4) {
+            mutate(&mut bytes, &mut random);
+        }
+        for pc in functions.iter().take(4) {
+            exercise::exception_tables(&bytes, address, *pc);
+        }
+        exception_tables::walk(&bytes, address, &functions, &mut random);
+    });
 }
 
 #[test]

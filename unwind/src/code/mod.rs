@@ -67,28 +67,34 @@ impl<'a> Code<'a> {
 /// A transfer of control in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
-    /// A jump to this address, conditional or not.
+    /// A jump to where this pointer to code leads, conditional or not.
     To(u64),
     /// A jump through a register or a word of memory.
     Anywhere,
-    /// A call of this address, which returns.
+    /// A call of where this one leads, which returns.
     Call(u64),
 }
 
 /// What a walk reads out of an architecture's code. Every function is total: bytes may be anything.
 pub trait Instructions {
+    /// The address that a pointer to code leads to: on ARM its lowest bit is not of the address, but tells Thumb.
+    #[inline(always)]
+    fn place(pointer: u64) -> u64 {
+        pointer
+    }
+
     /// Every instruction starts at a multiple of this many bytes.
     const ALIGNMENT: usize;
 
-    /// The address that is called, if a direct call may end with the last of `bytes`, right before the address `end`. Where
-    /// instructions differ in length the same bytes may be read as an indirect call, too, and either may be what was run.
+    /// A pointer to the code that is called, if a direct call may end with the last of `bytes`, right before where `end` leads, a
+    /// pointer to code. Where instructions differ in length the same bytes may be read as an indirect call, too, and either may be what was run.
     fn direct_call(bytes: &[u8], end: u64) -> Option<u64>;
 
     /// Whether a call through a register or a word of memory may end there.
     fn is_indirect_call(bytes: &[u8], end: u64) -> bool;
 
-    /// The jump that `bytes` may begin with, which lie at the address `at`, and how many bytes further to look for the next:
-    /// its length or, where any bytes may look like it by chance, no more than [`Self::ALIGNMENT`].
+    /// The jump that `bytes` may begin with, which lie where `at` leads, a pointer to code, and how many bytes further to look for the
+    /// next: its length or, where any bytes may look like it by chance, no more than [`Self::ALIGNMENT`].
     fn jump(bytes: &[u8], at: u64) -> Option<(Jump, usize)>;
 
     /// What the instruction does to a frame that `bytes` begin with and that lies at the address `at`; `None` if that is not known.

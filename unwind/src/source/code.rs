@@ -9,6 +9,7 @@ use crate::code::Code;
 use crate::lookup::{Found, LookupError};
 use crate::memory::Range;
 use crate::registers::{Machine, RegisterSet};
+use crate::restored::Restored;
 use crate::verdict::End;
 
 /// A function that knows which addresses the function with code at this one has: by `.symbols`, or by whatever a kernel has. It should
@@ -86,6 +87,10 @@ impl<R: RegisterSet, S: RowSource> RowSource for CodeReader<'_, R, S> {
     #[inline]
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         self.source.look_up(pc, found)
+    }
+
+    fn restored(&self, pc: u64, restored: &mut Restored) {
+        self.source.restored(pc, restored);
     }
 
     fn covers(&self, pc: u64) -> bool {

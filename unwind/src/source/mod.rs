@@ -1,6 +1,7 @@
 //! The interface between a walk and a table, whatever its format.
 
 mod code;
+mod ehabi;
 mod image;
 mod map;
 mod sframe;
@@ -8,6 +9,7 @@ mod sframe;
 use crate::code::Code;
 use crate::lookup::{Found, LookupError};
 use crate::registers::Machine;
+use crate::restored::Restored;
 use crate::verdict::End;
 
 pub use code::{CodeReader, FunctionAt};
@@ -15,8 +17,9 @@ pub use image::ImageTables;
 
 /// A source of rows: tables of one format. A walk uses them only by this trait.
 ///
-/// [`sframe::Tables`](crate::sframe::Tables), [`map::Map`](crate::map::Map) and [`ImageTables`] are some. A slice of sources is one too, asked in order: an image and its modules,
-/// or tables of different formats as `&[&dyn RowSource]`.
+/// [`sframe::Tables`](crate::sframe::Tables), [`map::Map`](crate::map::Map), [`ImageTables`] and
+/// [`ehabi::Tables`](crate::ehabi::Tables) are some. A slice of sources is one too, asked in order: an image and its modules, or tables
+/// of different formats as `&[&dyn RowSource]`.
 pub trait RowSource {
     /// Whether there are rows for this machine.
     ///
@@ -30,6 +33,12 @@ pub trait RowSource {
     /// # Errors
     /// See [`LookupError`].
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError>;
+
+    /// Writes what the row for the address `pc` says beyond `found`, of a source that [`Self::look_up`] finds it in. Called for
+    /// [`arm`](crate::arm) only. By default that is nothing.
+    fn restored(&self, pc: u64, restored: &mut Restored) {
+        let _ = (pc, restored);
+    }
 
     /// Whether the address `pc` is in a function that it has rows for.
     fn covers(&self, pc: u64) -> bool;
@@ -53,6 +62,10 @@ impl<S: RowSource + ?Sized> RowSource for &S {
 
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         (**self).look_up(pc, found)
+    }
+
+    fn restored(&self, pc: u64, restored: &mut Restored) {
+        (**self).restored(pc, restored);
     }
 
     fn covers(&self, pc: u64) -> bool {
@@ -95,6 +108,14 @@ impl<S: RowSource> RowSource for [S] {
             }
         }
         Err(reason)
+    }
+
+    fn restored(&self, pc: u64, restored: &mut Restored) {
+        let mut found = Found::EMPTY;
+        let mut sources = self.iter();
+        if let Some(source) = sources.find(|source| source.look_up(pc, &mut found).is_ok()) {
+            source.restored(pc, restored);
+        }
     }
 
     fn covers(&self, pc: u64) -> bool {

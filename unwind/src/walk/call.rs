@@ -30,7 +30,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         user: bool,
         found: &mut Found,
     ) -> Result<Call, End> {
-        let code = self.code_before(return_address, user);
+        let code = self.code_before(R::place(return_address), user);
         match code.and_then(|bytes| R::direct_call(bytes, return_address)) {
             Some(target) if found.range.contains(target) => Ok(Call::Fits),
             Some(target) => Ok(Call::Elsewhere(target)),
@@ -51,14 +51,14 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         // An address outside of the declared code is rejected; without declared code the next look-up decides.
         let fits = match call {
             Call::Unknown if self.code_of(user).is_empty() => return_address != 0,
-            Call::Unknown => self.is_code(call_at(return_address), user),
+            Call::Unknown => self.is_code(call_at::<R>(return_address), user),
             _ => true,
         };
         if !fits {
-            return Err(End::BadReturnAddress(return_address));
+            return Err(End::BadReturnAddress(R::place(return_address)));
         }
-        if call == Call::None && !self.has_no_caller(return_address, found) {
-            return Err(End::NoCall(return_address));
+        if call == Call::None && !self.has_no_caller::<R>(return_address, found) {
+            return Err(End::NoCall(R::place(return_address)));
         }
         Ok(call)
     }
@@ -66,7 +66,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     /// Whether `address` can be a return address in the kernel: there is a call before it or, if the bytes are not known, code.
     pub(super) fn is_return_address<R: RegisterSet>(&self, address: u64) -> bool {
         match self.call_before::<R>(address, false) {
-            Call::Unknown => self.is_code(call_at(address), false),
+            Call::Unknown => self.is_code(call_at::<R>(address), false),
             call => call != Call::None,
         }
     }
@@ -119,7 +119,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         for code in self.all_code_of(user) {
             let bytes = code.before(return_address);
             // Ranges may overlap; the first that has the call counts.
-            if bytes.is_some() || code.holds(call_at(return_address)) {
+            if bytes.is_some() || code.holds(lookup_pc(return_address, FrameKind::ReturnAddress)) {
                 return bytes;
             }
         }
@@ -128,7 +128,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
 
     /// The call before an address, wherever it leads.
     fn call_before<R: RegisterSet>(&self, return_address: u64, user: bool) -> Call {
-        let Some(bytes) = self.code_before(return_address, user) else {
+        let Some(bytes) = self.code_before(R::place(return_address), user) else {
             return Call::Unknown;
         };
         match R::direct_call(bytes, return_address) {
@@ -141,20 +141,22 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     /// Whether a return address is in an outermost function: kernels prepare stacks of new tasks that return to such a
     /// function's first instruction. Such a frame is listed, in doubt, although there is no call.
     #[inline(never)]
-    fn has_no_caller(&self, return_address: u64, found: &mut Found) -> bool {
-        let outcome = self.source.look_up(call_at(return_address), found);
+    fn has_no_caller<R: RegisterSet>(&self, return_address: u64, found: &mut Found) -> bool {
+        let outcome = self.source.look_up(call_at::<R>(return_address), found);
         outcome.is_ok() && found.rules.is_outermost()
     }
 
     /// Whether the bytes before a return address, which are a direct call, can be an indirect one as well.
     pub(super) fn can_be_indirect<R: RegisterSet>(&self, return_address: u64, user: bool) -> bool {
-        let bytes = self.code_before(return_address, user).unwrap_or(&[]);
+        let bytes = self
+            .code_before(R::place(return_address), user)
+            .unwrap_or(&[]);
         R::is_indirect_call(bytes, return_address)
     }
 }
 
 /// The address at which the call before a return address is looked up.
 #[inline(always)]
-const fn call_at(return_address: u64) -> u64 {
-    lookup_pc(return_address, FrameKind::ReturnAddress)
+fn call_at<R: RegisterSet>(return_address: u64) -> u64 {
+    lookup_pc(R::place(return_address), FrameKind::ReturnAddress)
 }

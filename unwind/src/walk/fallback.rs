@@ -73,7 +73,7 @@ impl<S: RowSource> Unwinder<'_, S> {
         let pc = registers.strip(return_address);
         // A function without rows that is not a leaf has overwritten it with a return address into itself.
         let described = || {
-            let call = lookup_pc(pc, FrameKind::ReturnAddress);
+            let call = lookup_pc(R::place(pc), FrameKind::ReturnAddress);
             self.source.covers(call)
         };
         if !self.is_return_address::<R>(pc) || (undescribed && !described()) {

@@ -58,7 +58,7 @@ impl<S: RowSource> Unwinder<'_, S> {
             scan.at = scan.at.wrapping_add(R::WORD);
             let pc = registers.strip(word);
             if self.is_return_address::<R>(pc) {
-                return Some((pc, scan));
+                return Some((R::place(pc), scan));
             }
         }
     }

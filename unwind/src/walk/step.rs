@@ -59,6 +59,23 @@ impl<R: RegisterSet> Cursor<R> {
         }
     }
 
+    /// A further register of the caller by any rule; `None` if the callee's value is also the caller's, or nothing is said of it.
+    #[inline(never)]
+    pub(super) fn restored(
+        &self,
+        rule: Rule,
+        cfa: u64,
+        memory: &impl Memory,
+    ) -> Result<Option<u64>, End> {
+        Ok(match rule {
+            Rule::Same | Rule::Undefined => None,
+            Rule::Value { base, offset } => Some(self.address_by(cfa, base, offset)?),
+            Rule::Saved { base, offset } => {
+                Some(read::<R>(memory, self.address_by(cfa, base, offset)?)?)
+            }
+        })
+    }
+
     /// The frame pointer by any rule, and whether it is the caller's own.
     #[inline(never)]
     fn frame_pointer(

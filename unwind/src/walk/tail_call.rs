@@ -35,14 +35,15 @@ impl<S: RowSource> Unwinder<'_, S> {
         let goal = found.range;
         let mut left = BYTES;
         let mut pieces = Pieces::new();
-        self.add(target, goal, &mut pieces, found);
+        self.add::<R>(target, goal, &mut pieces, found);
         let mut index = 0_usize;
         while let Some(piece) = pieces.get(index) {
             index = index.wrapping_add(1);
-            let size = piece.end.wrapping_sub(piece.start);
+            let start = R::place(piece.start);
+            let size = piece.end.wrapping_sub(start);
             let known = self
-                .code_at(piece.start, user)
-                .and_then(|code| code.from(piece.start, size));
+                .code_at(start, user)
+                .and_then(|code| code.from(start, size));
             let Some(code) = known else {
                 continue;
             };
@@ -63,7 +64,7 @@ impl<S: RowSource> Unwinder<'_, S> {
                     {
                         length = of_jump;
                         if matches!(jump, Jump::To(_)) {
-                            self.add(to, goal, &mut pieces, found);
+                            self.add::<R>(to, goal, &mut pieces, found);
                         }
                     }
                     _ => {}
@@ -75,7 +76,7 @@ impl<S: RowSource> Unwinder<'_, S> {
                 if goal.holds(piece.end, 1) {
                     return true;
                 }
-                self.add(piece.end, goal, &mut pieces, found);
+                self.add::<R>(piece.end, goal, &mut pieces, found);
             }
         }
         false
@@ -84,21 +85,29 @@ impl<S: RowSource> Unwinder<'_, S> {
     /// Adds the piece of code that `address` is in, if that is new and there is room. Otherwise it is not looked up: code may
     /// hold any number of jumps, and a look-up may have to read a whole table.
     #[inline(never)]
-    fn add(&self, address: u64, goal: Range, pieces: &mut Pieces, found: &mut Found) {
+    fn add<R: RegisterSet>(
+        &self,
+        address: u64,
+        goal: Range,
+        pieces: &mut Pieces,
+        found: &mut Found,
+    ) {
         let mut known = pieces.pieces.iter().take(pieces.count);
         if known.any(|piece| piece.holds(address, 1)) {
             return;
         }
         if let Some(free) = pieces.pieces.get_mut(pieces.count) {
-            *free = self.piece(address, goal, found);
+            *free = self.piece::<R>(address, goal, found);
             pieces.count = pieces.count.wrapping_add(1);
         }
     }
 
     /// The piece of code that `address` is in: the table's function, or some bytes, up to `goal` at most.
-    fn piece(&self, address: u64, goal: Range, found: &mut Found) -> Range {
+    fn piece<R: RegisterSet>(&self, address: u64, goal: Range, found: &mut Found) -> Range {
         if self.source.look_up(address, found).is_ok() {
-            return found.range;
+            // What a pointer tells beside the address is true of the whole function.
+            let beside = address ^ R::place(address);
+            return Range::new(found.range.start | beside, found.range.end);
         }
         let end = address.saturating_add(UNDESCRIBED);
         let cut = address < goal.start && goal.start < end;

@@ -48,7 +48,7 @@ pub fn stored(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Code: any bytes, with many that begin or end calls and jumps.
-static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+pub static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut random = Random(1);
     let mut byte = || match random.below(4) {
         0 => [0xe8, 0xff, 0xd0, 0xe9, 0x94, 0x14, 0x0d, 0xc0][random.below(8)],

@@ -6,6 +6,7 @@
     reason = "each of the targets that include this uses its part"
 )]
 
+mod ehabi;
 mod forms;
 mod map;
 mod registers;
@@ -15,6 +16,7 @@ mod symbols;
 mod values;
 mod walk;
 
+pub use ehabi::{exception_tables, walk_by_exception_tables};
 pub use map::{map, with_map_checksum};
 pub use sections::sections;
 pub use start::Start;

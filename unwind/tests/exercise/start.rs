@@ -1,6 +1,6 @@
 //! Where a walk starts, and what a kernel may choose.
 
-use unwind::{Code, Fallbacks, Range, RowSource, SavedRegister, Unwinder};
+use unwind::{Code, Fallbacks, Range, RegisterSet, RowSource, SavedRegister, Unwinder};
 
 /// Where a walk starts, and what it may see.
 pub struct Start<'a> {
@@ -72,12 +72,12 @@ impl Start<'_> {
     }
 
     /// The words of all stacks.
-    pub fn words(&self) -> usize {
+    pub fn words<R: RegisterSet>(&self) -> usize {
         let bytes: u64 = self
             .ranges
             .iter()
             .map(|range| range.end - range.start)
             .sum();
-        usize::try_from(bytes / 8).expect("small stacks")
+        usize::try_from(bytes / R::WORD).expect("small stacks")
     }
 }

@@ -20,6 +20,9 @@ const SCANNED_WORDS: usize = 4096;
 /// stack, and the two at the frame pointer. Trap code reads each of the registers that it is said to keep, too.
 const READS: usize = 6;
 
+/// The further registers that a row of ARM may restore.
+const FURTHER: usize = 13;
+
 /// Walks from `start` with the tables in `bytes`, as the architecture of their first section.
 pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
     let tables = Tables::new(bytes, address);
@@ -49,30 +52,42 @@ pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
     }
 }
 
-fn walk_from<R: RegisterSet>(tables: Tables<'_>, first: R, start: &Start<'_>) -> Option<End> {
+/// Walks from `first` by `tables`, and checks all that is promised.
+pub fn walk_from<R: RegisterSet, S: RowSource + Copy>(
+    tables: S,
+    first: R,
+    start: &Start<'_>,
+) -> Option<End> {
     let reads = Cell::new(0);
     let read = |address: u64| {
         // The promise: no read outside the declared ranges.
-        let inside = start.ranges.iter().any(|range| range.holds(address, 8));
+        let inside = start
+            .ranges
+            .iter()
+            .any(|range| range.holds(address, R::WORD));
         assert!(inside, "stray read at {address:#x}");
-        assert!(address.is_multiple_of(8), "unaligned read at {address:#x}");
+        assert!(
+            address.is_multiple_of(R::WORD),
+            "unaligned read at {address:#x}"
+        );
         reads.set(reads.get() + 1);
         Some((start.word)(address))
     };
     let stacks = Stacks::new(start.ranges, &read);
     let saved = start.saved();
     let unwinder = start.unwinder(tables, &saved);
-    let most_reads = |frames: usize| frames * (READS + saved.len()) + SCANNED_WORDS;
+    let further = if R::FOLLOWS_ALL { FURTHER } else { 0 };
+    let most_reads = |frames: usize| frames * (READS + further + saved.len()) + SCANNED_WORDS;
 
     // The promise: at most as many frames as the stacks have words, the given one and a leaf's caller, and a scan's.
-    let bound = start.words() + 4 + SCANNED;
+    let bound = start.words::<R>() + 4 + SCANNED;
     let mut frames = unwinder.frames(first, stacks);
     let found: Vec<Frame<R>> = frames.by_ref().take(bound + 1).collect();
     let count = found.len();
     assert!(
         count <= bound,
         "{count} frames from {} words",
-        start.words()
+        start.words::<R>()
     );
     assert_eq!(frames.found() as usize, count);
     // The promise: so many reads at most.
@@ -123,7 +138,7 @@ fn walk_from<R: RegisterSet>(tables: Tables<'_>, first: R, start: &Start<'_>) ->
 /// Goes on after a trap frame without rows, from the registers where the walk began and then from others: a walk never goes
 /// back, and ends. Returns why it ended at first.
 fn resume<R: RegisterSet>(
-    mut frames: unwind::Frames<'_, R, impl Memory>,
+    mut frames: unwind::Frames<'_, R, impl Memory, impl RowSource>,
     first: R,
     bound: usize,
 ) -> End {
@@ -145,7 +160,7 @@ fn resume<R: RegisterSet>(
 
 /// The same stacks, but asked for; and none that anybody knows.
 fn undeclared<R: RegisterSet>(
-    unwinder: &Unwinder<'_, Tables<'_>>,
+    unwinder: &Unwinder<'_, impl RowSource>,
     first: R,
     start: &Start<'_>,
     bound: usize,
@@ -168,8 +183,8 @@ fn undeclared<R: RegisterSet>(
 }
 
 /// The same tables several times, and through references, are the same source of rows.
-fn sources<R: RegisterSet>(
-    tables: Tables<'_>,
+fn sources<R: RegisterSet, S: RowSource + Copy>(
+    tables: S,
     first: R,
     found: &[Frame<R>],
     start: &Start<'_>,
@@ -201,8 +216,8 @@ fn sources<R: RegisterSet>(
 
 /// The same tables, with the code where they have nothing. The promise: what it finds is marked and never complete, and changes nothing
 /// before that.
-fn code<R: RegisterSet>(
-    tables: Tables<'_>,
+fn code<R: RegisterSet, S: RowSource + Copy>(
+    tables: S,
     first: R,
     found: &[Frame<R>],
     start: &Start<'_>,
@@ -224,7 +239,7 @@ fn code<R: RegisterSet>(
     let saved = start.saved();
     let unwinder = start.unwinder(&reader, &saved);
     let mut frames = unwinder.frames(first, memory.clone());
-    let bound = start.words() + 4 + SCANNED;
+    let bound = start.words::<R>() + 4 + SCANNED;
     let read: Vec<_> = frames.by_ref().take(bound + 1).collect();
     assert!(read.len() <= bound);
     match read.iter().position(|frame| frame.how == How::Analysis) {

@@ -12,7 +12,7 @@ use std::{env, fs};
 const LISTING: &str = "../../API.txt";
 
 /// What stands for the generic parameters of a walk: registers, memory, tables.
-const WALKS: [[&str; 3]; 9] = [
+const WALKS: [[&str; 3]; 10] = [
     [
         "unwind::x86_64::Registers",
         "unwind::Stacks<'static, Read>",
@@ -57,6 +57,11 @@ const WALKS: [[&str; 3]; 9] = [
         "unwind::s390x::Registers",
         "unwind::Stacks<'static, Read>",
         "unwind::sframe::Tables<'static>",
+    ],
+    [
+        "unwind::arm::Registers",
+        "unwind::Stacks<'static, Read>",
+        "unwind::ehabi::Tables<'static>",
     ],
 ];
 

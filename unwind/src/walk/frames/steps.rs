@@ -4,6 +4,7 @@ use super::{Frames, State};
 use crate::lookup::{Found, LookupError};
 use crate::memory::{Memory, is_aligned};
 use crate::registers::{RegisterSet, cfa_at};
+use crate::restored::Restored;
 use crate::source::RowSource;
 use crate::verdict::{End, How};
 use crate::walk::Fallbacks;
@@ -64,15 +65,22 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     #[inline(always)]
     fn step_by_row(&mut self) -> Result<Call, End> {
         let cursor = &self.cursor;
-        let sp = cursor.registers.sp();
+        let (sp, pc) = (cursor.registers.sp(), cursor.registers.pc());
         let rules = &self.found.rules;
         let cfa = match self.cfa {
             Some(cfa) if self.on_stack && !rules.is_outermost() => cfa,
             _ => self.seldom()?,
         };
         let caller = cursor.caller(rules, cfa, &self.memory)?;
+        let mut restored = None;
+        if R::FOLLOWS_ALL {
+            restored = Some(self.restore(cfa, &caller)?);
+        }
         if self.found.is_trap {
-            self.step_from_trap(self.registers(&caller), caller.fp_known)?;
+            match restored {
+                Some((all, _)) if R::FOLLOWS_ALL => self.step_from_trap(all, caller.fp_known)?,
+                _ => self.step_from_trap(self.registers(&caller), caller.fp_known)?,
+            }
             return Ok(Call::Fits);
         }
         // Only a leaf's caller can have the same stack pointer.
@@ -84,6 +92,15 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             fp_known: caller.fp_known,
             ..Cursor::called(self.registers(&caller), How::SFrame)
         });
+        // Put there afterwards, because a value of two origins takes 64 bytes of stack more where only one of them exists.
+        if R::FOLLOWS_ALL
+            && let Some((all, only_at_calls)) = restored
+        {
+            self.cursor.registers = all;
+            if only_at_calls {
+                self.note(self.count, How::SFrame, End::OnlyAtCalls(pc));
+            }
+        }
         Ok(call)
     }
 
@@ -116,6 +133,23 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     fn registers(&self, caller: &Caller) -> R {
         let callee = &self.cursor.registers;
         callee.caller(caller.pc, caller.sp, caller.fp)
+    }
+
+    /// The registers of a caller, with what the row says of further ones. Second, whether the row holds at calls only, and the
+    /// function does not call.
+    #[inline(never)]
+    fn restore(&self, cfa: u64, caller: &Caller) -> Result<(R, bool), End> {
+        let cursor = &self.cursor;
+        let mut registers = self.registers(caller);
+        let mut restored = Restored::NONE;
+        let pc = lookup_pc(cursor.registers.pc(), cursor.kind());
+        self.unwinder.source.restored(pc, &mut restored);
+        for (register, rule) in restored.changed() {
+            if let Some(value) = cursor.restored(rule, cfa, &self.memory)? {
+                registers.learn(register, value);
+            }
+        }
+        Ok((registers, cursor.exact && restored.only_at_calls))
     }
 
     /// Steps from trap code to what it interrupted: `registers`, as far as its row tells them.
@@ -181,13 +215,13 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             Call::None => End::NoCall(return_address),
             Call::Elsewhere(target) => {
                 if self.unwinder.leads_to::<R>(target, user, &mut self.found) {
-                    self.tail_call = Some(target);
+                    self.tail_call = Some(R::place(target));
                     return;
                 }
                 if self.unwinder.can_be_indirect::<R>(return_address, user) {
                     return;
                 }
-                End::CalledElsewhere(return_address, target)
+                End::CalledElsewhere(return_address, R::place(target))
             }
         };
         self.note(self.count, How::SFrame, reason);

@@ -4,6 +4,7 @@
 use core::hint::black_box;
 
 use unwind::ImageTables;
+use unwind::ehabi::Opcodes;
 use unwind::sframe::Tables;
 use unwind::symbols::{self, Answer};
 
@@ -17,6 +18,10 @@ pub fn functions(tables: &ImageTables<'_>) {
     for function in tables.functions() {
         black_box(function.start);
     }
+}
+
+pub fn bytes(opcodes: &Opcodes<'_>) -> u32 {
+    opcodes.bytes().map(u32::from).fold(0, u32::wrapping_add)
 }
 
 pub fn frames(answer: &Answer<'_, '_>) {

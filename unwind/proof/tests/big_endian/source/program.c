@@ -19,6 +19,8 @@ APART word leaf_that_saves(word n)
 #ifdef __s390x__
 	// GCC keeps what it saves of a leaf's in registers of floating point.
 	__asm__ volatile("lghi %%r11, 77\n\tlghi %%r14, 78\n\tagr %0, %%r11" : "+r"(n) : : "r6", "r7", "r11", "r14");
+#elif defined(__arm__)
+	__asm__ volatile("mov lr, #77\n\tadd %0, %0, lr" : "+r"(n) : : "r4", "r8", "lr");
 #else
 	__asm__ volatile("mov x30, #77\n\tadd %0, %0, x30" : "+r"(n) : : "x19", "x30");
 #endif

@@ -1,0 +1,146 @@
+//! The row that an entry's opcodes amount to. They are executed on places instead of values: each register is where the opcodes
+//! find it, counted from a register of the function's own. So the walk needs nothing else for them than for other rows.
+
+use super::{Entry, Error, Opcode, Opcodes, Unwinding};
+use crate::arm::{LR, PC, R11, SP};
+use crate::restored::Restored;
+use crate::row::{Base, Rule};
+use crate::rules::Rules;
+
+/// The virtual stack pointer.
+#[derive(Clone, Copy)]
+enum Vsp {
+    /// So many bytes above a register's value in the function.
+    At(Base, i64),
+    /// The word that is so many bytes above it.
+    Loaded(Base, i64),
+}
+
+/// Where the caller's registers are.
+struct State {
+    vsp: Vsp,
+    registers: [Rule; 16],
+}
+
+impl Entry<'_> {
+    /// The row for the function's calls: its rules, and those of further registers.
+    ///
+    /// # Errors
+    /// The entry cannot be used, or says that there is no such row.
+    pub fn rules(&self) -> Result<(Rules, Restored), Error> {
+        match self.unwinding? {
+            Unwinding::Cannot => Err(Error::CannotUnwind),
+            Unwinding::By(_, opcodes) => {
+                let mut state = State {
+                    vsp: Vsp::At(Base::StackPointer, 0),
+                    registers: [Rule::Same; 16],
+                };
+                state.execute(opcodes)?;
+                Ok(state.rules())
+            }
+        }
+    }
+}
+
+impl State {
+    fn execute(&mut self, opcodes: Opcodes<'_>) -> Result<(), Error> {
+        for opcode in opcodes {
+            match opcode? {
+                Opcode::Finish => return Ok(()),
+                Opcode::Refuse => return Err(Error::Refused),
+                Opcode::Add(bytes) => self.add(bytes.cast_signed())?,
+                Opcode::Subtract(bytes) => self.add(i64::from(bytes).wrapping_neg())?,
+                Opcode::Pop(mask) => self.pop(mask)?,
+                Opcode::Set(register) => self.set(register.into()),
+                Opcode::PopDoubles { count, fstmfdx, .. } => {
+                    let above = if fstmfdx { 4 } else { 0 };
+                    self.add(i64::from(count).wrapping_mul(8).wrapping_add(above))?;
+                }
+                Opcode::PopWireless { count, .. } => self.add(i64::from(count).wrapping_mul(8))?,
+                Opcode::PopWirelessControl(mask) => {
+                    self.add(i64::from(mask.count_ones()).wrapping_mul(4))?;
+                }
+                Opcode::PopAuthenticationCode => self.add(4)?,
+                // Return addresses of 32 bits carry no code themselves.
+                Opcode::ModifierIsVsp => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, bytes: i64) -> Result<(), Error> {
+        let Vsp::At(base, offset) = self.vsp else {
+            return Err(Error::AfterStackPointer);
+        };
+        // No sum of opcodes is that large.
+        self.vsp = Vsp::At(base, offset.wrapping_add(bytes));
+        Ok(())
+    }
+
+    fn pop(&mut self, mask: u16) -> Result<(), Error> {
+        let mut stack_pointer = None;
+        for (register, rule) in (0..16_u32).zip(&mut self.registers) {
+            if mask.wrapping_shr(register) & 1 == 0 {
+                continue;
+            }
+            let Vsp::At(base, offset) = self.vsp else {
+                return Err(Error::AfterStackPointer);
+            };
+            *rule = Rule::Saved { base, offset };
+            if register == SP {
+                stack_pointer = Some(Vsp::Loaded(base, offset));
+            }
+            self.vsp = Vsp::At(base, offset.wrapping_add(4));
+        }
+        if let Some(popped) = stack_pointer {
+            self.vsp = popped;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, register: u32) {
+        let rule = self.registers.get(register as usize);
+        self.vsp = match rule {
+            Some(&Rule::Saved { base, offset }) => Vsp::Loaded(base, offset),
+            _ if register == R11 => Vsp::At(Base::FramePointer, 0),
+            _ => Vsp::At(Base::Register(register), 0),
+        };
+    }
+
+    fn rules(&self) -> (Rules, Restored) {
+        let mut restored = Restored::NONE;
+        restored.only_at_calls = true;
+        for (register, rule) in (0..16_u32).zip(&self.registers) {
+            if register != R11 {
+                restored.set(register, self.counted_from_cfa(*rule));
+            }
+        }
+        let popped = |register| self.registers.get(register as usize).copied();
+        let return_address = match (popped(PC), popped(LR)) {
+            (Some(saved @ Rule::Saved { .. }), _) | (_, Some(saved)) => saved,
+            _ => Rule::Same,
+        };
+        let frame_pointer = popped(R11).unwrap_or(Rule::Same);
+        let cfa = match self.vsp {
+            Vsp::At(base, offset) => Rule::Value { base, offset },
+            Vsp::Loaded(base, offset) => Rule::Saved { base, offset },
+        };
+        let rules = Rules::new(
+            cfa,
+            self.counted_from_cfa(return_address),
+            self.counted_from_cfa(frame_pointer),
+        );
+        (rules, restored)
+    }
+
+    /// A rule counted from the frame address, if both are counted from the same register: the form that most rows have.
+    fn counted_from_cfa(&self, rule: Rule) -> Rule {
+        match (rule, self.vsp) {
+            (Rule::Saved { base, offset }, Vsp::At(of_cfa, cfa)) if base == of_cfa => Rule::Saved {
+                base: Base::Cfa,
+                offset: offset.wrapping_sub(cfa),
+            },
+            _ => rule,
+        }
+    }
+}
