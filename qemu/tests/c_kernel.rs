@@ -15,6 +15,8 @@ mod steps;
 mod support;
 #[path = "guide/text.rs"]
 mod text;
+#[path = "c_kernel/user.rs"]
+mod user;
 
 use std::fs;
 use std::path::Path;
@@ -32,6 +34,9 @@ use smaller::{
 };
 use support::report::Report;
 use text::{guide, part, shown, without_numbers};
+use user::{
+    a_fault_of_a_user_program_is_the_programs, a_panic_in_a_call_of_a_user_program_ends_there,
+};
 
 /// A test for each compiler.
 macro_rules! each {
@@ -90,6 +95,8 @@ each_of_gcc! {
     a_report_may_begin_at_what_was_interrupted,
     a_report_on_a_stack_of_its_own_takes_little_of_others,
     the_host_names_the_smallest_report,
+    a_fault_of_a_user_program_is_the_programs,
+    a_panic_in_a_call_of_a_user_program_ends_there,
 }
 
 /// The same on x86-64.

@@ -94,6 +94,20 @@ pub(crate) const fn offset_address<R: RegisterSet>(address: u64, offset: i64) ->
     if R::WORD == 4 { sum & 0xffff_ffff } else { sum }
 }
 
+/// What the processor itself pushes at an exception, in bytes from the program counter on.
+#[derive(Clone, Copy, Debug)]
+pub struct Pushed {
+    /// Where the stack pointer is.
+    pub(crate) stack_pointer: i64,
+    /// The DWARF number of the register that tells user code, and where it is.
+    pub(crate) state: (u32, u64),
+    /// Where that ends.
+    pub(crate) end: u64,
+}
+
 pub(crate) mod sealed {
-    pub trait Sealed: crate::code::Instructions {}
+    pub trait Sealed: crate::code::Instructions {
+        /// What the processor itself pushes, where it does.
+        const PUSHED: Option<super::Pushed> = None;
+    }
 }

@@ -27,10 +27,12 @@ typedef void unwind_put_char(char character);
 struct unwind_registers {
 #if defined(__x86_64__)
 	uint64_t rip, rsp, rbp;
+	uint64_t is_user; /* cs & 3: not 0 if it was user code, which is no part of a trace */
 #elif defined(__aarch64__)
 	uint64_t pc; /* ELR_EL1 */
-	uint64_t sp; /* of an exception from EL1 with SP_EL1: the address behind the frame that trap code has made */
+	uint64_t sp; /* of an exception from EL1 with SP_EL1: the address behind the frame that trap code has made; from EL0: SP_EL0 */
 	uint64_t x29, x30;
+	uint64_t is_user; /* (spsr & 15) == 0: not 0 if it was user code, which is no part of a trace */
 #else
 #error "unwind_kernel.h knows x86-64 and AArch64"
 #endif
@@ -80,6 +82,15 @@ void unwind_physical_memory_at(uint64_t address);
  * report, so it takes no lock and must not fail. Null changes nothing.
  */
 void unwind_stacks_by(struct unwind_stack (*stack_of)(uint64_t sp));
+
+#if defined(__aarch64__)
+/*
+ * Tells where trap code that has unwind rules saves x30 and SPSR_EL1, and how many bytes it has on the stack in all, from sp on when it
+ * calls the handler. Then a trace across it ends at user code, and has the callers of an interrupted function that keeps its return
+ * address in x30. On x86-64 the processor tells.
+ */
+void unwind_trap_frame(uint32_t x30, uint32_t spsr, uint32_t size);
+#endif
 
 /* A stack for reports: a static variable that nothing else uses, mapped and writable wherever a report begins. */
 struct unwind_report_stack {

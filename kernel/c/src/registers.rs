@@ -8,6 +8,7 @@ pub struct Registers {
     rip: u64,
     rsp: u64,
     rbp: u64,
+    is_user: u64,
 }
 
 /// `struct unwind_registers`.
@@ -19,18 +20,23 @@ pub struct Registers {
     sp: u64,
     x29: u64,
     x30: u64,
+    is_user: u64,
 }
 
 impl Registers {
     /// What a walk begins with.
     #[cfg(target_arch = "x86_64")]
     pub const fn known(&self) -> postmortem::Registers {
-        postmortem::Registers::new(self.rip, self.rsp, self.rbp)
+        let mut registers = postmortem::Registers::new(self.rip, self.rsp, self.rbp);
+        registers.user = self.is_user != 0;
+        registers
     }
 
     /// What a walk begins with.
     #[cfg(target_arch = "aarch64")]
     pub const fn known(&self) -> postmortem::Registers {
-        postmortem::Registers::new(self.pc, self.sp, self.x29, self.x30)
+        let mut registers = postmortem::Registers::new(self.pc, self.sp, self.x29, self.x30);
+        registers.user = self.is_user != 0;
+        registers
     }
 }

@@ -48,6 +48,13 @@ pub unsafe extern "C" fn unwind_stacks_by(stack_of: StackOf) {
     unsafe { postmortem::stacks_by(ask) };
 }
 
+/// Tells where trap code saves x30 and SPSR_EL1, and how many bytes in all.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+pub extern "C" fn unwind_trap_frame(x30: u32, spsr: u32, size: u32) {
+    postmortem::trap_frame(x30, spsr, size);
+}
+
 /// Tells a stack for reports. Null changes nothing.
 ///
 /// # Safety

@@ -59,6 +59,8 @@ pub use modules::{Modules, Room};
 pub use names::Names;
 pub use platform::{Platform, Task, TrapCode};
 pub use postmortem::{Out, PerCpu, Postmortem, WriteTrace};
+#[cfg(target_arch = "aarch64")]
+pub use print::trap_frame;
 pub use print::{
     physical_memory_at, print, print_from, print_interrupted, print_no_more, print_stack,
     print_stack_from, report_on, stacks_by, stop_if_asked, stop_if_asked_from, stop_others,

@@ -52,7 +52,7 @@ impl Tools {
     const fn steps(self) -> (&'static str, usize) {
         match self.arch {
             Arch::X86_64 => ("\n## In C, on x86-64\n", 15),
-            Arch::Aarch64 => ("\n## In C, on AArch64\n", 14),
+            Arch::Aarch64 => ("\n## In C, on AArch64\n", 15),
         }
     }
 

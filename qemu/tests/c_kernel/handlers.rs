@@ -10,10 +10,10 @@ use crate::text::{guide, part};
 use crate::{begin, exception};
 
 /// What the guide changes for it.
-fn describe(tools: Tools, folder: &Path) {
+pub fn describe(tools: Tools, folder: &Path) {
     if tools.arch == Arch::Aarch64 {
         let lines = steps::apply(part(&guide(), "\n## In C, failures in a handler\n"), folder);
-        assert_eq!(lines, 6);
+        assert_eq!(lines, 7);
     }
 }
 
@@ -32,9 +32,19 @@ fn before_report(tools: Tools, folder: &Path, statement: &str) {
     replace(folder, &file, report, &with);
 }
 
+/// What was interrupted is a function that keeps its return address in a register, where there is one for that.
 pub fn a_panic_in_a_handler_is_reported_across_it(tools: Tools) {
-    let said = tools.with(|folder| before_report(tools, folder, "panic(\"no handler\");"));
+    let said = tools.with(|folder| {
+        before_report(tools, folder, "panic(\"no handler\");");
+        let breakpoint = "__asm__ volatile(BREAKPOINT);";
+        replace(folder, "shop.c", breakpoint, "stop();");
+        let stop = format!(
+            "static __attribute__((noinline)) void stop(void)\n{{\n\t{breakpoint}\n}}\n\nvoid serve("
+        );
+        replace(folder, "shop.c", "void serve(", &stop);
+    });
     let trace = across(tools, "p unwind_print\nr panic\nr trap");
+    let trace = trace.replace("p serve", "p stop\nr serve");
     said.expect("panic: no handler", &trace);
 }
 

@@ -78,6 +78,15 @@ impl Registers {
         }
     }
 
+    /// The same with the state that the exception has saved, `SPSR_EL1`, which tells whether it is user code.
+    #[must_use]
+    pub const fn with_spsr(mut self, spsr: u64) -> Self {
+        // Arm Architecture Reference Manual, "SPSR_EL1": M[3:0] is the exception level and the stack pointer; AArch32's user
+        // mode is 0 too.
+        self.user = spsr & 0xf == 0;
+        self
+    }
+
     /// The same with return addresses that may carry an authentication code in `bits`: those above the virtual
     /// address size, bit 55 left out (48-bit addresses without tags: `0xff7f_0000_0000_0000`).
     #[must_use]
@@ -141,9 +150,7 @@ impl RegisterSet for Registers {
         match register {
             X9 => self.x9 = Some(value),
             LR => self.lr = Some(value),
-            // Arm Architecture Reference Manual, "SPSR_EL1": M[3:0] is the exception level and the stack pointer; AArch32's user
-            // mode is 0 too.
-            SPSR => self.user = value & 0xf == 0,
+            SPSR => *self = self.with_spsr(value),
             _ => {}
         }
     }

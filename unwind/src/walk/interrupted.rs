@@ -1,7 +1,7 @@
 //! The step from trap code to the frame that it interrupted.
 
 use crate::memory::Memory;
-use crate::registers::RegisterSet;
+use crate::registers::{Pushed, RegisterSet};
 use crate::row::{Base, Rule};
 use crate::rules::Rules;
 use crate::verdict::How;
@@ -30,6 +30,13 @@ impl<R: RegisterSet> Cursor<R> {
             false => trap_frame,
         };
         let mut end = None;
+        if let Some((pushed, at)) = self.pushed(rules) {
+            end = at.checked_add(pushed.end);
+            let slot = at.checked_add(pushed.state.1);
+            if let Some(value) = slot.and_then(|slot| read::<R>(memory, slot).ok()) {
+                registers.learn(pushed.state.0, value);
+            }
+        }
         for saved in trap_registers {
             let slot = saved_at.and_then(|frame| frame.checked_add(saved.offset.into()));
             if saved.register == SavedRegister::END {
@@ -54,6 +61,24 @@ impl<R: RegisterSet> Cursor<R> {
         };
         let way = if same { Way::Stay } else { Way::Anywhere };
         (next, way, end)
+    }
+
+    /// What the processor itself pushes, and where, if it is the processor that has saved what was interrupted: if the rules find
+    /// the stack pointer as far behind the program counter as the processor puts it. Trap code may save them elsewhere.
+    fn pushed(&self, rules: &Rules) -> Option<(Pushed, u64)> {
+        let pushed = R::PUSHED?;
+        match (rules.return_address(), rules.cfa()) {
+            (
+                Rule::Saved { base, offset },
+                Rule::Saved {
+                    base: other,
+                    offset: sp,
+                },
+            ) if base == other && sp.checked_sub(offset) == Some(pushed.stack_pointer) => {
+                Some((pushed, self.address(base, offset).ok()?))
+            }
+            _ => None,
+        }
     }
 
     /// Whether the walk starts in trap code, with these rules, before it saves or after it has restored the registers.

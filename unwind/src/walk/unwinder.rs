@@ -75,7 +75,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
     ///
     /// The place of `cs` ([`CS`](crate::x86_64::CS)) or of `SPSR_EL1` ([`SPSR`](crate::aarch64::SPSR)) tells user code, and
     /// [`SavedRegister::END`] where the frame ends, above which nothing of the kernel may be then. Without the former, all code is
-    /// the kernel's.
+    /// the kernel's; but on x86-64 neither is needed where rows find `rip` and `rsp` as the processor pushes them, with `cs` between.
     #[must_use]
     pub const fn trap_registers(mut self, registers: &'a [SavedRegister]) -> Self {
         self.trap_registers = registers;

@@ -5,7 +5,7 @@ mod code;
 mod effect;
 mod length;
 
-use crate::registers::{Machine, RegisterSet, sealed::Sealed};
+use crate::registers::{Machine, Pushed, RegisterSet, sealed::Sealed};
 
 /// The DWARF number of `rbp`.
 pub const RBP: u32 = 6;
@@ -52,9 +52,24 @@ impl Registers {
             user: false,
         }
     }
+
+    /// The same with the code segment that the exception has saved, which tells whether it is user code.
+    #[must_use]
+    pub const fn with_cs(mut self, cs: u64) -> Self {
+        // Intel's manual, volume 3, 3.4.2 "Segment Selectors": the requested privilege level is that of the interrupted code.
+        self.user = cs & 3 == 3;
+        self
+    }
 }
 
-impl Sealed for Registers {}
+impl Sealed for Registers {
+    // Intel's manual, volume 3, 6.14.2 "64-Bit Mode Stack Frame": rip, cs, rflags, rsp and ss.
+    const PUSHED: Option<Pushed> = Some(Pushed {
+        stack_pointer: 24,
+        state: (CS, 8),
+        end: 40,
+    });
+}
 
 impl RegisterSet for Registers {
     const MACHINE: Machine = Machine::X86_64;
@@ -100,8 +115,7 @@ impl RegisterSet for Registers {
         match register {
             R10 => self.r10 = Some(value),
             R11 => self.r11 = Some(value),
-            // Intel's manual, volume 3, 3.4.2 "Segment Selectors": the requested privilege level is that of the interrupted code.
-            CS => self.user = value & 3 == 3,
+            CS => *self = self.with_cs(value),
             _ => {}
         }
     }

@@ -32,12 +32,15 @@ pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
         Abi::Amd64 => {
             let mut registers = x86_64::Registers::new(pc, sp, fp);
             registers.r10 = Some(other);
-            walk_from(tables, registers, start)
+            // Seldom those of user code, where a walk ends.
+            let cs = if other == u64::MAX { 3 } else { 0 };
+            walk_from(tables, registers.with_cs(cs), start)
         }
         Abi::AArch64Little | Abi::AArch64Big => {
             let mut registers = aarch64::Registers::new(pc, sp, fp, other);
             registers.elr = Some(other);
             registers.sp_el0 = Some(other);
+            let registers = registers.with_spsr(u64::from(other != u64::MAX));
             walk_from(
                 tables,
                 registers.with_authentication_bits(0xff7f << 48),

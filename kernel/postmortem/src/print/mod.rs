@@ -14,6 +14,7 @@ mod regions;
 mod stack;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
+mod trap_frame;
 
 use core::fmt::{self, Display, Write};
 use core::mem::transmute;
@@ -40,6 +41,8 @@ pub use others::{stop_if_asked, stop_if_asked_from, stop_others};
 pub use own_stack::report_on;
 use regions::Regions;
 pub use stack::{print_stack, print_stack_from};
+#[cfg(target_arch = "aarch64")]
+pub use trap_frame::trap_frame;
 
 /// The largest number of frames: those of a recursion that has filled megabytes.
 const FRAMES: u32 = 1 << 16;
@@ -99,7 +102,8 @@ pub fn print_interrupted(out: &mut dyn Write, what: &dyn Display) {
 /// ```no_run
 /// # use postmortem::Registers;
 /// # fn handler(out: &mut dyn core::fmt::Write, registers: Registers) {
-/// // On x86-64 `Registers::new(rip, rsp, rbp)`, on AArch64 `Registers::new(elr, sp, x29, x30)`.
+/// // On x86-64 `Registers::new(rip, rsp, rbp).with_cs(cs)`, on AArch64 `Registers::new(elr, sp, x29, x30).with_spsr(spsr)`: the
+/// // last tells whether it is user code, where a report ends.
 /// postmortem::print_from(out, &"exception", registers);
 /// # }
 /// ```
@@ -252,9 +256,11 @@ impl Report<'_> {
     ) -> fmt::Result {
         let (code, count) = self.regions.code();
         let rows = Rows::new(self.image.tables, self.modules());
+        let (saved, told) = trap_frame::told();
         // By reference: walks are copied.
         let unwinder = Unwinder::new(&rows)
             // A scan lists what may have been called long ago; and where it may look, is not known.
+            .trap_registers(saved.get(..told).unwrap_or_default())
             .fallbacks(Fallbacks::all().difference(Fallbacks::SCAN))
             .limit(FRAMES);
         let unwinder = match code.get(..count) {

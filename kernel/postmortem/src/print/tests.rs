@@ -189,9 +189,9 @@ fn what_cannot_be_read_ends_the_trace() {
         let mut words = WORDS.to_vec();
         let (address, _) = words.remove(gone);
         let (text, read) = report(&words, None);
-        // The processor's code segment and flags are of no use for a walk.
+        // The processor's code segment tells user code, but is not needed for a walk. Its flags are of no use.
         let is_needed = !matches!(address, 0x8010 | 0x8018);
-        assert_eq!(read.contains(&address), is_needed, "{text}");
+        assert_eq!(read.contains(&address), address != 0x8018, "{text}");
         let end = format!("incomplete: the stack word at {address:#018x} cannot be read, ");
         assert_eq!(text.contains(&end), is_needed, "{text}");
     }
@@ -255,4 +255,25 @@ fn a_damaged_stack_leads_nowhere_else() {
             "{combination:?}"
         );
     }
+}
+
+/// On the stack of the kernel that the processor goes to from user code.
+#[test]
+fn a_report_ends_at_user_code() {
+    let mut words = WORDS;
+    (words[1].1, words[2].1) = (0x40_1004, 0x23);
+    let (text, _) = report(&words, Some(Range::new(0x7000, 0x8030 + 8)));
+    let end =
+        "   2: 0x0000000000401004 p\nend of backtrace: user code reached at 0x0000000000401004, ";
+    let doubt = "from frame 2 on in doubt (the trap frame of user code ends at 0x0000000000008030, where no stack begins), 3 frames\n";
+    assert!(text.ends_with(&[end, doubt].concat()), "{text}");
+    let (text, _) = report(&words, Some(Range::new(0x7000, 0x8030)));
+    let complete = "complete for the kernel, 3 frames\n";
+    assert!(text.ends_with(&[end, complete].concat()), "{text}");
+    let (text, _) = report_from(&words, None, Begin::Interrupted);
+    let (_, doubt) = text.split_once(end).expect(&text);
+    assert!(
+        doubt.contains("it is not known whether its stack begins at 0x0000000000008030"),
+        "{text}"
+    );
 }

@@ -18,7 +18,7 @@ use crate::walk::{Frame, FrameKind, Unwinder};
 /// The frames from some registers outwards: an iterator, which [`Unwinder::frames`] makes. After its last frame, [`Self::end`]
 /// says why it was the last.
 ///
-/// A frame costs at most six reads of words, and one more for each of [`Unwinder::trap_registers`] if it is one of trap code; a
+/// A frame costs at most six reads of words, and one more, and one for each of [`Unwinder::trap_registers`], if it is one of trap code; a
 /// scan costs 4,096 in all. Each call of `next` costs at most nine look-ups in each source of rows, whatever they contain, and
 /// one in [`Tables`] reads a bounded number of them: see [`LookupError::TooLarge`].
 ///

@@ -30,7 +30,12 @@ const SAVED: [SavedRegister; 2] = [
 
 /// A handler; trap code, which leads by these words to what it interrupted; and the user's two functions.
 fn tables() -> Vec<u8> {
-    let trap = [0x00, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32];
+    tables_with(24)
+}
+
+/// The same where the trap code finds the stack pointer so far behind the program counter.
+fn tables_with(sp: u8) -> Vec<u8> {
+    let trap = [0x00, 0x0d, 0x3b, sp, 0x3b, 0, 0x3b, 32];
     table(
         Abi::Amd64,
         &[
@@ -124,12 +129,40 @@ fn user_code_ends_a_walk_that_is_complete_for_the_kernel() {
 
 #[test]
 fn only_the_saved_state_tells_user_code() {
-    // The kernel's own segment; or nobody knows which one it was.
-    for (cs, saved) in [(8, &SAVED[..]), (TRAP.cs, &SAVED[1..]), (TRAP.cs, &[])] {
-        let pc = 0x40_0000;
-        let (frames, end, _) = walk(Trap { pc, cs, ..TRAP }, saved, &[]);
-        assert_eq!(frames, [KERNEL_FRAMES[0], KERNEL_FRAMES[1], (pc, false)]);
-        assert_eq!(end, End::BadPc(pc), "{cs}");
+    let pc = 0x40_0000;
+    for saved in [&SAVED[..], &SAVED[1..], &[]] {
+        for (cs, is_user) in [(8, false), (0, false), (0x10, false), (TRAP.cs, true)] {
+            let (frames, end, doubt) = walk(Trap { pc, cs, ..TRAP }, saved, &[]);
+            assert_eq!(frames, [KERNEL_FRAMES[0], KERNEL_FRAMES[1], (pc, is_user)]);
+            let expected = match is_user {
+                true => End::User(pc),
+                false => End::BadPc(pc),
+            };
+            assert_eq!((end, doubt), (expected, None), "{cs}");
+        }
+    }
+}
+
+/// Nobody has said where that is saved, and it is not what the processor pushes.
+#[test]
+fn trap_code_that_saves_elsewhere_does_not_tell_user_code() {
+    for (sp, is_user) in [(24, true), (16, false), (32, false)] {
+        let table = tables_with(sp);
+        let words = Words::new(&[
+            (FRAME - 8, 0x5008),
+            (FRAME, 0x9108),
+            (FRAME + 8, TRAP.cs),
+            (FRAME + 16, 0x40_00e0),
+            (FRAME + 24, 0x40_00e0),
+            (FRAME + 32, 0x40_00e0),
+        ]);
+        let read = |address| words.0.get(&address).copied();
+        let code = [Code::new(X86_64, TEXT)];
+        let unwinder = Unwinder::new(Tables::new(&table, 0)).code(&code);
+        let registers = x86_64::Registers::new(0x3000, FRAME - 8, 0);
+        let mut frames = unwinder.frames(registers, Stacks::new(&[KERNEL], read));
+        let last = frames.by_ref().last().and_then(|frame| frame.registers);
+        assert_eq!(last.map(|last| last.user), Some(is_user), "{sp}");
     }
 }
 
@@ -142,7 +175,7 @@ fn what_may_hide_frames_of_the_kernel_is_a_doubt() {
     let kernel = Trap { pc: 0x3010, ..TRAP };
     for (trap, saved, reason) in [
         (above, &SAVED[..], End::TrapNotAtBase(0x100f8)),
-        (TRAP, &SAVED[..1], End::TrapEndUnknown),
+        (above, &[], End::TrapNotAtBase(0x100f8)),
         // Damage that makes the kernel's code a user's, or a user who has jumped there.
         (kernel, &SAVED[..], End::UserInKernel(0x3010)),
     ] {
@@ -245,6 +278,7 @@ fn on_aarch64_the_state_is_that_of_el0() {
     let frame = 0x10100 - 304;
     let ranges = [Range::new(0xf000, 0x10100)];
     let code = [Code::new(AARCH64, TEXT)];
+    let end_unknown = doubt(2, End::TrapEndUnknown);
     for (state, is_user) in [(0, true), (0x8000_0010, true), (4, false), (0x3c5, false)] {
         let words = Words::new(&[
             (frame + 232, 0),
@@ -253,16 +287,18 @@ fn on_aarch64_the_state_is_that_of_el0() {
             (frame + 264, state),
         ]);
         let read = |address| words.0.get(&address).copied();
-        let unwinder = Unwinder::new(Tables::new(&table, 0))
-            .code(&code)
-            .trap_registers(&saved);
-        let registers = aarch64::Registers::new(0x3000, frame, 0, 0x5008);
-        let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
-        assert_eq!(frames.by_ref().count(), 3);
-        let end = match is_user {
-            true => End::User(0x9108),
-            false => End::BadPc(0x9108),
-        };
-        assert_eq!((frames.end(), frames.doubt()), (Some(end), None), "{state}");
+        for (saved, doubt) in [(&saved[..], None), (&saved[..1], end_unknown)] {
+            let unwinder = Unwinder::new(Tables::new(&table, 0))
+                .code(&code)
+                .trap_registers(saved);
+            let registers = aarch64::Registers::new(0x3000, frame, 0, 0x5008);
+            let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
+            assert_eq!(frames.by_ref().count(), 3);
+            let expected = match is_user {
+                true => (Some(End::User(0x9108)), doubt),
+                false => (Some(End::BadPc(0x9108)), None),
+            };
+            assert_eq!((frames.end(), frames.doubt()), expected, "{state}");
+        }
     }
 }
