@@ -1,8 +1,8 @@
 /*
  * Who called whom, for a kernel in C: the functions of libunwind_kernel.a. `linker/GUIDE.md` has all that a kernel has to change.
  *
- * A report is lines of text, each with '\n' at its end. It takes no lock, allocates nothing, and stops no other processor. It takes
- * 6 KiB of the stack it is written on. A failure while a report is written adds one line, if it is reported too, and one during that
+ * A report is lines of text, each with '\n' at its end. It takes no lock, allocates nothing, and stops no other processor: unwind_stop_others does. It takes
+ * 6.5 KiB of the stack it is written on. A failure while a report is written adds one line, if it is reported too, and one during that
  * line adds none. Until the first report has ended, any other, of any processor, is one line; for good, if it never ends.
  *
  * The library uses neither floating-point nor vector registers, and no red zone. It calls memcpy, memmove, memset, memcmp and strlen:
@@ -91,6 +91,22 @@ void unwind_stacks_by(struct unwind_stack (*stack_of)(uint64_t sp));
  */
 void unwind_trap_frame(uint32_t x30, uint32_t spsr, uint32_t size);
 #endif
+
+/*
+ * Stops all other processors for ever, so that the report that follows is the only one, and has the callers of each of them too. For a
+ * failure that ends the kernel: before unwind_print or unwind_fault, and not before a report from which the kernel goes on. `stop` sends
+ * all others an interrupt that reaches them wherever they are, such as an NMI, whose handler calls unwind_stop_if_asked; there are
+ * `others` of them. This waits until they have stopped, for some seconds at most; the report says how many have not. If another
+ * processor has called it before, that one's report has this one's words and callers, and unwind_print and its like never return. What one
+ * processor has at an address of its stack, the others can read there. Null changes nothing.
+ */
+void unwind_stop_others(void (*stop)(void), uint32_t others);
+
+/*
+ * For the handler of that interrupt: never returns if another processor has stopped this one, and otherwise does nothing. It gets what
+ * was interrupted; or null, from a handler that unwind rules describe, as unwind_print_interrupted is called.
+ */
+void unwind_stop_if_asked(const struct unwind_registers *interrupted);
 
 /* A stack for reports: a static variable that nothing else uses, mapped and writable wherever a report begins. */
 struct unwind_report_stack {

@@ -9,6 +9,7 @@
     clippy::panic
 )]
 
+mod cpus;
 mod out;
 mod panic;
 mod registers;

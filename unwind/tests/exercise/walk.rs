@@ -17,8 +17,8 @@ const SCANNED: usize = 32;
 const SCANNED_WORDS: usize = 4096;
 
 /// The most words that one frame reads: its frame address, return address and frame pointer; by a fallback the word on the
-/// stack, and the two at the frame pointer. Trap code reads each of the registers that it is said to keep, too.
-const READS: usize = 6;
+/// stack, and the two at the frame pointer; and what the processor has pushed that tells user code. Trap code reads each of the registers that it is said to keep, too.
+const READS: usize = 7;
 
 /// The further registers that a row of ARM may restore.
 const FURTHER: usize = 13;
