@@ -1,5 +1,6 @@
 //! Where the kernel's own trap code saves what no row can tell. On x86-64 the processor saves that, always in the same way.
 
+#[cfg(target_arch = "x86_64")]
 use unwind::SavedRegister;
 
 /// What a walk is told.
