@@ -138,7 +138,7 @@ pub(crate) fn section(modules: &[Loaded], pc: u64) -> Option<Section> {
 /// The rows of an image and of its modules. Those of a module are used for its own code only.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    image: ImageTables<'static>,
+    image: &'a ImageTables<'static>,
     modules: &'a [Loaded],
     /// Why no walk by the modules' rows may be complete.
     damage: Option<End>,
@@ -147,7 +147,7 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Verifies the tables of all modules, as memory may be damaged at any time; the image's were verified.
     #[inline(never)]
-    pub(crate) fn new(image: ImageTables<'static>, modules: &'a [Loaded]) -> Self {
+    pub(crate) fn new(image: &'a ImageTables<'static>, modules: &'a [Loaded]) -> Self {
         let tables = modules.iter().map(|module| module.tables);
         let damage = tables
             .map(|tables| tables.verified(tables.verify()))
@@ -160,7 +160,7 @@ impl<'a> Rows<'a> {
     }
 
     fn at(&self, pc: u64) -> &ImageTables<'static> {
-        find(self.modules, pc).map_or(&self.image, |module| &module.tables)
+        find(self.modules, pc).map_or(self.image, |module| &module.tables)
     }
 }
 

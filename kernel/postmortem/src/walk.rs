@@ -83,7 +83,7 @@ impl Walk {
             Some(reading) => (reading.modules(), reading.code()),
             None => (&[][..], &[][..]),
         };
-        let rows = Rows::new(self.image.tables, modules);
+        let rows = Rows::new(&self.image.tables, modules);
         let function_at = |pc| self.function_at(modules, pc);
         let rows = CodeReader::<Registers, _>::new(&rows, &function_at);
         let unwinder = Unwinder::new(&rows)

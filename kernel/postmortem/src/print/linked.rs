@@ -37,7 +37,8 @@ fn symbols() -> [u64; 6] {
     [0; 6]
 }
 
-/// The image that this code is part of, and its code.
+/// The image that this code is part of, and its code. Not inlined, as what it takes of the stack is not needed later.
+#[inline(never)]
 pub(super) fn image(stacks: &Stacks) -> (Image, Regions) {
     let [text, text_end, sframe, sframe_end, names, names_end] = symbols();
     let [code, tables, names] =

@@ -255,7 +255,7 @@ impl Report<'_> {
         head: Option<Head<'_>>,
     ) -> fmt::Result {
         let (code, count) = self.regions.code();
-        let rows = Rows::new(self.image.tables, self.modules());
+        let rows = Rows::new(&self.image.tables, self.modules());
         let (saved, told) = trap_frame::told();
         // By reference: walks are copied.
         let unwinder = Unwinder::new(&rows)
