@@ -54,7 +54,7 @@ fn interrupt_often(kernel: Kernel, scenario: &str, begins: &str) {
         Ok(number) => number.parse().expect("NMI_MOMENTS is a number"),
         // A report of a debug kernel takes a second.
         Err(_) => match kernel.profile {
-            Profile::Debug => 5,
+            Profile::Debug => 15,
             _ => 60,
         },
     };
