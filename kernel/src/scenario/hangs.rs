@@ -141,10 +141,23 @@ fn stay_in_tick(_: &mut TrapFrame) {
 #[inline(never)]
 pub fn in_nmi() {
     nmi::handle_with(stay_in_nmi);
-    interrupts::send_nmi(super::another());
+    let other = super::another();
+    cpus::run_on(other, until_nmi);
     wait_for(1);
+    interrupts::send_nmi(other);
+    wait_for(2);
     announce();
     spin();
+    black_box(());
+}
+
+/// What the NMI interrupts.
+#[inline(never)]
+fn until_nmi() {
+    THERE.fetch_add(1, Ordering::AcqRel);
+    while THERE.load(Ordering::Acquire) != 0 {
+        spin_loop();
+    }
     black_box(());
 }
 

@@ -42,7 +42,13 @@ fn functions(names: &[&str]) -> String {
 
 /// The functions, perhaps called by libraries' and the kernel's, which the compiler may have made part of them.
 fn below_others(report: &Report, names: &[&str]) -> String {
-    let first = report.frames.first().and_then(|frame| frame.name.as_ref());
+    below_others_at(report, 0, names)
+}
+
+/// The same from the frame with this number on.
+fn below_others_at(report: &Report, number: usize, names: &[&str]) -> String {
+    let first = report.frames.get(number);
+    let first = first.and_then(|frame| frame.name.as_ref());
     match first.is_some_and(|name| is_scenario(name)) {
         true => functions(names),
         false => format!("= report\n{}", functions(names).replacen('p', "r", 1)),
@@ -151,7 +157,9 @@ fn in_nmi(kernel: Kernel) {
     let expected = functions(&["spin", "in_nmi"]);
     trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
     let handler = functions(&["spin", "stay_in_nmi"]);
-    let expected = format!("{handler}= trap\n-- interrupted, stack boot\n= idle");
+    let number = asked.reports[1].words.first().map_or(0, |(at, _)| *at);
+    let interrupted = below_others_at(&asked.reports[1], number, &["until_nmi"]);
+    let expected = format!("{handler}= trap\n-- interrupted, stack boot\n{interrupted}= cpu");
     trace::expect_whole(kernel, &asked.reports[1], &expected, "complete, ");
 }
 
