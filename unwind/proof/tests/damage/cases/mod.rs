@@ -36,23 +36,24 @@ struct Trial<'a> {
     part: Part,
 }
 
-/// Tries all damage.
-pub fn try_all(situation: &Situation, part: Part) {
+/// Tries all damage; returns how many other lists were possible ones.
+pub fn try_all(situation: &Situation, part: Part) -> u64 {
     let trial = Trial::new(situation, part);
     trial.stack_bits();
-    trial.return_addresses();
+    let possible = trial.return_addresses();
     trial.table_bits();
     trial.table_lengths();
     trial.table_fields();
     trial.table_order();
     trial.names();
+    possible
 }
 
-/// Tries all damage of stacks.
-pub fn try_stacks(situation: &Situation, part: Part) {
+/// Tries all damage of stacks; returns the same.
+pub fn try_stacks(situation: &Situation, part: Part) -> u64 {
     let trial = Trial::new(situation, part);
     trial.stack_bits();
-    trial.return_addresses();
+    trial.return_addresses()
 }
 
 impl<'a> Trial<'a> {

@@ -68,8 +68,8 @@ impl Trial<'_> {
     }
 
     /// Every word that is a return address of the list, or an interrupted program counter, becomes each other return address
-    /// of the image: behind each call that there is.
-    pub(super) fn return_addresses(&self) {
+    /// of the image: behind each call that there is. Returns how many other lists were possible ones.
+    pub(super) fn return_addresses(&self) -> u64 {
         let words = &self.situation.words;
         let mut targets: Vec<_> = History::read(self.situation).calls.into_keys().collect();
         targets.sort_unstable();
@@ -92,7 +92,6 @@ impl Trial<'_> {
             targets.map(move |target| (stack, at, *target))
         });
         let tally = self.stacks("another return address", cases);
-        // Other lists are seen, and only their explanation makes them possible ones.
-        assert!(!tally.possible.is_empty(), "{}: no other list", self.name());
+        tally.possible.values().sum()
     }
 }
