@@ -8,8 +8,11 @@ use crate::rules::Rules;
 /// The row that a source has for an address, and its function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The function's range of addresses.
+    /// The function's range of addresses, or a part of it with the address that was looked up:
+    /// [`RowSource::function`](crate::RowSource::function) has all of it then.
     pub range: Range,
+    /// A number of the source's own, which tells [`RowSource::is_one_function`](crate::RowSource::is_one_function) where it has found this.
+    pub place: u32,
     /// Whether it is trap or signal code: its row leads to what was interrupted.
     pub is_trap: bool,
     /// What the row says.
@@ -20,6 +23,7 @@ impl Found {
     /// What a look-up may overwrite.
     pub const EMPTY: Self = Self {
         range: Range::new(0, 0),
+        place: 0,
         is_trap: false,
         rules: Rules::NO_CALLER,
     };

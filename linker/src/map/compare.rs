@@ -66,7 +66,12 @@ impl Comparison {
         self.addresses += 1;
         let (in_map, in_tables) = (look_up(map, address), look_up(tables, address));
         let covered = map.covers(address) == tables.covers(address);
-        if in_map != in_tables || !covered {
+        let before = address.wrapping_sub(1);
+        let joined = in_map.is_ok_and(|found| map.is_one_function(&found, before));
+        let in_one = in_tables.is_ok_and(|found| found.range.holds(before, 1));
+        // Where the map has found a row is the map's own matter.
+        let in_map = in_map.map(|found| Found { place: 0, ..found });
+        if in_map != in_tables || !covered || joined != in_one {
             self.differences.push(Difference {
                 address,
                 map: in_map,
@@ -76,7 +81,10 @@ impl Comparison {
     }
 }
 
+/// What a source has for an address, and all of its function.
 fn look_up(source: &impl RowSource, address: u64) -> Result<Found, LookupError> {
     let mut found = Found::EMPTY;
-    source.look_up(address, &mut found).map(|()| found)
+    source.look_up(address, &mut found)?;
+    found.range = source.function(address).unwrap_or(found.range);
+    Ok(found)
 }

@@ -125,6 +125,7 @@ fn a_walk_differs(
 ) -> Option<Result<Found, LookupError>> {
     let expected = Found {
         range: Range::new(function.start, function.end()),
+        place: 0,
         is_trap: function.signal,
         rules: Rules::from(row),
     };

@@ -7,11 +7,36 @@ use crate::map::section::Map;
 use crate::memory::Range;
 
 /// Code without a gap that is worth another region.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Region {
     start: u64,
     first_page: usize,
     pages: usize,
+}
+
+impl Region {
+    /// One without code.
+    pub(super) const NONE: Self = Self {
+        start: 0,
+        first_page: 0,
+        pages: 0,
+    };
+
+    /// The region of an entry, of a map at this address.
+    pub(super) fn read(entry: Bytes<'_>, map: u64) -> Option<Self> {
+        Some(Self {
+            start: entry.u64(0)?.wrapping_add(map),
+            first_page: entry.u32(8)? as usize,
+            pages: entry.u32(12)? as usize,
+        })
+    }
+
+    /// How many units of code an address is behind its start, if it is inside.
+    #[inline(always)]
+    fn distance(self, address: u64, unit: u32) -> Option<u64> {
+        let distance = address.wrapping_sub(self.start).wrapping_shr(unit);
+        (distance / format::PAGE < self.pages as u64).then_some(distance)
+    }
 }
 
 /// The changes of a block of code: their numbers, from the first up to the next block's first.
@@ -33,21 +58,45 @@ struct At {
 }
 
 impl Map<'_> {
-    /// Writes the rules for the address `pc`, and its function, to `found`.
+    /// Writes the rules for the address `pc` to `found`. Of its function only `pc`: to search for where it begins and ends takes four times
+    /// as many instructions, and a walk asks whether a call leads to it, which [`Self::is_one_function`] knows without.
     #[inline(never)]
     pub(crate) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let damaged = LookupError::Damaged;
         let (region, distance) = self.region(pc).ok_or(LookupError::NoFunction)?;
         let at = self.at(region, distance).ok_or(damaged)?;
         let stored = self.stored(at.change, at.code).ok_or(damaged)?;
+        found.range = Range::new(pc, pc.saturating_add(1));
+        // It is below their number, which has 32 bits.
+        found.place = at.change as u32;
         found.is_trap = stored.is_signal();
-        self.decode(stored, &mut found.rules)?;
-        found.range = self.function(&at).ok_or(damaged)?;
+        self.decode(stored, &mut found.rules)
+    }
+
+    /// All of the function at the address `pc`.
+    #[inline(never)]
+    pub(crate) fn function(&self, pc: u64) -> Option<Range> {
+        let (region, distance) = self.region(pc)?;
+        let (range, _, is_function) = self.piece(region, distance)?;
         // A damaged map may have changes that do not ascend.
-        match found.range.contains(pc) {
-            true => Ok(()),
-            false => Err(damaged),
-        }
+        (is_function && range.contains(pc)).then_some(range)
+    }
+
+    /// Whether no function begins or ends between the change that was `found` and the one that holds at the address `other`.
+    #[inline(never)]
+    pub(crate) fn is_one_function(&self, found: &Found, other: u64) -> bool {
+        let at = self
+            .region(other)
+            .and_then(|(region, distance)| self.at(region, distance));
+        let Some(at) = at else {
+            return false;
+        };
+        let found = found.place as usize;
+        let first = found.min(at.change).wrapping_add(1);
+        let passed = self.changes.get(first..=found.max(at.change));
+        passed.is_some_and(|passed| {
+            passed.len() < format::MAX_CHANGES && !passed.iter().any(|[_, code]| self.begins(*code))
+        })
     }
 
     /// Whether the address `pc` is in a function.
@@ -60,24 +109,26 @@ impl Map<'_> {
     }
 
     /// The region with this number.
-    #[inline(always)]
     pub(super) fn region_at(&self, number: usize) -> Option<Region> {
         let entry = Bytes::new(self.regions.get(number)?, self.order);
-        Some(Region {
-            start: entry.u64(0)?.wrapping_add(self.address),
-            first_page: entry.u32(8)? as usize,
-            pages: entry.u32(12)? as usize,
-        })
+        Region::read(entry, self.address)
     }
 
     /// The region that an address is in, and its distance from the region's start in units of code.
     #[inline(always)]
     fn region(&self, pc: u64) -> Option<(Region, u64)> {
-        (0..self.regions.len()).find_map(|number| {
+        match self.first_region.distance(pc, self.unit) {
+            Some(distance) => Some((self.first_region, distance)),
+            None => self.further_region(pc),
+        }
+    }
+
+    /// As [`Self::region`], beyond the first one, which is the only one of nearly all images.
+    #[inline(never)]
+    fn further_region(&self, pc: u64) -> Option<(Region, u64)> {
+        (1..self.regions.len()).find_map(|number| {
             let region = self.region_at(number)?;
-            let distance = pc.wrapping_sub(region.start).wrapping_shr(self.unit);
-            let inside = distance / format::PAGE < region.pages as u64;
-            inside.then_some((region, distance))
+            Some((region, region.distance(pc, self.unit)?))
         })
     }
 
@@ -86,7 +137,7 @@ impl Map<'_> {
     pub(super) fn piece(&self, region: Region, distance: u64) -> Option<(Range, u64, bool)> {
         let at = self.at(region, distance)?;
         let stored = self.stored(at.change, at.code)?;
-        let range = self.function(&at)?;
+        let range = self.range_of(&at)?;
         let end = range.end.wrapping_sub(region.start).wrapping_shr(self.unit);
         Some((range, end, !stored.is_nothing()))
     }
@@ -133,7 +184,7 @@ impl Map<'_> {
 
     /// The range of the function that a change belongs to.
     #[inline(always)]
-    fn function(&self, at: &At) -> Option<Range> {
+    fn range_of(&self, at: &At) -> Option<Range> {
         let code = |change: usize| Some(self.changes.get(change)?[1]);
         let (mut start, mut end) = (at.change, at.change);
         let mut left = const { format::MAX_CHANGES * 2 };

@@ -3,6 +3,7 @@
 use crate::bytes::{ByteOrder, Bytes};
 use crate::crc32::crc32;
 use crate::map::error::MapError;
+use crate::map::find::Region;
 use crate::map::format;
 use crate::sframe::{Abi, Damage, Verified};
 
@@ -10,6 +11,8 @@ use crate::sframe::{Abi, Damage, Verified};
 /// bytes. A wrong bit can give a wrong rule: only [`Self::verify`] notices it.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<'a> {
+    /// The first of the regions, or none: nearly all images have only one.
+    pub(super) first_region: Region,
     pub(super) regions: &'a [[u8; format::REGION_SIZE]],
     pub(super) rules: &'a [[u8; format::RULE_SIZE]],
     pub(super) long_rules: &'a [[u8; format::LONG_RULE_SIZE]],
@@ -78,7 +81,10 @@ impl<'a> Map<'a> {
         if parts.len() != format::CHECKSUM_SIZE {
             return Err(bad);
         }
+        let first = regions.first();
+        let first = first.and_then(|entry| Region::read(Bytes::new(entry, order), address));
         Ok(Self {
+            first_region: first.unwrap_or(Region::NONE),
             regions,
             rules,
             long_rules,

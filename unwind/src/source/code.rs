@@ -89,6 +89,15 @@ impl<R: RegisterSet, S: RowSource> RowSource for CodeReader<'_, R, S> {
         self.source.look_up(pc, found)
     }
 
+    fn function(&self, pc: u64) -> Option<Range> {
+        self.source.function(pc)
+    }
+
+    #[inline]
+    fn is_one_function(&self, found: &Found, other: u64) -> bool {
+        self.source.is_one_function(found, other)
+    }
+
     fn restored(&self, pc: u64, restored: &mut Restored) {
         self.source.restored(pc, restored);
     }
@@ -110,6 +119,7 @@ impl<R: RegisterSet, S: RowSource> RowSource for CodeReader<'_, R, S> {
         let rules = analysis::rules::<R>(code, range, pc)?;
         Some(Found {
             range,
+            place: 0,
             is_trap: false,
             rules,
         })

@@ -28,6 +28,7 @@ impl RowSource for Tables<'_> {
         };
         *found = Found {
             range: entry.range,
+            place: 0,
             is_trap: false,
             rules,
         };

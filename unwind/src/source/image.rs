@@ -93,6 +93,21 @@ impl RowSource for ImageTables<'_> {
         }
     }
 
+    fn function(&self, pc: u64) -> Option<Range> {
+        match self {
+            Self::SFrame(tables) => tables.function(pc),
+            Self::Map(map) => RowSource::function(map, pc),
+        }
+    }
+
+    #[inline]
+    fn is_one_function(&self, found: &Found, other: u64) -> bool {
+        match self {
+            Self::SFrame(tables) => tables.is_one_function(found, other),
+            Self::Map(map) => RowSource::is_one_function(map, found, other),
+        }
+    }
+
     fn covers(&self, pc: u64) -> bool {
         match self {
             Self::SFrame(tables) => tables.covers(pc),

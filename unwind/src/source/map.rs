@@ -3,6 +3,7 @@
 use super::RowSource;
 use crate::lookup::{Found, LookupError};
 use crate::map::Map;
+use crate::memory::Range;
 use crate::registers::Machine;
 use crate::verdict::End;
 
@@ -16,6 +17,15 @@ impl RowSource for Map<'_> {
 
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         Self::look_up(self, pc, found)
+    }
+
+    fn function(&self, pc: u64) -> Option<Range> {
+        Self::function(self, pc)
+    }
+
+    #[inline]
+    fn is_one_function(&self, found: &Found, other: u64) -> bool {
+        Self::is_one_function(self, found, other)
     }
 
     fn covers(&self, pc: u64) -> bool {

@@ -8,6 +8,7 @@ mod sframe;
 
 use crate::code::Code;
 use crate::lookup::{Found, LookupError};
+use crate::memory::Range;
 use crate::registers::Machine;
 use crate::restored::Restored;
 use crate::verdict::End;
@@ -27,12 +28,26 @@ pub trait RowSource {
     /// Why not, as the end of a walk; [`End::Unusable`] for sources outside of this crate.
     fn describes(&self, machine: Machine) -> Result<(), End>;
 
-    /// Writes the row for the address `pc`, and its function, to `found`, which may be written even on an error. It is not
-    /// returned by value, because it is large, and copies of it cost more than the look-up.
+    /// Writes the row for the address `pc`, and its function or as much of that as takes no search, to `found`, which may be written even
+    /// on an error. It is not returned by value, because it is large, and copies of it cost more than the look-up.
     ///
     /// # Errors
     /// See [`LookupError`].
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError>;
+
+    /// All of the function at the address `pc`, which has a row, if [`Self::look_up`] may write less. By default that is `None`: what it
+    /// writes is all of it.
+    #[inline(always)]
+    fn function(&self, _pc: u64) -> Option<Range> {
+        None
+    }
+
+    /// Whether the address `other` is in the function of which [`Self::look_up`] has `found` a row, if it may write less than all of
+    /// that. By default it never does.
+    #[inline(always)]
+    fn is_one_function(&self, _found: &Found, _other: u64) -> bool {
+        false
+    }
 
     /// Writes what the row for the address `pc` says beyond `found`, of a source that [`Self::look_up`] finds it in. Called for
     /// [`arm`](crate::arm) only. By default that is nothing.
@@ -62,6 +77,15 @@ impl<S: RowSource + ?Sized> RowSource for &S {
 
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         (**self).look_up(pc, found)
+    }
+
+    fn function(&self, pc: u64) -> Option<Range> {
+        (**self).function(pc)
+    }
+
+    #[inline(always)]
+    fn is_one_function(&self, found: &Found, other: u64) -> bool {
+        (**self).is_one_function(found, other)
     }
 
     fn restored(&self, pc: u64, restored: &mut Restored) {
@@ -108,6 +132,16 @@ impl<S: RowSource> RowSource for [S] {
             }
         }
         Err(reason)
+    }
+
+    fn function(&self, pc: u64) -> Option<Range> {
+        self.iter().find_map(|source| source.function(pc))
+    }
+
+    #[inline]
+    fn is_one_function(&self, found: &Found, other: u64) -> bool {
+        let mut sources = self.iter();
+        sources.any(|source| source.is_one_function(found, other))
     }
 
     fn restored(&self, pc: u64, restored: &mut Restored) {

@@ -33,6 +33,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         let code = self.code_before(R::place(return_address), user);
         match code.and_then(|bytes| R::direct_call(bytes, return_address)) {
             Some(target) if found.range.contains(target) => Ok(Call::Fits),
+            Some(target) if self.source.is_one_function(found, target) => Ok(Call::Fits),
             Some(target) => Ok(Call::Elsewhere(target)),
             None => self.check_other::<R>(return_address, user, found),
         }

@@ -32,7 +32,7 @@ impl<S: RowSource> Unwinder<'_, S> {
         user: bool,
         found: &mut Found,
     ) -> bool {
-        let goal = found.range;
+        let goal = self.whole(found);
         let mut left = BYTES;
         let mut pieces = Pieces::new();
         self.add::<R>(target, goal, &mut pieces, found);
@@ -102,12 +102,19 @@ impl<S: RowSource> Unwinder<'_, S> {
         }
     }
 
+    /// All of the function that was `found`.
+    fn whole(&self, found: &Found) -> Range {
+        let function = self.source.function(found.range.start);
+        function.unwrap_or(found.range)
+    }
+
     /// The piece of code that `address` is in: the table's function, or some bytes, up to `goal` at most.
     fn piece<R: RegisterSet>(&self, address: u64, goal: Range, found: &mut Found) -> Range {
         if self.source.look_up(address, found).is_ok() {
+            let function = self.whole(found);
             // What a pointer tells beside the address is true of the whole function.
             let beside = address ^ R::place(address);
-            return Range::new(found.range.start | beside, found.range.end);
+            return Range::new(function.start | beside, function.end);
         }
         let end = address.saturating_add(UNDESCRIBED);
         let cut = address < goal.start && goal.start < end;

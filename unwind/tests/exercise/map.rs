@@ -56,6 +56,15 @@ fn ask(source: &impl RowSource, pc: u64) {
         let rules = found.rules;
         assert!(rules.cfa() != Rule::Same);
         assert!(rules.cfa() != Rule::Undefined || rules.is_outermost());
+        if let Some(function) = source.function(pc) {
+            assert!(function.holds(pc, 1), "{pc:#x}");
+            assert!(source.is_one_function(&found, pc), "{pc:#x}");
+            source.is_one_function(&found, function.start.wrapping_sub(1));
+        }
+        // Nobody promises that this is what the source has written.
+        for place in [0, u32::MAX] {
+            source.is_one_function(&Found { place, ..found }, pc);
+        }
     }
     assert!(source.doubt().is_none());
 }

@@ -31,6 +31,7 @@ impl RowSource for One {
         let (base, offset) = (Base::Cfa, -4);
         *found = Found {
             range: self.0,
+            place: 0,
             is_trap: false,
             rules: Rules::new(cfa, Rule::Saved { base, offset }, Rule::Same),
         };

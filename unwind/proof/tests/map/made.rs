@@ -61,9 +61,21 @@ impl Made {
         let mut count = 0;
         let mut compare = |address: u64| {
             let (mut one, mut other) = (Found::EMPTY, Found::EMPTY);
-            let in_map = map.look_up(address, &mut one).map(|()| one);
+            let mut in_map = map.look_up(address, &mut one).map(|()| one);
+            if let Ok(found) = &mut in_map {
+                assert!(found.range.holds(address, 1), "{address:#x}");
+                found.range = map.function(address).expect("a function with a row");
+                found.place = 0;
+            }
             let in_tables = tables.look_up(address, &mut other).map(|()| other);
             assert_eq!(in_map, in_tables, "{address:#x}");
+            if let Ok(found) = in_tables {
+                let Range { start, end, .. } = found.range;
+                for near in [start.wrapping_sub(1), start, address, end - 1, end] {
+                    let within = found.range.holds(near, 1);
+                    assert_eq!(map.is_one_function(&one, near), within, "{address:#x}");
+                }
+            }
             assert_eq!(map.covers(address), tables.covers(address), "{address:#x}");
             count += 1;
         };

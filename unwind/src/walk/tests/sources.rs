@@ -116,6 +116,7 @@ impl RowSource for List<'_> {
             .ok_or(LookupError::NoFunction)?;
         *found = Found {
             range: *range,
+            place: 0,
             is_trap: false,
             rules: row.into(),
         };
