@@ -160,7 +160,7 @@ fn a_rust_library_gets_tables() {
         .map(|file| file.unwrap().path())
         .find(|path| path.extension().is_some_and(|kind| kind == "so"))
         .unwrap();
-    for (version, switch) in [(2, "--sframe=v2"), (3, "--sframe-blocks")] {
+    for (version, switch) in [(2, "--sframe=v2"), (3, "--sframe=v3")] {
         let made = folder.join(version.to_string());
         make(&library, &made, &[switch, "--symbols=none"]);
         let dump = stdout(&common::sframe(&["dump"], &made));

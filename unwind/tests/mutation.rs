@@ -1,5 +1,4 @@
-//! Damaged tables, made from real ones (`tests/data`), and damaged stacks. Tables with a block index, which `linker` makes,
-//! are in `proof/tests/blocks.rs`.
+//! Damaged tables, made from real ones (`tests/data`), and damaged stacks.
 
 mod damage;
 mod exception_tables;

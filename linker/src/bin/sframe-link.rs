@@ -29,8 +29,6 @@ Every argument goes to the linker (--help and --version too), except
 
     --sframe=v3|v2|none            make .sframe; v3 unless said otherwise; v2 is version 2 errata 1, which has no flexible
                                    functions and no signal frames
-    --sframe-blocks                add a block index to .sframe (v3): a twentieth larger, and quicker to search from some
-                                   ten thousand functions on
     --sframe-load=sframe|map       what of the rows is loaded: .sframe unless said otherwise; or a rule map, half as large and
                                    quicker to search, in its place, while .sframe stays in the file: the kernel must read it by
                                    unwind::ImageTables, as reports of postmortem do. Where a map cannot say all, .sframe is

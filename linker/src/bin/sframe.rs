@@ -59,9 +59,6 @@ enum Command {
         /// Version of .sframe: v3, v2 (errata 1) or none.
         #[arg(long, value_name = "VERSION", default_value = "v3")]
         sframe: String,
-        /// Add a block index to .sframe (v3): a twentieth larger, and quicker to search from some ten thousand functions on.
-        #[arg(long)]
-        sframe_blocks: bool,
         /// Compare rows with the code, mend wrong ones and make missing ones: yes or no.
         #[arg(long, value_name = "YES|NO", default_value = "yes")]
         sframe_repair: String,
@@ -133,14 +130,12 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             file,
             output,
             sframe,
-            sframe_blocks,
             sframe_repair,
             symbols,
             symbol_names,
             gsym,
         } => {
             let mut options = Options {
-                blocks: sframe_blocks,
                 gsym,
                 ..Options::default()
             };

@@ -16,8 +16,6 @@ use crate::symbols::{Level, Names};
 pub struct Options {
     /// `--sframe=v3` or `v2`; `None` for `none`.
     pub sframe: Option<Version>,
-    /// `--sframe-blocks`: `.sframe` with a block index.
-    pub blocks: bool,
     /// `--sframe-load=sframe` or `map`: what of the rows is loaded with the image.
     pub load: Load,
     /// `--sframe-repair`: compare rows with the code, mend wrong ones, and make missing ones.
@@ -40,7 +38,6 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             sframe: Some(Version::V3),
-            blocks: false,
             load: Load::default(),
             repair: true,
             symbols: Some(Level::default()),
@@ -168,10 +165,6 @@ impl Options {
             self.stats = Some(Stats::Stderr);
             return Ok(true);
         }
-        if text == "--sframe-blocks" {
-            self.blocks = true;
-            return Ok(true);
-        }
         let Some((switch, value)) = text.split_once('=') else {
             if matches!(
                 text,
@@ -243,7 +236,6 @@ mod tests {
             "-flavor",
             "gnu",
             "--sframe=none",
-            "--sframe-blocks",
             "--sframe-load=map",
             "a.o",
             "--symbol-names=full",
@@ -267,7 +259,6 @@ mod tests {
             Options {
                 repair: true,
                 sframe: None,
-                blocks: true,
                 load: Load::Map,
                 symbols: Some(Level::All),
                 names: Names::Full,

@@ -75,10 +75,6 @@ impl Tables {
             let mut frames = rows.frames.clone();
             outermost::declare(&mut frames, image, &functions, &options.outermost)?;
             let table = Table::of_version(version, image.architecture, &mut frames);
-            let table = match options.blocks {
-                true => table.with_blocks(),
-                false => table,
-            };
             Ok::<_, Error>(Some((frames, rows, table)))
         };
         let symbols = || {

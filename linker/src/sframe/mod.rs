@@ -1,6 +1,5 @@
 //! Writes SFrame sections, version 2 errata 1 or version 3, and compares them with the functions that they were written from.
 
-mod blocks;
 mod compare;
 mod function;
 mod out;

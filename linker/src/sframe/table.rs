@@ -6,7 +6,6 @@ use std::collections::hash_map::Entry;
 use unwind::sframe::format::{self, Flags};
 
 use super::Version;
-use super::blocks::{Blocks, Code};
 use super::function::{Encoded, encode};
 use super::out::Out;
 use crate::architecture::Architecture;
@@ -22,7 +21,6 @@ pub struct Table {
     /// Encoded rows, in version 3 after their attributes. Many functions have equal ones, and share them.
     rows: Vec<u8>,
     row_count: usize,
-    blocks: Option<Blocks>,
 }
 
 #[derive(Debug)]
@@ -57,7 +55,6 @@ impl Table {
             index: Vec::with_capacity(frames.functions.len()),
             rows: Vec::new(),
             row_count: 0,
-            blocks: None,
         };
         let mut known = HashMap::new();
         frames
@@ -113,26 +110,6 @@ impl Table {
         });
     }
 
-    /// Adds a block index, which makes look-ups faster ([`unwind::sframe::format`]). Big-endian tables and those of version 2
-    /// have none.
-    #[must_use]
-    pub fn with_blocks(mut self) -> Self {
-        if !self.architecture.is_big_endian() && self.version == Version::V3 {
-            let code = self.index.iter().map(|entry| Code {
-                start: entry.start,
-                size: entry.size,
-                rows: &self.rows[entry.rows as usize..],
-            });
-            self.blocks = Blocks::new(&code.collect::<Vec<_>>());
-        }
-        self
-    }
-
-    /// Bytes of the block index.
-    fn blocks_size(&self) -> usize {
-        self.blocks.as_ref().map_or(0, Blocks::size)
-    }
-
     /// The attributes and rows of a function in version 3.
     fn with_attributes(&self, encoded: Encoded) -> Vec<u8> {
         let mut out = Out {
@@ -179,7 +156,7 @@ impl Table {
     pub fn size(&self) -> usize {
         let index = self.index.len() * self.version.function_size();
         let rows = self.rows.len() + self.tail_size();
-        format::HEADER_SIZE + self.blocks_size() + index + rows
+        format::HEADER_SIZE + index + rows
     }
 
     /// Whether all functions are in reach of a section at an address: in version 2 their starts have 32 bits.
@@ -228,7 +205,7 @@ impl Table {
         });
         // The index and the rows, from the end of the header.
         out.size(0);
-        out.size(index_size + self.blocks_size());
+        out.size(index_size);
         for entry in &self.index {
             let field = address.wrapping_add(out.bytes.len() as u64);
             let start = entry.start.wrapping_sub(field);
@@ -246,11 +223,6 @@ impl Table {
                 // Padding.
                 out.u16(0);
             }
-        }
-        // After the functions: objdump computes starts as if the functions followed the header.
-        if let Some(blocks) = &self.blocks {
-            let at = address.wrapping_add(out.bytes.len() as u64);
-            blocks.write(&mut out.bytes, at);
         }
         out.bytes.extend_from_slice(&self.rows);
         out.bytes.resize(out.bytes.len() + room, 0);

@@ -5,7 +5,6 @@ use core::iter::FusedIterator;
 use crate::bytes::Bytes;
 use crate::lookup::{Found, LookupError};
 use crate::row::Row;
-use crate::sframe::blocks::Skipped;
 use crate::sframe::format::{self, Flags};
 use crate::sframe::function::Function;
 use crate::sframe::row::RowFormat;
@@ -52,7 +51,7 @@ impl<'a> Section<'a> {
     pub(super) fn look_up_any(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let index = self.index_of(pc)?;
         let function = self.function(index).ok_or(LookupError::Damaged)?;
-        function.look_up(pc, Skipped::default(), found)
+        function.look_up(pc, found)
     }
 
     /// Whether a function contains `pc`; the error is why that is not known.

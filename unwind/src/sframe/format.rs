@@ -19,23 +19,6 @@ pub const FUNCTION_SIZE_V3: usize = 16;
 /// Bytes of the attribute record of version 3, which stands right before a function's rows.
 pub const ATTRIBUTE_SIZE: usize = 5;
 
-/// First four bytes of a block index: `SFBX`.
-///
-/// A block index is an extension of this project: it lies between the functions and the rows of a version 3 table of a
-/// little-endian machine, where readers that do not know it skip it by the header's offsets. It divides the code into blocks of
-/// 2^n bytes, and says for the first byte of each which function it belongs to, and which of that function's rows, so that a
-/// search starts there. If that finds no function, all are searched.
-///
-/// After the magic: n, a byte; 3 bytes 0; the number of entries, 4 bytes; the address of the first block, 8 bytes,
-/// relative to this field. Each entry: the position of the last function that starts at or before the block, 4 bytes;
-/// how many of its rows end before the block, 2 bytes; the bytes of these rows, 2 bytes. The last entry is for the byte
-/// after the last block.
-pub const BLOCKS_MAGIC: u32 = 0x5842_4653;
-/// Bytes of a block index before its entries.
-pub const BLOCKS_HEADER_SIZE: usize = 20;
-/// Bytes of an entry of a block index.
-pub const BLOCK_ENTRY_SIZE: usize = 8;
-
 /// Last four bytes of a table with a checksum: `SFCK`.
 ///
 /// A checksum is an extension of this project: the last 8 bytes of the rows of a little-endian machine's table, which belong to

@@ -6,7 +6,6 @@ use crate::lookup::{Found, LookupError};
 use crate::memory::Range;
 use crate::row::Row;
 use crate::rules::Rules;
-use crate::sframe::blocks::Skipped;
 use crate::sframe::find::MAX_READ;
 use crate::sframe::format;
 use crate::sframe::row::{RawRow, RowFormat};
@@ -118,7 +117,7 @@ impl<'a> Function<'a> {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, pc: u64) -> Result<Row, LookupError> {
-        self.decode(self.find_row(pc, Skipped::default())?)
+        self.decode(self.find_row(pc)?)
     }
 
     /// Decodes one of its rows.
@@ -130,13 +129,8 @@ impl<'a> Function<'a> {
 
     /// As [`Self::lookup`], but finds only what a walk needs.
     #[inline(always)]
-    pub(super) fn look_up(
-        &self,
-        pc: u64,
-        skipped: Skipped,
-        found: &mut Found,
-    ) -> Result<(), LookupError> {
-        let raw = self.find_row(pc, skipped)?;
+    pub(super) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        let raw = self.find_row(pc)?;
         found.range = self.range();
         found.is_trap = self.is_signal_frame();
         let decoded = self
@@ -145,14 +139,13 @@ impl<'a> Function<'a> {
         decoded.ok_or(LookupError::Damaged)
     }
 
-    /// The row for the address `pc`, not decoded. Does not read the rows that may be `skipped`.
+    /// The row for the address `pc`, not decoded.
     #[inline(never)]
-    fn find_row(&self, pc: u64, skipped: Skipped) -> Result<RawRow<'a>, LookupError> {
+    fn find_row(&self, pc: u64) -> Result<RawRow<'a>, LookupError> {
         let offset = self.offset(pc)?;
-        let rows = self.rows.get(skipped.bytes.into()..);
-        let mut rest = rows.ok_or(LookupError::Damaged)?;
+        let mut rest = self.rows;
         let mut found = Err(LookupError::NoRow);
-        for _ in u32::from(skipped.rows)..self.row_count {
+        for _ in 0..self.row_count {
             let (raw, behind) = self.first_row(rest).ok_or(LookupError::Damaged)?;
             if raw.start > offset {
                 break;

@@ -4,7 +4,6 @@
 //! part of GNU binutils.
 
 mod abi;
-mod blocks;
 mod error;
 mod find;
 pub mod format;

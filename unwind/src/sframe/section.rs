@@ -2,7 +2,6 @@
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::sframe::abi::Abi;
-use crate::sframe::blocks::Blocks;
 use crate::sframe::error::ParseError;
 use crate::sframe::format::{self, Flags};
 
@@ -30,8 +29,6 @@ pub struct Section<'a> {
     pub(super) address: u64,
     /// Offset of the functions from the start of the section.
     pub(super) functions_offset: usize,
-    /// The block index, if the section has the usual form and one.
-    pub(super) blocks: Blocks<'a>,
     pub(super) count: u32,
     row_count: u32,
     /// All of it, from the header to the end of the last part.
@@ -123,10 +120,6 @@ impl<'a> Section<'a> {
             rows: Bytes::new(rows, order),
             address,
             functions_offset,
-            blocks: data
-                .get(functions_end..rows_offset)
-                .and_then(|gap| Blocks::parse(gap, address.wrapping_add(functions_end as u64)))
-                .unwrap_or(Blocks::NONE),
             count,
             row_count,
             data: data.get(..length).unwrap_or(data),

@@ -1,25 +1,23 @@
 //! A fast look-up for the form of section that current writers make for little-endian machines: version 3, sorted, starts
-//! relative to their fields. In tables whose order and block index are right it finds what [`Section::find`] finds, without a test of
+//! relative to their fields. In tables whose order is right it finds what [`Section::find`] finds, without a test of
 //! the section's form at each step.
 
 use crate::bytes::ByteOrder;
 use crate::lookup::{Found, LookupError};
 use crate::memory::Range;
 use crate::reads;
-use crate::sframe::blocks::Skipped;
 use crate::sframe::format;
 use crate::sframe::function::Function;
 use crate::sframe::row::{RowFormat, last_at_most as last_row};
 use crate::sframe::search::last_at_most;
 use crate::sframe::section::Section;
 
-/// A function's entry, and what the block index says of its rows.
+/// A function's entry.
 struct Entry<'a> {
     start: u64,
     size: u32,
     /// The section's rows from the function's attributes on.
     own: &'a [u8],
-    skipped: Skipped,
 }
 
 impl<'a> Section<'a> {
@@ -56,7 +54,7 @@ impl<'a> Section<'a> {
         found.range = Range::new(entry.start, entry.start.saturating_add(entry.size.into()));
         match self.look_up_common(&entry, pc, found) {
             Some(()) => Ok(()),
-            None => self.look_up_seldom(entry.own, (entry.size, entry.skipped), pc, found),
+            None => self.look_up_seldom(entry.own, entry.size, pc, found),
         }
     }
 
@@ -68,8 +66,6 @@ impl<'a> Section<'a> {
             return None;
         }
         let count = u32::from(u16::from_le_bytes([low, high]));
-        let count = count.saturating_sub(entry.skipped.rows.into());
-        let rows = rows.get(entry.skipped.bytes.into()..)?;
         // It is below the size, so it fits.
         let offset = pc.wrapping_sub(entry.start) as u32;
         let row = match info & (format::INFO_START_WIDTH | format::INFO_PC_MASK) {
@@ -89,7 +85,7 @@ impl<'a> Section<'a> {
     fn look_up_seldom(
         &self,
         own: &'a [u8],
-        (size, skipped): (u32, Skipped),
+        size: u32,
         pc: u64,
         found: &mut Found,
     ) -> Result<(), LookupError> {
@@ -97,10 +93,9 @@ impl<'a> Section<'a> {
             start: found.range.start,
             size,
             own,
-            skipped,
         };
         match self.function_of(&entry) {
-            Some(function) => function.look_up(pc, skipped, found),
+            Some(function) => function.look_up(pc, found),
             None => self.look_up_any(pc, found),
         }
     }
@@ -113,42 +108,25 @@ impl<'a> Section<'a> {
         }
         // An entry is two of these.
         let (words, _) = self.functions.data.as_chunks::<8>();
-        let (mut from, mut window, mut skipped) = (0, words, Skipped::default());
-        if !self.blocks.is_empty()
-            && let Some(begin) = self.blocks.begin(pc)
-        {
-            from = begin.function.wrapping_mul(2);
-            window = words.get(from..=begin.last.wrapping_mul(2).wrapping_add(1))?;
-            skipped = begin.skipped;
-        }
         let at = |index: usize| index.wrapping_mul(8) as u64;
         let base = self.address.wrapping_add(self.functions_offset as u64);
-        let base = base.wrapping_add(at(from));
         let field = |index: usize| {
             reads::note();
-            let field = u64::from_le_bytes(*window.get(index)?);
+            let field = u64::from_le_bytes(*words.get(index)?);
             Some(field.wrapping_add(at(index)))
         };
-        // Distances from the window to the code, which have a sign: addresses would take one more sum each.
+        // Distances from the functions to the code, which have a sign: addresses would take one more sum each.
         let distance = pc.wrapping_sub(base).cast_signed();
-        let index = last_at_most::<2, _>(window.len(), distance, |index| {
+        let index = last_at_most::<2, _>(words.len(), distance, |index| {
             Some(field(index)?.cast_signed())
         })?;
         let start = field(index)?.wrapping_add(base);
-        if index != 0 {
-            skipped = Skipped::default();
-        }
-        let place = u64::from_le_bytes(*window.get(index.wrapping_add(1))?);
+        let place = u64::from_le_bytes(*words.get(index.wrapping_add(1))?);
         let size = place as u32;
         if pc.wrapping_sub(start) >= u64::from(size) {
             return None;
         }
         let own = self.rows.data.get((place >> 32) as usize..)?;
-        Some(Entry {
-            start,
-            size,
-            own,
-            skipped,
-        })
+        Some(Entry { start, size, own })
     }
 }

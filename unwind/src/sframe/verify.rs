@@ -35,8 +35,6 @@ pub enum Damage {
     Section(ParseError),
     /// The checksum is wrong.
     Checksum,
-    /// There is a block index, which only `linker` writes, but no checksum, which it writes too.
-    NoChecksum,
     /// The function starts before the one before it. This is no damage in a table whose header does not say that it is
     /// sorted; but such a table cannot be verified in one pass.
     Unsorted {
@@ -93,7 +91,6 @@ impl Damage {
         match *self {
             Self::Section(error) => error.write(f),
             Self::Checksum => f.write_str("wrong checksum"),
-            Self::NoChecksum => f.write_str("a block index without a checksum"),
             Self::Unsorted { function } => {
                 number(f, "function ", function, " starts before the one before it")
             }
@@ -133,8 +130,6 @@ impl Tables<'_> {
     /// Not refused is what assemblers write and what misleads no walk: a first row that starts behind the function's start
     /// (before it there is none), two rows with one start (the last one holds), and a row right at the function's end (it
     /// holds for nothing).
-    ///
-    /// A block index is not verified, except by the checksum.
     ///
     /// Takes time in proportion to the size of the tables: a kernel calls it once, when a report begins, and hands the result to
     /// [`Self::verified`] in every walk of it.
@@ -204,9 +199,6 @@ impl Before {
 /// Verifies a section; returns whether it has a checksum.
 fn verify(section: &Section<'_>, before: &mut Before) -> Result<bool, Damage> {
     let checksum = has_checksum(section.data)?;
-    if !checksum && !section.blocks.is_empty() {
-        return Err(Damage::NoChecksum);
-    }
     let mut left = section.data.len().saturating_mul(ROWS_PER_BYTE);
     // The rows of all functions; those that are not shared with an earlier function; and the end of the rows so far.
     let (mut all, mut stored, mut end) = (0_u64, 0_u64, 0);

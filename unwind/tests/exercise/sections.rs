@@ -48,8 +48,7 @@ fn as_source(tables: &Tables<'_>, pc: u64) {
         (Ok((function, row)), Ok(())) => {
             let (start, size) = (function.start(), function.size());
             let range = Range::new(start, start.saturating_add(size.into()));
-            // Where functions are not in the order that the section says, or a block index is damaged, which only walks use, they
-            // may find different rows.
+            // Where functions are not in the order that the section says, they may find different rows.
             if verified.is_ok() {
                 assert_eq!(found.range, range);
                 same_row(&found, &row, function.is_signal_frame());

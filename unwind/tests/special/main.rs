@@ -1,7 +1,7 @@
 //! What no tool writes, or only a broken one: sections assembled by hand.
 
-mod blocks;
 mod bounds;
+mod checksum;
 mod damage;
 mod extent;
 mod flexible;

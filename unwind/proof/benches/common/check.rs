@@ -9,7 +9,6 @@ use super::tables::Tables;
 /// Asks every peer about the addresses, and compares with what the tables were made from.
 pub fn look_ups(program: &Program, tables: &Tables, addresses: &[u64]) {
     let ours = sframe::Peer::new(&tables.sframe);
-    let ours_blocks = sframe::Peer::new(&tables.sframe_blocks);
     let ours_map = sframe::Peer::by_map(&tables.map);
     let mut gimli = dwarf::Peer::new(tables);
     let simple = simple_frame::Peer::new(tables);
@@ -18,11 +17,6 @@ pub fn look_ups(program: &Program, tables: &Tables, addresses: &[u64]) {
         let function = program.function_at(pc).expect("an address of code");
         let rules = function.row_at((pc - function.start) as u32).rules;
         assert_eq!(ours.answer(pc), Some(rules), "unwind at {pc:#x}");
-        assert_eq!(
-            ours_blocks.answer(pc),
-            Some(rules),
-            "unwind by blocks at {pc:#x}"
-        );
         assert_eq!(ours_map.answer(pc), Some(rules), "by map at {pc:#x}");
         assert_eq!(gimli.answer(pc), Some(rules), "gimli at {pc:#x}");
         assert_eq!(simple.answer(pc), Some(rules), "simple-frame-rs at {pc:#x}");
@@ -57,12 +51,9 @@ fn step((_, sp, fp): Registers, rules: Option<Rules>) -> Option<Registers> {
 pub fn walks(program: &Program, tables: &Tables, stack: &Stack, frame_pointers: bool) {
     let registers = stack.registers;
     let mut pcs = Vec::new();
-    for section in [&tables.sframe, &tables.sframe_blocks] {
-        pcs.clear();
-        let end = sframe::Peer::new(section).walk(stack, registers, |pc| pcs.push(pc));
-        assert_eq!(end, Some(unwind::End::Complete), "unwind");
-        assert_eq!(pcs, stack.pcs, "unwind");
-    }
+    let end = sframe::Peer::new(&tables.sframe).walk(stack, registers, |pc| pcs.push(pc));
+    assert_eq!(end, Some(unwind::End::Complete), "unwind");
+    assert_eq!(pcs, stack.pcs, "unwind");
     pcs.clear();
     let end = sframe::Peer::by_map(&tables.map).walk(stack, registers, |pc| pcs.push(pc));
     assert_eq!(end, Some(unwind::End::Complete), "unwind by map");

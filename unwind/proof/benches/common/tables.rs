@@ -28,8 +28,6 @@ pub struct Tables {
     pub eh_frame: Section,
     pub eh_frame_hdr: Section,
     pub sframe: Section,
-    /// The same, with a block index.
-    pub sframe_blocks: Section,
     /// The rule map of the same functions.
     pub map: Section,
 }
@@ -53,14 +51,9 @@ impl Tables {
         let sframe = Section { address, bytes };
 
         let address = after(address + sframe.bytes.len() as u64);
-        let bytes = table.with_blocks().to_bytes(address);
-        let sframe_blocks = Section { address, bytes };
-
-        let address = after(address + sframe_blocks.bytes.len() as u64);
         let bytes = map.to_bytes(address);
         Self {
             map: Section { address, bytes },
-            sframe_blocks,
             sframe,
             eh_frame,
             eh_frame_hdr,

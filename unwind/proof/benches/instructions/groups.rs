@@ -30,7 +30,6 @@ fn store() {
         ("eh_frame", &tables.eh_frame),
         ("eh_frame_hdr", &tables.eh_frame_hdr),
         ("sframe", &tables.sframe),
-        ("sframe_blocks", &tables.sframe_blocks),
         ("map", &tables.map),
     ] {
         let address = section.address.to_le_bytes();
@@ -65,7 +64,6 @@ fn given() -> Given {
         eh_frame: load("eh_frame"),
         eh_frame_hdr: load("eh_frame_hdr"),
         sframe: load("sframe"),
-        sframe_blocks: load("sframe_blocks"),
         map: load("map"),
     };
     Given {
@@ -78,11 +76,6 @@ fn given() -> Given {
 fn ours() -> (sframe::Peer<SFrame<'static>>, Given) {
     let given = given();
     (sframe::Peer::new(&given.tables.sframe), given)
-}
-
-fn ours_blocks() -> (sframe::Peer<SFrame<'static>>, Given) {
-    let given = given();
-    (sframe::Peer::new(&given.tables.sframe_blocks), given)
 }
 
 fn ours_map() -> (sframe::Peer<Map<'static>>, Given) {
@@ -110,11 +103,6 @@ fn ours_and_stack() -> (sframe::Peer<SFrame<'static>>, Stack) {
     (peer, Stack::new(&given.program, FRAMES, true))
 }
 
-fn ours_blocks_and_stack() -> (sframe::Peer<SFrame<'static>>, Stack) {
-    let (peer, given) = ours_blocks();
-    (peer, Stack::new(&given.program, FRAMES, true))
-}
-
 fn ours_map_and_stack() -> (sframe::Peer<Map<'static>>, Stack) {
     let (peer, given) = ours_map();
     (peer, Stack::new(&given.program, FRAMES, true))
@@ -131,9 +119,8 @@ fn stack() -> Stack {
     Stack::new(&given().program, FRAMES, true)
 }
 
-#[library_benchmark]
-#[bench::plain(setup = ours)]
-#[bench::with_blocks(setup = ours_blocks)]
+#[library_benchmark(setup = ours)]
+#[bench::plain()]
 fn look_up_unwind((peer, given): (sframe::Peer<SFrame<'static>>, Given)) {
     for &pc in &given.addresses {
         _ = black_box(peer.look_up(pc));
@@ -172,9 +159,8 @@ fn look_up_simple_frame_rs((peer, given): (simple_frame::Peer<'static>, Given)) 
     }
 }
 
-#[library_benchmark]
-#[bench::plain(setup = ours_and_stack)]
-#[bench::with_blocks(setup = ours_blocks_and_stack)]
+#[library_benchmark(setup = ours_and_stack)]
+#[bench::plain()]
 fn walk_unwind((peer, stack): (sframe::Peer<SFrame<'static>>, Stack)) {
     for _ in 0..WALKS {
         black_box(peer.walk(&stack, stack.registers, |pc| _ = black_box(pc)));

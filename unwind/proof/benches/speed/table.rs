@@ -4,7 +4,7 @@ use crate::measure::{self, Peer, Result};
 
 const PEERS: [&str; 6] = [
     "unwind",
-    "with blocks",
+    "by map",
     "framehop",
     "gimli",
     "simple-frame-rs",
@@ -84,7 +84,7 @@ impl Table {
                 results.next().map_or(f64::NAN, |result| result.ratio)
             };
             print!("goal: {group}: at most {most:.2} of {peer}:");
-            for ours in ["unwind", "with blocks"] {
+            for ours in ["unwind", "by map"] {
                 let ratio = ratio(ours) / ratio(peer);
                 let verdict = if ratio <= most { "met" } else { "NOT MET" };
                 print!("  {ours} {ratio:.2}, {verdict};");

@@ -24,14 +24,14 @@ pub fn measure(table: &mut Table, size: &str, program: &Program, tables: &Tables
         let stack = &Stack::new(program, FRAMES, frame_pointers);
         check::walks(program, tables, stack, frame_pointers);
         let ours = sframe::Peer::new(&tables.sframe);
-        let blocks = sframe::Peer::new(&tables.sframe_blocks);
+        let map = sframe::Peer::by_map(&tables.map);
         let mut framehop = framehop::Peer::new(program, tables);
         let mut peers = vec![
             chain("unwind", stack, |registers, found| {
                 ours.walk(stack, registers, found);
             }),
-            chain("with blocks", stack, |registers, found| {
-                blocks.walk(stack, registers, found);
+            chain("by map", stack, |registers, found| {
+                map.walk(stack, registers, found);
             }),
             chain("framehop", stack, |registers, found| {
                 framehop.walk(stack, registers, found);
