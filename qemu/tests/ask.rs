@@ -6,11 +6,21 @@ mod asked;
 mod foreign;
 #[path = "ask/hangs.rs"]
 mod hangs;
+#[path = "ask/lists.rs"]
+mod lists;
+#[path = "ask/locks.rs"]
+mod locks;
+#[path = "ask/lost.rs"]
+mod lost;
 #[path = "ask/moved.rs"]
 mod moved;
 #[path = "ask/stuck.rs"]
 mod stuck;
 mod support;
+#[path = "ask/vectors.rs"]
+mod vectors;
+#[path = "ask/waits.rs"]
+mod waits;
 
 use std::time::Duration;
 

@@ -222,6 +222,40 @@ macro_rules! scenarios {
                 "an exception without vectors: a triple fault on x86_64";
             "hang-reset": Hangs, 1 cpu, hangs::reset,
                 "the machine resets itself";
+            "hang-lock-twice": Hangs, 1 cpu, hangs::locks::twice,
+                "a CPU spins for a lock that it holds";
+            "hang-lock-in-interrupt": Hangs, 1 cpu, hangs::locks::in_interrupt,
+                "the handler of a timer interrupt spins for a lock of the interrupted code";
+            "hang-lock-in-nmi": Hangs, 2 cpus, hangs::locks::in_nmi,
+                "the handler of an NMI does; of an FIQ on aarch64";
+            "hang-rendezvous": Hangs, 2 cpus, hangs::locks::rendezvous,
+                "a CPU waits for the answer of one that has masked interrupts";
+            "hang-after-you": Hangs, 2 cpus, hangs::locks::after_you,
+                "two CPUs that let each other go first, for ever";
+            "hang-device": Hangs, 1 cpu, hangs::waits::device,
+                "a loop until a device is ready, which it never is";
+            "hang-joins": Hangs, 1 cpu, hangs::waits::joins,
+                "a task holds a lock, and waits for the end of one that wants it";
+            "hang-sleep": Hangs, 1 cpu, hangs::waits::sleep,
+                "a task sleeps for longer than anybody lives";
+            "hang-nmis": Hangs, 1 cpu, hangs::waits::nmis,
+                "NMIs without end; FIQs on aarch64";
+            "hang-nested": Hangs, 1 cpu, hangs::waits::nested,
+                "a loop in the handler of an interrupt of the handler of another one";
+            "hang-message": Hangs, 1 cpu, hangs::waits::message,
+                "a panic whose message does not end";
+            "hang-system-call": Hangs, 1 cpu, hangs::waits::system_call,
+                "a loop in a system call of a user program";
+            "hang-outside": Hangs, 1 cpu, hangs::lost::outside at Vectors,
+                "a loop where no code of the image is";
+            "hang-stray-return": Hangs, 1 cpu, hangs::lost::stray_return,
+                "a function returns to where nobody has called it, to a loop";
+            "hang-stray-stack": Hangs, 1 cpu, hangs::lost::stray_stack_pointer,
+                "a loop with the stack pointer in no stack";
+            "hang-overwritten-stack": Hangs, 1 cpu, hangs::lost::overwritten_stack,
+                "a loop on a stack without return addresses";
+            "hang-no-tables": Hangs, 1 cpu, hangs::lost::no_tables,
+                "page tables that map nothing: a triple fault on x86_64";
         }
     };
 }

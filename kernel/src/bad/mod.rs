@@ -48,6 +48,12 @@ unsafe extern "C" {
     pub fn bad_frame_pointer(address: u64);
     /// Sets its stack pointer to the address, and fails.
     pub fn bad_stack_pointer(address: u64);
+    /// Sets its stack pointer to the address, and loops.
+    pub fn stay_stack_pointer(address: u64);
+    /// Returns to the address, not to its caller.
+    pub fn stray_return(to: u64);
+    /// Overwrites its frame with zeros, and what is above it, and loops.
+    pub fn stay_overwritten();
     /// Loops until `word` is not zero, and sets `runs` to 1 meanwhile.
     pub fn bad_loop(word: *const u32, runs: *mut u32);
     /// Writes 1 to the first word in a loop, as long as the second one is zero.

@@ -1,5 +1,9 @@
 //! Scenarios that neither end nor say anything more: somebody outside has to ask where every CPU is.
 
+pub mod locks;
+pub mod lost;
+pub mod waits;
+
 use core::hint::{black_box, spin_loop};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

@@ -13,6 +13,9 @@ const LAST_LINE: &str = "nothing is said from here on";
 /// How long the CPUs are left alone after that: they have a few instructions to go.
 const SETTLE: Duration = Duration::from_millis(300);
 
+/// How the line begins behind which the end of the serial line is shown once more.
+const ONCE_MORE: &str = "\nrunner: kernel: the end of ";
+
 /// How the text begins.
 const BEGIN: &str = "asked from outside, as ";
 
@@ -20,7 +23,7 @@ const BEGIN: &str = "asked from outside, as ";
 pub struct Asked {
     /// The runner's end.
     pub ran: Ran,
-    /// What it has said, from the first line about the machine on.
+    /// What it has said, from the first line about the machine on, without what the machine said.
     pub text: String,
     /// Of that, the traces, one for each CPU.
     pub reports: Vec<Report>,
@@ -32,7 +35,8 @@ impl Asked {
     pub fn of(ran: Ran) -> Self {
         let from = ran.words.find(BEGIN);
         let from = from.unwrap_or_else(|| panic!("nobody was asked: {}", ran.words));
-        let text = ran.words[from..].to_owned();
+        let text = &ran.words[from..];
+        let text = text.split(ONCE_MORE).next().unwrap_or(text).to_owned();
         let reports = Report::find_all(text.as_bytes());
         Self { ran, text, reports }
     }
@@ -46,8 +50,14 @@ impl Asked {
 /// Boots a scenario that hangs, and presses Ctrl-C when it does.
 #[track_caller]
 pub fn interrupted(image: &Path, command_line: &str, cpus: usize) -> Asked {
+    interrupted_after(LAST_LINE, image, command_line, cpus)
+}
+
+/// The same of one that says something else last.
+#[track_caller]
+pub fn interrupted_after(last: &str, image: &Path, command_line: &str, cpus: usize) -> Asked {
     let mut session = start(image, command_line, cpus);
-    session.wait_for(LAST_LINE);
+    session.wait_for(last);
     std::thread::sleep(SETTLE);
     session.interrupt();
     let asked = Asked::of(session.end().expect(130));

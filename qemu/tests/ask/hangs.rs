@@ -4,14 +4,17 @@ use qemu::build::Kernel;
 use qemu::machine::Arch;
 
 use crate::asked::{Asked, ended, interrupted};
+use crate::lists::{
+    SCENARIO, below_others, below_others_at, expect_count, expect_idle, expect_through, expect_two,
+    functions,
+};
 use crate::support::built::image;
 use crate::support::each::kernel_tests;
 use crate::support::report::Report;
 use crate::support::runner::run;
 use crate::support::trace;
-use crate::support::ways::is_scenario;
 
-kernel_tests! { much_and_little_inlined:
+kernel_tests! { every:
     masked,
     four_cpus,
     early,
@@ -27,44 +30,6 @@ kernel_tests! { much_and_little_inlined:
     livelock,
     no_vectors,
     reset,
-}
-
-const SCENARIO: &str = "kernel::scenario::hangs::";
-
-/// The trace of scenario functions, innermost first, below the kernel's own.
-fn functions(names: &[&str]) -> String {
-    let letters = std::iter::once('p').chain(std::iter::repeat('r'));
-    let lines = letters.zip(names);
-    lines
-        .map(|(letter, name)| format!("{letter} {SCENARIO}{name}\n"))
-        .collect()
-}
-
-/// The functions, perhaps called by libraries' and the kernel's, which the compiler may have made part of them.
-fn below_others(report: &Report, names: &[&str]) -> String {
-    below_others_at(report, 0, names)
-}
-
-/// The same from the frame with this number on.
-fn below_others_at(report: &Report, number: usize, names: &[&str]) -> String {
-    let first = report.frames.get(number);
-    let first = first.and_then(|frame| frame.name.as_ref());
-    match first.is_some_and(|name| is_scenario(name)) {
-        true => functions(names),
-        false => format!("= report\n{}", functions(names).replacen('p', "r", 1)),
-    }
-}
-
-#[track_caller]
-fn expect_count(asked: &Asked, cpus: usize) {
-    assert_eq!(asked.reports.len(), cpus, "{}", asked.text);
-}
-
-#[track_caller]
-fn expect_idle(kernel: Kernel, report: &Report) {
-    trace::expect_whole(kernel, report, "= idle", "complete, ");
-    let is_halted = report.panicked.ends_with(", halted");
-    assert!(is_halted, "{}", report.panicked);
 }
 
 fn masked(kernel: Kernel) {
@@ -121,17 +86,6 @@ fn idle(kernel: Kernel) {
     expect_idle(kernel, &asked.reports[1]);
 }
 
-/// Fails unless these functions of two CPUs spin or have stopped.
-#[track_caller]
-fn expect_two(kernel: Kernel, scenario: &str, first: &[&str], second: &str) {
-    let asked = interrupted(&image(kernel), scenario, 2);
-    expect_count(&asked, 2);
-    let expected = below_others(&asked.reports[0], first);
-    trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
-    let other = format!("{}= cpu", below_others(&asked.reports[1], &[second]));
-    trace::expect_whole(kernel, &asked.reports[1], &other, "complete, ");
-}
-
 fn two_locks(kernel: Kernel) {
     let first = ["left_then_right", "two_locks"];
     expect_two(kernel, "hang-two-locks", &first, "right_then_left");
@@ -176,20 +130,6 @@ fn tasks(kernel: Kernel) {
     let [main, waiter] = [&main.panicked, &waiter.panicked];
     assert_eq!(main, "task 0: waits for task 8 to end, stack boot");
     assert_eq!(waiter, "task 9: waits for a lock, stack task 1");
-}
-
-/// Fails unless the trace is complete and leads through this function of the scenario to the start of its stack.
-#[track_caller]
-fn expect_through(asked: &Asked, report: &Report, function: &str, start: &str) -> usize {
-    report.expect_complete();
-    let names = report.names();
-    assert_eq!(names.last(), Some(&start), "{}", asked.text);
-    let sources = report.frames.iter().map(|frame| &frame.sources);
-    let path = format!("{SCENARIO}{function}");
-    let at = sources.enumerate().position(|(number, sources)| {
-        names[number] == path || sources.iter().any(|source| source.name == path)
-    });
-    at.unwrap_or_else(|| panic!("{function} is not there: {}", asked.text))
 }
 
 /// Whatever it was doing.

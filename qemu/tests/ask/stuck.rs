@@ -5,13 +5,13 @@ use qemu::machine::Arch;
 
 use crate::asked::Asked;
 use crate::support::built::image;
-use crate::support::corrupt;
+use crate::support::corrupt::{self, Instruction};
 use crate::support::each::kernel_tests;
 use crate::support::report::Report;
 use crate::support::runner::run;
 use crate::support::trace;
 
-kernel_tests! { much_and_little_inlined:
+kernel_tests! { every:
     before_paging,
     at_the_kernels_entry,
     at_the_entry_of_another_cpu,
@@ -22,17 +22,36 @@ kernel_tests! { much_and_little_inlined:
 
 /// Boots a copy of the kernel that is stuck at the beginning of this function, for some seconds of the machine's own time.
 #[track_caller]
-fn stuck(kernel: Kernel, function: &str, cpus: &str, scenario: &str) -> Asked {
+pub fn stuck(kernel: Kernel, function: &str, cpus: &str, scenario: &str) -> Asked {
+    beginning_with(
+        kernel,
+        &[function],
+        Instruction::Stay,
+        "4",
+        [cpus, scenario],
+    )
+}
+
+/// Boots a copy of the kernel in which these functions begin with this instruction, for so many seconds of the machine's own
+/// time.
+#[track_caller]
+pub fn beginning_with(
+    kernel: Kernel,
+    functions: &[&str],
+    instruction: Instruction,
+    seconds: &str,
+    [cpus, scenario]: [&str; 2],
+) -> Asked {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let copy = corrupt::stuck(&image(kernel), folder.path(), function);
+    let copy = corrupt::beginning_with(&image(kernel), folder.path(), functions, instruction);
     let copy = copy.to_str().expect("a path in UTF-8");
-    let limit = ["--guest-timeout", "4", "--cpus", cpus];
+    let limit = ["--guest-timeout", seconds, "--cpus", cpus];
     Asked::of(run([&limit[..], &["--image", copy, scenario]].concat()).expect(124))
 }
 
 /// Fails unless the CPU is at this function, before it has a stack, which ends the trace.
 #[track_caller]
-fn expect_without_stack(report: &Report, function: &str) {
+pub fn expect_without_stack(report: &Report, function: &str) {
     let says = report.panicked.contains(", in no stack");
     assert!(says, "{}", report.panicked);
     assert_eq!(report.names(), [function], "{}", report.text);

@@ -46,24 +46,53 @@ pub fn with_jump(image: &Path, folder: &Path, from: &str, to: &str) -> PathBuf {
     write(image, folder, &bytes)
 }
 
-/// Writes a copy of `image` to `folder` in which the function with this name begins with a jump to itself.
-pub fn stuck(image: &Path, folder: &Path, function: &str) -> PathBuf {
+/// An instruction that a function begins with.
+#[derive(Clone, Copy, Debug)]
+pub enum Instruction {
+    /// A jump to itself.
+    Stay,
+    /// One that raises an exception.
+    Undefined,
+}
+
+impl Instruction {
+    const fn bytes(self, architecture: Architecture) -> &'static [u8] {
+        match (self, architecture) {
+            (Self::Stay, Architecture::X86_64) => &[0xeb, 0xfe],
+            (Self::Stay, _) => &[0, 0, 0, 0x14],
+            (Self::Undefined, Architecture::X86_64) => &[0x0f, 0x0b],
+            (Self::Undefined, _) => &[0, 0, 0, 0],
+        }
+    }
+}
+
+/// Writes a copy of `image` to `folder` in which the functions with these names begin with this instruction. A name is a symbol;
+/// with `*` before it, that of a pointer to the function; with `::` in it, a path in Rust.
+pub fn beginning_with(
+    image: &Path,
+    folder: &Path,
+    functions: &[&str],
+    instruction: Instruction,
+) -> PathBuf {
     let mut bytes = std::fs::read(image).expect("the image can be read");
-    let (at, jump) = {
-        let file = object::File::parse(&*bytes).expect("the image is ELF");
-        let address = address(&file, function);
-        let at = file.segments().find_map(|segment| {
-            let (offset, size) = segment.file_range();
-            let into = address.checked_sub(segment.address())?;
-            (into < size).then_some(offset + into)
-        });
-        let jump: &[u8] = match file.architecture() {
-            Architecture::X86_64 => &[0xeb, 0xfe],
-            _ => &[0, 0, 0, 0x14],
+    for function in functions {
+        let (at, instruction) = {
+            let file = object::File::parse(&*bytes).expect("the image is ELF");
+            let address = match function.strip_prefix('*') {
+                Some(name) => pointer(&file, name),
+                None if function.contains("::") => scenario(&file, function),
+                None => address(&file, function),
+            };
+            let at = file.segments().find_map(|segment| {
+                let (offset, size) = segment.file_range();
+                let into = address.checked_sub(segment.address())?;
+                (into < size).then_some(offset + into)
+            });
+            let at = at.expect("the function is in the file") as usize;
+            (at, instruction.bytes(file.architecture()))
         };
-        (at.expect("the function is in the file") as usize, jump)
-    };
-    bytes[at..at + jump.len()].copy_from_slice(jump);
+        bytes[at..at + instruction.len()].copy_from_slice(instruction);
+    }
     write(image, folder, &bytes)
 }
 

@@ -15,8 +15,8 @@ const SCENARIOS: &str = "kernel::scenario::";
 /// The module of the scenario that takes commands.
 const MONITOR: &str = "kernel::monitor::";
 
-/// The largest number of frames between the two ends of a way. None has half as many today.
-const MAX_FRAMES: usize = 12;
+/// The largest number of frames between the two ends of a way. The longest today, a report that hangs, has 16.
+const MAX_FRAMES: usize = 20;
 
 /// A call path of the kernel.
 pub struct Way {
@@ -121,7 +121,9 @@ impl Way {
         }
         let (mut count, mut last) = (0, None);
         while let Some(frame) = frames.next_if(is('r', self.between)) {
-            if last.replace(frame.address) == Some(frame.address) {
+            // What is formatted formats.
+            let is_recursive = frame.name.as_deref() == Some("core::fmt::write");
+            if last.replace(frame.address) == Some(frame.address) && !is_recursive {
                 return Err("one is there twice");
             }
             count += 1;

@@ -143,6 +143,37 @@ function bad_stack_pointer
     ret
 finish bad_stack_pointer
 
+// Sets its stack pointer to the address, and stays.
+function stay_stack_pointer
+    push_frame
+    mov x29, sp
+    .cfi_def_cfa_register x29
+    mov sp, x0
+    stay
+    mov sp, x29
+    pop_frame
+    ret
+finish stay_stack_pointer
+
+// Returns to the address instead of to its caller.
+function stray_return
+    mov x30, x0
+    ret
+finish stray_return
+
+// Overwrites its frame, and its caller's if that is small, with zeros, and stays.
+function stay_overwritten
+    push_frame
+    stp xzr, xzr, [sp]
+    stp xzr, xzr, [sp, #16]
+    stp xzr, xzr, [sp, #32]
+    stp xzr, xzr, [sp, #48]
+    mov x30, xzr
+    stay
+    pop_frame
+    ret
+finish stay_overwritten
+
 // Loops until the first word is not zero, and sets the second one.
 function bad_loop
     mov w2, #1

@@ -26,13 +26,13 @@ pub unsafe fn write(address: u64) {
     unsafe { asm!("str xzr, [{}]", in(reg) address, options(nostack)) };
 }
 
-/// Calls an address without code.
+/// Calls an address without code, or with code that does not return.
 ///
 /// # Safety
-/// There is no code at the address.
+/// There is no code at the address, or it changes nothing.
 #[inline(always)]
 pub unsafe fn call(address: u64) {
-    // SAFETY: the caller says that there is no code, so the call raises an exception.
+    // SAFETY: the caller says that there is no code, so that the call raises an exception, or that the code changes nothing.
     unsafe { asm!("blr {}", in(reg) address, clobber_abi("C")) };
 }
 
@@ -86,4 +86,25 @@ pub const NOT_CANONICAL: u64 = 0x1234_5678_9abc_def0;
 pub unsafe fn forget_vectors() {
     // SAFETY: as the caller says.
     unsafe { asm!("msr vbar_el1, xzr", "isb", options(nomem, nostack)) };
+}
+
+/// Has this CPU use no page tables for the upper half of addresses, in which the kernel is.
+///
+/// # Safety
+/// Neither this program nor a vector goes on.
+pub unsafe fn forget_tables() {
+    // SAFETY: as the caller says. The bit is TCR_EL1.EPD1.
+    unsafe {
+        asm!(
+            "mrs {control}, tcr_el1",
+            "orr {control}, {control}, #(1 << 23)",
+            "msr tcr_el1, {control}",
+            "isb",
+            "tlbi vmalle1",
+            "dsb nsh",
+            "isb",
+            control = out(reg) _,
+            options(nostack)
+        );
+    }
 }

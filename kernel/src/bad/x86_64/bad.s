@@ -138,6 +138,36 @@ function bad_stack_pointer
     ret
 finish bad_stack_pointer
 
+# Sets its stack pointer to the address, and stays.
+function stay_stack_pointer
+    push_frame
+    mov rbp, rsp
+    .cfi_def_cfa_register rbp
+    mov rsp, rdi
+    stay
+    mov rsp, rbp
+    pop_frame
+    ret
+finish stay_stack_pointer
+
+# Returns to the address instead of to its caller.
+function stray_return
+    mov [rsp], rdi
+    ret
+finish stray_return
+
+# Overwrites its frame, and its caller's if that is small, with zeros, and stays.
+function stay_overwritten
+    push_frame
+    mov rdi, rsp
+    mov ecx, 8
+    xor eax, eax
+    rep stosq
+    stay
+    pop_frame
+    ret
+finish stay_overwritten
+
 # Loops until the first word is not zero, and sets the second one.
 function bad_loop
     mov dword ptr [rsi], 1

@@ -2,9 +2,14 @@
 
 use core::arch::{asm, global_asm};
 
-use x86_64::VirtAddr;
 use x86_64::instructions::tables::lidt;
+use x86_64::registers::control::{Cr3, Cr3Flags};
 use x86_64::structures::DescriptorTablePointer;
+use x86_64::structures::paging::PhysFrame;
+use x86_64::{PhysAddr, VirtAddr};
+
+use crate::arch::mmu::HIGH;
+use crate::page_table::Table;
 
 global_asm!(include_str!("bad.s"), include_str!("lies.s"));
 
@@ -30,13 +35,13 @@ pub unsafe fn write(address: u64) {
     unsafe { asm!("mov qword ptr [{}], 0", in(reg) address, options(nostack)) };
 }
 
-/// Calls an address without code.
+/// Calls an address without code, or with code that does not return.
 ///
 /// # Safety
-/// There is no code at the address.
+/// There is no code at the address, or it changes nothing.
 #[inline(always)]
 pub unsafe fn call(address: u64) {
-    // SAFETY: the caller says that there is no code, so the call raises an exception.
+    // SAFETY: the caller says that there is no code, so that the call raises an exception, or that the code changes nothing.
     unsafe { asm!("call {}", in(reg) address, clobber_abi("C")) };
 }
 
@@ -112,4 +117,15 @@ pub unsafe fn forget_vectors() {
     };
     // SAFETY: as the caller says.
     unsafe { lidt(&nowhere) };
+}
+
+/// Has this CPU use page tables that map nothing.
+///
+/// # Safety
+/// The next instruction resets the machine.
+pub unsafe fn forget_tables() {
+    static EMPTY: Table = Table::new();
+    let root = PhysFrame::containing_address(PhysAddr::new(EMPTY.address() - HIGH));
+    // SAFETY: as the caller says.
+    unsafe { Cr3::write(root, Cr3Flags::empty()) };
 }
