@@ -103,6 +103,36 @@ fn a_hypervisor_is_asked_as_well() {
     assert!(asked.contains(says), "{asked}");
 }
 
+/// Where no kernel ever is: firmware's modes, below the kernel.
+#[test]
+fn firmware_is_asked_as_well() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let managed = "cpu 0 is not in 64-bit mode, at 0x0000000000008000, interrupts masked\n";
+    let secure: &[&str] = &["-machine", "secure=on"];
+    for (arch, act, more, says) in [
+        (Arch::X86_64, Act::Manage, &[][..], managed),
+        (
+            Arch::Aarch64,
+            Act::Spin,
+            secure,
+            "   0: 0x0000000040200000 p\n",
+        ),
+    ] {
+        let image = tiny::image(folder.path(), arch, &[act]);
+        let outside = Witness::new(&image);
+        let boot = Boot {
+            witness: Some(&outside),
+            guest_limit: Some(Duration::from_secs(2)),
+            more,
+            ..Boot::new(arch, &image, "")
+        };
+        let booted = boot.run(&emulator(arch), &mut std::io::sink());
+        let asked = booted.expect("it boots").asked.concat();
+        assert!(asked.contains(says), "{asked}");
+        assert!(!asked.contains(": complete"), "{asked}");
+    }
+}
+
 /// Without paging, and with no symbol at all.
 #[test]
 fn an_image_without_anything_has_at_least_a_program_counter() {

@@ -15,6 +15,12 @@ use crate::support::runner::run;
 use crate::support::trace;
 
 kernel_tests! { every:
+    in_interrupt,
+    in_nmi,
+    tasks,
+    storm,
+}
+kernel_tests! { every_in_long:
     masked,
     four_cpus,
     early,
@@ -22,11 +28,7 @@ kernel_tests! { every:
     idle,
     two_locks,
     stopped_holder,
-    in_interrupt,
-    in_nmi,
-    tasks,
     exceptions,
-    storm,
     livelock,
     no_vectors,
     reset,

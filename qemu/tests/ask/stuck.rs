@@ -13,11 +13,13 @@ use crate::support::trace;
 
 kernel_tests! { every:
     before_paging,
+    in_the_trap_entry,
+    in_user_mode,
+}
+kernel_tests! { every_in_long:
     at_the_kernels_entry,
     at_the_entry_of_another_cpu,
-    in_the_trap_entry,
     between_two_tasks,
-    in_user_mode,
 }
 
 /// Boots a copy of the kernel that is stuck at the beginning of this function, for some seconds of the machine's own time.

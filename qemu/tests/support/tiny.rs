@@ -24,6 +24,8 @@ pub enum Act<'a> {
     Flood,
     /// Loops for ever, without waiting for interrupts.
     Spin,
+    /// The same in system management mode, of the machine `q35`; x86_64 only.
+    Manage,
 }
 
 /// The address to which images are loaded.
@@ -84,6 +86,17 @@ fn x86(act: Act) -> Vec<u8> {
         Act::Flood => vec![0x66, 0xba, 0xf8, 0x03, 0xb0, b'x', 0xee, 0xeb, 0xfd],
         // jmp to itself
         Act::Spin => vec![0xeb, 0xfe],
+        // Has the chipset show the memory of that mode (Q35's register SMRAM, D_OPEN), writes a jump to itself where a processor
+        // enters the mode, as firmware has set it up, and asks for that by port 0xb2.
+        Act::Manage => vec![
+            0xb8, 0x9c, 0x00, 0x00, 0x80, // mov eax, 0x8000009c
+            0x66, 0xba, 0xf8, 0x0c, 0xef, // mov dx, 0xcf8; out dx, eax
+            0x66, 0xba, 0xfd, 0x0c, 0xb0, 0x4a,
+            0xee, // mov dx, 0xcfd; mov al, 0x4a; out dx, al
+            0x66, 0xc7, 0x05, 0x00, 0x80, 0x0a, 0x00, 0xeb,
+            0xfe, // mov word ptr [0xa8000], 0xfeeb
+            0x30, 0xc0, 0xe6, 0xb2, // xor al, al; out 0xb2, al
+        ],
     }
 }
 
@@ -94,6 +107,7 @@ fn aarch64(act: Act) -> Vec<u32> {
     let psci = |function: u32| vec![MOVZ_W0 | function << 5, 0x72b0_8000, HVC];
     match act {
         Act::Panic => panic!("no test has this device on AArch64"),
+        Act::Manage => panic!("AArch64 has no such mode"),
         // movz x1, #0x0900, lsl #16; then movz w0, #byte; strb w0, [x1] for each
         Act::Print(bytes) => {
             let print = |byte: &u8| [MOVZ_W0 | u32::from(*byte) << 5, 0x3900_0020];
