@@ -17,6 +17,8 @@ mod moved;
 #[path = "ask/stuck.rs"]
 mod stuck;
 mod support;
+#[path = "ask/table.rs"]
+mod table;
 #[path = "ask/vectors.rs"]
 mod vectors;
 #[path = "ask/waits.rs"]

@@ -1,0 +1,75 @@
+//! The table of hangs in `HANGS.md`, and the tests that it names.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// The modules whose tests are hangs.
+const MODULES: [&str; 6] = [
+    "hangs::",
+    "stuck::",
+    "locks::",
+    "waits::",
+    "lost::",
+    "vectors::",
+];
+
+/// How many there are at least, kinds that differ in the number of CPUs only not counted.
+const FEWEST: usize = 40;
+
+/// The tests of this program, as it lists them.
+fn tests(more: &[&str]) -> BTreeSet<String> {
+    let program = std::env::current_exe().expect("it runs");
+    let output = Command::new(program).arg("--list").args(more).output();
+    let output = output.expect("it can be run once more");
+    let list = String::from_utf8(output.stdout).expect("names are UTF-8");
+    let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+    names.map(str::to_owned).collect()
+}
+
+/// The table's tests, and whether each is said to be one of `cargo test`.
+fn table() -> Vec<(String, bool)> {
+    let text = include_str!("../../HANGS.md");
+    let rows = text.lines().filter(|line| line.ends_with(" |"));
+    let tests = rows.filter_map(|row| row.trim_end_matches(" |").rsplit(" | ").next());
+    let tests = tests.filter(|test| test.contains("::"));
+    let name = |test: &str| test.trim_matches(['*', '`']).to_owned();
+    tests
+        .map(|test| (name(test), test.starts_with("**")))
+        .collect()
+}
+
+#[test]
+fn the_table_has_all_hangs() {
+    let table = table();
+    let (all, long) = (tests(&[]), tests(&["--ignored"]));
+    let kernels = [
+        "x86_64_debug",
+        "x86_64_release",
+        "aarch64_debug",
+        "aarch64_release",
+    ];
+    for (name, is_bold) in &table {
+        if all.contains(name) {
+            continue;
+        }
+        for kernel in kernels {
+            let test = format!("{name}::{kernel}");
+            assert!(all.contains(&test), "there is no {test}");
+            let is_long = long.contains(&test);
+            let expected = !is_bold || ["x86_64_debug", "aarch64_release"].contains(&kernel);
+            assert_eq!(is_long, expected, "{test}");
+        }
+    }
+    let names: BTreeSet<_> = table.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names.len(), table.len(), "a test is there twice");
+    let is_hang = |test: &&String| {
+        let mut modules = MODULES.iter();
+        modules.any(|module| test.starts_with(module))
+    };
+    for test in all.iter().filter(is_hang) {
+        let (name, _) = test.rsplit_once("::").expect("a path");
+        assert!(names.contains(name), "{name} is not in the table");
+    }
+    assert!(table.len() > FEWEST, "{}", table.len());
+    assert_eq!(table.iter().filter(|(_, is_bold)| *is_bold).count(), 10);
+}
