@@ -22,6 +22,7 @@
 //! where an array lies. A script reads them: `break *AT_LEAVE`, `print TASKS`.
 
 use core::fmt;
+use core::mem::offset_of;
 
 use unwind::{Doubt, End, report};
 
@@ -40,7 +41,7 @@ pub struct Array {
     count: usize,
     /// Bytes from one to the next.
     stride: usize,
-    /// Of each stack, bytes of the guard pages that it begins with; otherwise 0.
+    /// Of each stack, bytes of the guard pages that it begins with; of each task, bytes at its begin that are as [`TASKS`] says.
     guard: usize,
     /// Bytes in use behind those.
     size: usize,
@@ -102,21 +103,23 @@ static STACKS_DOUBLE_FAULT: Array = all(&stacks::DOUBLE_FAULT);
 #[unsafe(no_mangle)]
 static STACKS_MACHINE_CHECK: Array = all(&stacks::MACHINE_CHECK);
 
-/// The stacks of tasks that are no CPU's.
+/// The stacks of tasks that are no CPU's: the last ones of [`TASKS`], in their order.
 #[used]
 #[unsafe(no_mangle)]
 static STACKS_TASK: Array = all(&task::STACKS);
 
-/// The tasks. The first two words of each are its state, the number of the ended one being 5, and the stack pointer with
-/// which it goes on at `task_resume`. That is 0 while the task is on its stack, whatever its state says; but out of date for some
-/// instructions after it has come back.
+/// The tasks. Each begins with five words. The first is its state, the number of the ended one being 5; the second the stack pointer
+/// with which it goes on at `task_resume`. That is 0 while the task is on its stack, whatever its state says; but out of date for some
+/// instructions after it has come back. Then follow 15 bytes of its name and a byte that says how many of them it has; and the address
+/// of the lock that it waits for, or 0. A lock begins with three words: the address of its name, the name's bytes, and the number of
+/// the task that holds it plus 1, or 0.
 #[used]
 #[unsafe(no_mangle)]
 static TASKS: Array = Array {
     first: task::TASKS.as_ptr().cast(),
     count: task::MAX_TASKS,
     stride: size_of::<Task>(),
-    guard: 0,
+    guard: offset_of!(Task, wants) + size_of::<usize>(),
     size: size_of::<Task>(),
 };
 

@@ -28,6 +28,8 @@ pub struct Declared {
     pub bottom: u64,
     /// The CPU that runs on it; a task's has none.
     pub cpu: Option<u64>,
+    /// Of a task's, its place among those of tasks, counted from the last one, which is 1.
+    pub from_last: Option<u64>,
 }
 
 /// All stacks that an image declares; none if it has no such symbols.
@@ -53,6 +55,7 @@ pub fn declared(file: &ElfFile64<'_, Endianness>) -> Result<Vec<Declared>> {
                 range: Range::new(start, bottom.wrapping_add(size)),
                 bottom,
                 cpu: (!is_task).then_some(number),
+                from_last: is_task.then(|| count - number),
             });
         }
     }
@@ -68,6 +71,8 @@ pub struct Tasks {
     pub count: u64,
     /// Bytes from one to the next.
     pub stride: u64,
+    /// Bytes at the begin of each whose meaning is known.
+    pub known: u64,
     /// Where those go on that do not run.
     pub resume: u64,
 }
@@ -80,16 +85,17 @@ pub fn tasks(file: &ElfFile64<'_, Endianness>) -> Result<Option<Tasks>> {
     let (array, resume) = (array(file, "TASKS")?, file.symbol_by_name("task_resume"));
     let tasks = array
         .zip(resume)
-        .map(|([first, count, stride, ..], resume)| Tasks {
+        .map(|([first, count, stride, known, _], resume)| Tasks {
             first,
             count: count.min(MOST),
             stride,
+            known,
             resume: resume.address(),
         });
     Ok(tasks)
 }
 
-/// The words of an array: where its first is, how many there are, bytes from one to the next, of guard pages, and in use.
+/// The words of an array: where its first is, how many there are, bytes from one to the next, of guard pages or known, and in use.
 fn array(file: &ElfFile64<'_, Endianness>, symbol: &str) -> Result<Option<[u64; 5]>> {
     let Some(array) = file.symbol_by_name(symbol) else {
         return Ok(None);

@@ -160,8 +160,8 @@ fn build_id(image: &[u8]) -> usize {
 fn tasks(kernel: Kernel) {
     let says = [
         "cpu 0, stopped at ",
-        "\ntask 0: waits for task 8 to end, stack boot\n",
-        "\ntask 9: waits for a lock, stack task 1\n",
+        "\ntask 0 main: waits for task 8 worker to end, stack boot\n",
+        "\ntask 9 waiter: waits for lock ledger, which task 8 worker holds, stack task waiter\n",
     ];
     expect_of(&image(kernel), "hang-tasks", "1", &says);
 }

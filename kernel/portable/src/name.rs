@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 const SIZE: usize = 15;
 
 /// A name in atomic bytes. If it is read while it is written, the result may be a mixture of both names.
+#[repr(C)]
 #[derive(Debug)]
 pub struct Name {
     bytes: [AtomicU8; SIZE],

@@ -6,9 +6,11 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::get;
 
-/// The name and holder of a lock.
+/// The name and holder of a lock. Whoever looks from outside reads its first words, as `symbols.rs` describes them.
+#[repr(C)]
 #[derive(Debug)]
 pub struct LockInfo {
+    /// An address and a length, in this order with every compiler so far; a test of the walk from outside relies on it.
     name: &'static str,
     /// The number of the task that holds it, plus one.
     holder: AtomicUsize,

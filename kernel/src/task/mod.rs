@@ -28,7 +28,7 @@ pub const MAX_SPAWNED: usize = 16;
 /// The greatest number of tasks at a time: one of each CPU, and spawned ones.
 pub const MAX_TASKS: usize = cpus::MAX_CPUS + MAX_SPAWNED;
 
-/// A task. Debugger scripts read the first two words: its state, and its saved stack pointer.
+/// A task. Whoever looks from outside reads its words, as `symbols.rs` describes them.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Task {
@@ -39,7 +39,7 @@ pub struct Task {
     context: AtomicU64,
     name: Name,
     /// The lock that it is waiting for.
-    wants: AtomicLock,
+    pub(crate) wants: AtomicLock,
 }
 
 impl Task {

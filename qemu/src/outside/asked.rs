@@ -87,7 +87,7 @@ impl Asked {
     #[must_use]
     pub fn lies_at(&self, address: u64) -> String {
         match self.image.stack(address) {
-            Some(stack) => format!(" stack {stack}"),
+            Some(stack) => format!(" stack {}", stack.name),
             None => Style::short().answer(&self.answer(address), self.linked(address), ""),
         }
     }

@@ -172,11 +172,10 @@ impl Image {
         theirs.map(|stack| stack.range).collect()
     }
 
-    /// The name of the stack that this stack pointer is in. At the border of two it is the end of the lower one.
-    pub(super) fn stack(&self, sp: u64) -> Option<&str> {
+    /// The stack that this stack pointer is in. At the border of two it is the end of the lower one.
+    pub(super) fn stack(&self, sp: u64) -> Option<&Declared> {
         let mut stacks = self.stacks.iter();
-        let stack = stacks.find(|stack| stack.range.start < sp && sp <= stack.range.end)?;
-        Some(&stack.name)
+        stacks.find(|stack| stack.range.start < sp && sp <= stack.range.end)
     }
 }
 

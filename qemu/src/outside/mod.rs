@@ -14,6 +14,7 @@ mod callers;
 mod image;
 mod memory;
 mod moved;
+mod names;
 mod tasks;
 mod tell;
 mod walk;

@@ -7,6 +7,7 @@ use unwind::{aarch64, x86_64};
 
 use super::image::Image;
 use super::memory::Memory;
+use super::names;
 use super::walk::walk;
 use crate::hardware::Arch;
 use crate::machine::Source;
@@ -58,7 +59,7 @@ fn write(
     tasks: Tasks,
     number: u64,
 ) -> Result<bool, fmt::Error> {
-    let at = tasks.first.wrapping_add(number.wrapping_mul(tasks.stride));
+    let at = names::begin(tasks, number);
     let words = memory.word(at).zip(memory.word(at.wrapping_add(8)));
     let Some((state, sp)) = words else {
         return Ok(false);
@@ -72,12 +73,20 @@ fn write(
         State::Runs(_) => "is about to run".to_owned(),
         State::Ready => "ready".to_owned(),
         State::Sleeps(tick) => format!("sleeps until tick {tick}"),
-        State::Joins(task) => format!("waits for task {task} to end"),
-        State::Locks => "waits for a lock".to_owned(),
+        State::Joins(other) => {
+            let other = names::task(memory, tasks, other as u64);
+            format!("waits for task {other} to end")
+        }
+        State::Locks => match names::lock(memory, tasks, number) {
+            Some(lock) => format!("waits for lock {lock}"),
+            None => "waits for a lock".to_owned(),
+        },
         State::Idles => "has nothing to do".to_owned(),
     };
-    let stack = image.stack(sp).unwrap_or("unknown");
-    writeln!(out, "task {number}: {waits}, stack {stack}")?;
+    let stack = names::stack(image, memory, sp);
+    let stack = stack.as_deref().unwrap_or("unknown");
+    let task = names::task(memory, tasks, number);
+    writeln!(out, "task {task}: {waits}, stack {stack}")?;
     let ranges = image.ranges_of_tasks();
     match image.arch {
         Arch::X86_64 => {

@@ -6,9 +6,9 @@ use anyhow::Result;
 
 use super::image::Image;
 use super::memory::Memory;
-use super::moved;
 use super::tasks::write_tasks;
 use super::walk::walk;
+use super::{moved, names};
 use crate::decode::{Decoder, Style, Symbolizer};
 use crate::machine::Source;
 use crate::stub::{Level, Registers, State};
@@ -83,7 +83,8 @@ pub(super) fn write_cpu(
             return Ok(());
         }
     }
-    let stack = match image.stack(state.sp) {
+    let memory = Memory::new(source, cpu);
+    let stack = match names::stack(image, &memory, state.sp) {
         Some(name) => format!(", stack {name}"),
         None if image.stacks.is_empty() => String::new(),
         None => ", in no stack".to_owned(),
@@ -100,7 +101,6 @@ pub(super) fn write_cpu(
         out,
         "cpu {cpu}, stopped at {pc:#018x}{stack}{masked}{waits}"
     )?;
-    let memory = Memory::new(source, cpu);
     let ranges = image.ranges(cpu, state.sp);
     match state.registers {
         Registers::X86(registers) => walk(out, image, &memory, &ranges, registers)?,

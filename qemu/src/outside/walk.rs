@@ -7,6 +7,7 @@ use unwind::{Event, Range, RegisterSet, Stacks, Trace, Unwinder};
 
 use super::image::Image;
 use super::memory::Memory;
+use super::names;
 
 /// How many of the first and of the last frames to show of a recursion, as a kernel does.
 const SHOWN: (u32, u32) = (256, 32);
@@ -37,7 +38,7 @@ pub(super) fn walk<R: RegisterSet>(
                 && std::mem::take(&mut was_interrupted)
             {
                 let sp = frame.registers.map_or(0, |registers| registers.sp());
-                match image.stack(sp) {
+                match names::stack(image, memory, sp) {
                     Some(stack) => writeln!(out, "   ----- interrupted, stack {stack} -----")?,
                     None => writeln!(out, "   ----- interrupted -----")?,
                 }

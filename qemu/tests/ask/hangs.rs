@@ -130,8 +130,14 @@ fn tasks(kernel: Kernel) {
     trace::expect(kernel, main, &waiting("tasks"), "complete, ");
     trace::expect_of_task(kernel, waiter, &waiting("wait_for_ledger"));
     let [main, waiter] = [&main.panicked, &waiter.panicked];
-    assert_eq!(main, "task 0: waits for task 8 to end, stack boot");
-    assert_eq!(waiter, "task 9: waits for a lock, stack task 1");
+    assert_eq!(
+        main,
+        "task 0 main: waits for task 8 worker to end, stack boot"
+    );
+    let says = "task 9 waiter: waits for lock ledger, which task 8 worker holds, stack task waiter";
+    assert_eq!(waiter, says);
+    let says = ", stack task worker, interrupts masked";
+    assert!(runs.panicked.ends_with(says), "{}", runs.panicked);
 }
 
 /// Whatever it was doing.
@@ -167,7 +173,7 @@ fn livelock(kernel: Kernel) {
     }
     let waiting = format!("= switch\nr {SCENARIO}livelock\n");
     trace::expect(kernel, main, &waiting, "complete, ");
-    let says = "task 0: waits for task 8 to end, stack boot";
+    let says = "task 0 main: waits for task 8 first to end, stack boot";
     assert_eq!(main.panicked, says);
     // One of them goes on at this moment, perhaps the one that runs, which has not noted it yet.
     let is_ready = |report: &&Report| report.panicked.contains(": ready, stack task ");

@@ -128,11 +128,11 @@ fn between_two_tasks(kernel: Kernel) {
     let [next, ready @ ..] = others else {
         panic!("{}", asked.text);
     };
-    let says = "task 8: is about to run, stack task 0";
+    let says = "task 8 visitor: is about to run, stack task visitor";
     assert_eq!(next.panicked, says);
-    for (number, report) in ready.iter().enumerate() {
-        let (task, stack) = (9 + number, 1 + number);
-        let says = format!("task {task}: ready, stack task {stack}");
+    let names = ["sleeper", "brief", "parent", "busy"];
+    for ((number, report), name) in ready.iter().enumerate().zip(names) {
+        let says = format!("task {} {name}: ready, stack task {name}", 9 + number);
         assert_eq!(report.panicked, says);
     }
     assert_eq!(ready.len(), 4, "{}", asked.text);

@@ -114,17 +114,18 @@ fn at_the_begin_of_a_task(kernel: Kernel) {
     let [begins, main, ready @ ..] = &asked.reports[..] else {
         panic!("{}", asked.text);
     };
-    let says = ", stack task 0, interrupts masked";
+    let says = ", stack task visitor, interrupts masked";
     assert!(begins.panicked.ends_with(says), "{}", begins.panicked);
     trace::expect_whole(kernel, begins, "p task_begin", "complete, ");
-    assert_eq!(main.panicked, "task 0: ready, stack boot");
+    assert_eq!(main.panicked, "task 0 main: ready, stack boot");
     let waits = "= switch\nr~ kernel::scenario::tasks::run";
     trace::expect(kernel, main, waits, "complete, ");
     // This one has not noted yet that it has come.
-    assert_eq!(ready[0].panicked, "task 8: is about to run, stack task 0");
-    for (number, report) in ready.iter().enumerate().skip(1) {
-        let (task, stack) = (8 + number, number);
-        let says = format!("task {task}: ready, stack task {stack}");
+    let says = "task 8 visitor: is about to run, stack task visitor";
+    assert_eq!(ready[0].panicked, says);
+    let names = ["sleeper", "brief", "parent", "busy"];
+    for ((number, report), name) in ready[1..].iter().enumerate().zip(names) {
+        let says = format!("task {} {name}: ready, stack task {name}", 9 + number);
         assert_eq!(report.panicked, says);
     }
     assert_eq!(ready.len(), 5, "{}", asked.text);

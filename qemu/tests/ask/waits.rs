@@ -40,8 +40,8 @@ fn expect_waiting(kernel: Kernel, asked: &Asked, main: &str, tasks: &[(&str, &st
 
 fn joins(kernel: Kernel) {
     let asked = interrupted(&image(kernel), "hang-joins", 1);
-    let holder = "task 8: waits for task 9 to end, stack task 0";
-    let user = "task 9: waits for a lock, stack task 1";
+    let holder = "task 8 holder: waits for task 9 user to end, stack task holder";
+    let user = "task 9 user: waits for lock ledger, which task 8 holder holds, stack task user";
     let tasks = [(holder, "waits::hold_and_join"), (user, "waits::want")];
     expect_waiting(kernel, &asked, "waits::joins", &tasks);
 }
@@ -49,7 +49,7 @@ fn joins(kernel: Kernel) {
 fn sleep(kernel: Kernel) {
     let asked = interrupted(&image(kernel), "hang-sleep", 1);
     // The latest that a task's state has room for.
-    let sleeper = "task 8: sleeps until tick 72057594037927935, stack task 0";
+    let sleeper = "task 8 sleeper: sleeps until tick 72057594037927935, stack task sleeper";
     let tasks = [(sleeper, "waits::sleep_for_ever")];
     expect_waiting(kernel, &asked, "waits::sleep", &tasks);
 }

@@ -82,14 +82,14 @@ fn instructions(arch: Arch, image: &Path, start: u64, count: usize) -> Vec<(u64,
 /// A CPU that runs, a task that waits, registers, memory and code.
 pub fn commands_say_what_the_machine_was(kernel: Kernel) {
     let path = image(kernel);
-    let (_folder, dump) = expect_of(&path, "hang-tasks", "2", &["\ntask 9: "]);
+    let (_folder, dump) = expect_of(&path, "hang-tasks", "2", &["\ntask 9 waiter: "]);
     let report = run(["autopsy".as_ref(), dump.as_os_str()]).expect(0).text();
     let (_, parts) = report.split_once('\n').expect("lines");
     let said = |commands: &str| script(&dump, commands).expect(0).text();
     expect_equal(parts, &said("bt\nbt 1\ntasks\n"));
     expect_equal(&report, &said("\nreport\nexit\nnonsense\n"));
-    let (_, task) = report.split_once("\ntask 9: ").expect("it waits");
-    expect_equal(&format!("task 9: {task}"), &said("bt task 9\n"));
+    let (_, task) = report.split_once("\ntask 9 waiter: ").expect("it waits");
+    expect_equal(&format!("task 9 waiter: {task}"), &said("bt task 9\n"));
     let (_, second) = parts.split_once("\ncpu 1, ").expect("two CPUs");
     let second = format!("cpu 1, {}", second.lines().next().expect("a line"));
     assert_eq!(said("cpu 1\n").trim_end(), second);
