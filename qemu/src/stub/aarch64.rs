@@ -21,6 +21,7 @@ const SP_ELX: u8 = 1;
 const IRQ_MASKED: u8 = 1 << 7;
 /// Those of the exception level, and the one that says that the processor runs code of 32 bits.
 const LEVEL: u8 = 3 << 2;
+const KERNEL_LEVEL: u8 = 1 << 2;
 const NARROW: u8 = 1 << 4;
 /// Bits of HCR_EL2: addresses of a guest are translated again; exceptions of programs go to the hypervisor; the hypervisor is a
 /// kernel, with two tables of its own.
@@ -193,13 +194,17 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
     let flags = general.get(33 * 8).context("no state of the processor")?;
     let mut registers = aarch64::Registers::new(pc, sp, word(&general, 29)?, word(&general, 30)?);
     registers.x9 = Some(word(&general, 9)?);
-    registers.elr = Some(word(&bytes(elr), 0)?);
+    // A hypervisor, and firmware, have registers of their own for where they were entered from.
+    let is_own = flags & LEVEL <= KERNEL_LEVEL;
+    let elr = word(&bytes(elr), 0)?;
+    registers.elr = is_own.then_some(elr);
     // While it is the one in use, QEMU's copy of it is old.
     registers.sp_el0 = Some(match flags & SP_ELX {
         0 => sp,
         _ => word(&bytes(sp_el0), 0)?,
     });
-    registers.spsr = Some(word(&bytes(spsr), 0)?);
+    let spsr = word(&bytes(spsr), 0)?;
+    registers.spsr = is_own.then_some(spsr);
     registers.user = flags & (NARROW | LEVEL) == 0;
     Ok(State {
         pc,
@@ -231,6 +236,12 @@ mod tests {
             let system = "0".repeat(16).into_bytes();
             let state = state(&[general, system.clone(), system.clone(), system]).expect("a state");
             assert_eq!(state.level, level, "{flags:#x}");
+            let Registers::Arm(registers) = state.registers else {
+                panic!("registers of AArch64");
+            };
+            // That of EL1 says nothing of whom a hypervisor has interrupted.
+            assert_eq!(registers.elr.is_some(), flags != 0x09, "{flags:#x}");
+            assert_eq!(registers.spsr.is_some(), flags != 0x09, "{flags:#x}");
         }
     }
 }
