@@ -104,6 +104,11 @@ pub struct Cli {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "gdb")]
     pub ask: Vec<Duration>,
 
+    /// Another ELF image whose code runs on the machine, for when it is asked where it is: a user program's, a boot loader's. May be
+    /// given several times. A CPU that runs its code is walked by it, and so is what lies behind the kernel's callers in user code
+    #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
+    pub symbols: Vec<PathBuf>,
+
     /// Keeps a machine that is asked where it is as a dump in this folder: its memory, compressed, the registers of all CPUs, and
     /// the image. `autopsy` says the same of it later. A kernel that ends QEMU itself, as by a verdict, leaves none
     #[arg(long, value_name = "DIR", conflicts_with = "gdb")]

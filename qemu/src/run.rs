@@ -56,6 +56,9 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
             Command::Autopsy(arguments) => autopsy(arguments),
         };
     }
+    for program in &cli.symbols {
+        image::architecture(program).map_err(Failure::usage)?;
+    }
     if let Some(folder) = &cli.dump {
         dump::prepare(folder).map_err(Failure::usage)?;
     }
@@ -308,7 +311,7 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
     }
     let word = command_line.split_whitespace().next().unwrap_or_default();
     let keeper = cli.dump.as_ref().map(|folder| Keeper::new(folder, name));
-    let outside = Outside::new(image).keeper(keeper);
+    let outside = Outside::new(image).programs(&cli.symbols).keeper(keeper);
     let boot = Boot {
         cpus: cli.cpus.max(scenario::cpus(word)),
         limit: cli.time_limit(interactive),

@@ -14,6 +14,8 @@ mod locks;
 mod lost;
 #[path = "ask/moved.rs"]
 mod moved;
+#[path = "ask/program.rs"]
+mod program;
 #[path = "ask/stuck.rs"]
 mod stuck;
 mod support;

@@ -33,6 +33,10 @@ pub struct Autopsy {
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
+    /// Another ELF image whose code ran on the machine: a user program's, a boot loader's. May be given several times
+    #[arg(long, value_name = "FILE", conflicts_with = "interactive")]
+    pub symbols: Vec<PathBuf>,
+
     /// Reads commands from standard input, to ask the dump more: who called whom on one CPU or task, registers, memory, what lies at
     /// an address, instructions. `help` lists them
     #[arg(short, long)]
@@ -62,7 +66,8 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
         return monitor::run(dump, &image);
     }
     let reason = dump.reason().to_owned();
-    let text = Outside::new(&image).report(&mut dump, &reason)?;
+    let outside = Outside::new(&image).programs(&arguments.symbols);
+    let text = outside.report(&mut dump, &reason)?;
     write(&text)?;
     dump.check()?;
     Ok(Status::Success)
@@ -81,7 +86,7 @@ fn of_log(arguments: &Autopsy) -> Result<Status, Failure> {
     if stacks.is_empty() {
         return Err(anyhow!("{path} has no stack that print_stack has written").into());
     }
-    let outside = Outside::new(image);
+    let outside = Outside::new(image).programs(&arguments.symbols);
     for mut stack in stacks {
         let reason = format!("its log has its stack after `{}`", stack.what);
         write(&outside.report(&mut stack, &reason)?)?;

@@ -11,6 +11,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
 use unwind::sframe::{Damage, Tables, Verified};
 use unwind::{Code, End, Found, LookupError, Machine, Range, RowSource, SavedRegister};
 
+use super::memory::Memory;
 use crate::decode::MOVED;
 use crate::hardware::Arch;
 use crate::stacks::{self, Declared, Tasks};
@@ -110,6 +111,12 @@ impl Image {
         image
     }
 
+    /// The same for a walk through functions whose code was changed after the rows were made.
+    pub(super) fn rows_of_another(&self) -> Rows<'_> {
+        let Rows(tables, doubt) = self.rows();
+        Rows(tables, doubt.or(Some(End::Unusable(CHANGED))))
+    }
+
     /// The rows, with what is in doubt about all of them.
     pub(super) fn rows(&self) -> Rows<'_> {
         let tables = Tables::new(&self.table.0, self.table.1);
@@ -143,6 +150,25 @@ impl Image {
     pub(super) fn is_code(&self, address: u64) -> bool {
         let mut code = self.ranges_of_code().into_iter();
         code.any(|code| (code.range().start..code.range().end).contains(&address))
+    }
+
+    /// Whether memory has other code around this address than the image. Where it cannot be read nobody knows.
+    pub(super) fn is_changed(&self, memory: &Memory<'_>, pc: u64) -> bool {
+        let mut code = self.code.iter();
+        let found = code.find(|(bytes, address)| pc.wrapping_sub(*address) < bytes.len() as u64);
+        let Some((bytes, address)) = found else {
+            return false;
+        };
+        let at = pc.wrapping_sub(*address);
+        let end = at.saturating_add(COMPARED).min(bytes.len() as u64);
+        let mut offsets = at.saturating_sub(COMPARED)..end;
+        offsets.any(|offset| {
+            let place = address.wrapping_add(offset);
+            let word = memory.code(place & !7);
+            let is_other =
+                |word: u64| word.to_le_bytes()[(place % 8) as usize] != bytes[offset as usize];
+            word.is_some_and(is_other)
+        })
     }
 
     /// Where its trap code keeps registers that rows do not name.
@@ -182,6 +208,13 @@ impl Image {
 /// Why a walk by rows that were made here, or that no link of ours has made, is never complete: compilers write wrong ones now and
 /// then, and who writes assembly does so more often.
 const NOT_COMPARED: &str = "nobody has compared the rows with the code";
+
+/// Why a walk is never complete if another build runs than the image's, or code that has changed itself: rows were compared with the
+/// image's code.
+const CHANGED: &str = "the code in memory is not the image's";
+
+/// Bytes of code that are compared on each side of a frame's program counter.
+const COMPARED: u64 = 16;
 
 /// Rows, and a doubt about all of them that they do not know of.
 #[derive(Clone, Copy, Debug)]

@@ -8,14 +8,16 @@ use crate::machine::{PIECE, Source};
 /// The most pieces that are read for a CPU: some stacks are long, and the machine waits.
 const MOST: usize = 512;
 
-type Piece = Option<Box<[u8; PIECE as usize]>>;
+type Pieces = HashMap<u64, Option<Box<[u8; PIECE as usize]>>>;
 
 /// Memory as one CPU sees it.
 #[derive(Debug)]
 pub(super) struct Memory<'s> {
     source: RefCell<&'s mut dyn Source>,
     cpu: usize,
-    pieces: RefCell<HashMap<u64, Piece>>,
+    pieces: RefCell<Pieces>,
+    /// Of code, which must not take the room of stacks.
+    code: RefCell<Pieces>,
 }
 
 impl<'s> Memory<'s> {
@@ -24,12 +26,22 @@ impl<'s> Memory<'s> {
             source: RefCell::new(source),
             cpu,
             pieces: RefCell::default(),
+            code: RefCell::default(),
         }
+    }
+
+    /// The same as [`Self::word`], of code.
+    pub(super) fn code(&self, address: u64) -> Option<u64> {
+        self.word_in(&self.code, address)
     }
 
     /// The word at this address, which is a multiple of 8.
     pub(super) fn word(&self, address: u64) -> Option<u64> {
-        let mut pieces = self.pieces.borrow_mut();
+        self.word_in(&self.pieces, address)
+    }
+
+    fn word_in(&self, pieces: &RefCell<Pieces>, address: u64) -> Option<u64> {
+        let mut pieces = pieces.borrow_mut();
         let count = pieces.len();
         let piece = pieces.entry(address / PIECE).or_insert_with(|| {
             let mut source = self.source.borrow_mut();

@@ -15,29 +15,30 @@ mod image;
 mod memory;
 mod moved;
 mod names;
+mod program;
 mod tasks;
 mod tell;
 mod walk;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, anyhow};
 
-use crate::decode::Symbolizer;
 use crate::dump::{Keeper, size};
 use crate::machine::{Source, Stopped, Witness};
 use crate::words::say;
 pub use asked::Asked;
 pub use callers::{Callers, Stack};
-use image::Image;
+use program::Known;
 
 /// Says where the CPUs of a machine are that runs this image.
 #[derive(Debug)]
 pub struct Outside<'a> {
     path: &'a Path,
-    /// Read when it is needed, as most boots end with a verdict.
-    image: Mutex<Option<Result<(Image, Symbolizer)>>>,
+    programs: &'a [PathBuf],
+    /// Read when it is needed, as most boots end with a verdict: the kernel first, then programs.
+    images: Mutex<Option<Result<Vec<Known>>>>,
     keeper: Option<Keeper>,
 }
 
@@ -47,9 +48,17 @@ impl<'a> Outside<'a> {
     pub const fn new(path: &'a Path) -> Self {
         Self {
             path,
-            image: Mutex::new(None),
+            programs: &[],
+            images: Mutex::new(None),
             keeper: None,
         }
+    }
+
+    /// Has code that is not the image's walked by these images.
+    #[must_use]
+    pub const fn programs(mut self, programs: &'a [PathBuf]) -> Self {
+        self.programs = programs;
+        self
     }
 
     /// Has each machine that was asked kept as a dump.
@@ -64,23 +73,30 @@ impl<'a> Outside<'a> {
     /// # Errors
     /// When the image cannot be read, or the machine does not answer.
     pub fn report(&self, source: &mut dyn Source, reason: &str) -> Result<String> {
-        match &*self.image() {
-            Some(Ok((image, symbolizer))) => tell::tell(image, symbolizer, source, reason),
+        match &*self.images() {
+            Some(Ok(images)) => match &images[..] {
+                [kernel, programs @ ..] => tell::tell(kernel, programs, source, reason),
+                [] => Err(anyhow!("no image")),
+            },
             Some(Err(error)) => Err(anyhow!("{error:#}")),
             None => Err(anyhow!("no image")),
         }
     }
 
-    fn image(&self) -> MutexGuard<'_, Option<Result<(Image, Symbolizer)>>> {
-        let mut image = self.image.lock().unwrap_or_else(PoisonError::into_inner);
-        image.get_or_insert_with(|| Ok((Image::read(self.path)?, Symbolizer::open(self.path)?)));
-        image
+    fn images(&self) -> MutexGuard<'_, Option<Result<Vec<Known>>>> {
+        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        images.get_or_insert_with(|| {
+            let paths =
+                std::iter::once(self.path).chain(self.programs.iter().map(PathBuf::as_path));
+            paths.map(Known::read).collect()
+        });
+        images
     }
 }
 
 impl Witness for Outside<'_> {
     fn prepare(&self) {
-        drop(self.image());
+        drop(self.images());
     }
 
     fn tell(&self, stopped: &mut Stopped<'_>, reason: &str) -> String {
@@ -92,9 +108,9 @@ impl Witness for Outside<'_> {
         let Some(keeper) = &self.keeper else {
             return;
         };
-        let image = self.image();
-        let symbolizer = (image.as_ref()).and_then(|image| Some(&image.as_ref().ok()?.1));
-        let build = symbolizer.and_then(Symbolizer::build_id);
+        let images = self.images();
+        let kernel = (images.as_ref()).and_then(|images| images.as_ref().ok()?.first());
+        let build = kernel.and_then(|kernel| kernel.symbolizer.build_id());
         match keeper.keep(stopped, self.path, build, reason) {
             Ok(kept) => {
                 let (path, size) = (kept.path.display(), size(kept.bytes));

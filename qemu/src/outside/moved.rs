@@ -20,8 +20,7 @@ pub(super) fn moved_by(image: &Image, source: &mut dyn Source, states: &[Result<
         if let Ok(State { pc, level, .. }) = state
             && *level == Level::Kernel
         {
-            let (start, bytes) = around(&Memory::new(source, cpu), *pc);
-            distances.extend(found(image, start, &bytes));
+            distances.extend(lies(image, &Memory::new(source, cpu), *pc));
         }
     }
     // A CPU that starts up may be in a copy, or where memory is mapped twice.
@@ -29,6 +28,12 @@ pub(super) fn moved_by(image: &Image, source: &mut dyn Source, states: &[Result<
         true => 0,
         false => distances.first().copied().unwrap_or(0),
     }
+}
+
+/// How far above the addresses that it was linked for the image's code lies that is at this program counter, if it is the image's.
+pub(super) fn lies(image: &Image, memory: &Memory<'_>, pc: u64) -> Option<u64> {
+    let (start, bytes) = around(memory, pc);
+    found(image, start, &bytes)
 }
 
 /// The bytes around a program counter, and the address of the first.

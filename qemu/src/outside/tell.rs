@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::image::Image;
 use super::memory::Memory;
+use super::program::Known;
 use super::tasks::write_tasks;
 use super::walk::walk;
 use super::{moved, names};
@@ -15,11 +16,14 @@ use crate::stub::{Level, Registers, State};
 
 /// Says where all CPUs are.
 pub(super) fn tell(
-    image: &Image,
-    symbolizer: &Symbolizer,
+    kernel: &Known,
+    programs: &[Known],
     source: &mut dyn Source,
     reason: &str,
 ) -> Result<String> {
+    let Known {
+        image, symbolizer, ..
+    } = kernel;
     let cpus = source.cpus()?;
     let states: Vec<_> = (0..cpus.len()).map(|cpu| source.state(cpu)).collect();
     let by = moved::moved_by(image, source, &states);
@@ -30,18 +34,65 @@ pub(super) fn tell(
         None => "no build id".to_owned(),
     };
     let (arch, count) = (image.arch, cpus.len());
+    let mut told = String::new();
     let mut text = format!(
         "asked from outside, as {reason}: {count} {}, {arch}, {build}, {image}\n",
         if count == 1 { "CPU" } else { "CPUs" }
     );
     for ((cpu, is_halted), state) in cpus.into_iter().enumerate().zip(states) {
-        match state {
-            Ok(state) => write_cpu(&mut text, image, source, cpu, &state, is_halted)?,
-            Err(error) => writeln!(text, "cpu {cpu} cannot be asked: {error:#}")?,
+        let state = match state {
+            Ok(state) => state,
+            Err(error) => {
+                writeln!(text, "cpu {cpu} cannot be asked: {error:#}")?;
+                continue;
+            }
+        };
+        let is_kernel = state.level == Level::Kernel && image.is_code(state.pc);
+        let (place, registers) = match state.level {
+            _ if is_kernel => ("in user code", None),
+            Level::Kernel => ("outside the image", Some(state.registers)),
+            Level::User => ("in user mode", Some(state.registers)),
+            Level::Narrow => ("", None),
+        };
+        let place = format!("cpu {cpu} {place}");
+        // Of what is not the kernel's its image says more, if somebody has it.
+        if let Some(registers) = registers
+            && let Some(more) = in_program(programs, source, cpu, registers, &place)?
+        {
+            told += &named(&std::mem::take(&mut text), image, symbolizer)?;
+            told += &more;
+            continue;
+        }
+        let reached = write_cpu(&mut text, image, source, cpu, &state, is_halted)?;
+        if let Some(registers) = reached
+            && let Some(more) = in_program(programs, source, cpu, registers, &place)?
+        {
+            told += &named(&std::mem::take(&mut text), image, symbolizer)?;
+            told += &more;
         }
     }
     write_tasks(&mut text, image, source)?;
-    named(&text, image, symbolizer)
+    told += &named(&text, image, symbolizer)?;
+    Ok(told)
+}
+
+/// What the image of the program says whose code this is, if it is known.
+fn in_program(
+    programs: &[Known],
+    source: &mut dyn Source,
+    cpu: usize,
+    registers: Registers,
+    place: &str,
+) -> Result<Option<String>> {
+    let memory = Memory::new(source, cpu);
+    for program in programs {
+        if let Some(image) = program.running(&memory, registers.pc()) {
+            let mut text = String::new();
+            program.write(&mut text, &image, &memory, registers, place)?;
+            return Ok(Some(named(&text, &image, &program.symbolizer)?));
+        }
+    }
+    Ok(None)
 }
 
 /// The same text with names, files and lines.
@@ -53,7 +104,7 @@ pub(super) fn named(text: &str, image: &Image, symbolizer: &Symbolizer) -> Resul
     Ok(String::from_utf8_lossy(&named).into_owned())
 }
 
-/// Says where a CPU is.
+/// Says where a CPU is. Returns the registers of the user code that it goes back to, if it does.
 pub(super) fn write_cpu(
     out: &mut String,
     image: &Image,
@@ -61,7 +112,7 @@ pub(super) fn write_cpu(
     cpu: usize,
     state: &State,
     is_halted: bool,
-) -> Result<()> {
+) -> Result<Option<Registers>> {
     let pc = state.pc;
     let waits = if is_halted { ", halted" } else { "" };
     let masked = if state.is_masked {
@@ -73,14 +124,14 @@ pub(super) fn write_cpu(
         Level::Kernel => {}
         Level::User => {
             writeln!(out, "cpu {cpu} is in user mode, at {pc:#018x}{waits}")?;
-            return Ok(());
+            return Ok(None);
         }
         Level::Narrow => {
             writeln!(
                 out,
                 "cpu {cpu} is not in 64-bit mode, at {pc:#018x}{masked}{waits}"
             )?;
-            return Ok(());
+            return Ok(None);
         }
     }
     let memory = Memory::new(source, cpu);
@@ -95,16 +146,21 @@ pub(super) fn write_cpu(
             out,
             "cpu {cpu} is halted outside the image, at {pc:#018x}{masked}"
         )?;
-        return Ok(());
+        return Ok(None);
     }
     writeln!(
         out,
         "cpu {cpu}, stopped at {pc:#018x}{stack}{masked}{waits}"
     )?;
     let ranges = image.ranges(cpu, state.sp);
-    match state.registers {
-        Registers::X86(registers) => walk(out, image, &memory, &ranges, registers)?,
-        Registers::Arm(registers) => walk(out, image, &memory, &ranges, registers)?,
-    }
-    Ok(())
+    Ok(match state.registers {
+        Registers::X86(registers) => {
+            let user = walk(out, image, &memory, &ranges, registers)?;
+            user.map(Registers::X86)
+        }
+        Registers::Arm(registers) => {
+            let user = walk(out, image, &memory, &ranges, registers)?;
+            user.map(Registers::Arm)
+        }
+    })
 }

@@ -1,6 +1,7 @@
 //! The registers of a machine that stands still.
 
 use anyhow::Result;
+use unwind::RegisterSet;
 
 use super::aarch64::System;
 use super::answers::Answers;
@@ -41,6 +42,17 @@ pub enum Registers {
     X86(unwind::x86_64::Registers),
     /// Those of AArch64.
     Arm(unwind::aarch64::Registers),
+}
+
+impl Registers {
+    /// The program counter.
+    #[must_use]
+    pub fn pc(&self) -> u64 {
+        match self {
+            Self::X86(registers) => registers.pc(),
+            Self::Arm(registers) => registers.pc(),
+        }
+    }
 }
 
 /// Reads registers.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use object::{Object, ObjectSection, ObjectSymbol};
 use qemu::build::Profile;
 use qemu::machine::{Arch, Boot};
 use qemu::outside::Outside as Witness;
@@ -82,6 +83,44 @@ fn rows_of_another_tool_are_in_doubt() {
     let doubt = "from frame 0 on in doubt (nobody has compared the rows with the code)";
     assert!(report.end.contains(doubt), "{}", report.end);
     assert!(!report.end.contains(": complete"), "{}", report.end);
+}
+
+/// It runs another build than that of the image, which differs in an instruction that nobody executes.
+#[test]
+fn a_list_through_code_of_another_build_is_in_doubt() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let kernel = image(kernel("x86_64_release"));
+    let changed = {
+        let data = fs::read(&kernel).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("it is ELF");
+        let entry = file.symbol_by_name("kernel_entry").expect("it begins");
+        let text = file.section_by_name(".text").expect("it has code");
+        let code = text.data_range(entry.address(), entry.size());
+        let mut code = code.expect("it is in the file").expect("of .text").to_vec();
+        // The last byte of `ud2`, behind the call of a function that never returns.
+        assert_eq!(code.split_off(code.len() - 2), [0x0f, 0x0b]);
+        code.extend([0x0f, 0x0c]);
+        corrupt::overwritten(&kernel, folder.path(), "kernel_entry", &code)
+    };
+    let doubt = ", from frame 0 on in doubt (the code in memory is not the image's), ";
+    for (runs, is_doubtful) in [(&kernel, false), (&changed, true)] {
+        let [image, runs] = [&kernel, runs].map(|path| path.to_str().expect("a path in UTF-8"));
+        let words = ["--guest-timeout", "2", "--image", image, "--"];
+        let given = "qemu-system-x86_64 -machine q35 -cpu max -append hang-masked -kernel";
+        let words = words.into_iter().chain(given.split(' ')).chain([runs]);
+        let asked = Asked::of(run(words).expect(124));
+        let [report] = &asked.reports[..] else {
+            panic!("{}", asked.text);
+        };
+        assert_eq!(report.names().last(), Some(&"kernel_entry"));
+        assert_eq!(report.end.contains(doubt), is_doubtful, "{}", report.end);
+        assert_eq!(
+            report.end.contains(": complete, "),
+            !is_doubtful,
+            "{}",
+            report.end
+        );
+    }
 }
 
 /// At the level of a hypervisor, which has other page tables, here none.

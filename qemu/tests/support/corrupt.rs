@@ -78,22 +78,40 @@ pub fn beginning_with(
     for function in functions {
         let (at, instruction) = {
             let file = object::File::parse(&*bytes).expect("the image is ELF");
-            let address = match function.strip_prefix('*') {
-                Some(name) => pointer(&file, name),
-                None if function.contains("::") => scenario(&file, function),
-                None => address(&file, function),
-            };
-            let at = file.segments().find_map(|segment| {
-                let (offset, size) = segment.file_range();
-                let into = address.checked_sub(segment.address())?;
-                (into < size).then_some(offset + into)
-            });
-            let at = at.expect("the function is in the file") as usize;
-            (at, instruction.bytes(file.architecture()))
+            (
+                offset(&file, function),
+                instruction.bytes(file.architecture()),
+            )
         };
         bytes[at..at + instruction.len()].copy_from_slice(instruction);
     }
     write(image, folder, &bytes)
+}
+
+/// Writes a copy of `image` to `folder` that has these bytes at a symbol.
+pub fn overwritten(image: &Path, folder: &Path, symbol: &str, by: &[u8]) -> PathBuf {
+    let mut bytes = std::fs::read(image).expect("the image can be read");
+    let at = {
+        let file = object::File::parse(&*bytes).expect("the image is ELF");
+        offset(&file, symbol)
+    };
+    bytes[at..at + by.len()].copy_from_slice(by);
+    write(image, folder, &bytes)
+}
+
+/// Where in the file the function with this name is.
+fn offset(file: &object::File<'_>, name: &str) -> usize {
+    let address = match name.strip_prefix('*') {
+        Some(name) => pointer(file, name),
+        None if name.contains("::") => scenario(file, name),
+        None => address(file, name),
+    };
+    let at = file.segments().find_map(|segment| {
+        let (offset, size) = segment.file_range();
+        let into = address.checked_sub(segment.address())?;
+        (into < size).then_some(offset + into)
+    });
+    at.expect("it is in the file") as usize
 }
 
 fn write(image: &Path, folder: &Path, bytes: &[u8]) -> PathBuf {

@@ -1,0 +1,79 @@
+//! Code that is not the kernel's, of which somebody has the image: a user program's, a boot loader's.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use unwind::report::Text;
+use unwind::{Range, RegisterSet, Stacks, Trace, Unwinder};
+
+use super::image::Image;
+use super::memory::Memory;
+use super::moved;
+use super::walk::SHOWN;
+use crate::decode::Symbolizer;
+use crate::stub::Registers;
+
+/// An image, with its names.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) image: Image,
+    pub(super) symbolizer: Symbolizer,
+    /// What its file is called.
+    name: String,
+}
+
+impl Known {
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Self {
+            image: Image::read(path)?,
+            symbolizer: Symbolizer::open(path)?,
+            name: name.into_owned(),
+        })
+    }
+
+    /// The image as it lies in memory, if the bytes around this program counter are of its code. That alone tells: programs are
+    /// linked for the same addresses.
+    pub(super) fn running(&self, memory: &Memory<'_>, pc: u64) -> Option<Image> {
+        let by = moved::lies(&self.image, memory, pc)?;
+        Some(self.image.moved(by))
+    }
+
+    /// Says who has called whom in its code, after the words for where that is.
+    pub(super) fn write(
+        &self,
+        out: &mut String,
+        image: &Image,
+        memory: &Memory<'_>,
+        registers: Registers,
+        place: &str,
+    ) -> Result<()> {
+        let (pc, name) = (registers.pc(), &self.name);
+        writeln!(out, "{place}, stopped at {pc:#018x}: {name}, {image}")?;
+        match registers {
+            Registers::X86(registers) => walk(out, image, memory, registers)?,
+            Registers::Arm(registers) => walk(out, image, memory, registers)?,
+        }
+        Ok(())
+    }
+}
+
+/// Walks from `registers`, in user code or not, as they say.
+fn walk<R: RegisterSet>(
+    out: &mut String,
+    image: &Image,
+    memory: &Memory<'_>,
+    registers: R,
+) -> Result<()> {
+    let code = image.ranges_of_code();
+    let rows = image.rows();
+    let unwinder = Unwinder::new(rows).code(&code).user_code(&code);
+    let ranges = [Range::new(registers.sp(), u64::MAX)];
+    let stacks = Stacks::new(&ranges, |address| memory.word(address));
+    let text = Text::new(None);
+    Trace::new(unwinder.frames(registers, stacks))
+        .ends(SHOWN.0, SHOWN.1)
+        .tell(&mut |event| text.write(out, event))?;
+    Ok(())
+}
