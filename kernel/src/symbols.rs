@@ -110,7 +110,7 @@ static STACKS_TASK: Array = all(&task::STACKS);
 
 /// The tasks. Each begins with five words. The first is its state, the number of the ended one being 5; the second the stack pointer
 /// with which it goes on at `task_resume`. That is 0 while the task is on its stack, whatever its state says; but out of date for some
-/// instructions after it has come back. Then follow 15 bytes of its name and a byte that says how many of them it has; and the address
+/// instructions after it has come back: whoever is on its stack is it. Then follow 15 bytes of its name and a byte that says how many of them it has; and the address
 /// of the lock that it waits for, or 0. A lock begins with three words: the address of its name, the name's bytes, and the number of
 /// the task that holds it plus 1, or 0.
 #[used]

@@ -152,23 +152,22 @@ impl Image {
         code.any(|code| (code.range().start..code.range().end).contains(&address))
     }
 
-    /// Whether memory has other code around this address than the image. Where it cannot be read nobody knows.
-    pub(super) fn is_changed(&self, memory: &Memory<'_>, pc: u64) -> bool {
+    /// Whether memory has the image's code around this address. None if it cannot be read, or the image has none there.
+    pub(super) fn is_in_memory(&self, memory: &Memory<'_>, pc: u64) -> Option<bool> {
         let mut code = self.code.iter();
-        let found = code.find(|(bytes, address)| pc.wrapping_sub(*address) < bytes.len() as u64);
-        let Some((bytes, address)) = found else {
-            return false;
-        };
+        let is_there =
+            |(bytes, address): &&(Vec<u8>, u64)| pc.wrapping_sub(*address) < bytes.len() as u64;
+        let (bytes, address) = code.find(is_there)?;
         let at = pc.wrapping_sub(*address);
         let end = at.saturating_add(COMPARED).min(bytes.len() as u64);
-        let mut offsets = at.saturating_sub(COMPARED)..end;
-        offsets.any(|offset| {
+        let offsets = at.saturating_sub(COMPARED)..end;
+        let same = offsets.map(|offset| {
             let place = address.wrapping_add(offset);
-            let word = memory.code(place & !7);
-            let is_other =
-                |word: u64| word.to_le_bytes()[(place % 8) as usize] != bytes[offset as usize];
-            word.is_some_and(is_other)
-        })
+            let word = memory.code(place & !7)?;
+            Some(word.to_le_bytes()[(place % 8) as usize] == bytes[offset as usize])
+        });
+        let same: Option<Vec<bool>> = same.collect();
+        Some(same?.into_iter().all(|same| same))
     }
 
     /// Where its trap code keeps registers that rows do not name.

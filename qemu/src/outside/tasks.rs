@@ -1,5 +1,6 @@
 //! The tasks that do not run, of a kernel that says where they are noted.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use portable::task_state::State;
@@ -8,10 +9,11 @@ use unwind::{aarch64, x86_64};
 use super::image::Image;
 use super::memory::Memory;
 use super::names;
-use super::walk::walk;
+use super::walk::{stacks, walk};
 use crate::hardware::Arch;
 use crate::machine::Source;
 use crate::stacks::Tasks;
+use crate::stub::{Level, Registers};
 
 /// The CPU whose page tables are used: every CPU's have the kernel.
 const CPU: usize = 0;
@@ -21,9 +23,10 @@ pub(super) fn write_tasks(out: &mut String, image: &Image, source: &mut dyn Sour
     let Some(tasks) = image.tasks else {
         return Ok(());
     };
+    let in_use = stacks_in_use(image, source);
     let memory = Memory::new(source, CPU);
     for number in 0..tasks.count {
-        if !write(out, image, &memory, tasks, number)? {
+        if !write(out, image, &memory, tasks, number, &in_use)? {
             let left = tasks.count - number;
             writeln!(
                 out,
@@ -42,13 +45,36 @@ pub(super) fn write_task(
     source: &mut dyn Source,
     number: u64,
 ) -> fmt::Result {
-    if let Some(tasks) = image.tasks
-        && number < tasks.count
-        && !write(out, image, &Memory::new(source, CPU), tasks, number)?
-    {
-        writeln!(out, "task {number} cannot be read")?;
+    if let Some(tasks) = image.tasks.filter(|tasks| number < tasks.count) {
+        let in_use = stacks_in_use(image, source);
+        let memory = Memory::new(source, CPU);
+        if !write(out, image, &memory, tasks, number, &in_use)? {
+            writeln!(out, "task {number} cannot be read")?;
+        }
     }
     Ok(())
+}
+
+/// Where the stacks begin that CPUs are on, or will be back on. A task that has one of these still runs, or does so again, whatever is
+/// noted of it: its CPU has left it only when it has left its stack.
+fn stacks_in_use(image: &Image, source: &mut dyn Source) -> BTreeSet<u64> {
+    let count = source.cpus().map_or(0, |cpus| cpus.len());
+    let mut in_use = BTreeSet::new();
+    for cpu in 0..count {
+        let Ok(state) = source.state(cpu) else {
+            continue;
+        };
+        if state.level != Level::Kernel {
+            continue;
+        }
+        let memory = Memory::new(source, cpu);
+        let ranges = image.ranges(cpu, state.sp);
+        in_use.append(&mut match state.registers {
+            Registers::X86(registers) => stacks(image, &memory, &ranges, registers),
+            Registers::Arm(registers) => stacks(image, &memory, &ranges, registers),
+        });
+    }
+    in_use
 }
 
 /// The same; `false` if its words cannot be read.
@@ -58,14 +84,16 @@ fn write(
     memory: &Memory<'_>,
     tasks: Tasks,
     number: u64,
+    in_use: &BTreeSet<u64>,
 ) -> Result<bool, fmt::Error> {
     let at = names::begin(tasks, number);
     let words = memory.word(at).zip(memory.word(at.wrapping_add(8)));
     let Some((state, sp)) = words else {
         return Ok(false);
     };
-    // Whoever runs has no stack pointer there.
-    if sp == 0 {
+    // Whoever runs has no stack pointer there, or an old one.
+    let stack = image.stack(sp);
+    if sp == 0 || stack.is_some_and(|stack| in_use.contains(&stack.range.start)) {
         return Ok(true);
     }
     let waits = match State::of(state) {

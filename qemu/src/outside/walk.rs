@@ -33,8 +33,12 @@ pub(super) fn walk<R: RegisterSet>(
         .frames(registers, stacks())
         .map(|frame| frame.lookup_pc());
     let places: BTreeSet<u64> = places.collect();
-    let is_changed = places.iter().any(|pc| image.is_changed(memory, *pc));
-    let unwinder = match is_changed {
+    let places = places.into_iter().filter(|pc| image.is_code(*pc));
+    let same: Vec<_> = places.map(|pc| image.is_in_memory(memory, pc)).collect();
+    // Of a log there is no code at all; a machine has all of it, or does not run this image.
+    let is_another =
+        same.contains(&Some(false)) || same.contains(&None) && same.contains(&Some(true));
+    let unwinder = match is_another {
         true => unwinder(image.rows_of_another()),
         false => walked,
     };
@@ -62,4 +66,22 @@ pub(super) fn walk<R: RegisterSet>(
             text.write(out, event)
         })
         .map(|end| last.filter(|_| matches!(end, End::User { .. })))
+}
+
+/// Where the stacks begin that a walk from `registers` leads over.
+pub(super) fn stacks<R: RegisterSet>(
+    image: &Image,
+    memory: &Memory<'_>,
+    ranges: &[Range],
+    registers: R,
+) -> BTreeSet<u64> {
+    let code = image.ranges_of_code();
+    let unwinder = Unwinder::new(image.rows()).code(&code);
+    let unwinder = unwinder.trap_registers(image.saved());
+    let frames = unwinder.frames(
+        registers,
+        Stacks::new(ranges, |address| memory.word(address)),
+    );
+    let frames = frames.filter_map(|frame| image.stack(frame.registers?.sp()));
+    frames.map(|stack| stack.range.start).collect()
 }
