@@ -150,7 +150,7 @@ fn report_place(frame: &mut TrapFrame) {
 }
 
 /// Whether the instruction there jumps to itself.
-fn stays(pc: u64) -> bool {
+pub fn stays(pc: u64) -> bool {
     let code = image::code();
     let Some(at) = pc.checked_sub(code.address) else {
         return false;
