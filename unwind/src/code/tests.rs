@@ -70,9 +70,6 @@ fn every_reading_of_an_x86_call() {
         &[0xff, 0x94, 0x24, 0, 1, 0, 0],       // call [rsp+256]
         &[0xff, 0x14, 0x25, 0, 0x10, 0, 0],    // call [0x1000]
         &[0xff, 0x14, 0xc5, 0, 0x10, 0, 0],    // call [rax*8+0x1000]
-        &[0xff, 0x1b],                         // call far [rbx]
-        &[0x48, 0xff, 0x5b, 0x08],             // rex.w call far [rbx+8]
-        &[0xff, 0x1d, 0x10, 0, 0, 0],          // call far [rip+16]
     ];
     for bytes in indirect {
         assert_eq!(x86(bytes), INDIRECT, "{bytes:x?}");
@@ -102,6 +99,9 @@ fn other_x86_instructions_are_no_calls() {
         &[0xff, 0xc0],                // inc eax
         &[0xff, 0xf0],                // push rax
         &[0xff, 0xd8],                // far call of a register: none
+        &[0xff, 0x1b],                // call far [rbx]
+        &[0x48, 0xff, 0x5b, 0x08],    // rex.w call far [rbx+8]
+        &[0xff, 0x1d, 0x10, 0, 0, 0], // call far [rip+16]
         &[0xe9, 0, 0, 0, 0],          // jmp
         &[0xff, 0x25, 0, 0, 0, 0],    // jmp [rip]
         &[0x0f, 0x84, 0x10, 0, 0, 0], // je

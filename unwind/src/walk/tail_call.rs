@@ -103,7 +103,7 @@ impl<S: RowSource> Unwinder<'_, S> {
     }
 
     /// All of the function that was `found`.
-    fn whole(&self, found: &Found) -> Range {
+    pub(super) fn whole(&self, found: &Found) -> Range {
         let function = self.source.function(found.range.start);
         function.unwrap_or(found.range)
     }

@@ -69,7 +69,8 @@ fn far(after: u64, distance: &[u8; 4]) -> u64 {
     after.wrapping_add_signed(i32::from_le_bytes(*distance).into())
 }
 
-/// The length in bytes of the indirect call that `bytes` begin with: FF /2 near, or /3 far, which has no form with a register.
+/// The length in bytes of the indirect call that `bytes` begin with: FF /2. A far call, FF /3, saves `cs` above the return address,
+/// so no function that returns there by `ret` was called by one.
 /// Not inlined, because six lengths are tried, and compilers make a copy for each.
 #[inline(never)]
 fn indirect_call(bytes: &[u8]) -> Option<usize> {
@@ -77,7 +78,7 @@ fn indirect_call(bytes: &[u8]) -> Option<usize> {
         return None;
     };
     let (mode, operation, base) = (modrm >> 6, modrm >> 3 & 7, modrm & 7);
-    if operation != 2 && (operation != 3 || mode == 3) {
+    if operation != 2 {
         return None;
     }
     // Without a base register there are four bytes of displacement, with a SIB byte too.

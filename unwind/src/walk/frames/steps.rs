@@ -218,7 +218,11 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
                     self.tail_call = Some(R::place(target));
                     return;
                 }
-                if self.unwinder.can_be_indirect::<R>(return_address, user) {
+                let found = &mut self.found;
+                if self
+                    .unwinder
+                    .is_indirect::<R>(return_address, target, user, found)
+                {
                     return;
                 }
                 End::CalledElsewhere(return_address, R::place(target))

@@ -143,6 +143,32 @@ fn a_call_of_the_function_or_through_a_pointer_is_complete() {
     is_complete(&one_call(&code, 0x2110, 0x1015), &[0x2110, 0x1015], None);
 }
 
+/// `call 0x6504`, whose last four bytes are `call [rax + rax]`: the first, if a function begins there.
+#[test]
+fn a_call_of_another_function_is_no_indirect_one() {
+    let call = x86_branch(0xe8, 0x1000, 0x6504);
+    assert_eq!(call[1..], [0xff, 0x54, 0, 0]);
+    let text = text(&[(0x1000, &call)]);
+    for (start, reason) in [
+        (0x6504, Some(End::CalledElsewhere(0x1005, 0x6504))),
+        (0x6500, None),
+    ] {
+        let functions = [
+            (0x1000, 0x100, 0, 0, 1, super::OUTERMOST),
+            (0x2100, 0x40, 0, 0, 1, &[0x00, 0x03, 0x20][..]),
+            (start, 0x40, 0, 0, 1, &[0x00, 0x03, 0x20]),
+        ];
+        let table = table(Abi::Amd64, &functions);
+        let registers = x86_64::Registers::new(0x2110, 0x100e0, 0);
+        let code = [Code::new(&text, 0x1000)];
+        let walked = walk(&table, &code, registers, &[(0x100f8, 0x1005)]);
+        match reason {
+            Some(reason) => is_in_doubt(&walked, &[0x2110, 0x1005], reason),
+            None => is_complete(&walked, &[0x2110, 0x1005], None),
+        }
+    }
+}
+
 #[test]
 fn a_word_that_no_call_left_is_not_followed() {
     let call = x86_branch(0xe8, 0x2010, 0x2100);
