@@ -76,6 +76,8 @@ pub mod aarch64;
 mod analysis;
 pub mod arm;
 mod bytes;
+#[cfg(target_has_atomic = "64")]
+mod cache;
 mod code;
 mod crc32;
 pub mod ehabi;
@@ -102,6 +104,8 @@ mod walk;
 pub mod x86_64;
 
 pub use bytes::ByteOrder;
+#[cfg(target_has_atomic = "64")]
+pub use cache::RuleCache;
 pub use code::Code;
 pub use lookup::{Found, LookupError};
 pub use memory::{Memory, Range, Unbounded};
@@ -109,6 +113,8 @@ pub use registers::{Machine, RegisterSet};
 pub use restored::Restored;
 pub use row::{Base, Row, Rule};
 pub use rules::Rules;
+#[cfg(target_has_atomic = "64")]
+pub use source::Cached;
 pub use source::{CodeReader, FunctionAt, ImageTables, RowSource};
 pub use stacks::{MAX_STACKS, Stacks};
 pub use trace::{Event, Trace};

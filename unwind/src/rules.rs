@@ -70,6 +70,8 @@ pub(crate) struct Packed {
     pub(crate) offset: i64,
 }
 
+/// The bits of a code without the register of its base.
+const CODE: u32 = 4;
 const KIND: u64 = 3;
 pub(crate) const SAME: u64 = 0;
 pub(crate) const UNDEFINED: u64 = 1;
@@ -159,6 +161,28 @@ impl Packed {
             VALUE => Rule::Value { base, offset },
             UNDEFINED => Rule::Undefined,
             _ => Rule::Same,
+        }
+    }
+
+    /// The same in the lowest `BITS` bits of a word; `None` if it does not fit.
+    #[inline(always)]
+    pub(crate) const fn narrow<const BITS: u32>(self) -> Option<u64> {
+        let unused = u64::BITS.wrapping_sub(BITS);
+        let word = (self.offset.cast_unsigned() << CODE | self.code) << unused >> unused;
+        let again = Self::of_narrow::<BITS>(word);
+        match again.code == self.code && again.offset == self.offset {
+            true => Some(word),
+            false => None,
+        }
+    }
+
+    /// The rule that [`Self::narrow`] has put there.
+    #[inline(always)]
+    pub(crate) const fn of_narrow<const BITS: u32>(word: u64) -> Self {
+        let unused = u64::BITS.wrapping_sub(BITS);
+        Self {
+            code: word & ((1 << CODE) - 1),
+            offset: (word << unused).cast_signed() >> unused >> CODE,
         }
     }
 

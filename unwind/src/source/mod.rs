@@ -1,5 +1,7 @@
 //! The interface between a walk and a table, whatever its format.
 
+#[cfg(target_has_atomic = "64")]
+mod cached;
 mod code;
 mod ehabi;
 mod image;
@@ -13,6 +15,8 @@ use crate::registers::Machine;
 use crate::restored::Restored;
 use crate::verdict::End;
 
+#[cfg(target_has_atomic = "64")]
+pub use cached::Cached;
 pub use code::{CodeReader, FunctionAt};
 pub use image::ImageTables;
 

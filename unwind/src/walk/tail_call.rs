@@ -104,7 +104,8 @@ impl<S: RowSource> Unwinder<'_, S> {
 
     /// All of the function that was `found`.
     pub(super) fn whole(&self, found: &Found) -> Range {
-        let function = self.source.function(found.range.start);
+        // A source that writes less may know only the last address that it wrote.
+        let function = self.source.function(found.range.end.wrapping_sub(1));
         function.unwrap_or(found.range)
     }
 

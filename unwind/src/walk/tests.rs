@@ -11,6 +11,7 @@ use crate::{Code, Doubt, End, FrameKind, Range, RegisterSet, Stacks, Unwinder};
 
 mod aligned;
 mod analysis;
+mod cached;
 mod calls;
 mod ends;
 mod fallbacks;

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use unwind::sframe::{Abi, Tables};
 use unwind::{
-    Code, CodeReader, Doubt, End, Frame, FrameKind, How, Memory, RegisterSet, RowSource, Stacks,
-    Unbounded, Undeclared, Unwinder, aarch64, s390x, x86_64,
+    Cached, Code, CodeReader, Doubt, End, Frame, FrameKind, How, Memory, RegisterSet, RowSource,
+    RuleCache, Stacks, Unbounded, Undeclared, Unwinder, aarch64, s390x, x86_64,
 };
 
 use super::forms;
@@ -215,6 +215,16 @@ fn sources<R: RegisterSet, S: RowSource + Copy>(
         tables.describes(R::MACHINE).is_err(),
         twice[..].describes(R::MACHINE).is_err()
     );
+    // Without anything in the cache, with what a walk has left there, and without it again.
+    let cache = RuleCache::<512>::new();
+    let unwinder: Unwinder<'_, _> = start.unwinder(Cached::new(tables, &cache), &saved);
+    for _ in 0..3 {
+        let walk = unwinder.frames(first, memory.clone());
+        assert!(walk.eq(found.iter().copied()));
+        let again = unwinder.frames(first, memory.clone());
+        assert!(again.eq(found.iter().copied()));
+        cache.clear();
+    }
 }
 
 /// The same tables, with the code where they have nothing. The promise: what it finds is marked and never complete, and changes nothing

@@ -12,7 +12,7 @@ use std::{env, fs};
 const LISTING: &str = "../../API.txt";
 
 /// What stands for the generic parameters of a walk: registers, memory, tables.
-const WALKS: [[&str; 3]; 10] = [
+const WALKS: [[&str; 3]; 11] = [
     [
         "unwind::x86_64::Registers",
         "unwind::Stacks<'static, Read>",
@@ -52,6 +52,11 @@ const WALKS: [[&str; 3]; 10] = [
         "unwind::aarch64::Registers",
         "unwind::Stacks<'static, Read>",
         "unwind::CodeReader<'static, unwind::aarch64::Registers, unwind::sframe::Tables<'static>>",
+    ],
+    [
+        "unwind::x86_64::Registers",
+        "unwind::Stacks<'static, Read>",
+        "unwind::Cached<'static, unwind::map::Map<'static>, 512>",
     ],
     [
         "unwind::s390x::Registers",
@@ -206,7 +211,7 @@ fn typed(what: &str, of: Option<&str>) -> String {
         Some(of) => format!("<{what} as {of}>"),
         None => format!("<{what}>"),
     };
-    let mut text = text.replace("&S", "&'_ S");
+    let mut text = text.replace("&S", "&'_ S").replace("ENTRIES", "512");
     for lifetime in ["'a", "'f", "'t", "'_"] {
         text = text.replace(lifetime, "'static");
     }

@@ -10,6 +10,7 @@ use super::tables::Tables;
 pub fn look_ups(program: &Program, tables: &Tables, addresses: &[u64]) {
     let ours = sframe::Peer::new(&tables.sframe);
     let ours_map = sframe::Peer::by_map(&tables.map);
+    let cached = sframe::Peer::cached(&tables.map);
     let mut gimli = dwarf::Peer::new(tables);
     let simple = simple_frame::Peer::new(tables);
     let mut framehop = framehop::Peer::new(program, tables);
@@ -18,6 +19,9 @@ pub fn look_ups(program: &Program, tables: &Tables, addresses: &[u64]) {
         let rules = function.row_at((pc - function.start) as u32).rules;
         assert_eq!(ours.answer(pc), Some(rules), "unwind at {pc:#x}");
         assert_eq!(ours_map.answer(pc), Some(rules), "by map at {pc:#x}");
+        for _ in 0..2 {
+            assert_eq!(cached.answer(pc), Some(rules), "cached at {pc:#x}");
+        }
         assert_eq!(gimli.answer(pc), Some(rules), "gimli at {pc:#x}");
         assert_eq!(simple.answer(pc), Some(rules), "simple-frame-rs at {pc:#x}");
         let registers = (pc, 0x10_0000, 0x20_0000);
@@ -58,6 +62,13 @@ pub fn walks(program: &Program, tables: &Tables, stack: &Stack, frame_pointers: 
     let end = sframe::Peer::by_map(&tables.map).walk(stack, registers, |pc| pcs.push(pc));
     assert_eq!(end, Some(unwind::End::Complete), "unwind by map");
     assert_eq!(pcs, stack.pcs, "unwind by map");
+    let cached = sframe::Peer::cached(&tables.map);
+    for _ in 0..2 {
+        pcs.clear();
+        let end = cached.walk(stack, registers, |pc| pcs.push(pc));
+        assert_eq!(end, Some(unwind::End::Complete), "unwind with a cache");
+        assert_eq!(pcs, stack.pcs, "unwind with a cache");
+    }
     let mut framehop = framehop::Peer::new(program, tables);
     for _ in 0..2 {
         pcs.clear();

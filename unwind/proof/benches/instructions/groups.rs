@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use gungraun::prelude::*;
+use unwind::Cached;
 use unwind::map::Map;
 use unwind::sframe::Tables as SFrame;
 
@@ -83,6 +84,27 @@ fn ours_map() -> (sframe::Peer<Map<'static>>, Given) {
     (sframe::Peer::by_map(&given.tables.map), given)
 }
 
+type CachedPeer = sframe::Peer<Cached<'static, Map<'static>, 2048>>;
+
+/// With a cache that has seen the addresses: 200, in random order.
+fn ours_cached_hot() -> (CachedPeer, Vec<u64>) {
+    let given = given();
+    let peer = sframe::Peer::cached(&given.tables.map);
+    let addresses = given.program.hot_addresses(200, LOOK_UPS);
+    for &pc in &addresses {
+        _ = peer.look_up(pc);
+    }
+    (peer, addresses)
+}
+
+fn ours_cached_and_stack() -> (CachedPeer, Stack) {
+    let given = given();
+    let peer = sframe::Peer::cached(&given.tables.map);
+    let stack = Stack::new(&given.program, FRAMES, true);
+    peer.walk(&stack, stack.registers, |_| {});
+    (peer, stack)
+}
+
 fn framehop_cold() -> (framehop::Peer<'static>, Given) {
     let given = given();
     (framehop::Peer::new(&given.program, given.tables), given)
@@ -135,6 +157,14 @@ fn look_up_map((peer, given): (sframe::Peer<Map<'static>>, Given)) {
     }
 }
 
+#[library_benchmark(setup = ours_cached_hot)]
+#[bench::hot()]
+fn look_up_cached((peer, addresses): (CachedPeer, Vec<u64>)) {
+    for &pc in &addresses {
+        _ = black_box(peer.look_up(pc));
+    }
+}
+
 #[library_benchmark(setup = framehop_cold)]
 #[bench::framehop()]
 fn look_up_framehop((mut peer, given): (framehop::Peer<'static>, Given)) {
@@ -175,6 +205,14 @@ fn walk_map((peer, stack): (sframe::Peer<Map<'static>>, Stack)) {
     }
 }
 
+#[library_benchmark(setup = ours_cached_and_stack)]
+#[bench::cached()]
+fn walk_cached((peer, stack): (CachedPeer, Stack)) {
+    for _ in 0..WALKS {
+        black_box(peer.walk(&stack, stack.registers, |pc| _ = black_box(pc)));
+    }
+}
+
 #[library_benchmark(setup = framehop_warm)]
 #[bench::framehop()]
 fn walk_framehop((mut peer, stack): (framehop::Peer<'static>, Stack)) {
@@ -196,6 +234,7 @@ library_benchmark_group!(
     benchmarks = [
         look_up_unwind,
         look_up_map,
+        look_up_cached,
         look_up_framehop,
         look_up_gimli,
         look_up_simple_frame_rs
@@ -204,7 +243,13 @@ library_benchmark_group!(
 
 library_benchmark_group!(
     name = walks_of_3200_frames,
-    benchmarks = [walk_unwind, walk_map, walk_framehop, walk_frame_pointer]
+    benchmarks = [
+        walk_unwind,
+        walk_map,
+        walk_cached,
+        walk_framehop,
+        walk_frame_pointer
+    ]
 );
 
 main!(

@@ -61,12 +61,16 @@ pub fn measure_long(table: &mut Table) {
 fn group(table: &mut Table, name: &str, program: &Program, tables: &Tables, addresses: &[u64]) {
     let ours = sframe::Peer::new(&tables.sframe);
     let map = sframe::Peer::by_map(&tables.map);
+    let cached = sframe::Peer::cached(&tables.map);
     let mut framehop = framehop::Peer::new(program, tables);
     let mut gimli = dwarf::Peer::new(tables);
     let simple = simple_frame::Peer::new(tables);
     let peers = [
         chain("unwind", addresses, |pc| offset(&ours.look_up(pc))),
         chain("by map", addresses, |pc| offset(&map.look_up(pc))),
+        chain("by map, cached", addresses, |pc| {
+            offset(&cached.look_up(pc))
+        }),
         chain("framehop", addresses, |pc| {
             let caller = framehop.step((pc, 0x10_0000, 0x20_0000), check::read);
             black_box(caller).map_or(0, |(_, sp, _)| sp)

@@ -25,6 +25,7 @@ pub fn measure(table: &mut Table, size: &str, program: &Program, tables: &Tables
         check::walks(program, tables, stack, frame_pointers);
         let ours = sframe::Peer::new(&tables.sframe);
         let map = sframe::Peer::by_map(&tables.map);
+        let cached = sframe::Peer::cached(&tables.map);
         let mut framehop = framehop::Peer::new(program, tables);
         let mut peers = vec![
             chain("unwind", stack, |registers, found| {
@@ -32,6 +33,9 @@ pub fn measure(table: &mut Table, size: &str, program: &Program, tables: &Tables
             }),
             chain("by map", stack, |registers, found| {
                 map.walk(stack, registers, found);
+            }),
+            chain("by map, cached", stack, |registers, found| {
+                cached.walk(stack, registers, found);
             }),
             chain("framehop", stack, |registers, found| {
                 framehop.walk(stack, registers, found);

@@ -10,7 +10,7 @@ use linker::map::{self, Comparison, Unfit};
 use linker::sframe::{self, Table};
 use unwind::map::Map;
 use unwind::sframe::{Abi, Tables};
-use unwind::{Found, Range, RowSource};
+use unwind::{Cached, Found, Range, RowSource, RuleCache};
 
 /// Where both are said to lie.
 pub const TABLES: u64 = 0x7000_0000_0000;
@@ -58,6 +58,9 @@ impl Made {
     /// Compares at every address of every function, and at 64 in each gap; how many they are.
     pub fn compare_all(&self) -> u64 {
         let (map, tables) = (self.map(), self.tables());
+        let caches: [RuleCache<512>; 2] = Default::default();
+        let by_map = Cached::new(map, &caches[0]);
+        let by_tables = Cached::new(tables, &caches[1]);
         let mut count = 0;
         let mut compare = |address: u64| {
             let (mut one, mut other) = (Found::EMPTY, Found::EMPTY);
@@ -77,6 +80,8 @@ impl Made {
                 }
             }
             assert_eq!(map.covers(address), tables.covers(address), "{address:#x}");
+            cached(&by_map, address, in_tables.ok());
+            cached(&by_tables, address, in_tables.ok());
             count += 1;
         };
         let ranges = self.functions.iter();
@@ -91,6 +96,26 @@ impl Made {
         }
         (last..last.saturating_add(32)).for_each(&mut compare);
         count
+    }
+}
+
+/// What a cache has for an address is what was `found` there without one, the first time and the second.
+fn cached(source: &impl RowSource, address: u64, found: Option<Found>) {
+    for _ in 0..2 {
+        let mut own = Found::EMPTY;
+        let outcome = source.look_up(address, &mut own);
+        assert_eq!(outcome.is_ok(), found.is_some(), "{address:#x}");
+        let Some(found) = found else {
+            continue;
+        };
+        assert_eq!((own.rules, own.is_trap), (found.rules, found.is_trap));
+        assert!(own.range.holds(address, 1), "{address:#x}");
+        let Range { start, end, .. } = found.range;
+        assert_eq!(source.function(address), Some(found.range), "{address:#x}");
+        for near in [start.wrapping_sub(1), start, address, end - 1, end] {
+            let within = own.range.holds(near, 1) || source.is_one_function(&own, near);
+            assert_eq!(within, found.range.holds(near, 1), "{address:#x}");
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use unwind::map::Map;
 use unwind::sframe::{Base, LookupError, Rule, Tables};
-use unwind::{End, Found, RowSource, Stacks, Unwinder, x86_64};
+use unwind::{Cached, End, Found, RowSource, RuleCache, Stacks, Unwinder, x86_64};
 
 use super::{Answer, Registers};
 use crate::common::shape::Rules;
@@ -26,6 +26,19 @@ impl<'a> Peer<Map<'a>> {
     pub fn by_map(section: &'a Section) -> Self {
         Self {
             rows: Map::parse(&section.bytes, section.address).expect("a map"),
+        }
+    }
+}
+
+/// Entries of a lent cache.
+const ENTRIES: usize = 2048;
+
+impl<'a> Peer<Cached<'static, Map<'a>, ENTRIES>> {
+    /// By a rule map, with a cache.
+    pub fn cached(section: &'a Section) -> Self {
+        let map = Map::parse(&section.bytes, section.address).expect("a map");
+        Self {
+            rows: Cached::new(map, Box::leak(Box::new(RuleCache::new()))),
         }
     }
 }

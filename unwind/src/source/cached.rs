@@ -1,0 +1,123 @@
+//! A source of rows in front of which a cache is.
+
+use super::RowSource;
+use crate::cache::RuleCache;
+use crate::code::Code;
+use crate::lookup::{Found, LookupError};
+use crate::memory::Range;
+use crate::registers::Machine;
+use crate::restored::Restored;
+use crate::verdict::End;
+
+/// A source of rows that asks a cache first, which the caller lends, and keeps there what its own source has found: for a profiler, which walks
+/// through the same functions again and again. The walks are the same as without.
+///
+/// ```
+/// use unwind::{Cached, Found, RowSource, RuleCache, sframe::Tables};
+///
+/// # let table: [u8; 52] = [
+/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0,
+/// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
+/// #     1, 0, 0, 0, 0,  0, 3, 8,
+/// # ];
+/// static CACHE: RuleCache<2048> = RuleCache::new();
+///
+/// let tables = Tables::new(&table, 0x2000);
+/// let source = Cached::new(tables, &CACHE);
+/// let (mut first, mut again) = (Found::EMPTY, Found::EMPTY);
+/// assert_eq!(source.look_up(0x1004, &mut first), Ok(()));
+/// assert_eq!(source.look_up(0x1004, &mut again), Ok(()));
+/// assert_eq!(first.rules, again.rules);
+/// ```
+#[derive(Debug)]
+pub struct Cached<'a, S, const ENTRIES: usize> {
+    source: S,
+    cache: &'a RuleCache<ENTRIES>,
+}
+
+impl<S: Copy, const ENTRIES: usize> Copy for Cached<'_, S, ENTRIES> {}
+
+impl<S: Clone, const ENTRIES: usize> Clone for Cached<'_, S, ENTRIES> {
+    fn clone(&self) -> Self {
+        Self {
+            source: self.source.clone(),
+            cache: self.cache,
+        }
+    }
+}
+
+impl<'a, S: RowSource, const ENTRIES: usize> Cached<'a, S, ENTRIES> {
+    /// The rows of `source`, kept in `cache`, which no other source shares.
+    pub const fn new(source: S, cache: &'a RuleCache<ENTRIES>) -> Self {
+        Self { source, cache }
+    }
+
+    /// As [`RowSource::look_up`], of an address that the cache does not have.
+    #[inline(never)]
+    fn look_up_and_keep(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        self.source.look_up(pc, found)?;
+        let function = self.source.function(pc).unwrap_or(found.range);
+        // Damaged tables may say anything.
+        if function.contains(pc) {
+            found.range = function;
+            self.cache.put(pc, function.start, found);
+        }
+        Ok(())
+    }
+}
+
+impl<S: RowSource, const ENTRIES: usize> RowSource for Cached<'_, S, ENTRIES> {
+    fn describes(&self, machine: Machine) -> Result<(), End> {
+        self.source.describes(machine)
+    }
+
+    #[inline(always)]
+    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        let Some((rules, start)) = self.cache.get(pc) else {
+            return self.look_up_and_keep(pc, found);
+        };
+        // Up to `pc`: nearly every call leads to where its function begins.
+        *found = Found {
+            range: Range::new(start, pc.wrapping_add(1)),
+            place: 0,
+            is_trap: false,
+            rules,
+        };
+        Ok(())
+    }
+
+    fn function(&self, pc: u64) -> Option<Range> {
+        if let function @ Some(_) = self.source.function(pc) {
+            return function;
+        }
+        let mut found = Found::EMPTY;
+        let outcome = self.source.look_up(pc, &mut found);
+        outcome.ok().map(|()| found.range)
+    }
+
+    #[inline(never)]
+    fn is_one_function(&self, found: &Found, other: u64) -> bool {
+        // The cache does not know what the source has noted for itself.
+        let pc = found.range.end.wrapping_sub(1);
+        let mut own = Found::EMPTY;
+        self.source.look_up(pc, &mut own).is_ok()
+            && (own.range.contains(other) || self.source.is_one_function(&own, other))
+    }
+
+    fn restored(&self, pc: u64, restored: &mut Restored) {
+        self.source.restored(pc, restored);
+    }
+
+    fn covers(&self, pc: u64) -> bool {
+        self.source.covers(pc)
+    }
+
+    fn doubt(&self) -> Option<End> {
+        self.source.doubt()
+    }
+
+    #[inline(always)]
+    fn read_code(&self, machine: Machine, code: &Code<'_>, pc: u64) -> Option<Found> {
+        self.source.read_code(machine, code, pc)
+    }
+}
