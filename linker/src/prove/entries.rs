@@ -8,7 +8,7 @@ use super::outcome::Entry;
 use super::text::Text;
 use super::world::World;
 use crate::architecture::Architecture;
-use crate::symbols::Symbols;
+use crate::symbols::{Symbol, Symbols};
 
 /// The functions to follow: how each is entered, by address.
 pub type Entries = BTreeMap<u64, Entry>;
@@ -31,15 +31,6 @@ pub fn entry_row(architecture: &Architecture) -> Row {
     }
 }
 
-/// What GCC, LLVM and BOLT append to the name of an outlined part of a function: `.cold`, `.cold.1`, `.warm`.
-const OUTLINED: [&str; 2] = [".cold", ".warm"];
-
-/// Whether a name is that of an outlined part of a function, which is entered by jumps with the stack of the jumping code.
-/// Taken for a function, its right rows would be replaced by wrong ones.
-fn is_outlined(name: &str) -> bool {
-    OUTLINED.iter().any(|suffix| name.contains(suffix))
-}
-
 /// How LLVM's outliner begins the names of the functions that it makes.
 const BY_OUTLINER: &str = "OUTLINED_FUNCTION_";
 
@@ -58,14 +49,13 @@ pub fn find(
         let Some(first) = function.rows.first().filter(|_| function.block.is_none()) else {
             continue;
         };
-        let name = symbols
+        let symbol = symbols
             .at(function.start)
-            .filter(|symbol| symbol.start == function.start)
-            .map(|symbol| &*symbol.name);
+            .filter(|symbol| symbol.start == function.start);
         let entry = match first {
             row if function.signal => Entry::Declared(*row),
             // Before the next arm: the first row of a part of a function without a frame is that of a call.
-            _ if name.is_some_and(is_outlined) => {
+            _ if symbol.is_some_and(Symbol::is_outlined) => {
                 world.pieces.insert(function.start);
                 continue;
             }
@@ -73,7 +63,7 @@ pub fn find(
             // An outermost function, which nobody called: its code is otherwise like any other's.
             row if row.is_outermost() => Entry::Call,
             // Its first row may be wrong. Following it decides whether it is a function.
-            _ if name.is_some() => {
+            _ if symbol.is_some() => {
                 world.assumed.insert(function.start);
                 Entry::Call
             }

@@ -19,6 +19,18 @@ pub struct Symbol {
     pub name: String,
 }
 
+/// What GCC, LLVM and BOLT append to the name of an outlined part of a function: `.cold`, `.cold.1`, `.warm`.
+const OUTLINED: [&str; 2] = [".cold", ".warm"];
+
+impl Symbol {
+    /// Whether the name is that of an outlined part of a function, which is entered by jumps with the stack of the jumping code.
+    /// Taken for a function, its right rows would be replaced by wrong ones.
+    #[must_use]
+    pub fn is_outlined(&self) -> bool {
+        OUTLINED.iter().any(|suffix| self.name.contains(suffix))
+    }
+}
+
 /// The functions of an image, ascending by start, one for each address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols(pub Vec<Symbol>);

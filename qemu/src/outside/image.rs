@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use linker::cfi::Frames;
 use linker::sframe::{Table, Version};
+use linker::symbols::Symbols;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
 use unwind::sframe::{Damage, Tables, Verified};
@@ -29,6 +30,8 @@ pub(super) struct Image {
     origin: Origin,
     /// The bytes of each section of code, and their address.
     pub(super) code: Vec<(Vec<u8>, u64)>,
+    /// Its functions, as it was linked: where there are no rows, their code is read.
+    functions: Symbols,
     /// All stacks, if they are declared.
     pub(super) stacks: Vec<Declared>,
     /// Why declarations of stacks or tasks that are there cannot be read.
@@ -85,6 +88,7 @@ impl Image {
             origin,
             code: code.with_context(|| format!("image {shown}"))?,
             unreadable: unreadable.map(ToString::to_string),
+            functions: Symbols::of(&object::File::parse(&*data)?),
             stacks: stacks.unwrap_or_default(),
             tasks: tasks.unwrap_or_default(),
             is_postmortem: file.symbols().any(|one| one.name() == Ok(POSTMORTEM)),
@@ -137,6 +141,13 @@ impl Image {
         let rows = self.rows();
         let row = rows.0.lookup(pc).ok();
         rows.doubt().is_none() && row.is_some_and(|(_, row)| row.is_outermost())
+    }
+
+    /// The function with code there, from its first instruction on. No piece of one that is only jumped to.
+    pub(super) fn function_at(&self, pc: u64) -> Option<Range> {
+        let function = self.functions.at(pc.wrapping_sub(self.moved_by))?;
+        let start = function.start.wrapping_add(self.moved_by);
+        (!function.is_outlined()).then(|| Range::new(start, start.wrapping_add(function.size)))
     }
 
     /// Its code, as walks take it.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use unwind::report::Text;
-use unwind::{Range, RegisterSet, Stacks, Trace, Unwinder};
+use unwind::{CodeReader, Range, RegisterSet, Stacks, Trace, Unwinder};
 
 use super::image::Image;
 use super::memory::Memory;
@@ -67,7 +67,8 @@ fn walk<R: RegisterSet>(
     registers: R,
 ) -> Result<()> {
     let code = image.ranges_of_code();
-    let rows = image.rows();
+    let function_at = |pc| image.function_at(pc);
+    let rows = CodeReader::<R, _>::new(image.rows(), &function_at);
     let unwinder = Unwinder::new(rows).code(&code).user_code(&code);
     let ranges = [Range::new(registers.sp(), u64::MAX)];
     let stacks = Stacks::new(&ranges, |address| memory.word(address));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use unwind::report::Text;
-use unwind::{End, Event, Range, RegisterSet, Stacks, Trace, Unwinder};
+use unwind::{CodeReader, End, Event, Range, RegisterSet, Stacks, Trace, Unwinder};
 
 use super::image::Image;
 use super::memory::Memory;
@@ -23,7 +23,9 @@ pub(super) fn walk<R: RegisterSet>(
 ) -> Result<Option<R>, fmt::Error> {
     let code = image.ranges_of_code();
     let stacks = || Stacks::new(ranges, |address| memory.word(address));
+    let function_at = |pc| image.function_at(pc);
     let unwinder = |rows| {
+        let rows = CodeReader::<R, _>::new(rows, &function_at);
         let unwinder = Unwinder::new(rows).code(&code);
         unwinder.trap_registers(image.saved())
     };
@@ -76,7 +78,9 @@ pub(super) fn stacks<R: RegisterSet>(
     registers: R,
 ) -> BTreeSet<u64> {
     let code = image.ranges_of_code();
-    let unwinder = Unwinder::new(image.rows()).code(&code);
+    let function_at = |pc| image.function_at(pc);
+    let rows = CodeReader::<R, _>::new(image.rows(), &function_at);
+    let unwinder = Unwinder::new(rows).code(&code);
     let unwinder = unwinder.trap_registers(image.saved());
     let frames = unwinder.frames(
         registers,

@@ -13,6 +13,7 @@ use crate::asked::Asked;
 use crate::support::built::{emulator, image, kernel};
 use crate::support::corrupt;
 use crate::support::outside::Outside;
+use crate::support::report::Report;
 use crate::support::runner::run;
 use crate::support::tiny::{self, Act};
 
@@ -83,6 +84,36 @@ fn rows_of_another_tool_are_in_doubt() {
     let doubt = "from frame 0 on in doubt (nobody has compared the rows with the code)";
     assert!(report.end.contains(doubt), "{}", report.end);
     assert!(!report.end.contains(": complete"), "{}", report.end);
+}
+
+/// Where no table can be read, the functions' code tells their callers: the same ones, and never a complete list.
+#[test]
+fn without_a_table_the_code_is_read() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let kernel = image(kernel("x86_64_release"));
+    let copy = corrupt::copy(&kernel, folder.path(), ".sframe", |table| table.fill(0));
+    let ask = |image: &Path| {
+        let arguments = ["--guest-timeout", "1", "--image"].map(str::as_ref);
+        let words = [image.as_os_str(), "hang-deep".as_ref()];
+        Asked::of(run([&arguments[..], &words[..]].concat()).expect(124))
+    };
+    let (by_table, by_code) = (ask(&kernel), ask(&copy));
+    let says = ", tables damaged: ";
+    assert!(by_code.text.contains(says), "{}", by_code.text);
+    let [[table], [code]] = [&by_table.reports[..], &by_code.reports[..]] else {
+        panic!("{}", by_code.text);
+    };
+    let addresses = |report: &Report| -> Vec<u64> {
+        let frames = report.frames.iter();
+        frames.map(|frame| frame.address).collect()
+    };
+    assert_eq!(addresses(code), addresses(table), "{}", by_code.text);
+    assert!(code.frames.len() > 100, "{}", by_code.text);
+    let letters: String = code.frames.iter().map(|frame| frame.letter).collect();
+    assert_eq!(letters.trim_end_matches('a'), "p", "{}", by_code.text);
+    let doubt = "from frame 1 on by its callee's code";
+    assert!(code.end.contains(doubt), "{}", code.end);
+    assert!(!code.end.contains(": complete"), "{}", code.end);
 }
 
 /// It runs another build than that of the image, which differs in an instruction that nobody executes.
