@@ -1,11 +1,14 @@
 //! A kernel that has a rule map loaded instead of `.sframe`: the same reports as of the kernel with `.sframe`, through traps and of
-//! tasks that do not run.
+//! tasks that do not run. A damaged map is noticed, and no report by it is complete.
 
 mod support;
+
+use std::path::Path;
 
 use object::{Object, ObjectSection};
 use qemu::build::Kernel;
 use support::built::{image, image_with_map, kernel};
+use support::corrupt;
 use support::report::Report;
 use support::runner::run;
 
@@ -55,14 +58,64 @@ fn check(kernel: Kernel) {
     }
 }
 
-#[test]
-#[ignore = "builds a kernel: .ci/long"]
-fn reports_are_the_same_on_x86_64() {
-    check(kernel("x86_64_release"));
+/// The report of a kernel whose map was damaged so, and that of the kernel.
+fn damaged(kernel: Kernel, damage: impl FnOnce(&mut [u8])) -> (Report, Report) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let image = image_with_map(kernel);
+    let copy = corrupt::copy(&image, folder.path(), ".unwind_map", damage);
+    let report = |image: &Path| {
+        let ran = run(["--image".as_ref(), image.as_os_str(), "panic".as_ref()]);
+        Report::find(&ran.expect(101).serial)
+    };
+    (report(&copy), report(&image))
+}
+
+/// A wrong bit of a map is noticed by its checksum, whatever it means, and no list is complete then.
+fn check_a_wrong_bit(kernel: Kernel) {
+    let mut same = 0;
+    for place in 1..8 {
+        let (report, whole) = damaged(kernel, |map| map[map.len() / 8 * place] ^= 4);
+        let text = &report.text;
+        assert!(text.contains("tables damaged: "), "{text}");
+        assert!(!report.end.contains(": complete"), "{text}");
+        assert!(report.end.contains("damaged"), "{text}");
+        same += u32::from(report.names() == whole.names());
+    }
+    // Most bits are those of other functions.
+    assert!(same > 0, "no list was as long as without damage");
+}
+
+/// Without a map that can be read the code tells the same callers, in doubt.
+fn check_a_wrong_begin(kernel: Kernel) {
+    let damages: [(&dyn Fn(&mut [u8]), &str); 2] = [
+        (&|map| map[0] ^= 0xff, ", tables damaged: "),
+        (&|map| map.fill(0), ", no tables\n"),
+    ];
+    for (damage, says) in damages {
+        let (report, whole) = damaged(kernel, damage);
+        let text = &report.text;
+        assert!(text.contains(says), "{text}");
+        assert_eq!(report.names(), whole.names(), "{text}");
+        let letters: String = report.frames.iter().map(|frame| frame.letter).collect();
+        assert_eq!(letters.trim_end_matches('a'), "p", "{text}");
+        assert!(report.end.contains(": incomplete: "), "{text}");
+    }
 }
 
 #[test]
 #[ignore = "builds a kernel: .ci/long"]
-fn reports_are_the_same_on_aarch64() {
-    check(kernel("aarch64_release"));
+fn on_x86_64() {
+    let kernel = kernel("x86_64_release");
+    check(kernel);
+    check_a_wrong_bit(kernel);
+    check_a_wrong_begin(kernel);
+}
+
+#[test]
+#[ignore = "builds a kernel: .ci/long"]
+fn on_aarch64() {
+    let kernel = kernel("aarch64_release");
+    check(kernel);
+    check_a_wrong_bit(kernel);
+    check_a_wrong_begin(kernel);
 }

@@ -177,6 +177,14 @@ impl RowSource for Rows<'_> {
         self.at(pc).look_up(pc, found)
     }
 
+    fn function(&self, pc: u64) -> Option<Range> {
+        self.at(pc).function(pc)
+    }
+
+    fn is_one_function(&self, found: &Found, other: u64) -> bool {
+        self.at(found.range.start).is_one_function(found, other)
+    }
+
     fn covers(&self, pc: u64) -> bool {
         self.at(pc).covers(pc)
     }

@@ -40,14 +40,14 @@ pub trait RowSource {
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError>;
 
     /// All of the function at the address `pc`, which has a row, if [`Self::look_up`] may write less. By default that is `None`: what it
-    /// writes is all of it.
+    /// writes is all of it. A source around another one asks that.
     #[inline(always)]
     fn function(&self, _pc: u64) -> Option<Range> {
         None
     }
 
     /// Whether the address `other` is in the function of which [`Self::look_up`] has `found` a row, if it may write less than all of
-    /// that. By default it never does.
+    /// that. By default it never does. A source around another one asks that: else walks by a [`Map`](crate::map::Map) are in doubt.
     #[inline(always)]
     fn is_one_function(&self, _found: &Found, _other: u64) -> bool {
         false
