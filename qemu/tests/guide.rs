@@ -17,6 +17,8 @@ mod modules;
 mod moved;
 #[path = "guide/raspi.rs"]
 mod raspi;
+#[path = "guide/readers.rs"]
+mod readers;
 #[path = "guide/reports.rs"]
 mod reports;
 #[path = "guide/short.rs"]

@@ -58,7 +58,9 @@
 //!
 //! # Features
 //!
-//! None by default. `defmt`: the public types implement `defmt::Format`.
+//! `sframe`, `map` and `symbols`, on by default, are the readers of these formats. One that a kernel does not need can be left out: its
+//! code is gone then, and its bytes are refused with an error that says so (`LeftOut`). With `defmt`, which is off, the public types
+//! implement `defmt::Format`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -85,6 +87,7 @@ mod lookup;
 pub mod map;
 pub mod markup;
 mod memory;
+mod readers;
 mod reads;
 mod registers;
 pub mod report;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use object::{Object, ObjectSection, ObjectSegment};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::workspace;
@@ -237,6 +237,14 @@ impl Said {
         let file = object::File::parse(&*data).expect("the image is ELF");
         let section = file.section_by_name(name);
         section.map_or(0, |section| section.size())
+    }
+
+    /// The names of its symbols, as the compiler has made them.
+    pub fn symbols(&self) -> Vec<String> {
+        let data = fs::read(&self.built.image).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("the image is ELF");
+        let names = file.symbols().filter_map(|symbol| symbol.name().ok());
+        names.map(str::to_owned).collect()
     }
 
     /// Bytes of the image that are loaded.

@@ -19,6 +19,8 @@ pub enum MapError {
     UnknownAbi(u8),
     /// The header's numbers contradict each other or the format's limits.
     BadHeader,
+    /// This crate is built without its feature `map`.
+    LeftOut,
 }
 
 impl fmt::Display for MapError {
@@ -30,6 +32,7 @@ impl fmt::Display for MapError {
             Self::UnknownVersion(_) => "unknown version",
             Self::UnknownAbi(_) => "unknown ABI",
             Self::BadHeader => "its header contradicts itself",
+            Self::LeftOut => "the reader of rule maps is left out",
         })
     }
 }

@@ -5,6 +5,7 @@ use crate::crc32::crc32;
 use crate::map::error::MapError;
 use crate::map::find::Region;
 use crate::map::format;
+use crate::readers::{self, Reader as _};
 use crate::sframe::{Abi, Damage, Verified};
 
 /// A rule map, borrowed. Parsing checks the header and that all parts lie inside; after that every look-up is total, whatever the
@@ -30,6 +31,7 @@ pub struct Map<'a> {
     /// The last code of a rule that begins no function.
     pub(super) plain: u8,
     pub(crate) damage: Option<Damage>,
+    _reader: readers::Map,
 }
 
 impl<'a> Map<'a> {
@@ -48,6 +50,7 @@ impl<'a> Map<'a> {
         if bytes.is_empty() {
             return Err(MapError::Empty);
         }
+        let reader = readers::Map::THERE.ok_or(MapError::LeftOut)?;
         let header = bytes.get(..format::HEADER_SIZE).ok_or(MapError::Short)?;
         let little = Bytes::new(header, ByteOrder::Little);
         let order = match little.u32(0) {
@@ -99,6 +102,7 @@ impl<'a> Map<'a> {
             unit: unit.into(),
             plain,
             damage: None,
+            _reader: reader,
         })
     }
 

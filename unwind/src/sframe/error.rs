@@ -49,6 +49,8 @@ pub enum ParseError {
     },
     /// The bytes are a rule map instead, whose header is damaged or of another version: see [`ImageTables`](crate::ImageTables).
     Map,
+    /// This crate is built without its feature `sframe`; or without `map`, and the bytes are a rule map.
+    LeftOut,
 }
 
 impl fmt::Display for ParseError {
@@ -103,6 +105,7 @@ impl ParseError {
                 text::decimal(f, end)
             }
             Self::Map => f.write_str("a rule map with a header that cannot be used"),
+            Self::LeftOut => f.write_str("their reader is left out"),
         }
     }
 }

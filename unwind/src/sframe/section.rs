@@ -1,6 +1,7 @@
 //! One SFrame section: its header, checked once.
 
 use crate::bytes::{ByteOrder, Bytes};
+use crate::readers::{self, Reader as _};
 use crate::sframe::abi::Abi;
 use crate::sframe::error::ParseError;
 use crate::sframe::format::{self, Flags};
@@ -41,6 +42,7 @@ pub struct Section<'a> {
     pub(super) abi: Abi,
     pub(super) fixed_fp: i8,
     pub(super) fixed_ra: i8,
+    _reader: readers::SFrame,
 }
 
 impl<'a> Section<'a> {
@@ -61,6 +63,7 @@ impl<'a> Section<'a> {
         if data.is_empty() {
             return Err(ParseError::Empty);
         }
+        let reader = readers::SFrame::THERE.ok_or(ParseError::LeftOut)?;
         let short = ParseError::Short { length: data.len() };
         let little = Bytes::new(data, ByteOrder::Little);
         let magic = little.u16(0).ok_or(short)?;
@@ -133,6 +136,7 @@ impl<'a> Section<'a> {
             abi,
             fixed_fp: fixed_fp.cast_signed(),
             fixed_ra: fixed_ra.cast_signed(),
+            _reader: reader,
         })
     }
 

@@ -2,10 +2,10 @@
 
 use super::RowSource;
 use crate::lookup::{Found, LookupError};
-use crate::map::Map;
+use crate::map::{self, Map, MapError};
 use crate::memory::Range;
 use crate::registers::Machine;
-use crate::sframe::{Damage, ParseError, Tables, Verified};
+use crate::sframe::{self, Damage, ParseError, Tables, Verified};
 use crate::verdict::End;
 
 /// The bytes between the linker script's symbols `__sframe_start` and `__sframe_end`: SFrame's tables or, if the image was linked
@@ -27,6 +27,7 @@ impl<'a> ImageTables<'a> {
         }
         match Map::parse(bytes, address) {
             Ok(map) => Self::Map(map),
+            Err(MapError::LeftOut) => Self::SFrame(Tables::refused(ParseError::LeftOut)),
             Err(_) => Self::SFrame(Tables::refused(ParseError::Map)),
         }
     }
@@ -68,13 +69,31 @@ impl<'a> ImageTables<'a> {
 
     /// The ranges of all functions, in the order of the first section or of the map.
     pub fn functions(&self) -> impl Iterator<Item = Range> + use<'a> {
-        let (section, map) = match self {
-            Self::SFrame(tables) => (tables.first().ok(), None),
-            Self::Map(map) => (None, Some(*map)),
-        };
-        let described = section.into_iter().flat_map(|section| section.functions());
-        let mapped = map.into_iter().flat_map(|map| map.functions());
-        described.map(|function| function.range()).chain(mapped)
+        match self {
+            Self::SFrame(tables) => (tables.first()).map_or(Functions::None, |section| {
+                Functions::SFrame(section.functions())
+            }),
+            Self::Map(map) => Functions::Map(map.functions()),
+        }
+    }
+}
+
+/// Iterator over the ranges of the functions of either. A chain of both would keep the code of a reader that is left out.
+enum Functions<'a> {
+    None,
+    SFrame(sframe::Functions<'a>),
+    Map(map::Functions<'a>),
+}
+
+impl Iterator for Functions<'_> {
+    type Item = Range;
+
+    fn next(&mut self) -> Option<Range> {
+        match self {
+            Self::None => None,
+            Self::SFrame(functions) => Some(functions.next()?.range()),
+            Self::Map(functions) => functions.next(),
+        }
     }
 }
 

@@ -26,6 +26,8 @@ pub enum SymbolsError {
         /// The checksum of its bytes.
         computed: u32,
     },
+    /// This crate is built without its feature `symbols`.
+    LeftOut,
 }
 
 impl fmt::Display for SymbolsError {
@@ -60,6 +62,7 @@ impl SymbolsError {
                 f.write_str(" at offset 16, bytes give ")?;
                 text::hex(f, u64::from(computed), 8)
             }
+            Self::LeftOut => f.write_str("their reader is left out"),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::bytes::{ByteOrder, Bytes};
 use crate::crc32::crc32;
 use crate::memory::Range;
+use crate::readers::{self, Reader as _};
 use crate::symbols::answer::{Answer, Precision, Text};
 use crate::symbols::error::SymbolsError;
 use crate::symbols::format;
@@ -49,6 +50,7 @@ pub struct SymbolTable<'a> {
     records: List<'a>,
     files: List<'a>,
     text_grammar: Grammar<'a>,
+    _reader: readers::Symbols,
 }
 
 /// Bytes of the ranges that are looked through.
@@ -63,6 +65,7 @@ impl<'a> SymbolTable<'a> {
         if bytes.is_empty() {
             return Err(SymbolsError::Empty);
         }
+        let reader = readers::Symbols::THERE.ok_or(SymbolsError::LeftOut)?;
         if !bytes.starts_with(&format::MAGIC) {
             return Err(SymbolsError::BadMagic);
         }
@@ -129,6 +132,7 @@ impl<'a> SymbolTable<'a> {
             records: List::new(record_index, records),
             files: List::new(file_index, files),
             text_grammar: Grammar::new(text_grammar),
+            _reader: reader,
         })
     }
 
