@@ -9,6 +9,8 @@ mod cpus;
 mod higher;
 #[path = "guide/kinds.rs"]
 mod kinds;
+#[path = "guide/limine.rs"]
+mod limine;
 #[path = "guide/makefile.rs"]
 mod makefile;
 #[path = "guide/modules.rs"]

@@ -1,0 +1,115 @@
+//! A kernel for the boot protocol of Limine, of which there is no binary to boot it with: its image is looked at.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::{Object, ObjectSection, ObjectSegment};
+use qemu::build::Profile;
+use qemu::machine::Arch;
+
+use crate::short::{alone, overlaid};
+use crate::steps;
+use crate::text::{guide, part};
+
+/// The heading of its part of the guide.
+const HEADING: &str = "\n## Limine\n";
+/// How many lines change.
+const LINES: usize = 7;
+
+/// Words by which a loader finds what the kernel asks for, as the protocol's specification has them: where requests begin, the base
+/// revision, the request for the map of physical memory, and where requests end.
+const MAGIC: [&[u64]; 4] = [
+    &[0xf6b8_f4b3_9de7_d1ae, 0xfab9_1a69_40fc_b9cf],
+    &[0xf956_2b2d_5c95_a6c8, 0x6a7b_3849_4453_6bdc],
+    &[0x48dc_f1cb_8ad2_b852, 0x6398_4e95_9a98_244b],
+    &[0xadc0_e053_1bb1_0d03, 0x9572_709f_3176_4c62],
+];
+
+/// The kernel's image, in a folder of the target folder, with the changes of the guide or without.
+fn build(profile: Profile, changed: bool) -> PathBuf {
+    let kernel = overlaid(&["handlers", "limine"]);
+    let serial = qemu::workspace::root().join("qemu/tests/guide/kernel/src/serial.rs");
+    fs::copy(serial, kernel.folder().join("src/serial.rs")).expect("a file can be copied");
+    if changed {
+        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
+        assert_eq!(lines, LINES, "{HEADING}");
+        kernel.name_repository("Cargo.toml");
+    }
+    kernel.build(Arch::X86_64, "guide", profile, "corner-shop")
+}
+
+/// Fails unless the loader finds each of these words, once, in memory that the kernel can write.
+#[track_caller]
+fn expect_requests(file: &object::File<'_>) {
+    let data = file.section_by_name(".data").expect("data");
+    let bytes = data.data().expect("it is in the file");
+    let words: Vec<_> = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect();
+    let at = MAGIC.map(|magic| {
+        let mut places = words
+            .windows(magic.len())
+            .enumerate()
+            .filter(|(_, it)| *it == magic);
+        let (at, _) = places.next().expect("it is there");
+        assert_eq!(places.count(), 0);
+        at
+    });
+    let [start, revision, request, end] = at;
+    assert!(start < revision.min(request) && revision.max(request) < end);
+}
+
+/// What `sframe check` says of an image, which is right.
+fn check(image: &Path) -> String {
+    let sframe = env!("CARGO_BIN_EXE_unwind-qemu").replace("unwind-qemu", "sframe");
+    let output = Command::new(sframe).arg("check").arg(image).output();
+    let output = output.expect("sframe starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{output:?}");
+    text
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_kernel_for_limine_is_linked_with_all_tables() {
+    let _alone = alone();
+    for profile in [Profile::Debug, Profile::Release] {
+        let before = fs::read(build(profile, false)).expect("the image can be read");
+        let before = object::File::parse(&*before).expect("the image is ELF");
+        expect_requests(&before);
+        assert!(before.section_by_name(".sframe").is_none());
+
+        let image = build(profile, true);
+        let data = fs::read(&image).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("the image is ELF");
+        expect_requests(&file);
+        // The loader takes as many segments, and maps the tables as it maps the code.
+        assert_eq!(file.segments().count(), before.segments().count());
+        let code = file.segments().next().expect("a segment");
+        let code = code.address()..code.address() + code.file_range().1;
+        for name in [".text", ".sframe", ".symbols"] {
+            let section = file.section_by_name(name).expect(name);
+            let end = section.address() + section.size();
+            assert!(
+                code.contains(&section.address()) && end <= code.end,
+                "{name}"
+            );
+        }
+        let text = check(&image);
+        assert!(text.contains(": 0 differences"), "{text}");
+        assert!(text.contains("kmain: declared to have no caller"), "{text}");
+        let covered = text.split(".sframe has rows for ").nth(1).expect(&text);
+        let percent = covered.split(' ').next().unwrap_or_default();
+        assert!(percent.parse::<f64>().expect("a number") > 99.0, "{text}");
+        let contradicts = text.contains(" in 3 interrupt handlers;");
+        match profile {
+            Profile::Debug => assert!(contradicts, "{text}"),
+            // Optimized, without call frame information: all rows are read out of the code.
+            _ => assert!(text.contains("\n100.00 % of 0 functions "), "{text}"),
+        }
+    }
+}
