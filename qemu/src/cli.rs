@@ -54,7 +54,7 @@ What an image tells: QEMU's own exit status 33 is success and 101 a panic. On x8
 Serial text goes to standard output, the runner's own words go to standard error. Where standard output is a terminal, control
 characters but colours are shown as ^[ and the like, unless you type to the machine; where CI, GITHUB_ACTIONS, TF_BUILD or
 TEAMCITY_VERSION is set, lines that would command the CI system are broken by a space, too. The serial line of each boot is
-also kept in target/serial, byte for byte.";
+also kept in target/serial, byte for byte; that of a second run at the same time in target/serial/2, and so on.";
 
 /// Boots the kernel in QEMU, shows its serial line and judges how it ended.
 ///

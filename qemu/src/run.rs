@@ -110,11 +110,12 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         interactive: cli.interactive,
         recorder: recorder.as_ref(),
     };
+    let target = workspace::target_folder_for(image)?;
+    let mut results = Results::new(cli, image, &target);
     let booted = boot(cli, machine, &mut out)?;
     let serial = booted.serial.clone();
     let judgement = judge::image(&booted);
-    let target = workspace::target_folder_for(image)?;
-    let status = Results::new(cli, image, &target).add(subject, booted, judgement)?;
+    let status = results.add(subject, booted, judgement)?;
     Ok(machine.profile(status, &serial, &name))
 }
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -14,6 +14,7 @@ use qemu::setup;
 use serde_json::Value;
 use support::built::{self, target};
 use support::runner::{Ran, command, run};
+use support::session::Session;
 use support::tiny::{self, Act};
 
 /// What xmllint says of a file, by the schema.
@@ -32,6 +33,42 @@ fn validate(file: &Path) {
         "{said}\n{}",
         fs::read_to_string(file).unwrap()
     );
+}
+
+/// The second run begins and ends while the first one goes on: each keeps the serial line of its own machine.
+#[test]
+fn two_runs_at_once_keep_their_own() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let image = built::image(built::kernel("x86_64_release"));
+    let files = ["first.json", "second.json"].map(|name| folder.path().join(name));
+    let arguments = |json: &Path, scenario: &str| -> [OsString; 7] {
+        let words = ["--timeout", "60", "--json"].map(OsString::from);
+        let [timeout, seconds, option] = words;
+        let image = image.clone().into();
+        [
+            timeout,
+            seconds,
+            option,
+            json.into(),
+            "--image".into(),
+            image,
+            scenario.into(),
+        ]
+    };
+    let mut first = Session::of(command().args(arguments(&files[0], "hang-masked")));
+    first.wait_for("nothing is said from here on");
+    let second = run(arguments(&files[1], "panic")).expect(101);
+    first.interrupt();
+    let first = first.end().expect(130);
+    let [of_first, of_second] = files.map(|file| {
+        let text = fs::read_to_string(file).expect("there is a file");
+        let line: Value = serde_json::from_str(&text).expect("a line of JSON");
+        line["log"].as_str().expect("a path").to_owned()
+    });
+    assert_ne!(of_first, of_second);
+    let read = |log: &str| fs::read(log).expect("a log");
+    assert_eq!(read(&of_first), first.serial);
+    assert_eq!(read(&of_second), second.serial);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! again on standard error.
 
 mod file;
+mod folder;
 mod json;
 mod junit;
 
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use folder::Folder;
 
 use crate::cli::Cli;
 use crate::decode;
@@ -73,18 +75,18 @@ pub struct Results<'a> {
     /// The image that boots.
     image: &'a Path,
     /// Where serial lines are kept.
-    logs: PathBuf,
+    logs: Folder,
     ran: Vec<Ran>,
 }
 
 impl<'a> Results<'a> {
-    /// No results yet. Serial lines go to the folder `serial` in the target folder.
+    /// No results yet. Serial lines go to the folder `serial` in the target folder, those of a second run at the same time to `serial/2`.
     #[must_use]
     pub fn new(cli: &'a Cli, image: &'a Path, target: &Path) -> Self {
         Self {
             cli,
             image,
-            logs: target.join("serial"),
+            logs: Folder::claim(&target.join("serial")),
             ran: Vec::new(),
         }
     }
@@ -101,7 +103,7 @@ impl<'a> Results<'a> {
         booted: Booted,
         judgement: Judgement,
     ) -> Result<Status> {
-        let log = self.logs.join(format!("{}.log", subject.file_name()));
+        let log = self.logs.file(&format!("{}.log", subject.file_name()));
         // A copy that nobody asked for does not change what came of the boot.
         let kept = file::write(&log, &booted.serial);
         if let Err(error) = &kept {
