@@ -87,10 +87,9 @@ fn check_a_wrong_bit(kernel: Kernel) {
 
 /// Without a map that can be read the code tells the same callers, in doubt.
 fn check_a_wrong_begin(kernel: Kernel) {
-    let damages: [(&dyn Fn(&mut [u8]), &str); 2] = [
-        (&|map| map[0] ^= 0xff, ", tables damaged: "),
-        (&|map| map.fill(0), ", no tables\n"),
-    ];
+    let wrong: fn(&mut [u8]) = |map| map[0] ^= 0xff;
+    let empty: fn(&mut [u8]) = |map| map.fill(0);
+    let damages = [(wrong, ", tables damaged: "), (empty, ", no tables\n")];
     for (damage, says) in damages {
         let (report, whole) = damaged(kernel, damage);
         let text = &report.text;
