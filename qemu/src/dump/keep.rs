@@ -1,6 +1,6 @@
 //! Makes dumps, whole or not at all.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -56,9 +56,13 @@ impl Keeper {
             let mut builder = tempfile::Builder::new();
             // As for any new folder, less what the process takes away (`umask`).
             let builder = builder.permissions(Permissions::from_mode(0o777));
-            builder.prefix(".unfinished-").tempdir_in(folder)
+            let _parent = locked(&folder)?;
+            let made = builder.prefix(UNFINISHED).tempdir_in(&folder)?;
+            let lock = locked(made.path())?;
+            Ok((made, lock))
         });
-        let unfinished = made.with_context(|| format!("cannot write {}", folder.display()))?;
+        let (unfinished, _lock) =
+            made.with_context(|| format!("cannot write {}", folder.display()))?;
         let bytes = fill(unfinished.path(), stopped, image, build, reason)?;
         let path = self.name_it(unfinished.path());
         let path = path.with_context(|| format!("cannot write {}", folder.display()))?;
@@ -88,13 +92,40 @@ impl Keeper {
     }
 }
 
-/// Makes the folder for dumps, before there is anything to lose.
+/// How the name of a folder begins while its files are written.
+const UNFINISHED: &str = ".unfinished-";
+
+/// Makes the folder for dumps, before there is anything to lose, and removes what a runner has left there that was killed.
 ///
 /// # Errors
 /// When it cannot be made.
 pub fn prepare(folder: &Path) -> Result<()> {
-    let made = fs::create_dir_all(folder);
+    let made = fs::create_dir_all(folder).and_then(|()| remove_unfinished(folder));
     made.with_context(|| format!("cannot write dumps to {}", folder.display()))
+}
+
+fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    // Between the begin of a folder and its lock nobody looks.
+    let _parent = locked(folder)?;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Whoever writes there still has locked it.
+        if name.starts_with(UNFINISHED) && File::open(&path)?.try_lock().is_ok() {
+            fs::remove_dir_all(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// The folder, which nobody else has locked until this is dropped or the program ends, however it ends.
+fn locked(folder: &Path) -> io::Result<File> {
+    let file = File::open(folder)?;
+    match file.lock() {
+        // Some file systems have no locks.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
+        locked => locked.map(|()| file),
+    }
 }
 
 /// Writes all files; returns how many bytes they have.
@@ -174,4 +205,27 @@ In a checkout of the runner, with this folder's path, this says again where each
 ",
         about.reason
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_runner_has_left_is_removed() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let [left, written, whole] =
+            [".unfinished-a", ".unfinished-b", "panic"].map(|name| folder.path().join(name));
+        for path in [&left, &written, &whole] {
+            fs::create_dir(path).expect("a folder can be made");
+            fs::write(path.join(MEMORY), "all of it").expect("a file can be written");
+        }
+        let lock = locked(&written).expect("a folder can be locked");
+        prepare(folder.path()).expect("it is there already");
+        let there = || [&left, &written, &whole].map(|path| path.join(MEMORY).exists());
+        assert_eq!(there(), [false, true, true]);
+        drop(lock);
+        prepare(folder.path()).expect("it is there already");
+        assert_eq!(there(), [false, false, true]);
+    }
 }
