@@ -291,7 +291,13 @@ pub const SCENARIOS: &[Scenario] = scenarios!(data);
 /// The scenario with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Scenario> {
-    SCENARIOS.iter().find(|scenario| scenario.name == name)
+    SCENARIOS.get(number(name)?)
+}
+
+/// Where in [`SCENARIOS`] the scenario with this name is.
+#[must_use]
+pub fn number(name: &str) -> Option<usize> {
+    SCENARIOS.iter().position(|scenario| scenario.name == name)
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ unsafe extern "C" {
     /// Returns to the address, not to its caller.
     pub fn stray_return(to: u64);
     /// Overwrites its frame with zeros, and what is above it, and loops.
-    pub fn stay_overwritten();
+    pub fn lie_overwritten();
     /// Loops until `word` is not zero, and sets `runs` to 1 meanwhile.
     pub fn bad_loop(word: *const u32, runs: *mut u32);
     /// Writes 1 to the first word in a loop, as long as the second one is zero.

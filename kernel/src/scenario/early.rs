@@ -3,16 +3,16 @@
 use alloc::boxed::Box;
 use core::hint::black_box;
 
-use portable::scenarios::{SCENARIOS, Stage};
+use portable::scenarios::{self, SCENARIOS, Stage};
 
 use crate::bad;
 
 /// Runs the scenario with this name, if it belongs to this stage.
 pub fn run(name: Option<&str>, now: Stage) {
-    for (scenario, run) in SCENARIOS.iter().zip(super::RUN) {
-        if name == Some(scenario.name) && now == scenario.stage {
-            run();
-        }
+    if let Some(number) = name.and_then(scenarios::number)
+        && SCENARIOS[number].stage == now
+    {
+        super::RUN[number]();
     }
 }
 

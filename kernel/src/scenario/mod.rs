@@ -45,7 +45,7 @@ macro_rules! functions {
 }
 
 /// The functions of the scenarios, in the order of [`SCENARIOS`]: both are made from the same table.
-const RUN: [fn(); SCENARIOS.len()] = scenarios!(functions);
+static RUN: [fn(); SCENARIOS.len()] = scenarios!(functions);
 
 /// The number on the command line.
 static ARGUMENT: Once<u32> = Once::new();
@@ -57,11 +57,9 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
     if let Some(argument) = argument {
         ARGUMENT.call_once(|| argument);
     }
-    for (scenario, run) in SCENARIOS.iter().zip(RUN) {
-        if scenario.name == name {
-            run();
-            return Verdict::Success;
-        }
+    if let Some(number) = scenarios::number(name) {
+        RUN[number]();
+        return Verdict::Success;
     }
     println!("there is no scenario {name}; there are:");
     for scenario in SCENARIOS {

@@ -81,7 +81,7 @@ fn overwritten_stack(kernel: Kernel) {
         Arch::X86_64 => "incomplete: the return address is null, from frame 1 on by scanning, ",
         Arch::Aarch64 => "incomplete: no row for ",
     };
-    trace::expect_whole(kernel, &asked.reports[0], "p stay_overwritten\n...", end);
+    trace::expect_whole(kernel, &asked.reports[0], "p lie_overwritten\n...", end);
 }
 
 /// No memory can be read. On AArch64 each exception overwrites where the one before it came from.

@@ -162,7 +162,7 @@ function stray_return
 finish stray_return
 
 // Overwrites its frame, and its caller's if that is small, with zeros, and stays.
-function stay_overwritten
+function lie_overwritten
     push_frame
     stp xzr, xzr, [sp]
     stp xzr, xzr, [sp, #16]
@@ -172,7 +172,7 @@ function stay_overwritten
     stay
     pop_frame
     ret
-finish stay_overwritten
+finish lie_overwritten
 
 // Loops until the first word is not zero, and sets the second one.
 function bad_loop

@@ -157,7 +157,7 @@ function stray_return
 finish stray_return
 
 # Overwrites its frame, and its caller's if that is small, with zeros, and stays.
-function stay_overwritten
+function lie_overwritten
     push_frame
     mov rdi, rsp
     mov ecx, 8
@@ -166,7 +166,7 @@ function stay_overwritten
     stay
     pop_frame
     ret
-finish stay_overwritten
+finish lie_overwritten
 
 # Loops until the first word is not zero, and sets the second one.
 function bad_loop

@@ -47,7 +47,7 @@ pub fn overwritten_stack() {
     announce();
     cpu::mask_interrupts();
     // SAFETY: nothing of this program goes on.
-    unsafe { bad::stay_overwritten() };
+    unsafe { bad::lie_overwritten() };
     black_box(());
 }
 
