@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::autopsy::Autopsy;
 use crate::decode::Decode;
-use crate::machine::{Arch, Board, INSTRUCTIONS, Statuses};
+use crate::machine::{Arch, Board, Gdb, INSTRUCTIONS, Statuses};
 use crate::oracle::Oracle;
 use crate::raspi::Card;
 use crate::serial::Serial;
@@ -206,25 +206,6 @@ pub struct Cli {
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().map_err(|_| "a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
-}
-
-/// What `--gdb` asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gdb {
-    /// A stub at a TCP port of the local host.
-    Port(u16),
-    /// gdb itself, at this terminal.
-    Run,
-}
-
-impl Gdb {
-    fn parse(text: &str) -> Result<Self, String> {
-        match text.parse() {
-            Ok(port @ 1..) => Ok(Self::Port(port)),
-            _ if text == "run" => Ok(Self::Run),
-            _ => Err("a port from 1 to 65535, or `run`".into()),
-        }
-    }
 }
 
 /// What to do instead of booting.

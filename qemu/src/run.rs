@@ -8,11 +8,11 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::autopsy::autopsy;
 use crate::build::{Kernel, Profile};
-use crate::cli::{Cli, Command, Gdb};
+use crate::cli::{Cli, Command};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::dump::{self, Keeper};
 use crate::judge;
-use crate::machine::{Arch, Board, Boot, Booted, Debugger, GdbStub, Given, Statuses, Witness};
+use crate::machine::{Arch, Board, Boot, Booted, Debugger, Gdb, GdbStub, Given, Statuses, Witness};
 use crate::oracle::oracle;
 use crate::output::Output;
 use crate::outside::Outside;

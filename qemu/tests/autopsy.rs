@@ -1,5 +1,7 @@
 //! Dumps, and that a machine of which only its dump is left tells the same as when it was asked.
 
+#[path = "autopsy/gdb.rs"]
+mod gdb;
 #[path = "autopsy/monitor.rs"]
 mod monitor;
 mod support;
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gdb::{gdb_may_come_by_a_port, gdb_says_the_same};
 use monitor::{
     a_terminal_edits_commands, commands_say_what_the_machine_was, what_cannot_be_run_is_named,
 };
@@ -33,7 +36,12 @@ kernel_tests! { much_and_little_inlined:
     without_checksum,
 }
 
+kernel_tests! { release:
+    gdb_says_the_same,
+}
+
 kernel_tests! { x86_64:
+    gdb_may_come_by_a_port,
     a_terminal_edits_commands,
     what_cannot_be_run_is_named,
 }

@@ -1,7 +1,9 @@
 //! `cargo run -- autopsy`: asks a machine of which only a dump is left.
 
 mod commands;
+mod gdb;
 mod monitor;
+mod remote;
 mod words;
 
 use std::fs;
@@ -12,6 +14,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::decode::Symbolizer;
 use crate::dump::{Dump, Logged};
+use crate::machine::Gdb;
 use crate::output::{Filter, Rules};
 use crate::outside::Outside;
 use crate::status::{Failure, Status};
@@ -41,6 +44,18 @@ pub struct Autopsy {
     /// an address, instructions. `help` lists them
     #[arg(short, long)]
     pub interactive: bool,
+
+    /// Answers gdb at this TCP port of the local host [default: 1234], until it leaves; `run` starts gdb here. A thread is a CPU
+    #[arg(
+        long,
+        value_name = "PORT|run",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1234",
+        conflicts_with_all = ["interactive", "symbols"],
+        value_parser = Gdb::parse
+    )]
+    pub gdb: Option<Gdb>,
 }
 
 /// Writes the report.
@@ -49,7 +64,7 @@ pub struct Autopsy {
 /// When the dump or the image cannot be used.
 pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
     if arguments.dump.is_file() {
-        if arguments.interactive {
+        if arguments.interactive || arguments.gdb.is_some() {
             let path = arguments.dump.display();
             let error = anyhow!("{path} is a log: only a dump can be asked more");
             return Err(Failure::usage(error));
@@ -64,6 +79,9 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
     let image = image.map_err(Failure::usage)?;
     if arguments.interactive {
         return monitor::run(dump, &image);
+    }
+    if let Some(gdb) = arguments.gdb {
+        return gdb::run(dump, &image, gdb);
     }
     let reason = dump.reason().to_owned();
     let outside = Outside::new(&image).programs(&arguments.symbols);

@@ -108,6 +108,15 @@ impl Dump {
         Ok(cpu.answers.named())
     }
 
+    /// The registers of a CPU that gdb has of any, in its order.
+    ///
+    /// # Errors
+    /// When there is no such CPU, or some are missing.
+    pub fn general(&self, cpu: usize) -> Result<Vec<u8>> {
+        let cpu = self.about.cpus.get(cpu).context("there is no such CPU")?;
+        cpu.answers.general()
+    }
+
     /// That nothing was wrong with what was read, and that all could be.
     ///
     /// # Errors

@@ -8,6 +8,29 @@ use anyhow::{Context, Result};
 
 use crate::image::panic_handler;
 
+/// What `--gdb` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gdb {
+    /// A stub at a TCP port of the local host.
+    Port(u16),
+    /// gdb itself, at this terminal.
+    Run,
+}
+
+impl Gdb {
+    /// Reads it from a command line.
+    ///
+    /// # Errors
+    /// What it should be.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(port @ 1..) => Ok(Self::Port(port)),
+            _ if text == "run" => Ok(Self::Run),
+            _ => Err("a port from 1 to 65535, or `run`".into()),
+        }
+    }
+}
+
 /// The address of the stub. The machine waits there for gdb before its first instruction.
 #[derive(Clone, Debug)]
 pub enum GdbStub {

@@ -20,7 +20,7 @@ mod verdict;
 pub use crate::hardware::{Arch, Board};
 pub use boot::{Boot, Booted};
 pub use debugger::Debugger;
-pub use gdb::GdbStub;
+pub use gdb::{Gdb, GdbStub};
 pub use given::Given;
 pub use monitor::{INSTRUCTIONS, Monitor, Watched};
 pub use recording::{Recorded, Recording};

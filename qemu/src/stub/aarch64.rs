@@ -16,6 +16,9 @@ pub const SAVED: [SavedRegister; 5] = [
     SavedRegister::new(SavedRegister::END, 38 * 8),
 ];
 
+/// Bytes of the general registers: x0 to x30, stack pointer, program counter, the processor's state.
+pub(super) const GENERAL: usize = 33 * 8 + 4;
+
 /// Bits of the processor's state: which stack pointer is in use, and that IRQs are masked.
 const SP_ELX: u8 = 1;
 const IRQ_MASKED: u8 = 1 << 7;

@@ -17,6 +17,9 @@ pub const SAVED: [SavedRegister; 5] = [
     SavedRegister::new(SavedRegister::END, 24 * 8),
 ];
 
+/// Bytes of the general registers: up to r15, program counter, flags, six selectors.
+pub(super) const GENERAL: usize = 17 * 8 + 7 * 4;
+
 /// Bit of the flags: interrupts are not masked.
 const INTERRUPTS: u8 = 1 << 1;
 /// Where, behind the general registers, the program counter and the flags, the selector of code is, and EFER; its byte and bit

@@ -1,0 +1,84 @@
+//! gdb on a dump: at a port, or started here.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::remote::answer;
+use crate::dump::Dump;
+use crate::machine::{Gdb, GdbStub};
+use crate::status::{Failure, Status};
+use crate::words::say;
+use crate::{setup, workspace};
+
+/// Answers a gdb until it leaves.
+pub(super) fn run(dump: Dump, image: &Path, gdb: Gdb) -> Result<Status, Failure> {
+    let mut dump = match gdb {
+        Gdb::Port(port) => at_port(dump, image, port)?,
+        Gdb::Run => here(dump, image)?,
+    };
+    dump.check()?;
+    Ok(Status::Success)
+}
+
+fn at_port(dump: Dump, image: &Path, port: u16) -> Result<Dump> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
+        format!("port {port} for gdb cannot be had; choose another with --gdb=PORT")
+    })?;
+    let stub = GdbStub::Port(port);
+    say(format_args!(
+        "the dump waits; type: gdb-multiarch {} -ex 'target remote {stub}' -ex backtrace",
+        image.display()
+    ));
+    let (stream, _) = listener.accept().context("gdb cannot connect")?;
+    answer(dump, Box::new(stream))
+}
+
+/// Starts gdb at this terminal.
+fn here(dump: Dump, image: &Path) -> Result<Dump> {
+    let target = workspace::target_folder_for(image)?;
+    let program = setup::program("gdb-multiarch", "gdb-multiarch", &target)?;
+    let folder = tempfile::tempdir().context("cannot make a folder for gdb's socket")?;
+    let socket = folder.path().join("gdb");
+    let listener = UnixListener::bind(&socket).context("cannot make a socket for gdb")?;
+    // Ctrl-C at the terminal is for gdb; it must not end this program.
+    let nothing = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, nothing)
+        .context("cannot leave Ctrl-C to gdb")?;
+    let mut gdb = Command::new(&program)
+        .arg("-quiet")
+        .arg(image)
+        .args(["-ex", &format!("target remote {}", socket.display())])
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let stream = connected(&listener, &mut gdb)?;
+    let dump = answer(dump, Box::new(stream));
+    gdb.wait().context("gdb did not end")?;
+    dump
+}
+
+/// Waits until gdb connects; it may end before.
+fn connected(listener: &UnixListener, gdb: &mut Child) -> Result<UnixStream> {
+    listener.set_nonblocking(true)?;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error).context("gdb cannot connect"),
+        }
+        if let Some(status) = gdb.try_wait()? {
+            bail!("gdb ended before it was connected: {status}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,146 @@
+//! gdb on a dump. It finds callers by its own means, from debug information.
+
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use qemu::build::Kernel;
+use qemu::setup;
+
+use super::expect_of;
+use crate::support::built::{image, target};
+use crate::support::report::Report;
+use crate::support::runner::{command, run};
+
+/// What gdb is asked: of each thread the registers by which it goes, and who called whom; and to change something.
+const COMMANDS: &str = "set width 0
+set print frame-arguments none
+thread apply all -q printf \"begin %lx %lx\\n\", $pc, $sp
+thread apply all -q backtrace
+set var $sp = 16
+continue
+printf \"end %lx\\n\", $sp
+";
+
+fn written(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}{words}");
+    text
+}
+
+/// The functions that gdb lists of a thread, the innermost first.
+fn names(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter(|line| line.starts_with('#'));
+    let names = lines.map(|line| {
+        let (_, rest) = line.split_once(' ').expect("a number");
+        let rest = rest.trim_start();
+        // Only of frames that are not at the begin of a line of the source.
+        let rest = match rest.strip_prefix("0x") {
+            Some(address) => address.split_once(" in ").expect("a name").1,
+            None => rest,
+        };
+        rest.split(" (").next().unwrap_or_default()
+    });
+    names.collect()
+}
+
+/// gdb says the same of the dump as the walk of the machine.
+pub fn gdb_says_the_same(kernel: Kernel) {
+    let image = image(kernel);
+    let (_folder, dump) = expect_of(&image, "hang-masked", "2", &["cpu 1"]);
+    let mut runner = command()
+        .args(["autopsy", "--gdb=run"])
+        .arg(&dump)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the runner starts");
+    let mut input = runner.stdin.take().expect("a pipe");
+    input.write_all(COMMANDS.as_bytes()).expect("gdb reads it");
+    drop(input);
+    expect_the_same(
+        &dump,
+        &written(&runner.wait_with_output().expect("it ends")),
+    );
+}
+
+#[track_caller]
+fn expect_the_same(dump: &Path, text: &str) {
+    let text = text.replace("(gdb) ", "");
+    let asked = run(["autopsy".as_ref(), dump.as_os_str()]).expect(0);
+    let reports = Report::find_all(&asked.serial);
+    assert_eq!(reports.len(), 2, "{}", asked.text());
+    let (_, lists) = text.split_once("#0").expect(&text);
+    // The last thread comes first.
+    let (of_second, of_first) = lists.split_once("#0").expect(&text);
+    for (report, list) in reports.iter().zip([of_first, of_second]) {
+        let sources = report.frames.iter().flat_map(|frame| &frame.sources);
+        let expected: Vec<_> = sources.map(|source| plain(&source.name)).collect();
+        let list = format!("#0{list}");
+        let found: Vec<_> = names(&list).into_iter().map(plain).collect();
+        assert_eq!(found, expected, "{text}");
+        let begin = format!("begin {:x} ", report.frames[0].address);
+        assert!(text.contains(&begin), "{begin}: {text}");
+    }
+    // A dump neither changes nor goes on.
+    let begins = text.lines().filter_map(|line| line.strip_prefix("begin "));
+    let stacks: Vec<_> = begins.filter_map(|line| line.split_once(' ')).collect();
+    let (_, sp) = stacks.last().expect("two threads");
+    assert!(text.contains(&format!("end {sp}")), "{text}");
+    assert!(text.contains("Thread 1 received signal SIGSTOP"), "{text}");
+}
+
+/// The last part of a function's name, without types: gdb has other words for implementations.
+fn plain(name: &str) -> String {
+    let mut depth = 0;
+    let outside = name.chars().filter(|character| {
+        depth += i32::from(*character == '<');
+        let is_outside = depth == 0;
+        depth -= i32::from(*character == '>');
+        is_outside
+    });
+    let outside: String = outside.collect();
+    let mut parts = outside.rsplit("::").filter(|part| !part.is_empty());
+    parts.next().unwrap_or_default().to_owned()
+}
+
+/// A gdb that somebody else has started.
+pub fn gdb_may_come_by_a_port(kernel: Kernel) {
+    let image = image(kernel);
+    let (_folder, dump) = expect_of(&image, "hang-masked", "2", &["cpu 1"]);
+    // Free a moment ago; nobody else is told to take it.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("it has a number").port();
+    let option = format!("--gdb={port}");
+    let arguments = ["autopsy".as_ref(), option.as_ref(), dump.as_os_str()];
+    let taken = run(arguments).expect(1);
+    taken.expect_words("choose another with --gdb=PORT");
+    drop(listener);
+    let mut runner = command()
+        .args(arguments)
+        .spawn()
+        .expect("the runner starts");
+    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &target());
+    let output = Command::new(gdb.expect("gdb is to be had"))
+        .args([
+            "-quiet",
+            "-batch",
+            "-iex",
+            "set tcp connect-timeout 60",
+            "-ex",
+        ])
+        .arg(format!("target remote localhost:{port}"))
+        .args(["-ex", "printf \"pc %lx\\n\", $pc"])
+        .arg(&image)
+        .output()
+        .expect("gdb starts");
+    let text = written(&output);
+    assert!(runner.wait().expect("it ends").success());
+    let asked = run(["autopsy".as_ref(), dump.as_os_str()]).expect(0);
+    let report = Report::find(&asked.serial);
+    let pc = format!("pc {:x}", report.frames[0].address);
+    assert!(text.contains(&pc), "{pc}: {text}");
+}
