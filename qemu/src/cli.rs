@@ -114,8 +114,8 @@ pub struct Cli {
     #[arg(long, value_name = "DIR", conflicts_with = "gdb")]
     pub dump: Option<PathBuf>,
 
-    /// Writes where the time went to this file: a flame graph (.svg), or a line for each call stack with its count (.folded, which
-    /// speedscope reads too). The boot is recorded; then the machine does the same again, is stopped at one of so many
+    /// Writes where the time went to this file: a flame graph (.svg), all samples in the order of time with files and lines
+    /// (.speedscope.json, for <https://www.speedscope.app>), or a line for each call stack with its count (.folded). The boot is recorded; then the machine does the same again, is stopped at one of so many
     /// instructions, wherever that is, and walked from outside. It notices nothing, needs no frame pointers, and twice gives the
     /// same file. What is not complete has the root `[incomplete]`. One boot, of one CPU: QEMU records no others
     #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "dump", "machine"])]

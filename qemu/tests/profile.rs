@@ -13,6 +13,7 @@ use qemu::build::Kernel;
 use qemu::machine::Arch;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
+use serde_json::Value;
 use support::built::image;
 use support::each::kernel_tests;
 use support::runner::{Ran, run};
@@ -25,7 +26,7 @@ const WORDS: [&str; 2] = ["busy", "300"];
 /// The most that a share may be wrong: 2 of 100.
 const TOLERANCE: f64 = 0.02;
 
-kernel_tests!(release: shares_are_true, twice_is_the_same, a_hang_has_a_profile);
+kernel_tests!(release: shares_are_true, twice_is_the_same, speedscope_has_the_same, a_hang_has_a_profile);
 
 /// What the runner says of a profile of this image in this folder, and the file.
 fn ran(image: &Path, folder: &Path, name: &str, words: &[&str]) -> (Ran, PathBuf) {
@@ -101,6 +102,70 @@ fn shares_are_true(kernel: Kernel) {
         );
         assert!(*expected > 0.0, "{name} has run");
     }
+}
+
+/// The samples of a file for speedscope are those of the folded stacks, in the order of time.
+fn speedscope_has_the_same(kernel: Kernel) {
+    let image = image(kernel);
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let [folded, file] = ["1.folded", "1.speedscope.json"]
+        .map(|name| profile(&image, folder.path(), name, &["busy", "50"]));
+    let file: Value = serde_json::from_str(&file).expect("it is JSON");
+    let frames = file["shared"]["frames"].as_array().expect("frames");
+    let profile = &file["profiles"][0];
+    let samples = profile["samples"].as_array().expect("stacks");
+    let weights = profile["weights"].as_array().expect("times");
+    assert_eq!(samples.len(), weights.len());
+    let frame = |number: &Value| &frames[number.as_u64().expect("a number") as usize];
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut time = 0;
+    for (sample, weight) in samples.iter().zip(weights) {
+        let stack = sample.as_array().expect("numbers of frames").iter();
+        let names = stack.map(|number| frame(number)["name"].as_str().expect("a name"));
+        let names: Vec<_> = names.map(|name| name.replace(';', ":")).collect();
+        let weight = weight.as_u64().expect("nanoseconds");
+        // 10,000 a second.
+        assert_eq!(weight % 100_000, 0);
+        *counts.entry(names.join(";")).or_default() += weight / 100_000;
+        time += weight;
+    }
+    let lines: Vec<_> = counts.iter().map(|(at, n)| format!("{at} {n}\n")).collect();
+    assert_eq!(lines.concat(), folded);
+    assert_eq!(profile["unit"], "nanoseconds");
+    assert_eq!(profile["startValue"], 0);
+    assert_eq!(profile["endValue"], time);
+
+    // The boot has come before the work.
+    let first = |name: &str| {
+        let has_it = |sample: &Value| {
+            let mut stack = sample.as_array().expect("numbers").iter();
+            stack.any(|number| frame(number)["name"] == name)
+        };
+        samples.iter().position(has_it).expect("it was seen")
+    };
+    assert!(first("kernel_entry") < first("kernel::scenario::busy::round"));
+    let source = fs::read_to_string("../kernel/src/scenario/busy.rs").expect("it is there");
+    let source: Vec<_> = source.lines().collect();
+    // Whoever calls is at the line of the call.
+    let mut calls = 0;
+    for sample in samples {
+        for pair in sample.as_array().expect("numbers").windows(2) {
+            let [caller, called] = [frame(&pair[0]), frame(&pair[1])];
+            let called = called["name"].as_str().expect("a name");
+            let called = called.strip_prefix("kernel::scenario::busy::");
+            if let Some(called) = called
+                && caller["name"] == "kernel::scenario::busy::round"
+            {
+                let file = caller["file"].as_str().expect("a file");
+                assert!(file.ends_with("kernel/src/scenario/busy.rs"), "{file}");
+                let line = caller["line"].as_u64().expect("a line");
+                let text = source[line as usize - 1];
+                assert!(text.contains(&format!("{called}(")), "{called}: {text}");
+                calls += 1;
+            }
+        }
+    }
+    assert!(calls > 0, "{samples:?}");
 }
 
 /// Byte for byte; and it is XML.
@@ -208,11 +273,11 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             &["--profile", "a.svg", "--cpus", "2", "ok"],
-            "machines of one CPU",
+            "this one has 2: --cpus 1 starts it with one",
         ),
         (
             &["--profile", "a.svg", "--board", "raspi3b"],
-            "machines of one CPU",
+            "machines of one CPU, for a profile; this board has 4",
         ),
         (&["--profile", "a.svg", "monitor"], "somebody who types"),
         (&["--profile-rate", "10", "ok"], "--profile <FILE>"),

@@ -1,9 +1,12 @@
-//! The file: a picture, or lines.
+//! The file: a picture, lines, or what speedscope reads.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use inferno::flamegraph::{self, Options};
+
+use super::names::Named;
+use super::speedscope;
 
 /// What the file is, by the end of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +15,8 @@ pub enum Form {
     Svg,
     /// `.folded`: a line for each stack, with its count, for other programs.
     Folded,
+    /// `.speedscope.json`: all samples in the order of time, with files and lines.
+    Speedscope,
 }
 
 impl Form {
@@ -20,42 +25,55 @@ impl Form {
     /// # Errors
     /// When its name ends otherwise.
     pub fn of(file: &Path) -> Result<Self> {
-        let extension = file.extension().unwrap_or_default();
-        match extension.to_string_lossy().as_ref() {
-            "svg" => Ok(Self::Svg),
-            "folded" => Ok(Self::Folded),
-            _ => bail!(
-                "a profile is a .svg (a flame graph) or a .folded (lines), not {}",
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let ends = [
+            (".speedscope.json", Self::Speedscope),
+            (".svg", Self::Svg),
+            (".folded", Self::Folded),
+        ];
+        let is = |end: &str| name.strip_suffix(end).is_some_and(|stem| !stem.is_empty());
+        match ends.into_iter().find(|(end, _)| is(end)) {
+            Some((_, form)) => Ok(form),
+            None => bail!(
+                "a profile is a .svg (a flame graph), a .speedscope.json or a .folded (lines), not {}",
                 file.display()
             ),
         }
     }
 
     /// The bytes of the file.
-    pub(super) fn bytes(self, lines: &[String], of: &str, summary: &str) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+    ///
+    /// There are `every` instructions to a sample.
+    pub(super) fn bytes(
+        self,
+        named: &Named,
+        every: u64,
+        of: &str,
+        summary: &str,
+    ) -> Result<Vec<u8>> {
         match self {
             Self::Folded => {
-                for line in lines {
-                    bytes.extend_from_slice(line.as_bytes());
-                    bytes.push(b'\n');
-                }
+                let lines = named.lines().into_iter();
+                Ok(lines.flat_map(|line| (line + "\n").into_bytes()).collect())
             }
-            Self::Svg => {
-                let mut options = Options::default();
-                options.title = format!("Where {of} spent its instructions");
-                options.subtitle = Some(summary.to_owned());
-                options.count_name = "samples".to_owned();
-                // The same function has the same colour, in every picture.
-                options.hash = true;
-                options.deterministic = true;
-                let lines = lines.iter().map(String::as_str);
-                flamegraph::from_lines(&mut options, lines, &mut bytes)
-                    .context("cannot draw a flame graph")?;
-            }
+            Self::Speedscope => speedscope::bytes(named, every, of),
+            Self::Svg => draw(&named.lines(), of, summary),
         }
-        Ok(bytes)
     }
+}
+
+fn draw(lines: &[String], of: &str, summary: &str) -> Result<Vec<u8>> {
+    let mut options = Options::default();
+    options.title = format!("Where {of} spent its instructions");
+    options.subtitle = Some(summary.to_owned());
+    options.count_name = "samples".to_owned();
+    // The same function has the same colour, in every picture.
+    options.hash = true;
+    options.deterministic = true;
+    let lines = lines.iter().map(String::as_str);
+    let mut bytes = Vec::new();
+    flamegraph::from_lines(&mut options, lines, &mut bytes).context("cannot draw a flame graph")?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -68,7 +86,7 @@ mod tests {
     fn names_are_text_and_nothing_else() {
         let name = "<script>alert(1)</script>&\"'";
         let lines = [format!("{name};b 1")];
-        let svg = Form::Svg.bytes(&lines, name, name).expect("it is drawn");
+        let svg = draw(&lines, name, name).expect("it is drawn");
         let svg = String::from_utf8(svg).expect("it is text");
         assert!(!svg.contains("alert(1)</script>"), "{svg}");
         let mut reader = quick_xml::Reader::from_str(&svg);
@@ -89,6 +107,8 @@ mod tests {
         let of = |name: &str| Form::of(Path::new(name)).ok();
         assert_eq!(of("a/b.svg"), Some(Form::Svg));
         assert_eq!(of("b.folded"), Some(Form::Folded));
+        assert_eq!(of("b.speedscope.json"), Some(Form::Speedscope));
+        assert_eq!((of("b.json"), of(".svg")), (None, None));
         assert_eq!((of("b.png"), of("svg"), of("")), (None, None, None));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! recording ─► replay ─► samples ─► names ─► file
-//! of a boot    stopped   counted    frames   flame graph,
-//!              there     by stack   by name  or folded stacks
+//! of a boot    stopped   stacks in  frames   flame graph, speedscope
+//!              there     order      by name  or folded stacks
 //! ```
 //!
 //! The machine does not notice: it is recorded first, which changes nothing that it sees, and looked at from outside when it does
@@ -13,6 +13,7 @@ mod file;
 mod names;
 mod points;
 mod samples;
+mod speedscope;
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ use crate::machine::{Boot, INSTRUCTIONS, Recorded, Recording, Replay};
 use crate::outside::Callers;
 use crate::words::{Progress, say};
 use file::Form;
-use names::Names;
+use names::Named;
 use points::Points;
 use samples::Samples;
 
@@ -51,9 +52,15 @@ impl Recorder {
         let Some(file) = cli.profile.clone() else {
             return Ok(None);
         };
-        let cpus = board.fixed_cpus().unwrap_or(cpus);
-        if cpus > 1 {
-            bail!("QEMU records machines of one CPU, for a profile; this one has {cpus}");
+        // QEMU refuses to record others. Without a recording, it stops the machine too rarely, and not where it is asked to.
+        match board.fixed_cpus() {
+            Some(cpus) if cpus > 1 => {
+                bail!("QEMU records machines of one CPU, for a profile; this board has {cpus}")
+            }
+            None if cpus > 1 => bail!(
+                "QEMU records machines of one CPU, for a profile; this one has {cpus}: --cpus 1 starts it with one"
+            ),
+            _ => {}
         }
         Ok(Some(Self {
             form: Form::of(&file)?,
@@ -77,12 +84,12 @@ impl Recorder {
         let callers = Callers::read(boot.image)?;
         let samples = self.samples(boot, serial, emulator, &callers, name)?;
         let symbolizer = Symbolizer::open(boot.image)?;
-        let lines = Names::new(&symbolizer, &callers).lines(&samples);
-        if lines.is_empty() {
+        if samples.order.is_empty() {
             bail!("it ended before the first sample; --profile-rate takes more of them");
         }
         let summary = samples.summary(self.every);
-        let bytes = self.form.bytes(&lines, name, &summary)?;
+        let named = Named::new(samples, &symbolizer, &callers);
+        let bytes = self.form.bytes(&named, self.every, name, &summary)?;
         linker::whole::write(&self.file, &bytes)?;
         let file = self.file.display();
         say(format_args!("profile of {name}: {summary}: {file}"));

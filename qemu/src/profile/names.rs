@@ -1,4 +1,4 @@
-//! Stacks of addresses to folded lines: the names of all frames, the outermost first, with those that were inlined.
+//! Stacks of addresses to frames: the names of all, the outermost first, with those that were inlined.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,65 +10,121 @@ use crate::stub::Level;
 /// The root of what is not complete.
 const INCOMPLETE: &str = "[incomplete]";
 
-/// Looks names up.
-#[derive(Debug)]
-pub(super) struct Names<'a> {
-    symbolizer: &'a Symbolizer,
-    callers: &'a Callers,
-    /// Of each address: the functions there, the outermost first.
-    known: HashMap<u64, Vec<String>>,
+/// Code that runs, or that waits for what it has called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Frame {
+    /// The function, inlined or not.
+    pub(super) name: String,
+    /// The file and the line (0: not known) where it is at work.
+    pub(super) place: Option<(String, u32)>,
 }
 
-impl<'a> Names<'a> {
-    pub(super) fn new(symbolizer: &'a Symbolizer, callers: &'a Callers) -> Self {
-        Self {
+/// Samples by name.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    pub(super) frames: Vec<Frame>,
+    /// Numbers of frames, the outermost first, by the number of the stack.
+    pub(super) stacks: Vec<Vec<usize>>,
+    /// Numbers of stacks, one for each sample, in the order of time.
+    pub(super) order: Vec<usize>,
+}
+
+impl Named {
+    /// Looks the names up of all samples.
+    pub(super) fn new(samples: Samples, symbolizer: &Symbolizer, callers: &Callers) -> Self {
+        let mut names = Names {
             symbolizer,
             callers,
             known: HashMap::new(),
+        };
+        let mut numbers = HashMap::new();
+        let mut named = Self {
+            frames: Vec::new(),
+            stacks: vec![Vec::new(); samples.stacks.len()],
+            order: samples.order,
+        };
+        for (stack, number) in &samples.stacks {
+            let frames = names.frames(stack).into_iter();
+            let frames = frames.map(|frame| {
+                *numbers.entry(frame).or_insert_with_key(|frame| {
+                    named.frames.push(frame.clone());
+                    named.frames.len() - 1
+                })
+            });
+            named.stacks[*number] = frames.collect();
         }
+        named
     }
 
     /// A line for all samples whose frames have the same names, with their count, in order.
-    pub(super) fn lines(&mut self, samples: &Samples) -> Vec<String> {
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for (stack, count) in &samples.stacks {
-            *counts.entry(self.folded(stack)).or_default() += count;
+    pub(super) fn lines(&self) -> Vec<String> {
+        let name = |frame: &usize| plain(&self.frames[*frame].name);
+        let folded = self.stacks.iter().map(|frames| {
+            let names: Vec<_> = frames.iter().map(name).collect();
+            names.join(";")
+        });
+        let folded: Vec<String> = folded.collect();
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for stack in &self.order {
+            *counts.entry(&folded[*stack]).or_default() += 1;
         }
         let counts = counts.into_iter();
         counts
             .map(|(stack, count)| format!("{stack} {count}"))
             .collect()
     }
+}
 
-    fn folded(&mut self, stack: &Stack) -> String {
-        let mut names = Vec::new();
+/// Looks names up.
+struct Names<'a> {
+    symbolizer: &'a Symbolizer,
+    callers: &'a Callers,
+    /// Of each address: the functions there, the outermost first.
+    known: HashMap<u64, Vec<Frame>>,
+}
+
+impl Names<'_> {
+    fn frames(&mut self, stack: &Stack) -> Vec<Frame> {
+        let mut frames = Vec::new();
         if !stack.is_complete {
-            names.push(INCOMPLETE.to_owned());
+            frames.push(Frame::without_place(INCOMPLETE));
         }
         match stack.level {
             Level::Kernel => {}
-            Level::User => names.push("[user mode]".to_owned()),
-            Level::Narrow => names.push("[not in 64-bit mode]".to_owned()),
+            Level::User => frames.push(Frame::without_place("[user mode]")),
+            Level::Narrow => frames.push(Frame::without_place("[not in 64-bit mode]")),
         }
         for address in stack.frames.iter().rev() {
             match self.callers.is_code(*address) {
-                true => names.extend_from_slice(self.at(*address)),
-                false => names.push("[outside the image]".to_owned()),
+                true => frames.extend_from_slice(self.at(*address)),
+                false => frames.push(Frame::without_place("[outside the image]")),
             }
         }
-        names.join(";")
+        frames
     }
 
-    fn at(&mut self, address: u64) -> &[String] {
+    fn at(&mut self, address: u64) -> &[Frame] {
         self.known.entry(address).or_insert_with(|| {
             let sources = self.symbolizer.answer(address).sources;
-            let names = sources.iter().rev().map(|source| plain(&source.name));
-            let names: Vec<_> = names.collect();
-            match names.is_empty() {
-                true => vec![format!("{address:#018x}")],
-                false => names,
+            let frames = sources.into_iter().rev().map(|source| Frame {
+                name: source.name,
+                place: source.place.map(|(file, line, _)| (file, line)),
+            });
+            let frames: Vec<_> = frames.collect();
+            match frames.is_empty() {
+                true => vec![Frame::without_place(&format!("{address:#018x}"))],
+                false => frames,
             }
         })
+    }
+}
+
+impl Frame {
+    fn without_place(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            place: None,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Samples, counted by call stack.
+//! Samples: the call stacks that were seen, in the order of time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::outside::{Callers, Stack};
 
@@ -9,7 +9,10 @@ use crate::outside::{Callers, Stack};
 pub(super) struct Samples {
     /// The image is at work.
     is_entered: bool,
-    pub(super) stacks: BTreeMap<Stack, u64>,
+    /// Each stack has a number, in the order in which they were first seen.
+    pub(super) stacks: BTreeMap<Stack, usize>,
+    /// The numbers of the stacks, one for each sample.
+    pub(super) order: Vec<usize>,
 }
 
 impl Samples {
@@ -18,27 +21,36 @@ impl Samples {
         Self {
             is_entered: false,
             stacks: BTreeMap::new(),
+            order: Vec::new(),
         }
     }
 
-    /// Counts one. What firmware did before the image was at work is none of its time.
+    /// Adds one. What firmware did before the image was at work is none of its time.
     pub(super) fn add(&mut self, stack: Stack, callers: &Callers) {
         let mut innermost = stack.frames.first().into_iter();
         if !self.is_entered && innermost.any(|pc| callers.is_code(*pc)) {
             self.is_entered = true;
             self.stacks.clear();
+            self.order.clear();
         }
-        *self.stacks.entry(stack).or_default() += 1;
+        let next = self.stacks.len();
+        self.order.push(*self.stacks.entry(stack).or_insert(next));
     }
 
     /// What there is, in words.
     pub(super) fn summary(&self, every: u64) -> String {
-        let all: u64 = self.stacks.values().sum();
-        let complete = self.stacks.iter().filter(|(stack, _)| stack.is_complete);
-        let complete: u64 = complete.map(|(_, count)| count).sum();
+        let all = self.order.len();
+        let incomplete = self.stacks.iter().filter(|(stack, _)| !stack.is_complete);
+        let incomplete: BTreeSet<usize> = incomplete.map(|(_, number)| *number).collect();
+        let incomplete = self
+            .order
+            .iter()
+            .filter(|it| incomplete.contains(it))
+            .count();
+        let complete = all - incomplete;
         let mut text = format!("{all} samples, one in {every} instructions, {complete} complete");
-        if complete < all {
-            text += &format!(", {} incomplete", all - complete);
+        if incomplete > 0 {
+            text += &format!(", {incomplete} incomplete");
         }
         text
     }
