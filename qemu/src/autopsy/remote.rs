@@ -8,7 +8,8 @@ use gdbstub::stub::run_blocking::{BlockingEventLoop, Event, WaitForStopReasonErr
 use gdbstub::stub::{GdbStub, MultiThreadStopReason};
 use gdbstub::target::ext::base::BaseOps;
 use gdbstub::target::ext::base::multithread::{
-    MultiThreadBase, MultiThreadResume, MultiThreadResumeOps,
+    MultiThreadBase, MultiThreadResume, MultiThreadResumeOps, MultiThreadSingleStep,
+    MultiThreadSingleStepOps,
 };
 use gdbstub::target::ext::thread_extra_info::{ThreadExtraInfo, ThreadExtraInfoOps};
 use gdbstub::target::{Target, TargetError, TargetResult};
@@ -143,6 +144,17 @@ impl MultiThreadResume for Remote {
     }
 
     fn set_resume_action_continue(&mut self, _: Tid, _: Option<Signal>) -> Result<()> {
+        Ok(())
+    }
+
+    fn support_single_step(&mut self) -> Option<MultiThreadSingleStepOps<'_, Self>> {
+        Some(self)
+    }
+}
+
+/// Without it a step would end the session.
+impl MultiThreadSingleStep for Remote {
+    fn set_resume_action_step(&mut self, _: Tid, _: Option<Signal>) -> Result<()> {
         Ok(())
     }
 }

@@ -19,6 +19,7 @@ set print frame-arguments none
 thread apply all -q printf \"begin %lx %lx\\n\", $pc, $sp
 thread apply all -q backtrace
 set var $sp = 16
+stepi
 continue
 printf \"end %lx\\n\", $sp
 ";
