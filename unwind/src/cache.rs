@@ -34,7 +34,8 @@ const OTHER: u32 = 20;
 /// the same cache in the middle of any of its operations. A rule's word never changes after it was written. On AArch64 the memory has to
 /// be cacheable, with the MMU on, as for all atomic operations.
 ///
-/// What is kept is true as long as the tables are that it came from: [`Self::clear`] it when they change, while nothing walks.
+/// What is kept is true as long as the tables are that it came from: [`Self::clear`] it when they change, while nothing walks. A crash
+/// report goes without: tables are verified before it, and nobody verifies what a stray write has left in a cache.
 #[derive(Debug)]
 pub struct RuleCache<const ENTRIES: usize> {
     entries: [AtomicU64; ENTRIES],
