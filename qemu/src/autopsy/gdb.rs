@@ -14,21 +14,23 @@ use anyhow::{Context, Result, bail};
 use super::remote::answer;
 use crate::dump::Dump;
 use crate::machine::{Gdb, GdbStub};
+use crate::outside::Asked;
 use crate::status::{Failure, Status};
 use crate::words::say;
 use crate::{setup, workspace};
 
 /// Answers a gdb until it leaves.
-pub(super) fn run(dump: Dump, image: &Path, gdb: Gdb) -> Result<Status, Failure> {
+pub(super) fn run(mut dump: Dump, image: &Path, gdb: Gdb) -> Result<Status, Failure> {
+    let moved_by = Asked::open(image, &mut dump)?.moved_by();
     let mut dump = match gdb {
-        Gdb::Port(port) => at_port(dump, image, port)?,
-        Gdb::Run => here(dump, image)?,
+        Gdb::Port(port) => at_port(dump, moved_by, image, port)?,
+        Gdb::Run => here(dump, moved_by, image)?,
     };
     dump.check()?;
     Ok(Status::Success)
 }
 
-fn at_port(dump: Dump, image: &Path, port: u16) -> Result<Dump> {
+fn at_port(dump: Dump, moved_by: u64, image: &Path, port: u16) -> Result<Dump> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
         format!("port {port} for gdb cannot be had; choose another with --gdb=PORT")
     })?;
@@ -38,11 +40,11 @@ fn at_port(dump: Dump, image: &Path, port: u16) -> Result<Dump> {
         image.display()
     ));
     let (stream, _) = listener.accept().context("gdb cannot connect")?;
-    answer(dump, Box::new(stream))
+    answer(dump, moved_by, Box::new(stream))
 }
 
 /// Starts gdb at this terminal.
-fn here(dump: Dump, image: &Path) -> Result<Dump> {
+fn here(dump: Dump, moved_by: u64, image: &Path) -> Result<Dump> {
     let target = workspace::target_folder_for(image)?;
     let program = setup::program("gdb-multiarch", "gdb-multiarch", &target)?;
     let folder = tempfile::tempdir().context("cannot make a folder for gdb's socket")?;
@@ -59,7 +61,7 @@ fn here(dump: Dump, image: &Path) -> Result<Dump> {
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
     let stream = connected(&listener, &mut gdb)?;
-    let dump = answer(dump, Box::new(stream));
+    let dump = answer(dump, moved_by, Box::new(stream));
     gdb.wait().context("gdb did not end")?;
     dump
 }

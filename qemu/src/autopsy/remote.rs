@@ -11,6 +11,7 @@ use gdbstub::target::ext::base::multithread::{
     MultiThreadBase, MultiThreadResume, MultiThreadResumeOps, MultiThreadSingleStep,
     MultiThreadSingleStepOps,
 };
+use gdbstub::target::ext::section_offsets::{Offsets, SectionOffsets, SectionOffsetsOps};
 use gdbstub::target::ext::thread_extra_info::{ThreadExtraInfo, ThreadExtraInfoOps};
 use gdbstub::target::{Target, TargetError, TargetResult};
 
@@ -19,21 +20,24 @@ use crate::machine::{PIECE, Source};
 
 type Connection = Box<dyn ConnectionExt<Error = std::io::Error>>;
 
-/// Answers gdb until it leaves.
+/// Answers gdb until it leaves. The image lies `moved_by` bytes above the addresses that it was linked for.
 ///
 /// # Errors
 /// When the connection fails.
-pub(super) fn answer(dump: Dump, connection: Connection) -> Result<Dump> {
-    let mut remote = Remote(dump);
+pub(super) fn answer(dump: Dump, moved_by: u64, connection: Connection) -> Result<Dump> {
+    let mut remote = Remote { dump, moved_by };
     let stub = GdbStub::new(connection);
     match stub.run_blocking::<Waiting>(&mut remote) {
-        Ok(_) => Ok(remote.0),
+        Ok(_) => Ok(remote.dump),
         Err(error) => Err(anyhow!("gdb: {error}")),
     }
 }
 
 #[derive(Debug)]
-struct Remote(Dump);
+struct Remote {
+    dump: Dump,
+    moved_by: u64,
+}
 
 /// The number of the CPU that is this thread. gdb's numbers begin with 1.
 fn cpu(thread: Tid) -> usize {
@@ -80,6 +84,10 @@ impl Target for Remote {
         BaseOps::MultiThread(self)
     }
 
+    fn support_section_offsets(&mut self) -> Option<SectionOffsetsOps<'_, Self>> {
+        Some(self)
+    }
+
     /// gdb would write breakpoints, and is told that it cannot.
     fn guard_rail_implicit_sw_breakpoints(&self) -> bool {
         true
@@ -88,7 +96,7 @@ impl Target for Remote {
 
 impl MultiThreadBase for Remote {
     fn read_registers(&mut self, registers: &mut General, thread: Tid) -> TargetResult<(), Self> {
-        registers.0 = self.0.general(cpu(thread)).map_err(TargetError::Fatal)?;
+        registers.0 = self.dump.general(cpu(thread)).map_err(TargetError::Fatal)?;
         Ok(())
     }
 
@@ -100,7 +108,7 @@ impl MultiThreadBase for Remote {
         let mut read = 0;
         while read < to.len() {
             let address = from.wrapping_add(read as u64);
-            let Some(piece) = self.0.piece(cpu(thread), address) else {
+            let Some(piece) = self.dump.piece(cpu(thread), address) else {
                 break;
             };
             let rest = &piece[(address % PIECE) as usize..];
@@ -119,7 +127,7 @@ impl MultiThreadBase for Remote {
     }
 
     fn list_active_threads(&mut self, found: &mut dyn FnMut(Tid)) -> Result<()> {
-        let count = self.0.cpus()?.len();
+        let count = self.dump.cpus()?.len();
         (1..=count).filter_map(Tid::new).for_each(found);
         Ok(())
     }
@@ -130,6 +138,17 @@ impl MultiThreadBase for Remote {
 
     fn support_thread_extra_info(&mut self) -> Option<ThreadExtraInfoOps<'_, Self>> {
         Some(self)
+    }
+}
+
+/// So that gdb finds the names of an image that a loader has moved.
+impl SectionOffsets for Remote {
+    fn get_section_offsets(&mut self) -> Result<Offsets<u64>> {
+        Ok(Offsets::Sections {
+            text: self.moved_by,
+            data: self.moved_by,
+            bss: None,
+        })
     }
 }
 

@@ -36,6 +36,12 @@ impl Asked {
         })
     }
 
+    /// How far the image lies above the addresses that it was linked for, in bytes, modulo 2^64.
+    #[must_use]
+    pub const fn moved_by(&self) -> u64 {
+        self.image.moved_by
+    }
+
     /// The image's architecture.
     #[must_use]
     pub const fn arch(&self) -> Arch {

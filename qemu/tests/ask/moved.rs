@@ -1,8 +1,9 @@
 //! An image that a loader has put elsewhere.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use object::{Object, ObjectSegment};
 use qemu::build::linker;
@@ -12,7 +13,7 @@ use setup::assemble;
 use crate::asked::Asked;
 use crate::support::built::target;
 use crate::support::report::Report;
-use crate::support::runner::run;
+use crate::support::runner::{command, run};
 
 /// Where it is linked, and where it runs.
 const LINKED: u64 = 0x4020_0000;
@@ -100,13 +101,15 @@ fn an_image_that_was_moved_is_found() {
     let image = linked(folder.path());
     let memory = folder.path().join("memory");
     fs::write(&memory, flat(&image)).expect("a file can be written");
+    let dumps = folder.path().join("dumps");
     let asked = |address: u64| {
         let given = format!(
             "qemu-system-aarch64 -M virt -cpu max -device loader,addr={address:#x},cpu-num=0,force-raw=on,file={}",
             memory.display()
         );
         let image = image.to_str().expect("a path in UTF-8");
-        let words = ["--timeout", "5", "--image", image, "--"];
+        let dumps = dumps.to_str().expect("a path in UTF-8");
+        let words = ["--timeout", "5", "--dump", dumps, "--image", image, "--"];
         Asked::of(run(words.into_iter().chain(given.split(' '))).expect(124))
     };
     let frames = |asked: &Asked| {
@@ -133,6 +136,8 @@ fn an_image_that_was_moved_is_found() {
         loaded[1..]
     );
 
+    gdb_finds_the_names(&dumps);
+
     // Somebody decodes it later, who has only the text.
     let nameless: String = elsewhere
         .text
@@ -152,4 +157,30 @@ fn an_image_that_was_moved_is_found() {
         "{}",
         decoded.text
     );
+}
+
+/// In the dumps of both machines.
+#[track_caller]
+fn gdb_finds_the_names(dumps: &Path) {
+    let folders = fs::read_dir(dumps).expect("there are dumps");
+    let mut count = 0;
+    for dump in folders.map(|entry| entry.expect("a folder").path()) {
+        let mut runner = command()
+            .args(["autopsy", "--gdb=run"])
+            .arg(&dump)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the runner starts");
+        let mut input = runner.stdin.take().expect("a pipe");
+        input.write_all(b"backtrace\n").expect("gdb reads it");
+        drop(input);
+        let output = runner.wait_with_output().expect("it ends");
+        let text = String::from_utf8_lossy(&output.stdout);
+        for name in ["#0  0x", " in inner (", " in outer (", " in _start ("] {
+            assert!(text.contains(name), "{name}: {text}");
+        }
+        count += 1;
+    }
+    assert_eq!(count, 2);
 }
