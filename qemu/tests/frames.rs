@@ -55,7 +55,7 @@ fn a_trace_is_the_same_by_frames_as_by_text(kernel: Kernel) {
         "damaged-return-address",
         "tail-call",
     ] {
-        // A word that means nothing, so that the kernel has read as many: a scan finds what that left on the stack.
+        // A word that means nothing, so that the kernel has read as many.
         let [text, frames] = ["plain", "defmt"].map(|word| {
             let words = [scenario, word];
             let line = line(kernel, &words);
@@ -66,11 +66,26 @@ fn a_trace_is_the_same_by_frames_as_by_text(kernel: Kernel) {
             Report::find(text.as_bytes()),
             Report::find(frames.as_bytes()),
         );
-        assert_eq!(text.frames, frames.frames, "{kernel:?}");
+        // A scan finds what was left on the stack, by other code if frames are logged.
+        let [(text_frames, text_end), (frames_frames, frames_end)] =
+            [&text, &frames].map(without_guesses);
+        assert_eq!(text_frames, frames_frames, "{kernel:?}");
+        assert_eq!(text_end, frames_end, "{kernel:?}");
         assert_eq!(text.words, frames.words, "{kernel:?}");
-        assert_eq!(text.end, frames.end, "{kernel:?}");
         assert_eq!(text.panicked, frames.panicked, "{kernel:?}");
     }
+}
+
+/// The frames that were not guessed by a scan, and the end; without the number of all, if some were.
+fn without_guesses(report: &Report) -> (Vec<Frame>, String) {
+    let frames = report.frames.iter().filter(|frame| frame.letter != '?');
+    let frames: Vec<_> = frames.cloned().collect();
+    let mut end = report.end.clone();
+    if frames.len() < report.frames.len() {
+        let (words, _) = end.rsplit_once(", ").expect("a number of frames");
+        end = format!("{words}, and guesses");
+    }
+    (frames, end)
 }
 
 /// It has interrupted who holds the console, and does not wait for that.
