@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gdb::{gdb_may_come_by_a_port, gdb_says_the_same};
+use gdb::{gdb_may_come_by_a_port, gdb_says_the_same, what_gdb_has_read_says_the_same};
 use monitor::{
     a_terminal_edits_commands, commands_say_what_the_machine_was, what_cannot_be_run_is_named,
 };
@@ -38,6 +38,7 @@ kernel_tests! { much_and_little_inlined:
 
 kernel_tests! { release:
     gdb_says_the_same,
+    what_gdb_has_read_says_the_same,
 }
 
 kernel_tests! { x86_64:

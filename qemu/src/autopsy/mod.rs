@@ -8,12 +8,12 @@ mod words;
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
 use crate::decode::Symbolizer;
-use crate::dump::{Dump, Logged};
+use crate::dump::{Dump, Logged, Place, Raw};
 use crate::machine::Gdb;
 use crate::output::{Filter, Rules};
 use crate::outside::Outside;
@@ -29,8 +29,17 @@ use crate::status::{Failure, Status};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Autopsy {
     /// The dump, a folder; or a log, a file
-    #[arg(value_name = "DUMP")]
-    pub dump: PathBuf,
+    #[arg(value_name = "DUMP", required_unless_present = "registers")]
+    pub dump: Option<PathBuf>,
+
+    /// Instead of a dump: registers, as a debugger has written them to a file, a line each (`pc 0x80000`; OpenOCD's `reg` and gdb's
+    /// `info registers` will do). Before those of a further CPU there is a line `cpu 1`. x86-64 needs rip, rsp, rbp; AArch64 pc, sp, x29, x30
+    #[arg(long, value_name = "FILE", requires = "image", conflicts_with_all = ["dump", "interactive", "gdb"])]
+    pub registers: Option<PathBuf>,
+
+    /// With --registers: bytes of memory from this address on, as the CPU sees it: stacks above all. May be given several times
+    #[arg(long, value_name = "ADDRESS=FILE", requires = "registers", value_parser = Place::parse)]
+    pub memory: Vec<Place>,
 
     /// The image that ran, instead of the dump's copy: with more debug information, for example
     #[arg(long, value_name = "FILE")]
@@ -63,15 +72,18 @@ pub struct Autopsy {
 /// # Errors
 /// When the dump or the image cannot be used.
 pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
-    if arguments.dump.is_file() {
+    let Some(path) = &arguments.dump else {
+        return of_raw(arguments).map_err(Failure::usage);
+    };
+    if path.is_file() {
         if arguments.interactive || arguments.gdb.is_some() {
-            let path = arguments.dump.display();
+            let path = path.display();
             let error = anyhow!("{path} is a log: only a dump can be asked more");
             return Err(Failure::usage(error));
         }
-        return of_log(arguments);
+        return of_log(path, arguments);
     }
-    let mut dump = Dump::open(&arguments.dump).map_err(Failure::usage)?;
+    let mut dump = Dump::open(path).map_err(Failure::usage)?;
     let image = match &arguments.image {
         Some(image) => expect_build(image.clone(), &dump),
         None => dump.image(),
@@ -91,14 +103,25 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
     Ok(Status::Success)
 }
 
+/// Writes the report of what somebody's debugger has read.
+fn of_raw(arguments: &Autopsy) -> Result<Status> {
+    let files = arguments.registers.as_ref().zip(arguments.image.as_ref());
+    let (registers, image) = files.context("--registers and --image are needed without a dump")?;
+    let arch = crate::image::architecture(image)?;
+    let mut raw = Raw::read(registers, &arguments.memory, arch)?;
+    let outside = Outside::new(image).programs(&arguments.symbols);
+    write(&outside.report(&mut raw, "a debugger has read its registers")?)?;
+    Ok(Status::Success)
+}
+
 /// Writes the trace of each stack in a log.
-fn of_log(arguments: &Autopsy) -> Result<Status, Failure> {
-    let path = arguments.dump.display();
+fn of_log(log: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
+    let path = log.display();
     let image = arguments.image.as_ref();
     let image = image.with_context(|| format!("{path} is a log: --image has to name what ran"));
     let image = image.map_err(Failure::usage)?;
     let arch = crate::image::architecture(image).map_err(Failure::usage)?;
-    let log = fs::read(&arguments.dump).with_context(|| format!("cannot read {path}"))?;
+    let log = fs::read(log).with_context(|| format!("cannot read {path}"))?;
     let stacks = Logged::all(&String::from_utf8_lossy(&log), arch);
     let stacks = stacks.with_context(|| path.to_string())?;
     if stacks.is_empty() {

@@ -14,11 +14,13 @@ mod log;
 mod open;
 mod pages;
 mod paging;
+mod raw;
 mod words;
 
 pub use keep::{Keeper, Kept, prepare};
 pub use log::Logged;
 pub use open::Dump;
+pub use raw::{Place, Raw};
 pub use words::size;
 
 /// Files of a dump.

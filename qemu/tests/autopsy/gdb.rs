@@ -51,21 +51,24 @@ fn names(text: &str) -> Vec<&str> {
 pub fn gdb_says_the_same(kernel: Kernel) {
     let image = image(kernel);
     let (_folder, dump) = expect_of(&image, "hang-masked", "2", &["cpu 1"]);
+    expect_the_same(&dump, &said(&dump, COMMANDS));
+}
+
+/// What gdb says to these commands.
+#[track_caller]
+fn said(dump: &Path, commands: &str) -> String {
     let mut runner = command()
         .args(["autopsy", "--gdb=run"])
-        .arg(&dump)
+        .arg(dump)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the runner starts");
     let mut input = runner.stdin.take().expect("a pipe");
-    input.write_all(COMMANDS.as_bytes()).expect("gdb reads it");
+    input.write_all(commands.as_bytes()).expect("gdb reads it");
     drop(input);
-    expect_the_same(
-        &dump,
-        &written(&runner.wait_with_output().expect("it ends")),
-    );
+    written(&runner.wait_with_output().expect("it ends"))
 }
 
 #[track_caller]
@@ -144,4 +147,53 @@ pub fn gdb_may_come_by_a_port(kernel: Kernel) {
     let report = Report::find(&asked.serial);
     let pc = format!("pc {:x}", report.frames[0].address);
     assert!(text.contains(&pc), "{pc}: {text}");
+}
+
+/// The pages of a stack that gdb is asked for, from the one with the stack pointer on. The page behind a stack is not there.
+const PAGES: u64 = 4;
+
+/// Registers and stacks that gdb has written to files are enough for the same report.
+pub fn what_gdb_has_read_says_the_same(kernel: Kernel) {
+    let image = image(kernel);
+    let (folder, dump) = expect_of(&image, "hang-masked", "1", &["complete"]);
+    let file = |name: &str| folder.path().join(name);
+    let registers = file("registers");
+    let mut commands = format!(
+        "set language c\nset $page = (unsigned long)$sp / 4096 * 4096\nprintf \"sp is %lx\\n\", $sp\nset logging file {}\nset logging enabled on\ninfo registers\nset logging enabled off\n",
+        registers.display()
+    );
+    for page in 0..PAGES {
+        let memory = file(&page.to_string());
+        let (from, end) = (page * 0x1000, page * 0x1000 + 0x1000);
+        let memory = memory.display();
+        let command = format!("dump binary memory {memory} $page+{from} $page+{end}\n");
+        commands.push_str(&command);
+    }
+    let said = said(&dump, &commands);
+    let (_, sp) = said.split_once("sp is ").expect(&said);
+    let sp: String = sp.chars().take_while(char::is_ascii_hexdigit).collect();
+    let first = u64::from_str_radix(&sp, 16).expect("a number") & !0xfff;
+    let pages = (0..PAGES).filter(|page| file(&page.to_string()).exists());
+    let pages: Vec<_> = pages
+        .map(|page| {
+            let place = format!("{:#x}", first + page * 0x1000);
+            format!("--memory={place}={}", file(&page.to_string()).display())
+        })
+        .collect();
+    assert!(!pages.is_empty(), "{said}");
+    let paths = [&registers, &image].map(|path| path.to_str().expect("a path in UTF-8"));
+    let [registers, image] = paths;
+    let words = ["autopsy", "--registers", registers, "--image", image];
+    let read = run(words.into_iter().chain(pages.iter().map(String::as_str)));
+    let read = read.expect(0).text();
+    let kept = run(["autopsy".as_ref(), dump.as_os_str()]).expect(0).text();
+    // Each says why it was asked; and where tasks are noted gdb was not told to read.
+    let lines = |text: &str| {
+        text.split_once('\n')
+            .expect("more than a line")
+            .1
+            .to_owned()
+    };
+    let expected = lines(&kept) + "tasks from 0 on, 24 at most, cannot be read\n";
+    super::expect_equal(&expected, &lines(&read));
 }

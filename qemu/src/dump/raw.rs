@@ -1,0 +1,259 @@
+//! What somebody's debugger has read of a machine: files of memory, and registers as text.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use unwind::{aarch64, x86_64};
+
+use crate::hardware::Arch;
+use crate::machine::{PIECE, Source};
+use crate::stub::{Level, Registers, State};
+
+/// The line before the registers of a further CPU, with its number.
+const CPU: &str = "cpu ";
+
+/// Where a file of memory lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    address: u64,
+    file: PathBuf,
+}
+
+impl Place {
+    /// Reads it from a command line: `ADDRESS=FILE`.
+    ///
+    /// # Errors
+    /// What it should be.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('=');
+        let (address, file) = parts.ok_or("an address, =, and a file: 0x80000=ram.bin")?;
+        let address = number(address).ok_or("an address in hexadecimal digits: 0x80000")?;
+        let file = file.into();
+        Ok(Self { address, file })
+    }
+}
+
+/// Hexadecimal digits, behind `0x` or not.
+fn number(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// A machine of which somebody has read registers and memory.
+#[derive(Clone, Debug)]
+pub struct Raw {
+    states: Vec<State>,
+    memory: Vec<(u64, Vec<u8>)>,
+}
+
+impl Raw {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// When one cannot be read, or registers are missing without which there is no walk.
+    pub fn read(registers: &Path, memory: &[Place], arch: Arch) -> Result<Self> {
+        let shown = registers.display();
+        let text = fs::read(registers).with_context(|| format!("cannot read {shown}"))?;
+        let states = states(&String::from_utf8_lossy(&text), arch);
+        let read = |place: &Place| {
+            let bytes = fs::read(&place.file);
+            let bytes = bytes.with_context(|| format!("cannot read {}", place.file.display()))?;
+            if place.address.checked_add(bytes.len() as u64).is_none() {
+                let file = place.file.display();
+                bail!("{file} goes beyond the last address");
+            }
+            Ok((place.address, bytes))
+        };
+        Ok(Self {
+            states: states.with_context(|| shown.to_string())?,
+            memory: memory.iter().map(read).collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// The registers of each CPU.
+fn states(text: &str, arch: Arch) -> Result<Vec<State>> {
+    let mut cpus: Vec<Vec<&str>> = vec![Vec::new()];
+    for line in text.lines() {
+        let number = line.trim().strip_prefix(CPU).map(str::parse::<usize>);
+        let last = cpus.len() - 1;
+        match number {
+            None => cpus[last].push(line),
+            Some(Ok(0)) if last == 0 => {}
+            Some(Ok(number)) if number == last + 1 => cpus.push(Vec::new()),
+            Some(_) => bail!("`{}` where `cpu {}` is next", line.trim(), last + 1),
+        }
+    }
+    let cpus = cpus.iter().enumerate();
+    let states = cpus.map(|(cpu, lines)| {
+        state(&Given(lines), arch).with_context(|| format!("the registers of cpu {cpu}"))
+    });
+    states.collect()
+}
+
+/// Lines with registers, as debuggers write them: `pc 0x80000`, `pc = 0x80000`, `(32) pc (/64): 0x80000`, or with more behind the number.
+struct Given<'a>(&'a [&'a str]);
+
+impl Given<'_> {
+    /// The first number behind this word.
+    fn get(&self, name: &str) -> Option<u64> {
+        self.0.iter().find_map(|line| {
+            let words = line.split(|c: char| c.is_whitespace() || ":=".contains(c));
+            let mut words = words.skip_while(|word| !word.eq_ignore_ascii_case(name));
+            words.next()?;
+            words.find_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok())
+        })
+    }
+
+    fn expect(&self, name: &str) -> Result<u64> {
+        self.get(name)
+            .with_context(|| format!("no {name}: a line such as `{name} 0x1234`"))
+    }
+}
+
+fn state(given: &Given<'_>, arch: Arch) -> Result<State> {
+    match arch {
+        Arch::X86_64 => {
+            let (pc, sp) = (given.expect("rip")?, given.expect("rsp")?);
+            let mut registers = x86_64::Registers::new(pc, sp, given.expect("rbp")?);
+            registers.r10 = given.get("r10");
+            registers.r11 = given.get("r11");
+            registers.user = given.get("cs").is_some_and(|cs| cs & 3 == 3);
+            let flags = given.get("eflags").or_else(|| given.get("rflags"));
+            Ok(State {
+                pc,
+                sp,
+                is_masked: flags.is_some_and(|flags| flags & 1 << 9 == 0),
+                level: level(registers.user),
+                registers: Registers::X86(registers),
+            })
+        }
+        Arch::Aarch64 => {
+            let (pc, sp) = (given.expect("pc")?, given.expect("sp")?);
+            let (fp, link) = (given.expect("x29")?, given.expect("x30")?);
+            let mut registers = aarch64::Registers::new(pc, sp, fp, link);
+            registers.x9 = given.get("x9");
+            registers.elr = given.get("ELR_EL1");
+            registers.sp_el0 = given.get("SP_EL0");
+            registers.spsr = given.get("SPSR_EL1");
+            let flags = given.get("cpsr");
+            registers.user = flags.is_some_and(|flags| flags & 0x1c == 0);
+            Ok(State {
+                pc,
+                sp,
+                is_masked: flags.is_some_and(|flags| flags & 1 << 7 != 0),
+                level: level(registers.user),
+                registers: Registers::Arm(registers),
+            })
+        }
+    }
+}
+
+const fn level(is_user: bool) -> Level {
+    match is_user {
+        true => Level::User,
+        false => Level::Kernel,
+    }
+}
+
+impl Source for Raw {
+    fn cpus(&mut self) -> Result<Vec<bool>> {
+        Ok(vec![false; self.states.len()])
+    }
+
+    fn state(&mut self, cpu: usize) -> Result<State> {
+        let state = self.states.get(cpu).context("there is no such CPU")?;
+        Ok(*state)
+    }
+
+    /// All CPUs see the same. What a file does not have of a piece of which it has a part is zero, where a walk ends.
+    fn piece(&mut self, _: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
+        let start = address / PIECE * PIECE;
+        let mut piece = None;
+        for (first, bytes) in &self.memory {
+            let end = first + bytes.len() as u64;
+            let (from, to) = (
+                start.max(*first),
+                (start | (PIECE - 1)).min(end.wrapping_sub(1)),
+            );
+            if bytes.is_empty() || from > to {
+                continue;
+            }
+            let piece = piece.get_or_insert_with(|| Box::new([0; PIECE as usize]));
+            let count = (to - from + 1) as usize;
+            let (at, of) = ((from - start) as usize, (from - first) as usize);
+            piece[at..at + count].copy_from_slice(&bytes[of..of + count]);
+        }
+        piece
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_read_as_debuggers_write_them() {
+        let of_openocd = "===== arm v8 registers\n(29) x29 (/64): 0x0000000000084f70\n(30) x30 (/64): 0x80123\n\
+             (31) sp (/64): 0x84f60\n(32) pc (/64): 0x0000000000080100\n(33) cpsr (/32): 0x000003c5\n";
+        let of_gdb = "x29            0x84f70             544624\nx30            0x80123             524579\n\
+             sp             0x84f60             0x84f60\npc             0x80100             0x80100 <main+4>\n\
+             cpsr           0x3c5               [ EL=1 ]\n";
+        let by_hand = "PC = 0x80100\nSP = 0x84f60\nX29 = 0x84f70\nX30 = 0x80123\ncpsr=0x3c5\n";
+        for text in [of_openocd, of_gdb, by_hand] {
+            let states = states(text, Arch::Aarch64).expect(text);
+            let mut expected = aarch64::Registers::new(0x8_0100, 0x8_4f60, 0x8_4f70, 0x8_0123);
+            expected.user = false;
+            let [state] = states[..] else {
+                panic!("{states:?}");
+            };
+            assert_eq!(state.registers, Registers::Arm(expected));
+            assert!(state.is_masked && state.level == Level::Kernel);
+        }
+    }
+
+    #[test]
+    fn cpus_follow_each_other() {
+        let one = |rip: u64| format!("rip {rip:#x}\nrsp 0x20\nrbp 0x30\ncs 0x33\n");
+        let text = format!("cpu 0\n{}cpu 1\n{}", one(1), one(2));
+        let read = states(&text, Arch::X86_64).expect("both are whole");
+        assert_eq!(
+            read.iter().map(|state| state.pc).collect::<Vec<_>>(),
+            [1, 2]
+        );
+        assert!(read.iter().all(|state| state.level == Level::User));
+        for (text, says) in [
+            (
+                one(1) + "cpu 2\n" + &one(2),
+                "`cpu 2` where `cpu 1` is next",
+            ),
+            (one(1) + "cpu x\n", "`cpu x` where `cpu 1` is next"),
+            (
+                "rip 0x1\nrsp 0x2\n".to_owned(),
+                "the registers of cpu 0: no rbp",
+            ),
+            (String::new(), "the registers of cpu 0: no rip"),
+            (one(1).replace("0x1", "1"), "no rip"),
+        ] {
+            let error = states(&text, Arch::X86_64).expect_err(&text);
+            assert!(format!("{error:#}").contains(says), "{error:#}");
+        }
+    }
+
+    #[test]
+    fn memory_is_where_it_was() {
+        let states = Vec::new();
+        let memory = vec![(0x1004, vec![1, 2, 3]), (0x17ff, vec![4; 0x802])];
+        let mut raw = Raw { states, memory };
+        let piece = raw.piece(0, 0x1010).expect("some of it is there");
+        assert_eq!(piece[3..8], [0, 1, 2, 3, 0]);
+        assert_eq!(piece[0x7ff], 4);
+        assert_eq!(
+            raw.piece(0, 0x1800).expect("all of it is there")[..],
+            [4; 0x800]
+        );
+        assert_eq!(raw.piece(0, 0x2000).expect("a byte")[..2], [4, 0]);
+        assert!(raw.piece(0, 0x2800).is_none() && raw.piece(0, 0x800).is_none());
+    }
+}
