@@ -108,6 +108,12 @@ const THERE: [&str; 4] = [
     "portable::device_tree::shape::check",
 ];
 
+/// At `z` on AArch64 this function jumps through a table whose index nothing compares, so that its code is not decided, and it keeps
+/// the compiler's rows. They have the frame three instructions late: a walk from there stops at the second caller, whose frame is wrong.
+const UNDECIDED: &str =
+    "<fdt_raw::node::prop::PropIter as core::iter::traits::iterator::Iterator>::next";
+const STOP_OF_UNDECIDED: &str = "no code at the return address";
+
 /// At most one of so many boundaries is such a stop.
 const SELDOM: u64 = 50;
 
@@ -127,17 +133,23 @@ fn nothing_is_wrong_at_level(level: Level) {
                 ..PLAN
             };
             let tally = followed(kernel, &image, &image.table, scenario, plan);
+            let undecided = match has_gaps {
+                true => tally.wrong_and_incomplete.get(UNDECIDED).copied(),
+                false => None,
+            };
             assert!(
-                tally.wrong == 0 && tally.surprises.is_empty(),
+                tally.wrong == undecided.unwrap_or(0) && tally.surprises.is_empty(),
                 "{kernel:?}: {tally}"
             );
             only_entries_are_excused(kernel, &tally);
             let mut unexplained = tally.unexplained.keys();
-            let is_known = unexplained
-                .all(|(reason, at)| has_gaps && AT_Z.contains(reason) && THERE.contains(&&**at));
+            let is_known = unexplained.all(|(reason, at)| {
+                let is_gap = AT_Z.contains(reason) && THERE.contains(&&**at);
+                has_gaps && (is_gap || (*reason, &**at) == (STOP_OF_UNDECIDED, UNDECIDED))
+            });
             assert!(is_known, "{kernel:?}: {tally}");
             boundaries += tally.boundaries;
-            stops += tally.unexplained.values().sum::<u64>();
+            stops += tally.unexplained.values().sum::<u64>() + undecided.unwrap_or(0);
         }
         assert!(boundaries >= AT_LEAST, "{kernel:?}: {boundaries}");
         assert!(
