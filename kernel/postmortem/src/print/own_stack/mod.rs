@@ -16,7 +16,7 @@ static START: AtomicU64 = AtomicU64::new(0);
 /// Not 0 once the kernel has told its stack.
 static END: AtomicU64 = AtomicU64::new(0);
 
-/// Gives [`print`](super::print) a stack: for a kernel whose own ones have 4 KiB. With what the kernel's handler takes, less than 1 KiB is
+/// Gives [`print`](super::print) a stack: for a kernel whose own ones have 4 KiB. With what the kernel's handler takes, less than 1.25 KiB is
 /// used of the stack from which it is called then, and less than 3.5 KiB where nothing is optimized. This one needs 6.5 KiB, and 20 KiB if
 /// the library is not optimized. The first call counts.
 ///
