@@ -27,6 +27,12 @@ impl Found {
         is_trap: false,
         rules: Rules::NO_CALLER,
     };
+
+    /// The last address of [`Self::range`], which is one of the function however much of that the range is.
+    #[inline(always)]
+    pub(crate) const fn last_address(&self) -> u64 {
+        self.range.end.wrapping_sub(1)
+    }
 }
 
 /// Why a table has no row for an address, or none that can be used.

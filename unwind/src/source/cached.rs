@@ -98,9 +98,8 @@ impl<S: RowSource, const ENTRIES: usize> RowSource for Cached<'_, S, ENTRIES> {
     #[inline(never)]
     fn is_one_function(&self, found: &Found, other: u64) -> bool {
         // The cache does not know what the source has noted for itself.
-        let pc = found.range.end.wrapping_sub(1);
         let mut own = Found::EMPTY;
-        self.source.look_up(pc, &mut own).is_ok()
+        self.source.look_up(found.last_address(), &mut own).is_ok()
             && (own.range.contains(other) || self.source.is_one_function(&own, other))
     }
 

@@ -46,8 +46,8 @@ pub trait RowSource {
         None
     }
 
-    /// Whether the address `other` is in the function of which [`Self::look_up`] has `found` a row, if it may write less than all of
-    /// that. By default it never does. A source around another one asks that: else walks by a [`Map`](crate::map::Map) are in doubt.
+    /// Whether the address `other` is in the function of which [`Self::look_up`] of this source has `found` a row, if it may write less than
+    /// all of that. By default it never does. A source around another one asks that: else walks by a [`Map`](crate::map::Map) are in doubt.
     #[inline(always)]
     fn is_one_function(&self, _found: &Found, _other: u64) -> bool {
         false
@@ -142,16 +142,15 @@ impl<S: RowSource> RowSource for [S] {
         self.iter().find_map(|source| source.function(pc))
     }
 
-    #[inline]
+    #[inline(never)]
     fn is_one_function(&self, found: &Found, other: u64) -> bool {
-        let mut sources = self.iter();
-        sources.any(|source| source.is_one_function(found, other))
+        // Its place is a number of the source's that has found it. Others have such numbers, too.
+        let source = with_row(self, found.last_address());
+        source.is_some_and(|source| source.is_one_function(found, other))
     }
 
     fn restored(&self, pc: u64, restored: &mut Restored) {
-        let mut found = Found::EMPTY;
-        let mut sources = self.iter();
-        if let Some(source) = sources.find(|source| source.look_up(pc, &mut found).is_ok()) {
+        if let Some(source) = with_row(self, pc) {
             source.restored(pc, restored);
         }
     }
@@ -169,4 +168,11 @@ impl<S: RowSource> RowSource for [S] {
         let mut sources = self.iter();
         sources.find_map(|source| source.read_code(machine, code, pc))
     }
+}
+
+/// The first source that has a row for the address `pc`.
+fn with_row<S: RowSource>(sources: &[S], pc: u64) -> Option<&S> {
+    let mut found = Found::EMPTY;
+    let mut sources = sources.iter();
+    sources.find(|source| source.look_up(pc, &mut found).is_ok())
 }

@@ -104,8 +104,7 @@ impl<S: RowSource> Unwinder<'_, S> {
 
     /// All of the function that was `found`.
     pub(super) fn whole(&self, found: &Found) -> Range {
-        // A source that writes less may know only the last address that it wrote.
-        let function = self.source.function(found.range.end.wrapping_sub(1));
+        let function = self.source.function(found.last_address());
         function.unwrap_or(found.range)
     }
 

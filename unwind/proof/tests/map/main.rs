@@ -12,12 +12,14 @@ mod chance;
 mod made;
 
 use linker::architecture::X86_64;
+use linker::cfi::Frames;
 use linker::map::Unfit;
 use made::Made;
 use random::Random;
 use say::say;
 use unwind::map::Map;
 use unwind::map::format::MAX_REGIONS;
+use unwind::{Found, RowSource};
 
 /// Compares at every address; how many they are, and how many a link compares.
 fn compare(name: &str, made: &Made) -> (u64, usize) {
@@ -134,4 +136,39 @@ fn functions_by_chance() {
         exceptions > 0 && long > 0 && regions == MAX_REGIONS as usize,
         "{exceptions} exceptions, {long} long rules, {regions} regions"
     );
+}
+
+/// Of several maps each has numbers of its own. What one has found is never in a function of another, whatever lies there.
+#[test]
+fn maps_of_several_images_are_not_mixed_up() {
+    let made = made::stored();
+    let named = |part: &str| {
+        let mut made = made.iter();
+        &made.find(|(name, _)| name.ends_with(part)).expect(part).1
+    };
+    let one = named("v3/amd64-rust.sframe");
+    let functions = one.functions.iter().cloned().map(|mut function| {
+        function.start += 0x1000_0000;
+        function
+    });
+    let functions = functions.collect();
+    let moved = Frames {
+        functions,
+        ..Frames::default()
+    };
+    let moved = Made::of(&X86_64, moved).expect("a map");
+    let maps = [one.map(), moved.map()];
+    let (mut found, mut count) = (Found::EMPTY, 0);
+    for function in &one.functions {
+        for address in function.start..function.end() {
+            let there = address + 0x1000_0000;
+            for (from, to) in [(address, there), (there, address)] {
+                maps[..].look_up(from, &mut found).expect("a row");
+                assert!((&maps[..]).is_one_function(&found, from), "{from:#x}");
+                assert!(!(&maps[..]).is_one_function(&found, to), "{from:#x}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 1000, "{count}");
 }

@@ -19,8 +19,9 @@ use crate::walk::{Frame, FrameKind, Unwinder};
 /// says why it was the last.
 ///
 /// A frame costs at most six reads of words, and one more, and one for each of [`Unwinder::trap_registers`], if it is one of trap code; a
-/// scan costs 4,096 in all. Each call of `next` costs at most nine look-ups in each source of rows, whatever they contain, and
-/// one in [`Tables`] reads a bounded number of them: see [`LookupError::TooLarge`].
+/// scan costs 4,096 in all. Whatever its sources of rows contain, each call of `next` asks each at most ten times for a row, ten times for
+/// all of a function ([`RowSource::function`]) and once for [`RowSource::is_one_function`], for which a list of sources looks up one row
+/// more; a look-up in [`Tables`] reads a bounded number of them: see [`LookupError::TooLarge`].
 ///
 /// A step changes nothing before it has succeeded, so frames already found are never lost, and [`Fallbacks`](crate::Fallbacks)
 /// start from an intact state.
