@@ -124,3 +124,8 @@ pub use trace::{Event, Trace};
 pub use undeclared::Undeclared;
 pub use verdict::{Doubt, End, How};
 pub use walk::{Fallbacks, Frame, FrameKind, Frames, SavedRegister, Unwinder};
+
+/// The README's examples, which documentation tests compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
