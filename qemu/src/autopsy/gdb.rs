@@ -1,7 +1,6 @@
 //! gdb on a dump: at a port, or started here.
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command};
@@ -31,13 +30,10 @@ pub(super) fn run(mut dump: Dump, image: &Path, gdb: Gdb) -> Result<Status, Fail
 }
 
 fn at_port(dump: Dump, moved_by: u64, image: &Path, port: u16) -> Result<Dump> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
-        format!("port {port} for gdb cannot be had; choose another with --gdb=PORT")
-    })?;
-    let stub = GdbStub::Port(port);
+    let (stub, listener) = GdbStub::listen(port)?;
     say(format_args!(
-        "the dump waits; type: gdb-multiarch {} -ex 'target remote {stub}' -ex backtrace",
-        image.display()
+        "the dump waits; type: {} -ex backtrace",
+        stub.connect(image)
     ));
     let (stream, _) = listener.accept().context("gdb cannot connect")?;
     answer(dump, moved_by, Box::new(stream))

@@ -73,7 +73,7 @@ pub struct Autopsy {
 /// When the dump or the image cannot be used.
 pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
     let Some(path) = &arguments.dump else {
-        return of_raw(arguments).map_err(Failure::usage);
+        return of_raw(arguments);
     };
     if path.is_file() {
         if arguments.interactive || arguments.gdb.is_some() {
@@ -104,11 +104,13 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
 }
 
 /// Writes the report of what somebody's debugger has read.
-fn of_raw(arguments: &Autopsy) -> Result<Status> {
+fn of_raw(arguments: &Autopsy) -> Result<Status, Failure> {
     let files = arguments.registers.as_ref().zip(arguments.image.as_ref());
-    let (registers, image) = files.context("--registers and --image are needed without a dump")?;
-    let arch = crate::image::architecture(image)?;
-    let mut raw = Raw::read(registers, &arguments.memory, arch)?;
+    let files = files.context("--registers and --image are needed without a dump");
+    let (registers, image) = files.map_err(Failure::usage)?;
+    let arch = crate::image::architecture(image).map_err(Failure::usage)?;
+    let raw = Raw::read(registers, &arguments.memory, arch);
+    let mut raw = raw.map_err(Failure::usage)?;
     let outside = Outside::new(image).programs(&arguments.symbols);
     write(&outside.report(&mut raw, "a debugger has read its registers")?)?;
     Ok(Status::Success)

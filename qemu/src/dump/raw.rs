@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use unwind::{aarch64, x86_64};
 
 use crate::hardware::Arch;
 use crate::machine::{PIECE, Source};
-use crate::stub::{Level, Registers, State};
+use crate::stub::{KnownArm, KnownX86, State};
 
 /// The line before the registers of a further CPU, with its number.
 const CPU: &str = "cpu ";
@@ -113,48 +112,29 @@ impl Given<'_> {
 }
 
 fn state(given: &Given<'_>, arch: Arch) -> Result<State> {
-    match arch {
-        Arch::X86_64 => {
-            let (pc, sp) = (given.expect("rip")?, given.expect("rsp")?);
-            let mut registers = x86_64::Registers::new(pc, sp, given.expect("rbp")?);
-            registers.r10 = given.get("r10");
-            registers.r11 = given.get("r11");
-            registers.user = given.get("cs").is_some_and(|cs| cs & 3 == 3);
-            let flags = given.get("eflags").or_else(|| given.get("rflags"));
-            Ok(State {
-                pc,
-                sp,
-                is_masked: flags.is_some_and(|flags| flags & 1 << 9 == 0),
-                level: level(registers.user),
-                registers: Registers::X86(registers),
-            })
-        }
-        Arch::Aarch64 => {
-            let (pc, sp) = (given.expect("pc")?, given.expect("sp")?);
-            let (fp, link) = (given.expect("x29")?, given.expect("x30")?);
-            let mut registers = aarch64::Registers::new(pc, sp, fp, link);
-            registers.x9 = given.get("x9");
-            registers.elr = given.get("ELR_EL1");
-            registers.sp_el0 = given.get("SP_EL0");
-            registers.spsr = given.get("SPSR_EL1");
-            let flags = given.get("cpsr");
-            registers.user = flags.is_some_and(|flags| flags & 0x1c == 0);
-            Ok(State {
-                pc,
-                sp,
-                is_masked: flags.is_some_and(|flags| flags & 1 << 7 != 0),
-                level: level(registers.user),
-                registers: Registers::Arm(registers),
-            })
-        }
-    }
-}
-
-const fn level(is_user: bool) -> Level {
-    match is_user {
-        true => Level::User,
-        false => Level::Kernel,
-    }
+    Ok(match arch {
+        Arch::X86_64 => State::from(KnownX86 {
+            pc: given.expect("rip")?,
+            sp: given.expect("rsp")?,
+            fp: given.expect("rbp")?,
+            r10: given.get("r10"),
+            r11: given.get("r11"),
+            flags: given.get("eflags").or_else(|| given.get("rflags")),
+            cs: given.get("cs"),
+            efer: given.get("efer"),
+        }),
+        Arch::Aarch64 => State::from(KnownArm {
+            pc: given.expect("pc")?,
+            sp: given.expect("sp")?,
+            fp: given.expect("x29")?,
+            link: given.expect("x30")?,
+            x9: given.get("x9"),
+            flags: given.get("cpsr"),
+            elr: given.get("ELR_EL1"),
+            sp_el0: given.get("SP_EL0"),
+            spsr: given.get("SPSR_EL1"),
+        }),
+    })
 }
 
 impl Source for Raw {
@@ -191,7 +171,10 @@ impl Source for Raw {
 
 #[cfg(test)]
 mod tests {
+    use unwind::aarch64;
+
     use super::*;
+    use crate::stub::{Level, Registers};
 
     #[test]
     fn registers_are_read_as_debuggers_write_them() {
@@ -210,6 +193,15 @@ mod tests {
             };
             assert_eq!(state.registers, Registers::Arm(expected));
             assert!(state.is_masked && state.level == Level::Kernel);
+        }
+        // A hypervisor's caller is not where EL1 was entered from.
+        for (cpsr, is_own) in [("0x3c5", true), ("0x3c9", false)] {
+            let text = by_hand.replace("0x3c5", cpsr) + "ELR_EL1 0x80200\n";
+            let states = states(&text, Arch::Aarch64).expect(&text);
+            let Registers::Arm(registers) = states[0].registers else {
+                panic!("{states:?}");
+            };
+            assert_eq!(registers.elr.is_some(), is_own, "{text}");
         }
     }
 

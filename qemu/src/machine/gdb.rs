@@ -46,10 +46,18 @@ impl GdbStub {
     /// # Errors
     /// When the port is taken. QEMU's own message would not say what to do about it.
     pub fn at_port(port: u16) -> Result<Self> {
-        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
+        Self::listen(port).map(|(stub, _)| stub)
+    }
+
+    /// The same, and who waits for gdb there.
+    ///
+    /// # Errors
+    /// When the port is taken.
+    pub fn listen(port: u16) -> Result<(Self, TcpListener)> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
             format!("port {port} for gdb cannot be had; choose another with --gdb=PORT")
         })?;
-        Ok(Self::Port(port))
+        Ok((Self::Port(port), listener))
     }
 
     /// QEMU's arguments for the stub.
@@ -65,15 +73,19 @@ impl GdbStub {
         vec!["-gdb".into(), device]
     }
 
+    /// What to type in another terminal, for gdb to be there.
+    #[must_use]
+    pub fn connect(&self, image: &Path) -> String {
+        let image = image.display();
+        format!("gdb-multiarch {image} -ex 'target remote {self}'")
+    }
+
     /// What to type in another terminal, to stop at a panic and see who called whom.
     ///
     /// # Errors
     /// When the image cannot be read.
     pub fn how_to_connect(&self, image: &Path) -> Result<String> {
-        let connect = format!(
-            "gdb-multiarch {} -ex 'target remote {self}'",
-            image.display()
-        );
+        let connect = self.connect(image);
         Ok(match panic_handler(image)? {
             Some(handler) => format!("{connect} -ex 'break {handler}' -ex continue -ex backtrace"),
             None => connect,

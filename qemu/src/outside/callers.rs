@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use unwind::{End, Range, RegisterSet, Stacks, Unwinder};
+use unwind::{End, Range, RegisterSet, Stacks};
 
 use super::image::Image;
 use super::memory::Memory;
@@ -75,9 +75,9 @@ impl Callers {
         registers: R,
     ) -> (Vec<u64>, Option<End>) {
         let code = self.image.ranges_of_code();
-        let unwinder = Unwinder::new(self.image.rows())
-            .code(&code)
-            .trap_registers(self.image.saved());
+        let function_at = |pc| self.image.function_at(pc);
+        let rows = self.image.rows();
+        let unwinder = self.image.unwinder::<R>(rows, &code, &function_at);
         let stacks = Stacks::new(ranges, |address| memory.word(address));
         let mut frames = unwinder.frames(registers, stacks);
         let found = frames.by_ref().map(|frame| frame.lookup_pc()).collect();

@@ -10,7 +10,10 @@ use linker::symbols::Symbols;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
 use unwind::sframe::{Damage, Tables, Verified};
-use unwind::{Code, End, Found, LookupError, Machine, Range, RowSource, SavedRegister};
+use unwind::{
+    Code, CodeReader, End, Found, FunctionAt, LookupError, Machine, Range, RegisterSet, RowSource,
+    SavedRegister, Unwinder,
+};
 
 use super::memory::Memory;
 use crate::decode::MOVED;
@@ -157,6 +160,18 @@ impl Image {
             .collect()
     }
 
+    /// What a walk goes by: these rows of the image's, and where there are none, the code of `function_at`.
+    pub(super) fn unwinder<'a, R: RegisterSet>(
+        &self,
+        rows: Rows<'a>,
+        code: &'a [Code<'a>],
+        function_at: FunctionAt<'a>,
+    ) -> Unwinder<'a, CodeReader<'a, R, Rows<'a>>> {
+        Unwinder::new(CodeReader::new(rows, function_at))
+            .code(code)
+            .trap_registers(self.saved())
+    }
+
     /// Whether it has code there.
     pub(super) fn is_code(&self, address: u64) -> bool {
         let mut code = self.ranges_of_code().into_iter();
@@ -182,7 +197,7 @@ impl Image {
     }
 
     /// Where its trap code keeps registers that rows do not name.
-    pub(super) const fn saved(&self) -> &'static [SavedRegister] {
+    const fn saved(&self) -> &'static [SavedRegister] {
         match (self.is_postmortem, self.arch) {
             (false, _) => &[],
             (true, Arch::X86_64) => &SAVED_X86,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use unwind::report::Text;
-use unwind::{CodeReader, Range, RegisterSet, Stacks, Trace, Unwinder};
+use unwind::{Range, RegisterSet, Stacks, Trace};
 
 use super::image::Image;
 use super::memory::Memory;
@@ -68,8 +68,8 @@ fn walk<R: RegisterSet>(
 ) -> Result<()> {
     let code = image.ranges_of_code();
     let function_at = |pc| image.function_at(pc);
-    let rows = CodeReader::<R, _>::new(image.rows(), &function_at);
-    let unwinder = Unwinder::new(rows).code(&code).user_code(&code);
+    let unwinder = image.unwinder::<R>(image.rows(), &code, &function_at);
+    let unwinder = unwinder.user_code(&code);
     let ranges = [Range::new(registers.sp(), u64::MAX)];
     let stacks = Stacks::new(&ranges, |address| memory.word(address));
     let text = Text::new(None);

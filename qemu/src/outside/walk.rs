@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use unwind::report::Text;
-use unwind::{CodeReader, End, Event, Range, RegisterSet, Stacks, Trace, Unwinder};
+use unwind::{End, Event, Range, RegisterSet, Stacks, Trace};
 
 use super::image::Image;
 use super::memory::Memory;
@@ -24,11 +24,7 @@ pub(super) fn walk<R: RegisterSet>(
     let code = image.ranges_of_code();
     let stacks = || Stacks::new(ranges, |address| memory.word(address));
     let function_at = |pc| image.function_at(pc);
-    let unwinder = |rows| {
-        let rows = CodeReader::<R, _>::new(rows, &function_at);
-        let unwinder = Unwinder::new(rows).code(&code);
-        unwinder.trap_registers(image.saved())
-    };
+    let unwinder = |rows| image.unwinder::<R>(rows, &code, &function_at);
     // Whose rows they are is known only after a walk by them.
     let walked = unwinder(image.rows());
     let places = walked
@@ -79,9 +75,7 @@ pub(super) fn stacks<R: RegisterSet>(
 ) -> BTreeSet<u64> {
     let code = image.ranges_of_code();
     let function_at = |pc| image.function_at(pc);
-    let rows = CodeReader::<R, _>::new(image.rows(), &function_at);
-    let unwinder = Unwinder::new(rows).code(&code);
-    let unwinder = unwinder.trap_registers(image.saved());
+    let unwinder = image.unwinder::<R>(image.rows(), &code, &function_at);
     let frames = unwinder.frames(
         registers,
         Stacks::new(ranges, |address| memory.word(address)),

@@ -193,33 +193,72 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
         let word = bytes.get(index * 8..).and_then(|rest| rest.first_chunk());
         Ok(u64::from_le_bytes(*word.context("too few registers")?))
     };
-    let (pc, sp) = (word(&general, 32)?, word(&general, 31)?);
     let flags = general.get(33 * 8).context("no state of the processor")?;
-    let mut registers = aarch64::Registers::new(pc, sp, word(&general, 29)?, word(&general, 30)?);
-    registers.x9 = Some(word(&general, 9)?);
-    // A hypervisor, and firmware, have registers of their own for where they were entered from.
-    let is_own = flags & LEVEL <= KERNEL_LEVEL;
-    let elr = word(&bytes(elr), 0)?;
-    registers.elr = is_own.then_some(elr);
-    // While it is the one in use, QEMU's copy of it is old.
-    registers.sp_el0 = Some(match flags & SP_ELX {
-        0 => sp,
-        _ => word(&bytes(sp_el0), 0)?,
-    });
-    let spsr = word(&bytes(spsr), 0)?;
-    registers.spsr = is_own.then_some(spsr);
-    registers.user = flags & (NARROW | LEVEL) == 0;
-    Ok(State {
-        pc,
-        sp,
-        is_masked: flags & IRQ_MASKED != 0,
-        level: match (flags & NARROW, flags & LEVEL) {
-            (0, 0) => Level::User,
-            (0, _) => Level::Kernel,
-            _ => Level::Narrow,
-        },
-        registers: Registers::Arm(registers),
-    })
+    let known = Known {
+        pc: word(&general, 32)?,
+        sp: word(&general, 31)?,
+        fp: word(&general, 29)?,
+        link: word(&general, 30)?,
+        x9: Some(word(&general, 9)?),
+        flags: Some(u64::from(*flags)),
+        elr: Some(word(&bytes(elr), 0)?),
+        sp_el0: Some(word(&bytes(sp_el0), 0)?),
+        spsr: Some(word(&bytes(spsr), 0)?),
+    };
+    Ok(known.into())
+}
+
+/// What is known of a processor's registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// The program counter.
+    pub pc: u64,
+    /// The stack pointer in use.
+    pub sp: u64,
+    /// x29.
+    pub fp: u64,
+    /// x30.
+    pub link: u64,
+    /// x9.
+    pub x9: Option<u64>,
+    /// The state of the processor, `cpsr`; that of a kernel if it is not known.
+    pub flags: Option<u64>,
+    /// ELR_EL1.
+    pub elr: Option<u64>,
+    /// SP_EL0.
+    pub sp_el0: Option<u64>,
+    /// SPSR_EL1.
+    pub spsr: Option<u64>,
+}
+
+impl From<Known> for State {
+    fn from(known: Known) -> Self {
+        let Known { pc, sp, .. } = known;
+        let flags = known.flags.unwrap_or((KERNEL_LEVEL | SP_ELX).into()) as u8;
+        let mut registers = aarch64::Registers::new(pc, sp, known.fp, known.link);
+        registers.x9 = known.x9;
+        // A hypervisor, and firmware, have registers of their own for where they were entered from.
+        let is_own = flags & LEVEL <= KERNEL_LEVEL;
+        registers.elr = known.elr.filter(|_| is_own);
+        // While it is the one in use, the copy of it is old.
+        registers.sp_el0 = match flags & SP_ELX {
+            0 => Some(sp),
+            _ => known.sp_el0,
+        };
+        registers.spsr = known.spsr.filter(|_| is_own);
+        registers.user = flags & (NARROW | LEVEL) == 0;
+        Self {
+            pc,
+            sp,
+            is_masked: flags & IRQ_MASKED != 0,
+            level: match (flags & NARROW, flags & LEVEL) {
+                (0, 0) => Level::User,
+                (0, _) => Level::Kernel,
+                _ => Level::Narrow,
+            },
+            registers: Registers::Arm(registers),
+        }
+    }
 }
 
 #[cfg(test)]

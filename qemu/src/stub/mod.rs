@@ -7,9 +7,9 @@ mod run;
 mod state;
 mod x86_64;
 
-pub use aarch64::SAVED as SAVED_ARM;
+pub use aarch64::{Known as KnownArm, SAVED as SAVED_ARM};
 pub use answers::{Answers, Paging};
 pub use client::{Stub, bytes};
 pub use run::Ran;
 pub use state::{Level, Reader, Registers, State};
-pub use x86_64::SAVED as SAVED_X86;
+pub use x86_64::{Known as KnownX86, SAVED as SAVED_X86};

@@ -21,12 +21,12 @@ pub const SAVED: [SavedRegister; 5] = [
 pub(super) const GENERAL: usize = 17 * 8 + 7 * 4;
 
 /// Bit of the flags: interrupts are not masked.
-const INTERRUPTS: u8 = 1 << 1;
-/// Where, behind the general registers, the program counter and the flags, the selector of code is, and EFER; its byte and bit
-/// that say that the processor is in long mode.
+const INTERRUPTS: u64 = 1 << 9;
+/// Where, behind the general registers, the program counter and the flags, the selector of code is, and EFER; its bit that says that
+/// the processor is in long mode.
 const CS: usize = 17 * 8 + 4;
 const EFER: usize = CS + 6 * 4 + 8 * 8;
-const LONG_MODE: u8 = 1 << 2;
+const LONG_MODE: u64 = 1 << 10;
 
 /// The registers in the stub's answer to `g`, with their size in bytes: gdb's order.
 const NAMES: [(&str, usize); 33] = [
@@ -103,25 +103,65 @@ pub(super) fn state(answers: &[Vec<u8>]) -> Result<State> {
         let word = bytes.get(index * 8..).and_then(|rest| rest.first_chunk());
         Ok(u64::from_le_bytes(*word.context("too few registers")?))
     };
-    let (pc, sp) = (word(16)?, word(7)?);
-    let mut registers = x86_64::Registers::new(pc, sp, word(6)?);
-    registers.r10 = Some(word(10)?);
-    registers.r11 = Some(word(11)?);
-    let flags = bytes.get(17 * 8 + 1).context("no flags")?;
-    let selector = bytes.get(CS).context("no selector of code")?;
-    let efer = bytes.get(EFER + 1).context("no EFER")?;
-    registers.user = selector & 3 == 3;
-    Ok(State {
-        pc,
-        sp,
-        is_masked: flags & INTERRUPTS == 0,
-        level: match (efer & LONG_MODE != 0, selector & 3) {
-            (false, _) => Level::Narrow,
-            (true, 0) => Level::Kernel,
-            (true, _) => Level::User,
-        },
-        registers: Registers::X86(registers),
-    })
+    let half = |at: usize, what: &'static str| -> Result<u64> {
+        let half = bytes.get(at..).and_then(|rest| rest.first_chunk());
+        Ok(u32::from_le_bytes(*half.context(what)?).into())
+    };
+    let known = Known {
+        pc: word(16)?,
+        sp: word(7)?,
+        fp: word(6)?,
+        r10: Some(word(10)?),
+        r11: Some(word(11)?),
+        flags: Some(half(17 * 8, "no flags")?),
+        cs: Some(half(CS, "no selector of code")?),
+        efer: Some(half(EFER, "no EFER")?),
+    };
+    Ok(known.into())
+}
+
+/// What is known of a processor's registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// The program counter.
+    pub pc: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// rbp.
+    pub fp: u64,
+    /// r10.
+    pub r10: Option<u64>,
+    /// r11.
+    pub r11: Option<u64>,
+    /// `eflags`.
+    pub flags: Option<u64>,
+    /// The selector of code; a kernel's if it is not known.
+    pub cs: Option<u64>,
+    /// EFER; that of long mode if it is not known.
+    pub efer: Option<u64>,
+}
+
+impl From<Known> for State {
+    fn from(known: Known) -> Self {
+        let Known { pc, sp, .. } = known;
+        let mut registers = x86_64::Registers::new(pc, sp, known.fp);
+        registers.r10 = known.r10;
+        registers.r11 = known.r11;
+        let ring = known.cs.unwrap_or(0) & 3;
+        registers.user = ring == 3;
+        let is_long = known.efer.is_none_or(|efer| efer & LONG_MODE != 0);
+        Self {
+            pc,
+            sp,
+            is_masked: known.flags.is_some_and(|flags| flags & INTERRUPTS == 0),
+            level: match (is_long, ring) {
+                (false, _) => Level::Narrow,
+                (true, 0) => Level::Kernel,
+                (true, _) => Level::User,
+            },
+            registers: Registers::X86(registers),
+        }
+    }
 }
 
 #[cfg(test)]
