@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -71,6 +72,13 @@ fn a_trace_is_the_same_by_frames_as_by_text(kernel: Kernel) {
             [&text, &frames].map(without_guesses);
         assert_eq!(text_frames, frames_frames, "{kernel:?}");
         assert_eq!(text_end, frames_end, "{kernel:?}");
+        let of_text = guesses(&text);
+        let mut in_both = guesses(&frames);
+        in_both.retain(|address, _| of_text.contains_key(address));
+        assert_eq!(in_both.is_empty(), of_text.is_empty(), "{kernel:?}");
+        for (address, guess) in in_both {
+            assert_eq!(of_text[&address], guess, "{kernel:?}");
+        }
         assert_eq!(text.words, frames.words, "{kernel:?}");
         assert_eq!(text.panicked, frames.panicked, "{kernel:?}");
     }
@@ -86,6 +94,12 @@ fn without_guesses(report: &Report) -> (Vec<Frame>, String) {
         end = format!("{words}, and guesses");
     }
     (frames, end)
+}
+
+/// The frames that a scan guessed, by their address.
+fn guesses(report: &Report) -> BTreeMap<u64, Frame> {
+    let frames = report.frames.iter().filter(|frame| frame.letter == '?');
+    frames.map(|frame| (frame.address, frame.clone())).collect()
 }
 
 /// It has interrupted who holds the console, and does not wait for that.

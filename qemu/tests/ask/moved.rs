@@ -1,9 +1,8 @@
 //! An image that a loader has put elsewhere.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use object::{Object, ObjectSegment};
 use qemu::build::linker;
@@ -13,7 +12,7 @@ use setup::assemble;
 use crate::asked::Asked;
 use crate::support::built::target;
 use crate::support::report::Report;
-use crate::support::runner::{command, run};
+use crate::support::runner::{fed, run};
 
 /// Where it is linked, and where it runs.
 const LINKED: u64 = 0x4020_0000;
@@ -165,18 +164,8 @@ fn gdb_finds_the_names(dumps: &Path) {
     let folders = fs::read_dir(dumps).expect("there are dumps");
     let mut count = 0;
     for dump in folders.map(|entry| entry.expect("a folder").path()) {
-        let mut runner = command()
-            .args(["autopsy", "--gdb=run"])
-            .arg(&dump)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the runner starts");
-        let mut input = runner.stdin.take().expect("a pipe");
-        input.write_all(b"backtrace\n").expect("gdb reads it");
-        drop(input);
-        let output = runner.wait_with_output().expect("it ends");
-        let text = String::from_utf8_lossy(&output.stdout);
+        let arguments = ["autopsy".as_ref(), "--gdb=run".as_ref(), dump.as_os_str()];
+        let text = fed(arguments, "backtrace\n").expect(0).text();
         for name in ["#0  0x", " in inner (", " in outer (", " in _start ("] {
             assert!(text.contains(name), "{name}: {text}");
         }

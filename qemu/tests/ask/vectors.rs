@@ -4,7 +4,7 @@ use object::Object;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
 
-use crate::asked::interrupted_after;
+use crate::asked::{Asked, interrupted_after};
 use crate::lists::expect_count;
 use crate::stuck::{beginning_with, expect_without_stack, stuck};
 use crate::support::built::image;
@@ -84,28 +84,28 @@ fn in_a_report(kernel: Kernel) {
     let read = ["postmortem_read"];
     // Before that, it checks all tables.
     let asked = beginning_with(kernel, &read, Instruction::Stay, "20", ["1", "early-panic"]);
-    expect_count(&asked, 1);
-    let expected = "p postmortem_read
-        = kernel
-        r __rustc::rust_begin_unwind
-        = kernel
-        r kernel::scenario::early::panic
-        r~ kernel::scenario::early::run";
-    trace::expect(kernel, &asked.reports[0], expected, "complete, ");
+    expect_in_report(kernel, &asked, "postmortem_read");
 }
 
 /// The trace is there, but for its last line.
 fn at_the_end_of_a_report(kernel: Kernel) {
     let end = ["*AT_REPORT_END"];
     let asked = beginning_with(kernel, &end, Instruction::Stay, "20", ["1", "early-panic"]);
-    expect_count(&asked, 1);
-    let expected = "p unwind::report::write_end
+    expect_in_report(kernel, &asked, "unwind::report::write_end");
+}
+
+/// One CPU is in this function of a report of the panic before the kernel's console.
+fn expect_in_report(kernel: Kernel, asked: &Asked, function: &str) {
+    expect_count(asked, 1);
+    let expected = format!(
+        "p {function}
         = kernel
         r __rustc::rust_begin_unwind
         = kernel
         r kernel::scenario::early::panic
-        r~ kernel::scenario::early::run";
-    trace::expect(kernel, &asked.reports[0], expected, "complete, ");
+        r~ kernel::scenario::early::run"
+    );
+    trace::expect(kernel, &asked.reports[0], &expected, "complete, ");
 }
 
 /// The first of five tasks has its stack and nothing else; it has not noted yet that it has come. The others have not even that.

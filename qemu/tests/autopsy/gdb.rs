@@ -1,9 +1,8 @@
 //! gdb on a dump. It finds callers by its own means, from debug information.
 
-use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use qemu::build::Kernel;
 use qemu::setup;
@@ -11,7 +10,7 @@ use qemu::setup;
 use super::expect_of;
 use crate::support::built::{image, target};
 use crate::support::report::Report;
-use crate::support::runner::{command, run};
+use crate::support::runner::{command, fed, run};
 
 /// What gdb is asked: of each thread the registers by which it goes, and who called whom; and to change something.
 const COMMANDS: &str = "set width 0
@@ -57,18 +56,8 @@ pub fn gdb_says_the_same(kernel: Kernel) {
 /// What gdb says to these commands.
 #[track_caller]
 fn said(dump: &Path, commands: &str) -> String {
-    let mut runner = command()
-        .args(["autopsy", "--gdb=run"])
-        .arg(dump)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the runner starts");
-    let mut input = runner.stdin.take().expect("a pipe");
-    input.write_all(commands.as_bytes()).expect("gdb reads it");
-    drop(input);
-    written(&runner.wait_with_output().expect("it ends"))
+    let arguments = ["autopsy".as_ref(), "--gdb=run".as_ref(), dump.as_os_str()];
+    fed(arguments, commands).expect(0).text()
 }
 
 #[track_caller]

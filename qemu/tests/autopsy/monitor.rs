@@ -12,7 +12,7 @@ use qemu::setup;
 
 use super::{expect_equal, expect_of};
 use crate::support::built::{image, target};
-use crate::support::runner::{Ran, command, run};
+use crate::support::runner::{Ran, command, fed, run};
 use crate::support::terminal;
 
 /// A function of the kernel's that all its code goes through.
@@ -20,23 +20,8 @@ const FUNCTION: &str = "kernel_entry";
 
 /// What the monitor writes for these commands, as a script has them.
 fn script(dump: &Path, commands: &str) -> Ran {
-    let mut runner = command()
-        .args(["autopsy", "-i"])
-        .arg(dump)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the runner starts");
-    let mut input = runner.stdin.take().expect("a pipe");
-    input.write_all(commands.as_bytes()).expect("it is read");
-    drop(input);
-    let output = runner.wait_with_output().expect("the runner ends");
-    Ran {
-        status: output.status.code().expect("the runner is not killed"),
-        serial: output.stdout,
-        words: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    let arguments = ["autopsy".as_ref(), "-i".as_ref(), dump.as_os_str()];
+    fed(arguments, commands)
 }
 
 /// The address and the words that an image has there, by its file.

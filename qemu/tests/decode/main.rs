@@ -5,9 +5,9 @@ mod logs;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::io::Write;
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use object::{Object, ObjectSection};
 use qemu::build::Kernel;
@@ -18,7 +18,7 @@ use support::built::{image, kernel};
 use support::each::kernel_tests;
 use support::llvm::symbolizer;
 use support::report::{Frame, Report, Source};
-use support::runner::{Ran, command, run};
+use support::runner::{Ran, fed, run};
 
 kernel_tests! { much_and_little_inlined:
     decoded_is_what_llvm_says,
@@ -37,25 +37,9 @@ fn boot(image: &Path, scenario: &str, arguments: &[&str]) -> Ran {
 
 /// Decodes a log from standard input.
 fn decode(log: &str, image: &Path, arguments: &[&str]) -> Ran {
-    let mut runner = command()
-        .args(["decode", "--image"])
-        .arg(image)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the runner starts");
-    let mut input = runner.stdin.take().expect("a pipe");
-    let log = log.as_bytes().to_vec();
-    let writer = std::thread::spawn(move || input.write_all(&log));
-    let output = runner.wait_with_output().expect("the runner ends");
-    writer.join().expect("no panic").expect("all of it is read");
-    Ran {
-        status: output.status.code().expect("it is not killed"),
-        serial: output.stdout,
-        words: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    let words = ["decode".as_ref(), "--image".as_ref(), image.as_os_str()];
+    let arguments = arguments.iter().map(OsStr::new);
+    fed(words.into_iter().chain(arguments), log)
 }
 
 /// The same report as from a kernel without any names: its frames end after the letter.

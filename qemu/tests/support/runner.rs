@@ -1,7 +1,8 @@
 //! Starts the runner as a user does, without `cargo run --`.
 
 use std::ffi::OsStr;
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 use qemu::output::CI_VARIABLES;
 
@@ -58,6 +59,28 @@ pub fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Ran {
         .args(arguments)
         .output()
         .expect("the runner starts");
+    ran(output)
+}
+
+/// Runs the runner with this as its standard input.
+pub fn fed<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>, input: &str) -> Ran {
+    let mut runner = command()
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the runner starts");
+    let mut pipe = runner.stdin.take().expect("a pipe");
+    let input = input.as_bytes().to_vec();
+    // More than a pipe holds is read only while what comes of it is read, too.
+    let writer = std::thread::spawn(move || pipe.write_all(&input));
+    let output = runner.wait_with_output().expect("the runner ends");
+    writer.join().expect("no panic").expect("all of it is read");
+    ran(output)
+}
+
+fn ran(output: Output) -> Ran {
     Ran {
         status: output.status.code().expect("the runner is not killed"),
         serial: output.stdout,
