@@ -36,6 +36,12 @@ fn build_id() -> &'static [u8] {
     note.bytes.get(16..).unwrap_or_default()
 }
 
+/// The statics that are not zero in the image: tasks and locks are among them.
+pub fn data() -> postmortem::Range {
+    let [start, end] = addresses!(__data_start, __bss_start);
+    postmortem::Range::new(start as u64, end as u64)
+}
+
 /// What a page of the image is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {

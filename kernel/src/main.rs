@@ -69,6 +69,9 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     if has("markup") {
         platform::show_markup();
     }
+    if has("dump") {
+        platform::dump_at_end();
+    }
     frames::use_frames(has("defmt"));
     early::run(scenario, Stage::Vectors);
     let cpus = cpus::List::read(&mut memory, argument);

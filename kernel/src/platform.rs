@@ -6,7 +6,7 @@ use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use postmortem::{Image, PerCpu, Platform, Postmortem, Region, Stack, Task, Walk, capture};
+use postmortem::{Image, PerCpu, Platform, Postmortem, Range, Region, Stack, Task, Walk, capture};
 
 use crate::arch::{cpu, exit, interrupts};
 use crate::interrupt::Masked;
@@ -16,7 +16,8 @@ use crate::{board, cpus, frames, image, interrupt, stacks, task, wire};
 /// Writes all reports.
 pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU)
     .with_last_words(&REGION)
-    .with_traces(write_trace);
+    .with_traces(write_trace)
+    .with_dump(|| IS_DUMPED.load(Ordering::Relaxed));
 
 static PER_CPU: [PerCpu; cpus::MAX_CPUS] = [const { PerCpu::new() }; cpus::MAX_CPUS];
 
@@ -30,6 +31,9 @@ static HAS_REGISTERS: AtomicBool = AtomicBool::new(false);
 
 /// Whether traces are also written as markup for a symbolizer.
 static HAS_MARKUP: AtomicBool = AtomicBool::new(false);
+
+/// Whether a report is followed by a dump.
+static IS_DUMPED: AtomicBool = AtomicBool::new(false);
 
 /// Whether to reset the machine after a report.
 static RESETS: AtomicBool = AtomicBool::new(false);
@@ -57,6 +61,11 @@ pub fn show_markup() {
     HAS_MARKUP.store(true, Ordering::Relaxed);
 }
 
+/// Makes a dump follow the report that ends the kernel.
+pub fn dump_at_end() {
+    IS_DUMPED.store(true, Ordering::Relaxed);
+}
+
 /// Makes a report end with a reset instead of a verdict, as in a kernel that runs unattended.
 pub fn reset_at_end() {
     RESETS.store(true, Ordering::Relaxed);
@@ -65,7 +74,7 @@ pub fn reset_at_end() {
 struct Kernel;
 
 // SAFETY: a CPU's number is constant, unique and less than `cpus::MAX_CPUS`, the length of `PER_CPU`. All stacks are statics,
-// so their words are memory.
+// and what is noted is the section of statics, so their words are memory.
 unsafe impl Platform for Kernel {
     fn write(&self, bytes: &[u8]) {
         wire::write(bytes);
@@ -115,6 +124,10 @@ unsafe impl Platform for Kernel {
 
     fn task(&self, number: usize) -> Option<Task<'_>> {
         task::describe(number)
+    }
+
+    fn noted(&self, index: usize) -> Option<Range> {
+        (index == 0).then(image::data)
     }
 
     fn interrupt_name(&self, number: u64) -> Option<&'static str> {

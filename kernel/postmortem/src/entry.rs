@@ -140,7 +140,9 @@ impl Postmortem {
         let _ = report.write_cause(&mut out, held, cause);
         let _ = report.write_others(&mut out, held, Some(cause));
         let _ = report.write_blockers(&mut out);
-        self.first_failure.repeat(&mut out)
+        let _ = self.first_failure.repeat(&mut out);
+        self.dump_if_wanted(held, cause);
+        Ok(())
     }
 
     /// The second level: an error in the report is one line, not a second report.

@@ -16,6 +16,7 @@ mod atomics;
 mod cause;
 mod code;
 mod cpu;
+mod dump;
 mod entry;
 mod first_failure;
 mod guarded_stack;

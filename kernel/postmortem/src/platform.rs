@@ -3,7 +3,7 @@
 use core::fmt::{self, Display};
 use core::time::Duration;
 
-use unwind::SavedRegister;
+use unwind::{Range, SavedRegister};
 
 use crate::arch::{Registers, TrapFrame};
 use crate::image::Image;
@@ -19,7 +19,7 @@ use crate::stack::{ReadWord, Stack};
 /// # Safety
 /// - [`Self::cpu`] returns different numbers on different CPUs, always the same one on the same CPU, and less than there are
 ///   [`PerCpu`](crate::PerCpu)s. What one CPU may read of another one's stack depends on it.
-/// - The words of every [`Self::stack`] are memory, or not mapped, but never a device: reports read them.
+/// - The words of every [`Self::stack`], and of what is [`Self::noted`], are memory, or not mapped, but never a device: reports read them.
 pub unsafe trait Platform: Sync {
     /// Sends the bytes of a report, to a serial line for example. Bytes that the device does not take in time may be lost.
     fn write(&self, bytes: &[u8]);
@@ -69,6 +69,13 @@ pub unsafe trait Platform: Sync {
     /// The task with this number, if there is one.
     fn task(&self, number: usize) -> Option<Task<'_>> {
         let _ = number;
+        None
+    }
+
+    /// The memory with this index that a [dump](crate::Postmortem::with_dump) has besides stacks: what the kernel notes of its tasks and
+    /// locks, for a host to read. Indices count from 0; the first one without memory ends the list. By default there is none.
+    fn noted(&self, index: usize) -> Option<Range> {
+        let _ = index;
         None
     }
 

@@ -5,6 +5,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::arch::TrapFrame;
+use crate::dump::Dump;
 use crate::first_failure::FirstFailure;
 use crate::last_words::{LastWords, Region};
 use crate::platform::Platform;
@@ -61,6 +62,7 @@ pub struct Postmortem {
     pub(crate) first_failure: FirstFailure,
     pub(crate) last_words: Option<LastWords>,
     pub(crate) write_trace: WriteTrace,
+    pub(crate) dump: Option<Dump>,
     /// How many reports that end the kernel were begun: the level.
     pub(crate) begun: AtomicU32,
     /// The text written last did not end with a newline, or is being written.
@@ -100,6 +102,7 @@ impl Postmortem {
             first_failure: FirstFailure::new(),
             last_words: None,
             write_trace: |walk, out| walk.write(out, false),
+            dump: None,
             begun: AtomicU32::new(0),
             line_is_open: AtomicBool::new(false),
         }
@@ -203,6 +206,12 @@ impl Postmortem {
     /// The numbers of all CPUs that are online.
     pub(crate) fn online(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         (0..self.per_cpu.len()).filter(|cpu| self.platform.is_online(*cpu))
+    }
+
+    /// The same, and this one, which may be too early to be online.
+    pub(crate) fn running(&self, this: usize) -> impl Iterator<Item = usize> + '_ {
+        let all = 0..self.per_cpu.len();
+        all.filter(move |cpu| *cpu == this || self.platform.is_online(*cpu))
     }
 
     pub(crate) fn side(&self, cpu: usize) -> &Side {

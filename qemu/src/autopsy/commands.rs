@@ -7,9 +7,8 @@ use anyhow::{Context, Result, bail};
 
 use super::words::{address, expect_no_more, number};
 use crate::disassemble::disassemble;
-use crate::dump::Dump;
+use crate::dump::Remains;
 use crate::hardware::Arch;
-use crate::machine::Source;
 use crate::outside::{Asked, Outside};
 
 /// Words of memory, and instructions, that are shown unless a count is typed; and the most that may be.
@@ -22,7 +21,7 @@ const LONGEST: u64 = 15;
 /// A dump, and whoever looks at it.
 #[derive(Debug)]
 pub(super) struct Monitor {
-    dump: Dump,
+    dump: Box<dyn Remains>,
     path: PathBuf,
     asked: Asked,
     /// The CPU that is looked at, whose page tables say what lies where.
@@ -76,7 +75,7 @@ const COMMANDS: &[Command] = &[
         about: "what every task waits for that does not run, and who has called whom there",
         run: |monitor, words| {
             expect_no_more(words.iter().copied())?;
-            let text = monitor.asked.tasks(&mut monitor.dump)?;
+            let text = monitor.asked.tasks(&mut *monitor.dump)?;
             Ok(Some(text))
         },
     },
@@ -128,8 +127,8 @@ fn help() -> String {
 }
 
 impl Monitor {
-    pub(super) fn open(mut dump: Dump, image: &Path) -> Result<Self> {
-        let asked = Asked::open(image, &mut dump)?;
+    pub(super) fn open(mut dump: Box<dyn Remains>, image: &Path) -> Result<Self> {
+        let asked = Asked::open(image, &mut *dump)?;
         Ok(Self {
             dump,
             path: image.to_owned(),
@@ -164,10 +163,10 @@ impl Monitor {
 
     fn backtrace(&mut self, words: &[&str]) -> Result<Option<String>> {
         let text = match *words {
-            [] => self.asked.cpu(&mut self.dump, self.cpu)?,
+            [] => self.asked.cpu(&mut *self.dump, self.cpu)?,
             ["task", task] => {
                 let task = number(task)?;
-                let text = self.asked.task(&mut self.dump, task)?;
+                let text = self.asked.task(&mut *self.dump, task)?;
                 if text.is_empty() {
                     bail!(
                         "task {task} is on a CPU, or there is none; `tasks` lists those that wait"
@@ -175,7 +174,7 @@ impl Monitor {
                 }
                 text
             }
-            [cpu] => self.asked.cpu(&mut self.dump, number(cpu)?)?,
+            [cpu] => self.asked.cpu(&mut *self.dump, number(cpu)?)?,
             _ => bail!("a CPU's number is expected, or `task` and a task's number"),
         };
         Ok(Some(text))
@@ -184,7 +183,7 @@ impl Monitor {
     fn report(&mut self, words: &[&str]) -> Result<Option<String>> {
         expect_no_more(words.iter().copied())?;
         let reason = self.dump.reason().to_owned();
-        let text = Outside::new(&self.path).report(&mut self.dump, &reason)?;
+        let text = Outside::new(&self.path).report(&mut *self.dump, &reason)?;
         Ok(Some(text))
     }
 
@@ -193,7 +192,7 @@ impl Monitor {
             bail!("a CPU's number is expected");
         };
         let cpu = number(cpu)?;
-        let text = self.asked.cpu(&mut self.dump, cpu)?;
+        let text = self.asked.cpu(&mut *self.dump, cpu)?;
         self.cpu = cpu;
         let line = text.lines().next().unwrap_or_default();
         Ok(Some(format!("{line}\n")))
@@ -233,7 +232,7 @@ impl Monitor {
             let Some(at) = start.checked_add(nth * 8) else {
                 break;
             };
-            match self.asked.word(&mut self.dump, self.cpu, at) {
+            match self.asked.word(&mut *self.dump, self.cpu, at) {
                 Some(word) => {
                     let points_to = self.lies_at(word);
                     writeln!(text, "{at:#018x}: {word:#018x}{points_to}")?;
@@ -294,7 +293,7 @@ impl Monitor {
     fn bytes(&mut self, start: u64, count: u64) -> Vec<u8> {
         let first = start & !7;
         let words = (first..start.saturating_add(count)).step_by(8);
-        let words = words.map_while(|at| self.asked.word(&mut self.dump, self.cpu, at));
+        let words = words.map_while(|at| self.asked.word(&mut *self.dump, self.cpu, at));
         let bytes = words.flat_map(u64::to_le_bytes);
         bytes.skip((start - first) as usize).collect()
     }

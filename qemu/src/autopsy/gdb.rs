@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::remote::answer;
-use crate::dump::Dump;
+use crate::dump::{Dump, Remains};
 use crate::machine::{Gdb, GdbStub};
 use crate::outside::Asked;
 use crate::status::{Failure, Status};

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 
 use crate::decode::Symbolizer;
-use crate::dump::{Dump, Logged, Place, Raw};
+use crate::dump::{Dump, Logged, Place, Raw, Remains, Sent};
 use crate::machine::Gdb;
 use crate::output::{Filter, Rules};
 use crate::outside::Outside;
@@ -24,8 +24,8 @@ use crate::status::{Failure, Status};
 /// The report is the one that was made when the machine was asked, line for line, but for a walk that had run out of its two
 /// seconds, which goes on here: the same walk goes by the dump's registers, page tables and memory.
 ///
-/// Of a log in which a kernel has written its stack (`print_stack` of `kernel-postmortem`), each such stack is walked: with --image, which
-/// names what ran.
+/// Of a log in which a kernel has sent a dump (`with_dump` of `kernel-postmortem`) or its stack (`print_stack`), each such dump and stack
+/// is walked: with --image, which names what ran.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Autopsy {
     /// The dump, a folder; or a log, a file
@@ -76,11 +76,6 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
         return of_raw(arguments);
     };
     if path.is_file() {
-        if arguments.interactive || arguments.gdb.is_some() {
-            let path = path.display();
-            let error = anyhow!("{path} is a log: only a dump can be asked more");
-            return Err(Failure::usage(error));
-        }
         return of_log(path, arguments);
     }
     let mut dump = Dump::open(path).map_err(Failure::usage)?;
@@ -90,7 +85,7 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
     };
     let image = image.map_err(Failure::usage)?;
     if arguments.interactive {
-        return monitor::run(dump, &image);
+        return monitor::run(Box::new(dump), &image);
     }
     if let Some(gdb) = arguments.gdb {
         return gdb::run(dump, &image, gdb);
@@ -116,7 +111,7 @@ fn of_raw(arguments: &Autopsy) -> Result<Status, Failure> {
     Ok(Status::Success)
 }
 
-/// Writes the trace of each stack in a log.
+/// Writes the report of each dump in a log, and the trace of each stack.
 fn of_log(log: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let path = log.display();
     let image = arguments.image.as_ref();
@@ -124,16 +119,38 @@ fn of_log(log: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let image = image.map_err(Failure::usage)?;
     let arch = crate::image::architecture(image).map_err(Failure::usage)?;
     let log = fs::read(log).with_context(|| format!("cannot read {path}"))?;
-    let stacks = Logged::all(&String::from_utf8_lossy(&log), arch);
-    let stacks = stacks.with_context(|| path.to_string())?;
-    if stacks.is_empty() {
-        return Err(anyhow!("{path} has no stack that print_stack has written").into());
+    let log = String::from_utf8_lossy(&log);
+    let sent = Sent::all(&log, image).with_context(|| path.to_string());
+    let mut sent = sent.map_err(Failure::usage)?;
+    if arguments.gdb.is_some() {
+        let error = anyhow!("{path} is a log, which has too little for gdb; -i asks it more");
+        return Err(Failure::usage(error));
+    }
+    if arguments.interactive {
+        let last = sent.pop();
+        let last = last.with_context(|| format!("{path} has no dump that a kernel has sent"));
+        let last = last.map_err(Failure::usage)?;
+        return monitor::run(Box::new(last), image);
+    }
+    let stacks = Logged::all(&log, arch).with_context(|| path.to_string())?;
+    if stacks.is_empty() && sent.is_empty() {
+        return Err(anyhow!(
+            "{path} has no dump that a kernel has sent, and no stack that print_stack has written"
+        )
+        .into());
     }
     let outside = Outside::new(image).programs(&arguments.symbols);
+    let mut checked = Ok(());
+    for mut dump in sent {
+        let reason = dump.reason().to_owned();
+        write(&outside.report(&mut dump, &reason)?)?;
+        checked = checked.and(dump.check());
+    }
     for mut stack in stacks {
         let reason = format!("its log has its stack after `{}`", stack.what);
         write(&outside.report(&mut stack, &reason)?)?;
     }
+    checked?;
     Ok(Status::Success)
 }
 

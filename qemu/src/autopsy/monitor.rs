@@ -10,7 +10,7 @@ use portable::line::{Editor, Input};
 
 use super::commands::{self, Monitor};
 use super::write;
-use crate::dump::Dump;
+use crate::dump::Remains;
 use crate::machine::terminal::Terminal;
 use crate::status::{Failure, Status};
 
@@ -21,7 +21,7 @@ const PROMPT: &str = "> ";
 ///
 /// # Errors
 /// When the image cannot be read, output cannot be written, or a script's command cannot be run.
-pub(super) fn run(dump: Dump, image: &Path) -> Result<Status, Failure> {
+pub(super) fn run(dump: Box<dyn Remains>, image: &Path) -> Result<Status, Failure> {
     let mut monitor = Monitor::open(dump, image)?;
     match Terminal::take() {
         Some(terminal) => at_terminal(&mut monitor, &terminal)?,

@@ -9,7 +9,7 @@ use linker::symbols::printable;
 use super::about::{About, FORMAT, length};
 use super::pages::Pages;
 use super::paging::translate;
-use super::{ABOUT, IMAGE, MEMORY};
+use super::{ABOUT, IMAGE, MEMORY, Remains};
 use crate::machine::{PIECE, Source};
 use crate::stub::{Paging, State};
 
@@ -77,12 +77,6 @@ impl Dump {
         })
     }
 
-    /// Why the machine was asked where it is.
-    #[must_use]
-    pub fn reason(&self) -> &str {
-        &self.about.reason
-    }
-
     /// The build id of the image that ran, if it has one.
     #[must_use]
     pub fn build_id(&self) -> Option<&str> {
@@ -99,15 +93,6 @@ impl Dump {
         Ok(path)
     }
 
-    /// The registers of a CPU, by their names.
-    ///
-    /// # Errors
-    /// When there is no such CPU.
-    pub fn registers(&self, cpu: usize) -> Result<Vec<(String, u64)>> {
-        let cpu = self.about.cpus.get(cpu).context("there is no such CPU")?;
-        Ok(cpu.answers.named())
-    }
-
     /// The registers of a CPU that gdb has of any, in its order.
     ///
     /// # Errors
@@ -117,18 +102,25 @@ impl Dump {
         cpu.answers.general()
     }
 
-    /// That nothing was wrong with what was read, and that all could be.
-    ///
-    /// # Errors
-    /// What was wrong.
-    pub fn check(&mut self) -> Result<()> {
-        self.failed.take().map_or(Ok(()), Err)
-    }
-
     fn fail(&mut self, error: Error, what: impl FnOnce() -> String) {
         if self.failed.is_none() {
             self.failed = Some(error.context(what()));
         }
+    }
+}
+
+impl Remains for Dump {
+    fn reason(&self) -> &str {
+        &self.about.reason
+    }
+
+    fn registers(&self, cpu: usize) -> Result<Vec<(String, u64)>> {
+        let cpu = self.about.cpus.get(cpu).context("there is no such CPU")?;
+        Ok(cpu.answers.named())
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::segments::Segments;
 use crate::hardware::Arch;
 use crate::machine::{PIECE, Source};
 use crate::stub::{KnownArm, KnownX86, State};
@@ -43,7 +44,7 @@ fn number(text: &str) -> Option<u64> {
 #[derive(Clone, Debug)]
 pub struct Raw {
     states: Vec<State>,
-    memory: Vec<(u64, Vec<u8>)>,
+    memory: Segments,
 }
 
 impl Raw {
@@ -66,7 +67,7 @@ impl Raw {
         };
         Ok(Self {
             states: states.with_context(|| shown.to_string())?,
-            memory: memory.iter().map(read).collect::<Result<_>>()?,
+            memory: Segments(memory.iter().map(read).collect::<Result<_>>()?),
         })
     }
 }
@@ -111,6 +112,11 @@ impl Given<'_> {
     }
 }
 
+/// The registers in this line.
+pub(super) fn state_in(line: &str, arch: Arch) -> Result<State> {
+    state(&Given(&[line]), arch)
+}
+
 fn state(given: &Given<'_>, arch: Arch) -> Result<State> {
     Ok(match arch {
         Arch::X86_64 => State::from(KnownX86 {
@@ -147,25 +153,13 @@ impl Source for Raw {
         Ok(*state)
     }
 
-    /// All CPUs see the same. What a file does not have of a piece of which it has a part is zero, where a walk ends.
+    /// All CPUs see the same.
     fn piece(&mut self, _: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
-        let start = address / PIECE * PIECE;
-        let mut piece = None;
-        for (first, bytes) in &self.memory {
-            let end = first + bytes.len() as u64;
-            let (from, to) = (
-                start.max(*first),
-                (start | (PIECE - 1)).min(end.wrapping_sub(1)),
-            );
-            if bytes.is_empty() || from > to {
-                continue;
-            }
-            let piece = piece.get_or_insert_with(|| Box::new([0; PIECE as usize]));
-            let count = (to - from + 1) as usize;
-            let (at, of) = ((from - start) as usize, (from - first) as usize);
-            piece[at..at + count].copy_from_slice(&bytes[of..of + count]);
-        }
-        piece
+        self.memory.piece(address)
+    }
+
+    fn knows(&self, address: u64) -> bool {
+        self.memory.know(address)
     }
 }
 
@@ -231,21 +225,5 @@ mod tests {
             let error = states(&text, Arch::X86_64).expect_err(&text);
             assert!(format!("{error:#}").contains(says), "{error:#}");
         }
-    }
-
-    #[test]
-    fn memory_is_where_it_was() {
-        let states = Vec::new();
-        let memory = vec![(0x1004, vec![1, 2, 3]), (0x17ff, vec![4; 0x802])];
-        let mut raw = Raw { states, memory };
-        let piece = raw.piece(0, 0x1010).expect("some of it is there");
-        assert_eq!(piece[3..8], [0, 1, 2, 3, 0]);
-        assert_eq!(piece[0x7ff], 4);
-        assert_eq!(
-            raw.piece(0, 0x1800).expect("all of it is there")[..],
-            [4; 0x800]
-        );
-        assert_eq!(raw.piece(0, 0x2000).expect("a byte")[..2], [4, 0]);
-        assert!(raw.piece(0, 0x2800).is_none() && raw.piece(0, 0x800).is_none());
     }
 }

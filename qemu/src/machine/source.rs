@@ -28,4 +28,11 @@ pub trait Source: Debug {
     /// The piece of memory with this address, as this CPU's page tables have it now. None if it is not mapped, or no memory: to
     /// read a device would change it.
     fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>>;
+
+    /// Whether the word at this address of a piece is known. Of memory that somebody has read or sent in parts, the rest of a piece is
+    /// not, and zeros there would be made up.
+    fn knows(&self, address: u64) -> bool {
+        let _ = address;
+        true
+    }
 }

@@ -47,6 +47,9 @@ impl<'s> Memory<'s> {
             let mut source = self.source.borrow_mut();
             (count < MOST).then(|| source.piece(self.cpu, address))?
         });
+        if !self.source.borrow().knows(address) {
+            return None;
+        }
         let word = piece
             .as_ref()?
             .get((address % PIECE) as usize..)?

@@ -81,6 +81,44 @@ pub(crate) fn write_known(
     out.write_str(", others not known\n")
 }
 
+/// Writes the registers that a walk needs, with those of the `frame` that was interrupted.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn write_needed(
+    out: &mut dyn core::fmt::Write,
+    registers: &Registers,
+    frame: Option<&TrapFrame>,
+) -> core::fmt::Result {
+    let Registers { pc, sp, fp, .. } = registers;
+    write!(out, " pc {pc:#018x} sp {sp:#018x} x29 {fp:#018x}")?;
+    for (name, value) in [
+        ("x30", registers.lr),
+        ("x9", registers.x9),
+        ("cpsr", frame.map(|frame| frame.spsr)),
+    ] {
+        if let Some(value) = value {
+            write!(out, " {name} {value:#x}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The other registers of a frame, with their names.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn all(frame: &TrapFrame) -> impl Iterator<Item = (General, u64)> {
+    (0..).map(General).zip(frame.x)
+}
+
+/// The general register with this number; as text, its name.
+#[cfg(target_arch = "aarch64")]
+pub(crate) struct General(u32);
+
+#[cfg(target_arch = "aarch64")]
+impl core::fmt::Display for General {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "x{}", self.0)
+    }
+}
+
 /// Masks ordinary interrupts of this CPU.
 #[cfg(all(target_arch = "aarch64", target_os = "none"))]
 pub(crate) fn mask_interrupts() {

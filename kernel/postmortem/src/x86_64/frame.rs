@@ -153,12 +153,9 @@ impl TrapFrame {
         Words::new(self, names)
     }
 
-    /// Writes all registers, in lines.
-    ///
-    /// # Errors
-    /// The errors of `out`.
-    pub fn write_registers(&self, names: &dyn Names, out: &mut dyn Write) -> fmt::Result {
-        let lines = [
+    /// The general registers, four to a line, with names of one width.
+    pub(super) const fn general(&self) -> [[(&'static str, u64); 4]; 4] {
+        [
             [
                 ("rax", self.rax),
                 ("rbx", self.rbx),
@@ -183,8 +180,15 @@ impl TrapFrame {
                 ("r14", self.r14),
                 ("r15", self.r15),
             ],
-        ];
-        for line in lines {
+        ]
+    }
+
+    /// Writes all registers, in lines.
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub fn write_registers(&self, names: &dyn Names, out: &mut dyn Write) -> fmt::Result {
+        for line in self.general() {
             for (name, value) in line {
                 write!(out, "  {name} {value:#018x}")?;
             }

@@ -76,6 +76,36 @@ pub(crate) fn write_known(
     out.write_str(", others not known\n")
 }
 
+/// Writes the registers that a walk needs, with those of the `frame` that was interrupted.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn write_needed(
+    out: &mut dyn core::fmt::Write,
+    registers: &Registers,
+    frame: Option<&TrapFrame>,
+) -> core::fmt::Result {
+    let Registers { pc, sp, fp, .. } = registers;
+    write!(out, " rip {pc:#018x} rsp {sp:#018x} rbp {fp:#018x}")?;
+    for (name, value) in [
+        ("r10", registers.r10),
+        ("r11", registers.r11),
+        ("rflags", frame.map(|frame| frame.rflags)),
+        ("cs", frame.map(|frame| frame.cs)),
+    ] {
+        if let Some(value) = value {
+            write!(out, " {name} {value:#x}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The other registers of a frame, with their names.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn all(frame: &TrapFrame) -> impl Iterator<Item = (&'static str, u64)> {
+    let general = frame.general().into_iter().flatten();
+    let general = general.map(|(name, value)| (name.trim_end(), value));
+    general.chain([("cr2", frame.cr2), ("ss", frame.ss)])
+}
+
 /// Masks ordinary interrupts of this CPU.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
 pub(crate) fn mask_interrupts() {

@@ -1,0 +1,190 @@
+//! After a report: registers and stacks of all CPUs and tasks, as lines of text, for a host that asks the dead machine more.
+//!
+//! ```text
+//! dump begin 1 x86_64 0123456789abcdef 5d1c9f0a
+//! dump cpu 0 rip 0xffffffff80106000 rsp 0xffffffff80170ff8 rbp 0x0000000000000000 3a0b11c2
+//! dump cpu 1 does not answer 90f1e2d3
+//! dump at 0xffffffff80170ff8 ERMSEwgA 1b2c3d4e
+//! dump end 4 77665544
+//! ```
+//!
+//! | line | what it says |
+//! |---|---|
+//! | `begin` | the version of this format, the architecture, and the build id in hexadecimal digits, `-` if it is not known |
+//! | `cpu` | the registers of this CPU, as far as they are known; or that it does not answer |
+//! | `more` | further registers of this CPU, without which a walk is possible |
+//! | `at` | words of memory from this address on: packed as the next module says, then in base64 |
+//! | `end` | how many lines came before it |
+//!
+//! Each ends with the CRC-32 (that of zlib) of what is before it in the line, without the space. So a line that a serial line has
+//! damaged is told from a whole one, a lost one is missed, and each is understood without the others.
+
+mod line;
+mod pack;
+
+use core::fmt::{self, Write};
+
+use unwind::{Range, RegisterSet as _};
+
+use crate::arch::{NAME, Registers, all, write_needed};
+use crate::cause::Cause;
+use crate::held::{Held, Other};
+use crate::image::Image;
+use crate::postmortem::Postmortem;
+use crate::probe;
+use crate::stack::{Owner, Stack};
+use line::Lines;
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// Bytes below a stack pointer that may be in use: the x86-64 psABI's red zone.
+const RED_ZONE: u64 = 128;
+
+/// Whether a dump is wanted, and the function that writes it, which is linked only into kernels that have asked for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Dump {
+    is_wanted: fn() -> bool,
+    write: fn(&'static Postmortem, &Held<'_>, &Cause<'_>),
+}
+
+impl Postmortem {
+    /// After the report that ends the kernel, sends what a host needs to ask the dead machine more, if `is_wanted` says so then: the
+    /// registers of all CPUs, their stacks and those of tasks, and [`Platform::noted`](crate::Platform::noted). That takes a second for
+    /// each 10 KB at 115,200 bits a second; of a stack the part in use is sent, and what is zero takes next to nothing.
+    ///
+    /// `unwind-qemu autopsy LOG --image KERNEL` has the answers, `autopsy -i` asks on, and `unwind-qemu serial --dump` keeps what a
+    /// board sends as a dump.
+    #[must_use]
+    pub const fn with_dump(mut self, is_wanted: fn() -> bool) -> Self {
+        self.dump = Some(Dump {
+            is_wanted,
+            write: |postmortem, held, cause| postmortem.write_dump(held, cause),
+        });
+        self
+    }
+
+    /// Writes a dump, if the kernel wants one.
+    pub(crate) fn dump_if_wanted(&'static self, held: &Held<'_>, cause: &Cause<'_>) {
+        if let Some(dump) = self.dump.filter(|dump| (dump.is_wanted)()) {
+            (dump.write)(self, held, cause);
+        }
+    }
+
+    fn write_dump(&'static self, held: &Held<'_>, cause: &Cause<'_>) {
+        // Ends an unfinished line.
+        let _ = self.out();
+        let mut lines = Lines::new(self.platform);
+        // The device takes everything.
+        let _ = self.write_lines(&mut lines, held, cause);
+    }
+
+    fn write_lines(
+        &'static self,
+        lines: &mut Lines,
+        held: &Held<'_>,
+        cause: &Cause<'_>,
+    ) -> fmt::Result {
+        let image = self.platform.image();
+        lines.line(|out| {
+            write!(out, "begin {VERSION} {NAME} ")?;
+            write_build(out, &image)
+        })?;
+        for cpu in self.running(held.cpu()) {
+            self.write_cpu(lines, held, cause, cpu)?;
+        }
+        for stack in self.stacks().iter() {
+            let is_there = match stack.owner {
+                Owner::Cpu(_, cpu) => cpu == held.cpu() || self.platform.is_online(cpu),
+                Owner::Task(task) => self.platform.task(task).is_some(),
+            };
+            if is_there {
+                let from = self.lowest_on(&stack, held, cause);
+                let from = from.unwrap_or(stack.words.start);
+                lines.memory(Range::new(from, stack.words.end), read)?;
+            }
+        }
+        for range in (0..).map_while(|index| self.platform.noted(index)) {
+            let start = range.start.next_multiple_of(8);
+            lines.memory(Range::new(start, range.end), read)?;
+        }
+        lines.end()
+    }
+
+    /// The registers of a CPU, or that they are not known.
+    fn write_cpu(
+        &'static self,
+        lines: &mut Lines,
+        held: &Held<'_>,
+        cause: &Cause<'_>,
+        cpu: usize,
+    ) -> fmt::Result {
+        let Some((registers, frame)) = self.of(held, cause, cpu) else {
+            return lines.line(|out| write!(out, "cpu {cpu} does not answer"));
+        };
+        lines.line(|out| {
+            write!(out, "cpu {cpu}")?;
+            write_needed(out, &registers, frame)
+        })?;
+        let mut more = frame.into_iter().flat_map(all).peekable();
+        while more.peek().is_some() {
+            lines.line(|out| {
+                write!(out, "more {cpu}")?;
+                let mut few = more.by_ref().take(4);
+                few.try_for_each(|(name, value)| write!(out, " {name} {value:#018x}"))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The registers with which a walk of a CPU begins, and all of them if it was interrupted.
+    fn of<'a>(
+        &self,
+        held: &'a Held<'_>,
+        cause: &'a Cause<'_>,
+        cpu: usize,
+    ) -> Option<(Registers, Option<&'a crate::TrapFrame>)> {
+        if cpu == cause.cpu(held) {
+            return Some((cause.registers(held), cause.frame(held)));
+        }
+        // Another one hangs, and this one has noticed.
+        if let Cause::Hang(_, registers) = cause
+            && cpu == held.cpu()
+        {
+            return Some((*registers, None));
+        }
+        match held.other(cpu) {
+            Other::Interrupted(frame) => Some((frame.registers(), Some(frame))),
+            Other::Failed(cause) => Some((cause.registers(held), cause.frame(held))),
+            Other::Silent => None,
+        }
+    }
+
+    /// Where the part of a stack begins that is in use, if whoever is on it can be asked: a CPU, or a task that does not run. What was
+    /// interrupted on it, and goes on elsewhere, cannot: its trap frame is on another stack.
+    fn lowest_on(&self, stack: &Stack, held: &Held<'_>, cause: &Cause<'_>) -> Option<u64> {
+        let cpus = self.running(held.cpu());
+        let cpus = cpus.filter_map(|cpu| self.of(held, cause, cpu));
+        let tasks = (0..self.platform.tasks()).filter_map(|task| self.platform.task(task));
+        let of_cpus = cpus.map(|(registers, _)| registers.sp());
+        let of_tasks = tasks.filter_map(|task| task.registers).map(|it| it.sp());
+        let on_it = of_cpus.chain(of_tasks).filter(|sp| stack.holds(*sp));
+        let lowest = on_it.min()?.saturating_sub(RED_ZONE) & !7;
+        Some(lowest.max(stack.words.start))
+    }
+}
+
+/// A word of a stack, or of what the kernel notes.
+fn read(address: u64) -> Option<u64> {
+    // SAFETY: aligned, as `Lines::memory` asks for every eighth byte from an aligned one on, and not a device, as `Platform` promises
+    // for the words of every stack, and for what it has noted.
+    unsafe { probe::read(address) }
+}
+
+fn write_build(out: &mut dyn Write, image: &Image) -> fmt::Result {
+    if image.build_id.is_empty() {
+        return out.write_str("-");
+    }
+    let mut bytes = image.build_id.iter();
+    bytes.try_for_each(|byte| write!(out, "{byte:02x}"))
+}
