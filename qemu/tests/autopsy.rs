@@ -4,6 +4,8 @@
 mod gdb;
 #[path = "autopsy/monitor.rs"]
 mod monitor;
+#[path = "autopsy/sent.rs"]
+mod sent;
 mod support;
 
 use std::ffi::OsStr;
@@ -18,6 +20,10 @@ use monitor::{
 };
 use qemu::build::Kernel;
 use qemu::machine::Arch;
+use sent::{
+    all_that_is_sent_says_the_same, what_is_missing_is_said, what_is_sent_can_be_asked_more,
+    what_is_sent_has_its_image, what_is_sent_says_the_same,
+};
 use support::built::{image, kernel};
 use support::corrupt;
 use support::each::kernel_tests;
@@ -36,12 +42,20 @@ kernel_tests! { much_and_little_inlined:
     without_checksum,
 }
 
+kernel_tests! { every_in_long:
+    all_that_is_sent_says_the_same,
+}
+
 kernel_tests! { release:
+    what_is_missing_is_said,
+    what_is_sent_can_be_asked_more,
+    what_is_sent_says_the_same,
     gdb_says_the_same,
     what_gdb_has_read_says_the_same,
 }
 
 kernel_tests! { x86_64:
+    what_is_sent_has_its_image,
     gdb_may_come_by_a_port,
     a_terminal_edits_commands,
     what_cannot_be_run_is_named,

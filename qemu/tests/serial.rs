@@ -50,7 +50,12 @@ impl Board {
     }
 
     /// Has the monitor panic, and gives what somebody sees, who comes while it waits.
-    fn panic(mut self, arguments: &[&Path]) -> Ran {
+    fn panic(self, arguments: &[&Path]) -> Ran {
+        self.panic_up_to(arguments, ": on a board")
+    }
+
+    /// The same, up to the end of what the kernel writes.
+    fn panic_up_to(mut self, arguments: &[&Path], end: &str) -> Ran {
         let mut command = command();
         command.arg("serial").arg(&self.line).args(arguments);
         let mut session = Session::of(&mut command);
@@ -62,7 +67,9 @@ impl Board {
         session.wait_for("\n> ");
         session.press("panic on a board\r");
         session.wait_for("first failure: ");
-        session.wait_for(": on a board\n");
+        session.wait_for(end);
+        // All of its line, which the runner has read then.
+        session.wait_for("\n");
         self.machine.kill().expect("it stands still");
         session.end()
     }
@@ -148,4 +155,37 @@ fn what_is_no_line_is_named() {
     run(["serial", "/dev/null"])
         .expect(2)
         .expect_words("/dev/null is no serial line");
+}
+
+/// What the kernel sends of its machine becomes a dump, which says of it what the kernel's report has said.
+#[test]
+fn a_dump_is_kept_as_it_comes() {
+    let image = image(KERNEL);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dumps = folder.path().join("dumps");
+    let board = Board::start(&image, "monitor dump");
+    let arguments = ["--image".as_ref(), &*image, "--dump".as_ref(), &*dumps];
+    let ran = board.panic_up_to(&arguments, "dump end ");
+    let ran = ran
+        .expect(1)
+        .expect_words("to ask it again: cargo run -- autopsy ");
+    let told = Report::find(&ran.serial);
+    let dump = dumps.join("serial");
+    let asked = run(["autopsy".as_ref(), dump.as_os_str()]).expect(0);
+    let found = Report::find(&asked.serial);
+    assert_eq!(found.names(), told.names(), "{}", asked.text());
+    assert_eq!(found.end, told.end);
+    found.expect_complete();
+    // Whole, with its image; and nothing that is unfinished.
+    let files = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        let names = entries.map(|entry| entry.expect("a file").file_name());
+        let mut names: Vec<_> = names
+            .map(|name| name.into_string().expect("UTF-8"))
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(files(&dumps), ["serial"]);
+    assert_eq!(files(&dump), ["README.txt", "dump.log", "image.elf"]);
 }

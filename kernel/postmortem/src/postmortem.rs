@@ -156,6 +156,11 @@ impl Postmortem {
                 last_words.keep(text.as_bytes());
             }
         }
+        self.send(text);
+    }
+
+    /// Sends text to the kernel's device, and keeps nothing.
+    pub(crate) fn send(&self, text: &str) {
         let Some(last) = text.as_bytes().last() else {
             return;
         };

@@ -78,6 +78,10 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
     if path.is_file() {
         return of_log(path, arguments);
     }
+    let sent = Sent::open(path, arguments.image.as_deref()).map_err(Failure::usage)?;
+    if let Some((sent, image)) = sent {
+        return of_sent(vec![sent], &image, path, arguments);
+    }
     let mut dump = Dump::open(path).map_err(Failure::usage)?;
     let image = match &arguments.image {
         Some(image) => expect_build(image.clone(), &dump),
@@ -112,32 +116,51 @@ fn of_raw(arguments: &Autopsy) -> Result<Status, Failure> {
 }
 
 /// Writes the report of each dump in a log, and the trace of each stack.
-fn of_log(log: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
-    let path = log.display();
+fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
+    let path = file.display();
     let image = arguments.image.as_ref();
     let image = image.with_context(|| format!("{path} is a log: --image has to name what ran"));
     let image = image.map_err(Failure::usage)?;
     let arch = crate::image::architecture(image).map_err(Failure::usage)?;
-    let log = fs::read(log).with_context(|| format!("cannot read {path}"))?;
+    let log = fs::read(file).with_context(|| format!("cannot read {path}"))?;
     let log = String::from_utf8_lossy(&log);
     let sent = Sent::all(&log, image).with_context(|| path.to_string());
-    let mut sent = sent.map_err(Failure::usage)?;
-    if arguments.gdb.is_some() {
-        let error = anyhow!("{path} is a log, which has too little for gdb; -i asks it more");
+    let sent = sent.map_err(Failure::usage)?;
+    let stacks = Logged::all(&log, arch).with_context(|| path.to_string())?;
+    if sent.is_empty() && (stacks.is_empty() || arguments.interactive || arguments.gdb.is_some()) {
+        let or = match stacks.is_empty() {
+            true => ", and no stack that print_stack has written",
+            false => ": only a dump can be asked more",
+        };
+        let error = anyhow!("{path} has no dump that a kernel has sent{or}");
         return Err(Failure::usage(error));
     }
-    if arguments.interactive {
-        let last = sent.pop();
-        let last = last.with_context(|| format!("{path} has no dump that a kernel has sent"));
-        let last = last.map_err(Failure::usage)?;
-        return monitor::run(Box::new(last), image);
+    let status = of_sent(sent, image, file, arguments);
+    let outside = Outside::new(image).programs(&arguments.symbols);
+    for mut stack in stacks {
+        let reason = format!("its log has its stack after `{}`", stack.what);
+        write(&outside.report(&mut stack, &reason)?)?;
     }
-    let stacks = Logged::all(&log, arch).with_context(|| path.to_string())?;
-    if stacks.is_empty() && sent.is_empty() {
-        return Err(anyhow!(
-            "{path} has no dump that a kernel has sent, and no stack that print_stack has written"
-        )
-        .into());
+    status
+}
+
+/// Writes the report of each dump that a kernel has sent; or asks the last one more.
+fn of_sent(
+    mut sent: Vec<Sent>,
+    image: &Path,
+    path: &Path,
+    arguments: &Autopsy,
+) -> Result<Status, Failure> {
+    if arguments.gdb.is_some() {
+        let path = path.display();
+        let error =
+            anyhow!("{path} was sent by a kernel, which is too little for gdb; -i asks it more");
+        return Err(Failure::usage(error));
+    }
+    if arguments.interactive
+        && let Some(last) = sent.pop()
+    {
+        return monitor::run(Box::new(last), image);
     }
     let outside = Outside::new(image).programs(&arguments.symbols);
     let mut checked = Ok(());
@@ -145,10 +168,6 @@ fn of_log(log: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
         let reason = dump.reason().to_owned();
         write(&outside.report(&mut dump, &reason)?)?;
         checked = checked.and(dump.check());
-    }
-    for mut stack in stacks {
-        let reason = format!("its log has its stack after `{}`", stack.what);
-        write(&outside.report(&mut stack, &reason)?)?;
     }
     checked?;
     Ok(Status::Success)

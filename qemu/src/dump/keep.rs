@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::about::{About, Content, Cpu, FORMAT};
-use super::{ABOUT, HOW_TO, IMAGE, MEMORY};
+use super::words::size;
+use super::{ABOUT, HOW_TO, IMAGE, MEMORY, SENT};
 use crate::decode::Symbolizer;
 use crate::machine::{Source, Stopped};
+use crate::words::say;
 
 /// Keeps dumps in a folder.
 #[derive(Clone, Debug)]
@@ -26,6 +28,19 @@ pub struct Kept {
     pub path: PathBuf,
     /// How large it is.
     pub bytes: u64,
+}
+
+/// Says where it is, and how it is asked; or that there is none, which changes nothing of what else came of a machine.
+pub fn say_kept(kept: Result<Kept>) {
+    match kept {
+        Ok(kept) => {
+            let (path, size) = (kept.path.display(), size(kept.bytes));
+            say(format_args!(
+                "dump of {size}; to ask it again: cargo run -- autopsy {path}"
+            ));
+        }
+        Err(error) => say(format_args!("error: no dump: {error:#}")),
+    }
 }
 
 impl Keeper {
@@ -49,6 +64,31 @@ impl Keeper {
         build: Option<&str>,
         reason: &str,
     ) -> Result<Kept> {
+        self.fill(|folder| fill(folder, stopped, image, build, reason))
+    }
+
+    /// Keeps the lines that a kernel with this image has sent.
+    ///
+    /// # Errors
+    /// When a file cannot be written; then nothing is left of it.
+    pub fn keep_sent(&self, lines: &str, image: &Path) -> Result<Kept> {
+        self.fill(|folder| {
+            let copy = folder.join(IMAGE);
+            let copied = fs::copy(image, &copy);
+            let copied = copied.with_context(|| {
+                format!("cannot copy {} to {}", image.display(), copy.display())
+            })?;
+            for (name, text) in [(SENT, lines), (HOW_TO, HOW_TO_SENT)] {
+                let path = folder.join(name);
+                let written = fs::write(&path, text);
+                written.with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            Ok(copied + (lines.len() + HOW_TO_SENT.len()) as u64)
+        })
+    }
+
+    /// Makes a dump of what `fill` writes to a folder, and says to have written in bytes.
+    fn fill(&self, fill: impl FnOnce(&Path) -> Result<u64>) -> Result<Kept> {
         let folder = &self.folder;
         let made = fs::create_dir_all(folder).and_then(|()| {
             // QEMU writes there too, wherever it was started.
@@ -63,7 +103,7 @@ impl Keeper {
         });
         let (unfinished, _lock) =
             made.with_context(|| format!("cannot write {}", folder.display()))?;
-        let bytes = fill(unfinished.path(), stopped, image, build, reason)?;
+        let bytes = fill(unfinished.path())?;
         let path = self.name_it(unfinished.path());
         let path = path.with_context(|| format!("cannot write {}", folder.display()))?;
         // It has another name by now.
@@ -206,6 +246,17 @@ In a checkout of the runner, with this folder's path, this says again where each
         about.reason
     )
 }
+
+/// What is in the folder of a dump that a kernel has sent.
+const HOW_TO_SENT: &str = "What a kernel has sent of its machine, when it died.
+
+dump.log     registers, and the words of stacks
+image.elf    the image that ran
+
+In a checkout of the runner, with this folder's path, this says where each CPU was; with -i it can be asked more:
+
+    cargo run -- autopsy FOLDER
+";
 
 #[cfg(test)]
 mod tests {

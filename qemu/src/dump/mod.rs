@@ -6,9 +6,12 @@
 //! | `dump.json` | why it was asked, the registers of each CPU, and what the other files are |
 //! | `image.elf` | the image that ran |
 //! | `README.txt` | how to open it |
+//!
+//! One that a kernel has sent over its serial line has, instead of the first two, `dump.log`, the lines that it has sent.
 
 mod about;
 mod flat;
+mod incoming;
 mod keep;
 mod log;
 mod open;
@@ -22,12 +25,12 @@ mod words;
 use anyhow::Result;
 
 use crate::machine::Source;
-pub use keep::{Keeper, Kept, prepare};
+pub use incoming::Incoming;
+pub use keep::{Keeper, Kept, prepare, say_kept};
 pub use log::Logged;
 pub use open::Dump;
 pub use raw::{Place, Raw};
 pub use sent::Sent;
-pub use words::size;
 
 /// What is left of a machine that was asked where it is.
 pub trait Remains: Source {
@@ -51,4 +54,6 @@ pub trait Remains: Source {
 const MEMORY: &str = "memory";
 const ABOUT: &str = "dump.json";
 const IMAGE: &str = "image.elf";
+/// Of one that a kernel has sent, instead of the first two.
+const SENT: &str = "dump.log";
 const HOW_TO: &str = "README.txt";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use base64ct::{Base64, Encoding};
@@ -10,16 +10,16 @@ use flate2::Crc;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSegment, SegmentFlags, elf};
 
-use super::Remains;
 use super::raw::state_in;
 use super::segments::Segments;
+use super::{IMAGE, Remains, SENT};
 use crate::decode::Symbolizer;
 use crate::hardware::Arch;
 use crate::machine::{PIECE, Source};
 use crate::stub::State;
 
 /// How each line begins.
-const BEGIN: &str = "dump ";
+pub(super) const BEGIN: &str = "dump ";
 /// The version of the format.
 const VERSION: &str = "1";
 /// CPUs that a line may name: a damaged one could name any.
@@ -87,6 +87,24 @@ impl Sent {
         }
         all.extend(open.map(Self::cut_off));
         Ok(all)
+    }
+
+    /// The one in this folder, and the image that ran; none if the folder has no such dump.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is of another image.
+    pub fn open(folder: &Path, image: Option<&Path>) -> Result<Option<(Self, PathBuf)>> {
+        let path = folder.join(SENT);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let image = image.map_or_else(|| folder.join(IMAGE), Path::to_owned);
+        let all = Self::all(&String::from_utf8_lossy(&text), &image);
+        let mut all = all.with_context(|| path.display().to_string())?;
+        let last = all.pop();
+        let last = last.with_context(|| format!("{} has no dump", path.display()))?;
+        Ok(Some((last, image)))
     }
 
     fn add(&mut self, word: &str, rest: &str, arch: Arch) -> Result<()> {
@@ -187,7 +205,7 @@ impl Source for Sent {
 }
 
 /// What a line says between its first word and its checksum, if it is whole. Others may have put something before it, such as the time.
-fn checked(line: &str) -> Option<&str> {
+pub(super) fn checked(line: &str) -> Option<&str> {
     let line = line.get(line.find(BEGIN)?..)?.trim_end();
     let (text, sum) = line.rsplit_once(' ')?;
     let mut crc = Crc::new();

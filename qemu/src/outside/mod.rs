@@ -25,9 +25,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, anyhow};
 
-use crate::dump::{Keeper, size};
+use crate::dump::{Keeper, say_kept};
 use crate::machine::{Source, Stopped, Witness};
-use crate::words::say;
 pub use asked::Asked;
 pub use callers::{Callers, Stack};
 use program::Known;
@@ -111,15 +110,6 @@ impl Witness for Outside<'_> {
         let images = self.images();
         let kernel = (images.as_ref()).and_then(|images| images.as_ref().ok()?.first());
         let build = kernel.and_then(|kernel| kernel.symbolizer.build_id());
-        match keeper.keep(stopped, self.path, build, reason) {
-            Ok(kept) => {
-                let (path, size) = (kept.path.display(), size(kept.bytes));
-                say(format_args!(
-                    "dump of {size}; to ask it again: cargo run -- autopsy {path}"
-                ));
-            }
-            // What came of the boot stays what it is.
-            Err(error) => say(format_args!("error: no dump: {error:#}")),
-        }
+        say_kept(keeper.keep(stopped, self.path, build, reason));
     }
 }

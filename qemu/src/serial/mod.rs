@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::decode::{Decoder, Style, Symbolizer};
+use crate::dump::{Incoming, Keeper, prepare, say_kept};
 use crate::machine::terminal::{LEAVE, Terminal};
 use crate::output::{Filter, Rules};
 use crate::status::{Failure, Status};
@@ -46,6 +47,10 @@ pub struct Serial {
     /// Keep what the board writes in this file, byte for byte
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+
+    /// Keep what a dying kernel sends of its machine (`with_dump` of `kernel-postmortem`) as a dump in this folder, for `autopsy`
+    #[arg(long, value_name = "DIR", requires = "image")]
+    pub dump: Option<PathBuf>,
 }
 
 /// Events of the terminal and of the line.
@@ -63,6 +68,9 @@ enum Event {
 pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
     let symbolizer = arguments.image.as_deref().map(Symbolizer::open);
     let symbolizer = symbolizer.transpose().map_err(Failure::usage)?;
+    if let Some(folder) = &arguments.dump {
+        prepare(folder).map_err(Failure::usage)?;
+    }
     let port = port::open(&arguments.port, arguments.baud).map_err(Failure::usage)?;
     let mut log = match &arguments.log {
         Some(path) => Some(
@@ -91,6 +99,9 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
         Decoder::new(symbolizer, Style::for_stdout(), out).any_build(arguments.any_build)
     });
     let mut plain = Filter::new(stdout().lock(), Rules::for_stdout(true));
+    let (mut incoming, keeper) = (Incoming::default(), arguments.dump.as_deref());
+    let keeper = keeper.map(|folder| Keeper::new(folder, "serial"));
+    let keeper = keeper.zip(arguments.image.as_deref());
     let mut gone = None;
     let mut flushed = true;
     let status = loop {
@@ -109,6 +120,11 @@ pub fn serial(arguments: &Serial) -> Result<Status, Failure> {
                 }
                 out.write_all(&bytes).context("cannot pass on the line")?;
                 flushed = false;
+                if let Some((keeper, image)) = &keeper {
+                    for lines in incoming.take(&bytes) {
+                        say_kept(keeper.keep_sent(&lines, image));
+                    }
+                }
             }
             Err(RecvTimeoutError::Timeout) => {
                 out.flush().context("cannot pass on the line")?;

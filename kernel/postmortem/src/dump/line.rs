@@ -7,7 +7,7 @@ use crc::{CRC_32_ISO_HDLC, Crc, Digest, NoTable};
 use unwind::Range;
 
 use super::pack::{Packed, ROOM};
-use crate::platform::Platform;
+use crate::postmortem::Postmortem;
 
 /// Without a table, which would be 1 KiB: the serial line takes longer than this.
 const CHECKSUM: Crc<u32, NoTable> = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC);
@@ -17,14 +17,17 @@ const TEXT: usize = ROOM.div_ceil(3).saturating_mul(4);
 
 /// Sends lines.
 pub(super) struct Lines {
-    platform: &'static dyn Platform,
+    postmortem: &'static Postmortem,
     /// How many were sent.
     count: u32,
 }
 
 impl Lines {
-    pub(super) fn new(platform: &'static dyn Platform) -> Self {
-        Self { platform, count: 0 }
+    pub(super) fn new(postmortem: &'static Postmortem) -> Self {
+        Self {
+            postmortem,
+            count: 0,
+        }
     }
 
     /// Sends a line with what `write` writes.
@@ -33,16 +36,13 @@ impl Lines {
         write: impl FnOnce(&mut dyn Write) -> fmt::Result,
     ) -> fmt::Result {
         let mut line = Line {
-            platform: self.platform,
+            postmortem: self.postmortem,
             digest: CHECKSUM.digest(),
         };
         line.write_str("dump ")?;
         write(&mut line)?;
-        let Line {
-            platform, digest, ..
-        } = line;
-        let sum = digest.finalize();
-        writeln!(Plain(platform), " {sum:08x}")?;
+        let sum = line.digest.finalize();
+        writeln!(Plain(self.postmortem), " {sum:08x}")?;
         self.count = self.count.saturating_add(1);
         Ok(())
     }
@@ -93,24 +93,24 @@ impl Lines {
 
 /// The begin of a line.
 struct Line {
-    platform: &'static dyn Platform,
+    postmortem: &'static Postmortem,
     digest: Digest<'static, u32, NoTable>,
 }
 
 impl Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.digest.update(text.as_bytes());
-        self.platform.write(text.as_bytes());
+        self.postmortem.send(text);
         Ok(())
     }
 }
 
 /// What has no checksum: a checksum.
-struct Plain(&'static dyn Platform);
+struct Plain(&'static Postmortem);
 
 impl Write for Plain {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.write(text.as_bytes());
+        self.0.send(text);
         Ok(())
     }
 }

@@ -74,7 +74,7 @@ impl Postmortem {
     fn write_dump(&'static self, held: &Held<'_>, cause: &Cause<'_>) {
         // Ends an unfinished line.
         let _ = self.out();
-        let mut lines = Lines::new(self.platform);
+        let mut lines = Lines::new(self);
         // The device takes everything.
         let _ = self.write_lines(&mut lines, held, cause);
     }

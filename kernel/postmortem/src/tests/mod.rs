@@ -67,6 +67,7 @@ unsafe impl Platform for Kernel {
 }
 
 mod cpus;
+mod dump;
 mod machine;
 mod report;
 

@@ -1,0 +1,46 @@
+//! Dumps on a serial line, as it is read.
+
+use super::sent::{BEGIN, checked};
+
+/// The longest line that anybody looks at.
+const LONGEST: usize = 1024;
+
+/// Finds the lines of dumps in what is read.
+#[derive(Debug, Default)]
+pub struct Incoming {
+    /// The begin of a line.
+    line: Vec<u8>,
+    /// The lines of a dump that has not ended.
+    lines: String,
+}
+
+impl Incoming {
+    /// Takes what was read; returns the lines of each dump that has ended with it.
+    pub fn take(&mut self, read: &[u8]) -> Vec<String> {
+        let mut ended = Vec::new();
+        for byte in read {
+            if *byte != b'\n' {
+                // No line of a dump is as long.
+                if self.line.len() < LONGEST {
+                    self.line.push(*byte);
+                }
+                continue;
+            }
+            let line = String::from_utf8_lossy(&self.line).into_owned();
+            self.line.clear();
+            let Some(text) = checked(&line) else {
+                continue;
+            };
+            if text.starts_with("begin ") {
+                self.lines.clear();
+            }
+            let whole = line.get(line.find(BEGIN).unwrap_or(0)..);
+            self.lines += whole.unwrap_or_default().trim_end();
+            self.lines.push('\n');
+            if text.starts_with("end ") {
+                ended.push(std::mem::take(&mut self.lines));
+            }
+        }
+        ended
+    }
+}
