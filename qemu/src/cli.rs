@@ -28,6 +28,7 @@ Examples:
   cargo run -- --timeout 9 --dump DUMPS busy   the machine as a file, when its time runs out
   cargo run -- autopsy DUMPS/NAME              where every CPU of such a file was
   cargo run -- autopsy -i DUMPS/NAME           the same, asked more: registers, memory, code
+  cargo run -- --cpus 2 --send-dump deadlock   the kernel itself sends it, as a board without QEMU does
   cargo run -- --profile OUT.svg --release ok  where the time went, as a flame graph
   cargo run -- --gdb panic                     wait for gdb before the first instruction
   cargo run -- --gdb=run panic                 start gdb too, here
@@ -173,6 +174,11 @@ pub struct Cli {
     /// own needs the word `registers` on its command line
     #[arg(long, conflicts_with = "image")]
     pub registers: bool,
+
+    /// Have the kernel send its machine after its last report, as lines that `autopsy LOG --image FILE` asks more; an image of your own
+    /// needs the word `dump` on its command line
+    #[arg(long, conflicts_with = "image")]
+    pub send_dump: bool,
 
     /// Have traces come in the markup for symbolizers too (`llvm-symbolizer --filter-markup`); an image of your own needs the
     /// word `markup` on its command line

@@ -158,6 +158,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         let mut command_line = name.to_owned();
         for (wanted, word) in [
             (cli.registers, " registers"),
+            (cli.send_dump, " dump"),
             (cli.markup, " markup"),
             (cli.defmt, " defmt"),
         ] {
