@@ -9,6 +9,7 @@ use crate::autopsy::Autopsy;
 use crate::decode::Decode;
 use crate::machine::{Arch, Board, Gdb, INSTRUCTIONS, Statuses};
 use crate::oracle::Oracle;
+use crate::profile::OfLog;
 use crate::raspi::Card;
 use crate::serial::Serial;
 
@@ -30,6 +31,7 @@ Examples:
   cargo run -- autopsy -i DUMPS/NAME           the same, asked more: registers, memory, code
   cargo run -- --cpus 2 --send-dump deadlock   the kernel itself sends it, as a board without QEMU does
   cargo run -- --profile OUT.svg --release ok  where the time went, as a flame graph
+  cargo run -- profile LOG OUT.svg --image F   the same of a kernel that has sampled itself, on a board
   cargo run -- --gdb panic                     wait for gdb before the first instruction
   cargo run -- --gdb=run panic                 start gdb too, here
   cargo run -- monitor                         type commands to a running kernel; Ctrl-] ends it
@@ -243,6 +245,11 @@ pub enum Command {
         reason = "a comment here would take the place of that one"
     )]
     Autopsy(Autopsy),
+    #[expect(
+        missing_docs,
+        reason = "a comment here would take the place of that one"
+    )]
+    Profile(OfLog),
 }
 
 impl Cli {

@@ -16,7 +16,7 @@ use crate::machine::{Arch, Board, Boot, Booted, Debugger, Gdb, GdbStub, Given, S
 use crate::oracle::oracle;
 use crate::output::Output;
 use crate::outside::Outside;
-use crate::profile::Recorder;
+use crate::profile::{Recorder, of_log};
 use crate::results::{Results, Subject};
 use crate::scenario::{self, Outcome, Scenario};
 use crate::serial::serial;
@@ -54,6 +54,7 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
             Command::Image(arguments) => raspi::card(arguments),
             Command::Oracle(arguments) => oracle(arguments),
             Command::Autopsy(arguments) => autopsy(arguments),
+            Command::Profile(arguments) => of_log(arguments),
         };
     }
     for program in &cli.symbols {

@@ -1,5 +1,7 @@
 //! Profiles: call stacks at one of so many instructions, compared with what QEMU's log says of all of them.
 
+#[path = "profile/sent.rs"]
+mod sent;
 mod support;
 #[path = "profile/truth.rs"]
 mod truth;
@@ -13,6 +15,7 @@ use qemu::build::Kernel;
 use qemu::machine::Arch;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
+use sent::a_kernel_samples_itself;
 use serde_json::Value;
 use support::built::image;
 use support::each::kernel_tests;
@@ -26,7 +29,7 @@ const WORDS: [&str; 2] = ["busy", "300"];
 /// The most that a share may be wrong: 2 of 100.
 const TOLERANCE: f64 = 0.02;
 
-kernel_tests!(release: shares_are_true, twice_is_the_same, speedscope_has_the_same, a_hang_has_a_profile);
+kernel_tests!(release: a_kernel_samples_itself, shares_are_true, twice_is_the_same, speedscope_has_the_same, a_hang_has_a_profile);
 
 /// What the runner says of a profile of this image in this folder, and the file.
 fn ran(image: &Path, folder: &Path, name: &str, words: &[&str]) -> (Ran, PathBuf) {

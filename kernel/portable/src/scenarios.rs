@@ -174,6 +174,8 @@ macro_rules! scenarios {
                 "a task on another CPU, in a report of all tasks and in one of all CPUs";
             "busy": Succeeds, 1 cpu, busy::run,
                 "every CPU works, and is interrupted; with --cpus 4 and QEMU's `nmi` or power button a trace of each";
+            "sampled": Succeeds, 1 cpu, sampled::run,
+                "every CPU samples its call stack at each tick, and sends where its time went";
             "panic-in-timer": Panics, 1 cpu, timer::panic_in_handler,
                 "a panic in the handler of a timer interrupt";
             "interrupt-in-interrupt": Panics, 1 cpu, timer::interrupt_in_interrupt,

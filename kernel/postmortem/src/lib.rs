@@ -23,6 +23,7 @@ mod guarded_stack;
 mod held;
 mod image;
 mod last_words;
+mod lines;
 mod machine;
 mod module;
 mod modules;
@@ -33,6 +34,7 @@ mod print;
 pub mod probe;
 mod rendezvous;
 mod report;
+mod samples;
 mod stack;
 mod stacks;
 mod subject;
@@ -66,8 +68,9 @@ pub use print::{
     physical_memory_at, print, print_from, print_interrupted, print_no_more, print_stack,
     print_stack_from, report_on, stacks_by, stop_if_asked, stop_if_asked_from, stop_others,
 };
+pub use samples::{FRAMES, Sampler, Samples};
 pub use stack::{Owner, ReadWord, Stack};
 pub use stacks::{Guard, Place, Stacks};
-pub use unwind::Range;
+pub use unwind::{Range, RuleCache};
 pub use walk::Walk;
 pub use watchdog::SECONDS;

@@ -21,6 +21,7 @@ mod others;
 pub mod overflow;
 mod panic;
 mod places;
+mod sampled;
 mod tasks;
 mod timer;
 mod unreadable;

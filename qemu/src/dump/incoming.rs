@@ -1,6 +1,7 @@
 //! Dumps on a serial line, as it is read.
 
-use super::sent::{BEGIN, checked};
+use super::sent::WORD;
+use crate::lines::{checked, whole};
 
 /// The longest line that anybody looks at.
 const LONGEST: usize = 1024;
@@ -28,14 +29,13 @@ impl Incoming {
             }
             let line = String::from_utf8_lossy(&self.line).into_owned();
             self.line.clear();
-            let Some(text) = checked(&line) else {
+            let Some(text) = checked(&line, WORD) else {
                 continue;
             };
             if text.starts_with("begin ") {
                 self.lines.clear();
             }
-            let whole = line.get(line.find(BEGIN).unwrap_or(0)..);
-            self.lines += whole.unwrap_or_default().trim_end();
+            self.lines += whole(&line, WORD).unwrap_or_default();
             self.lines.push('\n');
             if text.starts_with("end ") {
                 ended.push(std::mem::take(&mut self.lines));

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Error, Result, anyhow, bail};
-use base64ct::{Base64, Encoding};
-use flate2::Crc;
+use anyhow::{Context, Error, Result, bail};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSegment, SegmentFlags, elf};
 
@@ -15,13 +13,13 @@ use super::segments::Segments;
 use super::{IMAGE, Remains, SENT};
 use crate::decode::Symbolizer;
 use crate::hardware::Arch;
+use crate::image::architecture;
+use crate::lines::{checked, expect_of, unpacked};
 use crate::machine::{PIECE, Source};
 use crate::stub::State;
 
-/// How each line begins.
-pub(super) const BEGIN: &str = "dump ";
-/// The version of the format.
-const VERSION: &str = "1";
+/// The first word of each line.
+pub(super) const WORD: &str = "dump";
 /// CPUs that a line may name: a damaged one could name any.
 const MOST: usize = 1024;
 
@@ -51,11 +49,11 @@ impl Sent {
     /// When one is of another kernel, or has a format that is not known here.
     pub fn all(log: &str, image: &Path) -> Result<Vec<Self>> {
         let lines = log.lines().enumerate();
-        let mut lines = lines.filter_map(|(number, line)| Some((number + 1, checked(line)?)));
+        let mut lines = lines.filter_map(|(number, line)| Some((number + 1, checked(line, WORD)?)));
         let Some(first) = lines.next() else {
             return Ok(Vec::new());
         };
-        let (arch, constants) = (crate::image::architecture(image)?, constants(image)?);
+        let (arch, constants) = (architecture(image)?, constants(image)?);
         let symbolizer = Symbolizer::open(image)?;
         let new = || Self {
             memory: constants.clone(),
@@ -68,7 +66,11 @@ impl Sent {
             match word {
                 "begin" => {
                     all.extend(open.take().map(Self::cut_off));
-                    expect_same(rest, arch, image, symbolizer.build_id())?;
+                    let [version, its_arch, build] = rest.split(' ').collect::<Vec<_>>()[..] else {
+                        bail!(damaged());
+                    };
+                    let origin = [version, its_arch, build];
+                    expect_of(origin, image, symbolizer.build_id())?;
                     open = Some(new());
                 }
                 "end" => {
@@ -112,8 +114,7 @@ impl Sent {
         if word == "at" {
             let digits = first.strip_prefix("0x").context("no address")?;
             let address = u64::from_str_radix(digits, 16)?;
-            let packed = Base64::decode_vec(rest).map_err(|error| anyhow!("{error}"))?;
-            let bytes = unpacked(&packed)?;
+            let bytes = unpacked(rest)?;
             if address.checked_add(bytes.len() as u64).is_none() {
                 bail!("it goes beyond the last address");
             }
@@ -204,65 +205,6 @@ impl Source for Sent {
     }
 }
 
-/// What a line says between its first word and its checksum, if it is whole. Others may have put something before it, such as the time.
-pub(super) fn checked(line: &str) -> Option<&str> {
-    let line = line.get(line.find(BEGIN)?..)?.trim_end();
-    let (text, sum) = line.rsplit_once(' ')?;
-    let mut crc = Crc::new();
-    crc.update(text.as_bytes());
-    let is_whole = sum.len() == 8 && u32::from_str_radix(sum, 16).ok()? == crc.sum();
-    text.strip_prefix(BEGIN).filter(|_| is_whole)
-}
-
-/// That what follows `begin` is of this image.
-fn expect_same(rest: &str, arch: Arch, image: &Path, build: Option<&str>) -> Result<()> {
-    let shown = image.display();
-    let [version, its_arch, its_build] = rest.split(' ').collect::<Vec<_>>()[..] else {
-        bail!("a dump in the log begins in a way that is not known here");
-    };
-    if version != VERSION {
-        bail!("a dump in the log has version {version} of its format, not {VERSION}");
-    }
-    if its_arch != arch.name() {
-        bail!("a dump in the log is of {its_arch}, and image {shown} is not");
-    }
-    match build {
-        Some(build) if its_build != "-" && its_build != build => bail!(
-            "image {shown} does not fit a dump in the log: its build is {build}, not {its_build}"
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// The words that packed bytes stand for.
-fn unpacked(mut packed: &[u8]) -> Result<Vec<u8>> {
-    let (mut bytes, mut before) = (Vec::new(), 0_u64);
-    while let [first, rest @ ..] = packed {
-        packed = rest;
-        let (count, upper) = match *first {
-            0 => bail!("packed bytes that mean nothing"),
-            first @ 1..=8 => (first, 0),
-            first @ 9..=16 => (first - 8, before),
-            first => {
-                bytes.resize(bytes.len() + 8 * usize::from(first - 16), 0);
-                continue;
-            }
-        };
-        let low = packed.split_at_checked(count.into());
-        let (low, rest) = low.context("packed bytes are missing")?;
-        packed = rest;
-        let mut word = upper.to_le_bytes();
-        word[..low.len()].copy_from_slice(low);
-        bytes.extend(word);
-        let word = u64::from_le_bytes(word);
-        // An address, to the kernel.
-        if word >= 1 << 16 {
-            before = word;
-        }
-    }
-    Ok(bytes)
-}
-
 /// What cannot have changed since the image was loaded: code and constants.
 fn constants(image: &Path) -> Result<Segments> {
     let shown = image.display();
@@ -277,43 +219,4 @@ fn constants(image: &Path) -> Result<Segments> {
     Ok(Segments(
         segments.with_context(|| format!("image {shown} is damaged"))?,
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_unpacked_as_they_were_packed() {
-        let high = 0xffff_ffff_8010_0000_u64;
-        let packed = [
-            8, 0, 0, 0x10, 0x80, 0xff, 0xff, 0xff, 0xff, 1, 7, 10, 0x34, 0x12, 18,
-        ];
-        let words: Vec<u8> = [high, 7, high + 0x1234, 0, 0]
-            .into_iter()
-            .flat_map(u64::to_le_bytes)
-            .collect();
-        assert_eq!(unpacked(&packed).expect("it is whole"), words);
-        for damaged in [&packed[..8], &[0], &[9], &[1]] {
-            assert!(unpacked(damaged).is_err(), "{damaged:?}");
-        }
-    }
-
-    #[test]
-    fn a_line_is_whole_or_none() {
-        // The check value of CRC-32, for the same bytes as any other implementation's.
-        let text = "dump end 4";
-        let mut crc = Crc::new();
-        crc.update(text.as_bytes());
-        let line = format!("{text} {:08x}", crc.sum());
-        assert_eq!(checked(&line), Some("end 4"));
-        assert_eq!(checked(&format!("12:00:01 {line}\r")), Some("end 4"));
-        for at in 0..line.len() {
-            let mut damaged = line.clone().into_bytes();
-            damaged[at] ^= 1;
-            let damaged = String::from_utf8_lossy(&damaged).into_owned();
-            assert_eq!(checked(&damaged), None, "{damaged}");
-            assert_eq!(checked(&line[..at]), None, "{at}");
-        }
-    }
 }

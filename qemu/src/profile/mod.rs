@@ -13,6 +13,7 @@ mod file;
 mod names;
 mod points;
 mod samples;
+mod sent;
 mod speedscope;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use file::Form;
 use names::Named;
 use points::Points;
 use samples::Samples;
+pub use sent::{OfLog, of_log};
 
 /// Instructions from one look to the next for the first of the image.
 const STRIDE: u64 = INSTRUCTIONS / 1000;

@@ -167,7 +167,7 @@ pub fn what_is_sent_has_its_image(kernel: Kernel) {
     fs::write(&other, bytes).expect("a file can be written");
     autopsy(&log, &other, &[])
         .expect(2)
-        .expect_words("does not fit a dump in the log: its build is ");
+        .expect_words("is not the kernel that has sent it: its build is ");
     autopsy(&log, &image, &["--gdb"])
         .expect(2)
         .expect_words("too little for gdb; -i asks it more");

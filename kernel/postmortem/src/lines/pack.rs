@@ -9,9 +9,6 @@
 //! An address is a word of more than [`SMALL`] bytes; the first of a line has none before it, which counts as zero. There are better
 //! ways to pack, which need tables of kilobytes: memory that a dying kernel may not have.
 
-/// Bytes of a packed line: in base64 and with what is around them, a line is 164 characters long.
-pub(super) const ROOM: usize = 96;
-
 /// Bytes of the largest number that is no address.
 const SMALL: u8 = 2;
 
@@ -19,9 +16,9 @@ const SMALL: u8 = 2;
 const ZEROS: u8 = 16;
 const MOST_ZEROS: u8 = u8::MAX;
 
-/// The words of a line.
+/// The words of a line, in `ROOM` bytes at most.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packed {
+pub(crate) struct Packed<const ROOM: usize> {
     bytes: [u8; ROOM],
     length: usize,
     /// The address before the next word.
@@ -30,8 +27,8 @@ pub(super) struct Packed {
     is_zero: bool,
 }
 
-impl Packed {
-    pub(super) const fn new() -> Self {
+impl<const ROOM: usize> Packed<ROOM> {
+    pub(crate) const fn new() -> Self {
         Self {
             bytes: [0; ROOM],
             length: 0,
@@ -41,7 +38,7 @@ impl Packed {
     }
 
     /// Adds a word; `false` if there is no room for it.
-    pub(super) fn add(&mut self, word: u64) -> bool {
+    pub(crate) fn add(&mut self, word: u64) -> bool {
         if word == 0 {
             return self.add_zero();
         }
@@ -87,7 +84,7 @@ impl Packed {
         true
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 }
@@ -103,7 +100,7 @@ mod tests {
     use super::*;
 
     fn packed(words: &[u64]) -> Vec<u8> {
-        let mut packed = Packed::new();
+        let mut packed = Packed::<96>::new();
         assert!(words.iter().all(|word| packed.add(*word)));
         packed.bytes().to_vec()
     }
@@ -125,13 +122,13 @@ mod tests {
 
     #[test]
     fn what_has_no_room_changes_nothing() {
-        let mut packed = Packed::new();
+        let mut packed = Packed::<96>::new();
         while packed.add(u64::MAX / 3) && packed.add(u64::MAX / 5) {}
         let before = packed.bytes().to_vec();
         assert!(!packed.add(u64::MAX / 3) && packed.bytes() == before);
-        assert!(before.len() <= ROOM && before.len() > ROOM - 9);
-        let mut zeros = Packed::new();
+        assert!(before.len() <= 96 && before.len() > 96 - 9);
+        let mut zeros = Packed::<96>::new();
         let count = (0..).take_while(|_| zeros.add(0)).count();
-        assert_eq!(count, ROOM * 239);
+        assert_eq!(count, 96 * 239);
     }
 }

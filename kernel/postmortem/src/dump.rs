@@ -13,27 +13,23 @@
 //! | `begin` | the version of this format, the architecture, and the build id in hexadecimal digits, `-` if it is not known |
 //! | `cpu` | the registers of this CPU, as far as they are known; or that it does not answer |
 //! | `more` | further registers of this CPU, without which a walk is possible |
-//! | `at` | words of memory from this address on: packed as the next module says, then in base64 |
+//! | `at` | words of memory from this address on: packed as in `lines/pack.rs`, then in base64 |
 //! | `end` | how many lines came before it |
 //!
 //! Each ends with the CRC-32 (that of zlib) of what is before it in the line, without the space. So a line that a serial line has
 //! damaged is told from a whole one, a lost one is missed, and each is understood without the others.
 
-mod line;
-mod pack;
-
-use core::fmt::{self, Write};
+use core::fmt;
 
 use unwind::{Range, RegisterSet as _};
 
 use crate::arch::{NAME, Registers, all, write_needed};
 use crate::cause::Cause;
 use crate::held::{Held, Other};
-use crate::image::Image;
+use crate::lines::{Lines, write_build};
 use crate::postmortem::Postmortem;
 use crate::probe;
 use crate::stack::{Owner, Stack};
-use line::Lines;
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -72,9 +68,7 @@ impl Postmortem {
     }
 
     fn write_dump(&'static self, held: &Held<'_>, cause: &Cause<'_>) {
-        // Ends an unfinished line.
-        let _ = self.out();
-        let mut lines = Lines::new(self);
+        let mut lines = Lines::begin(self, "dump");
         // The device takes everything.
         let _ = self.write_lines(&mut lines, held, cause);
     }
@@ -179,12 +173,4 @@ fn read(address: u64) -> Option<u64> {
     // SAFETY: aligned, as `Lines::memory` asks for every eighth byte from an aligned one on, and not a device, as `Platform` promises
     // for the words of every stack, and for what it has noted.
     unsafe { probe::read(address) }
-}
-
-fn write_build(out: &mut dyn Write, image: &Image) -> fmt::Result {
-    if image.build_id.is_empty() {
-        return out.write_str("-");
-    }
-    let mut bytes = image.build_id.iter();
-    bytes.try_for_each(|byte| write!(out, "{byte:02x}"))
 }

@@ -1,4 +1,6 @@
-//! Lines with a checksum each.
+//! Lines for a host, with a checksum each.
+
+mod pack;
 
 use core::fmt::{self, Write};
 
@@ -6,32 +8,42 @@ use base64ct::{Base64, Encoding};
 use crc::{CRC_32_ISO_HDLC, Crc, Digest, NoTable};
 use unwind::Range;
 
-use super::pack::{Packed, ROOM};
+use crate::image::Image;
 use crate::postmortem::Postmortem;
+pub(crate) use pack::Packed;
 
 /// Without a table, which would be 1 KiB: the serial line takes longer than this.
 const CHECKSUM: Crc<u32, NoTable> = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC);
 
-/// Characters of a packed line in base64.
-const TEXT: usize = ROOM.div_ceil(3).saturating_mul(4);
+/// Bytes of a packed line of memory: in base64 and with what is around them, a line is 164 characters long.
+const ROOM: usize = 96;
+
+/// Bytes that are made base64 at once, a multiple of 3; and the characters that they make.
+const PART: usize = 48;
+const TEXT: usize = PART / 3 * 4;
 
 /// Sends lines.
-pub(super) struct Lines {
+pub(crate) struct Lines {
     postmortem: &'static Postmortem,
+    /// Their first word.
+    word: &'static str,
     /// How many were sent.
     count: u32,
 }
 
 impl Lines {
-    pub(super) fn new(postmortem: &'static Postmortem) -> Self {
+    /// Lines that begin with this word. What was printed before ends its line.
+    pub(crate) fn begin(postmortem: &'static Postmortem, word: &'static str) -> Self {
+        let _ = postmortem.out();
         Self {
             postmortem,
+            word,
             count: 0,
         }
     }
 
     /// Sends a line with what `write` writes.
-    pub(super) fn line(
+    pub(crate) fn line(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> fmt::Result,
     ) -> fmt::Result {
@@ -39,7 +51,7 @@ impl Lines {
             postmortem: self.postmortem,
             digest: CHECKSUM.digest(),
         };
-        line.write_str("dump ")?;
+        write!(line, "{} ", self.word)?;
         write(&mut line)?;
         let sum = line.digest.finalize();
         writeln!(Plain(self.postmortem), " {sum:08x}")?;
@@ -48,12 +60,12 @@ impl Lines {
     }
 
     /// Sends the words in this range, whose start is a multiple of 8, that can be read.
-    pub(super) fn memory(
+    pub(crate) fn memory(
         &mut self,
         range: Range,
         read: impl Fn(u64) -> Option<u64>,
     ) -> fmt::Result {
-        let (mut first, mut packed) = (range.start, Packed::new());
+        let (mut first, mut packed) = (range.start, Packed::<ROOM>::new());
         let mut at = range.start;
         while range.holds(at, 8) {
             let next = at.saturating_add(8);
@@ -75,17 +87,31 @@ impl Lines {
         self.send(first, &packed)
     }
 
-    fn send(&mut self, first: u64, packed: &Packed) -> fmt::Result {
-        let mut room = [0; TEXT];
-        match Base64::encode(packed.bytes(), &mut room) {
-            Ok("") => Ok(()),
-            Ok(text) => self.line(|out| write!(out, "at {first:#018x} {text}")),
-            Err(_) => Err(fmt::Error),
+    fn send(&mut self, first: u64, packed: &Packed<ROOM>) -> fmt::Result {
+        match packed.bytes() {
+            [] => Ok(()),
+            _ => self.packed(format_args!("at {first:#018x}"), packed),
         }
     }
 
+    /// Sends a line with packed words behind this text.
+    pub(crate) fn packed<const SIZE: usize>(
+        &mut self,
+        text: fmt::Arguments<'_>,
+        packed: &Packed<SIZE>,
+    ) -> fmt::Result {
+        self.line(|out| {
+            write!(out, "{text} ")?;
+            packed.bytes().chunks(PART).try_for_each(|part| {
+                let mut room = [0; TEXT];
+                let text = Base64::encode(part, &mut room);
+                out.write_str(text.map_err(|_| fmt::Error)?)
+            })
+        })
+    }
+
     /// Sends the last line.
-    pub(super) fn end(&mut self) -> fmt::Result {
+    pub(crate) fn end(&mut self) -> fmt::Result {
         let count = self.count;
         self.line(|out| write!(out, "end {count}"))
     }
@@ -113,4 +139,13 @@ impl Write for Plain {
         self.0.send(text);
         Ok(())
     }
+}
+
+/// Writes the build id of an image in hexadecimal digits, or that it is not known.
+pub(crate) fn write_build(out: &mut dyn Write, image: &Image) -> fmt::Result {
+    if image.build_id.is_empty() {
+        return out.write_str("-");
+    }
+    let mut bytes = image.build_id.iter();
+    bytes.try_for_each(|byte| write!(out, "{byte:02x}"))
 }

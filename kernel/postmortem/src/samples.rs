@@ -1,0 +1,226 @@
+//! Where a running kernel's time goes: call stacks, taken in a timer's interrupt, in memory that the kernel lends.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use unwind::{Cached, Code, Fallbacks, RuleCache, Undeclared, Unwinder};
+
+use crate::arch::{NAME, TrapFrame, for_walk};
+use crate::image::Image;
+use crate::lines::{Lines, Packed, write_build};
+use crate::machine::Machine;
+use crate::postmortem::Postmortem;
+use crate::probe;
+use crate::stacks::Stacks;
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// The most frames of a sample: the innermost ones. One with more is not complete.
+pub const FRAMES: usize = 64;
+
+/// Bytes of a packed sample.
+const ROOM: usize = 384;
+
+/// What a sample's last word has besides the number of frames: what it is, and that it is one.
+const COMPLETE: u64 = 1 << 32;
+const USER: u64 = 1 << 33;
+const SAMPLE: u64 = 1 << 63;
+
+/// The samples of one CPU: a static with room for `WORDS` words, of which each sample takes one more than it has frames. When there is no
+/// more room, the oldest ones make it.
+#[derive(Debug)]
+pub struct Samples<const WORDS: usize> {
+    words: [AtomicU64; WORDS],
+    /// How many words were ever written.
+    written: AtomicUsize,
+}
+
+impl<const WORDS: usize> Samples<WORDS> {
+    /// None yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        const { assert!(WORDS > FRAMES) };
+        Self {
+            words: [const { AtomicU64::new(0) }; WORDS],
+            written: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds one. An NMI may come in the middle, and add another, which then lies behind this one.
+    fn add(&self, frames: &[u64], what: u64) {
+        let length = frames.len().saturating_add(1);
+        let first = self.written.fetch_add(length, Ordering::Relaxed);
+        let last = SAMPLE | what | frames.len() as u64;
+        let words = frames.iter().copied().chain([last]);
+        for (at, word) in (first..).zip(words) {
+            self.word(at).store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// The word with this number, of all that were ever written.
+    fn word(&self, number: usize) -> &AtomicU64 {
+        static NONE: AtomicU64 = AtomicU64::new(0);
+        let at = number.checked_rem(WORDS).unwrap_or_default();
+        self.words.get(at).unwrap_or(&NONE)
+    }
+
+    /// Calls `tell` with the numbers of each sample's words and its last word, from the newest on.
+    fn each(
+        &self,
+        mut tell: impl FnMut(core::ops::Range<usize>, u64) -> fmt::Result,
+    ) -> fmt::Result {
+        let end = self.written.load(Ordering::Relaxed);
+        let oldest = end.saturating_sub(WORDS);
+        let mut at = end;
+        while let Some(last) = at.checked_sub(1).filter(|last| *last >= oldest) {
+            let word = self.word(last).load(Ordering::Relaxed);
+            let count = (word & 0xffff_ffff) as usize;
+            let Some(first) = last.checked_sub(count).filter(|first| *first >= oldest) else {
+                break;
+            };
+            if word & SAMPLE == 0 {
+                break;
+            }
+            tell(first..last, word)?;
+            at = first;
+        }
+        Ok(())
+    }
+}
+
+impl<const WORDS: usize> Default for Samples<WORDS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Takes samples. It is made once, as its tables are verified then, and kept in a static.
+///
+/// ```no_run
+/// use postmortem::{Postmortem, Sampler, Samples, TrapFrame};
+/// use unwind::RuleCache;
+///
+/// # struct Once<T>(Option<T>);
+/// # impl<T> Once<T> { const fn new() -> Self { Self(None) } fn get(&self) -> Option<&T> { self.0.as_ref() } }
+/// # fn this() -> usize { 0 }
+/// static CACHE: RuleCache<2048> = RuleCache::new();
+/// static SAMPLES: [Samples<16384>; 4] = [const { Samples::new() }; 4];
+/// // Set when there is something to look for: `Sampler::new(&POSTMORTEM, &CACHE)`.
+/// static SAMPLER: Once<Sampler<2048>> = Once::new();
+///
+/// fn timer_interrupt(frame: &TrapFrame) {
+///     if let Some(sampler) = SAMPLER.get() {
+///         sampler.sample(&SAMPLES[this()], frame);
+///     }
+/// }
+/// ```
+pub struct Sampler<const ENTRIES: usize> {
+    postmortem: &'static Postmortem,
+    image: Image,
+    cache: &'static RuleCache<ENTRIES>,
+}
+
+impl<const ENTRIES: usize> fmt::Debug for Sampler<ENTRIES> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sampler").finish_non_exhaustive()
+    }
+}
+
+impl<const ENTRIES: usize> Sampler<ENTRIES> {
+    /// For this kernel, whose tables are verified here, with a cache that nothing else uses.
+    #[must_use]
+    pub fn new(postmortem: &'static Postmortem, cache: &'static RuleCache<ENTRIES>) -> Self {
+        let mut image = postmortem.platform.image();
+        Machine::verify(&mut image);
+        Self {
+            postmortem,
+            image,
+            cache,
+        }
+    }
+
+    /// Adds the call stack of what was interrupted. To be called in a timer's interrupt, or in an NMI, of the CPU whose `samples` these
+    /// are. It takes no lock, and reads nothing but stacks.
+    pub fn sample<const WORDS: usize>(&self, samples: &Samples<WORDS>, frame: &TrapFrame) {
+        if frame.is_user() {
+            samples.add(&[frame.pc()], USER);
+            return;
+        }
+        let platform = self.postmortem.platform;
+        let stacks = Stacks::of(platform);
+        // The one that was read last: to look through all takes longer than to read.
+        let last = core::cell::Cell::new(unwind::Range::new(0, 0));
+        let read = |address: u64| {
+            if !last.get().holds(address, 8) {
+                let stack = stacks.iter().find(|stack| stack.words.holds(address, 8))?;
+                last.set(stack.words);
+            }
+            // SAFETY: a walk reads aligned words; these are a stack's, which `Platform` promises are no device.
+            unsafe { probe::read(address) }
+        };
+        let stack_of = |sp| {
+            let stack = stacks.iter().find(|stack| stack.holds(sp))?;
+            Some(stack.range())
+        };
+        let code = [Code::new(self.image.code.bytes, self.image.code.address)];
+        let unwinder = Unwinder::new(Cached::new(self.image.tables, self.cache))
+            .code(&code)
+            .trap_registers(platform.trap_code().saved)
+            .fallbacks(Fallbacks::all().difference(Fallbacks::SCAN));
+        let registers = for_walk(frame.registers());
+        let mut frames = unwinder.frames(registers, Undeclared::new(read, stack_of));
+        let (mut found, mut count) = ([0; FRAMES], 0_usize);
+        for (place, frame) in found.iter_mut().zip(frames.by_ref()) {
+            *place = frame.lookup_pc();
+            count = count.saturating_add(1);
+        }
+        let is_complete = frames.end().is_some_and(|end| end.is_complete());
+        let what = if is_complete { COMPLETE } else { 0 };
+        samples.add(found.get(..count).unwrap_or_default(), what);
+    }
+
+    /// Sends the samples of the CPU with this number over the kernel's device, from the newest on, of which there were `rate` a second;
+    /// `unwind-qemu profile LOG --image KERNEL OUT.svg` makes a picture of them. While they are sent, none is added.
+    ///
+    /// A line for each sample:
+    ///
+    /// ```text
+    /// profile begin 1 x86_64 0123456789abcdef 100 5d1c9f0a
+    /// profile stack 0 complete CAAAgP////8JEA== 1b2c3d4e
+    /// profile end 2 77665544
+    /// ```
+    ///
+    /// Its frames are packed as the words of a [dump](Postmortem::with_dump), the innermost first, each the address to look up. It is
+    /// `complete`, or `incomplete`, or the program counter of `user` code.
+    pub fn send<const WORDS: usize>(&self, samples: &Samples<WORDS>, cpu: usize, rate: u64) {
+        // The device takes everything.
+        let _ = self.send_lines(samples, cpu, rate);
+    }
+
+    fn send_lines<const WORDS: usize>(
+        &self,
+        samples: &Samples<WORDS>,
+        cpu: usize,
+        rate: u64,
+    ) -> fmt::Result {
+        let mut lines = Lines::begin(self.postmortem, "profile");
+        lines.line(|out| {
+            write!(out, "begin {VERSION} {NAME} ")?;
+            write_build(out, &self.image)?;
+            write!(out, " {rate}")
+        })?;
+        samples.each(|numbers, last| {
+            let mut packed = Packed::<ROOM>::new();
+            let mut words = numbers.map(|number| samples.word(number).load(Ordering::Relaxed));
+            let is_whole = words.all(|word| packed.add(word));
+            let what = match last {
+                _ if last & USER != 0 => "user",
+                _ if is_whole && last & COMPLETE != 0 => "complete",
+                _ => "incomplete",
+            };
+            lines.packed(format_args!("stack {cpu} {what}"), &packed)
+        })?;
+        lines.end()
+    }
+}

@@ -1,0 +1,132 @@
+//! What a kernel sends for a host by `kernel/postmortem`: lines with a checksum each, and words of memory in them. Its modules `dump` and
+//! `lines` have the format.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use base64ct::{Base64, Encoding};
+use flate2::Crc;
+
+use crate::image::architecture;
+
+/// The version of the format.
+const VERSION: &str = "1";
+
+/// What a line says between its first `word` and its checksum, if it is whole. Others may have put something before it, such as the time.
+pub fn checked<'l>(line: &'l str, word: &str) -> Option<&'l str> {
+    let line = whole(line, word)?;
+    let (text, sum) = line.rsplit_once(' ')?;
+    let mut crc = Crc::new();
+    crc.update(text.as_bytes());
+    let is_whole = sum.len() == 8 && u32::from_str_radix(sum, 16).ok()? == crc.sum();
+    let text = text.get(word.len() + 1..)?;
+    is_whole.then_some(text)
+}
+
+/// A line from its first `word` on.
+pub fn whole<'l>(line: &'l str, word: &str) -> Option<&'l str> {
+    let mut found = line.match_indices(word);
+    let is_word = |at: &usize| line[at + word.len()..].starts_with(' ');
+    let at = found.find_map(|(at, _)| Some(at).filter(is_word))?;
+    Some(line[at..].trim_end())
+}
+
+/// That what follows `begin` is of this image, with this build id: the version of the format, the architecture, the build id.
+///
+/// # Errors
+/// What it is of instead.
+pub fn expect_of(origin: [&str; 3], image: &Path, build: Option<&str>) -> Result<()> {
+    let (shown, arch) = (image.display(), architecture(image)?);
+    let [version, its_arch, its_build] = origin;
+    if version != VERSION {
+        bail!("what the kernel has sent has version {version} of its format, not {VERSION}");
+    }
+    if its_arch != arch.name() {
+        bail!("what the kernel has sent is of {its_arch}, and image {shown} is not");
+    }
+    match build {
+        Some(build) if its_build != "-" && its_build != build => bail!(
+            "image {shown} is not the kernel that has sent it: its build is {build}, not {its_build}"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The words, as bytes, that this text stands for.
+///
+/// # Errors
+/// When it stands for none.
+pub fn unpacked(text: &str) -> Result<Vec<u8>> {
+    let packed = Base64::decode_vec(text).map_err(|error| anyhow!("{error}"))?;
+    unpack(&packed)
+}
+
+fn unpack(mut packed: &[u8]) -> Result<Vec<u8>> {
+    let (mut bytes, mut before) = (Vec::new(), 0_u64);
+    while let [first, rest @ ..] = packed {
+        packed = rest;
+        let (count, upper) = match *first {
+            0 => bail!("packed bytes that mean nothing"),
+            first @ 1..=8 => (first, 0),
+            first @ 9..=16 => (first - 8, before),
+            first => {
+                bytes.resize(bytes.len() + 8 * usize::from(first - 16), 0);
+                continue;
+            }
+        };
+        let low = packed.split_at_checked(count.into());
+        let (low, rest) = low.context("packed bytes are missing")?;
+        packed = rest;
+        let mut word = upper.to_le_bytes();
+        word[..low.len()].copy_from_slice(low);
+        bytes.extend(word);
+        let word = u64::from_le_bytes(word);
+        // An address, to the kernel.
+        if word >= 1 << 16 {
+            before = word;
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_unpacked_as_they_were_packed() {
+        let high = 0xffff_ffff_8010_0000_u64;
+        let packed = [
+            8, 0, 0, 0x10, 0x80, 0xff, 0xff, 0xff, 0xff, 1, 7, 10, 0x34, 0x12, 18,
+        ];
+        let words: Vec<u8> = [high, 7, high + 0x1234, 0, 0]
+            .into_iter()
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        assert_eq!(unpack(&packed).expect("it is whole"), words);
+        for damaged in [&packed[..8], &[0], &[9], &[1]] {
+            assert!(unpack(damaged).is_err(), "{damaged:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_whole_or_none() {
+        // The check value of CRC-32, for the same bytes as any other implementation's.
+        let text = "dump end 4";
+        let mut crc = Crc::new();
+        crc.update(text.as_bytes());
+        let line = format!("{text} {:08x}", crc.sum());
+        assert_eq!(checked(&line, "dump"), Some("end 4"));
+        assert_eq!(
+            checked(&format!("12:00:01 {line}\r"), "dump"),
+            Some("end 4")
+        );
+        for at in 0..line.len() {
+            let mut damaged = line.clone().into_bytes();
+            damaged[at] ^= 1;
+            let damaged = String::from_utf8_lossy(&damaged).into_owned();
+            assert_eq!(checked(&damaged, "dump"), None, "{damaged}");
+            assert_eq!(checked(&line[..at], "dump"), None, "{at}");
+        }
+    }
+}

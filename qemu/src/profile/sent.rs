@@ -1,0 +1,164 @@
+//! Profiles that a kernel has taken of itself, by `Sampler` of `kernel/postmortem`, whose module `samples` has the format.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::file::Form;
+use super::names::Named;
+use super::samples::Samples;
+use crate::decode::Symbolizer;
+use crate::lines::{checked, expect_of, unpacked};
+use crate::machine::INSTRUCTIONS;
+use crate::outside::{Callers, Stack};
+use crate::status::{Failure, Status};
+use crate::stub::Level;
+use crate::words::say;
+
+/// The first word of each line.
+const WORD: &str = "profile";
+
+/// Makes a picture of where a kernel's time went, which has sampled itself
+///
+/// The kernel has sent its samples over its serial line, into a log (`Sampler::send` of `kernel-postmortem`): of every CPU that has them,
+/// on a board, too. `--profile` makes one of a machine in QEMU, to which the kernel adds nothing.
+#[derive(Clone, Debug, clap::Args)]
+pub struct OfLog {
+    /// The log
+    #[arg(value_name = "LOG")]
+    pub log: PathBuf,
+
+    /// The picture: a flame graph (.svg), or all samples in the order of time (.speedscope.json), or lines (.folded)
+    #[arg(value_name = "OUT")]
+    pub out: PathBuf,
+
+    /// The ELF image that ran
+    #[arg(long, value_name = "FILE")]
+    pub image: PathBuf,
+}
+
+/// Makes the file.
+///
+/// # Errors
+/// When the arguments cannot be used, the file cannot be written, or lines are missing, of which the file is made without.
+pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
+    let form = Form::of(&arguments.out).map_err(Failure::usage)?;
+    let (log, image) = (arguments.log.display(), &arguments.image);
+    let text = fs::read(&arguments.log).with_context(|| format!("cannot read {log}"));
+    let text = text.map_err(Failure::usage)?;
+    let callers = Callers::read(image).map_err(Failure::usage)?;
+    let symbolizer = Symbolizer::open(image).map_err(Failure::usage)?;
+    let sent = Sent::read(
+        &String::from_utf8_lossy(&text),
+        image,
+        symbolizer.build_id(),
+    );
+    let sent = sent
+        .with_context(|| log.to_string())
+        .map_err(Failure::usage)?;
+    let mut samples = Samples::new();
+    let (mut cpus, mut complete) = (BTreeSet::new(), 0);
+    for (cpu, stack) in sent.stacks {
+        cpus.insert(cpu);
+        complete += usize::from(stack.is_complete);
+        samples.add(stack, &callers);
+    }
+    let all = samples.order.len();
+    if all == 0 {
+        let error = anyhow!("{log} has no samples that a kernel has sent");
+        return Err(Failure::usage(error));
+    }
+    let rate = sent.rate;
+    let summary = format!(
+        "{all} samples of {} {}, {rate} a second, {complete} complete",
+        cpus.len(),
+        if cpus.len() == 1 { "CPU" } else { "CPUs" }
+    );
+    let name = image.file_name().unwrap_or_default().to_string_lossy();
+    let named = Named::new(samples, &symbolizer, &callers);
+    let bytes = form.bytes(&named, INSTRUCTIONS / rate, &name, &summary)?;
+    linker::whole::write(&arguments.out, &bytes)?;
+    say(format_args!(
+        "profile of {name}: {summary}: {}",
+        arguments.out.display()
+    ));
+    match sent.lost {
+        0 => Ok(Status::Success),
+        lost => Err(anyhow!("{lost} lines of the profile are damaged or missing").into()),
+    }
+}
+
+/// What is in a log.
+struct Sent {
+    /// Samples a second.
+    rate: u64,
+    /// Each with its CPU, those of a CPU in the order of time.
+    stacks: Vec<(usize, Stack)>,
+    /// Lines that are missing.
+    lost: u64,
+}
+
+impl Sent {
+    fn read(log: &str, image: &Path, build: Option<&str>) -> Result<Self> {
+        let mut sent = Self {
+            rate: INSTRUCTIONS,
+            stacks: Vec::new(),
+            lost: 0,
+        };
+        // Those of a CPU, from the newest on; and how many lines came with them.
+        let (mut newest, mut lines) = (Vec::new(), 0);
+        let mut is_open = false;
+        for (number, line) in log.lines().enumerate() {
+            let Some(line) = checked(line, WORD) else {
+                continue;
+            };
+            let damaged = || format!("line {} has a meaning that is not known here", number + 1);
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                ["begin", version, arch, its_build, rate] => {
+                    expect_of([version, arch, its_build], image, build)?;
+                    let rate = rate.parse().ok();
+                    let rate = rate.filter(|rate| (1..=INSTRUCTIONS).contains(rate));
+                    sent.rate = rate.with_context(damaged)?;
+                    // One before it may have lost its end.
+                    sent.lost += u64::from(is_open);
+                    sent.stacks.extend(newest.drain(..).rev());
+                    (lines, is_open) = (1, true);
+                }
+                ["stack", cpu, what, packed] => {
+                    let stack = stack(what, packed).with_context(damaged)?;
+                    newest.push((cpu.parse().ok().with_context(damaged)?, stack));
+                    lines += 1;
+                }
+                ["end", count] => {
+                    let count: u64 = count.parse().ok().with_context(damaged)?;
+                    sent.lost += count.saturating_sub(lines);
+                    sent.stacks.extend(newest.drain(..).rev());
+                    (lines, is_open) = (0, false);
+                }
+                _ => bail!(damaged()),
+            }
+        }
+        sent.lost += u64::from(is_open);
+        sent.stacks.extend(newest.into_iter().rev());
+        Ok(sent)
+    }
+}
+
+fn stack(what: &str, packed: &str) -> Result<Stack> {
+    let bytes = unpacked(packed)?;
+    let words = bytes.chunks_exact(8);
+    let words = words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+    let (level, is_complete) = match what {
+        "complete" => (Level::Kernel, true),
+        "incomplete" => (Level::Kernel, false),
+        "user" => (Level::User, false),
+        _ => bail!("no such stack"),
+    };
+    Ok(Stack {
+        level,
+        frames: words.collect(),
+        is_complete,
+    })
+}

@@ -1,0 +1,88 @@
+//! A kernel that samples itself, on all of its CPUs.
+
+use std::fs;
+use std::path::Path;
+
+use qemu::build::Kernel;
+
+use crate::support::built::image;
+use crate::support::runner::{Ran, run};
+
+/// What the kernel has counted of a CPU's samples: in the hard part, in the easy one, in none.
+fn counted(text: &str) -> Vec<[u32; 3]> {
+    let lines = text.lines().filter(|line| line.starts_with("cpu "));
+    let numbers = lines.filter_map(|line| {
+        let (_, counts) = line.split_once(": ")?;
+        let words = counts.split(", ").map(|count| count.split(' ').next());
+        let counts: Option<Vec<u32>> = words.map(|word| word?.parse().ok()).collect();
+        counts?.try_into().ok()
+    });
+    numbers.collect()
+}
+
+fn picture(log: &Path, out: &Path, image: &Path) -> Ran {
+    let words = [
+        "profile".as_ref(),
+        log.as_os_str(),
+        out.as_os_str(),
+        "--image".as_ref(),
+        image.as_os_str(),
+    ];
+    run(words)
+}
+
+/// Samples with this in their stacks.
+fn samples_with(folded: &str, what: &str) -> u32 {
+    let lines = folded.lines().filter(|line| line.contains(what));
+    let counts = lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u32>().ok());
+    counts.sum()
+}
+
+/// Each sample is in the function that the kernel says it was in, of every CPU; and from outside it is all the same.
+pub fn a_kernel_samples_itself(kernel: Kernel) {
+    let image = image(kernel);
+    let words = ["--cpus", "3", "sampled"].map(AsRef::as_ref);
+    let arguments = ["--image".as_ref(), image.as_os_str()];
+    let ran = run(arguments.into_iter().chain(words)).expect(0);
+    let text = ran.text();
+    let counted = counted(&text);
+    assert_eq!(counted.len(), 3, "{text}");
+    let [hard, easy, none] = [0, 1, 2].map(|part| counted.iter().map(|it| it[part]).sum::<u32>());
+    let all = hard + easy + none;
+    assert!(hard > easy && easy > 0 && all >= 600, "{counted:?}");
+
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let [log, out] = ["log", "out.folded"].map(|name| folder.path().join(name));
+    fs::write(&log, &ran.serial).expect("a file can be written");
+    picture(&log, &out, &image).expect(0).expect_words(&format!(
+        "{all} samples of 3 CPUs, 100 a second, {all} complete: "
+    ));
+    let folded = fs::read_to_string(&out).expect("it is made");
+    let functions = ["hard", "easy"].map(|name| format!(";kernel::scenario::sampled::{name}"));
+    let [in_hard, in_easy] = functions.each_ref().map(|name| samples_with(&folded, name));
+    // Between what the kernel says and the call there are a few instructions, where one in ten thousand samples is.
+    let seen = [in_hard, in_easy, all - in_hard - in_easy];
+    let missed: u32 = [hard, easy]
+        .iter()
+        .zip(seen)
+        .map(|(said, seen)| said.abs_diff(seen))
+        .sum();
+    assert!(missed <= 1, "{seen:?} for {hard}, {easy}, {none}: {folded}");
+    assert_eq!(samples_with(&folded, ""), all);
+
+    // A line of it was lost on the way.
+    let at = text.find("\nprofile stack").expect("a sample") + 20;
+    let damaged = [&text[..at], "_", &text[at + 1..]].concat();
+    fs::write(&log, damaged).expect("a file can be written");
+    picture(&log, &out, &image)
+        .expect(1)
+        .expect_words("1 lines of the profile are damaged or missing");
+    let rest = fs::read_to_string(&out).expect("it is made of the others");
+    assert_eq!(samples_with(&rest, ""), all - 1);
+    let begin = text.find("profile begin").expect("a begin");
+    fs::write(&log, &text[..begin]).expect("a file can be written");
+    picture(&log, &out, &image)
+        .expect(2)
+        .expect_words("has no samples that a kernel has sent");
+    assert_eq!(fs::read_to_string(&out).expect("it is there"), rest);
+}
