@@ -11,10 +11,12 @@ const RULES: usize = 512;
 const PROBES: usize = 8;
 
 /// The fewest entries: the number of an entry is as many bits of its address as its word has no room for.
-const FEWEST: usize = 512;
+const FEWEST: usize = 1024;
 
-/// The bits of an address that differ between addresses. All above are equal to the highest of these.
-const ADDRESS: u32 = 48;
+/// The bits of an address that differ between addresses: so many low ones, and whether those above are ones, all of them, or zeros. On
+/// x86-64 that is the highest low one, too; on AArch64 it is not, where kernels begin at 0xffff_0000_0000_0000.
+const LOW: u32 = 48;
+const ADDRESS: u32 = LOW + 1;
 /// The bits of an address that its entry's number tells.
 const NUMBER: u32 = FEWEST.trailing_zeros();
 /// An entry: the address, but for the lowest bits; above it the rule's number; and above that how many bytes the function begins before it.
@@ -27,7 +29,7 @@ const OTHER: u32 = 20;
 
 /// Rules of addresses that were looked up, for [`Cached`](crate::Cached): a static that a kernel or a profiler lends to all its walks.
 ///
-/// `ENTRIES` addresses are kept, a power of two, 512 at least, in 8 bytes each, and 4 KiB of rules beside them. Each address has one
+/// `ENTRIES` addresses are kept, a power of two, 1,024 at least, in 8 bytes each, and 4 KiB of rules beside them. Each address has one
 /// entry that it can be in, and a new one takes the place of an old one: with 2,048 entries few of 200 addresses do.
 ///
 /// Nothing waits for anything: entries are single words, which are read and written as a whole, so a walk in an NMI or on another CPU can use
@@ -43,7 +45,7 @@ pub struct RuleCache<const ENTRIES: usize> {
 }
 
 impl<const ENTRIES: usize> RuleCache<ENTRIES> {
-    /// An empty one. Another number of entries than a power of two from 512 on does not compile.
+    /// An empty one. Another number of entries than a power of two from 1,024 on does not compile.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(ENTRIES.is_power_of_two() && ENTRIES >= FEWEST) };
@@ -117,16 +119,17 @@ impl<const ENTRIES: usize> Default for RuleCache<ENTRIES> {
 /// Whether an address can be told again from its entry.
 #[inline(always)]
 const fn is_kept(pc: u64) -> bool {
-    let unused = u64::BITS - ADDRESS;
-    ((pc << unused).cast_signed() >> unused).cast_unsigned() == pc && pc != u64::MAX
+    let upper = pc >> LOW;
+    (upper == 0 || upper == u64::MAX >> LOW) && pc != u64::MAX
 }
 
 /// What an entry has of an address, and the number of that entry. Both together are the address's lower bits: what the number has
 /// of others beside its own lowest bits, the entry has too.
 #[inline(always)]
 const fn place(pc: u64, entries: usize) -> (u64, usize) {
-    let tag = (pc >> NUMBER) & ((1 << RULE) - 1);
-    let number = pc ^ tag ^ tag >> NUMBER;
+    let short = pc & ((1 << ADDRESS) - 1);
+    let tag = short >> NUMBER;
+    let number = short ^ tag ^ tag >> NUMBER;
     (tag, number as usize & entries.wrapping_sub(1))
 }
 

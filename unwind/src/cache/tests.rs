@@ -26,11 +26,11 @@ fn found(pc: u64, distance: u64, number: i64) -> Found {
     }
 }
 
-fn put(cache: &RuleCache<512>, pc: u64, distance: u64, number: i64) {
+fn put(cache: &RuleCache<1024>, pc: u64, distance: u64, number: i64) {
     cache.put(pc, pc - distance, &found(pc, distance, number));
 }
 
-fn get(cache: &RuleCache<512>, pc: u64) -> Option<(u64, i64)> {
+fn get(cache: &RuleCache<1024>, pc: u64) -> Option<(u64, i64)> {
     let (rules, start) = cache.get(pc)?;
     let number = match rules.cfa() {
         Rule::Value { offset, .. } => offset,
@@ -47,10 +47,11 @@ fn an_address_is_not_taken_for_another() {
         0x1000,
         0xffff_ffff_8010_0000,
         0xffff_ffff_8010_01ff,
+        0xffff_0000_4020_0000,
         0x7fff_ffff_ffff,
     ];
     for pc in addresses {
-        let cache = RuleCache::<512>::new();
+        let cache = RuleCache::<1024>::new();
         put(&cache, pc, 0x20, 16);
         assert_eq!(get(&cache, pc), Some((0x20, 16)));
         for first in 0..64 {
@@ -68,14 +69,15 @@ fn an_address_is_not_taken_for_another() {
 
 #[test]
 fn what_does_not_fit_is_not_kept() {
-    let cache = RuleCache::<512>::new();
+    let cache = RuleCache::<1024>::new();
     let pc = 0x10_0000;
     put(&cache, pc, 0xffff, 0x7_fff8);
     assert_eq!(get(&cache, pc), Some((0xffff, 0x7_fff8)));
     put(&cache, pc + 1, 0x1_0000, 16);
     put(&cache, pc + 2, 0, 0x8_0000);
     put(&cache, pc + 3, 0, -0x8_0001);
-    put(&cache, 1 << 47, 0, 16);
+    put(&cache, 1 << 48, 0, 16);
+    put(&cache, 0xfffe << 48, 0, 16);
     put(&cache, u64::MAX, 0, 16);
     let trap = Found {
         is_trap: true,
@@ -91,7 +93,7 @@ fn what_does_not_fit_is_not_kept() {
         ..found(pc + 5, 0, 16)
     };
     cache.put(pc + 5, pc, &other);
-    for pc in (pc + 1..pc + 6).chain([1 << 47, u64::MAX]) {
+    for pc in (pc + 1..pc + 6).chain([1 << 48, 0xfffe << 48, u64::MAX]) {
         assert_eq!(get(&cache, pc), None, "{pc:#x}");
     }
 }
@@ -99,7 +101,7 @@ fn what_does_not_fit_is_not_kept() {
 /// More rules than there is room for: those that have a place keep it.
 #[test]
 fn a_rule_stays_the_same() {
-    let cache = RuleCache::<512>::new();
+    let cache = RuleCache::<1024>::new();
     let mut kept = 0;
     for number in 0..4000 {
         put(&cache, 0x1000, 0, number);
@@ -113,7 +115,7 @@ fn a_rule_stays_the_same() {
 /// Threads write and read the same entries: an answer is always one that was given for that address.
 #[test]
 fn nobody_sees_half_of_an_entry() {
-    let cache = RuleCache::<512>::new();
+    let cache = RuleCache::<1024>::new();
     let addresses: Vec<u64> = (0..2048).map(|n| 0x1000 + n * 7).collect();
     let of = |pc: u64| (pc % 61, (pc % 100).cast_signed() * 8);
     let seen = thread::scope(|scope| {

@@ -216,7 +216,7 @@ fn sources<R: RegisterSet, S: RowSource + Copy>(
         twice[..].describes(R::MACHINE).is_err()
     );
     // Without anything in the cache, with what a walk has left there, and without it again.
-    let cache = RuleCache::<512>::new();
+    let cache = RuleCache::<1024>::new();
     let unwinder: Unwinder<'_, _> = start.unwinder(Cached::new(tables, &cache), &saved);
     for _ in 0..3 {
         let walk = unwinder.frames(first, memory.clone());

@@ -58,7 +58,7 @@ impl Made {
     /// Compares at every address of every function, and at 64 in each gap; how many they are.
     pub fn compare_all(&self) -> u64 {
         let (map, tables) = (self.map(), self.tables());
-        let caches: [RuleCache<512>; 2] = Default::default();
+        let caches: [RuleCache<1024>; 2] = Default::default();
         let by_map = Cached::new(map, &caches[0]);
         let by_tables = Cached::new(tables, &caches[1]);
         let mut count = 0;

@@ -164,8 +164,8 @@ fn maps_of_several_images_are_not_mixed_up() {
             let there = address + 0x1000_0000;
             for (from, to) in [(address, there), (there, address)] {
                 maps[..].look_up(from, &mut found).expect("a row");
-                assert!((&maps[..]).is_one_function(&found, from), "{from:#x}");
-                assert!(!(&maps[..]).is_one_function(&found, to), "{from:#x}");
+                assert!(maps[..].is_one_function(&found, from), "{from:#x}");
+                assert!(!maps[..].is_one_function(&found, to), "{from:#x}");
                 count += 1;
             }
         }

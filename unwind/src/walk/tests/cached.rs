@@ -42,7 +42,7 @@ fn a_second_walk_looks_nothing_up() {
     ];
     let bytes = table(Abi::Amd64, &functions);
     let sound = Tables::new(&bytes, 0);
-    let cache = RuleCache::<512>::new();
+    let cache = RuleCache::<1024>::new();
     let code = [Code::new(X86_64, TEXT)];
     let ranges = [Range::new(0x10000, 0x10100)];
     let read = |address| (address == 0x100f8).then_some(0x1005);
