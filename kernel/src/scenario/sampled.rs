@@ -1,7 +1,7 @@
 //! All CPUs sample themselves at each tick of their timers, and send where their time went.
 
 use core::hint::black_box;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use postmortem::{RuleCache, Sampler, Samples, TrapFrame};
 use spin::Once;
@@ -25,6 +25,9 @@ static DOES: [AtomicU8; MAX_CPUS] = [const { AtomicU8::new(0) }; MAX_CPUS];
 /// How often each CPU was sampled while it did nothing, the hard and the easy part.
 static COUNTS: [[AtomicU32; 3]; MAX_CPUS] = [const { [const { AtomicU32::new(0) }; 3] }; MAX_CPUS];
 
+/// How long the samples took, in ticks of each CPU's counter.
+static TOOK: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
+
 /// How many CPUs are done.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
@@ -41,6 +44,10 @@ pub fn run() {
     for cpu in cpus::online() {
         let [none, hard, easy] = COUNTS[cpu].each_ref().map(|it| it.load(Ordering::Relaxed));
         println!("cpu {cpu}: {hard} hard, {easy} easy, {none} none");
+        let took = TOOK[cpu].load(Ordering::Relaxed);
+        let each = took.checked_div((none + hard + easy).into());
+        // How long that is, only AArch64 knows.
+        println!("a sample takes {} ticks of the counter", each.unwrap_or(0));
         if let Some(sampler) = SAMPLER.get() {
             sampler.send(&SAMPLES[cpu], cpu, TICKS_PER_SECOND);
         }
@@ -53,7 +60,9 @@ fn sample(frame: &mut TrapFrame) {
     let does = DOES[this].load(Ordering::Relaxed);
     COUNTS[this][usize::from(does)].fetch_add(1, Ordering::Relaxed);
     if let Some(sampler) = SAMPLER.get() {
+        let begin = cpu::ticks();
         sampler.sample(&SAMPLES[this], frame);
+        TOOK[this].fetch_add(cpu::ticks().wrapping_sub(begin), Ordering::Relaxed);
     }
 }
 
