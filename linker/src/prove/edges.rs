@@ -69,7 +69,6 @@ impl<I: Isa> Follow<'_, I> {
                 let table = self.tables.get(number);
                 if !table.is_bounded {
                     self.outcome.guesses = true;
-                    self.guessed_table = self.guessed_table.or(Some(at));
                 }
                 match self.table_targets(at, &table) {
                     Some(targets) => {

@@ -74,8 +74,10 @@ pub struct Follow<'a, I> {
     pub(super) is_dead: bool,
     /// The return addresses of calls that never return, with the state that would be there.
     pub(super) dead: BTreeMap<u64, Machine>,
-    /// An indirect jump through a table whose length had to be guessed.
-    pub(super) guessed_table: Option<u64>,
+    /// Jumps through tables whose length had to be guessed, and how many entries that is.
+    pub(super) guessed: BTreeMap<u64, usize>,
+    /// The most entries of such a table.
+    pub(super) most: usize,
     pub(super) sweeps: Sweeps,
 }
 
@@ -87,6 +89,10 @@ const MAX_STEPS: usize = 4_000_000;
 
 impl<'a, I: Isa> Follow<'a, I> {
     /// Follows the function at an address. `None`: its first row does not say where the caller's registers are at the entry.
+    ///
+    /// A table whose length nothing tells is taken for as long as its entries may be targets. One too many may lead to where the code
+    /// contradicts itself, as no real entry does: what a compiler makes returns with the stack as at the entry, and has one depth of it
+    /// at each instruction. So the table ends before the first entry that leads there.
     pub fn function(
         isa: &'a I,
         architecture: &'static Architecture,
@@ -94,6 +100,46 @@ impl<'a, I: Isa> Follow<'a, I> {
         world: &'a World,
         start: u64,
         entry: Entry,
+    ) -> Option<Self> {
+        let follow = |most| Self::function_with(isa, architecture, text, world, start, entry, most);
+        let whole = follow(usize::MAX)?;
+        // Of several tables nobody knows which of them is too long.
+        let guessed: Vec<usize> = whole.guessed.values().copied().collect();
+        let ([entries], true) = (&guessed[..], whole.contradicts_itself()) else {
+            return Some(whole);
+        };
+        let (mut fitting, mut too_many) = (None, *entries);
+        let mut least = 1;
+        while least < too_many {
+            let most = least + (too_many - least) / 2;
+            let shorter = follow(most)?;
+            match shorter.contradicts_itself() {
+                true => too_many = most,
+                false => (fitting, least) = (Some(shorter), most + 1),
+            }
+        }
+        Some(fitting.unwrap_or(whole))
+    }
+
+    /// Whether a way leads out with another stack than at the entry, or ways meet with stacks of different depth.
+    fn contradicts_itself(&self) -> bool {
+        let mut live = self.blocks.values().filter(|block| !block.is_dead);
+        live.any(|block| {
+            matches!(block.outcome.problem, Some(Reason::Unbalanced(_)))
+                || !block.outcome.intrudes.is_empty()
+                || matches!(block.machine.lost, Some(Reason::Depths(_)))
+        })
+    }
+
+    /// The same, with so many entries at most of a table whose length nothing tells.
+    fn function_with(
+        isa: &'a I,
+        architecture: &'static Architecture,
+        text: &'a Text<'a>,
+        world: &'a World,
+        start: u64,
+        entry: Entry,
+        most: usize,
     ) -> Option<Self> {
         let judge = Judge { isa, architecture };
         let mut machine = Machine::at_entry(I::STACK_POINTER);
@@ -114,7 +160,8 @@ impl<'a, I: Isa> Follow<'a, I> {
             steps: 0,
             is_dead: false,
             dead: BTreeMap::new(),
-            guessed_table: None,
+            guessed: BTreeMap::new(),
+            most,
             sweeps: Sweeps::default(),
         };
         follow.edge(start, &machine);
@@ -314,7 +361,7 @@ impl<'a, I: Isa> Follow<'a, I> {
         whole.interrupt_return = whole.interrupt_return.or_else(|| returns.next());
         // Instructions that overlap: the guessed table was too long, and its last entries led into the middle of one.
         let extents = || self.blocks.iter().map(|(start, block)| (*start, block.end));
-        if let Some(at) = self.guessed_table
+        if let Some(at) = self.guessed.keys().next().copied()
             && super::jump_table::overlap(self.judge.isa, self.text, extents())
         {
             whole.fail(Reason::IndirectJump(at));

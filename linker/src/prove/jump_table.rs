@@ -32,7 +32,7 @@ impl<I: Isa> Follow<'_, I> {
                 .or_insert_with(|| sweep(isa, text, function.start, function.end()));
             sweep.binary_search(&to).is_ok()
         };
-        let targets = table.targets(
+        let mut targets = table.targets(
             |address, size| text.read(address, size),
             |to| {
                 // A table of known length is read to its end, wherever its entries lead. One in an outlined part of a function
@@ -42,6 +42,10 @@ impl<I: Isa> Follow<'_, I> {
             },
             end,
         )?;
+        if !table.is_bounded {
+            self.guessed.insert(at, targets.len());
+            targets.truncate(self.most);
+        }
         Some(targets.into_iter().collect())
     }
 }
