@@ -121,21 +121,21 @@ fn nothing_is_said_by_facts_that_are_not_final() {
     let mended = "0..4 agrees\n4..11 mended sp+16 c-16 c-8\n11..12 agrees\n";
     assert!(found.starts_with(mended), "{found}");
 
-    let text = [by_frame_pointer("call1"), losing(20)].concat();
-    let found = prove("rounds_losing_20", TARGET, &text);
-    let void = "0..12 undecided: too much to be followed\n12..60 missing: too much to be followed\n60..66 made ";
+    let text = [by_frame_pointer("call1"), losing(60)].concat();
+    let found = prove("rounds_losing_60", TARGET, &text);
+    let void = "0..12 undecided: too much to be followed\n12..132 missing: too much to be followed\n132..138 made ";
     assert!(found.starts_with(void), "{found}");
 }
 
 /// Small functions that are not finished when large ones are begun go on with those.
 #[test]
 fn small_functions_are_finished_with_large_ones() {
-    let text = [by_frame_pointer("call1"), losing(20), large()].concat();
-    let found = prove("rounds_losing_20_large", TARGET, &text);
+    let text = [by_frame_pointer("call1"), losing(60), large()].concat();
+    let found = prove("rounds_losing_60_large", TARGET, &text);
     let mended = "0..4 agrees\n4..11 mended sp+16 c-16 c-8\n11..12 agrees\n12..18 made ";
     assert!(found.starts_with(mended), "{found}");
-    let text = [by_frame_pointer("call1"), losing(40), large()].concat();
-    let found = prove("rounds_losing_40_large", TARGET, &text);
+    let text = [by_frame_pointer("call1"), losing(100), large()].concat();
+    let found = prove("rounds_losing_100_large", TARGET, &text);
     let void = "0..12 undecided: too much to be followed\n12..";
     assert!(found.starts_with(void), "{found}");
 }
@@ -158,6 +158,24 @@ fn a_table_ends_where_that_of_another_function_starts() {
     ];
     let expected = "0..1 agrees\n1..22 mended sp+16 u c-8\n22..23 agrees\n23..24 mended sp+16 u c-8\n24..28 mended sp+24 u c-8\n28..29 mended sp+16 u c-8\n29..53 agrees\n";
     check_both("tables", &text, expected);
+}
+
+/// Its index is any byte, and the bytes behind its two entries lead into the same function: to a return with another stack than at the
+/// entry, or to where another way has another depth of it.
+#[test]
+fn a_table_ends_where_the_code_would_contradict_itself() {
+    let function_with = |third: &str| {
+        let body = "push %rbx\n call *%rsi\n movzbl %al, %eax\n lea table(%rip), %rdx\n movslq (%rdx,%rax,4), %rax\n add %rdx, %rax\n jmp *%rax\n
+             1: pop %rbx\n 3: ret\n 2: push %rax\n nop\n 4: pop %rax\n pop %rbx\n ret";
+        let table = format!(
+            ".section .rodata\n .p2align 2\n table: .long 1b - table, 2b - table, {third} - table, -1\n .text\n"
+        );
+        [function("_start", body), table]
+    };
+    let expected = "0..1 agrees\n1..23 mended sp+16 u c-8\n23..24 agrees\n24..25 mended sp+16 u c-8\n25..27 mended sp+24 u c-8\n27..28 mended sp+16 u c-8\n28..29 agrees\n";
+    for (name, third) in [("table_unbalanced", "3b"), ("table_depths", "4b")] {
+        check(name, &function_with(third), expected);
+    }
 }
 
 #[test]

@@ -28,8 +28,6 @@ pub struct Tally {
     pub equal: u64,
     /// The walk vouched for something that is not so.
     pub wrong: u64,
-    /// The same of lists that were not called complete, by function.
-    pub wrong_and_incomplete: BTreeMap<String, u64>,
     /// It did not vouch for all, with an excuse: by reason, function and excuse.
     pub excused: BTreeMap<(&'static str, String, &'static str), u64>,
     /// The same, without one: by reason and function.
@@ -70,10 +68,6 @@ impl Tally {
             Compared::Equal => self.equal += 1,
             Compared::Wrong(lists) => {
                 self.wrong += 1;
-                if !lists.end.is_complete() {
-                    let function = image.name(pc).to_owned();
-                    *self.wrong_and_incomplete.entry(function).or_default() += 1;
-                }
                 if self.kept.len() < KEPT {
                     let at = format!("boundary {}, at {}", self.boundaries, place(image, pc));
                     self.kept.push(format!("{at}\n{}", both(image, &lists)));
