@@ -152,11 +152,14 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
         // The one that was read last: to look through all takes longer than to read.
         let last = core::cell::Cell::new(unwind::Range::new(0, 0));
         let read = |address: u64| {
+            if !address.is_multiple_of(8) {
+                return None;
+            }
             if !last.get().holds(address, 8) {
                 let stack = stacks.iter().find(|stack| stack.words.holds(address, 8))?;
                 last.set(stack.words);
             }
-            // SAFETY: a walk reads aligned words; these are a stack's, which `Platform` promises are no device.
+            // SAFETY: aligned, as just checked, and a stack's, which `Platform` promises is no device.
             unsafe { probe::read(address) }
         };
         let stack_of = |sp| {
@@ -222,5 +225,55 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
             lines.packed(format_args!("stack {cpu} {what}"), &packed)
         })?;
         lines.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples<const WORDS: usize>(of: &Samples<WORDS>) -> Vec<(Vec<u64>, u64)> {
+        let mut found = Vec::new();
+        of.each(|numbers, last| {
+            let words = numbers.map(|number| of.word(number).load(Ordering::Relaxed));
+            found.push((words.collect(), last & (COMPLETE | USER)));
+            Ok(())
+        })
+        .expect("nothing fails");
+        found
+    }
+
+    #[test]
+    fn the_newest_comes_first() {
+        let few = Samples::<100>::new();
+        assert_eq!(samples(&few), []);
+        few.add(&[1, 2], COMPLETE);
+        few.add(&[3], USER);
+        few.add(&[], 0);
+        let expected = [(vec![], 0), (vec![3], USER), (vec![1, 2], COMPLETE)];
+        assert_eq!(samples(&few), expected);
+    }
+
+    #[test]
+    fn the_oldest_make_room_for_the_newest() {
+        let few = Samples::<65>::new();
+        let of = |number: u64| {
+            (0..number % 7)
+                .map(|frame| number << 8 | frame)
+                .collect::<Vec<_>>()
+        };
+        for last in 1..500 {
+            few.add(&of(last), COMPLETE);
+            let found = samples(&few);
+            let expected: Vec<_> = (1..=last).rev().map(|it| (of(it), COMPLETE)).collect();
+            assert_eq!(found, expected[..found.len()]);
+            // All that there is room for.
+            let words: usize = expected
+                .iter()
+                .take(found.len() + 1)
+                .map(|it| it.0.len() + 1)
+                .sum();
+            assert!(words > 65 || found.len() == expected.len(), "{last}");
+        }
     }
 }
