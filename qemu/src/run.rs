@@ -92,7 +92,8 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
         _ => emulator(arch, &workspace::target_folder_for(image)?)?,
     };
     let command_line = cli.scenarios.join(" ");
-    let recorder = Recorder::asked_for(cli, board, cli.cpus).map_err(Failure::usage)?;
+    let recorder = Recorder::asked_for(cli.profile.as_deref(), cli.profile_rate, board, cli.cpus)
+        .map_err(Failure::usage)?;
     let mut out = Output::take()?;
     let name = image.file_stem().unwrap_or_default().to_string_lossy();
     let subject = Subject {
@@ -135,7 +136,12 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         [only] if cli.profile.is_some() && only.outcome == Outcome::Interactive => {
             Err(anyhow!("a profile is of a boot without somebody who types"))
         }
-        [only] => Recorder::asked_for(cli, board, cli.cpus.max(only.cpus)),
+        [only] => Recorder::asked_for(
+            cli.profile.as_deref(),
+            cli.profile_rate,
+            board,
+            cli.cpus.max(only.cpus),
+        ),
         _ if cli.profile.is_some() => Err(anyhow!("a profile is of one boot")),
         _ => Ok(None),
     };

@@ -23,11 +23,9 @@ use core::fmt;
 
 use unwind::{Range, RegisterSet as _};
 
-use crate::arch::{NAME, Registers, all, write_needed};
-use crate::cause::Cause;
-use crate::held::{Held, Other};
+use crate::arch::{NAME, all, write_needed};
 use crate::lines::{Lines, write_build};
-use crate::postmortem::Postmortem;
+use crate::postmortem::{Cpus, Dump, Postmortem};
 use crate::probe;
 use crate::stack::{Owner, Stack};
 
@@ -36,13 +34,6 @@ const VERSION: u32 = 1;
 
 /// Bytes below a stack pointer that may be in use: the x86-64 psABI's red zone.
 const RED_ZONE: u64 = 128;
-
-/// Whether a dump is wanted, and the function that writes it, which is linked only into kernels that have asked for it.
-#[derive(Clone, Copy)]
-pub(crate) struct Dump {
-    is_wanted: fn() -> bool,
-    write: fn(&'static Postmortem, &Held<'_>, &Cause<'_>),
-}
 
 impl Postmortem {
     /// After the report that ends the kernel, sends what a host needs to ask the dead machine more, if `is_wanted` says so then: the
@@ -55,45 +46,33 @@ impl Postmortem {
     pub const fn with_dump(mut self, is_wanted: fn() -> bool) -> Self {
         self.dump = Some(Dump {
             is_wanted,
-            write: |postmortem, held, cause| postmortem.write_dump(held, cause),
+            write: |postmortem, cpus| postmortem.write_dump(cpus),
         });
         self
     }
 
-    /// Writes a dump, if the kernel wants one.
-    pub(crate) fn dump_if_wanted(&'static self, held: &Held<'_>, cause: &Cause<'_>) {
-        if let Some(dump) = self.dump.filter(|dump| (dump.is_wanted)()) {
-            (dump.write)(self, held, cause);
-        }
-    }
-
-    fn write_dump(&'static self, held: &Held<'_>, cause: &Cause<'_>) {
+    fn write_dump(&'static self, cpus: &dyn Cpus) {
         let mut lines = Lines::begin(self, "dump");
         // The device takes everything.
-        let _ = self.write_lines(&mut lines, held, cause);
+        let _ = self.write_lines(&mut lines, cpus);
     }
 
-    fn write_lines(
-        &'static self,
-        lines: &mut Lines,
-        held: &Held<'_>,
-        cause: &Cause<'_>,
-    ) -> fmt::Result {
+    fn write_lines(&'static self, lines: &mut Lines, cpus: &dyn Cpus) -> fmt::Result {
         let image = self.platform.image();
         lines.line(|out| {
             write!(out, "begin {VERSION} {NAME} ")?;
             write_build(out, &image)
         })?;
-        for cpu in self.running(held.cpu()) {
-            self.write_cpu(lines, held, cause, cpu)?;
+        for cpu in self.running(cpus.this()) {
+            write_cpu(lines, cpus, cpu)?;
         }
         for stack in self.stacks().iter() {
             let is_there = match stack.owner {
-                Owner::Cpu(_, cpu) => cpu == held.cpu() || self.platform.is_online(cpu),
+                Owner::Cpu(_, cpu) => cpu == cpus.this() || self.platform.is_online(cpu),
                 Owner::Task(task) => self.platform.task(task).is_some(),
             };
             if is_there {
-                let from = self.lowest_on(&stack, held, cause);
+                let from = self.lowest_on(&stack, cpus);
                 let from = from.unwrap_or(stack.words.start);
                 lines.memory(Range::new(from, stack.words.end), read)?;
             }
@@ -105,60 +84,10 @@ impl Postmortem {
         lines.end()
     }
 
-    /// The registers of a CPU, or that they are not known.
-    fn write_cpu(
-        &'static self,
-        lines: &mut Lines,
-        held: &Held<'_>,
-        cause: &Cause<'_>,
-        cpu: usize,
-    ) -> fmt::Result {
-        let Some((registers, frame)) = self.of(held, cause, cpu) else {
-            return lines.line(|out| write!(out, "cpu {cpu} does not answer"));
-        };
-        lines.line(|out| {
-            write!(out, "cpu {cpu}")?;
-            write_needed(out, &registers, frame)
-        })?;
-        let mut more = frame.into_iter().flat_map(all).peekable();
-        while more.peek().is_some() {
-            lines.line(|out| {
-                write!(out, "more {cpu}")?;
-                let mut few = more.by_ref().take(4);
-                few.try_for_each(|(name, value)| write!(out, " {name} {value:#018x}"))
-            })?;
-        }
-        Ok(())
-    }
-
-    /// The registers with which a walk of a CPU begins, and all of them if it was interrupted.
-    fn of<'a>(
-        &self,
-        held: &'a Held<'_>,
-        cause: &'a Cause<'_>,
-        cpu: usize,
-    ) -> Option<(Registers, Option<&'a crate::TrapFrame>)> {
-        if cpu == cause.cpu(held) {
-            return Some((cause.registers(held), cause.frame(held)));
-        }
-        // Another one hangs, and this one has noticed.
-        if let Cause::Hang(_, registers) = cause
-            && cpu == held.cpu()
-        {
-            return Some((*registers, None));
-        }
-        match held.other(cpu) {
-            Other::Interrupted(frame) => Some((frame.registers(), Some(frame))),
-            Other::Failed(cause) => Some((cause.registers(held), cause.frame(held))),
-            Other::Silent => None,
-        }
-    }
-
     /// Where the part of a stack begins that is in use, if whoever is on it can be asked: a CPU, or a task that does not run. What was
     /// interrupted on it, and goes on elsewhere, cannot: its trap frame is on another stack.
-    fn lowest_on(&self, stack: &Stack, held: &Held<'_>, cause: &Cause<'_>) -> Option<u64> {
-        let cpus = self.running(held.cpu());
-        let cpus = cpus.filter_map(|cpu| self.of(held, cause, cpu));
+    fn lowest_on(&self, stack: &Stack, cpus: &dyn Cpus) -> Option<u64> {
+        let cpus = self.running(cpus.this()).filter_map(|cpu| cpus.of(cpu));
         let tasks = (0..self.platform.tasks()).filter_map(|task| self.platform.task(task));
         let of_cpus = cpus.map(|(registers, _)| registers.sp());
         let of_tasks = tasks.filter_map(|task| task.registers).map(|it| it.sp());
@@ -166,6 +95,26 @@ impl Postmortem {
         let lowest = on_it.min()?.saturating_sub(RED_ZONE) & !7;
         Some(lowest.max(stack.words.start))
     }
+}
+
+/// The registers of a CPU, or that they are not known.
+fn write_cpu(lines: &mut Lines, cpus: &dyn Cpus, cpu: usize) -> fmt::Result {
+    let Some((registers, frame)) = cpus.of(cpu) else {
+        return lines.line(|out| write!(out, "cpu {cpu} does not answer"));
+    };
+    lines.line(|out| {
+        write!(out, "cpu {cpu}")?;
+        write_needed(out, &registers, frame)
+    })?;
+    let mut more = frame.into_iter().flat_map(all).peekable();
+    while more.peek().is_some() {
+        lines.line(|out| {
+            write!(out, "more {cpu}")?;
+            let mut few = more.by_ref().take(4);
+            few.try_for_each(|(name, value)| write!(out, " {name} {value:#018x}"))
+        })?;
+    }
+    Ok(())
 }
 
 /// A word of a stack, or of what the kernel notes.

@@ -10,7 +10,7 @@ use crate::cause::Cause;
 use crate::held::Held;
 use crate::postmortem::Postmortem;
 use crate::report::Report;
-use crate::subject::FirstLine;
+use crate::subject::{FirstLine, Known};
 
 impl Postmortem {
     /// Reports a panic, and ends the kernel. To be called by the panic handler with the registers that it has
@@ -141,7 +141,9 @@ impl Postmortem {
         let _ = report.write_others(&mut out, held, Some(cause));
         let _ = report.write_blockers(&mut out);
         let _ = self.first_failure.repeat(&mut out);
-        self.dump_if_wanted(held, cause);
+        if let Some(dump) = self.dump.filter(|dump| (dump.is_wanted)()) {
+            (dump.write)(self, &Known { held, cause });
+        }
         Ok(())
     }
 

@@ -4,8 +4,7 @@ use core::fmt::{self, Display, Write};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use crate::arch::TrapFrame;
-use crate::dump::Dump;
+use crate::arch::{Registers, TrapFrame};
 use crate::first_failure::FirstFailure;
 use crate::last_words::{LastWords, Region};
 use crate::platform::Platform;
@@ -18,6 +17,22 @@ use crate::x86_64::{LastMachineCheck, MachineCheck};
 
 /// A function that writes a trace in the kernel's own form. It returns the writer's errors.
 pub type WriteTrace = fn(&Walk, &mut dyn Write) -> fmt::Result;
+
+/// What a report knows of the CPUs.
+pub(crate) trait Cpus {
+    /// The one that writes it.
+    fn this(&self) -> usize;
+
+    /// The registers with which a walk of this one begins, and all of them if it was interrupted. `None`: it does not answer.
+    fn of(&self, cpu: usize) -> Option<(Registers, Option<&TrapFrame>)>;
+}
+
+/// Whether a dump is wanted, and the function that writes it, which is linked only into kernels that have asked for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Dump {
+    pub is_wanted: fn() -> bool,
+    pub write: fn(&'static Postmortem, &dyn Cpus),
+}
 
 /// The data of one CPU: a kernel has a static array with one for each CPU.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::arch::{Registers, TrapFrame};
 use crate::cause::Cause;
 use crate::held::{Held, Other};
-use crate::postmortem::Postmortem;
+use crate::postmortem::{Cpus, Postmortem};
 use crate::watchdog::SECONDS;
 
 impl Cause<'_> {
@@ -35,6 +35,36 @@ impl Cause<'_> {
             Self::Panic(_, registers) => *registers,
             Self::Hang(_, registers) => self.frame(held).map_or(*registers, TrapFrame::registers),
             Self::Fault(frame) | Self::Breakpoint(frame) | Self::Nmi(frame) => frame.registers(),
+        }
+    }
+}
+
+/// The CPUs, as far as a report with this cause knows what they did.
+pub(crate) struct Known<'a, 'p> {
+    pub held: &'a Held<'p>,
+    pub cause: &'a Cause<'a>,
+}
+
+impl Cpus for Known<'_, '_> {
+    fn this(&self) -> usize {
+        self.held.cpu()
+    }
+
+    fn of(&self, cpu: usize) -> Option<(Registers, Option<&TrapFrame>)> {
+        let Self { held, cause } = self;
+        if cpu == cause.cpu(held) {
+            return Some((cause.registers(held), cause.frame(held)));
+        }
+        // Another one hangs, and this one has noticed.
+        if let Cause::Hang(_, registers) = cause
+            && cpu == held.cpu()
+        {
+            return Some((*registers, None));
+        }
+        match held.other(cpu) {
+            Other::Interrupted(frame) => Some((frame.registers(), Some(frame))),
+            Other::Failed(cause) => Some((cause.registers(held), cause.frame(held))),
+            Other::Silent => None,
         }
     }
 }

@@ -20,7 +20,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use crate::cli::Cli;
 use crate::decode::Symbolizer;
 use crate::hardware::Board;
 use crate::machine::{Boot, INSTRUCTIONS, Recorded, Recording, Replay};
@@ -46,12 +45,17 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// That of the profile that the command line asks for, if it does.
+    /// One that makes this file, if somebody asks for it, of so many samples a second.
     ///
     /// # Errors
     /// When there can be none.
-    pub fn asked_for(cli: &Cli, board: Board, cpus: u32) -> Result<Option<Self>> {
-        let Some(file) = cli.profile.clone() else {
+    pub fn asked_for(
+        file: Option<&Path>,
+        rate: u64,
+        board: Board,
+        cpus: u32,
+    ) -> Result<Option<Self>> {
+        let Some(file) = file else {
             return Ok(None);
         };
         // QEMU refuses to record others. Without a recording, it stops the machine too rarely, and not where it is asked to.
@@ -65,9 +69,9 @@ impl Recorder {
             _ => {}
         }
         Ok(Some(Self {
-            form: Form::of(&file)?,
-            file,
-            every: INSTRUCTIONS / cli.profile_rate,
+            form: Form::of(file)?,
+            file: file.to_owned(),
+            every: INSTRUCTIONS / rate,
             recording: Recording::new()?,
         }))
     }

@@ -56,7 +56,7 @@ const WALKS: [[&str; 3]; 11] = [
     [
         "unwind::x86_64::Registers",
         "unwind::Stacks<'static, Read>",
-        "unwind::Cached<'static, unwind::map::Map<'static>, 512>",
+        "unwind::Cached<'static, unwind::map::Map<'static>, 1024>",
     ],
     [
         "unwind::s390x::Registers",
@@ -211,7 +211,7 @@ fn typed(what: &str, of: Option<&str>) -> String {
         Some(of) => format!("<{what} as {of}>"),
         None => format!("<{what}>"),
     };
-    let mut text = text.replace("&S", "&'_ S").replace("ENTRIES", "512");
+    let mut text = text.replace("&S", "&'_ S").replace("ENTRIES", "1024");
     for lifetime in ["'a", "'f", "'t", "'_"] {
         text = text.replace(lifetime, "'static");
     }
