@@ -160,11 +160,16 @@ fn of_sent(
     if arguments.interactive
         && let Some(last) = sent.pop()
     {
+        last.expect_of_image()?;
         return monitor::run(Box::new(last), image);
     }
     let outside = Outside::new(image).programs(&arguments.symbols);
     let mut checked = Ok(());
     for mut dump in sent {
+        if let Err(error) = dump.expect_of_image() {
+            checked = checked.and(Err(error));
+            continue;
+        }
         let reason = dump.reason().to_owned();
         write(&outside.report(&mut dump, &reason)?)?;
         checked = checked.and(dump.check());

@@ -31,6 +31,8 @@ pub struct Sent {
     memory: Segments,
     /// How many lines are whole.
     lines: u64,
+    /// Its first line is there, and is of this image.
+    is_of_image: bool,
     /// What is missing, if that was noticed.
     lost: Option<String>,
 }
@@ -43,7 +45,7 @@ struct Cpu {
 }
 
 impl Sent {
-    /// All dumps in a log of a kernel with this image, and how the last one's lines read.
+    /// All dumps in a log of a kernel with this image.
     ///
     /// # Errors
     /// When one is of another kernel, or has a format that is not known here.
@@ -71,7 +73,10 @@ impl Sent {
                     };
                     let origin = [version, its_arch, build];
                     expect_of(origin, image, symbolizer.build_id())?;
-                    open = Some(new());
+                    open = Some(Self {
+                        is_of_image: true,
+                        ..new()
+                    });
                 }
                 "end" => {
                     let count: u64 = rest.parse().ok().with_context(damaged)?;
@@ -89,6 +94,19 @@ impl Sent {
         }
         all.extend(open.map(Self::cut_off));
         Ok(all)
+    }
+
+    /// That it is of the image that it is read with, so that names are right: its first line says that.
+    ///
+    /// # Errors
+    /// When that line is damaged or missing.
+    pub fn expect_of_image(&self) -> Result<()> {
+        match self.is_of_image {
+            true => Ok(()),
+            false => bail!(
+                "the first line of a dump is damaged or missing, which says what ran: names could be wrong"
+            ),
+        }
     }
 
     /// The one in this folder, and the image that ran; none if the folder has no such dump.

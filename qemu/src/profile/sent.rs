@@ -109,7 +109,7 @@ impl Sent {
         };
         // Those of a CPU, from the newest on; and how many lines came with them.
         let (mut newest, mut lines) = (Vec::new(), 0);
-        let mut is_open = false;
+        let (mut is_open, mut lost_begin) = (false, 0);
         for (number, line) in log.lines().enumerate() {
             let Some(line) = checked(line, WORD) else {
                 continue;
@@ -126,6 +126,8 @@ impl Sent {
                     sent.stacks.extend(newest.drain(..).rev());
                     (lines, is_open) = (1, true);
                 }
+                // Without its begin nobody knows what image its addresses are of.
+                ["stack", ..] if !is_open => lost_begin += 1,
                 ["stack", cpu, what, packed] => {
                     let stack = stack(what, packed).with_context(damaged)?;
                     newest.push((cpu.parse().ok().with_context(damaged)?, stack));
@@ -133,14 +135,15 @@ impl Sent {
                 }
                 ["end", count] => {
                     let count: u64 = count.parse().ok().with_context(damaged)?;
-                    sent.lost += count.saturating_sub(lines);
+                    sent.lost += count.saturating_sub(lines + lost_begin);
                     sent.stacks.extend(newest.drain(..).rev());
+                    sent.lost += std::mem::take(&mut lost_begin);
                     (lines, is_open) = (0, false);
                 }
                 _ => bail!(damaged()),
             }
         }
-        sent.lost += u64::from(is_open);
+        sent.lost += u64::from(is_open) + lost_begin;
         sent.stacks.extend(newest.into_iter().rev());
         Ok(sent)
     }

@@ -136,6 +136,14 @@ pub fn what_is_missing_is_said(kernel: Kernel) {
                 continue;
             }
             let [mut sent] = <[Sent; 1]>::try_from(sent).expect("one dump");
+            if at == first {
+                let error = sent
+                    .expect_of_image()
+                    .expect_err("nobody knows of what it is");
+                assert!(format!("{error:#}").contains("names could be wrong"));
+                continue;
+            }
+            sent.expect_of_image().expect("its first line is whole");
             let told = outside.report(&mut sent, "it was sent").expect("a report");
             assert!(sent.check().is_err(), "without {}", lines[at]);
             let found = lists(&told);
@@ -148,6 +156,12 @@ pub fn what_is_missing_is_said(kernel: Kernel) {
         }
     }
     assert!(fewer > 0, "each line is there for nothing");
+    let nameless = log.with_extension("nameless");
+    fs::write(&nameless, text.replacen("dump begin", "dump begi", 1))
+        .expect("a file can be written");
+    let ran = autopsy(&nameless, &image, &[]).expect(1);
+    let ran = ran.expect_words("the first line of a dump is damaged or missing");
+    assert_eq!(ran.text(), "");
     let cut = log.with_extension("cut");
     let begin = text.find("dump end ").expect("it ends");
     fs::write(&cut, &text[..begin]).expect("a file can be written");

@@ -79,6 +79,13 @@ pub fn a_kernel_samples_itself(kernel: Kernel) {
         .expect_words("1 lines of the profile are damaged or missing");
     let rest = fs::read_to_string(&out).expect("it is made of the others");
     assert_eq!(samples_with(&rest, ""), all - 1);
+    // Without the first line of a CPU's, nobody knows of what image its samples are.
+    fs::write(&log, text.replacen("profile begin", "profile begi", 1)).expect("a file");
+    picture(&log, &out, &image).expect(1);
+    let others = fs::read_to_string(&out).expect("it is made of the others");
+    let expected: u32 = counted[1..].iter().flatten().sum();
+    assert_eq!(samples_with(&others, ""), expected);
+    fs::write(&out, &rest).expect("a file can be written");
     let begin = text.find("profile begin").expect("a begin");
     fs::write(&log, &text[..begin]).expect("a file can be written");
     picture(&log, &out, &image)
