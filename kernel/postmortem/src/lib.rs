@@ -68,7 +68,7 @@ pub use print::{
     physical_memory_at, print, print_from, print_interrupted, print_no_more, print_stack,
     print_stack_from, report_on, stacks_by, stop_if_asked, stop_if_asked_from, stop_others,
 };
-pub use samples::{FRAMES, Sampler, Samples};
+pub use samples::{Sampler, Samples};
 pub use stack::{Owner, ReadWord, Stack};
 pub use stacks::{Guard, Place, Stacks};
 pub use unwind::{Range, RuleCache};

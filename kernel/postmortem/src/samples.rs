@@ -17,7 +17,7 @@ use crate::stacks::Stacks;
 const VERSION: u32 = 1;
 
 /// The most frames of a sample: the innermost ones. One with more is not complete.
-pub const FRAMES: usize = 64;
+const FRAMES: usize = 64;
 
 /// Bytes of a packed sample.
 const ROOM: usize = 384;
@@ -27,8 +27,8 @@ const COMPLETE: u64 = 1 << 32;
 const USER: u64 = 1 << 33;
 const SAMPLE: u64 = 1 << 63;
 
-/// The samples of one CPU: a static with room for `WORDS` words, of which each sample takes one more than it has frames. When there is no
-/// more room, the oldest ones make it.
+/// The samples of one CPU: a static with room for `WORDS` words, 65 at least, of which each sample takes one more than it has frames: 64 at
+/// most, the innermost ones. When there is no more room, the oldest ones make it.
 #[derive(Debug)]
 pub struct Samples<const WORDS: usize> {
     words: [AtomicU64; WORDS],
