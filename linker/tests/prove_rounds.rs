@@ -178,6 +178,24 @@ fn a_table_ends_where_the_code_would_contradict_itself() {
     }
 }
 
+/// The last way but one ends in a call of what never returns, which is not known at first: until then it seems to go on into the last one,
+/// with another depth of the stack. No entry of the table may be left out for that.
+#[test]
+fn a_table_is_as_long_as_ever_once_more_is_known() {
+    let body = "push %rbx\n call *%rsi\n movzbl %al, %eax\n lea table(%rip), %rdx\n movslq (%rdx,%rax,4), %rax\n add %rdx, %rax\n jmp *%rax\n
+         1: pop %rbx\n ret\n 2: push %rax\n push %rax\n call first\n 3: pop %rbx\n ret";
+    let text = [
+        function("_start", body),
+        ".section .rodata\n .p2align 2\n table: .long 1b - table, 2b - table, 3b - table, -1\n .text\n".to_owned(),
+        silent("first", "call second\n ret"),
+        silent("second", "call third\n ret"),
+        silent("third", "1: jmp 1b"),
+    ];
+    let expected = "0..1 agrees\n1..23 mended sp+16 u c-8\n23..24 agrees\n24..25 mended sp+16 u c-8\n25..26 mended sp+24 u c-8\n";
+    let found = prove("table_then_known", TARGET, &text.concat());
+    assert!(found.starts_with(expected), "{found}");
+}
+
 #[test]
 fn what_is_called_is_a_function() {
     // Though it has no name.

@@ -78,6 +78,9 @@ pub struct Follow<'a, I> {
     pub(super) guessed: BTreeMap<u64, usize>,
     /// The most entries of such a table.
     pub(super) most: usize,
+    /// The results with all entries, if these are those with fewer: with other facts about what is called on those ways, they might not
+    /// contradict themselves.
+    with_all: Option<Box<Outcome>>,
     pub(super) sweeps: Sweeps,
 }
 
@@ -92,7 +95,8 @@ impl<'a, I: Isa> Follow<'a, I> {
     ///
     /// A table whose length nothing tells is taken for as long as its entries may be targets. One too many may lead to where the code
     /// contradicts itself, as no real entry does: what a compiler makes returns with the stack as at the entry, and has one depth of it
-    /// at each instruction. So the table ends before the first entry that leads there.
+    /// at each instruction. So the table ends before the first entry that leads there, as far as is known of the functions that are
+    /// called; if more becomes known of one, the whole table is followed again.
     pub fn function(
         isa: &'a I,
         architecture: &'static Architecture,
@@ -108,6 +112,11 @@ impl<'a, I: Isa> Follow<'a, I> {
         let ([entries], true) = (&guessed[..], whole.contradicts_itself()) else {
             return Some(whole);
         };
+        let outcome = whole.outcome();
+        // What seems to be another function may be a piece of this one, which is found out later.
+        if !outcome.intrudes.is_empty() {
+            return Some(whole);
+        }
         let (mut fitting, mut too_many) = (None, *entries);
         let mut least = 1;
         while least < too_many {
@@ -118,7 +127,13 @@ impl<'a, I: Isa> Follow<'a, I> {
                 false => (fitting, least) = (Some(shorter), most + 1),
             }
         }
-        Some(fitting.unwrap_or(whole))
+        Some(match fitting {
+            Some(mut fitting) => {
+                fitting.with_all = Some(outcome.into());
+                fitting
+            }
+            None => whole,
+        })
     }
 
     /// Whether a way leads out with another stack than at the entry, or ways meet with stacks of different depth.
@@ -126,7 +141,6 @@ impl<'a, I: Isa> Follow<'a, I> {
         let mut live = self.blocks.values().filter(|block| !block.is_dead);
         live.any(|block| {
             matches!(block.outcome.problem, Some(Reason::Unbalanced(_)))
-                || !block.outcome.intrudes.is_empty()
                 || matches!(block.machine.lost, Some(Reason::Depths(_)))
         })
     }
@@ -162,6 +176,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             dead: BTreeMap::new(),
             guessed: BTreeMap::new(),
             most,
+            with_all: None,
             sweeps: Sweeps::default(),
         };
         follow.edge(start, &machine);
@@ -344,6 +359,11 @@ impl<'a, I: Isa> Follow<'a, I> {
             problem: (self.steps > MAX_STEPS).then_some(Reason::TooMuch),
             ..Outcome::default()
         };
+        if let Some(with_all) = &self.with_all {
+            whole.calls.extend(&with_all.calls);
+            whole.relies_on.extend(&with_all.relies_on);
+            whole.stops_at.extend(&with_all.stops_at);
+        }
         let dead = self.blocks.values().filter(|block| block.is_dead);
         let mut returns = dead.filter_map(|block| block.outcome.interrupt_return);
         let mut exit: Option<Box<Machine>> = None;
