@@ -18,6 +18,7 @@ use crate::machine::Gdb;
 use crate::output::{Filter, Rules};
 use crate::outside::Outside;
 use crate::status::{Failure, Status};
+use crate::words::say;
 
 /// Says once more where every CPU and task was, of a machine whose dump was kept (`--dump`)
 ///
@@ -158,10 +159,20 @@ fn of_sent(
         return Err(Failure::usage(error));
     }
     if arguments.interactive
-        && let Some(last) = sent.pop()
+        && let Some(mut last) = sent.pop()
     {
         last.expect_of_image()?;
-        return monitor::run(Box::new(last), image);
+        // Said once, before the answers, none of which is lost for it.
+        let is_whole = last.check();
+        if let Err(error) = &is_whole {
+            say(format_args!("warning: {error:#}"));
+        }
+        let status = monitor::run(Box::new(last), image)?;
+        return Ok(if is_whole.is_ok() {
+            status
+        } else {
+            Status::Failed
+        });
     }
     let outside = Outside::new(image).programs(&arguments.symbols);
     let mut checked = Ok(());

@@ -168,6 +168,12 @@ pub fn what_is_missing_is_said(kernel: Kernel) {
     autopsy(&cut, &image, &[])
         .expect(1)
         .expect_words("the dump is not whole: it is cut off: behind ");
+    // Asked more, it answers all the same.
+    let words = ["autopsy", "-i", "--image"].map(AsRef::as_ref);
+    let paths = [image.as_os_str(), cut.as_os_str()];
+    let answers = fed(words.into_iter().chain(paths), "bt\nbt task 8\n").expect(1);
+    let answers = answers.expect_words("warning: the dump is not whole: it is cut off: behind ");
+    assert_eq!(lists(&answers.text()).len(), 2, "{}", answers.text());
 }
 
 /// What cannot be the image that ran is not taken for it, and what has no dump is not asked.
