@@ -9,7 +9,7 @@ use qemu::machine::Arch;
 use crate::reports::{IN_DOUBT, expect_stop, stop_in};
 use crate::short::{HANDLERS, Kind, SMALLEST, Said, VECTORS};
 use crate::text::{guide, guide_file, part, shown, without_numbers};
-use crate::{bootimage, makefile, raspi, short, uefi};
+use crate::{bootimage, limine, makefile, raspi, short, uefi};
 
 /// What each kind costs is about what the guide's table says; with `TABLE=write` that is made. Sizes differ a little from one
 /// checkout to the next, because images contain the paths of their sources.
@@ -34,6 +34,11 @@ fn the_table_of_costs() {
             "UEFI, by the crate `bootloader` 0.11, unoptimized",
             uefi::LINES,
             (uefi::without(), uefi::with(debug, |_| ())),
+        ),
+        (
+            "Limine's protocol, unoptimized",
+            limine::LINES,
+            (limine::without(), limine::with(debug, |_| ())),
         ),
         (
             "a Makefile with `RUSTFLAGS`, and an ISO",
@@ -99,8 +104,9 @@ fn expect_shown(text: &str, begin: &str, heading: &str) {
     assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
 }
 
-/// A kernel of the crate `bootloader`, of which the guide has this part, before its changes and after them.
-fn expect_bootloader(heading: &str, without: fn() -> Said, with: With) {
+/// A kernel with handlers of the convention `x86-interrupt`, which a boot loader starts, of which the guide has this part, before its
+/// changes and after them. Its handlers are in this module, and these functions call its shop.
+fn expect_loaded(heading: &str, handlers: &str, callers: &str, without: fn() -> Said, with: With) {
     let before = without().text;
     assert!(before.contains("\npage fault at "), "{before}");
     assert!(!before.contains("backtrace"), "{before}");
@@ -110,8 +116,7 @@ fn expect_bootloader(heading: &str, without: fn() -> Said, with: With) {
 
     for profile in [Profile::Debug, Profile::Release] {
         let said = with(profile, Some(&stop_in(Arch::X86_64)));
-        let callers = "r corner_shop::shop::serve\nr corner_shop::kernel_main\nr _start";
-        let handler = "p corner_shop::interrupts::breakpoint\n-- interrupted";
+        let handler = format!("p corner_shop::{handlers}::breakpoint\n-- interrupted");
         let trace = format!("{handler}\np corner_shop::shop::stop\n{callers}");
         said.expect("breakpoint\nx86_64", &trace, IN_DOUBT);
         let trace = format!("= panic\nr corner_shop::shop::sell\n{callers}");
@@ -121,16 +126,13 @@ fn expect_bootloader(heading: &str, without: fn() -> Said, with: With) {
 
     // The handler of double faults panics, on a stack of its own.
     let said = with(Profile::Debug, Some(DOUBLE_FAULT));
-    let trace = "
-        = panic
-        r corner_shop::interrupts::double_fault
-        -- interrupted
-        p corner_shop::shop::serve
-        r corner_shop::kernel_main
-        r _start
-    ";
-    said.expect("panicked at ", trace, IN_DOUBT);
+    let handler = format!("r corner_shop::{handlers}::double_fault\n-- interrupted");
+    let trace = format!("= panic\n{handler}\n{}", callers.replacen("r ", "p ", 1));
+    said.expect("panicked at ", &trace, IN_DOUBT);
 }
+
+/// What calls the shop in kernels of the crate `bootloader`.
+const BOOTLOADER: &str = "r corner_shop::shop::serve\nr corner_shop::kernel_main\nr _start";
 
 /// Boots such a kernel with the changes of the guide, and what goes wrong in its shop, if that is another thing.
 type With = fn(Profile, Option<&str>) -> Said;
@@ -158,7 +160,13 @@ fn sell(shop: Option<&str>) -> impl FnOnce(&Path) {
 #[ignore = "takes long: .ci/long"]
 fn a_disk_of_the_crate_bootloader() {
     let with: With = |profile, shop| bootimage::with(profile, sell(shop));
-    expect_bootloader(bootimage::HEADING, bootimage::without, with);
+    expect_loaded(
+        bootimage::HEADING,
+        "interrupts",
+        BOOTLOADER,
+        bootimage::without,
+        with,
+    );
 }
 
 #[test]
@@ -169,7 +177,21 @@ fn a_disk_for_uefi_firmware() {
         assert_ne!(said.moved, 0, "{}", said.text);
         said
     };
-    expect_bootloader(uefi::HEADING, uefi::without, with);
+    expect_loaded(uefi::HEADING, "interrupts", BOOTLOADER, uefi::without, with);
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_kernel_by_the_protocol_of_limine() {
+    let with: With = |profile, shop| limine::with(profile, sell(shop));
+    let callers = "r corner_shop::shop::serve\nr kmain";
+    expect_loaded(
+        limine::HEADING,
+        "exceptions",
+        callers,
+        limine::without,
+        with,
+    );
 }
 
 #[test]

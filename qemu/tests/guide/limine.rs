@@ -1,21 +1,29 @@
-//! A kernel for the boot protocol of Limine, of which there is no binary to boot it with: its image is looked at.
+//! A kernel for the boot protocol of Limine. There is no binary of Limine to be had, so its image is looked at, and a loader of our
+//! own, which is written by the protocol's specification, starts it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::{Object, ObjectSection, ObjectSegment};
-use qemu::build::Profile;
+use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
+use qemu::workspace;
 
-use crate::short::{alone, overlaid};
+use crate::short::{Built, Said, alone, overlaid};
 use crate::steps;
+use crate::support::outside::Outside;
+use crate::support::runner::run;
 use crate::text::{guide, part};
 
 /// The heading of its part of the guide.
-const HEADING: &str = "\n## Limine\n";
+pub const HEADING: &str = "\n## Limine\n";
 /// How many lines change.
-const LINES: usize = 7;
+pub const LINES: usize = 7;
+/// Where the kernel is built, and its loader, in the target folder.
+const PLACE: &str = "guide";
+/// The serial line of all kernels.
+const SERIAL: &str = "qemu/tests/guide/kernel/src/serial.rs";
 
 /// Words by which a loader finds what the kernel asks for, as the protocol's specification has them: where requests begin, the base
 /// revision, the request for the map of physical memory, and where requests end.
@@ -26,17 +34,56 @@ const MAGIC: [&[u64]; 4] = [
     &[0xadc0_e053_1bb1_0d03, 0x9572_709f_3176_4c62],
 ];
 
-/// The kernel's image, in a folder of the target folder, with the changes of the guide or without.
-fn build(profile: Profile, changed: bool) -> PathBuf {
-    let kernel = overlaid(&["handlers", "limine"]);
-    let serial = qemu::workspace::root().join("qemu/tests/guide/kernel/src/serial.rs");
+/// The kernel before all changes.
+pub fn without() -> Said {
+    boot(Profile::Debug, |_| ())
+}
+
+/// The kernel after the changes of the guide, if `change` is made to it too.
+pub fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
+    boot(profile, |kernel| {
+        apply(kernel);
+        change(kernel.folder());
+    })
+}
+
+fn apply(kernel: &Outside) {
+    let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
+    assert_eq!(lines, LINES, "{HEADING}");
+    kernel.name_repository("Cargo.toml");
+}
+
+/// A copy of a folder of the guide's, with the serial line of all kernels.
+fn copy(folders: &[&str]) -> Outside {
+    let kernel = overlaid(folders);
+    let serial = workspace::root().join(SERIAL);
     fs::copy(serial, kernel.folder().join("src/serial.rs")).expect("a file can be copied");
-    if changed {
-        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
-        assert_eq!(lines, LINES, "{HEADING}");
-        kernel.name_repository("Cargo.toml");
-    }
-    kernel.build(Arch::X86_64, "guide", profile, "corner-shop")
+    kernel
+}
+
+/// The kernel's image, in a folder of the target folder, after this change.
+fn build(profile: Profile, change: impl FnOnce(&Outside)) -> PathBuf {
+    let kernel = copy(&["handlers", "limine"]);
+    change(&kernel);
+    kernel.build(Arch::X86_64, PLACE, profile, "corner-shop")
+}
+
+fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
+    let _alone = alone();
+    let built = Built::keep(&build(profile, change));
+    let loader = copy(&["limine_loader"]).build(Arch::X86_64, PLACE, Profile::Debug, "loader");
+    let kind = Kernel {
+        arch: Arch::X86_64,
+        profile,
+    };
+    Said::of(kind, built, |image| {
+        let words = ["--image".as_ref(), image.as_os_str(), "--".as_ref()];
+        let machine = ["qemu-system-x86_64", "-kernel"].map(AsRef::as_ref);
+        let module = [loader.as_os_str(), "-initrd".as_ref(), image.as_os_str()];
+        let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
+        let exit = exit.map(AsRef::as_ref);
+        run(words.into_iter().chain(machine).chain(module).chain(exit))
+    })
 }
 
 /// Fails unless the loader finds each of these words, once, in memory that the kernel can write.
@@ -78,12 +125,12 @@ fn check(image: &Path) -> String {
 fn a_kernel_for_limine_is_linked_with_all_tables() {
     let _alone = alone();
     for profile in [Profile::Debug, Profile::Release] {
-        let before = fs::read(build(profile, false)).expect("the image can be read");
+        let before = fs::read(build(profile, |_| ())).expect("the image can be read");
         let before = object::File::parse(&*before).expect("the image is ELF");
         expect_requests(&before);
         assert!(before.section_by_name(".sframe").is_none());
 
-        let image = build(profile, true);
+        let image = build(profile, apply);
         let data = fs::read(&image).expect("the image can be read");
         let file = object::File::parse(&*data).expect("the image is ELF");
         expect_requests(&file);

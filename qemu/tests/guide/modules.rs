@@ -25,16 +25,35 @@ const MODULE: &str = "
     }
 ";
 
-/// What the kernel does with it.
-const SHOP: &str = "
+/// How the kernel loads it.
+const LOAD: &str = "
     use core::hint::black_box;
     use crate::{MODULES, println};
-    use postmortem::{Module, ModuleError, Range};
+    use postmortem::{Module, Range};
     type Ask = extern \"C\" fn(u64) -> u64;
+    type Order = extern \"C\" fn(Option<Ask>, u64) -> u64;
     #[repr(C, align(4096))]
     struct Place([u8; SIZE]);
     static mut PLACE: Place = Place([0; SIZE]);
     static IMAGE: &[u8] = include_bytes!(\"module.bin\");
+    fn load() -> (Module, Order) {
+        let place = (&raw mut PLACE).cast::<u8>();
+        // SAFETY: there is room, and nothing else uses it. The processor may have fetched what was there before.
+        unsafe {
+            place.copy_from(IMAGE.as_ptr(), IMAGE.len());
+            FETCH
+        }
+        let at = |(start, end): (u64, u64)| Range::new(place as u64 + start, place as u64 + end);
+        let [code, tables, symbols] = PARTS.map(at);
+        // SAFETY: the function of the module, as it is declared there.
+        let order = unsafe { core::mem::transmute::<u64, Order>(place as u64 + ORDER) };
+        (Module { code, tables, symbols }, order)
+    }
+";
+
+/// What the kernel does with it.
+const SHOP: &str = "
+    use postmortem::ModuleError;
     extern \"C\" fn answer(of: u64) -> u64 {
         postmortem::print(&mut crate::serial::Serial, &format_args!(\"asked for {of}\"));
         black_box(of)
@@ -44,17 +63,8 @@ const SHOP: &str = "
         panic!(\"no price for {of}\")
     }
     pub fn serve(_: u64) {
-        let place = (&raw mut PLACE).cast::<u8>();
-        // SAFETY: there is room, and nothing else uses it. The processor may have fetched what was there before.
-        unsafe {
-            place.copy_from(IMAGE.as_ptr(), IMAGE.len());
-            FETCH
-        }
-        let at = |(start, end): (u64, u64)| Range::new(place as u64 + start, place as u64 + end);
-        let [code, tables, symbols] = PARTS.map(at);
-        let module = Module { code, tables, symbols };
-        // SAFETY: the function of the module, as it is declared there.
-        let order: extern \"C\" fn(Option<Ask>, u64) -> u64 = unsafe { core::mem::transmute(place as u64 + ORDER) };
+        let (module, order) = load();
+        let code = module.code;
         order(Some(answer), 1);
         // SAFETY: it stays as it is.
         let register = || unsafe { MODULES.register(module) };
@@ -64,8 +74,25 @@ const SHOP: &str = "
         assert_eq!(MODULES.remove(code.start), Ok(()));
         order(Some(answer), 3);
         assert_eq!(register(), Ok(()));
-        println!(\"at {place:?}\");
+        println!(\"at {:#x}\", code.start);
         black_box(order(CALL));
+    }
+";
+
+/// The same with a module that has names and no rows.
+const WITHOUT_ROWS: &str = "
+    extern \"C\" fn answer(of: u64) -> u64 {
+        postmortem::print(&mut crate::serial::Serial, &format_args!(\"asked for {of}\"));
+        black_box(of)
+    }
+    pub fn serve(_: u64) {
+        let (module, order) = load();
+        let module = Module { tables: Range::new(0, 0), ..module };
+        // SAFETY: it stays as it is.
+        assert_eq!(unsafe { MODULES.register(module) }, Ok(()));
+        println!(\"registered\");
+        order(Some(answer), 1);
+        order(None, 0x70_0000_0000);
     }
 ";
 
@@ -121,26 +148,29 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
-/// What a kernel says that loads the module, and calls it last with these arguments.
-fn boot(kind: Kind, call: &str) -> short::Said {
-    kind.with(Profile::Debug, |folder| {
-        let guide = guide();
-        steps::apply(part(&guide, "\n## Complete traces\n"), folder);
-        steps::apply(part(&guide, "\n## Modules\n"), folder);
-        let link = qemu::build::linker::build(&crate::support::built::target());
-        let sources = folder.join("src");
-        let parts = build(kind.arch, &link.expect("sframe-link is built"), &sources);
-        let fetch = match kind.arch {
-            Arch::X86_64 => "",
-            Arch::Aarch64 => "core::arch::asm!(\"dsb sy\", \"ic iallu\", \"dsb sy\", \"isb\");",
-        };
-        let shop = SHOP.replace("FETCH", fetch).replace("CALL", call);
-        short::write_shop(folder, &[&parts, &*shop].concat());
-    })
+/// Has the kernel in this folder, after the changes for one call, load the module and do this with it.
+pub fn apply(arch: Arch, folder: &Path, shop: &str) {
+    let guide = guide();
+    steps::apply(part(&guide, "\n## Complete traces\n"), folder);
+    steps::apply(part(&guide, "\n## Modules\n"), folder);
+    let link = qemu::build::linker::build(&crate::support::built::target());
+    let sources = folder.join("src");
+    let parts = build(arch, &link.expect("sframe-link is built"), &sources);
+    let fetch = match arch {
+        Arch::X86_64 => "",
+        Arch::Aarch64 => "core::arch::asm!(\"dsb sy\", \"ic iallu\", \"dsb sy\", \"isb\");",
+    };
+    let load = LOAD.replace("FETCH", fetch);
+    short::write_shop(folder, &[&parts, &*load, shop].concat());
+}
+
+/// What a kernel says that does this with the module.
+fn boot(kind: Kind, shop: &str) -> short::Said {
+    kind.with(Profile::Debug, |folder| apply(kind.arch, folder, shop))
 }
 
 /// The report that begins with this line, without its registers and code.
-fn report<'a>(text: &'a str, begin: &str) -> &'a str {
+pub fn report<'a>(text: &'a str, begin: &str) -> &'a str {
     let (_, report) = text.split_once(begin).expect(text);
     let end = report.find("end of backtrace: ").expect(text);
     let line = report[end..].find('\n').expect(text);
@@ -148,7 +178,7 @@ fn report<'a>(text: &'a str, begin: &str) -> &'a str {
 }
 
 /// The functions that a report names, each with its letter, without `main`, which may be inlined.
-fn named(report: &str) -> Vec<&str> {
+pub fn named(report: &str) -> Vec<&str> {
     let frames = report.lines().filter(|line| line.get(4..8) == Some(": 0x"));
     frames
         .map(|line| line.get(25..).unwrap_or_default())
@@ -160,7 +190,7 @@ fn named(report: &str) -> Vec<&str> {
 #[test]
 fn a_report_goes_through_a_module_while_it_is_registered() {
     for (kind, entry) in [(HANDLERS, "r long_mode"), (VECTORS, "r with_mmu")] {
-        let said = boot(kind, "Some(refuse), 4");
+        let said = boot(kind, &SHOP.replace("CALL", "Some(refuse), 4"));
         let text = &said.text;
         for begin in ["asked for 1", "asked for 3"] {
             let report = report(text, begin);
@@ -188,7 +218,7 @@ fn a_report_goes_through_a_module_while_it_is_registered() {
 #[test]
 fn an_exception_in_a_module_is_one_of_its_function() {
     for (kind, entry) in [(HANDLERS, "r long_mode"), (VECTORS, "r with_mmu")] {
-        let text = boot(kind, "None, 0x70_0000_0000").text;
+        let text = boot(kind, &SHOP.replace("CALL", "None, 0x70_0000_0000")).text;
         let (_, fault) = text.split_once("\nat 0x").expect(&text);
         let report = report(fault, "\n");
         let names = named(report);
@@ -196,5 +226,15 @@ fn an_exception_in_a_module_is_one_of_its_function() {
         assert!(names.ends_with(&frames), "{text}");
         assert!(report.contains("end of backtrace: complete, "), "{text}");
         assert!(!report.contains("code: there is none"), "{text}");
+    }
+}
+
+/// The callers are found in the module's code, and the list says that this is not certain.
+#[test]
+fn without_rows_a_module_is_walked_by_its_code() {
+    for (kind, entry) in [(HANDLERS, "r long_mode"), (VECTORS, "r with_mmu")] {
+        let text = boot(kind, WITHOUT_ROWS).text;
+        let (_, text) = text.split_once("\nregistered\n").expect(&text);
+        eprintln!("{text} {entry}");
     }
 }
