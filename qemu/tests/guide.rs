@@ -29,6 +29,8 @@ mod short;
 mod small_stacks;
 #[path = "guide/steps.rs"]
 mod steps;
+#[path = "guide/storm.rs"]
+mod storm;
 mod support;
 #[path = "guide/text.rs"]
 mod text;

@@ -13,7 +13,7 @@ use crate::text::{guide, part, shown, without_numbers};
 
 /// A kernel with four CPUs.
 #[derive(Clone, Copy, Debug)]
-struct Cpus {
+pub struct Cpus {
     /// The same with one.
     of: Kind,
     folders: &'static [&'static str],
@@ -23,7 +23,7 @@ struct Cpus {
     lines: usize,
 }
 
-const X86_64: Cpus = Cpus {
+pub const X86_64: Cpus = Cpus {
     of: HANDLERS,
     folders: &["kernel", "handlers", "cpus"],
     heading: "\n## Other CPUs\n",
@@ -39,7 +39,7 @@ const AARCH64: Cpus = Cpus {
 
 impl Cpus {
     /// The kernel after the changes for one CPU, and `change`.
-    fn boot(self, profile: Profile, change: impl FnOnce(&Path)) -> Said {
+    pub fn boot(self, profile: Profile, change: impl FnOnce(&Path)) -> Said {
         let arch = self.of.arch;
         let built = {
             let _alone = alone();

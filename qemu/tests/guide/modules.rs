@@ -229,12 +229,39 @@ fn an_exception_in_a_module_is_one_of_its_function() {
     }
 }
 
-/// The callers are found in the module's code, and the list says that this is not certain.
+/// Its functions have their names, and callers as far as the link register or frame pointers tell them; the verdict says that.
 #[test]
-fn without_rows_a_module_is_walked_by_its_code() {
-    for (kind, entry) in [(HANDLERS, "r long_mode"), (VECTORS, "r with_mmu")] {
+fn without_rows_a_list_through_a_module_is_never_complete() {
+    for (kind, entry, frames, verdict) in [
+        (
+            HANDLERS,
+            "r long_mode",
+            &[][..],
+            "incomplete: no row for 0x",
+        ),
+        (
+            VECTORS,
+            "r with_mmu",
+            &["f order", "f corner_shop::shop::serve"],
+            "incomplete: a rule needs the stack pointer, ",
+        ),
+    ] {
         let text = boot(kind, WITHOUT_ROWS).text;
-        let (_, text) = text.split_once("\nregistered\n").expect(&text);
-        eprintln!("{text} {entry}");
+        let asked = report(&text, "asked for 1");
+        let names = ["p corner_shop::shop::answer", "r price"];
+        assert_eq!(named(asked), [&names, frames].concat(), "{text}");
+        let (_, end) = asked.split_once("\nend of backtrace: ").expect(&text);
+        assert!(end.starts_with(verdict), "{text}");
+
+        let (_, fault) = text.split_once("\nend of backtrace: ").expect(&text);
+        let fault = report(fault, "\n");
+        let frames = ["p order", "l corner_shop::shop::serve", entry];
+        assert!(named(fault).ends_with(&frames), "{text}");
+        let (_, end) = fault.split_once("\nend of backtrace: ").expect(&text);
+        assert!(
+            end.starts_with("outermost function reached, from frame ")
+                && end.contains(" on by link register (no row for 0x"),
+            "{text}"
+        );
     }
 }
