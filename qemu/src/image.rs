@@ -48,6 +48,21 @@ pub fn panic_handler(image: &Path) -> Result<Option<String>> {
     Ok(handlers.next().map(str::to_owned))
 }
 
+/// A function of `kernel/postmortem`, whose address kernels say in what they send.
+pub const PROBE: &str = "postmortem_read";
+
+/// Where an image was linked to have that function. None if it has none, or no symbols.
+///
+/// # Errors
+/// When the file cannot be read or is no 64-bit ELF file.
+pub fn probe(image: &Path) -> Result<Option<u64>> {
+    let cache = open(image)?;
+    let parsed = parse(image, &cache)?;
+    let mut symbols = parsed.symbols();
+    let found = symbols.find(|symbol| symbol.name() == Ok(PROBE));
+    Ok(found.map(|symbol| symbol.address()))
+}
+
 /// Opens an image, of which only the parts that are used are read: it may be large.
 fn open(image: &Path) -> Result<ReadCache<File>> {
     let shown = image.display();

@@ -20,7 +20,7 @@ pub mod frames;
 pub mod hardware;
 pub mod image;
 pub mod judge;
-mod lines;
+pub mod lines;
 pub mod machine;
 pub mod oracle;
 pub mod output;

@@ -7,7 +7,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use base64ct::{Base64, Encoding};
 use flate2::Crc;
 
-use crate::image::architecture;
+use crate::image::{PROBE, architecture, probe};
+use crate::machine::PAGE;
 
 /// The version of the format.
 const VERSION: &str = "1";
@@ -31,13 +32,14 @@ pub fn whole<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     Some(line[at..].trim_end())
 }
 
-/// That what follows `begin` is of this image, with this build id: the version of the format, the architecture, the build id.
+/// That what follows `begin` is of this image, with this build id: the version of the format, the architecture, the build id, and where a
+/// function lies. Returns how far the image lies above the addresses that it was linked for, modulo 2^64: 0 if it has no symbols.
 ///
 /// # Errors
 /// What it is of instead.
-pub fn expect_of(origin: [&str; 3], image: &Path, build: Option<&str>) -> Result<()> {
+pub fn expect_of(origin: [&str; 4], image: &Path, build: Option<&str>) -> Result<u64> {
     let (shown, arch) = (image.display(), architecture(image)?);
-    let [version, its_arch, its_build] = origin;
+    let [version, its_arch, its_build, lies] = origin;
     if version != VERSION {
         bail!("what the kernel has sent has version {version} of its format, not {VERSION}");
     }
@@ -48,8 +50,25 @@ pub fn expect_of(origin: [&str; 3], image: &Path, build: Option<&str>) -> Result
         Some(build) if its_build != "-" && its_build != build => bail!(
             "image {shown} is not the kernel that has sent it: its build is {build}, not {its_build}"
         ),
-        _ => Ok(()),
+        _ => {}
     }
+    let lies = lies.strip_prefix("0x");
+    let lies = lies.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let lies = lies.context("what the kernel has sent does not say where the image lies")?;
+    let Some(linked) = probe(image)? else {
+        return Ok(0);
+    };
+    moved_by(linked, lies).with_context(|| {
+        format!("image {shown} is not the kernel that has sent it: {PROBE} is not there in it")
+    })
+}
+
+/// How far above the addresses that it was linked for an image lies that was linked to have [`PROBE`] at one address, and has it at
+/// another. None if no loader does that.
+#[must_use]
+pub fn moved_by(linked: u64, lies: u64) -> Option<u64> {
+    let by = lies.wrapping_sub(linked);
+    by.is_multiple_of(PAGE).then_some(by)
 }
 
 /// The words, as bytes, that this text stands for.

@@ -1,7 +1,7 @@
 //! After a report: registers and stacks of all CPUs and tasks, as lines of text, for a host that asks the dead machine more.
 //!
 //! ```text
-//! dump begin 1 x86_64 0123456789abcdef 5d1c9f0a
+//! dump begin 1 x86_64 0123456789abcdef 0xffffffff80102030 5d1c9f0a
 //! dump cpu 0 rip 0xffffffff80106000 rsp 0xffffffff80170ff8 rbp 0x0000000000000000 3a0b11c2
 //! dump cpu 1 does not answer 90f1e2d3
 //! dump at 0xffffffff80170ff8 ERMSEwgA 1b2c3d4e
@@ -10,7 +10,7 @@
 //!
 //! | line | what it says |
 //! |---|---|
-//! | `begin` | the version of this format, the architecture, and the build id in hexadecimal digits, `-` if it is not known |
+//! | `begin` | the version of this format, the architecture, the build id in hexadecimal digits, `-` if it is not known, and the address of `postmortem_read`, which tells how far the image was moved |
 //! | `cpu` | the registers of this CPU, as far as they are known; or that it does not answer |
 //! | `more` | further registers of this CPU, without which a walk is possible |
 //! | `at` | words of memory from this address on: packed as in `lines/pack.rs`, then in base64 |
@@ -24,7 +24,7 @@ use core::fmt;
 use unwind::{Range, RegisterSet as _};
 
 use crate::arch::{NAME, all, write_needed};
-use crate::lines::{Lines, write_build};
+use crate::lines::{Lines, write_image};
 use crate::postmortem::{Cpus, Dump, Postmortem};
 use crate::probe;
 use crate::stack::{Owner, Stack};
@@ -61,7 +61,7 @@ impl Postmortem {
         let image = self.platform.image();
         lines.line(|out| {
             write!(out, "begin {VERSION} {NAME} ")?;
-            write_build(out, &image)
+            write_image(out, &image)
         })?;
         for cpu in self.running(cpus.this()) {
             write_cpu(lines, cpus, cpu)?;

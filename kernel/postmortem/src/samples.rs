@@ -7,7 +7,7 @@ use unwind::{Cached, Code, Fallbacks, RuleCache, Undeclared, Unwinder};
 
 use crate::arch::{NAME, TrapFrame, for_walk};
 use crate::image::Image;
-use crate::lines::{Lines, Packed, write_build};
+use crate::lines::{Lines, Packed, write_image};
 use crate::machine::Machine;
 use crate::postmortem::Postmortem;
 use crate::probe;
@@ -189,7 +189,7 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
     /// A line for each sample:
     ///
     /// ```text
-    /// profile begin 1 x86_64 0123456789abcdef 100 5d1c9f0a
+    /// profile begin 1 x86_64 0123456789abcdef 0xffffffff80102030 100 5d1c9f0a
     /// profile stack 0 complete CAAAgP////8JEA== 1b2c3d4e
     /// profile end 2 77665544
     /// ```
@@ -210,7 +210,7 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
         let mut lines = Lines::begin(self.postmortem, "profile");
         lines.line(|out| {
             write!(out, "begin {VERSION} {NAME} ")?;
-            write_build(out, &self.image)?;
+            write_image(out, &self.image)?;
             write!(out, " {rate}")
         })?;
         samples.each(|numbers, last| {

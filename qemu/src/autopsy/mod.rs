@@ -123,11 +123,12 @@ fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let image = image.with_context(|| format!("{path} is a log: --image has to name what ran"));
     let image = image.map_err(Failure::usage)?;
     let arch = crate::image::architecture(image).map_err(Failure::usage)?;
+    let probe = crate::image::probe(image).map_err(Failure::usage)?;
     let log = fs::read(file).with_context(|| format!("cannot read {path}"))?;
     let log = String::from_utf8_lossy(&log);
     let sent = Sent::all(&log, image).with_context(|| path.to_string());
     let sent = sent.map_err(Failure::usage)?;
-    let stacks = Logged::all(&log, arch).with_context(|| path.to_string())?;
+    let stacks = Logged::all(&log, arch, probe).with_context(|| path.to_string())?;
     if sent.is_empty() && (stacks.is_empty() || arguments.interactive || arguments.gdb.is_some()) {
         let or = match stacks.is_empty() {
             true => ", and no stack that print_stack has written",

@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 
 use crate::hardware::Arch;
+use crate::lines::moved_by;
 use crate::machine::{PIECE, Source};
 use crate::stub::{Level, Registers, State};
 
-/// The line after the last word of a stack, up to the address behind it.
+/// The line after the last word of a stack, up to the address behind it. Then it says where `postmortem_read` lies.
 const END: &str = "end of stack 0x";
+
+/// Bytes of a stack in a line, but for the last: the first begins with the one with the stack pointer.
+const LINE: u64 = 32;
 
 /// What a log has of one stack.
 #[derive(Clone, Debug)]
@@ -18,14 +22,16 @@ pub struct Logged {
     pub what: String,
     state: State,
     words: BTreeMap<u64, u64>,
+    /// How far the image lies above the addresses that it was linked for, modulo 2^64, if that is known.
+    moved_by: Option<u64>,
 }
 
 impl Logged {
-    /// All stacks in a log.
+    /// All stacks in a log of an image for this architecture, which was linked to have `postmortem_read` at this address, if that is known.
     ///
     /// # Errors
     /// When one of them is damaged: a line is missing or is not whole.
-    pub fn all(log: &str, arch: Arch) -> Result<Vec<Self>> {
+    pub fn all(log: &str, arch: Arch, probe: Option<u64>) -> Result<Vec<Self>> {
         let mut all = Vec::new();
         let (mut before, mut lines) = ("", log.lines().map(str::trim_end).zip(1..));
         while let Some((line, number)) = lines.next() {
@@ -35,9 +41,16 @@ impl Logged {
                 if stack.peek().is_some_and(|(line, _)| is_stack(line)) {
                     let state = state(line, arch);
                     let state = state.with_context(|| format!("line {number} is damaged"))?;
-                    let words = words(stack, state.sp & !7)?;
-                    let what = before.to_owned();
-                    all.push(Self { what, state, words });
+                    let (words, lies) = words(stack, state.sp & !(LINE - 1))?;
+                    let moved_by = probe.map(|linked| moved_by(linked, lies));
+                    let of_another = "a stack in the log is of another image";
+                    let moved_by = moved_by.map(|by| by.context(of_another)).transpose()?;
+                    all.push(Self {
+                        what: before.to_owned(),
+                        state,
+                        words,
+                        moved_by,
+                    });
                 }
             }
             before = line;
@@ -71,17 +84,23 @@ fn state(line: &str, arch: Arch) -> Option<State> {
     })
 }
 
-/// The words in these lines, from an address on.
+/// The words in these lines, from an address on, and where `postmortem_read` lies.
 fn words<'l>(
     lines: impl Iterator<Item = (&'l str, usize)>,
     start: u64,
-) -> Result<BTreeMap<u64, u64>> {
+) -> Result<(BTreeMap<u64, u64>, u64)> {
     let (mut words, mut next) = (BTreeMap::new(), start);
     for (line, number) in lines {
         let damaged = || format!("line {number} is damaged, or one before it");
         if let Some(end) = line.strip_prefix(END) {
+            let words_of = end.split(' ').collect::<Vec<_>>();
+            let [end, "read", lies] = words_of[..] else {
+                bail!(damaged());
+            };
+            let lies = lies.strip_prefix("0x");
+            let lies = lies.and_then(|digits| u64::from_str_radix(digits, 16).ok());
             return match u64::from_str_radix(end, 16).ok() == Some(next) {
-                true => Ok(words),
+                true => Ok((words, lies.with_context(damaged)?)),
                 false => bail!(damaged()),
             };
         }
@@ -124,6 +143,10 @@ impl Source for Logged {
         }
         Some(piece)
     }
+
+    fn moved_by(&self) -> Option<u64> {
+        self.moved_by
+    }
 }
 
 #[cfg(test)]
@@ -131,17 +154,18 @@ mod tests {
     use super::*;
 
     const LOG: &str = "open\r\npage fault\r\n  rip 0x0000000000100312  rsp 0x0000000000002018  rbp 0x0000000000000001, others not known\r\n
-stack 0x0000000000002018: 0000000000000003\r
+stack 0x0000000000002000: 0000000000000000 0000000000000001 0000000000000002 0000000000000003\r
 stack 0x0000000000002020: 0000000000000004 0000000000000005\r
-end of stack 0x0000000000002030\r\n";
+end of stack 0x0000000000002030 read 0x111230\r\n";
 
     #[test]
     fn words_are_where_they_were() {
-        let all = Logged::all(LOG, Arch::X86_64);
+        let all = Logged::all(LOG, Arch::X86_64, Some(0x10_1230));
         let mut all = all.expect("it is whole");
         assert_eq!(all.len(), 1);
         let one = &mut all[0];
         assert_eq!(one.what, "page fault");
+        assert_eq!(one.moved_by(), Some(0x1_0000));
         let state = one.state(0).expect("it is known");
         assert_eq!((state.pc, state.sp), (0x10_0312, 0x2018));
         let piece = one.piece(0, 0x2020).expect("it has words");
@@ -156,19 +180,25 @@ end of stack 0x0000000000002030\r\n";
     #[test]
     fn a_damaged_log_is_refused() {
         for (old, new) in [
-            ("stack 0x0000000000002018: 0000000000000003\r\n", ""),
+            (
+                "stack 0x0000000000002000: 0000000000000000 ",
+                "stack 0x0000000000002008: ",
+            ),
+            (" 0000000000000002", ""),
             ("0000000000000004 ", ""),
             ("0000000000000004 ", "000000000000004 "),
             ("0000000000000005", "00000000000000x5"),
             ("end of stack", ""),
             ("rsp 0x0000000000002018", "rsp 0x000000000000201"),
+            ("111230", "111231"),
+            ("111230", "11123"),
         ] {
             assert!(LOG.contains(old), "{old}");
-            let all = Logged::all(&LOG.replace(old, new), Arch::X86_64);
+            let all = Logged::all(&LOG.replace(old, new), Arch::X86_64, Some(0x10_1230));
             assert!(all.is_err(), "{old} as {new}: {all:?}");
         }
         let reports = LOG.replace("stack 0x", "others 0x");
-        let all = Logged::all(&reports, Arch::X86_64).expect("it has none");
+        let all = Logged::all(&reports, Arch::X86_64, None).expect("it has none");
         assert!(all.is_empty());
     }
 }

@@ -7,6 +7,13 @@ use crate::machine::PIECE;
 pub(super) struct Segments(pub(super) Vec<(u64, Vec<u8>)>);
 
 impl Segments {
+    /// Has everything lie so many bytes higher, modulo 2^64.
+    pub(super) fn move_by(&mut self, bytes: u64) {
+        for (address, _) in &mut self.0 {
+            *address = address.wrapping_add(bytes);
+        }
+    }
+
     /// The piece with this address, if any of it is known; what is not known of it is zero.
     pub(super) fn piece(&self, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
         let start = address / PIECE * PIECE;

@@ -33,6 +33,8 @@ pub struct Sent {
     lines: u64,
     /// Its first line is there, and is of this image.
     is_of_image: bool,
+    /// How far the image lies above the addresses that it was linked for, modulo 2^64.
+    moved_by: u64,
     /// What is missing, if that was noticed.
     lost: Option<String>,
 }
@@ -68,14 +70,15 @@ impl Sent {
             match word {
                 "begin" => {
                     all.extend(open.take().map(Self::cut_off));
-                    let [version, its_arch, build] = rest.split(' ').collect::<Vec<_>>()[..] else {
-                        bail!(damaged());
-                    };
-                    let origin = [version, its_arch, build];
-                    expect_of(origin, image, symbolizer.build_id())?;
+                    let origin = rest.split(' ').collect::<Vec<_>>();
+                    let origin = <[_; 4]>::try_from(origin).ok().with_context(damaged)?;
+                    let by = expect_of(origin, image, symbolizer.build_id())?;
+                    let mut new = new();
+                    new.memory.move_by(by);
                     open = Some(Self {
                         is_of_image: true,
-                        ..new()
+                        moved_by: by,
+                        ..new
                     });
                 }
                 "end" => {
@@ -220,6 +223,10 @@ impl Source for Sent {
 
     fn knows(&self, address: u64) -> bool {
         self.memory.know(address)
+    }
+
+    fn moved_by(&self) -> Option<u64> {
+        Some(self.moved_by)
     }
 }
 

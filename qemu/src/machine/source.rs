@@ -35,4 +35,9 @@ pub trait Source: Debug {
         let _ = address;
         true
     }
+
+    /// How far the image lies above the addresses that it was linked for, modulo 2^64, if whoever has read or sent this says so.
+    fn moved_by(&self) -> Option<u64> {
+        None
+    }
 }

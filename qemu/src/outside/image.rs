@@ -18,11 +18,9 @@ use unwind::{
 use super::memory::Memory;
 use crate::decode::MOVED;
 use crate::hardware::Arch;
+use crate::image::PROBE;
 use crate::stacks::{self, Declared, Tasks};
 use crate::stub::{SAVED_ARM, SAVED_X86};
-
-/// A name of `kernel/postmortem`, whose trap code saves registers in a known order.
-const POSTMORTEM: &str = "postmortem_read";
 
 /// An image.
 #[derive(Clone, Debug)]
@@ -41,7 +39,7 @@ pub(super) struct Image {
     unreadable: Option<String>,
     /// Where its tasks are noted, if that is known.
     pub(super) tasks: Option<Tasks>,
-    /// Its trap code is that of `kernel/postmortem`.
+    /// Its trap code is that of `kernel/postmortem`, which saves registers in a known order.
     is_postmortem: bool,
     /// How far it lies above the addresses that it was linked for, modulo 2^64.
     pub(super) moved_by: u64,
@@ -94,7 +92,7 @@ impl Image {
             functions: Symbols::of(&object::File::parse(&*data)?),
             stacks: stacks.unwrap_or_default(),
             tasks: tasks.unwrap_or_default(),
-            is_postmortem: file.symbols().any(|one| one.name() == Ok(POSTMORTEM)),
+            is_postmortem: file.symbols().any(|one| one.name() == Ok(PROBE)),
             moved_by: 0,
         })
     }

@@ -12,9 +12,12 @@ const AROUND: u64 = 64;
 /// The fewest bytes that tell one place from others.
 const FEWEST: usize = 24;
 
-/// How far the image lies above the addresses that it was linked for, modulo 2^64. 0 if that is so, or is not known: none of the CPUs
-/// is in code of the image, or the same code is in several places of it.
+/// How far the image lies above the addresses that it was linked for, modulo 2^64: as somebody has said, or as its code tells. 0 if that
+/// is so, or is not known: none of the CPUs is in code of the image, or the same code is in several places of it.
 pub(super) fn moved_by(image: &Image, source: &mut dyn Source, states: &[Result<State>]) -> u64 {
+    if let Some(by) = source.moved_by() {
+        return by;
+    }
     let mut distances = Vec::new();
     for (cpu, state) in states.iter().enumerate() {
         if let Ok(State { pc, level, .. }) = state

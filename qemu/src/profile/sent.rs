@@ -109,15 +109,16 @@ impl Sent {
         };
         // Those of a CPU, from the newest on; and how many lines came with them.
         let (mut newest, mut lines) = (Vec::new(), 0);
-        let (mut is_open, mut lost_begin) = (false, 0);
+        let (mut is_open, mut lost_begin, mut moved_by) = (false, 0, 0);
         for (number, line) in log.lines().enumerate() {
             let Some(line) = checked(line, WORD) else {
                 continue;
             };
             let damaged = || format!("line {} has a meaning that is not known here", number + 1);
             match line.split(' ').collect::<Vec<_>>()[..] {
-                ["begin", version, arch, its_build, rate] => {
-                    expect_of([version, arch, its_build], image, build)?;
+                ["begin", version, arch, its_build, probe, rate] => {
+                    let origin = [version, arch, its_build, probe];
+                    moved_by = expect_of(origin, image, build)?;
                     let rate = rate.parse().ok();
                     let rate = rate.filter(|rate| (1..=INSTRUCTIONS).contains(rate));
                     sent.rate = rate.with_context(damaged)?;
@@ -129,7 +130,10 @@ impl Sent {
                 // Without its begin nobody knows what image its addresses are of.
                 ["stack", ..] if !is_open => lost_begin += 1,
                 ["stack", cpu, what, packed] => {
-                    let stack = stack(what, packed).with_context(damaged)?;
+                    let mut stack = stack(what, packed).with_context(damaged)?;
+                    for frame in &mut stack.frames {
+                        *frame = frame.wrapping_sub(moved_by);
+                    }
                     newest.push((cpu.parse().ok().with_context(damaged)?, stack));
                     lines += 1;
                 }

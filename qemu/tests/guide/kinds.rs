@@ -254,6 +254,34 @@ fn debug_information_of_less_detail() {
     }
 }
 
+/// What the guide says of `-Zbuild-std`: the kernel's profile decides whether `core` has debug assertions. Rustup's has none, as this
+/// program shows, which has the same code and was not optimized either.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn core_that_is_built_as_the_profile_says() {
+    let shop = "
+        #[inline(never)]
+        pub fn serve(customers: u64) {
+            let sum: u64 = core::hint::black_box([customers, 1]).into_iter().sum();
+            panic!(\"{sum}\");
+        }
+    ";
+    // An assertion of `core::ops::IndexRange`, by which arrays are walked.
+    let assertion = "assertion failed: self.START < self.end".replace("START", "start");
+    let has_assertion = |bytes: &[u8]| {
+        let mut windows = bytes.windows(assertion.len());
+        windows.any(|window| window == assertion.as_bytes())
+    };
+    let of = |profile| has_assertion(&HANDLERS.with_shop(profile, shop).image());
+    assert!(of(Profile::Debug));
+    assert!(!of(Profile::Release));
+
+    let numbers = std::hint::black_box([3_u64, 1]);
+    assert_eq!(numbers.into_iter().sum::<u64>(), 4);
+    let this = std::env::current_exe().and_then(std::fs::read);
+    assert!(!has_assertion(&this.expect("it can be read")));
+}
+
 /// A breakpoint, and then a page fault, whose handler panics.
 const STOP_AND_FAULT: &str = "
     #[inline(never)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use qemu::build::Profile;
 use regex::Regex;
 
-use crate::short::{MOVED, VECTORS, replace};
+use crate::short::{MOVED, VECTORS, replace, write_shop};
 use crate::steps;
 use crate::text::{guide, part, without_numbers};
 
@@ -18,9 +18,7 @@ fn an_image_that_was_moved_has_the_same_report() {
     };
     let before = VECTORS.with(Profile::Debug, complete).text;
     let after = MOVED.with(Profile::Debug, |folder| {
-        let config = folder.join(".cargo/config.toml");
-        let pie = "model=pic\",\n    \"-Clink-arg=-pie\",\n    \"-Clink-arg=--no-dynamic-linker\"";
-        replace(&config, "model=static\"", pie);
+        make_movable(folder);
         complete(folder);
     });
     assert!(before.contains("complete, 3 frames"), "{before}");
@@ -37,6 +35,102 @@ fn an_image_that_was_moved_has_the_same_report() {
     // The image knows generic arguments, too.
     let decoded = after.decode(&bare).replace("::<u64>", "");
     assert_eq!(named(&decoded), named(&after.text), "{decoded}");
+}
+
+fn make_movable(folder: &Path) {
+    let config = folder.join(".cargo/config.toml");
+    let pie = "model=pic\",\n    \"-Clink-arg=-pie\",\n    \"-Clink-arg=--no-dynamic-linker\"";
+    replace(&config, "model=static\"", pie);
+}
+
+/// The kernel cannot know where it was linked, and the host does not know where it lies.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_stack_in_a_log_tells_how_far_its_image_was_moved() {
+    let words = |folder: &Path| {
+        let [main, exceptions] = ["main", "exceptions"].map(|name| format!("src/{name}.rs"));
+        replace(&folder.join(main), "::print(", "::print_stack(");
+        replace(
+            &folder.join(exceptions),
+            "::print_from(",
+            "::print_stack_from(",
+        );
+    };
+    let before = VECTORS.with(Profile::Debug, words).autopsy();
+    let after = MOVED.with(Profile::Debug, |folder| {
+        make_movable(folder);
+        words(folder);
+    });
+    let text = after.autopsy();
+    assert!(text.contains(", moved by 0x1000000, "), "{text}");
+    assert!(text.contains("   0: 0x00000000412"), "{text}");
+    assert!(text.contains("corner_shop::shop::serve"), "{text}");
+    let unmoved = text.replace(", moved by 0x1000000", "");
+    assert_eq!(without_folders(&unmoved), without_folders(&before));
+}
+
+/// A report without numbers, and without the folders where two kernels were built.
+fn without_folders(text: &str) -> String {
+    let folder = Regex::new(" at /[^ ]*/src/").expect("a pattern");
+    without_numbers(&folder.replace_all(text, " at src/"))
+}
+
+/// A platform of one stack.
+const PLATFORM: &str = "
+    use postmortem::{Image, PerCpu, Platform, Postmortem, Range, Stack};
+    pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &CPUS).with_dump(|| true);
+    static CPUS: [PerCpu; 1] = [PerCpu::new()];
+    unsafe extern \"C\" {
+        static stack_start: u8;
+        static stack_end: u8;
+    }
+    struct Kernel;
+    // SAFETY: there is one CPU, and RAM where the stack is.
+    unsafe impl Platform for Kernel {
+        fn write(&self, text: &[u8]) { text.iter().copied().for_each(crate::serial::out) }
+        fn leave(&self) -> ! { crate::exit() }
+        fn image(&self) -> Image { postmortem::image!() }
+        fn stack(&self, index: usize) -> Option<Stack> {
+            let range = Range::new(&raw const stack_start as u64, &raw const stack_end as u64);
+            (index == 0).then(|| Stack::new(\"boot\", 0, range))
+        }
+    }
+";
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_dump_that_a_moved_kernel_has_sent_says_what_its_report_says() {
+    let shop = "
+        #[inline(never)]
+        pub fn serve(of: u64) {
+            assert!(core::hint::black_box(of) == 0, \"sold out\");
+        }
+    ";
+    let said = MOVED.with(Profile::Debug, |folder| {
+        make_movable(folder);
+        write_shop(folder, shop);
+        let main = folder.join("src/main.rs");
+        let print = "postmortem::print(&mut serial::Serial, info);\n    exit()";
+        let report = "death::POSTMORTEM.panic(info, postmortem::capture())";
+        replace(&main, print, report);
+        replace(&main, "mod serial;", "mod death;\nmod serial;");
+        let text = ".text : { *(.text.start) *(.text .text.*) } :all";
+        let with_ends = format!("__text_start = .; {text} __text_end = .;");
+        replace(&folder.join("kernel.ld"), text, &with_ends);
+        std::fs::write(folder.join("src/death.rs"), PLATFORM).expect("a file can be written");
+    });
+    let text = said.autopsy();
+    assert!(text.contains(", moved by 0x1000000"), "{text}");
+    // The host names what is inlined first.
+    let frames = |text: &str| {
+        let lines = text.lines().filter_map(|line| line.get(..26));
+        let frames = lines.filter(|line| &line[4..8] == ": 0x");
+        frames.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let sent = frames(&text);
+    assert!(text.contains(" r corner_shop::shop::serve+"), "{text}");
+    assert!(sent.len() == 5, "{text}");
+    assert_eq!(sent, frames(&said.text), "{text}\n{}", said.text);
 }
 
 /// The functions of all frames, without what is inlined.

@@ -231,9 +231,14 @@ impl Said {
             .text()
     }
 
+    /// The image.
+    pub fn image(&self) -> Vec<u8> {
+        fs::read(&self.built.image).expect("the image can be read")
+    }
+
     /// Bytes of one of its sections, 0 if it has none.
     pub fn section(&self, name: &str) -> u64 {
-        let data = fs::read(&self.built.image).expect("the image can be read");
+        let data = self.image();
         let file = object::File::parse(&*data).expect("the image is ELF");
         let section = file.section_by_name(name);
         section.map_or(0, |section| section.size())
@@ -241,7 +246,7 @@ impl Said {
 
     /// The names of its symbols, as the compiler has made them.
     pub fn symbols(&self) -> Vec<String> {
-        let data = fs::read(&self.built.image).expect("the image can be read");
+        let data = self.image();
         let file = object::File::parse(&*data).expect("the image is ELF");
         let names = file.symbols().filter_map(|symbol| symbol.name().ok());
         names.map(str::to_owned).collect()
@@ -249,7 +254,7 @@ impl Said {
 
     /// Bytes of the image that are loaded.
     pub fn loaded(&self) -> u64 {
-        let data = fs::read(&self.built.image).expect("the image can be read");
+        let data = self.image();
         let file = object::File::parse(&*data).expect("the image is ELF");
         let segments = file.segments().map(|segment| segment.file_range().1);
         segments.sum()

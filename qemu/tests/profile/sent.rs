@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use base64ct::{Base64, Encoding};
+use flate2::Crc;
 use qemu::build::Kernel;
+use qemu::lines::{checked, unpacked};
 
 use crate::support::built::image;
 use crate::support::runner::{Ran, run};
@@ -29,6 +32,42 @@ fn picture(log: &Path, out: &Path, image: &Path) -> Ran {
         image.as_os_str(),
     ];
     run(words)
+}
+
+/// The log of the same image, if a loader had put it elsewhere.
+fn moved(text: &str) -> String {
+    const BY: u64 = 0x7_1234_5000;
+    let line = |line: &str| {
+        let Some(told) = checked(line.trim_end(), "profile") else {
+            return line.to_owned();
+        };
+        let words: Vec<_> = told.split(' ').collect();
+        let told = match words[..] {
+            ["begin", version, arch, build, lies, rate] => {
+                let lies = u64::from_str_radix(&lies[2..], 16).expect("an address");
+                format!(
+                    "begin {version} {arch} {build} {:#018x} {rate}",
+                    lies.wrapping_add(BY)
+                )
+            }
+            ["stack", cpu, what, packed] => {
+                let frames = unpacked(packed).expect("it is whole");
+                let frames = frames.as_chunks().0.iter().copied();
+                let moved = frames.map(|frame| u64::from_le_bytes(frame).wrapping_add(BY));
+                // Eight bytes of each.
+                let packed =
+                    moved.flat_map(|frame| [vec![8], frame.to_le_bytes().to_vec()].concat());
+                let packed = Base64::encode_string(&packed.collect::<Vec<_>>());
+                format!("stack {cpu} {what} {packed}")
+            }
+            _ => return line.to_owned(),
+        };
+        let mut sum = Crc::new();
+        let told = format!("profile {told}");
+        sum.update(told.as_bytes());
+        format!("{told} {:08x}\n", sum.sum())
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 /// Samples with this in their stacks.
@@ -69,6 +108,11 @@ pub fn a_kernel_samples_itself(kernel: Kernel) {
         .sum();
     assert!(missed <= 1, "{seen:?} for {hard}, {easy}, {none}: {folded}");
     assert_eq!(samples_with(&folded, ""), all);
+
+    fs::write(&log, moved(&text)).expect("a file can be written");
+    picture(&log, &out, &image).expect(0);
+    let of_moved = fs::read_to_string(&out).expect("it is made");
+    assert!(of_moved == folded, "{of_moved} is not {folded}");
 
     // A line of it was lost on the way.
     let at = text.find("\nprofile stack").expect("a sample") + 20;

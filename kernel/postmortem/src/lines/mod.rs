@@ -10,6 +10,7 @@ use unwind::Range;
 
 use crate::image::Image;
 use crate::postmortem::Postmortem;
+use crate::probe;
 pub(crate) use pack::Packed;
 
 /// Without a table, which would be 1 KiB: the serial line takes longer than this.
@@ -141,11 +142,15 @@ impl Write for Plain {
     }
 }
 
-/// Writes the build id of an image in hexadecimal digits, or that it is not known.
-pub(crate) fn write_build(out: &mut dyn Write, image: &Image) -> fmt::Result {
-    if image.build_id.is_empty() {
-        return out.write_str("-");
+/// Writes what tells which image it is, and where it lies: the build id in hexadecimal digits, or `-` if it is not known, and the
+/// address of `postmortem_read`.
+pub(crate) fn write_image(out: &mut dyn Write, image: &Image) -> fmt::Result {
+    match image.build_id {
+        [] => out.write_str("-")?,
+        bytes => {
+            let mut bytes = bytes.iter();
+            bytes.try_for_each(|byte| write!(out, "{byte:02x}"))?;
+        }
     }
-    let mut bytes = image.build_id.iter();
-    bytes.try_for_each(|byte| write!(out, "{byte:02x}"))
+    write!(out, " {:#018x}", probe::address())
 }

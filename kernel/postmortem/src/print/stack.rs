@@ -6,9 +6,12 @@ use core::fmt::{self, Display, Write};
 use super::memory::Stacks;
 use super::{alone, start};
 use crate::arch::{Registers, write_known};
+use crate::probe;
 
 /// So much of a stack is written: the rest of the page that the stack pointer is in, and another page.
 const PAGE: u64 = 0x1000;
+/// Bytes of it in a line.
+const LINE: u64 = 32;
 
 /// Writes what [`print`](super::print) is asked to in the smallest way: `what` happened, registers, and the stack's words, 4 to
 /// 8 KiB of them, which are 20 KB of text at most. `unwind-qemu autopsy LOG --image FILE` makes the trace of that, by the image's
@@ -44,18 +47,20 @@ pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Regi
 
 fn write_words(out: &mut dyn Write, stacks: &Stacks, registers: Registers) -> fmt::Result {
     write_known(out, &registers, true)?;
-    let start = registers.sp & !7;
+    let start = registers.sp & !(LINE - 1);
     let most = (start | (PAGE - 1)).saturating_add(PAGE);
     let mut end = start;
     while end < most
         && let Some(word) = stacks.read(end)
     {
-        if end == start || end.is_multiple_of(32) {
+        if end.is_multiple_of(LINE) {
             write!(out, "\nstack {end:#018x}:")?;
         }
         write!(out, " {word:016x}")?;
         end = end.saturating_add(8);
     }
-    // So that nothing can be missing unnoticed.
-    writeln!(out, "\nend of stack {end:#018x}")
+    // So that nothing can be missing unnoticed. By where the function lies that reads, the host tells how far a loader has moved the
+    // image.
+    let read = probe::address();
+    writeln!(out, "\nend of stack {end:#018x} read {read:#x}")
 }

@@ -44,6 +44,14 @@ pub(crate) unsafe fn read(address: u64) -> Option<u64> {
     (answer.is_there != 0).then_some(answer.word)
 }
 
+/// Where the read lies: with the image's symbols, a host tells by it how far a loader has moved the image.
+pub(crate) fn address() -> u64 {
+    #[cfg(target_os = "none")]
+    return postmortem_read as *const () as u64;
+    #[cfg(not(target_os = "none"))]
+    0
+}
+
 /// To be called first for every exception. If it came from a read of a report, makes that read fail, and returns true: then the
 /// handler has to return at once. False where the handler [cannot return](TrapFrame::can_return).
 #[cfg(target_os = "none")]
