@@ -14,7 +14,6 @@ use crate::short::{Built, Said, alone, overlaid};
 use crate::steps;
 use crate::support::built::target;
 use crate::support::outside::{Outside, as_others_call_it};
-use crate::support::runner::run;
 use crate::text::{guide, part};
 
 /// The heading of its part of the guide.
@@ -50,18 +49,17 @@ fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
     let built = target().join(PLACE).join("x86_64-corner_shop");
     let built = built.join(profile.name()).join("corner-shop");
     let disk = disk(&kernel, &built);
-    let drive = format!("format=raw,file={}", disk.display());
     let kind = Kernel {
         arch: Arch::X86_64,
         profile,
     };
-    Said::of(kind, Built::keep(&built), |image| {
-        let words = ["--image".as_ref(), image.as_os_str(), "--".as_ref()];
-        let machine = ["qemu-system-x86_64", "-drive", &drive, "-serial", "stdio"];
-        let exit = ["-device", "isa-debug-exit,iobase=0xf4"];
-        let machine = machine.iter().chain(&exit).map(AsRef::as_ref);
-        run(words.into_iter().chain(machine))
-    })
+    let built = Built::keep(&built);
+    let kept = built.beside("disk.img");
+    fs::copy(disk, &kept).expect("the disk can be copied");
+    let drive = format!("format=raw,file={kept}");
+    let exit = ["-device", "isa-debug-exit,iobase=0xf4"];
+    let machine = ["qemu-system-x86_64", "-drive", &drive, "-serial", "stdio"];
+    Said::of(kind, built, &[&machine[..], &exit].concat())
 }
 
 /// The disk: the boot loader is built with the kernel in it, and its bytes are those of the disk.

@@ -49,10 +49,9 @@ impl Cpus {
             change(kernel.folder());
             Built::keep(&kernel.build(arch, "guide", profile, "corner-shop"))
         };
-        Said::of(Kernel { arch, profile }, built, |image| {
-            let words = ["--cpus", "4", "--image"].map(AsRef::as_ref);
-            run(words.into_iter().chain([image.as_os_str()]))
-        })
+        let words = ["--cpus", "4", "--image"].map(AsRef::as_ref);
+        let ran = run(words.into_iter().chain([built.image.as_os_str()]));
+        Said::of_run(Kernel { arch, profile }, built, &[], ran)
     }
 
     /// The same after all changes of the guide.

@@ -7,7 +7,7 @@ use qemu::build::Profile;
 use qemu::machine::Arch;
 
 use crate::reports::{IN_DOUBT, expect_stop, stop_in};
-use crate::short::{HANDLERS, Kind, SMALLEST, Said, VECTORS};
+use crate::short::{HANDLERS, HIGHER, Kind, SMALLEST, Said, VECTORS};
 use crate::text::{guide, guide_file, part, shown, without_numbers};
 use crate::{bootimage, limine, makefile, raspi, short, uefi};
 
@@ -280,6 +280,36 @@ fn core_that_is_built_as_the_profile_says() {
     assert_eq!(numbers.into_iter().sum::<u64>(), 4);
     let this = std::env::current_exe().and_then(std::fs::read);
     assert!(!has_assertion(&this.expect("it can be read")));
+}
+
+/// Where gdb knows all callers: without an exception between them, as the call frame information of interrupt handlers is wrong, and
+/// vectors have none.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn gdb_sees_the_same_callers_of_a_panic() {
+    let panic = "
+        #[inline(never)]
+        pub fn serve(customers: u64) {
+            sell(core::hint::black_box(customers));
+            crate::println!(\"nobody comes here\");
+        }
+        #[inline(never)]
+        fn sell(customers: u64) { assert!(customers == 0, \"sold out\"); }
+    ";
+    let shop = |folder: &Path| short::write_shop(folder, panic);
+    let debug = Profile::Debug;
+    for said in [
+        HANDLERS.with_shop(debug, panic),
+        HIGHER.with_shop(debug, panic),
+        VECTORS.with_shop(debug, panic),
+        bootimage::with(debug, shop),
+        uefi::with(debug, shop),
+        limine::with(debug, shop),
+        makefile::with(shop),
+        raspi::with(shop),
+    ] {
+        said.expect_gdb_to_agree("panicked at src/shop.rs:");
+    }
 }
 
 /// A breakpoint, and then a page fault, whose handler panics.

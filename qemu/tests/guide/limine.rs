@@ -13,7 +13,6 @@ use qemu::workspace;
 use crate::short::{Built, Said, alone, overlaid};
 use crate::steps;
 use crate::support::outside::Outside;
-use crate::support::runner::run;
 use crate::text::{guide, part};
 
 /// The heading of its part of the guide.
@@ -76,14 +75,11 @@ fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
         arch: Arch::X86_64,
         profile,
     };
-    Said::of(kind, built, |image| {
-        let words = ["--image".as_ref(), image.as_os_str(), "--".as_ref()];
-        let machine = ["qemu-system-x86_64", "-kernel"].map(AsRef::as_ref);
-        let module = [loader.as_os_str(), "-initrd".as_ref(), image.as_os_str()];
-        let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
-        let exit = exit.map(AsRef::as_ref);
-        run(words.into_iter().chain(machine).chain(module).chain(exit))
-    })
+    let image = built.beside("corner-shop");
+    let loader = loader.to_str().expect("a path in UTF-8");
+    let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
+    let machine = ["qemu-system-x86_64", "-kernel", loader, "-initrd", &image];
+    Said::of(kind, built, &[&machine[..], &exit].concat())
 }
 
 /// Fails unless the loader finds each of these words, once, in memory that the kernel can write.

@@ -12,7 +12,6 @@ use crate::short::{Built, Said, alone, overlaid};
 use crate::steps;
 use crate::support::built::target;
 use crate::support::outside::Outside;
-use crate::support::runner::run;
 use crate::text::{guide, part};
 
 /// The heading of its part of the guide.
@@ -44,16 +43,12 @@ fn boot(change: impl FnOnce(&Outside)) -> Said {
         profile: Profile::Debug,
     };
     let built = kernel.build(kind.arch, "guide", kind.profile, "corner-shop");
-    Said::of(kind, Built::keep(&built), |image| {
-        let flat = kernel.folder().join("kernel8.img");
-        flatten(image, &flat);
-        let flat = flat.to_str().expect("a path in UTF-8");
-        let words = ["--image".as_ref(), image.as_os_str(), "--".as_ref()];
-        let machine = ["qemu-system-aarch64", "-M", "raspi3b", "-kernel", flat];
-        let exit = ["-serial", "stdio", "-semihosting-config", "enable=on"];
-        let machine = machine.iter().chain(&exit).map(AsRef::as_ref);
-        run(words.into_iter().chain(machine))
-    })
+    let built = Built::keep(&built);
+    let flat = built.beside("kernel8.img");
+    flatten(&built.image, Path::new(&flat));
+    let exit = ["-serial", "stdio", "-semihosting-config", "enable=on"];
+    let machine = ["qemu-system-aarch64", "-M", "raspi3b", "-kernel", &flat];
+    Said::of(kind, built, &[&machine[..], &exit].concat())
 }
 
 /// The bytes that the firmware copies to memory.

@@ -1,5 +1,6 @@
 //! The kernels that get a report by one call.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 use crate::steps;
 use crate::support::outside::Outside;
 use crate::support::report::Report;
-use crate::support::runner::{Ran, run};
+use crate::support::runner::{Ran, fed, run};
 use crate::support::trace;
 use crate::text::{guide, part};
 
@@ -142,9 +143,7 @@ impl Kind {
             arch: self.arch,
             profile,
         };
-        Said::of(kernel, built, |image| {
-            run(["--image".as_ref(), image.as_os_str()])
-        })
+        Said::of(kernel, built, &[])
     }
 }
 
@@ -169,7 +168,7 @@ pub fn write_shop(folder: &Path, shop: &str) {
 
 /// A copy of an image, which stays as it is when the next one is built.
 pub struct Built {
-    image: PathBuf,
+    pub image: PathBuf,
     _folder: TempDir,
 }
 
@@ -183,6 +182,24 @@ impl Built {
             _folder: folder,
         }
     }
+
+    /// A file beside the image, which stays as long.
+    pub fn beside(&self, name: &str) -> String {
+        let path = self.image.with_file_name(name);
+        path.into_os_string()
+            .into_string()
+            .expect("a path in UTF-8")
+    }
+}
+
+/// The runner's arguments.
+fn arguments(built: &Built, machine: &[&str]) -> Vec<OsString> {
+    let mut arguments = vec!["--image".into(), built.image.clone().into()];
+    if !machine.is_empty() {
+        arguments.push("--".into());
+    }
+    arguments.extend(machine.iter().map(OsString::from));
+    arguments
 }
 
 /// What a kernel says until it ends.
@@ -190,17 +207,26 @@ pub struct Said {
     kernel: Kernel,
     pub text: String,
     built: Built,
+    /// What the runner was told.
+    boot: Vec<OsString>,
     /// How far the image was moved from where it is linked.
     pub moved: u64,
 }
 
 impl Said {
-    /// What an image says that is booted so, and panics.
-    pub fn of(kernel: Kernel, built: Built, boot: impl FnOnce(&Path) -> Ran) -> Self {
-        let ran = boot(&built.image).expect(101);
+    /// What an image says that is booted by this command, or by ours if that is empty, and panics.
+    pub fn of(kernel: Kernel, built: Built, machine: &[&str]) -> Self {
+        let boot = arguments(&built, machine);
+        let ran = run(&boot);
+        Self::of_run(kernel, built, machine, ran)
+    }
+
+    /// The same of one that has run already.
+    pub fn of_run(kernel: Kernel, built: Built, machine: &[&str], ran: Ran) -> Self {
         Self {
             kernel,
-            text: ran.text().replace('\r', ""),
+            text: ran.expect(101).text().replace('\r', ""),
+            boot: arguments(&built, machine),
             built,
             moved: 0,
         }
@@ -263,6 +289,13 @@ impl Said {
     /// Fails unless the report that begins with this line has exactly this trace, and this end.
     #[track_caller]
     pub fn expect(&self, begin: &str, trace: &str, end: &str) {
+        let report = self.report(begin);
+        trace::expect_in(&self.built.image, self.kernel, &report, trace, end);
+    }
+
+    /// The report that begins with this line, as if the image had not been moved.
+    #[track_caller]
+    fn report(&self, begin: &str) -> Report {
         let text = &self.text;
         let at = text.find(begin);
         let at = at.unwrap_or_else(|| panic!("no {begin:?} in:\n{text}"));
@@ -271,6 +304,40 @@ impl Said {
         for frame in &mut report.frames {
             frame.address -= self.moved;
         }
-        trace::expect_in(&self.built.image, self.kernel, &report, trace, end);
+        report
+    }
+
+    /// Boots it once more, with gdb, which lists who has called the panic handler; and fails unless the report that begins with this
+    /// line has the same callers.
+    #[track_caller]
+    pub fn expect_gdb_to_agree(&self, begin: &str) {
+        let handler = qemu::image::panic_handler(&self.built.image).expect("the image can be read");
+        let handler = handler.expect("the kernel has a panic handler");
+        let script = workspace::root().join("qemu/tests/gdb/walk.py");
+        let commands = format!(
+            "set pagination off\nset backtrace past-main on\nsymbol-file -o {:#x} {}\nhbreak {handler}\ncontinue\n\
+             set language c\nsource {}\nkill\nquit\n",
+            self.moved,
+            self.built.image.display(),
+            script.display()
+        );
+        let words = std::iter::once("--gdb=run".as_ref());
+        let words = words.chain(self.boot.iter().map(OsString::as_os_str));
+        let ran = fed(words, &commands);
+        let text = ran.text().replace('\r', "");
+        let frames = text.lines().filter_map(|line| line.split_once("frame 0x"));
+        let frames = frames.filter_map(|(_, frame)| frame.split(' ').next());
+        let frames = frames.filter_map(|address| u64::from_str_radix(address, 16).ok());
+        let gdb: Vec<_> = frames.map(|address| address - self.moved).collect();
+        let report = self.report(begin);
+        let own: Vec<_> = report.frames.iter().map(|frame| frame.address).collect();
+        // gdb stops before the kernel takes its registers, and goes on behind the first function, whose callers it makes up.
+        assert!(own.len() > 3, "{}", report.text);
+        assert_eq!(
+            gdb.get(1..own.len()),
+            Some(&own[1..]),
+            "{own:x?}\n{text}{}",
+            ran.words
+        );
     }
 }

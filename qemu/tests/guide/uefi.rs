@@ -13,7 +13,6 @@ use crate::short::{Built, Said, alone, overlaid};
 use crate::steps;
 use crate::support::built::target;
 use crate::support::outside::Outside;
-use crate::support::runner::run;
 use crate::text::{guide, part};
 
 /// The heading of its part of the guide.
@@ -50,16 +49,13 @@ fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
         profile,
     };
     let built = kernel.build(kind.arch, PLACE, profile, "corner-shop");
-    let disk = kernel.folder().join("uefi.img");
-    make_disk(&built, &disk);
-    let drive = format!("format=raw,file={}", disk.display());
-    let said = Said::of(kind, Built::keep(&built), |image| {
-        let words = ["--image".as_ref(), image.as_os_str(), "--".as_ref()];
-        let machine = ["qemu-system-x86_64", "-bios", FIRMWARE, "-drive", &drive];
-        let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
-        let machine = machine.iter().chain(&exit).map(AsRef::as_ref);
-        run(words.into_iter().chain(machine))
-    });
+    let kept = Built::keep(&built);
+    let disk = kept.beside("uefi.img");
+    make_disk(&built, Path::new(&disk));
+    let drive = format!("format=raw,file={disk}");
+    let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
+    let machine = ["qemu-system-x86_64", "-bios", FIRMWARE, "-drive", &drive];
+    let said = Said::of(kind, kept, &[&machine[..], &exit].concat());
     let moved = moved(&said.text, &built);
     said.moved_by(moved)
 }
