@@ -21,6 +21,8 @@ mod moved;
 mod raspi;
 #[path = "guide/readers.rs"]
 mod readers;
+#[path = "guide/release.rs"]
+mod release;
 #[path = "guide/reports.rs"]
 mod reports;
 #[path = "guide/short.rs"]

@@ -97,7 +97,7 @@ const WITHOUT_ROWS: &str = "
 ";
 
 /// Builds the module, and writes it as it lies in memory, with where its parts are, to the kernel's sources.
-fn build(arch: Arch, link: &Path, sources: &Path) -> String {
+pub fn build(arch: Arch, link: &Path, sources: &Path) -> String {
     let folder = TempDir::new().expect("a folder can be made");
     let at = |name: &str| folder.path().join(name);
     fs::write(at("module.c"), MODULE).expect("a file can be written");
