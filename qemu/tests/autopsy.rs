@@ -21,8 +21,8 @@ use monitor::{
 use qemu::build::Kernel;
 use qemu::machine::Arch;
 use sent::{
-    all_that_is_sent_says_the_same, what_is_missing_is_said, what_is_sent_can_be_asked_more,
-    what_is_sent_has_its_image, what_is_sent_says_the_same,
+    all_that_is_sent_says_the_same, gdb_says_the_same_of_what_is_sent, what_is_missing_is_said,
+    what_is_sent_can_be_asked_more, what_is_sent_has_its_image, what_is_sent_says_the_same,
 };
 use support::built::{image, kernel};
 use support::corrupt;
@@ -51,6 +51,7 @@ kernel_tests! { release:
     what_is_sent_can_be_asked_more,
     what_is_sent_says_the_same,
     gdb_says_the_same,
+    gdb_says_the_same_of_what_is_sent,
     what_gdb_has_read_says_the_same,
 }
 

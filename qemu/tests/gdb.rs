@@ -83,6 +83,8 @@ fn a_killed_runner_leaves_no_temporary_file() {
     }
     runner.kill().expect("it runs");
     runner.wait().expect("it has ended");
+    let socket = built::target().join(format!("gdb-{}.socket", runner.id()));
+    assert!(!socket.exists());
     let left = std::fs::read_dir(temporary.path()).expect("it is a folder");
     let left: Vec<_> = left.filter_map(Result::ok).collect();
     assert!(left.is_empty(), "{left:?}");

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::remote::answer;
-use crate::dump::{Dump, Remains};
+use super::remote::{Remote, answer};
+use crate::dump::Remains;
 use crate::machine::{Gdb, GdbStub};
 use crate::outside::Asked;
 use crate::status::{Failure, Status};
@@ -19,28 +19,33 @@ use crate::words::say;
 use crate::{setup, workspace};
 
 /// Answers a gdb until it leaves.
-pub(super) fn run(mut dump: Dump, image: &Path, gdb: Gdb) -> Result<Status, Failure> {
-    let moved_by = Asked::open(image, &mut dump)?.moved_by();
-    let mut dump = match gdb {
-        Gdb::Port(port) => at_port(dump, moved_by, image, port)?,
-        Gdb::Run => here(dump, moved_by, image)?,
+pub(super) fn run(mut dump: Box<dyn Remains>, image: &Path, gdb: Gdb) -> Result<Status, Failure> {
+    let asked = Asked::open(image, &mut *dump)?;
+    let mut remote = Remote {
+        dump,
+        arch: asked.arch(),
+        moved_by: asked.moved_by(),
     };
-    dump.check()?;
+    match gdb {
+        Gdb::Port(port) => at_port(&mut remote, image, port)?,
+        Gdb::Run => here(&mut remote, image)?,
+    }
+    remote.dump.check()?;
     Ok(Status::Success)
 }
 
-fn at_port(dump: Dump, moved_by: u64, image: &Path, port: u16) -> Result<Dump> {
+fn at_port(remote: &mut Remote, image: &Path, port: u16) -> Result<()> {
     let (stub, listener) = GdbStub::listen(port)?;
     say(format_args!(
         "the dump waits; type: {} -ex backtrace",
         stub.connect(image)
     ));
     let (stream, _) = listener.accept().context("gdb cannot connect")?;
-    answer(dump, moved_by, Box::new(stream))
+    answer(remote, Box::new(stream))
 }
 
 /// Starts gdb at this terminal.
-fn here(dump: Dump, moved_by: u64, image: &Path) -> Result<Dump> {
+fn here(remote: &mut Remote, image: &Path) -> Result<()> {
     let target = workspace::target_folder_for(image)?;
     let program = setup::program("gdb-multiarch", "gdb-multiarch", &target)?;
     let folder = tempfile::tempdir().context("cannot make a folder for gdb's socket")?;
@@ -57,9 +62,11 @@ fn here(dump: Dump, moved_by: u64, image: &Path) -> Result<Dump> {
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
     let stream = connected(&listener, &mut gdb)?;
-    let dump = answer(dump, moved_by, Box::new(stream));
+    // Nothing stays if this program is killed.
+    folder.close().context("cannot remove gdb's socket")?;
+    let answered = answer(remote, Box::new(stream));
     gdb.wait().context("gdb did not end")?;
-    dump
+    answered
 }
 
 /// Waits until gdb connects; it may end before.

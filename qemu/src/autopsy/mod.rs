@@ -81,7 +81,7 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
     }
     let sent = Sent::open(path, arguments.image.as_deref()).map_err(Failure::usage)?;
     if let Some((sent, image)) = sent {
-        return of_sent(vec![sent], &image, path, arguments);
+        return of_sent(vec![sent], &image, arguments);
     }
     let mut dump = Dump::open(path).map_err(Failure::usage)?;
     let image = match &arguments.image {
@@ -93,7 +93,7 @@ pub fn autopsy(arguments: &Autopsy) -> Result<Status, Failure> {
         return monitor::run(Box::new(dump), &image);
     }
     if let Some(gdb) = arguments.gdb {
-        return gdb::run(dump, &image, gdb);
+        return gdb::run(Box::new(dump), &image, gdb);
     }
     let reason = dump.reason().to_owned();
     let outside = Outside::new(&image).programs(&arguments.symbols);
@@ -137,7 +137,7 @@ fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
         let error = anyhow!("{path} has no dump that a kernel has sent{or}");
         return Err(Failure::usage(error));
     }
-    let status = of_sent(sent, image, file, arguments);
+    let status = of_sent(sent, image, arguments);
     let outside = Outside::new(image).programs(&arguments.symbols);
     for mut stack in stacks {
         let reason = format!("its log has its stack after `{}`", stack.what);
@@ -147,19 +147,8 @@ fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
 }
 
 /// Writes the report of each dump that a kernel has sent; or asks the last one more.
-fn of_sent(
-    mut sent: Vec<Sent>,
-    image: &Path,
-    path: &Path,
-    arguments: &Autopsy,
-) -> Result<Status, Failure> {
-    if arguments.gdb.is_some() {
-        let path = path.display();
-        let error =
-            anyhow!("{path} was sent by a kernel, which is too little for gdb; -i asks it more");
-        return Err(Failure::usage(error));
-    }
-    if arguments.interactive
+fn of_sent(mut sent: Vec<Sent>, image: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
+    if (arguments.interactive || arguments.gdb.is_some())
         && let Some(mut last) = sent.pop()
     {
         last.expect_of_image()?;
@@ -168,7 +157,10 @@ fn of_sent(
         if let Err(error) = &is_whole {
             say(format_args!("warning: {error:#}"));
         }
-        let status = monitor::run(Box::new(last), image)?;
+        let status = match arguments.gdb {
+            Some(gdb) => gdb::run(Box::new(last), image, gdb)?,
+            None => monitor::run(Box::new(last), image)?,
+        };
         return Ok(if is_whole.is_ok() {
             status
         } else {

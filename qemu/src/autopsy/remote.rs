@@ -15,28 +15,31 @@ use gdbstub::target::ext::section_offsets::{Offsets, SectionOffsets, SectionOffs
 use gdbstub::target::ext::thread_extra_info::{ThreadExtraInfo, ThreadExtraInfoOps};
 use gdbstub::target::{Target, TargetError, TargetResult};
 
-use crate::dump::Dump;
-use crate::machine::{PIECE, Source};
+use crate::dump::Remains;
+use crate::hardware::Arch as Hardware;
+use crate::machine::PIECE;
+use crate::stub::general;
 
 type Connection = Box<dyn ConnectionExt<Error = std::io::Error>>;
 
-/// Answers gdb until it leaves. The image lies `moved_by` bytes above the addresses that it was linked for.
+/// Answers gdb until it leaves.
 ///
 /// # Errors
 /// When the connection fails.
-pub(super) fn answer(dump: Dump, moved_by: u64, connection: Connection) -> Result<Dump> {
-    let mut remote = Remote { dump, moved_by };
+pub(super) fn answer(remote: &mut Remote, connection: Connection) -> Result<()> {
     let stub = GdbStub::new(connection);
-    match stub.run_blocking::<Waiting>(&mut remote) {
-        Ok(_) => Ok(remote.dump),
+    match stub.run_blocking::<Waiting>(remote) {
+        Ok(_) => Ok(()),
         Err(error) => Err(anyhow!("gdb: {error}")),
     }
 }
 
+/// A dump of a machine like this, whose image lies `moved_by` bytes above the addresses that it was linked for.
 #[derive(Debug)]
-struct Remote {
-    dump: Dump,
-    moved_by: u64,
+pub(super) struct Remote {
+    pub(super) dump: Box<dyn Remains>,
+    pub(super) arch: Hardware,
+    pub(super) moved_by: u64,
 }
 
 /// The number of the CPU that is this thread. gdb's numbers begin with 1.
@@ -45,7 +48,7 @@ fn cpu(thread: Tid) -> usize {
 }
 
 /// Of a processor of 64 bits, whichever the image is for: gdb knows that from the image.
-enum Processor {}
+pub(super) enum Processor {}
 
 impl Arch for Processor {
     type Usize = u64;
@@ -54,9 +57,9 @@ impl Arch for Processor {
     type RegId = ();
 }
 
-/// The general registers, in gdb's order, as they lie in memory.
+/// The general registers, in gdb's order, as they lie in memory, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct General(Vec<u8>);
+pub(super) struct General(Vec<Option<u8>>);
 
 impl Registers for General {
     type ProgramCounter = u64;
@@ -67,11 +70,11 @@ impl Registers for General {
     }
 
     fn gdb_serialize(&self, mut write_byte: impl FnMut(Option<u8>)) {
-        self.0.iter().for_each(|byte| write_byte(Some(*byte)));
+        self.0.iter().for_each(|byte| write_byte(*byte));
     }
 
     fn gdb_deserialize(&mut self, bytes: &[u8]) -> Result<(), ()> {
-        self.0 = bytes.to_vec();
+        self.0 = bytes.iter().copied().map(Some).collect();
         Ok(())
     }
 }
@@ -96,7 +99,8 @@ impl Target for Remote {
 
 impl MultiThreadBase for Remote {
     fn read_registers(&mut self, registers: &mut General, thread: Tid) -> TargetResult<(), Self> {
-        registers.0 = self.dump.general(cpu(thread)).map_err(TargetError::Fatal)?;
+        let named = self.dump.registers(cpu(thread));
+        registers.0 = general(self.arch, &named.unwrap_or_default());
         Ok(())
     }
 
@@ -105,16 +109,26 @@ impl MultiThreadBase for Remote {
     }
 
     fn read_addrs(&mut self, from: u64, to: &mut [u8], thread: Tid) -> TargetResult<usize, Self> {
-        let mut read = 0;
+        let (mut read, mut last) = (0, None);
         while read < to.len() {
             let address = from.wrapping_add(read as u64);
-            let Some(piece) = self.dump.piece(cpu(thread), address) else {
+            if !self.dump.knows(address & !7) {
+                break;
+            }
+            let begin = address / PIECE * PIECE;
+            let piece = match last.take() {
+                Some((start, piece)) if start == begin => Some(piece),
+                _ => self.dump.piece(cpu(thread), address),
+            };
+            let Some(piece) = piece else {
                 break;
             };
-            let rest = &piece[(address % PIECE) as usize..];
+            // As far as a word goes, of which all is known or nothing.
+            let rest = &piece[(address - begin) as usize..((address & !7) - begin + 8) as usize];
             let count = rest.len().min(to.len() - read);
             to[read..read + count].copy_from_slice(&rest[..count]);
             read += count;
+            last = Some((begin, piece));
         }
         match read {
             0 => Err(TargetError::NonFatal),

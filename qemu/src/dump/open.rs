@@ -93,15 +93,6 @@ impl Dump {
         Ok(path)
     }
 
-    /// The registers of a CPU that gdb has of any, in its order.
-    ///
-    /// # Errors
-    /// When there is no such CPU, or some are missing.
-    pub fn general(&self, cpu: usize) -> Result<Vec<u8>> {
-        let cpu = self.about.cpus.get(cpu).context("there is no such CPU")?;
-        cpu.answers.general()
-    }
-
     fn fail(&mut self, error: Error, what: impl FnOnce() -> String) {
         if self.failed.is_none() {
             self.failed = Some(error.context(what()));

@@ -37,6 +37,9 @@ impl Debugger {
             image.into(),
             "-ex".into(),
             format!("target remote {}", socket.display()).into(),
+            // Nothing stays if this program is killed.
+            "-ex".into(),
+            format!("shell rm -f '{}'", socket.display()).into(),
         ];
         if let Some(handler) = panic_handler(image)? {
             arguments.extend(["-ex".into(), format!("break {handler}").into()]);

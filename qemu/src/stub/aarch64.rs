@@ -16,9 +16,6 @@ pub const SAVED: [SavedRegister; 5] = [
     SavedRegister::new(SavedRegister::END, 38 * 8),
 ];
 
-/// Bytes of the general registers: x0 to x30, stack pointer, program counter, the processor's state.
-pub(super) const GENERAL: usize = 33 * 8 + 4;
-
 /// Bits of the processor's state: which stack pointer is in use, and that IRQs are masked.
 const SP_ELX: u8 = 1;
 const IRQ_MASKED: u8 = 1 << 7;
@@ -158,6 +155,16 @@ fn expect_short<'a>(
         bail!("page tables for addresses of more than 48 or fewer than 25 bits are not followed");
     }
     Ok(())
+}
+
+/// Those that gdb has of any such processor, in its order, with their size in bytes: general ones, program counter, flags.
+pub(super) fn general() -> impl Iterator<Item = (String, usize)> {
+    let names = (0..=30).map(|number| (format!("x{number}"), 8));
+    names.chain([
+        ("sp".to_owned(), 8),
+        ("pc".to_owned(), 8),
+        ("pstate".to_owned(), 4),
+    ])
 }
 
 /// All registers in the answers, by their names.

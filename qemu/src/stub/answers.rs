@@ -1,9 +1,8 @@
 //! What the stub said of a CPU, kept to be read later.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::client::bytes;
 use super::state::State;
 use super::{aarch64, x86_64};
 use crate::hardware::Arch;
@@ -90,21 +89,6 @@ impl Answers {
             Arch::X86_64 => x86_64::named(&self.bytes()),
             Arch::Aarch64 => aarch64::named(&self.bytes()),
         }
-    }
-
-    /// The registers that gdb has of any such processor, in its order, as they lie in memory: general ones, program counter, flags and,
-    /// on x86-64, selectors.
-    ///
-    /// # Errors
-    /// When some are missing.
-    pub fn general(&self) -> Result<Vec<u8>> {
-        let size = match self.arch {
-            Arch::X86_64 => x86_64::GENERAL,
-            Arch::Aarch64 => aarch64::GENERAL,
-        };
-        let digits = self.bytes().into_iter().next().unwrap_or_default();
-        let digits = digits.get(..2 * size).context("registers are missing")?;
-        Ok(bytes(digits))
     }
 
     fn bytes(&self) -> Vec<Vec<u8>> {

@@ -3,6 +3,7 @@
 mod aarch64;
 mod answers;
 mod client;
+mod general;
 mod run;
 mod state;
 mod x86_64;
@@ -10,6 +11,7 @@ mod x86_64;
 pub use aarch64::{Known as KnownArm, SAVED as SAVED_ARM};
 pub use answers::{Answers, Paging};
 pub use client::{Stub, bytes};
+pub use general::general;
 pub use run::Ran;
 pub use state::{Level, Reader, Registers, State};
 pub use x86_64::{Known as KnownX86, SAVED as SAVED_X86};

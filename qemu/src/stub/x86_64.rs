@@ -17,9 +17,6 @@ pub const SAVED: [SavedRegister; 5] = [
     SavedRegister::new(SavedRegister::END, 24 * 8),
 ];
 
-/// Bytes of the general registers: up to r15, program counter, flags, six selectors.
-pub(super) const GENERAL: usize = 17 * 8 + 7 * 4;
-
 /// Bit of the flags: interrupts are not masked.
 const INTERRUPTS: u64 = 1 << 9;
 /// Where, behind the general registers, the program counter and the flags, the selector of code is, and EFER; its bit that says that
@@ -64,6 +61,11 @@ const NAMES: [(&str, usize); 33] = [
     ("cr8", 8),
     ("efer", 8),
 ];
+
+/// Those that gdb has of any such processor, in its order: general ones, program counter, flags and selectors.
+pub(super) fn general() -> impl Iterator<Item = (&'static str, usize)> {
+    NAMES.iter().take(24).copied()
+}
 
 /// All of them that the answer has.
 pub(super) fn named(answers: &[Vec<u8>]) -> Vec<(String, u64)> {
