@@ -120,11 +120,13 @@ pub struct Cli {
     /// Writes where the time went to this file: a flame graph (.svg), all samples in the order of time with files and lines
     /// (.speedscope.json, for <https://www.speedscope.app>), or a line for each call stack with its count (.folded). The boot is recorded; then the machine does the same again, is stopped at one of so many
     /// instructions, wherever that is, and walked from outside. It notices nothing, needs no frame pointers, and twice gives the
-    /// same file. What is not complete has the root `[incomplete]`. One boot, of one CPU: QEMU records no others
+    /// same file. What is not complete has the root `[incomplete]`. One boot. QEMU records no machine of several CPUs: that is stopped while it
+    /// runs, in proportion to time, and twice gives two files
     #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "interactive", "ask", "dump", "machine"])]
     pub profile: Option<PathBuf>,
 
-    /// Samples that a profile has of a second of the machine's own time, which is 62.5 million instructions
+    /// Samples that a profile has of a second of the machine's own time, which is 62.5 million instructions; of several CPUs at most so
+    /// many, as a stop takes a millisecond
     #[arg(
         long,
         value_name = "N",

@@ -313,6 +313,8 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
         }
         None => {}
     }
+    let observer = recorder.map(|recorder| recorder.observer(image));
+    let observer = observer.transpose()?.flatten();
     if interactive && std::io::stdin().is_terminal() {
         say(format_args!(
             "what you type goes to the machine; Ctrl-] ends it"
@@ -339,7 +341,8 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
         },
         board,
         given,
-        recorded: recorder.map(Recorder::recorded),
+        observer,
+        recorded: recorder.and_then(Recorder::recorded),
         statuses: Statuses {
             success: cli.success_status,
             panicked: cli.panic_status,

@@ -29,7 +29,7 @@ const WORDS: [&str; 2] = ["busy", "300"];
 /// The most that a share may be wrong: 2 of 100.
 const TOLERANCE: f64 = 0.02;
 
-kernel_tests!(release: a_kernel_samples_itself, shares_are_true, twice_is_the_same, speedscope_has_the_same, a_hang_has_a_profile);
+kernel_tests!(release: a_kernel_samples_itself, several_cpus_have_a_profile, shares_are_true, twice_is_the_same, speedscope_has_the_same, a_hang_has_a_profile);
 
 /// What the runner says of a profile of this image in this folder, and the file.
 fn ran(image: &Path, folder: &Path, name: &str, words: &[&str]) -> (Ran, PathBuf) {
@@ -105,6 +105,54 @@ fn shares_are_true(kernel: Kernel) {
         );
         assert!(*expected > 0.0, "{name} has run");
     }
+}
+
+/// QEMU does not record several CPUs, so the machine is stopped again and again. Lists are complete, but for those of assembly that a
+/// CPU begins with; and those of all CPUs are there: the first one's begin with another function than the others'.
+fn several_cpus_have_a_profile(kernel: Kernel) {
+    let image = image(kernel);
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (ran, file) = ran(
+        &image,
+        folder.path(),
+        "1.folded",
+        &["--cpus", "3", "sampled"],
+    );
+    let ran = ran.expect(0).expect_words(" samples, of 3 CPUs, ");
+    let counted = sent::counted(&ran.text());
+    let folded = fs::read_to_string(file).expect("it is written");
+    let stacks = stacks(&folded);
+    let count = |is: &dyn Fn(&[&str]) -> bool| {
+        let those = stacks.iter().filter(|(stack, _)| is(stack));
+        those.map(|(_, count)| *count).sum::<u64>()
+    };
+    let all = count(&|_| true);
+    let parts = ["hard", "easy"].map(|part| format!("kernel::scenario::sampled::{part}"));
+    let [hard, easy] = parts
+        .each_ref()
+        .map(|part| count(&|it| it.contains(&&**part)));
+    let works = |it: &[&str]| parts.iter().any(|part| it.contains(&&**part));
+    let first = count(&|it| works(it) && it[0] == "kernel_entry");
+    let others = count(&|it| works(it) && ["start_entry", "start_high"].contains(&it[0]));
+    assert!(all > 200, "{folded}");
+    let is_rust = |it: &[&str]| it.iter().any(|name| name.contains("::"));
+    assert_eq!(
+        count(&|it| it[0] == "[incomplete]" && is_rust(it)),
+        0,
+        "{folded}"
+    );
+    assert_eq!(first + others, hard + easy, "{folded}");
+    assert!(first * 10 > all && others > first, "{folded}");
+
+    // What the kernel says of itself is a sample, too, of some 600: of both, one in 20 thousand pairs differs by more than 4
+    // standard deviations, which are 10 of 100.
+    let of = |part: usize| counted.iter().map(|cpu| f64::from(cpu[part])).sum::<f64>();
+    let expected = of(0) / (of(0) + of(1));
+    let found = hard as f64 / (hard + easy) as f64;
+    assert!(
+        (found - expected).abs() < 0.1,
+        "{found} for {expected}: {folded}"
+    );
 }
 
 /// The samples of a file for speedscope are those of the folded stacks, in the order of time.

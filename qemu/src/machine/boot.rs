@@ -14,7 +14,7 @@ use super::recording::Recorded;
 use super::run::{Asker, Run};
 use super::serial::{Ending, Event};
 use super::terminal::Terminal;
-use super::{Arch, Board, Debugger, GdbStub, Given, Statuses, Verdict, Witness};
+use super::{Arch, Board, Debugger, GdbStub, Given, Observer, Statuses, Verdict, Witness};
 use crate::raspi::Console;
 
 /// What to boot, and how.
@@ -50,6 +50,8 @@ pub struct Boot<'a> {
     pub witness: Option<&'a dyn Witness>,
     /// Times after the start at which it is asked as well; the machine goes on.
     pub asks: &'a [Duration],
+    /// Who looks at it again and again; not with `gdb`, which has the stub.
+    pub observer: Option<&'a dyn Observer>,
     /// What it does is recorded, or replayed; one CPU.
     pub recorded: Option<Recorded<'a>>,
     /// More arguments for QEMU, after all others.
@@ -91,6 +93,7 @@ impl<'a> Boot<'a> {
             reboots: false,
             witness: None,
             asks: &[],
+            observer: None,
             recorded: None,
             more: &[],
             pause: Duration::ZERO,
@@ -136,6 +139,7 @@ impl<'a> Boot<'a> {
             boot: self,
             asker: Asker::new(self, &monitor, sockets.stub, started),
             monitor: &monitor,
+            going_since: self.observer.map(|_| Instant::now()),
             events,
             serial: Vec::new(),
             limit: self.limit.map(|limit| started + limit),

@@ -27,5 +27,5 @@ pub use recording::{Recorded, Recording};
 pub use replay::Replay;
 pub use serial::Ending;
 pub use source::{PAGE, PIECE, Source};
-pub use stopped::{Stopped, Witness};
+pub use stopped::{Observer, Stopped, Witness};
 pub use verdict::{Statuses, Verdict};

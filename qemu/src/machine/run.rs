@@ -25,6 +25,8 @@ pub(super) struct Run<'b> {
     pub(super) events: Receiver<Event>,
     pub(super) serial: Vec<u8>,
     pub(super) limit: Option<Instant>,
+    /// Since when it has run without a stop, if somebody looks at it.
+    pub(super) going_since: Option<Instant>,
     /// All that was written was passed on.
     pub(super) flushed: bool,
 }
@@ -35,7 +37,8 @@ impl Run<'_> {
         let mut clock = self.boot.guest_limit.map(|_| Instant::now());
         loop {
             let pause = (!self.flushed).then(|| Instant::now() + self.boot.pause);
-            let deadlines = [self.limit, self.asker.next(), clock, pause];
+            let look = self.next_look();
+            let deadlines = [self.limit, self.asker.next(), look, clock, pause];
             let deadline = deadlines.into_iter().flatten().min();
             let passed = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
             match next(&self.events, deadline) {
@@ -64,13 +67,9 @@ impl Run<'_> {
                     let after = self.asker.take().as_secs_f64();
                     let begun = Instant::now();
                     self.ask(&format!("{after} s had passed (--ask)"), out)?;
-                    // A machine that cannot go on has ended, which the serial line reports.
-                    let _ = self.monitor.execute("cont");
-                    // It stood still, for long if a dump was made, which is none of the time that it has.
-                    let stood = begun.elapsed();
-                    self.asker.started += stood;
-                    self.limit = self.limit.map(|limit| limit + stood);
+                    self.go_on(begun);
                 }
+                Err(RecvTimeoutError::Timeout) if passed(look) => self.look(),
                 Err(RecvTimeoutError::Timeout) if passed(clock) => {
                     let limit = self.boot.guest_limit.unwrap_or_default();
                     // Whoever does not answer is busy, or has ended, which the serial line reports.
@@ -99,6 +98,33 @@ impl Run<'_> {
         // The end of the serial line follows.
         let _ = self.monitor.execute("quit");
         Ok(())
+    }
+
+    /// When somebody looks at it the next time.
+    fn next_look(&self) -> Option<Instant> {
+        Some(self.going_since? + self.boot.observer?.pause())
+    }
+
+    /// Stops it for whoever looks.
+    fn look(&mut self) {
+        let (Some(observer), Some(since)) = (self.boot.observer, self.going_since) else {
+            return;
+        };
+        let begun = Instant::now();
+        // A machine that does not answer has ended, which the serial line reports.
+        let looked = self.asker.stop();
+        let looked = looked.and_then(|mut stopped| observer.look(&mut stopped, begun - since));
+        self.go_on(begun);
+        self.going_since = looked.is_ok().then(Instant::now);
+    }
+
+    /// Lets it go on after it was stopped at this time, which is none of the time that it has.
+    fn go_on(&mut self, stopped: Instant) {
+        // A machine that cannot go on has ended, which the serial line reports.
+        let _ = self.monitor.execute("cont");
+        let stood = stopped.elapsed();
+        self.asker.started += stood;
+        self.limit = self.limit.map(|limit| limit + stood);
     }
 
     fn ask(&mut self, reason: &str, out: &mut dyn Write) -> Result<()> {
@@ -166,19 +192,23 @@ impl<'b> Asker<'b> {
         self.times.pop().unwrap_or_default()
     }
 
+    /// Stops the machine.
+    fn stop(&mut self) -> Result<Stopped<'_>> {
+        Stopped::new(self.monitor, &mut self.door, self.boot.board.arch())
+    }
+
     /// Stops the machine, and notes and shows where it is.
     fn ask(&mut self, reason: &str) {
         let Some(witness) = self.boot.witness.filter(|_| self.boot.gdb.is_none()) else {
             return;
         };
         witness.prepare();
-        let arch = self.boot.board.arch();
-        match Stopped::new(self.monitor, &mut self.door, arch) {
+        match self.stop() {
             Ok(mut stopped) => {
                 let text = witness.tell(&mut stopped, reason);
                 fold::show("where every CPU was", &text);
-                self.told.push(text);
                 witness.keep(&mut stopped, reason);
+                self.told.push(text);
             }
             Err(error) => say(format_args!(
                 "cannot ask the machine where it is: {error:#}"

@@ -28,6 +28,18 @@ pub trait Witness: Debug + Sync {
     fn keep(&self, stopped: &mut Stopped<'_>, reason: &str);
 }
 
+/// Somebody who counts what the CPUs of a machine do.
+pub trait Observer: Debug + Sync {
+    /// How long the machine runs from one look to the next.
+    fn pause(&self) -> Duration;
+
+    /// Looks at the machine, which has run for so long since the last look, and was stopped for this one only.
+    ///
+    /// # Errors
+    /// When it does not answer: nobody looks any more then.
+    fn look(&self, stopped: &mut Stopped<'_>, ran: Duration) -> Result<()>;
+}
+
 /// The way into the machine.
 #[derive(Debug)]
 pub(super) enum Door {

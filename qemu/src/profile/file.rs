@@ -43,11 +43,12 @@ impl Form {
 
     /// The bytes of the file.
     ///
-    /// There are `every` instructions to a sample.
+    /// There are `every` instructions to a sample, or the time of so many; samples count `unit`.
     pub(super) fn bytes(
         self,
         named: &Named,
         every: u64,
+        unit: &str,
         of: &str,
         summary: &str,
     ) -> Result<Vec<u8>> {
@@ -57,14 +58,14 @@ impl Form {
                 Ok(lines.flat_map(|line| (line + "\n").into_bytes()).collect())
             }
             Self::Speedscope => speedscope::bytes(named, every, of),
-            Self::Svg => draw(&named.lines(), of, summary),
+            Self::Svg => draw(&named.lines(), unit, of, summary),
         }
     }
 }
 
-fn draw(lines: &[String], of: &str, summary: &str) -> Result<Vec<u8>> {
+fn draw(lines: &[String], unit: &str, of: &str, summary: &str) -> Result<Vec<u8>> {
     let mut options = Options::default();
-    options.title = format!("Where {of} spent its instructions");
+    options.title = format!("Where {of} spent its {unit}");
     options.subtitle = Some(summary.to_owned());
     options.count_name = "samples".to_owned();
     // The same function has the same colour, in every picture.
@@ -86,7 +87,7 @@ mod tests {
     fn names_are_text_and_nothing_else() {
         let name = "<script>alert(1)</script>&\"'";
         let lines = [format!("{name};b 1")];
-        let svg = draw(&lines, name, name).expect("it is drawn");
+        let svg = draw(&lines, name, name, name).expect("it is drawn");
         let svg = String::from_utf8(svg).expect("it is text");
         assert!(!svg.contains("alert(1)</script>"), "{svg}");
         let mut reader = quick_xml::Reader::from_str(&svg);

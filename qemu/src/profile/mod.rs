@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The machine does not notice: it is recorded first, which changes nothing that it sees, and looked at from outside when it does
-//! the same again.
+//! the same again. QEMU records machines of one CPU only; others are stopped every so often while they run (`stops.rs`).
 
 mod file;
 mod names;
@@ -15,6 +15,7 @@ mod points;
 mod samples;
 mod sent;
 mod speedscope;
+mod stops;
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ use anyhow::{Result, bail};
 
 use crate::decode::Symbolizer;
 use crate::hardware::Board;
-use crate::machine::{Boot, INSTRUCTIONS, Recorded, Recording, Replay};
+use crate::machine::{Boot, INSTRUCTIONS, Observer, Recorded, Recording, Replay};
 use crate::outside::Callers;
 use crate::words::{Progress, say};
 use file::Form;
@@ -30,18 +31,26 @@ use names::Named;
 use points::Points;
 use samples::Samples;
 pub use sent::{OfLog, of_log};
+use stops::Stops;
 
 /// Instructions from one look to the next for the first of the image.
 const STRIDE: u64 = INSTRUCTIONS / 1000;
 
-/// Records a boot, and makes its profile.
+/// Looks at a boot, and makes its profile.
 #[derive(Debug)]
 pub struct Recorder {
     file: PathBuf,
     form: Form,
-    /// How many instructions there are to a sample.
-    every: u64,
-    recording: Recording,
+    way: Way,
+}
+
+/// How it looks.
+#[derive(Debug)]
+enum Way {
+    /// At one of so many instructions of a recording.
+    Record(u64, Recording),
+    /// While the machine runs.
+    Stop(Box<Stops>),
 }
 
 impl Recorder {
@@ -58,28 +67,39 @@ impl Recorder {
         let Some(file) = file else {
             return Ok(None);
         };
-        // QEMU refuses to record others. Without a recording, it stops the machine too rarely, and not where it is asked to.
-        match board.fixed_cpus() {
-            Some(cpus) if cpus > 1 => {
-                bail!("QEMU records machines of one CPU, for a profile; this board has {cpus}")
-            }
-            None if cpus > 1 => bail!(
-                "QEMU records machines of one CPU, for a profile; this one has {cpus}: --cpus 1 starts it with one"
-            ),
-            _ => {}
-        }
+        let form = Form::of(file)?;
+        let way = match board.fixed_cpus().unwrap_or(cpus) {
+            1 => Way::Record(INSTRUCTIONS / rate, Recording::new()?),
+            _ => Way::Stop(Box::new(Stops::new(rate))),
+        };
         Ok(Some(Self {
-            form: Form::of(file)?,
+            form,
             file: file.to_owned(),
-            every: INSTRUCTIONS / rate,
-            recording: Recording::new()?,
+            way,
         }))
     }
 
     /// What the machine has to do.
     #[must_use]
-    pub const fn recorded(&self) -> Recorded<'_> {
-        Recorded::Record(&self.recording)
+    pub const fn recorded(&self) -> Option<Recorded<'_>> {
+        match &self.way {
+            Way::Record(_, recording) => Some(Recorded::Record(recording)),
+            Way::Stop(_) => None,
+        }
+    }
+
+    /// Who looks at it meanwhile, of a boot of this image.
+    ///
+    /// # Errors
+    /// When the image cannot be read.
+    pub fn observer(&self, image: &Path) -> Result<Option<&dyn Observer>> {
+        match &self.way {
+            Way::Record(..) => Ok(None),
+            Way::Stop(stops) => {
+                stops.prepare(image)?;
+                Ok(Some(&**stops))
+            }
+        }
     }
 
     /// Makes the profile of a `boot` that was recorded, with what came on its serial line, and says what came of it.
@@ -87,32 +107,63 @@ impl Recorder {
     /// # Errors
     /// When QEMU does not do the same again, or the file cannot be written; then the file is as it was before.
     pub fn make(&self, boot: &Boot<'_>, serial: &[u8], emulator: &Path, name: &str) -> Result<()> {
-        let callers = Callers::read(boot.image)?;
-        let samples = self.samples(boot, serial, emulator, &callers, name)?;
         let symbolizer = Symbolizer::open(boot.image)?;
-        if samples.order.is_empty() {
+        let (every, named, summary) = match &self.way {
+            Way::Record(every, recording) => {
+                let callers = Callers::read(boot.image)?;
+                let again = Again {
+                    recording,
+                    every: *every,
+                    callers: &callers,
+                };
+                let samples = again.samples(boot, serial, emulator, name)?;
+                let summary = samples.summary(&format!("one in {every} instructions"));
+                (*every, Named::new(samples, &symbolizer, &callers), summary)
+            }
+            Way::Stop(stops) => {
+                let seen = stops.take();
+                let rate = seen.rate();
+                let of = format!("of {} CPUs, {rate} a second", seen.cpus);
+                let summary = seen.samples.summary(&of);
+                let named = Named::new(seen.samples, &symbolizer, stops.callers()?);
+                (INSTRUCTIONS / rate.min(INSTRUCTIONS), named, summary)
+            }
+        };
+        if named.order.is_empty() {
             bail!("it ended before the first sample; --profile-rate takes more of them");
         }
-        let summary = samples.summary(self.every);
-        let named = Named::new(samples, &symbolizer, &callers);
-        let bytes = self.form.bytes(&named, self.every, name, &summary)?;
+        let unit = match &self.way {
+            Way::Record(..) => "instructions",
+            Way::Stop(_) => "time",
+        };
+        let bytes = self.form.bytes(&named, every, unit, name, &summary)?;
         linker::whole::write(&self.file, &bytes)?;
         let file = self.file.display();
         say(format_args!("profile of {name}: {summary}: {file}"));
         Ok(())
     }
+}
 
+/// A recorded boot, which is gone through again.
+struct Again<'a> {
+    recording: &'a Recording,
+    /// How many instructions there are to a sample.
+    every: u64,
+    callers: &'a Callers,
+}
+
+impl Again<'_> {
     fn samples(
         &self,
         boot: &Boot<'_>,
         serial: &[u8],
         emulator: &Path,
-        callers: &Callers,
         name: &str,
     ) -> Result<Samples> {
+        let callers = self.callers;
         let progress = Progress::start(format!("going through {name} again, for its profile"));
-        let start = self.before_entry(Replay::start(boot, &self.recording, emulator)?, callers)?;
-        let mut replay = Replay::start(boot, &self.recording, emulator)?;
+        let start = self.before_entry(Replay::start(boot, self.recording, emulator)?)?;
+        let mut replay = Replay::start(boot, self.recording, emulator)?;
         let mut samples = Samples::new();
         for point in Points::new(self.every, start) {
             let Some(stack) = replay.look_at(point, |stopped| callers.of(stopped, 0))? else {
@@ -136,11 +187,11 @@ impl Recorder {
 
     /// After how many instructions the image is about to be entered, or not many more: firmware takes millions. 0, if nobody has seen
     /// the image at work.
-    fn before_entry(&self, mut replay: Replay, callers: &Callers) -> Result<u64> {
+    fn before_entry(&self, mut replay: Replay) -> Result<u64> {
         for point in (STRIDE..).step_by(STRIDE as usize) {
             let pc = replay.look_at(point, |stopped| Ok(stopped.state(0)?.pc))?;
             match pc {
-                Some(pc) if callers.is_code(pc) => return Ok(point - STRIDE),
+                Some(pc) if self.callers.is_code(pc) => return Ok(point - STRIDE),
                 Some(_) => {}
                 None => break,
             }

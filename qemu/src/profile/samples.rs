@@ -37,8 +37,8 @@ impl Samples {
         self.order.push(*self.stacks.entry(stack).or_insert(next));
     }
 
-    /// What there is, in words.
-    pub(super) fn summary(&self, every: u64) -> String {
+    /// What there is, in words, with what is to be said of each sample.
+    pub(super) fn summary(&self, what: &str) -> String {
         let all = self.order.len();
         let incomplete = self.stacks.iter().filter(|(stack, _)| !stack.is_complete);
         let incomplete: BTreeSet<usize> = incomplete.map(|(_, number)| *number).collect();
@@ -48,7 +48,7 @@ impl Samples {
             .filter(|it| incomplete.contains(it))
             .count();
         let complete = all - incomplete;
-        let mut text = format!("{all} samples, one in {every} instructions, {complete} complete");
+        let mut text = format!("{all} samples, {what}, {complete} complete");
         if incomplete > 0 {
             text += &format!(", {incomplete} incomplete");
         }

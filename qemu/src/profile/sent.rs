@@ -78,7 +78,7 @@ pub fn of_log(arguments: &OfLog) -> Result<Status, Failure> {
     );
     let name = image.file_name().unwrap_or_default().to_string_lossy();
     let named = Named::new(samples, &symbolizer, &callers);
-    let bytes = form.bytes(&named, INSTRUCTIONS / rate, &name, &summary)?;
+    let bytes = form.bytes(&named, INSTRUCTIONS / rate, "time", &name, &summary)?;
     linker::whole::write(&arguments.out, &bytes)?;
     say(format_args!(
         "profile of {name}: {summary}: {}",

@@ -12,7 +12,7 @@ use crate::support::built::image;
 use crate::support::runner::{Ran, run};
 
 /// What the kernel has counted of a CPU's samples: in the hard part, in the easy one, in none.
-fn counted(text: &str) -> Vec<[u32; 3]> {
+pub fn counted(text: &str) -> Vec<[u32; 3]> {
     let lines = text.lines().filter(|line| line.starts_with("cpu "));
     let numbers = lines.filter_map(|line| {
         let (_, counts) = line.split_once(": ")?;
