@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use gdb::{gdb_may_come_by_a_port, gdb_says_the_same, what_gdb_has_read_says_the_same};
 use monitor::{
-    a_terminal_edits_commands, commands_say_what_the_machine_was, what_cannot_be_run_is_named,
+    a_terminal_edits_commands, commands_say_what_the_machine_was, statics_have_their_parts,
+    what_cannot_be_run_is_named,
 };
 use qemu::build::Kernel;
 use qemu::machine::Arch;
@@ -53,6 +54,10 @@ kernel_tests! { release:
     gdb_says_the_same,
     gdb_says_the_same_of_what_is_sent,
     what_gdb_has_read_says_the_same,
+}
+
+kernel_tests! { debug:
+    statics_have_their_parts,
 }
 
 kernel_tests! { x86_64:

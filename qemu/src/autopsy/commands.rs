@@ -94,7 +94,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "x",
         arguments: "ADDRESS [COUNT]",
-        about: "words of memory from there on, each with what lies where it points to",
+        about: "words of memory from there on, each with what it is of a static, and what lies where it points to",
         run: Monitor::memory,
     },
     Command {
@@ -123,7 +123,7 @@ fn help() -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{form:<30} {}", command.about);
     }
-    text + "An ADDRESS is hexadecimal, or the whole name of a function. A COUNT and a NUMBER are decimal.\n"
+    text + "An ADDRESS is hexadecimal, or the whole name of a function or static. A COUNT and a NUMBER are decimal.\n"
 }
 
 impl Monitor {
@@ -227,15 +227,26 @@ impl Monitor {
             _ => bail!("an address is expected, and perhaps a count"),
         };
         let start = address(start, &self.asked)? & !7;
-        let mut text = String::new();
+        let (mut text, mut last) = (String::new(), String::new());
         for nth in 0..expect_few(count)? {
             let Some(at) = start.checked_add(nth * 8) else {
                 break;
             };
             match self.asked.word(&mut *self.dump, self.cpu, at) {
                 Some(word) => {
+                    let (title, part) = self.asked.static_at(at)?;
+                    // Once for all words of a static.
+                    if title != last && !title.is_empty() {
+                        writeln!(text, "{title}")?;
+                    }
+                    last = title;
+                    let part = if part.is_empty() {
+                        part
+                    } else {
+                        format!(" {part}")
+                    };
                     let points_to = self.lies_at(word);
-                    writeln!(text, "{at:#018x}: {word:#018x}{points_to}")?;
+                    writeln!(text, "{at:#018x}: {word:#018x}{part}{points_to}")?;
                 }
                 None => {
                     writeln!(text, "{at:#018x}: no memory is mapped here")?;

@@ -4,16 +4,19 @@ use anyhow::{Context, Result, bail};
 
 use crate::outside::Asked;
 
-/// An address: hexadecimal digits, after `0x` or not, or the name of a function.
+/// An address: hexadecimal digits, after `0x` or not, or the name of a function or static.
 pub(super) fn address(text: &str, asked: &Asked) -> Result<u64> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     if let Ok(address) = u64::from_str_radix(digits, 16) {
         return Ok(address);
     }
-    let found = asked.function(text);
+    let found = match asked.function(text) {
+        Some(function) => Some(function),
+        None => asked.named_static(text)?,
+    };
     found.with_context(|| {
         format!(
-            "`{text}` is neither an address in hexadecimal nor the whole name of just one function"
+            "`{text}` is neither an address in hexadecimal nor the whole name of just one function or static"
         )
     })
 }

@@ -15,6 +15,7 @@ mod json;
 mod line;
 mod lines;
 mod moved;
+mod statics;
 mod style;
 mod symbolizer;
 
@@ -39,3 +40,4 @@ pub fn plain(log: &[u8], image: &std::path::Path) -> Result<String> {
     decoder.finish()?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
+pub use statics::{Static, statics};

@@ -1,6 +1,7 @@
 //! A machine that stands still, asked bit by bit, as somebody who looks for a fault goes on from one answer to the next question.
 
-use std::path::Path;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -9,7 +10,7 @@ use super::memory::Memory;
 use super::moved;
 use super::tasks::{write_task, write_tasks};
 use super::tell::{named, write_cpu};
-use crate::decode::{Answer, Style, Symbolizer};
+use crate::decode::{Answer, Static, Style, Symbolizer, statics};
 use crate::hardware::Arch;
 use crate::machine::Source;
 
@@ -18,6 +19,9 @@ use crate::machine::Source;
 pub struct Asked {
     image: Image,
     symbolizer: Symbolizer,
+    path: PathBuf,
+    /// Read at the first use: it takes long.
+    statics: OnceCell<Vec<Static>>,
 }
 
 impl Asked {
@@ -33,6 +37,8 @@ impl Asked {
         Ok(Self {
             image: image.moved(by),
             symbolizer: Symbolizer::open(path)?,
+            path: path.to_owned(),
+            statics: OnceCell::new(),
         })
     }
 
@@ -86,6 +92,35 @@ impl Asked {
     pub fn function(&self, name: &str) -> Option<u64> {
         let function = self.symbolizer.find(name, 0)?;
         Some(function.start.wrapping_add(self.image.moved_by))
+    }
+
+    /// Where the static with this name begins, if only one has it.
+    ///
+    /// # Errors
+    /// When the debug information cannot be read.
+    pub fn named_static(&self, name: &str) -> Result<Option<u64>> {
+        let mut named = self.statics()?.iter().filter(|one| one.name == name);
+        let found = named.next().filter(|_| named.next().is_none());
+        Ok(found.map(|one| one.address.wrapping_add(self.image.moved_by)))
+    }
+
+    /// The static at an address, with its type, and what lies there in it: both as text, empty if that is not known.
+    ///
+    /// # Errors
+    /// When the debug information cannot be read.
+    pub fn static_at(&self, address: u64) -> Result<(String, String)> {
+        let linked = self.linked(address);
+        let statics = self.statics()?;
+        let before = statics.partition_point(|one| one.address <= linked);
+        let found = statics[..before].last().filter(|one| one.holds(linked));
+        Ok(found.map_or_else(Default::default, |one| (one.title(), one.part(linked))))
+    }
+
+    fn statics(&self) -> Result<&[Static]> {
+        if self.statics.get().is_none() {
+            let _ = self.statics.set(statics(&self.path)?);
+        }
+        Ok(self.statics.get().map(Vec::as_slice).unwrap_or_default())
     }
 
     /// What lies at an address: a function, with file, line and what is inlined there, each on a line of its own; or a stack. Empty if

@@ -124,6 +124,49 @@ pub fn commands_say_what_the_machine_was(kernel: Kernel) {
     assert!(here.contains(&format!("\n=> {pc}  ")), "{here}");
 }
 
+/// What lies where in a static, as gdb finds it by the same debug information: of arrays, structures and tuples within each other.
+pub fn statics_have_their_parts(kernel: Kernel) {
+    const STATIC: &str = "kernel::task::TASKS";
+    let path = image(kernel);
+    let (_folder, dump) = expect_of(&path, "hang-masked", "1", &[]);
+    let shown = script(&dump, &format!("x {STATIC} 20\n")).expect(0).text();
+    let (title, words) = shown.split_once('\n').expect("a static and its words");
+    assert!(title.starts_with(&format!("{STATIC}: [Task; ")), "{shown}");
+    let parts = words.lines().map(|line| {
+        let (address, rest) = line.split_once(": ").expect(line);
+        let (part, _) = rest[18..].trim_start().split_once(": ").expect(line);
+        (address, part)
+    });
+    let parts: Vec<_> = parts.collect();
+    assert_eq!(parts.len(), 20, "{shown}");
+    assert!(
+        parts.iter().any(|(_, part)| part.starts_with("[1].")),
+        "{shown}"
+    );
+    let gdb = setup::program("gdb-multiarch", "gdb-multiarch", &target());
+    let mut gdb = Command::new(gdb.expect("gdb is to be had"));
+    gdb.args(["-nx", "-batch"])
+        .arg(&path)
+        .args(["-ex", "set language rust"]);
+    for (_, part) in &parts {
+        gdb.args([
+            "-ex",
+            &format!("output/x &{STATIC}{part}"),
+            "-ex",
+            "echo \\n",
+        ]);
+    }
+    let output = gdb.output().expect("gdb starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let found = text.lines().filter_map(|line| line.split("0x").nth(1));
+    let found = found.map(|digits| u64::from_str_radix(digits.trim(), 16).expect("an address"));
+    let expected = parts
+        .iter()
+        .map(|(address, _)| u64::from_str_radix(&address[2..], 16));
+    let expected: Vec<_> = expected.map(|it| it.expect("an address")).collect();
+    assert_eq!(found.collect::<Vec<_>>(), expected, "{text}{shown}");
+}
+
 /// A script stops at what cannot be run; nobody takes the rest for all of it.
 pub fn what_cannot_be_run_is_named(kernel: Kernel) {
     let (_folder, dump) = expect_of(&image(kernel), "hang-masked", "1", &[]);
