@@ -12,9 +12,6 @@ use crate::stub::{Level, Registers, State};
 /// The line after the last word of a stack, up to the address behind it. Then it says where `postmortem_read` lies.
 const END: &str = "end of stack 0x";
 
-/// Bytes of a stack in a line, but for the last: the first begins with the one with the stack pointer.
-const LINE: u64 = 32;
-
 /// What a log has of one stack.
 #[derive(Clone, Debug)]
 pub struct Logged {
@@ -41,7 +38,7 @@ impl Logged {
                 if stack.peek().is_some_and(|(line, _)| is_stack(line)) {
                     let state = state(line, arch);
                     let state = state.with_context(|| format!("line {number} is damaged"))?;
-                    let (words, lies) = words(stack, state.sp & !(LINE - 1))?;
+                    let (words, lies) = words(stack, state.sp & !7)?;
                     let moved_by = probe.map(|linked| moved_by(linked, lies));
                     let of_another = "a stack in the log is of another image";
                     let moved_by = moved_by.map(|by| by.context(of_another)).transpose()?;
@@ -154,9 +151,9 @@ mod tests {
     use super::*;
 
     const LOG: &str = "open\r\npage fault\r\n  rip 0x0000000000100312  rsp 0x0000000000002018  rbp 0x0000000000000001, others not known\r\n
-stack 0x0000000000002000: 0000000000000000 0000000000000001 0000000000000002 0000000000000003\r
-stack 0x0000000000002020: 0000000000000004 0000000000000005\r
-end of stack 0x0000000000002030 read 0x111230\r\n";
+stack 0x0000000000002018: 0000000000000003 0000000000000004 0000000000000005 0000000000000006\r
+stack 0x0000000000002038: 0000000000000007\r
+end of stack 0x0000000000002040 read 0x111230\r\n";
 
     #[test]
     fn words_are_where_they_were() {
@@ -180,11 +177,8 @@ end of stack 0x0000000000002030 read 0x111230\r\n";
     #[test]
     fn a_damaged_log_is_refused() {
         for (old, new) in [
-            (
-                "stack 0x0000000000002000: 0000000000000000 ",
-                "stack 0x0000000000002008: ",
-            ),
-            (" 0000000000000002", ""),
+            ("stack 0x0000000000002038: 0000000000000007\r\n", ""),
+            ("2018: 0000000000000003 ", "2020: "),
             ("0000000000000004 ", ""),
             ("0000000000000004 ", "000000000000004 "),
             ("0000000000000005", "00000000000000x5"),

@@ -10,8 +10,7 @@ use crate::probe;
 
 /// So much of a stack is written: the rest of the page that the stack pointer is in, and another page.
 const PAGE: u64 = 0x1000;
-/// Bytes of it in a line.
-const LINE: u64 = 32;
+const TWO_PAGES: u64 = 2 * PAGE;
 
 /// Writes what [`print`](super::print) is asked to in the smallest way: `what` happened, registers, and the stack's words, 4 to
 /// 8 KiB of them, which are 20 KB of text at most. `unwind-qemu autopsy LOG --image FILE` makes the trace of that, by the image's
@@ -47,17 +46,17 @@ pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Regi
 
 fn write_words(out: &mut dyn Write, stacks: &Stacks, registers: Registers) -> fmt::Result {
     write_known(out, &registers, true)?;
-    let start = registers.sp & !(LINE - 1);
-    let most = (start | (PAGE - 1)).saturating_add(PAGE);
-    let mut end = start;
-    while end < most
-        && let Some(word) = stacks.read(end)
-    {
-        if end.is_multiple_of(LINE) {
+    let mut end = registers.sp & !7;
+    let most = TWO_PAGES.wrapping_sub(end & (PAGE - 1)) / 8;
+    for number in 0..most {
+        let Some(word) = stacks.read(end) else {
+            break;
+        };
+        if number & 3 == 0 {
             write!(out, "\nstack {end:#018x}:")?;
         }
         write!(out, " {word:016x}")?;
-        end = end.saturating_add(8);
+        end = end.wrapping_add(8);
     }
     // So that nothing can be missing unnoticed. By where the function lies that reads, the host tells how far a loader has moved the
     // image.
