@@ -234,7 +234,7 @@ impl Monitor {
             };
             match self.asked.word(&mut *self.dump, self.cpu, at) {
                 Some(word) => {
-                    let (title, part) = self.asked.static_at(at)?;
+                    let (title, part) = self.asked.static_at(at);
                     // Once for all words of a static.
                     if title != last && !title.is_empty() {
                         writeln!(text, "{title}")?;

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use super::image::Image;
 use super::memory::Memory;
@@ -21,7 +21,7 @@ pub struct Asked {
     symbolizer: Symbolizer,
     path: PathBuf,
     /// Read at the first use: it takes long.
-    statics: OnceCell<Vec<Static>>,
+    statics: OnceCell<Result<Vec<Static>>>,
 }
 
 impl Asked {
@@ -99,28 +99,25 @@ impl Asked {
     /// # Errors
     /// When the debug information cannot be read.
     pub fn named_static(&self, name: &str) -> Result<Option<u64>> {
-        let mut named = self.statics()?.iter().filter(|one| one.name == name);
+        let statics = self.statics().as_ref();
+        let statics = statics.map_err(|error| anyhow!("{error:#}"))?;
+        let mut named = statics.iter().filter(|one| one.name == name);
         let found = named.next().filter(|_| named.next().is_none());
         Ok(found.map(|one| one.address.wrapping_add(self.image.moved_by)))
     }
 
     /// The static at an address, with its type, and what lies there in it: both as text, empty if that is not known.
-    ///
-    /// # Errors
-    /// When the debug information cannot be read.
-    pub fn static_at(&self, address: u64) -> Result<(String, String)> {
+    #[must_use]
+    pub fn static_at(&self, address: u64) -> (String, String) {
         let linked = self.linked(address);
-        let statics = self.statics()?;
+        let statics = self.statics().as_ref().map_or(&[][..], Vec::as_slice);
         let before = statics.partition_point(|one| one.address <= linked);
         let found = statics[..before].last().filter(|one| one.holds(linked));
-        Ok(found.map_or_else(Default::default, |one| (one.title(), one.part(linked))))
+        found.map_or_else(Default::default, |one| (one.title(), one.part(linked)))
     }
 
-    fn statics(&self) -> Result<&[Static]> {
-        if self.statics.get().is_none() {
-            let _ = self.statics.set(statics(&self.path)?);
-        }
-        Ok(self.statics.get().map(Vec::as_slice).unwrap_or_default())
+    fn statics(&self) -> &Result<Vec<Static>> {
+        self.statics.get_or_init(|| statics(&self.path))
     }
 
     /// What lies at an address: a function, with file, line and what is inlined there, each on a line of its own; or a stack. Empty if

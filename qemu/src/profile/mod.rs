@@ -123,7 +123,7 @@ impl Recorder {
             Way::Stop(stops) => {
                 let seen = stops.take();
                 let rate = seen.rate();
-                let of = format!("of {} CPUs, {rate} a second", seen.cpus);
+                let of = format!("of {} CPUs, {rate} looks a second", seen.cpus);
                 let summary = seen.samples.summary(&of);
                 let named = Named::new(seen.samples, &symbolizer, stops.callers()?);
                 (INSTRUCTIONS / rate.min(INSTRUCTIONS), named, summary)
