@@ -322,14 +322,6 @@ fn what_makes_no_sense_is_refused() {
             &["--profile", "a.svg", "ok", "panic"],
             "a profile is of one boot",
         ),
-        (
-            &["--profile", "a.svg", "--cpus", "2", "ok"],
-            "this one has 2: --cpus 1 starts it with one",
-        ),
-        (
-            &["--profile", "a.svg", "--board", "raspi3b"],
-            "machines of one CPU, for a profile; this board has 4",
-        ),
         (&["--profile", "a.svg", "monitor"], "somebody who types"),
         (&["--profile-rate", "10", "ok"], "--profile <FILE>"),
     ] {
