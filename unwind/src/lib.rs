@@ -10,7 +10,7 @@
 //! - if you have one, a `.symbols` blob ([`symbols::SymbolTable`]).
 //!
 //! What you get: [`Frames`], an iterator, and its [`End`]; or all of it as events ([`Trace`]), which are written as text
-//! ([`report::Backtrace`]), as markup ([`mod@markup`]) or in a form of your own, line by line as the walk goes.
+//! ([`report::Backtrace`]), as markup ([`mod@markup`]), in lines of a given width ([`compact`]) or in a form of your own, line by line as the walk goes.
 //!
 //! What it promises:
 //!
@@ -81,6 +81,7 @@ mod bytes;
 #[cfg(target_has_atomic = "64")]
 mod cache;
 mod code;
+pub mod compact;
 mod crc32;
 pub mod ehabi;
 mod lookup;

@@ -39,7 +39,7 @@ use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
-use crate::symbols::{Answer, SymbolTable};
+use crate::symbols::{self, Answer, SymbolTable};
 use crate::text;
 use crate::trace::{Event, Trace};
 use crate::verdict::{Doubt, End, How};
@@ -86,7 +86,7 @@ impl<'a> Text<'a> {
     }
 
     /// The symbol table for code at this address.
-    fn symbols_for(&self, pc: u64) -> Option<SymbolTable<'a>> {
+    pub(crate) fn symbols_for(&self, pc: u64) -> Option<SymbolTable<'a>> {
         (self.symbols_at)(pc).or(self.symbols)
     }
 
@@ -114,7 +114,7 @@ impl<'a> Text<'a> {
             Event::LeftOut(count) => write_left_out(out, count),
             Event::Interrupted(trap_frame) => {
                 out.write_str("   ----- ")?;
-                (self.trap_words)(out, trap_frame)?;
+                self.write_trap_words(out, trap_frame)?;
                 out.write_str(" -----\n")?;
                 (self.trap_lines)(out, trap_frame)
             }
@@ -131,22 +131,36 @@ impl<'a> Text<'a> {
     /// nothing if both are pieces of the same function.
     #[inline(never)]
     fn write_tail_call(&self, out: &mut dyn Write, pc: u64, target: u64) -> fmt::Result {
-        let [symbols, others] = [target, pc].map(|address| self.symbols_for(address));
-        let called = symbols
-            .as_ref()
-            .and_then(|symbols| symbols.function(target));
-        let found = others.as_ref().and_then(|symbols| symbols.function(pc));
-        if let (Some(called), Some(found)) = (called, found)
-            && called.is_piece_of(&found)
-        {
+        let Some(called) = self.tail_called(pc, target) else {
             return Ok(());
-        }
+        };
         out.write_str("        reached by a tail call from ")?;
         match called {
             Some(name) => name.write(out)?,
             None => text::hex(out, target, 16)?,
         }
         out.write_str("\n")
+    }
+
+    /// The name of the function at `target`, if it has one, that went on to the frame looked up at `pc` by a tail call. `None`: both
+    /// are pieces of the same function.
+    pub(crate) fn tail_called(&self, pc: u64, target: u64) -> Option<Option<symbols::Text<'a>>> {
+        let [symbols, others] = [target, pc].map(|address| self.symbols_for(address));
+        let called = symbols.and_then(|symbols| symbols.function(target));
+        let found = others.and_then(|symbols| symbols.function(pc));
+        match (&called, &found) {
+            (Some(called), Some(found)) if called.is_piece_of(found) => None,
+            _ => Some(called),
+        }
+    }
+
+    /// Writes why trap code ran.
+    pub(crate) fn write_trap_words(
+        &self,
+        out: &mut dyn Write,
+        trap_frame: Option<u64>,
+    ) -> fmt::Result {
+        (self.trap_words)(out, trap_frame)
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt::{self, Write};
 use unwind::markup::{self, Segment};
 use unwind::report::{Text, write_bytes};
 use unwind::symbols::{SymbolTable, SymbolsError};
-use unwind::{Code, CodeReader, Event, MAX_STACKS, Range, Trace, Unwinder};
+use unwind::{Code, CodeReader, Event, MAX_STACKS, Range, Trace, Unwinder, compact};
 
 use crate::arch::{Registers, TrapFrame, for_walk};
 use crate::image::Image;
@@ -126,6 +126,17 @@ impl Walk {
         let symbols = write_symbols(&self.image, out)?;
         self.with_text(symbols, with_registers, |text| {
             self.tell(&mut |event| text.write(out, event))
+        })
+    }
+
+    /// Writes the trace in lines of at most `width` characters, for a screen: see [`unwind::compact`].
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub fn write_compact(&self, out: &mut dyn Write, width: usize) -> fmt::Result {
+        let symbols = parse_symbols(&self.image).ok().and_then(Result::ok);
+        self.with_text(symbols, false, |text| {
+            self.tell(&mut |event| compact::write(out, text, event, width))
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use unwind::compact::{self, NARROWEST};
 use unwind::markup::{self, Segment};
 use unwind::report::{self, Backtrace, Text};
 use unwind::{End, Event, Frame, Frames, Memory, RegisterSet, RowSource, Trace};
@@ -76,6 +77,7 @@ fn events<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone>(
         markup::write(&mut marked, &text, event)?;
         assert!(plain.ends_with('\n') && marked.ends_with('\n'));
         assert_eq!(plain == marked, !matches!(event, Event::Frame(..)));
+        narrow(&text, event, &plain)?;
         match *event {
             Event::Frame(number, frame) => {
                 assert_eq!((number as usize, Some(frame)), (next, found.get(next)));
@@ -91,6 +93,27 @@ fn events<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone>(
         Ok(())
     });
     assert_eq!((told, ended), (Ok(end), true));
+}
+
+/// The event in lines of some widths. None is longer, and a verdict is whole.
+fn narrow<R: RegisterSet>(text: &Text<'_>, event: &Event<'_, R>, plain: &str) -> std::fmt::Result {
+    for width in [0, NARROWEST, 64, usize::MAX] {
+        let mut narrow = String::new();
+        compact::write(&mut narrow, text, event, width)?;
+        match event {
+            Event::End { .. } => assert_eq!(narrow, plain),
+            Event::Frame(number, frame) => assert_eq!(
+                narrow,
+                format!("{number:>3} {} {:#x}\n", frame.letter(), frame.pc)
+            ),
+            _ => assert!(
+                narrow
+                    .lines()
+                    .all(|line| line.len() <= width.max(NARROWEST))
+            ),
+        }
+    }
+    Ok(())
 }
 
 /// The functions that write one line.
