@@ -18,6 +18,7 @@ mod board;
 mod breakpoint;
 mod console;
 mod cpus;
+mod crash_screen;
 mod frames;
 mod handlers;
 mod heap;
@@ -81,6 +82,7 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     arch::interrupts::init();
     arch::interrupts::init_cpu();
     board::enable_button();
+    crash_screen::init();
     // Before anything is written, which is kept too.
     platform::POSTMORTEM.show_last_words();
     let scenario = scenario.unwrap_or(scenario::DEFAULT);

@@ -9,9 +9,10 @@ use core::time::Duration;
 use postmortem::{Image, PerCpu, Platform, Postmortem, Range, Region, Stack, Task, Walk, capture};
 
 use crate::arch::{cpu, exit, interrupts};
+use crate::crash_screen::SCREEN;
 use crate::interrupt::Masked;
 use crate::verdict::Verdict;
-use crate::{board, cpus, frames, image, interrupt, stacks, task, wire};
+use crate::{board, cpus, crash_screen, frames, image, interrupt, stacks, task, wire};
 
 /// Writes all reports.
 pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU)
@@ -78,9 +79,15 @@ struct Kernel;
 unsafe impl Platform for Kernel {
     fn write(&self, bytes: &[u8]) {
         wire::write(bytes);
+        SCREEN.write(bytes);
+    }
+
+    fn report_begins(&self) {
+        SCREEN.begin();
     }
 
     fn leave(&self) -> ! {
+        crash_screen::show();
         if RESETS.load(Ordering::Relaxed) {
             board::reset();
         }
@@ -137,6 +144,7 @@ unsafe impl Platform for Kernel {
 
 /// Writes a trace in the forms that were asked for.
 fn write_trace(walk: &Walk, out: &mut dyn Write) -> fmt::Result {
+    crash_screen::keep(walk, frames::are_used())?;
     if frames::are_used() {
         return frames::send_trace(walk);
     }

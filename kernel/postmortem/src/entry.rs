@@ -131,6 +131,7 @@ impl Postmortem {
     /// The first level: the whole report.
     fn write_first(&'static self, held: &Held<'_>, cause: &Cause<'_>) -> fmt::Result {
         held.stop();
+        self.platform.report_begins();
         let mut out = self.out();
         // Each part is written even if one before it has failed.
         let line = self.first_line(held, cause);

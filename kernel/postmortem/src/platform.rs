@@ -24,6 +24,10 @@ pub unsafe trait Platform: Sync {
     /// Sends the bytes of a report, to a serial line for example. Bytes that the device does not take in time may be lost.
     fn write(&self, bytes: &[u8]);
 
+    /// Called before the first byte of the report that ends the kernel: what follows by [`Self::write`] is the report, and nothing
+    /// else. By default it does nothing.
+    fn report_begins(&self) {}
+
     /// Called last, after the report: resets, turns off, or stops the CPU.
     fn leave(&self) -> !;
 

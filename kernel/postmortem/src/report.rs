@@ -54,10 +54,7 @@ impl Report {
         if let Some(frame) = cause.frame(held) {
             frame.write_registers(&self.postmortem.stacks(), out)?;
             if !frame.is_user() {
-                let reading = Reading::begin();
-                let module = reading.as_ref().map(Reading::modules).unwrap_or_default();
-                let code = section(module, frame.pc()).unwrap_or(image.code);
-                code::write(out, code, frame.pc(), INSTRUCTION)?;
+                write_code(out, image, frame.pc())?;
             }
         }
         self.write_callers(out, cpu, registers)
@@ -227,7 +224,24 @@ impl Report {
     }
 }
 
+/// Writes the code around this address, of the image or of a module.
+fn write_code(out: &mut dyn Write, image: &Image, pc: u64) -> fmt::Result {
+    let reading = Reading::begin();
+    let module = reading.as_ref().map(Reading::modules).unwrap_or_default();
+    let code = section(module, pc).unwrap_or(image.code);
+    code::write(out, code, pc, INSTRUCTION)
+}
+
 impl Postmortem {
+    /// Writes the code around this address as a report does around the interrupted one: numbers of the size of an instruction where all
+    /// have the same, or else bytes, with that at the address in angle brackets.
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub fn write_code(&self, out: &mut dyn Write, pc: u64) -> fmt::Result {
+        write_code(out, &self.platform.image(), pc)
+    }
+
     /// Writes the callers of code with these registers, on the stacks of this CPU and of the tasks.
     ///
     /// # Errors

@@ -5,17 +5,21 @@ use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use portable::BootMemory;
 use portable::command_line::CommandLine;
 use portable::device_tree::{DeviceTree, Uart};
+use portable::keys::Key;
+use screen::Framebuffer;
 use spin::Once;
 
 use super::button::Button;
+use super::fw_cfg::FwCfg;
 use super::port::Port;
+use super::ramfb;
 use super::raspi;
 use super::raspi3::RASPI3;
 use super::raspi4::RASPI4;
 use super::virt::VIRT;
 use crate::arch::exit::{self, CONDUIT};
 use crate::arch::interrupts::{self, GIC, Gic};
-use crate::arch::mmu::{boot_address, image_offset};
+use crate::arch::mmu::{HIGH, boot_address, image_offset};
 
 /// A kind of board.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub struct Board {
     pub gic: Option<Gic>,
     /// The power button, on boards that have one.
     pub button: Option<Button>,
+    /// The physical address of QEMU's device for firmware, on its own board.
+    pub fw_cfg: Option<u64>,
     /// The physical address of the devices, on a Raspberry Pi.
     pub peripherals: Option<u64>,
 }
@@ -80,6 +86,54 @@ fn by_cpu() -> &'static Board {
 /// The board's name.
 pub fn name() -> &'static str {
     current().0.name
+}
+
+/// The screen, if there is one.
+pub fn framebuffer() -> Option<Framebuffer> {
+    ramfb::set_up(&Mapped(current().0.fw_cfg?))
+}
+
+/// QEMU's device for firmware, at this physical address.
+struct Mapped(u64);
+
+impl Mapped {
+    /// A register, by its offset in bytes.
+    const fn register<T>(&self, offset: u64) -> *mut T {
+        (self.0 + HIGH + offset) as *mut T
+    }
+}
+
+impl FwCfg for Mapped {
+    fn select(&self, item: u16) {
+        // SAFETY: the board has the device at this address, which is mapped as device memory; this chooses what the next reads give.
+        unsafe { self.register::<u16>(8).write_volatile(item.to_be()) };
+    }
+
+    fn next(&self) -> u8 {
+        // SAFETY: as above.
+        unsafe { self.register::<u8>(0).read_volatile() }
+    }
+
+    fn transfer(&self, request: u64) {
+        // SAFETY: as above. The device reads the request and what that names, which are statics that live for ever, and writes to the
+        // request's first word, which is atomic.
+        unsafe { self.register::<u64>(16).write_volatile(request.to_be()) };
+    }
+}
+
+/// A keyboard, which none of these boards has.
+pub struct Keyboard(());
+
+impl Keyboard {
+    /// No keyboard.
+    pub const fn new() -> Self {
+        Self(())
+    }
+
+    /// No key.
+    pub const fn pressed(&self) -> Option<Key> {
+        None
+    }
 }
 
 /// Makes the button, if there is one, raise an NMI. Called after the interrupt controller is set up.

@@ -1,5 +1,10 @@
-//! What differs between machines of one architecture: the serial port, the command line, the list of CPUs, the button.
+//! What differs between machines of one architecture: the serial port, the command line, the list of CPUs, the button, the screen.
 
+mod fw_cfg;
+mod ramfb;
+
+#[cfg(target_arch = "x86_64")]
+mod keyboard;
 #[cfg(target_arch = "x86_64")]
 mod pc;
 #[cfg(target_arch = "x86_64")]

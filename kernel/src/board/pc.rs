@@ -6,9 +6,14 @@ use portable::BootMemory;
 use portable::command_line::CommandLine;
 use portable::madt;
 use portable::start_info::StartInfo;
+use screen::Framebuffer;
 use uart_16550::backend::PioBackend;
 use uart_16550::{BaudRate, Config, Uart16550};
+use x86_64::instructions::port::Port;
 
+use super::fw_cfg::FwCfg;
+pub use super::keyboard::Keyboard;
+use super::ramfb;
 pub use crate::arch::exit::reset;
 use crate::arch::mmu;
 
@@ -60,6 +65,34 @@ fn uart() -> Option<Uart16550<PioBackend>> {
         let _ = uart.init(config);
     }
     Some(uart)
+}
+
+/// The screen, if QEMU has one whose memory is the kernel's.
+pub fn framebuffer() -> Option<Framebuffer> {
+    ramfb::set_up(&Ports)
+}
+
+/// QEMU's device for firmware. Other PCs have nothing at these ports.
+struct Ports;
+
+impl FwCfg for Ports {
+    fn select(&self, item: u16) {
+        // SAFETY: it chooses what the next reads give, or does nothing where there is no such device.
+        unsafe { Port::new(0x510).write(item) };
+    }
+
+    fn next(&self) -> u8 {
+        // SAFETY: the same.
+        unsafe { Port::new(0x511).read() }
+    }
+
+    fn transfer(&self, request: u64) {
+        for (port, half) in [(0x514, (request >> 32) as u32), (0x518, request as u32)] {
+            // SAFETY: the device is there, as its signature was read. It reads the request and what that names, which are statics that
+            // live for ever, and writes to the request's first word, which is atomic.
+            unsafe { Port::new(port).write(half.to_be()) };
+        }
+    }
 }
 
 /// Does nothing: a PC's button raises an NMI without being enabled.

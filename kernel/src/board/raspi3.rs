@@ -26,5 +26,6 @@ pub static RASPI3: Board = Board {
     // Interrupts come through a controller of its own ("BCM2836 ARM-local peripherals"), which this kernel does not use.
     gic: None,
     button: None,
+    fw_cfg: None,
     peripherals: Some(PERIPHERALS),
 };

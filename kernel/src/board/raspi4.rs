@@ -26,5 +26,6 @@ pub static RASPI4: Board = Board {
     // The board's GIC cannot be used: its group 0, which the kernel needs for NMIs, belongs to the secure firmware.
     gic: None,
     button: None,
+    fw_cfg: None,
     peripherals: Some(PERIPHERALS),
 };

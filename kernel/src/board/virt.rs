@@ -28,5 +28,6 @@ pub static VIRT: Board = Board {
         interrupt: 39,
         gpio: 0x0903_0000,
     }),
+    fw_cfg: Some(0x0902_0000),
     peripherals: None,
 };

@@ -73,6 +73,7 @@ fn report_from(words: &[(u64, u64)], stack: Option<Range>, begin: Begin) -> (Str
     };
     let mut out = String::new();
     let registers = Registers::new(0x1024, 0x8000, 0);
+    let _guard = ONE_REPORT.lock().unwrap_or_else(PoisonError::into_inner);
     report
         .write(&mut out, &registers, begin)
         .expect("a string takes everything");
@@ -94,7 +95,7 @@ impl fmt::Display for Broken<'_> {
     }
 }
 
-/// Held by a test that calls [`print_from`], as a report counts for all threads.
+/// Held while a test writes a report: it counts for all threads, and has what another test has stopped.
 pub(super) static ONE_REPORT: Mutex<()> = Mutex::new(());
 
 #[test]

@@ -11,7 +11,7 @@ use portable::BootMemory;
 use unwind::Range;
 
 use crate::image::Access;
-use crate::page_table::{self, Table, map_image};
+use crate::page_table::{self, PAGE, Table, map_image};
 
 /// Virtual minus physical address of devices, and of the image where the linker script has it.
 pub const HIGH: u64 = 0xffff_0000_0000_0000;
@@ -85,6 +85,11 @@ fn physical(page: u64) -> u64 {
     unsafe { asm!("at s1e1r, {}", in(reg) page, options(nostack, preserves_flags)) };
     barrier::isb(barrier::SY);
     PAR_EL1.get() & PAR_ADDRESS
+}
+
+/// The physical address of what is at a virtual address, which is mapped.
+pub fn physical_address(of: u64) -> u64 {
+    physical(of) | of % PAGE
 }
 
 /// Replaces the boot tables: the image, code read-only, data not executable, `guards` unmapped, and the devices;

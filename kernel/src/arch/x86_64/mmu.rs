@@ -36,6 +36,11 @@ pub const fn device(physical: u64) -> u64 {
     physical | 0xffff_ffff_0000_0000
 }
 
+/// The physical address of a part of the image.
+pub const fn physical_address(of: u64) -> u64 {
+    of - HIGH
+}
+
 /// Replaces the boot tables: the image only, code read-only, data not executable, `guards` unmapped, the
 /// interrupt controllers, and nothing at low addresses, so that a null pointer faults.
 pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {

@@ -1,0 +1,188 @@
+//! The pixels of a screen in memory.
+
+use core::convert::Infallible;
+
+use embedded_graphics::pixelcolor::Rgb888;
+use embedded_graphics::prelude::{DrawTarget, OriginDimensions, Pixel, Point, RgbColor, Size};
+use embedded_graphics::primitives::Rectangle;
+
+/// The order of a pixel's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Red, green, blue, and what there is besides.
+    Rgb,
+    /// Blue, green, red, and what there is besides: what most PCs have, also `XRGB8888` as a little-endian word.
+    Bgr,
+}
+
+/// How pixels lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Pixels of a line.
+    pub width: u32,
+    /// Lines.
+    pub height: u32,
+    /// Bytes from one line to the next.
+    pub stride: usize,
+    /// Bytes of a pixel, at least 3.
+    pub bytes_per_pixel: usize,
+    /// Their order.
+    pub order: Order,
+}
+
+/// A framebuffer, to be drawn on by one CPU at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Framebuffer {
+    start: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: it is an address and numbers, and each write is one of bytes that no reference of Rust leads to, as `new` asks for. Two CPUs
+// that draw at the same time only mix up the picture.
+unsafe impl Send for Framebuffer {}
+// SAFETY: the same.
+unsafe impl Sync for Framebuffer {}
+
+impl Framebuffer {
+    /// The framebuffer that begins there. `None` if a line does not fit into its stride, or a pixel has no three bytes.
+    ///
+    /// # Safety
+    /// `height` times `stride` bytes from `start` on are a framebuffer that may be written to at any time from now on. No reference
+    /// leads there.
+    #[must_use]
+    pub unsafe fn new(start: *mut u8, layout: Layout) -> Option<Self> {
+        let line = (layout.width as usize).checked_mul(layout.bytes_per_pixel)?;
+        let all = layout.stride.checked_mul(layout.height as usize)?;
+        let fits = line <= layout.stride && layout.bytes_per_pixel >= 3;
+        (fits && isize::try_from(all).is_ok()).then_some(Self { start, layout })
+    }
+
+    /// Writes one pixel, if there is one at this place.
+    fn put(&self, at: Point, color: Rgb888) {
+        let Layout {
+            width,
+            height,
+            stride,
+            bytes_per_pixel,
+            order,
+        } = self.layout;
+        let (Ok(x), Ok(y)) = (u32::try_from(at.x), u32::try_from(at.y)) else {
+            return;
+        };
+        if x >= width || y >= height {
+            return;
+        }
+        let bytes = match order {
+            Order::Rgb => [color.r(), color.g(), color.b(), 0],
+            Order::Bgr => [color.b(), color.g(), color.r(), 0],
+        };
+        let offset = y as usize * stride + x as usize * bytes_per_pixel;
+        // SAFETY: the pixel begins in line `y` of `height`, and ends before the line's stride does, as `new` has checked of `width`; so
+        // the bytes are in the framebuffer, which `new`'s caller says may be written to. The word is aligned.
+        unsafe {
+            let pixel = self.start.add(offset);
+            if bytes_per_pixel == 4 && pixel.cast::<u32>().is_aligned() {
+                // One access, four times as fast where the memory is a device's.
+                pixel
+                    .cast::<u32>()
+                    .write_volatile(u32::from_ne_bytes(bytes));
+            } else {
+                for (index, byte) in bytes.into_iter().take(3).enumerate() {
+                    pixel.add(index).write_volatile(byte);
+                }
+            }
+        }
+    }
+}
+
+impl OriginDimensions for Framebuffer {
+    fn size(&self) -> Size {
+        Size::new(self.layout.width, self.layout.height)
+    }
+}
+
+impl DrawTarget for Framebuffer {
+    type Color = Rgb888;
+    type Error = Infallible;
+
+    fn draw_iter<I: IntoIterator<Item = Pixel<Rgb888>>>(
+        &mut self,
+        pixels: I,
+    ) -> Result<(), Infallible> {
+        pixels
+            .into_iter()
+            .for_each(|Pixel(at, color)| self.put(at, color));
+        Ok(())
+    }
+
+    fn fill_solid(&mut self, area: &Rectangle, color: Rgb888) -> Result<(), Infallible> {
+        let all = Rectangle::new(Point::zero(), self.size());
+        let area = area.intersection(&all);
+        for y in area.rows() {
+            for x in area.columns() {
+                self.put(Point::new(x, y), color);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(width: u32, bytes_per_pixel: usize, order: Order) -> Layout {
+        Layout {
+            width,
+            height: 2,
+            stride: 16,
+            bytes_per_pixel,
+            order,
+        }
+    }
+
+    /// What the pixel at (1, 1) of a framebuffer makes of its bytes, with a byte before and behind.
+    fn drawn(bytes_per_pixel: usize, order: Order) -> [u8; 34] {
+        let mut bytes = [7; 34];
+        // SAFETY: 32 bytes, from the second on, are written to while nothing else uses them.
+        let framebuffer = unsafe {
+            Framebuffer::new(bytes.as_mut_ptr().add(1), layout(3, bytes_per_pixel, order))
+        };
+        let mut framebuffer = framebuffer.expect("a line fits");
+        let color = Rgb888::new(1, 2, 3);
+        let points = [(1, 1), (3, 1), (1, 2), (-1, 0), (i32::MAX, i32::MAX)];
+        let pixels = points.map(|(x, y)| Pixel(Point::new(x, y), color));
+        framebuffer.draw_iter(pixels).expect("it cannot fail");
+        bytes
+    }
+
+    #[test]
+    fn a_pixel_is_written_where_it_is_and_nothing_else() {
+        for (size, order, expected) in [
+            (3, Order::Rgb, [1, 2, 3]),
+            (3, Order::Bgr, [3, 2, 1]),
+            (4, Order::Bgr, [3, 2, 1]),
+        ] {
+            let bytes = drawn(size, order);
+            let at = 1 + 16 + size;
+            assert_eq!(bytes[at..at + 3], expected);
+            let others = bytes[..at].iter().chain(&bytes[at + size..]);
+            assert!(others.clone().all(|byte| *byte == 7), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refused = |layout| {
+            // SAFETY: nothing is drawn.
+            unsafe { Framebuffer::new(core::ptr::null_mut(), layout) }.is_none()
+        };
+        assert!(refused(layout(6, 3, Order::Rgb)));
+        assert!(!refused(layout(5, 3, Order::Rgb)));
+        assert!(refused(layout(3, 2, Order::Rgb)));
+        assert!(refused(layout(u32::MAX, usize::MAX, Order::Rgb)));
+        let mut tall = layout(1, 4, Order::Rgb);
+        tall.stride = usize::MAX;
+        assert!(refused(tall));
+    }
+}

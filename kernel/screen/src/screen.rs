@@ -1,0 +1,269 @@
+//! A report on the screen: drawn while it is written, and paged through afterwards.
+
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use spin::Once;
+
+use crate::framebuffer::Framebuffer;
+use crate::key::Key;
+use crate::lines::{Kind, Lines};
+use crate::page::{self, Page};
+use crate::pen::{BACKGROUND, PLAIN, Pen};
+use crate::qr;
+use crate::text::Text;
+
+/// A function that writes the code around an address.
+pub type Code<'a> = &'a dyn Fn(&mut dyn Write, u64) -> fmt::Result;
+
+/// The report of a dying kernel, and the screen that shows it: a static.
+#[derive(Debug)]
+pub struct Screen {
+    framebuffer: Once<Framebuffer>,
+    report: Text,
+    /// The callers in a compact form, for the QR code.
+    compact: Text,
+    has_begun: AtomicBool,
+    /// How many lines of the report were drawn as they came, and their rows.
+    drawn: AtomicUsize,
+    rows: AtomicU32,
+    is_shown: AtomicBool,
+}
+
+impl Screen {
+    /// A screen that is not known yet. A report is kept in the one text, whatever else is for the QR code in the other one; 64 KiB and
+    /// 4 KiB are much.
+    #[must_use]
+    pub const fn new(report: Text, compact: Text) -> Self {
+        Self {
+            framebuffer: Once::new(),
+            report,
+            compact,
+            has_begun: AtomicBool::new(false),
+            drawn: AtomicUsize::new(0),
+            rows: AtomicU32::new(0),
+            is_shown: AtomicBool::new(false),
+        }
+    }
+
+    /// Says where the framebuffer is; only the first time counts.
+    pub fn set(&self, framebuffer: Framebuffer) {
+        self.framebuffer.call_once(|| framebuffer);
+    }
+
+    /// Whether there is a framebuffer.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.framebuffer.is_completed()
+    }
+
+    fn pen(&self) -> Option<Pen> {
+        self.framebuffer.get().copied().map(Pen::new)
+    }
+
+    /// A report begins: clears the screen.
+    pub fn begin(&self) {
+        self.report.clear();
+        self.compact.clear();
+        self.drawn.store(0, Ordering::Relaxed);
+        self.rows.store(0, Ordering::Relaxed);
+        self.has_begun.store(true, Ordering::Relaxed);
+        if let Some(mut pen) = self.pen() {
+            pen.clear();
+        }
+    }
+
+    /// Takes text of the report, and draws each line that it ends, as far as the screen has room. Before a report has
+    /// [begun](Self::begin) text is ignored.
+    pub fn write(&self, text: &[u8]) {
+        if !self.has_begun.load(Ordering::Relaxed) {
+            return;
+        }
+        self.report.append(text);
+        if text.contains(&b'\n')
+            && let Some(pen) = self.pen()
+        {
+            self.draw_new(pen);
+        }
+    }
+
+    /// Draws the lines that have not been drawn, without the last one, which has not ended.
+    fn draw_new(&self, mut pen: Pen) {
+        let (drawn, row) = (
+            self.drawn.load(Ordering::Relaxed),
+            self.rows.load(Ordering::Relaxed),
+        );
+        let end = pen.rows();
+        if row >= end {
+            return;
+        }
+        pen.window((row, end), 0);
+        let mut lines = Lines::new(&self.report).skip(drawn).peekable();
+        let mut count = 0;
+        while let Some(line) = lines.next() {
+            if lines.peek().is_none() && !self.ends_with_newline() {
+                break;
+            }
+            page::write(&mut pen, &line);
+            count += 1;
+        }
+        self.drawn.store(drawn + count, Ordering::Relaxed);
+        self.rows.store(row + pen.written(), Ordering::Relaxed);
+    }
+
+    fn ends_with_newline(&self) -> bool {
+        self.report.from(0).iter().last() == Some(b'\n')
+    }
+
+    /// Has `write` write the callers in a compact form, for the QR code: the first time in a report, as its first trace is that of what
+    /// failed.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn compact(&self, write: impl FnOnce(&mut dyn Write) -> fmt::Result) -> fmt::Result {
+        struct Appended<'a>(&'a Text);
+        impl Write for Appended<'_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0.append(text.as_bytes());
+                Ok(())
+            }
+        }
+        let is_wanted = self.has_begun.load(Ordering::Relaxed) && self.is_set();
+        match is_wanted && self.compact.from(0).len() == 0 {
+            true => write(&mut Appended(&self.compact)),
+            false => Ok(()),
+        }
+    }
+
+    /// Shows the report until a key says to leave. Returns at once if there is no screen, no report, or it was called before: then what it
+    /// shows has made it fail.
+    ///
+    /// `code` writes the code around an address. `key` returns a key that was pressed, if one was; it is called again and again.
+    pub fn show(&self, code: Code<'_>, key: &mut dyn FnMut() -> Option<Key>) {
+        let has_begun = self.has_begun.load(Ordering::Relaxed);
+        let Some(mut pen) = self.pen().filter(|_| has_begun) else {
+            return;
+        };
+        if self.is_shown.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut view = View {
+            screen: self,
+            pages: [Page::new(true), Page::new(false)],
+            at: At::Lines(0),
+        };
+        loop {
+            view.draw(&mut pen, code);
+            let pressed = loop {
+                match key() {
+                    Some(key) => break key,
+                    None => core::hint::spin_loop(),
+                }
+            };
+            if pressed == Key::Leave {
+                return;
+            }
+            view.press(pressed);
+        }
+    }
+}
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// The page with this index.
+    Lines(usize),
+    /// The code around the chosen frame of that page.
+    Code(usize),
+    /// The QR code.
+    Phone,
+}
+
+struct View<'a> {
+    screen: &'a Screen,
+    pages: [Page; 2],
+    at: At,
+}
+
+impl View<'_> {
+    fn press(&mut self, key: Key) {
+        let report = &self.screen.report;
+        let has_others = self.pages[1].has_lines(report);
+        let last = At::Lines(usize::from(has_others));
+        self.at = match (key, self.at) {
+            (Key::Next, At::Lines(0) | At::Code(0)) if has_others => At::Lines(1),
+            (Key::Next, At::Lines(_) | At::Code(_)) => At::Phone,
+            (Key::Next, At::Phone) => At::Lines(0),
+            (Key::Previous, At::Lines(0) | At::Code(0)) => At::Phone,
+            (Key::Previous, At::Lines(_) | At::Code(_)) => At::Lines(0),
+            (Key::Previous, At::Phone) => last,
+            (Key::Enter, At::Lines(page)) => At::Code(page),
+            (Key::Enter, At::Code(page)) => At::Lines(page),
+            (Key::Down | Key::Up, At::Lines(page) | At::Code(page)) => {
+                let by = if key == Key::Down { 1 } else { -1 };
+                if let Some(page) = self.pages.get_mut(page) {
+                    page.go(report, by);
+                }
+                self.at
+            }
+            (_, at) => at,
+        };
+    }
+
+    fn draw(&mut self, pen: &mut Pen, code: Code<'_>) {
+        let rows = pen.rows();
+        let body = (1, rows.saturating_sub(1));
+        let title = match self.at {
+            At::Lines(0) => "what failed",
+            At::Lines(_) => "other cpus and tasks",
+            At::Code(_) => "code around the frame",
+            At::Phone => "for a phone",
+        };
+        bar(pen, 0, title);
+        let report = &self.screen.report;
+        match self.at {
+            At::Lines(page) => {
+                if let Some(page) = self.pages.get_mut(page) {
+                    page.draw(pen, body, report);
+                }
+            }
+            At::Code(page) => {
+                pen.window(body, 0);
+                pen.clear();
+                let pc = self
+                    .pages
+                    .get(page)
+                    .and_then(|page| page.write_chosen(pen, report));
+                pen.color = PLAIN;
+                // Writing to the screen never fails.
+                let _ = match pc {
+                    Some(pc) => code(pen, pc),
+                    None => pen.write_str("there is no frame\n"),
+                };
+            }
+            At::Phone => {
+                pen.window(body, 0);
+                pen.clear();
+                if !qr::draw(pen, report, &self.screen.compact) {
+                    pen.color = page::color(Kind::NotComplete);
+                    let _ = pen.write_str("the screen has no room for a code\n");
+                }
+            }
+        }
+        bar(
+            pen,
+            rows.saturating_sub(1),
+            "space next page   p page before   j k frame   enter code   q leave",
+        );
+    }
+}
+
+/// A row of the other colors.
+fn bar(pen: &mut Pen, row: u32, text: &str) {
+    (pen.color, pen.background) = (BACKGROUND, PLAIN);
+    pen.window((row, row + 1), 0);
+    // Writing to the screen never fails.
+    let _ = write!(pen, " {text}");
+    pen.end_line();
+    (pen.color, pen.background) = (PLAIN, BACKGROUND);
+}

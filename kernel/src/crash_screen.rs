@@ -1,0 +1,76 @@
+//! The screen, on machines that have one: the report of the kernel's death, and keys to page through it.
+
+use core::fmt::{self, Write};
+use core::sync::atomic::AtomicU8;
+
+use portable::keys::{self, Keys};
+use postmortem::Walk;
+use screen::{Key, Screen, Text};
+
+use crate::board;
+use crate::board::Keyboard;
+use crate::platform::POSTMORTEM;
+
+/// What a screen shows.
+pub static SCREEN: Screen = {
+    static REPORT: [AtomicU8; 64 << 10] = [const { AtomicU8::new(0) }; 64 << 10];
+    static COMPACT: [AtomicU8; 4 << 10] = [const { AtomicU8::new(0) }; 4 << 10];
+    Screen::new(Text::new(&REPORT), Text::new(&COMPACT))
+};
+
+/// Characters of a line of the QR code's text: what a phone shows without folding, held sideways.
+const WIDTH: usize = 60;
+
+/// Finds the screen.
+pub fn init() {
+    if let Some(framebuffer) = board::framebuffer() {
+        SCREEN.set(framebuffer);
+    }
+}
+
+/// Keeps the callers for the QR code; and as text for the screen, if the serial line `gets_frames` instead.
+pub fn keep(walk: &Walk, gets_frames: bool) -> fmt::Result {
+    SCREEN.compact(|out| walk.write_compact(out, WIDTH))?;
+    match gets_frames {
+        true => walk.write(&mut OnScreen, false),
+        false => Ok(()),
+    }
+}
+
+/// Lets somebody page through the report, if there is a screen: by the keyboard, or on the serial line.
+pub fn show() {
+    if !SCREEN.is_set() {
+        return;
+    }
+    POSTMORTEM.write("the report is on the screen: space for the next page, q for the end\n");
+    let mut line = Keys::new();
+    let mut keyboard = Keyboard::new();
+    let code = |out: &mut dyn Write, pc| POSTMORTEM.write_code(out, pc);
+    SCREEN.show(&code, &mut || {
+        let typed = board::read().and_then(|byte| line.take(byte));
+        meaning(typed.or_else(|| keyboard.pressed())?)
+    });
+}
+
+/// What a key of a terminal asks for.
+const fn meaning(key: keys::Key) -> Option<Key> {
+    Some(match key {
+        keys::Key::Character(character) => return Key::of_character(character),
+        keys::Key::Complete | keys::Key::Right => Key::Next,
+        keys::Key::Left => Key::Previous,
+        keys::Key::Up => Key::Up,
+        keys::Key::Down => Key::Down,
+        keys::Key::Enter => Key::Enter,
+        keys::Key::Cancel => Key::Leave,
+        _ => return None,
+    })
+}
+
+struct OnScreen;
+
+impl Write for OnScreen {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        SCREEN.write(text.as_bytes());
+        Ok(())
+    }
+}
