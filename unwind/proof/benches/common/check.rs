@@ -1,6 +1,6 @@
 //! Before anything is measured: do all peers say the same?
 
-use super::peers::{Registers, dwarf, frame_pointer, framehop, sframe, simple_frame};
+use super::peers::{Registers, dwarf, frame_pointer, framehop, orc, sframe, simple_frame};
 use super::program::Program;
 use super::shape::Rules;
 use super::stack::Stack;
@@ -13,6 +13,7 @@ pub fn look_ups(program: &Program, tables: &Tables, addresses: &[u64]) {
     let cached = sframe::Peer::cached(&tables.map);
     let mut gimli = dwarf::Peer::new(tables);
     let simple = simple_frame::Peer::new(tables);
+    let orc = orc::Peer::new(program);
     let mut framehop = framehop::Peer::new(program, tables);
     for &pc in addresses {
         let function = program.function_at(pc).expect("an address of code");
@@ -24,6 +25,7 @@ pub fn look_ups(program: &Program, tables: &Tables, addresses: &[u64]) {
         }
         assert_eq!(gimli.answer(pc), Some(rules), "gimli at {pc:#x}");
         assert_eq!(simple.answer(pc), Some(rules), "simple-frame-rs at {pc:#x}");
+        assert_eq!(orc.answer(pc), Some(rules), "ORC at {pc:#x}");
         let registers = (pc, 0x10_0000, 0x20_0000);
         let caller = framehop.step(registers, read);
         assert_eq!(caller, step(registers, rules), "framehop at {pc:#x}");
@@ -69,6 +71,10 @@ pub fn walks(program: &Program, tables: &Tables, stack: &Stack, frame_pointers: 
         assert_eq!(end, Some(unwind::End::Complete), "unwind with a cache");
         assert_eq!(pcs, stack.pcs, "unwind with a cache");
     }
+    pcs.clear();
+    let orc = orc::Peer::new(program);
+    assert!(orc.walk(stack, registers, |pc| pcs.push(pc)), "ORC");
+    assert_eq!(pcs, stack.pcs, "ORC");
     let mut framehop = framehop::Peer::new(program, tables);
     for _ in 0..2 {
         pcs.clear();
@@ -88,5 +94,10 @@ pub fn walks(program: &Program, tables: &Tables, stack: &Stack, frame_pointers: 
         pcs.clear();
         frame_pointer::walk(stack, registers, |pc| pcs.push(pc));
         assert_eq!(pcs, stack.pcs, "by frame pointer");
+        pcs.clear();
+        let text = program.text();
+        let ended = frame_pointer::walk_checked(stack, text, registers, |pc| pcs.push(pc));
+        assert!(ended, "by frame pointer, with checks");
+        assert_eq!(pcs, stack.pcs, "by frame pointer, with checks");
     }
 }

@@ -10,7 +10,7 @@ use unwind::map::Map;
 use unwind::sframe::Tables as SFrame;
 
 use crate::common::check;
-use crate::common::peers::{dwarf, frame_pointer, framehop, sframe, simple_frame};
+use crate::common::peers::{dwarf, frame_pointer, framehop, orc, sframe, simple_frame};
 use crate::common::program::Program;
 use crate::common::stack::Stack;
 use crate::common::tables::{Section, Tables};
@@ -120,6 +120,16 @@ fn simple() -> (simple_frame::Peer<'static>, Given) {
     (simple_frame::Peer::new(given.tables), given)
 }
 
+fn orc() -> (orc::Peer, Given) {
+    let given = given();
+    (orc::Peer::new(&given.program), given)
+}
+
+fn orc_and_stack() -> (orc::Peer, Stack) {
+    let (peer, given) = orc();
+    (peer, Stack::new(&given.program, FRAMES, true))
+}
+
 fn ours_and_stack() -> (sframe::Peer<SFrame<'static>>, Stack) {
     let (peer, given) = ours();
     (peer, Stack::new(&given.program, FRAMES, true))
@@ -137,8 +147,10 @@ fn framehop_warm() -> (framehop::Peer<'static>, Stack) {
     (peer, stack)
 }
 
-fn stack() -> Stack {
-    Stack::new(&given().program, FRAMES, true)
+/// A stack, and where the program's code lies.
+fn stack() -> (Stack, (u64, u64)) {
+    let program = given().program;
+    (Stack::new(&program, FRAMES, true), program.text())
 }
 
 #[library_benchmark(setup = ours)]
@@ -189,6 +201,14 @@ fn look_up_simple_frame_rs((peer, given): (simple_frame::Peer<'static>, Given)) 
     }
 }
 
+#[library_benchmark(setup = orc)]
+#[bench::orc()]
+fn look_up_orc((peer, given): (orc::Peer, Given)) {
+    for &pc in &given.addresses {
+        black_box(peer.look_up(pc));
+    }
+}
+
 #[library_benchmark(setup = ours_and_stack)]
 #[bench::plain()]
 fn walk_unwind((peer, stack): (sframe::Peer<SFrame<'static>>, Stack)) {
@@ -223,9 +243,30 @@ fn walk_framehop((mut peer, stack): (framehop::Peer<'static>, Stack)) {
 
 #[library_benchmark(setup = stack)]
 #[bench::frame_pointer()]
-fn walk_frame_pointer(stack: Stack) {
+fn walk_frame_pointer((stack, _): (Stack, (u64, u64))) {
     for _ in 0..WALKS {
         frame_pointer::walk(&stack, stack.registers, |pc| _ = black_box(pc));
+    }
+}
+
+#[library_benchmark(setup = stack)]
+#[bench::frame_pointer()]
+fn walk_checked_frame_pointer((stack, text): (Stack, (u64, u64))) {
+    for _ in 0..WALKS {
+        black_box(frame_pointer::walk_checked(
+            &stack,
+            text,
+            stack.registers,
+            |pc| _ = black_box(pc),
+        ));
+    }
+}
+
+#[library_benchmark(setup = orc_and_stack)]
+#[bench::orc()]
+fn walk_orc((peer, stack): (orc::Peer, Stack)) {
+    for _ in 0..WALKS {
+        black_box(peer.walk(&stack, stack.registers, |pc| _ = black_box(pc)));
     }
 }
 
@@ -237,7 +278,8 @@ library_benchmark_group!(
         look_up_cached,
         look_up_framehop,
         look_up_gimli,
-        look_up_simple_frame_rs
+        look_up_simple_frame_rs,
+        look_up_orc
     ]
 );
 
@@ -248,7 +290,9 @@ library_benchmark_group!(
         walk_map,
         walk_cached,
         walk_framehop,
-        walk_frame_pointer
+        walk_orc,
+        walk_frame_pointer,
+        walk_checked_frame_pointer
     ]
 );
 

@@ -6,7 +6,7 @@ use unwind::Found;
 use unwind::sframe::{LookupError, Rule};
 
 use crate::common::check;
-use crate::common::peers::{dwarf, framehop, sframe, simple_frame};
+use crate::common::peers::{dwarf, framehop, orc, sframe, simple_frame};
 use crate::common::program::Program;
 use crate::common::shape::{Row, Rules, Shape};
 use crate::common::tables::Tables;
@@ -65,6 +65,7 @@ fn group(table: &mut Table, name: &str, program: &Program, tables: &Tables, addr
     let mut framehop = framehop::Peer::new(program, tables);
     let mut gimli = dwarf::Peer::new(tables);
     let simple = simple_frame::Peer::new(tables);
+    let orc = orc::Peer::new(program);
     let peers = [
         chain("unwind", addresses, |pc| offset(&ours.look_up(pc))),
         chain("by map", addresses, |pc| offset(&map.look_up(pc))),
@@ -82,6 +83,9 @@ fn group(table: &mut Table, name: &str, program: &Program, tables: &Tables, addr
         chain("simple-frame-rs", addresses, |pc| {
             let row = simple.row(pc).expect("checked before");
             black_box(simple.rules(&row)).map_or(0, |rules| rules.cfa as u64)
+        }),
+        chain("ORC", addresses, |pc| {
+            black_box(orc.look_up(pc)).expect("checked before") as u64
         }),
     ];
     table.measure(name, RUN, peers);

@@ -9,6 +9,7 @@ mod walk;
 
 use std::env;
 
+use common::peers::orc;
 use common::program::Program;
 use common::tables::Tables;
 use table::Table;
@@ -29,10 +30,12 @@ fn main() {
             let program = Program::new(count);
             let tables = Tables::new(&program);
             println!(
-                "{count} functions: .eh_frame {} bytes, .eh_frame_hdr {}, .sframe {}",
+                "{count} functions: .eh_frame {} bytes, .eh_frame_hdr {}, .sframe {}, rule map {}, ORC {}",
                 tables.eh_frame.bytes.len(),
                 tables.eh_frame_hdr.bytes.len(),
                 tables.sframe.bytes.len(),
+                tables.map.bytes.len(),
+                orc::Peer::new(&program).size(),
             );
             look_up::measure(&mut table, size, &program, &tables);
             walk::measure(&mut table, size, &program, &tables);

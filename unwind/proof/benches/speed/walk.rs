@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use crate::common::check;
-use crate::common::peers::{Registers, frame_pointer, framehop, sframe};
+use crate::common::peers::{Registers, frame_pointer, framehop, orc, sframe};
 use crate::common::program::Program;
 use crate::common::stack::Stack;
 use crate::common::tables::Tables;
@@ -26,6 +26,8 @@ pub fn measure(table: &mut Table, size: &str, program: &Program, tables: &Tables
         let ours = sframe::Peer::new(&tables.sframe);
         let map = sframe::Peer::by_map(&tables.map);
         let cached = sframe::Peer::cached(&tables.map);
+        let orc = orc::Peer::new(program);
+        let text = program.text();
         let mut framehop = framehop::Peer::new(program, tables);
         let mut peers = vec![
             chain("unwind", stack, |registers, found| {
@@ -40,10 +42,16 @@ pub fn measure(table: &mut Table, size: &str, program: &Program, tables: &Tables
             chain("framehop", stack, |registers, found| {
                 framehop.walk(stack, registers, found);
             }),
+            chain("ORC", stack, |registers, found| {
+                orc.walk(stack, registers, found);
+            }),
         ];
         if frame_pointers {
             peers.push(chain("frame pointer", stack, |registers, found| {
                 frame_pointer::walk(stack, registers, found);
+            }));
+            peers.push(chain("checked fp", stack, |registers, found| {
+                frame_pointer::walk_checked(stack, text, registers, found);
             }));
         }
         table.measure(&name, RUN * FRAMES, peers);

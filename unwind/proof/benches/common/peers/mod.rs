@@ -4,6 +4,7 @@
 pub mod dwarf;
 pub mod frame_pointer;
 pub mod framehop;
+pub mod orc;
 pub mod sframe;
 pub mod simple_frame;
 
