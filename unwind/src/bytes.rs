@@ -13,6 +13,12 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
+    /// That of the machine that runs this.
+    pub(crate) const NATIVE: Self = match cfg!(target_endian = "little") {
+        true => Self::Little,
+        false => Self::Big,
+    };
+
     /// The number in `bytes`, at most four.
     #[inline(always)]
     pub(crate) fn number(self, bytes: &[u8]) -> u32 {

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lookup::Found;
-use crate::rules::{Packed, Rules};
+use crate::rules::Rules;
 
 /// How many different rules there may be, one less. Real images have 93 to 786, of which the 239 commonest hold at 99.4 % of rows.
 const RULES: usize = 512;
@@ -22,10 +22,6 @@ const NUMBER: u32 = FEWEST.trailing_zeros();
 /// An entry: the address, but for the lowest bits; above it the rule's number; and above that how many bytes the function begins before it.
 const RULE: u32 = ADDRESS - NUMBER;
 const DISTANCE: u32 = RULE + RULES.trailing_zeros();
-
-/// The bits of the parts of a rule's word: of the canonical frame address, and of each of the other two.
-const CFA: u32 = 24;
-const OTHER: u32 = 20;
 
 /// Rules of addresses that were looked up, for [`Cached`](crate::Cached): a static that a kernel or a profiler lends to all its walks.
 ///
@@ -74,7 +70,7 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
             return None;
         }
         let word = self.rules.get(rule)?.load(Ordering::Relaxed);
-        Some((rules(word), pc.wrapping_sub(entry >> DISTANCE)))
+        Some((Rules::of_narrow(word), pc.wrapping_sub(entry >> DISTANCE)))
     }
 
     /// Keeps what was found at an address, of a function that begins at `start`. Nothing happens if that does not fit.
@@ -84,7 +80,7 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
         if !is_kept(pc) || found.is_trap || distance >> (u64::BITS - DISTANCE) != 0 {
             return;
         }
-        let Some(rule) = word(&found.rules).and_then(|word| self.rule(word)) else {
+        let Some(rule) = found.rules.narrow().and_then(|word| self.rule(word)) else {
             return;
         };
         let (tag, number) = place(pc, ENTRIES);
@@ -120,7 +116,7 @@ impl<const ENTRIES: usize> Default for RuleCache<ENTRIES> {
 #[inline(always)]
 const fn is_kept(pc: u64) -> bool {
     let upper = pc >> LOW;
-    (upper == 0 || upper == u64::MAX >> LOW) && pc != u64::MAX
+    upper == 0 || upper == u64::MAX >> LOW
 }
 
 /// What an entry has of an address, and the number of that entry. Both together are the address's lower bits: what the number has
@@ -131,25 +127,6 @@ const fn place(pc: u64, entries: usize) -> (u64, usize) {
     let tag = short >> NUMBER;
     let number = short ^ tag ^ tag >> NUMBER;
     (tag, number as usize & entries.wrapping_sub(1))
-}
-
-/// Rules as a word, which is not 0; `None` if they do not fit.
-fn word(rules: &Rules) -> Option<u64> {
-    let cfa = rules.cfa.narrow::<CFA>()?;
-    let return_address = rules.return_address.narrow::<OTHER>()?;
-    let frame_pointer = rules.frame_pointer.narrow::<OTHER>()?;
-    let word = cfa | return_address << CFA | frame_pointer << (CFA + OTHER);
-    (word != 0).then_some(word)
-}
-
-/// The rules of a word.
-#[inline(always)]
-const fn rules(word: u64) -> Rules {
-    Rules {
-        cfa: Packed::of_narrow::<CFA>(word),
-        return_address: Packed::of_narrow::<OTHER>(word >> CFA),
-        frame_pointer: Packed::of_narrow::<OTHER>(word >> (CFA + OTHER)),
-    }
 }
 
 #[cfg(test)]

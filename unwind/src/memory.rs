@@ -65,6 +65,18 @@ pub(crate) mod sealed {
         /// The word of `size` bytes at `address`, which is a multiple of `size`; `None` when it must not or cannot be read.
         fn word(&self, address: u64, size: u64) -> Option<u64>;
 
+        /// As [`Self::word`], where it is quickly told; `None` says nothing.
+        #[inline(always)]
+        fn near(&self, address: u64, size: u64) -> Option<u64> {
+            self.word(address, size)
+        }
+
+        /// As [`Self::advance`], to a place on the same stack; otherwise changes nothing.
+        #[inline(always)]
+        fn advance_here(&mut self, from: u64, to: u64, size: u64) -> bool {
+            self.advance(from, to, size)
+        }
+
         /// Moves the walk from the stack pointer `from` to `to`, if that is allowed, and returns whether it is; otherwise
         /// changes nothing. Afterwards nothing below `to` may be read. Words have `size` bytes.
         ///

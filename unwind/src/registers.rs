@@ -109,5 +109,8 @@ pub(crate) mod sealed {
     pub trait Sealed: crate::code::Instructions {
         /// What the processor itself pushes, where it does.
         const PUSHED: Option<super::Pushed> = None;
+
+        /// Sets the three registers that every frame has, and leaves the others.
+        fn set(&mut self, pc: u64, sp: u64, fp: u64);
     }
 }

@@ -1,58 +1,162 @@
-//! A row's rules in two words each: how look-ups answer and walks compute. One comparison recognises each of the few rules that
-//! nearly all rows consist of.
+//! A row's rules in few words: how look-ups answer and walks compute. One comparison recognises the few that nearly all rows have.
 
 use core::fmt;
 
 use crate::row::{Base, Row, Rule};
 
 /// The three rules of a row, which lead from a function's registers to its caller's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    pub(crate) cfa: Packed,
-    pub(crate) return_address: Packed,
-    pub(crate) frame_pointer: Packed,
+    /// The codes of the three, four bits each, of the canonical frame address first.
+    codes: u32,
+    /// The DWARF numbers of their bases, 0 where none is another register.
+    registers: [u32; 3],
+    /// 0 where a rule has none.
+    offsets: [i64; 3],
 }
 
 impl Rules {
     /// Those of an outermost function.
-    pub(crate) const NO_CALLER: Self = Self {
-        cfa: Packed::new(Rule::Undefined),
-        return_address: Packed::new(Rule::Undefined),
-        frame_pointer: Packed::new(Rule::Undefined),
-    };
+    pub(crate) const NO_CALLER: Self = Self::new(Rule::Undefined, Rule::Undefined, Rule::Undefined);
 
     /// The rules for the canonical frame address, the return address and the caller's frame pointer: see [`Row`].
     #[must_use]
     pub const fn new(cfa: Rule, return_address: Rule, frame_pointer: Rule) -> Self {
+        Self::of(
+            Packed::new(cfa),
+            Packed::new(return_address),
+            Packed::new(frame_pointer),
+        )
+    }
+
+    /// As [`Self::new`].
+    #[inline(always)]
+    pub(crate) const fn of(cfa: Packed, return_address: Packed, frame_pointer: Packed) -> Self {
+        let (second, third) = (return_address.code as u32, frame_pointer.code as u32);
+        let codes = cfa.code as u32 | second << CODE | third << (CODE * 2);
         Self {
-            cfa: Packed::new(cfa),
-            return_address: Packed::new(return_address),
-            frame_pointer: Packed::new(frame_pointer),
+            codes,
+            registers: [
+                cfa.register,
+                return_address.register,
+                frame_pointer.register,
+            ],
+            offsets: [cfa.offset, return_address.offset, frame_pointer.offset],
+        }
+    }
+
+    /// Rules without another register as base: the three codes, and the offsets.
+    #[inline(always)]
+    pub(crate) const fn short(codes: u32, offsets: [i64; 3]) -> Self {
+        Self {
+            codes: codes & CODES,
+            registers: [0; 3],
+            offsets,
+        }
+    }
+
+    /// As [`Self::short`], with the registers.
+    pub(crate) const fn long(codes: u32, registers: [u32; 3], offsets: [i64; 3]) -> Self {
+        Self {
+            codes: codes & CODES,
+            registers,
+            offsets,
+        }
+    }
+
+    const fn packed(&self, index: u32, register: u32, offset: i64) -> Packed {
+        Packed {
+            code: (self.codes >> CODE.wrapping_mul(index) & 0xf) as u8,
+            register,
+            offset,
         }
     }
 
     /// As [`Row::cfa`].
     #[must_use]
     pub const fn cfa(&self) -> Rule {
-        self.cfa.rule()
+        let ([register, ..], [offset, ..]) = (self.registers, self.offsets);
+        self.packed(0, register, offset).rule()
     }
 
     /// As [`Row::return_address`].
     #[must_use]
     pub const fn return_address(&self) -> Rule {
-        self.return_address.rule()
+        let ([_, register, _], [_, offset, _]) = (self.registers, self.offsets);
+        self.packed(1, register, offset).rule()
     }
 
     /// As [`Row::frame_pointer`].
     #[must_use]
     pub const fn frame_pointer(&self) -> Rule {
-        self.frame_pointer.rule()
+        let ([.., register], [.., offset]) = (self.registers, self.offsets);
+        self.packed(2, register, offset).rule()
     }
 
     /// As [`Row::is_outermost`].
     #[must_use]
     pub const fn is_outermost(&self) -> bool {
-        self.return_address.is(Packed::UNDEFINED)
+        self.codes >> CODE & 0xf == UNDEFINED as u32
+    }
+
+    /// How the canonical frame address counts from the stack pointer or the frame pointer, and how far, if it does.
+    #[inline(always)]
+    pub(crate) const fn simple_cfa(&self) -> Option<(Register, i64)> {
+        let [offset, ..] = self.offsets;
+        match self.codes as u8 & 0xf {
+            Packed::FROM_STACK_POINTER => Some((Register::StackPointer, offset)),
+            Packed::FROM_FRAME_POINTER => Some((Register::FramePointer, offset)),
+            _ => None,
+        }
+    }
+
+    /// How far from the canonical frame address the return address is saved, and the frame pointer, unless that keeps its value.
+    /// `None`: they are found in other ways.
+    #[inline(always)]
+    pub(crate) const fn simple_saved(&self) -> Option<(i64, Option<i64>)> {
+        const ONE: u32 = (Packed::SAVED_AT_CFA as u32) << CODE;
+        const BOTH: u32 = ONE | ONE << CODE;
+        let [_, return_address, frame_pointer] = self.offsets;
+        match self.codes & !((1 << CODE) - 1) {
+            BOTH => Some((return_address, Some(frame_pointer))),
+            ONE => Some((return_address, None)),
+            _ => None,
+        }
+    }
+
+    /// All in one word, which is not 0; `None` if they do not fit.
+    pub(crate) fn narrow(&self) -> Option<u64> {
+        let [cfa, return_address, frame_pointer] = self.offsets.map(i64::cast_unsigned);
+        let [first, second, third] = SHIFTS;
+        let word = u64::from(self.codes)
+            | (return_address & 0xffff) << second
+            | (frame_pointer & 0xffff) << third
+            | cfa << first;
+        (word != 0 && Self::of_narrow(word) == *self).then_some(word)
+    }
+
+    /// The rules that [`Self::narrow`] has put there.
+    #[inline(always)]
+    pub(crate) const fn of_narrow(word: u64) -> Self {
+        let [cfa, return_address, frame_pointer] = SHIFTS;
+        Self::short(
+            word as u32,
+            [
+                word.cast_signed() >> cfa,
+                (word >> return_address) as i16 as i64,
+                (word >> frame_pointer) as i16 as i64,
+            ],
+        )
+    }
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules")
+            .field("cfa", &self.cfa())
+            .field("return_address", &self.return_address())
+            .field("frame_pointer", &self.frame_pointer())
+            .finish()
     }
 }
 
@@ -62,54 +166,58 @@ impl From<&Row> for Rules {
     }
 }
 
-/// A [`Rule`], packed. Bits 0 and 1 of the code are its kind, and 2 and 3 its base, whose register is in the upper half.
+/// A register that nearly all frame addresses count from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Packed {
-    code: u64,
-    /// 0 if the rule has none.
-    pub(crate) offset: i64,
+pub(crate) enum Register {
+    StackPointer,
+    FramePointer,
 }
 
-/// The bits of a code without the register of its base.
+/// A [`Rule`], packed. Bits 0 and 1 of the code are its kind, and 2 and 3 its base.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packed {
+    code: u8,
+    /// The DWARF number of its base, or 0.
+    register: u32,
+    /// 0 if the rule has none.
+    offset: i64,
+}
+
+/// The bits of a code.
 const CODE: u32 = 4;
-const KIND: u64 = 3;
-pub(crate) const SAME: u64 = 0;
-pub(crate) const UNDEFINED: u64 = 1;
-pub(crate) const VALUE: u64 = 2;
-pub(crate) const SAVED: u64 = 3;
+/// The bits of three codes.
+const CODES: u32 = (1 << (CODE * 3)) - 1;
+/// Where the offsets are in a word of all rules, behind the codes: that of the canonical frame address has what is left, the others 16 bits.
+const SHIFTS: [u32; 3] = [CODE * 3 + 32, CODE * 3, CODE * 3 + 16];
 
-pub(crate) const CFA: u64 = 0;
-pub(crate) const STACK_POINTER: u64 = 1;
-pub(crate) const FRAME_POINTER: u64 = 2;
-pub(crate) const REGISTER: u64 = 3;
+const KIND: u8 = 3;
+pub(crate) const SAME: u8 = 0;
+pub(crate) const UNDEFINED: u8 = 1;
+pub(crate) const VALUE: u8 = 2;
+pub(crate) const SAVED: u8 = 3;
 
-const fn code(kind: u64, base: u64) -> u64 {
+pub(crate) const CFA: u8 = 0;
+pub(crate) const STACK_POINTER: u8 = 1;
+pub(crate) const FRAME_POINTER: u8 = 2;
+pub(crate) const REGISTER: u8 = 3;
+
+const fn code(kind: u8, base: u8) -> u8 {
     kind | base << 2
 }
 
 impl Packed {
-    /// Codes, for [`Self::is`].
-    pub(crate) const SAME: u64 = SAME;
-    pub(crate) const UNDEFINED: u64 = UNDEFINED;
-    pub(crate) const SAVED_AT_CFA: u64 = code(SAVED, CFA);
-    pub(crate) const FROM_STACK_POINTER: u64 = code(VALUE, STACK_POINTER);
-    pub(crate) const FROM_FRAME_POINTER: u64 = code(VALUE, FRAME_POINTER);
+    pub(crate) const SAME: u8 = SAME;
+    pub(crate) const SAVED_AT_CFA: u8 = code(SAVED, CFA);
+    pub(crate) const FROM_STACK_POINTER: u8 = code(VALUE, STACK_POINTER);
+    pub(crate) const FROM_FRAME_POINTER: u8 = code(VALUE, FRAME_POINTER);
 
     /// The value is still in its register.
     #[inline(always)]
     pub(crate) const fn same() -> Self {
         Self {
             code: Self::SAME,
+            register: 0,
             offset: 0,
-        }
-    }
-
-    /// A rule as a map has it: kind and base as in [`Self`]'s code, the base's DWARF number if it is another register.
-    #[inline(always)]
-    pub(crate) const fn of_code(code: u8, register: u32, offset: i64) -> Self {
-        Self {
-            code: (code & 0xf) as u64 | (register as u64) << 32,
-            offset,
         }
     }
 
@@ -118,6 +226,7 @@ impl Packed {
     pub(crate) const fn saved_at_cfa(offset: i64) -> Self {
         Self {
             code: Self::SAVED_AT_CFA,
+            register: 0,
             offset,
         }
     }
@@ -129,7 +238,11 @@ impl Packed {
             true => Self::FROM_STACK_POINTER,
             false => Self::FROM_FRAME_POINTER,
         };
-        Self { code, offset }
+        Self {
+            code,
+            register: 0,
+            offset,
+        }
     }
 
     pub(crate) const fn new(rule: Rule) -> Self {
@@ -139,13 +252,17 @@ impl Packed {
             Rule::Value { base, offset } => (VALUE, base, offset),
             Rule::Saved { base, offset } => (SAVED, base, offset),
         };
-        let code = match base {
-            Base::Cfa => code(kind, CFA),
-            Base::StackPointer => code(kind, STACK_POINTER),
-            Base::FramePointer => code(kind, FRAME_POINTER),
-            Base::Register(number) => code(kind, REGISTER) | (number as u64) << 32,
+        let (code, register) = match base {
+            Base::Cfa => (code(kind, CFA), 0),
+            Base::StackPointer => (code(kind, STACK_POINTER), 0),
+            Base::FramePointer => (code(kind, FRAME_POINTER), 0),
+            Base::Register(number) => (code(kind, REGISTER), number),
         };
-        Self { code, offset }
+        Self {
+            code,
+            register,
+            offset,
+        }
     }
 
     pub(crate) const fn rule(self) -> Rule {
@@ -153,7 +270,7 @@ impl Packed {
             CFA => Base::Cfa,
             STACK_POINTER => Base::StackPointer,
             FRAME_POINTER => Base::FramePointer,
-            _ => Base::Register((self.code >> 32) as u32),
+            _ => Base::Register(self.register),
         };
         let offset = self.offset;
         match self.code & KIND {
@@ -164,31 +281,9 @@ impl Packed {
         }
     }
 
-    /// The same in the lowest `BITS` bits of a word; `None` if it does not fit.
-    #[inline(always)]
-    pub(crate) const fn narrow<const BITS: u32>(self) -> Option<u64> {
-        let unused = u64::BITS.wrapping_sub(BITS);
-        let word = (self.offset.cast_unsigned() << CODE | self.code) << unused >> unused;
-        let again = Self::of_narrow::<BITS>(word);
-        match again.code == self.code && again.offset == self.offset {
-            true => Some(word),
-            false => None,
-        }
-    }
-
-    /// The rule that [`Self::narrow`] has put there.
-    #[inline(always)]
-    pub(crate) const fn of_narrow<const BITS: u32>(word: u64) -> Self {
-        let unused = u64::BITS.wrapping_sub(BITS);
-        Self {
-            code: word & ((1 << CODE) - 1),
-            offset: (word << unused).cast_signed() >> unused >> CODE,
-        }
-    }
-
     /// Whether this is the code.
     #[inline(always)]
-    pub(crate) const fn is(self, code: u64) -> bool {
+    pub(crate) const fn is(self, code: u8) -> bool {
         self.code == code
     }
 }

@@ -13,8 +13,9 @@ pub struct Stacks<'a, R> {
     ranges: &'a [Range],
     /// Bit `n`: the walk may not enter range `n` again, because it has left it.
     left: u64,
-    /// The range that the walk is in, and its bit.
-    current: Option<(Range, u64)>,
+    /// The rest of the range that the walk is in, above its stack pointer, and its bit; no range and no bit before it is in one.
+    rest: Range,
+    bit: u64,
     read: R,
 }
 
@@ -29,7 +30,8 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
         Self {
             ranges,
             left: 0,
-            current: None,
+            rest: Range::new(0, 0),
+            bit: 0,
             read,
         }
     }
@@ -39,9 +41,9 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
         // After the last bit there is none.
         let mut bit = 1_u64;
         for range in self.ranges {
-            let open = match self.current {
-                Some((rest, current)) if current == bit => rest,
-                _ => *range,
+            let open = match self.bit == bit {
+                true => self.rest,
+                false => *range,
             };
             if bit & !self.left != 0 && fits(&open) {
                 return Some((open, bit));
@@ -66,12 +68,11 @@ impl<'a, R: Fn(u64) -> Option<u64>> Stacks<'a, R> {
         let Some((range, bit)) = entered else {
             return false;
         };
-        if let Some((_, current)) = self.current
-            && current != bit
-        {
-            self.left |= current;
+        if self.bit != bit {
+            self.left |= self.bit;
         }
-        self.current = Some((Range::new(sp, range.end), bit));
+        self.rest = Range::new(sp, range.end);
+        self.bit = bit;
         true
     }
 }
@@ -82,25 +83,42 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
     // Not inlined: ten copies of it take 1 KiB on x86-64 at opt-level 3.
     #[inline(never)]
     fn word(&self, address: u64, size: u64) -> Option<u64> {
-        match &self.current {
-            // Nearly every word lies in the current range.
-            Some((rest, _)) if rest.holds(address, size) => (self.read)(address),
-            _ => self.word_elsewhere(address, size),
+        match self.near(address, size) {
+            Some(word) => Some(word),
+            None => self.word_elsewhere(address, size),
         }
     }
 
-    fn advance(&mut self, from: u64, to: u64, size: u64) -> bool {
-        match self.current {
-            Some((rest, bit)) if rest.holds_stack_pointer(to) => {
-                // At least one word of progress: a call or an interruption has stored at least that much.
-                let up = to.checked_sub(from).is_some_and(|up| up >= size);
-                if up {
-                    self.current = Some((Range::new(to, rest.end), bit));
-                }
-                up
-            }
-            _ => self.go_to(to),
+    #[inline(always)]
+    fn near(&self, address: u64, size: u64) -> Option<u64> {
+        // The start is at most the end.
+        let span = self.rest.end.wrapping_sub(self.rest.start);
+        let last = span.checked_sub(size)?;
+        match address.wrapping_sub(self.rest.start) <= last {
+            true => (self.read)(address),
+            false => None,
         }
+    }
+
+    #[inline(never)]
+    fn advance(&mut self, from: u64, to: u64, size: u64) -> bool {
+        match self.bit != 0 && self.rest.holds_stack_pointer(to) {
+            true => self.advance_here(from, to, size),
+            false => self.go_to(to),
+        }
+    }
+
+    #[inline(always)]
+    fn advance_here(&mut self, _: u64, to: u64, size: u64) -> bool {
+        // The rest begins at the walk's stack pointer. At least one word of progress: a call or an interruption has stored at least
+        // that much.
+        let span = self.rest.end.wrapping_sub(self.rest.start);
+        let up = to.wrapping_sub(self.rest.start);
+        let goes = up >= size && up <= span;
+        if goes {
+            self.rest.start = to;
+        }
+        goes
     }
 
     fn enter(&mut self, sp: u64) -> bool {
@@ -108,7 +126,7 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
     }
 
     fn is_base(&self, sp: u64) -> Option<bool> {
-        Some(self.current.is_some_and(|(rest, _)| rest.end == sp))
+        Some(self.bit != 0 && self.rest.end == sp)
     }
 }
 

@@ -83,7 +83,12 @@ impl Registers {
     }
 }
 
-impl Sealed for Registers {}
+impl Sealed for Registers {
+    #[inline(always)]
+    fn set(&mut self, pc: u64, sp: u64, fp: u64) {
+        (self.pc, self.sp, self.fp) = (pc, sp, fp);
+    }
+}
 
 impl RegisterSet for Registers {
     const MACHINE: Machine = Machine::Arm;

@@ -55,6 +55,14 @@ impl<'a> Code<'a> {
         self.bytes.get(..length).filter(|bytes| !bytes.is_empty())
     }
 
+    /// The bytes before `address`, or none where they are not known.
+    #[inline(always)]
+    pub(crate) fn known_before(&self, address: u64) -> &'a [u8] {
+        let length = usize::try_from(address.wrapping_sub(self.range.start));
+        let bytes = length.ok().and_then(|length| self.bytes.get(..length));
+        bytes.unwrap_or(&[])
+    }
+
     /// The bytes from `address` on, at most `most`; `None` where they are not known.
     pub(crate) fn from(&self, address: u64, most: u64) -> Option<&'a [u8]> {
         let at = usize::try_from(address.checked_sub(self.range.start)?).ok()?;

@@ -15,13 +15,6 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// One without code.
-    pub(super) const NONE: Self = Self {
-        start: 0,
-        first_page: 0,
-        pages: 0,
-    };
-
     /// The region of an entry, of a map at this address.
     pub(super) fn read(entry: Bytes<'_>, map: u64) -> Option<Self> {
         Some(Self {
@@ -31,8 +24,13 @@ impl Region {
         })
     }
 
+    /// Its start, and its entries of these.
+    pub(super) fn part<'a, T>(&self, pages: &'a [T]) -> Option<(u64, &'a [T])> {
+        let pages = pages.get(self.first_page..)?.get(..self.pages)?;
+        Some((self.start, pages))
+    }
+
     /// How many units of code an address is behind its start, if it is inside.
-    #[inline(always)]
     fn distance(self, address: u64, unit: u32) -> Option<u64> {
         let distance = address.wrapping_sub(self.start).wrapping_shr(unit);
         (distance / format::PAGE < self.pages as u64).then_some(distance)
@@ -48,6 +46,12 @@ struct Block {
     to: usize,
 }
 
+/// Of a function only the address that is looked up.
+#[inline(always)]
+pub(super) const fn range_of_one(pc: u64) -> Range {
+    Range::new(pc, pc.wrapping_add(1))
+}
+
 /// The change that holds at an address.
 #[derive(Clone, Copy)]
 struct At {
@@ -58,15 +62,14 @@ struct At {
 }
 
 impl Map<'_> {
-    /// Writes the rules for the address `pc` to `found`. Of its function only `pc`: to search for where it begins and ends takes four times
-    /// as many instructions, and a walk asks whether a call leads to it, which [`Self::is_one_function`] knows without.
+    /// As [`Self::look_up`], of any address, rule and byte order.
     #[inline(never)]
-    pub(crate) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+    pub(super) fn look_up_any(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let damaged = LookupError::Damaged;
         let (region, distance) = self.region(pc).ok_or(LookupError::NoFunction)?;
         let at = self.at(region, distance).ok_or(damaged)?;
         let stored = self.stored(at.change, at.code).ok_or(damaged)?;
-        found.range = Range::new(pc, pc.saturating_add(1));
+        found.range = range_of_one(pc);
         // It is below their number, which has 32 bits.
         found.place = at.change as u32;
         found.is_trap = stored.is_signal();
@@ -82,9 +85,9 @@ impl Map<'_> {
         (is_function && range.contains(pc)).then_some(range)
     }
 
-    /// Whether no function begins or ends between the change that was `found` and the one that holds at the address `other`.
+    /// As [`Self::is_one_function`], wherever in its function `other` is.
     #[inline(never)]
-    pub(crate) fn is_one_function(&self, found: &Found, other: u64) -> bool {
+    pub(super) fn is_one_function_any(&self, found: &Found, other: u64) -> bool {
         let at = self
             .region(other)
             .and_then(|(region, distance)| self.at(region, distance));
@@ -115,18 +118,9 @@ impl Map<'_> {
     }
 
     /// The region that an address is in, and its distance from the region's start in units of code.
-    #[inline(always)]
-    fn region(&self, pc: u64) -> Option<(Region, u64)> {
-        match self.first_region.distance(pc, self.unit) {
-            Some(distance) => Some((self.first_region, distance)),
-            None => self.further_region(pc),
-        }
-    }
-
-    /// As [`Self::region`], beyond the first one, which is the only one of nearly all images.
     #[inline(never)]
-    fn further_region(&self, pc: u64) -> Option<(Region, u64)> {
-        (1..self.regions.len()).find_map(|number| {
+    fn region(&self, pc: u64) -> Option<(Region, u64)> {
+        (0..self.regions.len()).find_map(|number| {
             let region = self.region_at(number)?;
             Some((region, region.distance(pc, self.unit)?))
         })
@@ -143,7 +137,6 @@ impl Map<'_> {
     }
 
     /// The change that holds at a distance from a region's start, which is inside.
-    #[inline(always)]
     fn at(&self, region: Region, distance: u64) -> Option<At> {
         let block = self.block(region, distance / format::BLOCK)?;
         let place = distance as u8;
@@ -161,7 +154,6 @@ impl Map<'_> {
     }
 
     /// The changes of a block of a region, by its number.
-    #[inline(always)]
     fn block(&self, region: Region, number: u64) -> Option<Block> {
         let page = usize::try_from(number / format::BLOCKS).ok()?;
         let page = self.pages.get(region.first_page.wrapping_add(page))?;

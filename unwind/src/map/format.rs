@@ -62,18 +62,18 @@ pub const NO_CALLER: u16 = 0x111;
 pub const SCALE: i64 = 8;
 
 /// Code, bits 0 and 1: the value is still in its register.
-pub const SAME: u8 = rules::SAME as u8;
+pub const SAME: u8 = rules::SAME;
 /// Code, bits 0 and 1: there is no value.
-pub const UNDEFINED: u8 = rules::UNDEFINED as u8;
+pub const UNDEFINED: u8 = rules::UNDEFINED;
 /// Code, bits 0 and 1: the value is base and offset.
-pub const VALUE: u8 = rules::VALUE as u8;
+pub const VALUE: u8 = rules::VALUE;
 /// Code, bits 0 and 1: the value is the word at base and offset.
-pub const SAVED: u8 = rules::SAVED as u8;
+pub const SAVED: u8 = rules::SAVED;
 /// Code, bits 2 and 3: the base is the canonical frame address.
-pub const FROM_CFA: u8 = (rules::CFA as u8) << 2;
+pub const FROM_CFA: u8 = rules::CFA << 2;
 /// Code, bits 2 and 3: the base is the stack pointer.
-pub const FROM_STACK_POINTER: u8 = (rules::STACK_POINTER as u8) << 2;
+pub const FROM_STACK_POINTER: u8 = rules::STACK_POINTER << 2;
 /// Code, bits 2 and 3: the base is the frame pointer.
-pub const FROM_FRAME_POINTER: u8 = (rules::FRAME_POINTER as u8) << 2;
+pub const FROM_FRAME_POINTER: u8 = rules::FRAME_POINTER << 2;
 /// Code, bits 2 and 3: the base is another register. Only in long rules.
-pub const FROM_REGISTER: u8 = (rules::REGISTER as u8) << 2;
+pub const FROM_REGISTER: u8 = rules::REGISTER << 2;

@@ -8,6 +8,7 @@ mod error;
 mod find;
 pub mod format;
 mod functions;
+mod quick;
 mod rule;
 mod section;
 

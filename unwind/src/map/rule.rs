@@ -4,7 +4,7 @@ use crate::bytes::Bytes;
 use crate::lookup::LookupError;
 use crate::map::format;
 use crate::map::section::Map;
-use crate::rules::{Packed, Rules};
+use crate::rules::Rules;
 
 /// A rule as it is stored.
 #[derive(Clone, Copy)]
@@ -29,13 +29,15 @@ impl Stored {
     #[inline(always)]
     const fn has_frame_address(self) -> bool {
         let [cfa, ..] = format::SHIFTS;
-        self.code(cfa) & format::VALUE != 0 || self.flags.wrapping_shr(cfa) == format::NO_CALLER
+        let has_value = (format::VALUE as u16).wrapping_shl(cfa);
+        self.flags & has_value != 0 || self.flags.wrapping_shr(cfa) == format::NO_CALLER
     }
 
-    /// The code of one of the three rules.
+    /// The codes of the three rules, of the canonical frame address first.
     #[inline(always)]
-    const fn code(self, shift: u32) -> u8 {
-        self.flags.wrapping_shr(shift) as u8 & 0xf
+    const fn codes(self) -> u32 {
+        let [cfa, ..] = format::SHIFTS;
+        self.flags.wrapping_shr(cfa) as u32
     }
 }
 
@@ -86,17 +88,8 @@ impl Map<'_> {
         if !stored.has_frame_address() {
             return Err(LookupError::Damaged);
         }
-        let [cfa, return_address, frame_pointer] = stored.numbers;
-        let rule = |shift, number: u16| {
-            let offset = i64::from(number.cast_signed()).wrapping_mul(format::SCALE);
-            Packed::of_code(stored.code(shift), 0, offset)
-        };
-        let [first, second, third] = format::SHIFTS;
-        *rules = Rules {
-            cfa: rule(first, cfa),
-            return_address: rule(second, return_address),
-            frame_pointer: rule(third, frame_pointer),
-        };
+        let offset = |number: u16| i64::from(number.cast_signed()).wrapping_mul(format::SCALE);
+        *rules = Rules::short(stored.codes(), stored.numbers.map(offset));
         Ok(())
     }
 
@@ -118,17 +111,11 @@ impl Map<'_> {
         let [number, ..] = stored.numbers;
         let long = self.long_rules.get(usize::from(number))?;
         let long = Bytes::new(long, self.order);
-        let rule = |shift, at: usize| {
-            let offset = long.u32(at.wrapping_add(12))?.cast_signed();
-            let register = long.u32(at)?;
-            Some(Packed::of_code(stored.code(shift), register, offset.into()))
-        };
-        let [first, second, third] = format::SHIFTS;
-        *rules = Rules {
-            cfa: rule(first, 0)?,
-            return_address: rule(second, 4)?,
-            frame_pointer: rule(third, 8)?,
-        };
+        let register = |at: usize| long.u32(at.wrapping_mul(4));
+        let offset = |at: usize| Some(i64::from(register(at)?.cast_signed()));
+        let registers = [register(0)?, register(1)?, register(2)?];
+        let offsets = [offset(3)?, offset(4)?, offset(5)?];
+        *rules = Rules::long(stored.codes(), registers, offsets);
         Some(())
     }
 }

@@ -12,8 +12,10 @@ use crate::sframe::{Abi, Damage, Verified};
 /// bytes. A wrong bit can give a wrong rule: only [`Self::verify`] notices it.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<'a> {
-    /// The first of the regions, or none: nearly all images have only one.
-    pub(super) first_region: Region,
+    /// The start of the first region, and its pages, if this machine can read their numbers as they are: nearly all images have only one
+    /// region.
+    pub(super) quick_start: u64,
+    pub(super) quick_pages: &'a [[u8; format::PAGE_SIZE]],
     pub(super) regions: &'a [[u8; format::REGION_SIZE]],
     pub(super) rules: &'a [[u8; format::RULE_SIZE]],
     pub(super) long_rules: &'a [[u8; format::LONG_RULE_SIZE]],
@@ -85,9 +87,13 @@ impl<'a> Map<'a> {
             return Err(bad);
         }
         let first = regions.first();
+        let first = first.filter(|_| order == ByteOrder::NATIVE);
         let first = first.and_then(|entry| Region::read(Bytes::new(entry, order), address));
+        let quick = first.and_then(|region| region.part(pages));
+        let (quick_start, quick_pages) = quick.unwrap_or((0, &[]));
         Ok(Self {
-            first_region: first.unwrap_or(Region::NONE),
+            quick_start,
+            quick_pages,
             regions,
             rules,
             long_rules,

@@ -67,11 +67,8 @@ impl<'a> RawRow<'a> {
         };
         let return_address = tracked(section.fixed_ra);
         let frame_pointer = tracked(section.fixed_fp);
-        (words.left == 0).then_some(Rules {
-            cfa: Packed::above(self.info & format::ROW_CFA_SP != 0, cfa),
-            return_address,
-            frame_pointer,
-        })
+        let cfa = Packed::above(self.info & format::ROW_CFA_SP != 0, cfa);
+        (words.left == 0).then_some(Rules::of(cfa, return_address, frame_pointer))
     }
 
     /// The decoded row, which has these rules.
@@ -137,18 +134,15 @@ impl RowFormat {
     fn default_rules(&self, raw: RawRow<'_>, rules: &mut Rules) -> Option<()> {
         let mut words = raw.words(self.order);
         let offset = self.cfa_offset(words.signed()?);
-        rules.cfa = Packed::above(raw.info & format::ROW_CFA_SP != 0, offset);
-        for (fixed, rule) in [
-            (self.fixed_ra, &mut rules.return_address),
-            (self.fixed_fp, &mut rules.frame_pointer),
-        ] {
-            *rule = match fixed {
+        let cfa = Packed::above(raw.info & format::ROW_CFA_SP != 0, offset);
+        let [return_address, frame_pointer] =
+            [self.fixed_ra, self.fixed_fp].map(|fixed| match fixed {
                 0 => words
                     .signed()
                     .map_or(Packed::same(), |word| self.tracked(word)),
                 fixed => Packed::saved_at_cfa(fixed.into()),
-            };
-        }
+            });
+        *rules = Rules::of(cfa, return_address, frame_pointer);
         words.is_empty().then_some(())
     }
 
@@ -160,15 +154,17 @@ impl RowFormat {
         if raw.words.is_empty() {
             return Some(());
         }
-        rules.return_address = match self.fixed_ra {
+        let mut cfa = Packed::new(Rule::Undefined);
+        let mut return_address = match self.fixed_ra {
             0 => Packed::same(),
             fixed => Packed::saved_at_cfa(fixed.into()),
         };
-        rules.frame_pointer = Packed::same();
+        let mut frame_pointer = Packed::same();
         let mut words = raw.words(self.order);
-        self.pair(&mut words, true, &mut rules.cfa)?;
-        self.pair(&mut words, false, &mut rules.return_address)?;
-        self.pair(&mut words, false, &mut rules.frame_pointer)?;
+        self.pair(&mut words, true, &mut cfa)?;
+        self.pair(&mut words, false, &mut return_address)?;
+        self.pair(&mut words, false, &mut frame_pointer)?;
+        *rules = Rules::of(cfa, return_address, frame_pointer);
         let from_cfa = match rules.cfa() {
             Rule::Value { base, .. } | Rule::Saved { base, .. } => base == Base::Cfa,
             Rule::Same | Rule::Undefined => true,

@@ -23,7 +23,6 @@ pub(super) enum Call {
 
 impl<'a, S: RowSource> Unwinder<'a, S> {
     /// Checks a return address of the function that was `found`; the error is why it cannot be one.
-    #[inline(always)]
     pub(super) fn check<R: RegisterSet>(
         &self,
         return_address: u64,
@@ -114,8 +113,23 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         }
     }
 
-    /// The bytes of code before a return address.
+    /// Whether the call before a return address is certain to lead to the function that was `found`, and nothing else has to be looked
+    /// at: it lies in the first range of the kernel's code, as nearly all do.
     #[inline(always)]
+    pub(super) fn fits<R: RegisterSet>(&self, return_address: u64, found: &Found) -> bool {
+        let Some(first) = self.code.first() else {
+            return false;
+        };
+        let bytes = first.known_before(R::place(return_address));
+        match R::direct_call(bytes, return_address) {
+            Some(target) => {
+                found.range.contains(target) || self.source.is_one_function(found, target)
+            }
+            None => R::is_indirect_call(bytes, return_address),
+        }
+    }
+
+    /// The bytes of code before a return address.
     fn code_before(&self, return_address: u64, user: bool) -> Option<&'a [u8]> {
         for code in self.all_code_of(user) {
             let bytes = code.before(return_address);

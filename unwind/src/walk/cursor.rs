@@ -4,12 +4,12 @@ use crate::lookup::Found;
 use crate::memory::{Memory, is_aligned};
 use crate::registers::{RegisterSet, base_value, offset_address};
 use crate::row::{Base, Rule};
-use crate::rules::Packed;
+use crate::rules::Register;
 use crate::verdict::{End, How};
 use crate::walk::FrameKind;
 
 /// The frame that a walk is at, with what is known of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cursor<R> {
     pub(super) registers: R,
     /// The innermost or an interrupted frame.
@@ -78,15 +78,16 @@ impl<R: RegisterSet> Cursor<R> {
     /// The canonical frame address by the row that was `found`.
     #[inline(always)]
     pub(super) fn cfa(&self, found: &Found, memory: &impl Memory) -> Option<u64> {
-        let rule = found.rules.cfa;
-        let base = if rule.is(Packed::FROM_STACK_POINTER) && self.sp_known {
-            self.registers.sp()
-        } else if rule.is(Packed::FROM_FRAME_POINTER) && self.fp_known {
-            self.registers.fp()
-        } else {
-            return self.any_cfa(found, memory).ok();
+        let (base, offset) = match found.rules.simple_cfa() {
+            Some((Register::StackPointer, offset)) if self.sp_known => {
+                (self.registers.sp(), offset)
+            }
+            Some((Register::FramePointer, offset)) if self.fp_known => {
+                (self.registers.fp(), offset)
+            }
+            _ => return self.any_cfa(found, memory).ok(),
         };
-        let cfa = offset_address::<R>(base, rule.offset);
+        let cfa = offset_address::<R>(base, offset);
         (is_aligned(cfa, R::CFA_ALIGNMENT) || found.is_trap).then_some(cfa)
     }
 

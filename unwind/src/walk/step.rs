@@ -3,7 +3,7 @@
 use crate::memory::Memory;
 use crate::registers::{RegisterSet, offset_address};
 use crate::row::{Base, Rule};
-use crate::rules::{Packed, Rules};
+use crate::rules::Rules;
 use crate::verdict::End;
 use crate::walk::cursor::{Cursor, read};
 
@@ -18,7 +18,6 @@ pub(super) struct Caller {
 
 impl<R: RegisterSet> Cursor<R> {
     /// The caller by the rules of a row, of which the canonical frame address is known already.
-    #[inline(always)]
     pub(super) fn caller(
         &self,
         rules: &Rules,
@@ -26,20 +25,8 @@ impl<R: RegisterSet> Cursor<R> {
         memory: &impl Memory,
     ) -> Result<Caller, End> {
         let registers = &self.registers;
-        let rule = rules.return_address;
-        let return_address = if rule.is(Packed::SAVED_AT_CFA) {
-            read::<R>(memory, offset_address::<R>(cfa, rule.offset))?
-        } else {
-            self.return_address(rule.rule(), cfa, memory)?
-        };
-        let rule = rules.frame_pointer;
-        let (fp, fp_known) = if rule.is(Packed::SAME) {
-            (registers.fp(), self.fp_known)
-        } else if rule.is(Packed::SAVED_AT_CFA) {
-            self.saved_fp(offset_address::<R>(cfa, rule.offset), memory)?
-        } else {
-            self.frame_pointer(rule.rule(), cfa, memory)?
-        };
+        let return_address = self.return_address(rules.return_address(), cfa, memory)?;
+        let (fp, fp_known) = self.frame_pointer(rules.frame_pointer(), cfa, memory)?;
         Ok(Caller {
             pc: registers.strip(return_address),
             sp: R::sp_at(cfa),

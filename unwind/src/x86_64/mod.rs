@@ -69,6 +69,11 @@ impl Sealed for Registers {
         state: (CS, 8),
         end: 40,
     });
+
+    #[inline(always)]
+    fn set(&mut self, pc: u64, sp: u64, fp: u64) {
+        (self.pc, self.sp, self.fp) = (pc, sp, fp);
+    }
 }
 
 impl RegisterSet for Registers {

@@ -1,5 +1,6 @@
 //! The walk: an iterator of frames, and the only place where its state changes.
 
+mod lean;
 mod steps;
 
 use core::iter::FusedIterator;
@@ -44,6 +45,10 @@ pub struct Frames<'a, R, M, S = Tables<'a>> {
     cfa: Option<u64>,
     /// Whether the source of rows is one for this machine.
     usable: bool,
+    /// Whether it is, and all code is the kernel's.
+    is_plain: bool,
+    /// Whether the next step may be one as nearly all are: see [`Self::may_be_lean`].
+    is_lean: bool,
     /// The first frame whose call was not checked.
     unchecked: Option<u32>,
     count: u32,
@@ -65,6 +70,7 @@ enum State {
 impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     pub(super) fn start(unwinder: &'a Unwinder<'a, S>, cursor: Cursor<R>, mut memory: M) -> Self {
         let sp = cursor.registers.sp();
+        let usable = unwinder.source.describes(R::MACHINE).is_ok();
         Self {
             unwinder,
             on_stack: memory.enter(sp),
@@ -75,7 +81,9 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             found: Found::EMPTY,
             outcome: Ok(()),
             cfa: None,
-            usable: unwinder.source.describes(R::MACHINE).is_ok(),
+            usable,
+            is_plain: usable && unwinder.user_code.is_empty(),
+            is_lean: false,
             unchecked: None,
             count: 0,
             doubt: unwinder.source.doubt().map(|reason| Doubt {
@@ -195,6 +203,20 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
+    /// The next frame, whatever it is.
+    // What seldom happens is called in sequence, not nested, so that its stack frames do not add up.
+    #[inline(never)]
+    fn next_any(&mut self) -> Option<Frame<R>> {
+        self.is_lean = false;
+        if let State::Stepping = self.state {
+            self.step();
+        }
+        if let State::Found = self.state {
+            return self.yield_frame();
+        }
+        self.scan()
+    }
+
     /// Looks up the cursor's row, and yields its frame.
     #[inline(always)]
     fn yield_frame(&mut self) -> Option<Frame<R>> {
@@ -212,6 +234,8 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             Ok(()) => cursor.cfa(&self.found, &self.memory),
             Err(_) => None,
         };
+        self.is_lean = self.may_be_lean();
+        let cursor = &self.cursor;
         Some(Frame {
             pc,
             cfa: self.cfa,
@@ -227,9 +251,10 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     /// Finds the row for `pc`, the cursor's look-up address.
     #[inline(always)]
     fn look_up(&mut self, pc: u64) -> Result<(), LookupError> {
+        let registers = &self.cursor.registers;
         // Where no instruction begins a jump has failed, or what was saved is damaged, and a row tells nothing of it.
-        let begins = is_aligned(self.cursor.registers.pc(), R::ALIGNMENT as u64);
-        let may = self.unwinder.may_be_at(pc, self.cursor.registers.is_user());
+        let begins = is_aligned(registers.pc(), R::ALIGNMENT as u64);
+        let may = self.unwinder.may_be_at(pc, registers.is_user());
         if !self.usable || !may || (self.cursor.exact && !begins) {
             return Err(LookupError::NoFunction);
         }
@@ -271,15 +296,12 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
 impl<R: RegisterSet, M: Memory, S: RowSource> Iterator for Frames<'_, R, M, S> {
     type Item = Frame<R>;
 
-    // What seldom happens is called in sequence, not nested, so that its stack frames do not add up.
+    #[inline]
     fn next(&mut self) -> Option<Frame<R>> {
-        if let State::Stepping = self.state {
-            self.step();
+        if self.is_lean && self.step_lean() {
+            return Some(self.frame_after_lean());
         }
-        if let State::Found = self.state {
-            return self.yield_frame();
-        }
-        self.scan()
+        self.next_any()
     }
 }
 

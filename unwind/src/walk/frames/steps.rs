@@ -16,7 +16,7 @@ use crate::walk::step::Caller;
 
 impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     /// Steps from the cursor's frame to its caller, or to the end.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn step(&mut self) {
         match self.step_by_row() {
             Ok(Call::Fits) => {}
@@ -60,8 +60,6 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     }
 
     /// Steps to the caller by the cursor's row, unless code contradicts it; returns the result of that check.
-    ///
-    /// Nearly every step is this one, from a function to its caller, so it makes no [`Step`], which would be copied.
     #[inline(always)]
     fn step_by_row(&mut self) -> Result<Call, End> {
         let cursor = &self.cursor;

@@ -46,7 +46,11 @@ impl Instructions for Small {
     }
 }
 
-impl Sealed for Small {}
+impl Sealed for Small {
+    fn set(&mut self, pc: u64, sp: u64, fp: u64) {
+        *self = self.caller(pc, sp, fp);
+    }
+}
 
 impl RegisterSet for Small {
     // Of those that there are, any: only a source asks.

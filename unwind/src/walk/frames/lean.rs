@@ -1,0 +1,115 @@
+//! The step that nearly every one is: from a return address on a stack of the kernel, by a row that finds the caller's registers near
+//! the canonical frame address, to code with a call that leads to the frame's function.
+//!
+//! What leads to a caller here leads to the same one by [`Frames::step`], which tells also why where none does.
+
+use super::Frames;
+use crate::lookup::LookupError;
+use crate::memory::{Memory, is_aligned};
+use crate::registers::{RegisterSet, offset_address};
+use crate::rules::Register;
+use crate::source::RowSource;
+use crate::verdict::How;
+use crate::walk::cursor::Cursor;
+use crate::walk::frame::lookup_pc;
+use crate::walk::{Frame, FrameKind};
+
+impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
+    /// Whether the step from the cursor's frame, which was yielded, may be such a one, as far as the frame tells: then all fields of the
+    /// cursor but the three registers, and whether the frame pointer is known, have the values that the caller's will have.
+    #[inline(never)]
+    pub(super) fn may_be_lean(&self) -> bool {
+        let registers = &self.cursor.registers;
+        let plain = registers.caller(registers.pc(), registers.sp(), registers.fp());
+        let plain = Cursor {
+            fp_known: self.cursor.fp_known,
+            ..Cursor::called(plain, How::SFrame)
+        };
+        let has_row = self.cfa.is_some() && !self.found.is_trap && self.on_stack && self.is_plain;
+        !R::FOLLOWS_ALL
+            && has_row
+            && !registers.is_user()
+            && self.tail_call.is_none()
+            && self.cursor == plain
+    }
+
+    /// Steps to the caller, if the step is such a one, and returns whether it was. If not, nothing has changed.
+    #[inline(always)]
+    pub(super) fn step_lean(&mut self) -> bool {
+        let (Some(cfa), Some((slot, fp_slot))) = (self.cfa, self.found.rules.simple_saved()) else {
+            return false;
+        };
+        let slot = offset_address::<R>(cfa, slot);
+        let fp_slot = fp_slot.map(|offset| offset_address::<R>(cfa, offset));
+        // Only aligned words are read.
+        if !is_aligned(slot | fp_slot.unwrap_or(0), R::WORD) || self.count >= self.unwinder.limit {
+            return false;
+        }
+        let cursor = &self.cursor;
+        let (mut fp, mut fp_known) = (cursor.registers.fp(), cursor.fp_known);
+        if let Some(slot) = fp_slot {
+            let Some(saved) = self.memory.near(slot, R::WORD) else {
+                return false;
+            };
+            (fp, fp_known) = (saved, true);
+        }
+        let Some(return_address) = self.memory.near(slot, R::WORD) else {
+            return false;
+        };
+        let (pc, sp) = (cursor.registers.strip(return_address), R::sp_at(cfa));
+        if !self.unwinder.fits::<R>(pc, &self.found)
+            || !self.memory.advance_here(self.reached, sp, R::WORD)
+        {
+            return false;
+        }
+        self.reached = sp;
+        self.cursor.registers.set(pc, sp, fp);
+        self.cursor.fp_known = fp_known;
+        true
+    }
+
+    /// Looks up the cursor's row after such a step, and makes its frame.
+    #[inline(always)]
+    pub(super) fn frame_after_lean(&mut self) -> Frame<R> {
+        self.count = self.count.wrapping_add(1);
+        let pc = self.cursor.registers.pc();
+        let at = lookup_pc(pc, FrameKind::ReturnAddress);
+        let outcome = self.unwinder.source.look_up(at, &mut self.found);
+        let registers = &self.cursor.registers;
+        let based = match self.found.rules.simple_cfa() {
+            Some((Register::StackPointer, offset)) => Some((registers.sp(), offset)),
+            Some((Register::FramePointer, offset)) if self.cursor.fp_known => {
+                Some((registers.fp(), offset))
+            }
+            _ => None,
+        };
+        let cfa = based.map(|(base, offset)| offset_address::<R>(base, offset));
+        match (outcome, cfa) {
+            (Ok(()), Some(cfa)) if !self.found.is_trap && is_aligned(cfa, R::CFA_ALIGNMENT) => {
+                self.cfa = Some(cfa);
+            }
+            _ => self.leave_lean(outcome),
+        }
+        Frame {
+            pc,
+            cfa: self.cfa,
+            kind: FrameKind::ReturnAddress,
+            how: How::SFrame,
+            tail_call: None,
+            trap_frame: None,
+            fp_known: self.cursor.fp_known,
+            registers: Some(self.cursor.registers),
+        }
+    }
+
+    /// Keeps what the look-up for the cursor's frame has told, from which the next step is of another kind.
+    #[inline(never)]
+    fn leave_lean(&mut self, outcome: Result<(), LookupError>) {
+        self.is_lean = false;
+        self.outcome = outcome;
+        self.cfa = match outcome {
+            Ok(()) => self.cursor.cfa(&self.found, &self.memory),
+            Err(_) => None,
+        };
+    }
+}
