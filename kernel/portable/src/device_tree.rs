@@ -2,7 +2,7 @@
 
 mod shape;
 
-use fdt_raw::Fdt;
+use fdt_raw::{Fdt, Node};
 
 use crate::BootMemory;
 
@@ -13,6 +13,16 @@ pub enum Conduit {
     Hypervisor,
     /// `smc`.
     SecureMonitor,
+}
+
+/// How to start a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// By a call of the firmware.
+    Firmware,
+    /// By the address of its first instruction, in the 64-bit word at this physical address (Devicetree Specification, 3.8.1 "General
+    /// Properties of /cpus/cpu* nodes": `cpu-release-addr`).
+    SpinTable(u64),
 }
 
 /// The devices that can be a serial port.
@@ -117,15 +127,30 @@ impl<'a> DeviceTree<'a> {
         self.0.chosen()?.bootargs()
     }
 
-    /// Calls `found` with the MPIDR affinity of each CPU that the firmware can start.
-    pub fn cpus(&self, found: impl FnMut(u64)) {
+    /// Calls `found` with the MPIDR affinity of each CPU, and how to start it.
+    pub fn cpus(&self, mut found: impl FnMut(u64, Start)) {
         let nodes = self.0.find_children_by_path("/cpus");
-        nodes
-            .filter(|node| node.find_property_str("device_type") == Some("cpu"))
-            .filter(|node| node.find_property_str("enable-method") != Some("spin-table"))
-            .filter_map(|node| Some(node.reg()?.next()?.address))
-            .for_each(found);
+        let nodes = nodes.filter(|node| node.find_property_str("device_type") == Some("cpu"));
+        for node in nodes {
+            let Some(affinity) = node.reg().and_then(|mut reg| reg.next()) else {
+                continue;
+            };
+            let start = match node.find_property_str("enable-method") {
+                Some("spin-table") => release_address(&node).map(Start::SpinTable),
+                _ => Some(Start::Firmware),
+            };
+            if let Some(start) = start {
+                found(affinity.address, start);
+            }
+        }
     }
+}
+
+/// The address of the word that a CPU waits for.
+fn release_address(cpu: &Node<'_>) -> Option<u64> {
+    let bytes = cpu.find_property("cpu-release-addr")?.data();
+    let bytes = bytes.as_slice().try_into().ok()?;
+    Some(u64::from_be_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -144,9 +169,9 @@ mod tests {
         Some(VIRT.get(at..end)?.as_ptr() as u64)
     }
 
-    fn cpus(tree: &DeviceTree<'_>) -> Vec<u64> {
+    fn cpus(tree: &DeviceTree<'_>) -> Vec<(u64, Start)> {
         let mut found = Vec::new();
-        tree.cpus(|id| found.push(id));
+        tree.cpus(|id, start| found.push((id, start)));
         found
     }
 
@@ -160,7 +185,7 @@ mod tests {
         assert_eq!(tree.console(), Some((Uart::Pl011, 0x0900_0000)));
         assert_eq!(tree.conduit(), Some(Conduit::Hypervisor));
         assert_eq!(tree.command_line(), Some("panic registers"));
-        assert_eq!(cpus(&tree), [0, 1, 2, 3]);
+        assert_eq!(cpus(&tree), [0, 1, 2, 3].map(|id| (id, Start::Firmware)));
     }
 
     #[test]
@@ -204,11 +229,14 @@ mod tests {
         let cpus = tree.begin_node("cpus")?;
         tree.property_u32("#address-cells", 1)?;
         tree.property_u32("#size-cells", 0)?;
-        for (name, method) in [("cpu@0", "spin-table"), ("cpu@1", "psci")] {
-            let cpu = tree.begin_node(name)?;
+        for (id, method) in [(0, "spin-table"), (1, "psci"), (2, "spin-table")] {
+            let cpu = tree.begin_node(&format!("cpu@{id}"))?;
             tree.property_string("device_type", "cpu")?;
             tree.property_string("enable-method", method)?;
-            tree.property_u32("reg", u32::from(name == "cpu@1"))?;
+            tree.property_u32("reg", id)?;
+            if id == 0 {
+                tree.property_u64("cpu-release-addr", 0xd8)?;
+            }
             tree.end_node(cpu)?;
         }
         // No CPU: it has no `device_type`.
@@ -239,7 +267,9 @@ mod tests {
         assert_eq!(tree.console(), Some((Uart::Mini, 0x3f21_5040)));
         assert_eq!(tree.conduit(), Some(Conduit::SecureMonitor));
         assert_eq!(tree.command_line(), None);
-        assert_eq!(cpus(&tree), [1], "firmware starts only one of them");
+        // Nothing tells how to start the third one.
+        let startable = [(0, Start::SpinTable(0xd8)), (1, Start::Firmware)];
+        assert_eq!(cpus(&tree), startable);
     }
 
     #[test]

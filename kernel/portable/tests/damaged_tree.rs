@@ -10,7 +10,7 @@ fn read(bytes: &[u8]) -> Option<usize> {
     let mut found = usize::from(tree.is_of("linux,dummy-virt"));
     found += usize::from(tree.console().is_some()) + usize::from(tree.conduit().is_some());
     found += tree.command_line().map_or(0, str::len);
-    tree.cpus(|_| found += 1);
+    tree.cpus(|_, _| found += 1);
     Some(found)
 }
 

@@ -4,7 +4,7 @@
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use portable::BootMemory;
 use portable::command_line::CommandLine;
-use portable::device_tree::{DeviceTree, Uart};
+use portable::device_tree::{DeviceTree, Start, Uart};
 use portable::keys::Key;
 use screen::Framebuffer;
 use spin::Once;
@@ -18,8 +18,9 @@ use super::raspi3::RASPI3;
 use super::raspi4::RASPI4;
 use super::virt::VIRT;
 use crate::arch::exit::{self, CONDUIT};
-use crate::arch::interrupts::{self, GIC, Gic};
+use crate::arch::interrupts::{self, Controller};
 use crate::arch::mmu::{HIGH, boot_address, image_offset};
+use crate::arch::start::{SPIN_TABLE, SpinTable};
 
 /// A kind of board.
 #[derive(Debug)]
@@ -32,8 +33,10 @@ pub struct Board {
     pub pl011: Port,
     /// The mini UART, on boards that have one.
     pub mini_uart: Option<Port>,
-    /// The interrupt controller, on boards that have one which this kernel can use.
-    pub gic: Option<Gic>,
+    /// The interrupt controller.
+    pub controller: Controller,
+    /// Where the other CPUs wait, on boards where they do so in RAM.
+    pub spin_table: Option<SpinTable>,
     /// The power button, on boards that have one.
     pub button: Option<Button>,
     /// The physical address of QEMU's device for firmware, on its own board.
@@ -193,9 +196,7 @@ pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     let port = console.and_then(|(uart, address)| board.port(uart, address));
     let port = port.unwrap_or(board.pl011);
     DETECTED.call_once(|| Detected(board, port));
-    if let Some(gic) = board.gic {
-        GIC.call_once(|| gic);
-    }
+    interrupts::set_controller(board.controller);
     if let Some(peripherals) = board.peripherals {
         raspi::connect(peripherals, port);
     }
@@ -205,10 +206,21 @@ pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     Some(CommandLine::copy(tree?.command_line()?.bytes()))
 }
 
-/// Calls `found` with the MPIDR affinity of each CPU that firmware can start.
-pub fn cpus(memory: &BootMemory, argument: u64, found: impl FnMut(u64)) {
+/// Calls `found` with the MPIDR affinity of each CPU that can be started.
+pub fn cpus(memory: &BootMemory, argument: u64, mut found: impl FnMut(u64)) {
     // Without a device tree only the running CPU is used.
-    if let Some(tree) = DeviceTree::at(memory, argument) {
-        tree.cpus(found);
-    }
+    let Some(tree) = DeviceTree::at(memory, argument) else {
+        return;
+    };
+    tree.cpus(|id, start| match start {
+        Start::Firmware => found(id),
+        // A device tree that names another address than the board's is damaged: to write there could destroy anything.
+        Start::SpinTable(address) => {
+            let table = current().0.spin_table;
+            if let Some(table) = table.filter(|table| table.release(id) == Some(address)) {
+                SPIN_TABLE.call_once(|| table);
+                found(id);
+            }
+        }
+    });
 }

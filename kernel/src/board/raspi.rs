@@ -1,10 +1,18 @@
-//! Devices that all Raspberry Pis have: pins, and the watchdog as reset. Manual: "BCM2837 ARM Peripherals", of which "BCM2711
+//! What all Raspberry Pis have: pins, the watchdog as reset, and where the cores wait. Manual: "BCM2837 ARM Peripherals", of which "BCM2711
 //! ARM Peripherals" keeps these parts.
 
 use portable::device_tree::Uart;
 
 use super::port::Port;
 use super::registers::Registers;
+use crate::arch::start::SpinTable;
+
+/// Where the cores wait. The firmware's code for that is in the first page of RAM (`armstub8.S` of raspberrypi/tools), and device
+/// trees have the same addresses.
+pub const SPIN_TABLE: SpinTable = SpinTable {
+    address: 0xd8,
+    cpus: 4,
+};
 
 /// Offsets in bytes from the start of the peripherals: GPIO, power management.
 const GPIO: u64 = 0x20_0000;

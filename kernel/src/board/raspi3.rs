@@ -4,6 +4,8 @@ use portable::device_tree::Uart;
 
 use super::arm::Board;
 use super::port::Port;
+use super::raspi::SPIN_TABLE;
+use crate::arch::interrupts::{Controller, Local};
 
 const PERIPHERALS: u64 = 0x3f00_0000;
 
@@ -23,8 +25,8 @@ pub static RASPI3: Board = Board {
         // The core clock, which `enable_uart=1` keeps constant.
         clock: 250_000_000,
     }),
-    // Interrupts come through a controller of its own ("BCM2836 ARM-local peripherals"), which this kernel does not use.
-    gic: None,
+    controller: Controller::Local(Local(0x4000_0000)),
+    spin_table: Some(SPIN_TABLE),
     button: None,
     fw_cfg: None,
     peripherals: Some(PERIPHERALS),

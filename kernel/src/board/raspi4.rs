@@ -4,6 +4,8 @@ use portable::device_tree::Uart;
 
 use super::arm::Board;
 use super::port::Port;
+use super::raspi::SPIN_TABLE;
+use crate::arch::interrupts::{Controller, Local};
 
 const PERIPHERALS: u64 = 0xfe00_0000;
 
@@ -24,7 +26,8 @@ pub static RASPI4: Board = Board {
         clock: 500_000_000,
     }),
     // The board's GIC cannot be used: its group 0, which the kernel needs for NMIs, belongs to the secure firmware.
-    gic: None,
+    controller: Controller::Local(Local(0xff80_0000)),
+    spin_table: Some(SPIN_TABLE),
     button: None,
     fw_cfg: None,
     peripherals: Some(PERIPHERALS),

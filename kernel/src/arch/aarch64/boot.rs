@@ -16,6 +16,7 @@ macro_rules! entry {
             stack_size = const size_of::<$crate::stack::Boot>(),
             trap_stack_size = const size_of::<$crate::stack::Exception>(),
             start_main = sym $start_main,
+            max_cpus = const $crate::percpu::MAX_CPUS,
             cpus = sym $crate::percpu::CPUS,
             main = sym $main,
             signs = const cfg!(signed_return_addresses) as u64,

@@ -1,7 +1,7 @@
 // Entry from QEMU's -kernel, from a Raspberry Pi's firmware or from another boot loader: EL2 or EL1, MMU off, x0 = the device
 // tree's address if started as Linux is, zero otherwise. Runs at its physical address: the linker script's, or any multiple of
-// 2 MiB in the first gigabyte. Only one core comes here. The others are started later, by PSCI, and come to start_entry with
-// their number in x0; or, on a Raspberry Pi, whose firmware has no PSCI, they stay where the firmware has parked them.
+// 2 MiB in the first gigabyte. Only one core comes here. The others are started later: by PSCI, and come to start_entry with
+// their number in x0; or from a spin table, as on a Raspberry Pi, and come to spin_entry.
 
 .section .boot.text, "ax", @progbits
 // The header by which firmware knows a flat image (Linux, Documentation/arch/arm64/booting.rst).
@@ -70,6 +70,18 @@ start_entry:
     ldr x19, =start_high
     b boot_common
 .size start_entry, . - start_entry
+
+// Those that a spin table starts, which passes nothing: the entry of number n is 8 n bytes behind the first one.
+.global spin_entry
+.type spin_entry, @function
+spin_entry:
+    .set number, 0
+    .rept {max_cpus}
+    mov x0, #number
+    b start_entry
+    .set number, number + 1
+    .endr
+.size spin_entry, . - spin_entry
 
 // x19: where to go, in the high half. x0 is passed on.
 .type boot_common, @function
@@ -191,12 +203,15 @@ kernel_entry:
 .size kernel_entry, . - kernel_entry
 .ltorg
 
-// The link address of start_entry, for start.rs.
+// The link addresses of these entries, for start.rs.
 .section .rodata.start_address, "a", @progbits
 .balign 8
 .global start_address
 start_address:
     .quad start_entry
+.global spin_address
+spin_address:
+    .quad spin_entry
 
 // The same as kernel_entry, for the CPU whose number is in x0. Its stacks are elements of arrays.
 .section .text.start_high, "ax", @progbits

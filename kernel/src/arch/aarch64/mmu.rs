@@ -8,6 +8,7 @@ use aarch64_cpu::registers::{
 };
 use bitflags::bitflags;
 use portable::BootMemory;
+use spin::Once;
 use unwind::Range;
 
 use crate::image::Access;
@@ -57,6 +58,12 @@ const DEVICES: [usize; 2] = [0, 3];
 /// The start of the second gigabyte, where the image is mapped, without [`HIGH`].
 const IMAGE: u64 = 0x4000_0000;
 
+/// The physical address of a block of devices in the second gigabyte, on boards that have one. It is mapped at [`BEHIND_IMAGE`].
+static DEVICES_BEHIND: Once<u64> = Once::new();
+
+/// The last block of the gigabyte where the image is mapped.
+const BEHIND_IMAGE: u64 = HIGH + 0x8000_0000 - BLOCK;
+
 /// Where boot.s maps the device tree: the block of 2 MiB with its first byte, and the next block.
 const TREE: u64 = HIGH + 0x8000_0000;
 const BLOCK: u64 = 2 << 20;
@@ -71,6 +78,16 @@ pub fn boot_address(start: u64, length: u64) -> Option<u64> {
     let end = start.checked_add(length)?;
     let is_mapped = start >= block && end <= block.checked_add(2 * BLOCK)?;
     is_mapped.then(|| start - block + TREE)
+}
+
+/// The virtual address at which [`protect`] maps the device at this physical address, once for the whole run if that is in the second
+/// gigabyte. Called before `protect`, and after it.
+pub fn device_address(physical: u64) -> u64 {
+    if physical >> 30 != IMAGE >> 30 {
+        return physical + HIGH;
+    }
+    let block = *DEVICES_BEHIND.call_once(|| physical & !(BLOCK - 1));
+    physical - block + BEHIND_IMAGE
 }
 
 /// How much higher the image was loaded than the linker script has it, modulo 2^64.
@@ -107,6 +124,9 @@ pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
     LEVEL1.set(1, entry(&LEVEL2));
     for (index, level3) in LEVEL3.iter().enumerate() {
         LEVEL2.set(index, entry(level3));
+    }
+    if let Some(block) = DEVICES_BEHIND.get() {
+        LEVEL2.set(511, block | devices.bits());
     }
     map_image(&LEVEL3, HIGH + IMAGE, guards, |page, access| {
         address(page) | flags(access).bits()

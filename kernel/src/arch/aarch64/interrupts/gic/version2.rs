@@ -1,6 +1,6 @@
 //! What only version 2 of the GIC has: a CPU interface in memory, and CPUs by a bit each.
 
-use super::super::mmu::HIGH;
+use super::super::super::mmu::HIGH;
 use super::{BOTH_GROUPS, Gic, Registers};
 
 /// Registers of the distributor, by offset in bytes: a byte for each interrupt, with the CPUs that get it; and that which sends.

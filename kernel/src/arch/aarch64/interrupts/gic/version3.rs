@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use aarch64_cpu::asm::barrier;
 use aarch64_cpu::registers::{ID_AA64PFR0_EL1, Readable};
 
-use super::super::cpu;
-use super::super::mmu::HIGH;
+use super::super::super::cpu;
+use super::super::super::mmu::HIGH;
 use super::{Gic, NMI, Registers, distributor};
 use crate::percpu::MAX_CPUS;
 
