@@ -21,6 +21,9 @@ pub static SCREEN: Screen = {
 /// Characters of a line of the QR code's text: what a phone shows without folding, held sideways.
 const WIDTH: usize = 60;
 
+/// What the serial line is told when the report is on the screen. The runner waits for the part before the colon.
+const ON_SCREEN: &str = "the report is on the screen: space for the next page, q for the end\n";
+
 /// Finds the screen.
 pub fn init() {
     if let Some(framebuffer) = board::framebuffer() {
@@ -28,7 +31,8 @@ pub fn init() {
     }
 }
 
-/// Keeps the callers for the QR code; and as text for the screen, if the serial line `gets_frames` instead.
+/// Keeps the callers for the QR code; and as text for the screen, if the serial line `gets_frames` instead. It is called when the serial
+/// line has them: what fails here takes nothing from that.
 pub fn keep(walk: &Walk, gets_frames: bool) -> fmt::Result {
     SCREEN.compact(|out| walk.write_compact(out, WIDTH))?;
     match gets_frames {
@@ -42,11 +46,15 @@ pub fn show() {
     if !SCREEN.is_set() {
         return;
     }
-    POSTMORTEM.write("the report is on the screen: space for the next page, q for the end\n");
     let mut line = Keys::new();
     let mut keyboard = Keyboard::new();
     let code = |out: &mut dyn Write, pc| POSTMORTEM.write_code(out, pc);
+    let mut is_told = false;
     SCREEN.show(&code, &mut || {
+        if !is_told {
+            is_told = true;
+            POSTMORTEM.write(ON_SCREEN);
+        }
         let typed = board::read().and_then(|byte| line.take(byte));
         meaning(typed.or_else(|| keyboard.pressed())?)
     });
@@ -61,7 +69,7 @@ const fn meaning(key: keys::Key) -> Option<Key> {
         keys::Key::Up => Key::Up,
         keys::Key::Down => Key::Down,
         keys::Key::Enter => Key::Enter,
-        keys::Key::Cancel => Key::Leave,
+        keys::Key::Cancel | keys::Key::DeleteOrEnd => Key::Leave,
         _ => return None,
     })
 }

@@ -73,6 +73,10 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     if has("dump") {
         platform::dump_at_end();
     }
+    let width = command_line
+        .as_ref()
+        .and_then(|line| line.number_of("compact"));
+    platform::use_width(width.unwrap_or_default());
     frames::use_frames(has("defmt"));
     early::run(scenario, Stage::Vectors);
     let cpus = cpus::List::read(&mut memory, argument);

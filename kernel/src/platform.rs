@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 use core::hint::black_box;
 use core::panic::PanicInfo;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 
 use postmortem::{Image, PerCpu, Platform, Postmortem, Range, Region, Stack, Task, Walk, capture};
@@ -30,6 +30,9 @@ pub static REGION: Region = Region::new();
 /// Whether traces include the registers of every interrupted frame: many lines, so they are optional.
 static HAS_REGISTERS: AtomicBool = AtomicBool::new(false);
 
+/// The characters of a line of traces in the compact form; 0 for the usual form.
+static WIDTH: AtomicUsize = AtomicUsize::new(0);
+
 /// Whether traces are also written as markup for a symbolizer.
 static HAS_MARKUP: AtomicBool = AtomicBool::new(false);
 
@@ -55,6 +58,11 @@ pub fn write_tasks(out: &mut dyn Write) -> fmt::Result {
 /// Sets whether traces include the registers of every interrupted frame.
 pub fn show_registers(yes: bool) {
     HAS_REGISTERS.store(yes, Ordering::Relaxed);
+}
+
+/// Makes traces be written in the compact form from now on, in lines of so many characters.
+pub fn use_width(width: usize) {
+    WIDTH.store(width, Ordering::Relaxed);
 }
 
 /// Makes traces also be written as markup from now on.
@@ -86,11 +94,15 @@ unsafe impl Platform for Kernel {
         SCREEN.begin();
     }
 
+    fn report_ends(&self) {
+        SCREEN.end();
+    }
+
     fn leave(&self) -> ! {
-        crash_screen::show();
         if RESETS.load(Ordering::Relaxed) {
             board::reset();
         }
+        crash_screen::show();
         exit::leave(Verdict::Panicked)
     }
 
@@ -142,15 +154,16 @@ unsafe impl Platform for Kernel {
     }
 }
 
-/// Writes a trace in the forms that were asked for.
+/// Writes a trace in the forms that were asked for, and then keeps it for the screen.
 fn write_trace(walk: &Walk, out: &mut dyn Write) -> fmt::Result {
-    crash_screen::keep(walk, frames::are_used())?;
-    if frames::are_used() {
-        return frames::send_trace(walk);
+    let gets_frames = frames::are_used();
+    match (gets_frames, WIDTH.load(Ordering::Relaxed)) {
+        (true, _) => frames::send_trace(walk)?,
+        (false, 0) => walk.write(out, HAS_REGISTERS.load(Ordering::Relaxed))?,
+        (false, width) => walk.write_compact(out, width)?,
     }
-    walk.write(out, HAS_REGISTERS.load(Ordering::Relaxed))?;
-    match HAS_MARKUP.load(Ordering::Relaxed) {
-        true => walk.write_markup(out),
-        false => Ok(()),
+    if HAS_MARKUP.load(Ordering::Relaxed) && !gets_frames {
+        walk.write_markup(out)?;
     }
+    crash_screen::keep(walk, gets_frames)
 }

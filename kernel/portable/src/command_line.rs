@@ -46,6 +46,15 @@ impl CommandLine {
         self.words().skip(1).find_map(|word| word.parse().ok())
     }
 
+    /// The number of the first word of the form `name:number`, after the first word.
+    #[must_use]
+    pub fn number_of(&self, name: &str) -> Option<usize> {
+        self.words().skip(1).find_map(|word| {
+            let (of, number) = word.split_once(':')?;
+            (of == name).then(|| number.parse().ok())?
+        })
+    }
+
     /// All words but those like `a=b`: a Raspberry Pi's firmware puts its own, for Linux, before those of `cmdline.txt`.
     fn words(&self) -> impl Iterator<Item = &str> {
         let text = core::str::from_utf8(&self.bytes[..self.length]);
@@ -69,6 +78,10 @@ mod tests {
         assert!(line.has("registers") && line.has("defmt") && !line.has("markup"));
         assert!(!line.has("busy"), "the scenario is no word of it");
         assert_eq!(line.argument(), Some(300));
+        let line = CommandLine::copy(*b"busy compact: width:7 compact:80 300 compact:9");
+        assert_eq!(line.number_of("compact"), Some(80));
+        assert_eq!(line.argument(), Some(300));
+        assert_eq!(line.number_of("busy"), None);
     }
 
     #[test]

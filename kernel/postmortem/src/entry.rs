@@ -142,6 +142,7 @@ impl Postmortem {
         let _ = report.write_others(&mut out, held, Some(cause));
         let _ = report.write_blockers(&mut out);
         let _ = self.first_failure.repeat(&mut out);
+        self.platform.report_ends();
         if let Some(dump) = self.dump.filter(|dump| (dump.is_wanted)()) {
             (dump.write)(self, &Known { held, cause });
         }

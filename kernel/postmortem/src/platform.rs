@@ -25,8 +25,12 @@ pub unsafe trait Platform: Sync {
     fn write(&self, bytes: &[u8]);
 
     /// Called before the first byte of the report that ends the kernel: what follows by [`Self::write`] is the report, and nothing
-    /// else. By default it does nothing.
+    /// else, up to [`Self::report_ends`]. By default it does nothing.
     fn report_begins(&self) {}
+
+    /// Called after the last byte of that report: what follows is a [dump](crate::Postmortem::with_dump), if one was asked for. It is not
+    /// called if the report has failed. By default it does nothing.
+    fn report_ends(&self) {}
 
     /// Called last, after the report: resets, turns off, or stops the CPU.
     fn leave(&self) -> !;

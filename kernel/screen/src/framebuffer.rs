@@ -6,6 +6,9 @@ use embedded_graphics::pixelcolor::Rgb888;
 use embedded_graphics::prelude::{DrawTarget, OriginDimensions, Pixel, Point, RgbColor, Size};
 use embedded_graphics::primitives::Rectangle;
 
+/// More pixels than any screen has in one direction. What is computed of so many fits into 31 bits.
+const LONGEST: u32 = 1 << 15;
+
 /// The order of a pixel's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -44,7 +47,8 @@ unsafe impl Send for Framebuffer {}
 unsafe impl Sync for Framebuffer {}
 
 impl Framebuffer {
-    /// The framebuffer that begins there. `None` if a line does not fit into its stride, or a pixel has no three bytes.
+    /// The framebuffer that begins there. `None` if it has no pixels, or more in a line or lines than any screen has, if a line does not
+    /// fit into its stride, or a pixel has no three bytes.
     ///
     /// # Safety
     /// `height` times `stride` bytes from `start` on are a framebuffer that may be written to at any time from now on. No reference
@@ -53,7 +57,9 @@ impl Framebuffer {
     pub unsafe fn new(start: *mut u8, layout: Layout) -> Option<Self> {
         let line = (layout.width as usize).checked_mul(layout.bytes_per_pixel)?;
         let all = layout.stride.checked_mul(layout.height as usize)?;
-        let fits = line <= layout.stride && layout.bytes_per_pixel >= 3;
+        let sides = [layout.width, layout.height];
+        let is_screen = sides.iter().all(|side| (1..=LONGEST).contains(side));
+        let fits = is_screen && line <= layout.stride && layout.bytes_per_pixel >= 3;
         (fits && isize::try_from(all).is_ok()).then_some(Self { start, layout })
     }
 
@@ -181,8 +187,15 @@ mod tests {
         assert!(!refused(layout(5, 3, Order::Rgb)));
         assert!(refused(layout(3, 2, Order::Rgb)));
         assert!(refused(layout(u32::MAX, usize::MAX, Order::Rgb)));
-        let mut tall = layout(1, 4, Order::Rgb);
-        tall.stride = usize::MAX;
-        assert!(refused(tall));
+        assert!(refused(layout(0, 3, Order::Rgb)));
+        let of = |height, stride| Layout {
+            height,
+            stride,
+            ..layout(1, 4, Order::Rgb)
+        };
+        assert!(refused(of(2, usize::MAX)));
+        assert!(refused(of(0, 4)));
+        assert!(refused(of(u32::MAX, 4)));
+        assert!(!refused(of(1 << 15, 4)));
     }
 }

@@ -1,11 +1,12 @@
 //! The report of a dying kernel on a framebuffer, for a machine without a serial line.
 //!
-//! While the report is written each line of it is drawn as soon as it is there: a report that fails half way is on the screen as far as it
-//! came. Afterwards it can be paged through by keys, one frame after the other, with the code around each; and a QR code
-//! takes its first lines, and the callers in a compact form, to a phone.
-//!
 //! A kernel has one [`Screen`], in a static. It tells it at boot where the framebuffer is ([`Screen::set`]), when a report begins
-//! ([`Screen::begin`]), passes on what is written ([`Screen::write`]), and at last has it [shown](Screen::show).
+//! ([`Screen::begin`]), passes on what is written ([`Screen::write`]), says when the report has ended ([`Screen::end`]), and as the last
+//! thing of all has it shown ([`Screen::show`]). Up to then nothing is drawn: a serial line has the whole report before, and what fails in
+//! drawing fails after it. A report that has failed half way is shown as far as it came.
+//!
+//! It is paged through by keys, from frame to frame, with the code around each; and a QR code takes its first lines, and the callers in a
+//! compact form, to a phone.
 //!
 //! Nothing here allocates, takes a lock or waits, except [`Screen::show`] for keys. What the report says is not changed: the lines on the
 //! screen are those of the serial line, folded where they are too long.

@@ -26,7 +26,7 @@ pub(crate) enum Kind {
 pub(crate) struct Line<'a> {
     pub(crate) bytes: Bytes<'a>,
     pub(crate) kind: Kind,
-    /// It is of what failed: it comes up to the first verdict. What follows is of other CPUs and tasks.
+    /// It is of what failed: it comes up to the first verdict, or names a failure. What follows else is of other CPUs and tasks.
     pub(crate) is_first: bool,
 }
 
@@ -64,7 +64,9 @@ impl<'a> Iterator for Lines<'a> {
             _ => kind(bytes),
         };
         self.at += length + 1;
-        let is_first = self.is_first;
+        // The cause comes once more at the end, and so does what has made the report fail.
+        let repeats = ["first failure: ", "during the report: "];
+        let is_first = self.is_first || repeats.iter().any(|words| bytes.starts_with(words));
         self.is_first &= !matches!(kind, Kind::Complete | Kind::NotComplete);
         Some(Line {
             bytes,
@@ -132,6 +134,7 @@ end of backtrace: complete, 4 frames
 cpu 1, task main1, stopped at 0xffffffff80128052
    0: 0xffffffff8012805 p too short
 end of backtrace: complete for the kernel, 1 frames
+first failure: fault on cpu 0 at 0xffffffff80157077: page fault
 ";
         text.append(report.as_bytes());
         let lines: Vec<Line<'_>> = Lines::new(&text).collect();
@@ -153,8 +156,10 @@ end of backtrace: complete for the kernel, 1 frames
             Kind::Other,
             Kind::Other,
             Kind::NotComplete,
+            Kind::Other,
         ];
         assert_eq!(kinds, expected);
-        assert_eq!(lines.iter().filter(|line| line.is_first).count(), 8);
+        let others: Vec<usize> = (0..lines.len()).filter(|at| !lines[*at].is_first).collect();
+        assert_eq!(others, [8, 9, 10]);
     }
 }

@@ -1,7 +1,7 @@
-//! A report on the screen: drawn while it is written, and paged through afterwards.
+//! A report on the screen: kept while it is written, and paged through afterwards.
 
 use core::fmt::{self, Write};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use spin::Once;
 
@@ -23,10 +23,9 @@ pub struct Screen {
     report: Text,
     /// The callers in a compact form, for the QR code.
     compact: Text,
+    /// What is written is the report.
+    is_open: AtomicBool,
     has_begun: AtomicBool,
-    /// How many lines of the report were drawn as they came, and their rows.
-    drawn: AtomicUsize,
-    rows: AtomicU32,
     is_shown: AtomicBool,
 }
 
@@ -39,9 +38,8 @@ impl Screen {
             framebuffer: Once::new(),
             report,
             compact,
+            is_open: AtomicBool::new(false),
             has_begun: AtomicBool::new(false),
-            drawn: AtomicUsize::new(0),
-            rows: AtomicU32::new(0),
             is_shown: AtomicBool::new(false),
         }
     }
@@ -57,62 +55,24 @@ impl Screen {
         self.framebuffer.is_completed()
     }
 
-    fn pen(&self) -> Option<Pen> {
-        self.framebuffer.get().copied().map(Pen::new)
-    }
-
-    /// A report begins: clears the screen.
+    /// A report begins: what is [written](Self::write) from now on is kept.
     pub fn begin(&self) {
         self.report.clear();
         self.compact.clear();
-        self.drawn.store(0, Ordering::Relaxed);
-        self.rows.store(0, Ordering::Relaxed);
         self.has_begun.store(true, Ordering::Relaxed);
-        if let Some(mut pen) = self.pen() {
-            pen.clear();
-        }
+        self.is_open.store(true, Ordering::Relaxed);
     }
 
-    /// Takes text of the report, and draws each line that it ends, as far as the screen has room. Before a report has
-    /// [begun](Self::begin) text is ignored.
+    /// The report has ended: what is written from now on is something else.
+    pub fn end(&self) {
+        self.is_open.store(false, Ordering::Relaxed);
+    }
+
+    /// Keeps text of the report. Does nothing without a screen, before a report has [begun](Self::begin), or behind its [end](Self::end).
     pub fn write(&self, text: &[u8]) {
-        if !self.has_begun.load(Ordering::Relaxed) {
-            return;
+        if self.is_open.load(Ordering::Relaxed) && self.is_set() {
+            self.report.append(text);
         }
-        self.report.append(text);
-        if text.contains(&b'\n')
-            && let Some(pen) = self.pen()
-        {
-            self.draw_new(pen);
-        }
-    }
-
-    /// Draws the lines that have not been drawn, without the last one, which has not ended.
-    fn draw_new(&self, mut pen: Pen) {
-        let (drawn, row) = (
-            self.drawn.load(Ordering::Relaxed),
-            self.rows.load(Ordering::Relaxed),
-        );
-        let end = pen.rows();
-        if row >= end {
-            return;
-        }
-        pen.window((row, end), 0);
-        let mut lines = Lines::new(&self.report).skip(drawn).peekable();
-        let mut count = 0;
-        while let Some(line) = lines.next() {
-            if lines.peek().is_none() && !self.ends_with_newline() {
-                break;
-            }
-            page::write(&mut pen, &line);
-            count += 1;
-        }
-        self.drawn.store(drawn + count, Ordering::Relaxed);
-        self.rows.store(row + pen.written(), Ordering::Relaxed);
-    }
-
-    fn ends_with_newline(&self) -> bool {
-        self.report.from(0).iter().last() == Some(b'\n')
     }
 
     /// Has `write` write the callers in a compact form, for the QR code: the first time in a report, as its first trace is that of what
@@ -128,25 +88,28 @@ impl Screen {
                 Ok(())
             }
         }
-        let is_wanted = self.has_begun.load(Ordering::Relaxed) && self.is_set();
+        let is_wanted = self.is_open.load(Ordering::Relaxed) && self.is_set();
         match is_wanted && self.compact.from(0).len() == 0 {
             true => write(&mut Appended(&self.compact)),
             false => Ok(()),
         }
     }
 
-    /// Shows the report until a key says to leave. Returns at once if there is no screen, no report, or it was called before: then what it
-    /// shows has made it fail.
+    /// Draws the report, and pages through it until a key says to leave. Returns at once if there is no screen, no report, or it was
+    /// called before: then what it has drawn has made it fail.
     ///
-    /// `code` writes the code around an address. `key` returns a key that was pressed, if one was; it is called again and again.
+    /// `code` writes the code around an address. `key` returns a key that was pressed, if one was; it is called again and again, the
+    /// first time when the report is on the screen.
     pub fn show(&self, code: Code<'_>, key: &mut dyn FnMut() -> Option<Key>) {
         let has_begun = self.has_begun.load(Ordering::Relaxed);
-        let Some(mut pen) = self.pen().filter(|_| has_begun) else {
+        let framebuffer = self.framebuffer.get().filter(|_| has_begun);
+        let Some(framebuffer) = framebuffer else {
             return;
         };
         if self.is_shown.swap(true, Ordering::Relaxed) {
             return;
         }
+        let mut pen = Pen::new(*framebuffer);
         let mut view = View {
             screen: self,
             pages: [Page::new(true), Page::new(false)],
@@ -213,14 +176,20 @@ impl View<'_> {
     fn draw(&mut self, pen: &mut Pen, code: Code<'_>) {
         let rows = pen.rows();
         let body = (1, rows.saturating_sub(1));
+        let report = &self.screen.report;
         let title = match self.at {
             At::Lines(0) => "what failed",
             At::Lines(_) => "other cpus and tasks",
-            At::Code(_) => "code around the frame",
+            At::Code(_) => "code around the frame, which is <marked>",
             At::Phone => "for a phone",
         };
-        bar(pen, 0, title);
-        let report = &self.screen.report;
+        let has_others = self.pages[1].has_lines(report);
+        let all = if has_others { 3 } else { 2 };
+        let number = match self.at {
+            At::Lines(page) | At::Code(page) => page + 1,
+            At::Phone => all,
+        };
+        bar(pen, 0, format_args!("{number}/{all}  {title}"));
         match self.at {
             At::Lines(page) => {
                 if let Some(page) = self.pages.get_mut(page) {
@@ -253,13 +222,15 @@ impl View<'_> {
         bar(
             pen,
             rows.saturating_sub(1),
-            "space next page   p page before   j k frame   enter code   q leave",
+            format_args!(
+                "space: next page   p: page before   j, k: down, up   enter: code   q: end"
+            ),
         );
     }
 }
 
 /// A row of the other colors.
-fn bar(pen: &mut Pen, row: u32, text: &str) {
+fn bar(pen: &mut Pen, row: u32, text: fmt::Arguments<'_>) {
     (pen.color, pen.background) = (BACKGROUND, PLAIN);
     pen.window((row, row + 1), 0);
     // Writing to the screen never fails.
