@@ -1,6 +1,6 @@
 //! The kernel's image: its code, and the tables in it.
 
-use unwind::ImageTables;
+use crate::tables::ImageTables;
 
 /// A part of the image: its bytes, and where they are.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,12 @@ impl Section {
 pub struct Image {
     /// All code: what lies between `__text_start` and `__text_end`.
     pub code: Section,
-    /// The unwind tables between `__sframe_start` and `__sframe_end`: `.sframe`, or a rule map. Each report verifies them.
+    /// The unwind tables between `__sframe_start` and `__sframe_end`: `.sframe`, or a rule map. On 32-bit ARM the exception tables between
+    /// `__exidx_start` and `__exidx_end` and between `__extab_start` and `__extab_end`. Each report verifies them.
     pub tables: ImageTables<'static>,
+    /// Code whose functions have no caller: what lies between `__outermost_start` and `__outermost_end`. Exception tables do not tell it.
+    #[cfg(target_arch = "arm")]
+    pub outermost: unwind::Range,
     /// The names of functions, `.symbols`, between `__symbols_start` and `__symbols_end`.
     pub symbols: Section,
     /// The build id from the linker's note. If it is not known, it is empty, and names are assumed to be of this image.
@@ -54,7 +58,7 @@ pub struct Image {
 /// and those of `tables.ld`. A build id can be filled in.
 ///
 /// In a program on the host, such as a test, there are no such symbols, and everything is empty.
-#[cfg(target_os = "none")]
+#[cfg(all(target_os = "none", not(target_arch = "arm")))]
 #[macro_export]
 macro_rules! image {
     () => {{
@@ -77,6 +81,37 @@ macro_rules! image {
     }};
 }
 
+/// The [`Image`] between the symbols of the linker script that [`Image`] names, and `__symbols_start` and `__symbols_end`. A build id can be
+/// filled in.
+#[cfg(all(target_os = "none", target_arch = "arm"))]
+#[macro_export]
+macro_rules! image {
+    () => {{
+        unsafe extern "C" {
+            static __text_start: u8;
+            static __text_end: u8;
+            static __exidx_start: u8;
+            static __exidx_end: u8;
+            static __extab_start: u8;
+            static __extab_end: u8;
+            static __outermost_start: u8;
+            static __outermost_end: u8;
+            static __symbols_start: u8;
+            static __symbols_end: u8;
+        }
+        // SAFETY: the linker script puts constant bytes of the image between these symbols.
+        unsafe {
+            $crate::Image::new(
+                $crate::Section::between(&raw const __text_start, &raw const __text_end),
+                $crate::Section::between(&raw const __exidx_start, &raw const __exidx_end),
+                $crate::Section::between(&raw const __extab_start, &raw const __extab_end),
+                $crate::Section::between(&raw const __outermost_start, &raw const __outermost_end),
+                $crate::Section::between(&raw const __symbols_start, &raw const __symbols_end),
+            )
+        }
+    }};
+}
+
 #[allow(missing_docs)]
 #[cfg(not(target_os = "none"))]
 #[macro_export]
@@ -88,7 +123,30 @@ macro_rules! image {
 }
 
 impl Image {
+    /// An image with this code, these exception tables (`.ARM.exidx` and `.ARM.extab`), this part of the code with functions that have no
+    /// caller, and these names; the build id is not known.
+    #[cfg(target_arch = "arm")]
+    #[must_use]
+    pub fn new(
+        code: Section,
+        index: Section,
+        table: Section,
+        outermost: Section,
+        symbols: Section,
+    ) -> Self {
+        let range = |section: Section| unwind::Range::new(section.address, section.end());
+        let (at, table_at) = (index.address as u32, table.address as u32);
+        Self {
+            code,
+            tables: ImageTables::new(index.bytes, at, table.bytes, table_at, range(code)),
+            outermost: range(outermost),
+            symbols,
+            build_id: &[],
+        }
+    }
+
     /// An image with this code, these tables and these names; the build id is not known.
+    #[cfg(not(target_arch = "arm"))]
     #[must_use]
     pub fn new(code: Section, tables: Section, symbols: Section) -> Self {
         Self {

@@ -12,10 +12,13 @@
 )]
 
 pub mod aarch64;
+pub mod arm;
 mod atomics;
 mod cause;
 mod code;
+#[cfg(not(target_arch = "arm"))]
 mod cpu;
+#[cfg(not(target_arch = "arm"))]
 mod dump;
 mod entry;
 mod first_failure;
@@ -23,6 +26,7 @@ mod guarded_stack;
 mod held;
 mod image;
 mod last_words;
+#[cfg(not(target_arch = "arm"))]
 mod lines;
 mod machine;
 mod module;
@@ -30,14 +34,17 @@ mod modules;
 mod names;
 mod platform;
 mod postmortem;
+#[cfg(not(target_arch = "arm"))]
 mod print;
 pub mod probe;
 mod rendezvous;
 mod report;
+#[cfg(not(target_arch = "arm"))]
 mod samples;
 mod stack;
 mod stacks;
 mod subject;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -48,6 +55,8 @@ pub mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
 use aarch64 as arch;
+#[cfg(target_arch = "arm")]
+use arm as arch;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as arch;
 
@@ -64,10 +73,12 @@ pub use platform::{Platform, Task, TrapCode};
 pub use postmortem::{Out, PerCpu, Postmortem, WriteTrace};
 #[cfg(target_arch = "aarch64")]
 pub use print::trap_frame;
+#[cfg(not(target_arch = "arm"))]
 pub use print::{
     physical_memory_at, print, print_from, print_interrupted, print_no_more, print_stack,
     print_stack_from, report_on, stacks_by, stop_if_asked, stop_if_asked_from, stop_others,
 };
+#[cfg(not(target_arch = "arm"))]
 pub use samples::{Sampler, Samples};
 pub use stack::{Owner, ReadWord, Stack};
 pub use stacks::{Guard, Place, Stacks};

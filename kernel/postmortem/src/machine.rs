@@ -3,15 +3,15 @@
 use core::fmt;
 
 use unwind::report::write_bytes;
-use unwind::sframe::{Damage, ParseError, Verified};
 
 use crate::arch::NAME;
 use crate::image::Image;
+use crate::tables::{Outcome, moved_by, write_outcome};
 
 /// The architecture, the build and the state of the tables; as text, without a newline.
 pub(crate) struct Machine {
     build_id: &'static [u8],
-    verified: Result<Verified, Damage>,
+    verified: Outcome,
     /// How far the image lies above the addresses that it was linked for, modulo 2^64.
     moved_by: u64,
 }
@@ -27,7 +27,7 @@ impl Machine {
             verified,
             // Of tables that are damaged the address may be, too.
             moved_by: match verified {
-                Ok(_) => image.tables.moved_by().unwrap_or(0),
+                Ok(_) => moved_by(&image.tables).unwrap_or(0),
                 Err(_) => 0,
             },
         }
@@ -44,12 +44,7 @@ impl fmt::Display for Machine {
             write_bytes(f, self.build_id)?;
             f.write_str(", ")?;
         }
-        match self.verified {
-            Ok(Verified { checksum: true }) => f.write_str("tables verified")?,
-            Ok(Verified { checksum: false }) => f.write_str("tables without checksum")?,
-            Err(Damage::Section(ParseError::Empty)) => f.write_str("no tables")?,
-            Err(damage) => write!(f, "tables damaged: {damage}")?,
-        }
+        write_outcome(f, &self.verified)?;
         match self.moved_by {
             0 => Ok(()),
             by => write!(f, ", moved by {by:#x}"),

@@ -4,12 +4,10 @@ use core::fmt;
 
 use unwind::sframe::ParseError;
 use unwind::symbols::{SymbolTable, SymbolsError};
-use unwind::{
-    Code, End, Found, ImageTables, LookupError, Machine, Range, RegisterSet as _, RowSource,
-};
+use unwind::{Code, End, Found, LookupError, Machine, Range, Restored, RowSource};
 
-use crate::arch::Registers;
 use crate::image::Section;
+use crate::tables::{self, ImageTables};
 
 /// Where a module lies in memory.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +68,7 @@ impl Loaded {
             bytes: &[],
             address: 0,
         },
-        tables: ImageTables::none(),
+        tables: tables::none(),
         names: None,
     };
 
@@ -92,10 +90,8 @@ impl Loaded {
             ..Self::NOTHING
         };
         if is_there(module.tables) {
-            let tables = part(module.tables);
-            loaded.tables = ImageTables::new(tables.bytes, tables.address);
-            let fits = loaded.tables.describes(Registers::MACHINE);
-            fits.map_err(ModuleError::Tables)?;
+            let tables = tables::of_module(part(module.tables));
+            loaded.tables = tables.map_err(ModuleError::Tables)?;
         }
         if is_there(module.symbols) {
             let names = part(module.symbols);
@@ -138,7 +134,7 @@ pub(crate) fn section(modules: &[Loaded], pc: u64) -> Option<Section> {
 /// The rows of an image and of its modules. Those of a module are used for its own code only.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    image: &'a ImageTables<'static>,
+    image: &'a ImageTables<'a>,
     modules: &'a [Loaded],
     /// Why no walk by the modules' rows may be complete.
     damage: Option<End>,
@@ -147,7 +143,7 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Verifies the tables of all modules, as memory may be damaged at any time; the image's were verified.
     #[inline(never)]
-    pub(crate) fn new(image: &'a ImageTables<'static>, modules: &'a [Loaded]) -> Self {
+    pub(crate) fn new(image: &'a ImageTables<'a>, modules: &'a [Loaded]) -> Self {
         let tables = modules.iter().map(|module| module.tables);
         let damage = tables
             .map(|tables| tables.verified(tables.verify()))
@@ -159,7 +155,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn at(&self, pc: u64) -> &ImageTables<'static> {
+    fn at(&self, pc: u64) -> &ImageTables<'a> {
         find(self.modules, pc).map_or(self.image, |module| &module.tables)
     }
 }
@@ -183,6 +179,10 @@ impl RowSource for Rows<'_> {
 
     fn is_one_function(&self, found: &Found, other: u64) -> bool {
         self.at(found.range.start).is_one_function(found, other)
+    }
+
+    fn restored(&self, pc: u64, restored: &mut Restored) {
+        self.at(pc).restored(pc, restored);
     }
 
     fn covers(&self, pc: u64) -> bool {

@@ -5,13 +5,14 @@ use unwind::Range;
 /// A function that reads the word at an address; `None` if it must not or cannot be read.
 pub type ReadWord<'a> = &'a dyn Fn(u64) -> Option<u64>;
 
-/// The words from `address` on, if all of them can be read.
+/// The words from `address` on, each of so many bytes, if all of them can be read.
 pub(crate) fn read_words<const COUNT: usize>(
     read: ReadWord<'_>,
     address: u64,
+    bytes: usize,
 ) -> Option<[u64; COUNT]> {
     let mut words = [0; COUNT];
-    for (word, offset) in words.iter_mut().zip((0..).step_by(8)) {
+    for (word, offset) in words.iter_mut().zip((0..).step_by(bytes)) {
         *word = read(address.checked_add(offset)?)?;
     }
     Some(words)

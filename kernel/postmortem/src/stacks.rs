@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use crate::arch::TrapFrame;
+use unwind::RegisterSet as _;
+
+use crate::arch::{Registers, TrapFrame};
 use crate::names::Names;
 use crate::platform::Platform;
 use crate::probe;
@@ -29,8 +31,14 @@ impl<'a> Stacks<'a> {
     ///
     /// All reads of stacks go through here: whatever address a damaged frame has, nothing outside of stacks is read.
     #[must_use]
+    #[cfg(not(target_arch = "arm"))]
     pub fn read_u64(self, address: u64) -> Option<u64> {
-        if !address.is_multiple_of(8) || !self.holds_words(address, 8) {
+        self.read_word(address)
+    }
+
+    /// The same of a word of this architecture: 32 bits on 32-bit ARM, 64 elsewhere.
+    pub(crate) fn read_word(self, address: u64) -> Option<u64> {
+        if !address.is_multiple_of(Registers::WORD) || !self.holds_words(address, Registers::WORD) {
             return None;
         }
         // SAFETY: aligned, as just checked, and not a device, as `Platform` promises for the words of every stack.

@@ -78,18 +78,30 @@ impl Walk {
     ) -> fmt::Result {
         let stacks: Stacks<'static> = Stacks::of(self.platform);
         let ranges = self.ranges.get(..self.count).unwrap_or_default();
-        let memory = unwind::Stacks::new(ranges, move |address| stacks.read_u64(address));
+        let memory = unwind::Stacks::new(ranges, move |address| stacks.read_word(address));
         let (modules, module_code) = match &self.modules {
             Some(reading) => (reading.modules(), reading.code()),
             None => (&[][..], &[][..]),
         };
-        let rows = Rows::new(&self.image.tables, modules);
+        #[cfg(target_arch = "arm")]
+        let outermost = [self.image.outermost];
+        #[cfg(target_arch = "arm")]
+        let tables = &self.image.tables.outermost(&outermost);
+        #[cfg(not(target_arch = "arm"))]
+        let tables = &self.image.tables;
+        let rows = Rows::new(tables, modules);
         let function_at = |pc| self.function_at(modules, pc);
         let rows = CodeReader::<Registers, _>::new(&rows, &function_at);
         let unwinder = Unwinder::new(&rows)
             .code(&self.code)
             .more_code(module_code)
             .trap_registers(self.platform.trap_code().saved);
+        #[cfg(target_arch = "arm")]
+        let frames = match self.registers.at_call {
+            true => unwinder.frames_from_call(self.registers, memory),
+            false => unwinder.frames(self.registers, memory),
+        };
+        #[cfg(not(target_arch = "arm"))]
         let frames = unwinder.frames(self.registers, memory);
         Trace::new(frames)
             .ends(SHOWN.0, SHOWN.1)
@@ -167,7 +179,7 @@ impl Walk {
     /// The trap frame at this stack pointer.
     fn trap_frame(&self, sp: Option<u64>) -> Option<TrapFrame> {
         let stacks = Stacks::of(self.platform);
-        (self.platform.trap_code().read)(&|address| stacks.read_u64(address), sp?)
+        (self.platform.trap_code().read)(&|address| stacks.read_word(address), sp?)
     }
 
     fn write_interrupted(&self, out: &mut dyn Write, frame: Option<u64>) -> fmt::Result {

@@ -41,6 +41,8 @@ pub struct Registers {
     pub lr: Option<u64>,
     /// Whether it is user code: the state that an exception has saved is that of user mode.
     pub user: bool,
+    /// Whether `pc` is a return address: [`Self::after_call`] has made them. Who begins a walk asks it; a walk itself does not.
+    pub at_call: bool,
     /// Those of `r0` to `r10` and `r12` that are known, one bit each.
     known: u16,
     general: [u64; GENERAL],
@@ -56,6 +58,7 @@ impl Registers {
             fp,
             lr: Some(lr),
             user: false,
+            at_call: false,
             known: 0,
             general: [0; GENERAL],
         }
@@ -67,6 +70,22 @@ impl Registers {
         let [.., fp, _, sp, lr, pc] = core.map(u64::from);
         let mut registers = Self::new(pc, sp, fp, lr);
         for (number, value) in (0..16_u32).zip(core) {
+            registers.set(number, (*value).into());
+        }
+        registers
+    }
+
+    /// Those of a function behind a call that it has made: `pc` is the return address, with the bit for Thumb or without, and `kept` are `r4`
+    /// to `r11`. Others are not known. A walk begins with them by [`Unwinder::frames_from_call`](crate::Unwinder::frames_from_call).
+    #[must_use]
+    pub fn after_call(pc: u64, sp: u64, kept: &[u32; 8]) -> Self {
+        let [.., fp] = *kept;
+        let mut registers = Self {
+            lr: None,
+            at_call: true,
+            ..Self::new(pc, sp, fp.into(), 0)
+        };
+        for (number, value) in (4..11_u32).zip(kept) {
             registers.set(number, (*value).into());
         }
         registers
@@ -153,6 +172,7 @@ impl RegisterSet for Registers {
             sp,
             fp,
             lr: None,
+            at_call: false,
             known: self.known & KEPT_IN_CALLS,
             ..*self
         }

@@ -10,6 +10,8 @@
 //!   [`End::OnlyAtCalls`](crate::End).
 //! - A function has no size. Its entry goes on to the next one, and linkers merge neighbours with the same opcodes: what is
 //!   called a function here may be several. lld does not with `--no-merge-exidx-entries`.
+//! - There is no word for trap code. An entry that restores all sixteen registers, `r0` to `r15`, is taken for one: its caller is what was
+//!   interrupted. Functions cannot have such entries, because their callers do not expect `r0` to `r3` and `r12` back.
 //! - "Cannot unwind" is said of outermost functions, and by linkers of all code that has no entry. Which of them have no caller must
 //!   be told: [`Tables::outermost`].
 

@@ -28,6 +28,18 @@ impl Entry<'_> {
     /// # Errors
     /// The entry cannot be used, or says that there is no such row.
     pub fn rules(&self) -> Result<(Rules, Restored), Error> {
+        Ok(self.executed()?.rules())
+    }
+
+    /// The rules, and whether the entry is one of trap code: it restores all sixteen registers, and so not what a function leaves to its
+    /// caller, but what was interrupted.
+    pub(crate) fn rules_and_kind(&self) -> Result<(Rules, bool), Error> {
+        let state = self.executed()?;
+        let is_saved = |rule: &Rule| matches!(rule, Rule::Saved { .. });
+        Ok((state.rules().0, state.registers.iter().all(is_saved)))
+    }
+
+    fn executed(&self) -> Result<State, Error> {
         match self.unwinding? {
             Unwinding::Cannot => Err(Error::CannotUnwind),
             Unwinding::By(_, opcodes) => {
@@ -36,7 +48,7 @@ impl Entry<'_> {
                     registers: [Rule::Same; 16],
                 };
                 state.execute(opcodes)?;
-                Ok(state.rules())
+                Ok(state)
             }
         }
     }

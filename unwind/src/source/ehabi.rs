@@ -21,15 +21,15 @@ impl RowSource for Tables<'_> {
 
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let entry = self.entry_at(pc).ok_or(LookupError::NoFunction)?;
-        let rules = match entry.rules() {
-            Ok((rules, _)) => rules,
-            Err(Error::CannotUnwind) if self.is_outermost(pc) => Rules::NO_CALLER,
+        let (rules, is_trap) = match entry.rules_and_kind() {
+            Ok(found) => found,
+            Err(Error::CannotUnwind) if self.is_outermost(pc) => (Rules::NO_CALLER, false),
             Err(error) => return Err(error.of_look_up()),
         };
         *found = Found {
             range: entry.range,
             place: 0,
-            is_trap: false,
+            is_trap,
             rules,
         };
         Ok(())

@@ -183,6 +183,11 @@ pub fn walk_by_exception_tables(bytes: &[u8], address: u64, start: &Start<'_>) -
     for register in (0..11).chain([12]) {
         assert_eq!(all.other(register), Some(core[register as usize].into()));
     }
+    let kept = std::array::from_fn(|index| core[index + 4]);
+    let behind = arm::Registers::after_call(pc, sp, &kept);
+    assert!(behind.at_call && !all.at_call && behind.link().is_none());
+    assert_eq!((behind.fp(), behind.other(4)), (fp, all.other(4)));
+    assert_eq!(behind.other(0), None);
     let again = walk_from(tables, all, &start);
     // With more registers known, an end may come later, and never a list that is not complete any more.
     assert!(ended != Some(End::Complete) || again == ended);

@@ -13,19 +13,32 @@ use crate::arch::TrapFrame;
 core::arch::global_asm!(include_str!("x86_64.s"));
 #[cfg(all(target_os = "none", target_arch = "aarch64"))]
 core::arch::global_asm!(include_str!("aarch64.s"));
+#[cfg(all(target_os = "none", target_arch = "arm"))]
+core::arch::global_asm!(include_str!("arm.s"));
 
 /// What `postmortem_read` returns, in two registers.
-#[cfg(target_os = "none")]
+#[cfg(all(target_os = "none", not(target_arch = "arm")))]
 #[repr(C)]
 struct ReadResult {
     word: u64,
     is_there: u64,
 }
 
-#[cfg(target_os = "none")]
+#[cfg(all(target_os = "none", not(target_arch = "arm")))]
 unsafe extern "C" {
     /// Reads a word. Its first instruction is the only one that reads memory.
     fn postmortem_read(address: u64) -> ReadResult;
+}
+
+#[cfg(all(target_os = "none", target_arch = "arm"))]
+unsafe extern "C" {
+    /// Reads a word of 32 bits. Its first instruction is the only one that reads memory. Returns the word in the low half, and whether it is
+    /// there in the high one: structures of two words are not returned in registers.
+    fn postmortem_read(address: u32) -> u64;
+}
+
+#[cfg(target_os = "none")]
+unsafe extern "C" {
     /// Where it goes on after a fault; has no value, only an address.
     static postmortem_read_failed: u8;
 }
@@ -35,8 +48,21 @@ unsafe extern "C" {
 /// If the kernel's exception handler does not call [`recover`], a failed read is a fault like any other.
 ///
 /// # Safety
+/// The address is a multiple of the size of a word, and not that of a device register with side effects.
+#[cfg(all(target_os = "none", target_arch = "arm"))]
+pub(crate) unsafe fn read(address: u64) -> Option<u64> {
+    // SAFETY: as below.
+    let answer = unsafe { postmortem_read(address as u32) };
+    (answer >> 32 != 0).then_some(answer & 0xffff_ffff)
+}
+
+/// The word at `address`, if it can be read.
+///
+/// If the kernel's exception handler does not call [`recover`], a failed read is a fault like any other.
+///
+/// # Safety
 /// The address is a multiple of 8, and not that of a device register with side effects.
-#[cfg(target_os = "none")]
+#[cfg(all(target_os = "none", not(target_arch = "arm")))]
 pub(crate) unsafe fn read(address: u64) -> Option<u64> {
     // SAFETY: the read has no side effects, as the caller says. If it faults, `recover` makes it return, or the handler reports
     // the fault and does not return.
@@ -45,6 +71,7 @@ pub(crate) unsafe fn read(address: u64) -> Option<u64> {
 }
 
 /// Where the read lies: with the image's symbols, a host tells by it how far a loader has moved the image.
+#[cfg(not(target_arch = "arm"))]
 pub(crate) fn address() -> u64 {
     #[cfg(target_os = "none")]
     return postmortem_read as *const () as u64;

@@ -109,7 +109,7 @@ impl TrapFrame {
     /// The frame at this address of a stack, if its words can be read.
     #[must_use]
     pub fn read(read: ReadWord<'_>, address: u64) -> Option<Self> {
-        let words = read_words::<WORDS>(read, address)?;
+        let words = read_words::<WORDS>(read, address, 8)?;
         // SAFETY: the frame is `repr(C)` with `WORDS` fields of type `u64` and no padding, and every value of a `u64` is valid.
         Some(unsafe { core::mem::transmute::<[u64; WORDS], Self>(words) })
     }

@@ -9,6 +9,7 @@ mod generic;
 mod machine;
 mod program;
 mod readelf;
+mod trap;
 mod walks;
 
 use std::path::Path;

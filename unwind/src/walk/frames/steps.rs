@@ -76,7 +76,12 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         }
         if self.found.is_trap {
             match restored {
-                Some((all, _)) if R::FOLLOWS_ALL => self.step_from_trap(all, caller.fp_known)?,
+                Some((all, only_at_calls)) if R::FOLLOWS_ALL => {
+                    self.step_from_trap(all, caller.fp_known)?;
+                    if only_at_calls {
+                        self.note(self.count, How::SFrame, End::OnlyAtCalls(pc));
+                    }
+                }
                 _ => self.step_from_trap(self.registers(&caller), caller.fp_known)?,
             }
             return Ok(Call::Fits);

@@ -1,0 +1,90 @@
+//! The unwind tables of an image, and what they are worth: those that `sframe-link` adds or, on 32-bit ARM, those of its compiler.
+
+#[cfg(not(target_arch = "arm"))]
+pub(crate) use sframe::{ImageTables, Outcome, moved_by, none, of_module, write_outcome};
+
+#[cfg(target_arch = "arm")]
+pub(crate) use exidx::{ImageTables, Outcome, moved_by, none, of_module, write_outcome};
+
+#[cfg(not(target_arch = "arm"))]
+mod sframe {
+    use core::fmt;
+
+    pub(crate) use unwind::ImageTables;
+    use unwind::sframe::{Damage, ParseError, Verified};
+    use unwind::{End, RegisterSet as _, RowSource as _};
+
+    use crate::arch::Registers;
+    use crate::image::Section;
+
+    /// What verifying them has found.
+    pub(crate) type Outcome = Result<Verified, Damage>;
+
+    /// Those of an image that has none.
+    pub(crate) const fn none() -> ImageTables<'static> {
+        ImageTables::none()
+    }
+
+    /// Those of a module, if they can be used.
+    pub(crate) fn of_module(section: Section) -> Result<ImageTables<'static>, End> {
+        let tables = ImageTables::new(section.bytes, section.address);
+        tables.describes(Registers::MACHINE)?;
+        Ok(tables)
+    }
+
+    /// How far they lie above the address that they were written for, modulo 2^64, if they tell.
+    pub(crate) fn moved_by(tables: &ImageTables<'_>) -> Option<u64> {
+        tables.moved_by()
+    }
+
+    pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
+        match outcome {
+            Ok(Verified { checksum: true }) => f.write_str("tables verified"),
+            Ok(Verified { checksum: false }) => f.write_str("tables without checksum"),
+            Err(Damage::Section(ParseError::Empty)) => f.write_str("no tables"),
+            Err(damage) => write!(f, "tables damaged: {damage}"),
+        }
+    }
+}
+
+#[cfg(target_arch = "arm")]
+mod exidx {
+    use core::fmt;
+
+    use unwind::ehabi::{Error, Tables};
+    use unwind::{End, Range};
+
+    use crate::image::Section;
+
+    pub(crate) type ImageTables<'a> = Tables<'a>;
+
+    /// What verifying them has found: the number of the first damaged entry, and why.
+    pub(crate) type Outcome = Result<(), (u32, Error)>;
+
+    /// Those of an image that has none.
+    pub(crate) const fn none() -> ImageTables<'static> {
+        Tables::new(&[], 0, &[], 0, Range::new(0, 0))
+    }
+
+    /// A module would have two sections of them, and [`Module`](crate::Module) has room for one.
+    pub(crate) const fn of_module(_: Section) -> Result<ImageTables<'static>, End> {
+        Err(End::Unusable(
+            "tables of modules are not read on 32-bit ARM",
+        ))
+    }
+
+    /// They do not tell.
+    pub(crate) const fn moved_by(_: &ImageTables<'_>) -> Option<u64> {
+        None
+    }
+
+    pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
+        match outcome {
+            // Nobody has compared them with the code.
+            Ok(()) => f.write_str("exception tables, for calls only"),
+            Err((number, error)) => {
+                write!(f, "exception tables damaged: entry {number}: {error}")
+            }
+        }
+    }
+}
