@@ -9,6 +9,8 @@ const TEXT: &str = "
 .syntax unified
 .arm
 .text
+__aeabi_unwind_cpp_pr0:
+__aeabi_unwind_cpp_pr1:
 first:
     .fnstart
     .cantunwind
