@@ -11,8 +11,8 @@ struct Parts {
     header: usize,
     chunks: usize,
     rows: usize,
-    row_grammar: usize,
-    /// The indexes of records and files.
+    row_phrases: usize,
+    /// The indexes of rows, records and files.
     indexes: usize,
     /// Number of records, and their bytes without names and edges.
     records: (usize, usize),
@@ -32,7 +32,7 @@ pub(super) fn parts(blob: &[u8], code: u64, out: &mut dyn Write) -> io::Result<(
         ("header and ranges".to_owned(), parts.header),
         ("chunks".to_owned(), parts.chunks),
         ("rows".to_owned(), parts.rows),
-        ("grammar of rows".to_owned(), parts.row_grammar),
+        ("phrases of rows".to_owned(), parts.row_phrases),
         (format!("{} records", parts.records.0), parts.records.1),
         (format!("{} edges", parts.edges.0), parts.edges.1),
         ("names".to_owned(), parts.names),
@@ -63,8 +63,10 @@ impl Parts {
             match word(entry)? {
                 format::TAG_CHUNKS => parts.chunks = length,
                 format::TAG_ROWS => parts.rows = length,
-                format::TAG_ROW_GRAMMAR => parts.row_grammar = length,
-                format::TAG_RECORD_INDEX | format::TAG_FILE_INDEX => parts.indexes += length,
+                format::TAG_ROW_PHRASES => parts.row_phrases = length,
+                format::TAG_ROW_INDEX | format::TAG_RECORD_INDEX | format::TAG_FILE_INDEX => {
+                    parts.indexes += length;
+                }
                 format::TAG_RECORDS => {
                     parts.add_records(blob.get(start..start.checked_add(length)?)?)?;
                 }

@@ -5,9 +5,10 @@ use unwind::symbols::format;
 
 use super::chunks::{self, Chunks, Header, Row, Writer, number};
 use super::code::{Code, Piece};
+use super::grammar;
 use super::lines::Frame;
+use super::phrases;
 use super::records::{Path, Records, own_key};
-use super::repair::{Compressed, compress};
 use super::rows::{RowKind, Rows, rows};
 use super::{Level, Names};
 use crate::parallel::{both, in_parts};
@@ -232,21 +233,16 @@ fn own_records(code: &Code, rows: &[Rows], records: &mut Records) -> Vec<usize> 
 }
 
 /// The parts that hold rows.
-fn row_parts(starts: &[u32], rows: &[Vec<u8>]) -> [(u32, Vec<u8>); 3] {
-    let Compressed { grammar, codes } = compress(rows);
-    let mut chunks: Vec<u8> = starts
-        .iter()
-        .flat_map(|start| start.to_le_bytes())
-        .collect();
-    let mut offset = 0_u32;
-    for codes in &codes {
-        chunks.extend(offset.to_le_bytes());
-        offset += codes.len() as u32;
-    }
+fn row_parts(starts: &[u32], rows: &[Vec<u8>]) -> [(u32, Vec<u8>); 4] {
+    let phrases::Compressed { phrases, codes } = phrases::compress(rows);
+    let starts = starts.iter().flat_map(|start| start.to_le_bytes());
+    let mut list = List::default();
+    codes.iter().for_each(|codes| list.push(codes));
     [
-        (format::TAG_CHUNKS, chunks),
-        (format::TAG_ROWS, codes.concat()),
-        (format::TAG_ROW_GRAMMAR, grammar),
+        (format::TAG_CHUNKS, starts.collect()),
+        (format::TAG_ROW_INDEX, list.index),
+        (format::TAG_ROWS, list.entries),
+        (format::TAG_ROW_PHRASES, phrases),
     ]
 }
 
@@ -264,7 +260,7 @@ fn record_parts(code: &Code, records: &Records) -> [(u32, Vec<u8>); 5] {
     let names = records_in_order().map(|record| code.names.text(record.key.0).into());
     let paths = files.iter().map(|file| code.files.text(*file).into());
     let texts: Vec<Vec<u8>> = names.chain(paths).collect();
-    let Compressed { grammar, codes } = compress(&texts);
+    let grammar::Compressed { grammar, codes } = grammar::compress(&texts);
     let (names, paths) = codes.split_at(records.order.len());
 
     let mut record_list = List::default();

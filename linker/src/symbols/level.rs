@@ -37,11 +37,11 @@ impl Level {
     }
 
     /// The largest size of a chunk's rows, in bytes before compression. A look-up reads half a chunk on average: half the size
-    /// makes it almost twice as fast, but a table of all frames 7 % larger, where size matters more.
+    /// makes it almost twice as fast, but a table of all frames 3 % larger, of calls 8 %.
     pub(super) const fn chunk_size(self) -> usize {
         match self {
-            Self::Names | Self::Lines | Self::CallSites => 128,
-            Self::Calls | Self::Faults => 96,
+            Self::Names => 128,
+            Self::Lines | Self::CallSites | Self::Calls | Self::Faults => 192,
             Self::All => 256,
         }
     }

@@ -9,7 +9,8 @@
 //! | as few rows as a level needs | `rows` |
 //! | functions of the source, and what is inlined where | `records` |
 //! | rows as bytes, in chunks | `chunks` |
-//! | a grammar for rows, and one for names | `repair`, `pairs` |
+//! | rows as phrases, and names by a grammar | `phrases`, `grammar` |
+//! | the rules that both are made of | `repair`, `pairs` |
 //! | all of it behind a header | `blob` |
 
 mod blob;
@@ -17,11 +18,13 @@ mod chunks;
 mod code;
 mod collect;
 mod compare;
+mod grammar;
 mod instructions;
 mod level;
 mod lines;
 mod pairs;
 mod path;
+mod phrases;
 mod printable;
 mod records;
 mod repair;

@@ -335,7 +335,8 @@ const TEXTS: u64 = 2 * (names::MAX_EDGES as u64 + 1);
 fn names_that_lie_take_a_bounded_number_of_reads() {
     // A code is two bytes at most, and a rule one number.
     let of_text = u64::from(names::TEXT_STEPS) + 2 * names::TEXT_MAX as u64;
-    let of_row = u64::from(names::LOOKUP_STEPS) + 2 * names::CHUNK_MAX as u64;
+    // A code and its phrase are two numbers, and so is each byte of it.
+    let of_row = (2 + names::PHRASE_MAX as u64) * names::CHUNK_MAX as u64;
     let of_ranges = 3 * names::RANGES_MAX as u64 + 64;
     // Of each record: its place in the index, up to eight lengths, and its own numbers; and edges that are skipped.
     let of_records = (names::MAX_EDGES as u64 + 1) * 32

@@ -3,8 +3,12 @@
 use core::fmt::{self, Display, Write};
 use core::iter::Take;
 
-use crate::symbols::format::{EDGES_MAX, LINE_UNKNOWN, MAX_EDGES, TEXT_MAX, TEXT_STEPS};
+use crate::symbols::format::{
+    EDGES_MAX, LINE_UNKNOWN, LOOKUP_STEPS, MAX_EDGES, TEXT_MAX, TEXT_STEPS,
+};
 use crate::symbols::grammar::{Expansion, Grammar};
+use crate::symbols::record::{Edge, Record};
+use crate::symbols::rows::Place;
 use crate::symbols::table::SymbolTable;
 
 /// How much an answer tells. What it tells is never a guess.
@@ -22,6 +26,8 @@ pub enum Precision {
 }
 
 /// What a symbol table says about an address: the function, and what is inlined there.
+///
+/// It holds where in the table its frames are, not the frames: these are read as they are asked for.
 #[derive(Clone, Debug)]
 pub struct Answer<'t, 'a> {
     table: &'t SymbolTable<'a>,
@@ -31,96 +37,110 @@ pub struct Answer<'t, 'a> {
     pub size: u64,
     /// How much is known.
     pub precision: Precision,
-    slots: [CompactFrame; MAX_EDGES + 1],
-    count: usize,
-}
-
-/// A frame: the number of a record, and a line, 0 if unknown.
-#[derive(Clone, Copy, Debug)]
-struct CompactFrame {
+    /// Number of the function's record.
     record: u32,
+    /// Line of the innermost frame, 0 if unknown.
     line: u32,
+    /// The places of the edges from the function to the innermost frame: see [`Record::edge_place`].
+    edges: [u32; MAX_EDGES],
+    count: usize,
 }
 
 impl<'t, 'a> Answer<'t, 'a> {
     /// An empty answer, for [`SymbolTable::resolve_into`] to fill: an answer is large, so it is not returned by value.
     pub(crate) const fn empty(table: &'t SymbolTable<'a>) -> Self {
-        let slot = CompactFrame { record: 0, line: 0 };
         Self {
             table,
             start: 0,
             size: 0,
             precision: Precision::NameOnly,
-            slots: [slot; MAX_EDGES + 1],
+            record: 0,
+            line: 0,
+            edges: [0; MAX_EDGES],
             count: 0,
         }
     }
 
-    /// Makes it the answer for a function of which only the name is known.
-    pub(super) const fn begin(&mut self, start: u64, size: u64, record: u32) {
-        self.start = start;
-        self.size = size;
-        self.precision = Precision::NameOnly;
-        self.count = 1;
-        let [first, ..] = &mut self.slots;
-        *first = CompactFrame { record, line: 0 };
+    /// Where the numbers of edges are left: see [`Self::fill`].
+    pub(super) const fn edges_mut(&mut self) -> &mut [u32; MAX_EDGES] {
+        &mut self.edges
     }
 
-    /// Finds the frames: from the function, along the edges, to the innermost line.
-    pub(super) fn follow(&mut self, edges: &[u32], line: u32, mut steps: u32) -> Option<()> {
-        let mut slots = self.slots.iter_mut();
-        let mut slot = slots.next()?;
-        let mut record = self.table.record(slot.record)?;
-        for &edge in edges {
-            let edge = record.edge(edge, &mut steps)?;
-            if !edge.replaces {
-                slot.line = edge.line;
-                slot = slots.next()?;
-                self.count = self.count.wrapping_add(1);
+    /// Makes it the answer for a function of which this much is known, by the row at the address. Replaces the numbers of the row's edges
+    /// by their places.
+    pub(super) fn fill(&mut self, place: &Place, promised: Precision) -> Option<()> {
+        self.record = place.record;
+        self.precision = Precision::NameOnly;
+        self.line = 0;
+        self.count = 0;
+        if promised == Precision::NameOnly {
+            return Some(());
+        }
+        let list = &self.table.records();
+        let mut record = Record::get(list, place.record)?;
+        let mut steps = LOOKUP_STEPS;
+        let mut count = 0_usize;
+        let mut line = None;
+        for slot in self.edges.get_mut(..place.edge_count)? {
+            let at = record.edge_place(*slot, &mut steps)?;
+            let edge = Edge::at(list, at)?;
+            if promised == Precision::OuterOnly && !edge.replaces() {
+                line = Some(edge.line(&record));
+                break;
             }
-            slot.record = edge.callee;
-            record = self.table.record(edge.callee)?;
+            *slot = at;
+            count = count.wrapping_add(1);
+            record = Record::get(list, edge.callee)?;
         }
-        slot.line = record.line(line);
+        let line = line.unwrap_or_else(|| record.line(place.line));
+        if promised == Precision::OuterOnly && line == 0 {
+            return Some(());
+        }
+        self.precision = promised;
+        self.line = line;
+        self.count = count;
         Some(())
-    }
-
-    /// Leaves only the outermost frame.
-    pub(super) fn keep_outermost(&mut self) {
-        self.count = 1;
-        let line = self.slots.first().map_or(0, |slot| slot.line);
-        if line != 0 {
-            self.precision = Precision::OuterOnly;
-        }
-    }
-
-    /// Leaves only the name.
-    pub(super) fn keep_name(&mut self) {
-        self.count = 1;
-        self.precision = Precision::NameOnly;
-        if let Some(slot) = self.slots.first_mut() {
-            slot.line = 0;
-        }
     }
 
     /// The frames, innermost first; the last one is the function that the code is part of. At least one.
     pub fn frames(
         &self,
     ) -> impl DoubleEndedIterator<Item = SourceFrame<'a>> + Clone + use<'t, 'a, '_> {
-        let slots = self.slots.get(..self.count).unwrap_or(&[]);
-        slots.iter().rev().map(|slot| {
-            let record = self.table.record(slot.record);
-            let mut steps = EDGES_MAX;
-            let name = record.and_then(|record| record.name(&mut steps));
-            let file = match record {
-                Some(record) if slot.line != 0 => self.table.file(record.file),
-                _ => None,
-            };
-            SourceFrame {
-                name: self.table.text(name.unwrap_or(&[])),
-                file: file.map(|file| self.table.text(file)),
-                line: slot.line,
-            }
+        let inner = (0..=self.count).rev();
+        inner.filter_map(|index| self.frame(index))
+    }
+
+    /// The frame that so many edges lead to. `None` if the next edge says that its callee replaces it.
+    fn frame(&self, index: usize) -> Option<SourceFrame<'a>> {
+        let list = &self.table.records();
+        let edge = |index: usize| {
+            let places = self.edges.get(..self.count)?;
+            Edge::at(list, *places.get(index)?)
+        };
+        let next = edge(index);
+        if next.is_some_and(Edge::replaces) {
+            return None;
+        }
+        let number = match index.checked_sub(1) {
+            Some(before) => edge(before).map(|edge| edge.callee),
+            None => Some(self.record),
+        };
+        let record = number.and_then(|number| Record::get(list, number));
+        let line = match (next, &record) {
+            (Some(edge), Some(record)) => edge.line(record),
+            (None, _) => self.line,
+            _ => 0,
+        };
+        let mut steps = EDGES_MAX;
+        let name = record.and_then(|record| record.name(&mut steps));
+        let file = match record {
+            Some(record) if line != 0 => self.table.file(record.file),
+            _ => None,
+        };
+        Some(SourceFrame {
+            name: self.table.text(name.unwrap_or(&[])),
+            file: file.map(|file| self.table.text(file)),
+            line,
         })
     }
 }
@@ -148,12 +168,13 @@ impl<'a> SourceFrame<'a> {
 /// A name or a path, compressed: it is expanded as it is written.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
-    grammar: Grammar<'a>,
+    /// The grammar's part.
+    grammar: &'a [u8],
     codes: &'a [u8],
 }
 
 impl<'a> Text<'a> {
-    pub(super) const fn new(grammar: Grammar<'a>, codes: &'a [u8]) -> Self {
+    pub(super) const fn new(grammar: &'a [u8], codes: &'a [u8]) -> Self {
         Self { grammar, codes }
     }
 
@@ -166,7 +187,9 @@ impl<'a> Text<'a> {
 
     /// The bytes of the text, at most [`TEXT_MAX`].
     fn bytes(&self) -> Take<Expansion<'a>> {
-        self.grammar.expand(self.codes, TEXT_STEPS).take(TEXT_MAX)
+        Grammar::new(self.grammar)
+            .expand(self.codes, TEXT_STEPS)
+            .take(TEXT_MAX)
     }
 
     /// Writes it, character by character, with U+FFFD for what is not UTF-8, and `?` for what would act instead of being seen:
@@ -285,7 +308,7 @@ mod tests {
     /// What is written of a text that another tool has stored: without rules, two bytes a code.
     fn written(text: &str) -> String {
         let codes: Vec<u8> = text.bytes().flat_map(|byte| [0, byte]).collect();
-        Text::new(Grammar::new(&[0, 0]), &codes).to_string()
+        Text::new(&[0, 0], &codes).to_string()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::symbols::Precision;
 /// First eight bytes of a blob.
 pub const MAGIC: [u8; 8] = *b"symbols\0";
 /// Version of what is written down in `FORMAT.md`; a reader refuses another one.
-pub const MAJOR: u16 = 1;
+pub const MAJOR: u16 = 2;
 /// Grows when parts are added that an older reader may skip.
 pub const MINOR: u16 = 0;
 
@@ -28,26 +28,28 @@ pub const FLAG_FULL_NAMES: u8 = 1;
 pub const TAG_RANGES: u32 = 1;
 /// Bytes of an entry of [`TAG_RANGES`].
 pub const RANGE_SIZE: usize = 16;
-/// Part: where each chunk's code starts (`u32` each), then where its rows start in [`TAG_ROWS`] (`u32` each).
+/// Part: where each chunk's code starts, `u32` each.
 pub const TAG_CHUNKS: u32 = 2;
-/// Part: rows, compressed by [`TAG_ROW_GRAMMAR`].
-pub const TAG_ROWS: u32 = 3;
-/// Part: a grammar.
-pub const TAG_ROW_GRAMMAR: u32 = 4;
+/// Part: where every [`STRIDE`]th chunk's rows start in [`TAG_ROWS`], `u32` each.
+pub const TAG_ROW_INDEX: u32 = 3;
+/// Part: rows, an entry for each chunk, compressed by [`TAG_ROW_PHRASES`].
+pub const TAG_ROWS: u32 = 4;
+/// Part: phrases of rows.
+pub const TAG_ROW_PHRASES: u32 = 5;
 /// Part: where every [`STRIDE`]th record of [`TAG_RECORDS`] starts, `u32` each.
-pub const TAG_RECORD_INDEX: u32 = 5;
+pub const TAG_RECORD_INDEX: u32 = 6;
 /// Part: functions of the source.
-pub const TAG_RECORDS: u32 = 6;
+pub const TAG_RECORDS: u32 = 7;
 /// Part: where every [`STRIDE`]th path of [`TAG_FILES`] starts, `u32` each.
-pub const TAG_FILE_INDEX: u32 = 7;
+pub const TAG_FILE_INDEX: u32 = 8;
 /// Part: paths of source files.
-pub const TAG_FILES: u32 = 8;
+pub const TAG_FILES: u32 = 9;
 /// Part: the grammar of names and paths.
-pub const TAG_TEXT_GRAMMAR: u32 = 9;
+pub const TAG_TEXT_GRAMMAR: u32 = 10;
 /// How many tags there are, from 1.
-pub const TAGS: usize = 9;
+pub const TAGS: usize = 10;
 
-/// Records, and paths, for one entry of their index.
+/// Chunks, records, and paths, for one entry of their index.
 pub const STRIDE: u32 = 8;
 
 /// Level: names only.
@@ -102,6 +104,17 @@ pub const FIRST_RULE: u16 = 256;
 /// The greatest nesting of rules: a reader needs a stack of so many symbols.
 pub const MAX_RULE_DEPTH: usize = 16;
 
+/// Bytes before the list of phrases: two counts.
+pub const PHRASES_HEADER: usize = 4;
+/// Bytes of an entry of the list of phrases.
+pub const PHRASE_SIZE: usize = 3;
+/// An entry's bits from this one on are the phrase's length minus 1, those below it its start.
+pub const LENGTH_SHIFT: u32 = 18;
+/// Most bytes of a phrase.
+pub const PHRASE_MAX: usize = 1 << (24 - LENGTH_SHIFT);
+/// Most bytes of the text of phrases.
+pub const PHRASES_TEXT_MAX: usize = 1 << LENGTH_SHIFT;
+
 /// Row operations below this: `pops * 42 + pushes * 7 + length - 1`, with 5 pops, 5 pushes and the length 7 meaning that
 /// a number follows.
 pub const ROW_OPS: u8 = 252;
@@ -126,7 +139,7 @@ pub const LINE_UNKNOWN: u32 = 1;
 
 /// Most edges from a function to what is inlined at one place.
 pub const MAX_EDGES: usize = 47;
-/// Most steps that one look-up may take: rules of the grammar, and edges skipped. A writer keeps below it.
+/// Most edges that one look-up may skip. A writer keeps below it.
 pub const LOOKUP_STEPS: u32 = 1 << 14;
 /// Most rules of the grammar that one name or path may take. A writer keeps below it.
 pub const TEXT_STEPS: u32 = 1 << 14;
@@ -135,6 +148,6 @@ pub const TEXT_MAX: usize = 1 << 12;
 /// Most edges of a record whose name a reader finds.
 pub const EDGES_MAX: u32 = 1 << 16;
 /// Most compressed bytes of a chunk that a reader reads. A writer keeps far below it.
-pub const CHUNK_MAX: usize = 1 << 12;
+pub const CHUNK_MAX: usize = 1 << 11;
 /// Most ranges of code that a reader looks through.
 pub const RANGES_MAX: usize = 1 << 10;

@@ -4,7 +4,7 @@ use crate::bytes::{ByteOrder, Bytes};
 use crate::reads;
 use crate::symbols::format::STRIDE;
 
-/// A number in plain bytes, and what comes after it: see [`super::grammar::Expansion::number`].
+/// A number in plain bytes, and what comes after it: see [`super::phrases::Expansion::number`].
 #[inline]
 pub(super) fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let mut value = 0;
@@ -38,6 +38,11 @@ impl<'a> List<'a> {
 
     /// An entry, without its length.
     pub(super) fn get(&self, id: u32) -> Option<&'a [u8]> {
+        self.find(id).map(|(entry, _)| entry)
+    }
+
+    /// An entry, without its length, and how many bytes lie behind it.
+    pub(super) fn find(&self, id: u32) -> Option<(&'a [u8], usize)> {
         let index = usize::try_from(id / STRIDE).ok()?;
         let start = self.index.u32(index.checked_mul(4)?)?;
         let mut rest = self.entries.get(usize::try_from(start).ok()?..)?;
@@ -46,10 +51,19 @@ impl<'a> List<'a> {
             let (length, after) = number(rest)?;
             let (entry, behind) = after.split_at_checked(usize::try_from(length).ok()?)?;
             if skip == 0 {
-                return Some(entry);
+                return Some((entry, behind.len()));
             }
             skip = skip.wrapping_sub(1);
             rest = behind;
         }
+    }
+
+    /// The bytes from so many before the end of all entries on.
+    pub(super) fn before_end(&self, behind: u32) -> Option<&'a [u8]> {
+        let start = self
+            .entries
+            .len()
+            .checked_sub(usize::try_from(behind).ok()?)?;
+        self.entries.get(start..)
     }
 }

@@ -5,6 +5,7 @@ mod error;
 pub mod format;
 mod grammar;
 mod list;
+mod phrases;
 mod record;
 mod rows;
 mod table;

@@ -2,7 +2,7 @@
 
 use crate::reads;
 use crate::symbols::format::{LINE_REPLACES, LINE_UNKNOWN};
-use crate::symbols::list::number;
+use crate::symbols::list::{List, number};
 
 /// The record of a function of the source: the part of it that is in one file.
 #[derive(Clone, Copy, Debug)]
@@ -14,20 +14,42 @@ pub(super) struct Record<'a> {
     edge_count: u32,
     /// Edges, then the name.
     rest: &'a [u8],
+    /// Bytes behind the record in its list.
+    behind: usize,
 }
 
 /// What an edge says: a line, and what is inlined there.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
-    /// The callee replaces the caller: it is the same function, in another file.
-    pub(super) replaces: bool,
-    /// The line of the call; 0 is unknown.
-    pub(super) line: u32,
+    /// Code of the line of the call.
+    line: u32,
     /// Number of the callee's record.
     pub(super) callee: u32,
 }
 
+impl Edge {
+    /// Reads an edge at its place: see [`Record::edge_place`].
+    pub(super) fn at(list: &List<'_>, place: u32) -> Option<Self> {
+        let (line, rest) = number(list.before_end(place)?)?;
+        let (callee, _) = number(rest)?;
+        Some(Self { line, callee })
+    }
+
+    /// The callee replaces the caller: it is the same function, in another file.
+    pub(super) const fn replaces(self) -> bool {
+        self.line == LINE_REPLACES
+    }
+
+    /// The line of the call, from this record; 0 is unknown.
+    pub(super) const fn line(self, caller: &Record<'_>) -> u32 {
+        caller.line(self.line.saturating_sub(LINE_UNKNOWN))
+    }
+}
+
 impl<'a> Record<'a> {
-    pub(super) fn parse(entry: &'a [u8]) -> Option<Self> {
+    /// The record with this number.
+    pub(super) fn get(list: &List<'a>, id: u32) -> Option<Self> {
+        let (entry, behind) = list.find(id)?;
         let (head, mut rest) = number(entry)?;
         let file = head >> 1;
         let mut first_line = 0;
@@ -43,6 +65,7 @@ impl<'a> Record<'a> {
             first_line,
             edge_count,
             rest,
+            behind,
         })
     }
 
@@ -54,20 +77,14 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// An edge by its number. Each edge that is skipped costs a step.
-    pub(super) fn edge(&self, index: u32, steps: &mut u32) -> Option<Edge> {
+    /// The place of an edge by its number, in bytes from there to the end of all records. Each edge that is skipped costs a step.
+    pub(super) fn edge_place(&self, index: u32, steps: &mut u32) -> Option<u32> {
         if index >= self.edge_count {
             return None;
         }
         *steps = steps.checked_sub(index)?;
         let rest = skip(self.rest, index)?;
-        let (line, rest) = number(rest)?;
-        let (callee, _) = number(rest)?;
-        Some(Edge {
-            replaces: line == LINE_REPLACES,
-            line: self.line(line.saturating_sub(LINE_UNKNOWN)),
-            callee,
-        })
+        u32::try_from(rest.len().checked_add(self.behind)?).ok()
     }
 
     /// The name, compressed.

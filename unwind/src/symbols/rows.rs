@@ -3,7 +3,7 @@
 use crate::symbols::format::{
     MAX_EDGES, OP_CONTINUED, OP_FUNCTION, OP_OUTER, OP_OUTER_ELSEWHERE, SMALL_COUNT, SMALL_LENGTH,
 };
-use crate::symbols::grammar::Expansion;
+use crate::symbols::phrases::Expansion;
 
 /// What the row at the looked-up address tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use crate::readers::{self, Reader as _};
 use crate::symbols::answer::{Answer, Precision, Text};
 use crate::symbols::error::SymbolsError;
 use crate::symbols::format;
-use crate::symbols::grammar::Grammar;
 use crate::symbols::list::List;
+use crate::symbols::phrases::Phrases;
 use crate::symbols::record::Record;
-use crate::symbols::rows::{self, Row};
+use crate::symbols::rows::{self, Place, Row};
 
 /// A `.symbols` blob, borrowed: see [`format`](super::format). Parsing checks it once, checksum included; after that
 /// every look-up is total, and ends after a bounded number of steps.
@@ -36,21 +36,24 @@ use crate::symbols::rows::{self, Row};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SymbolTable<'a> {
+    blob: &'a [u8],
     build_id: &'a [u8],
     /// Address of the blob.
     address: u64,
+    /// Of each part by its tag minus 1: where it starts, and its length.
+    parts: [(u32, u32); format::TAGS],
     level: u8,
     flags: u8,
     /// Bytes of code that one unit is, as a power of two.
     unit: u8,
-    ranges: Bytes<'a>,
-    chunks: Bytes<'a>,
-    rows: &'a [u8],
-    row_grammar: Grammar<'a>,
-    records: List<'a>,
-    files: List<'a>,
-    text_grammar: Grammar<'a>,
     _reader: readers::Symbols,
+}
+
+/// The function that an address belongs to, in bytes, and what the rows say of it.
+struct Found {
+    start: u64,
+    size: u64,
+    place: Place,
 }
 
 /// Bytes of the ranges that are looked through.
@@ -84,56 +87,46 @@ impl<'a> SymbolTable<'a> {
         if stored != computed {
             return Err(SymbolsError::BadChecksum { stored, computed });
         }
-        let part = |start: u32, length: u32| {
-            let start = usize::try_from(start).ok()?;
-            blob.get(start..start.checked_add(usize::try_from(length).ok()?)?)
+        let level = u8_at(24)?;
+        let length = usize::from(u8_at(26)?).min(format::BUILD_ID_MAX);
+        let build_id = bytes.get(28..28_usize.wrapping_add(length));
+        let mut table = Self {
+            blob,
+            build_id: build_id.ok_or(SymbolsError::DoesNotFit(26))?,
+            address,
+            parts: [(0, 0); format::TAGS],
+            level,
+            flags: u8_at(27)?,
+            unit: u8_at(25)?.min(3),
+            _reader: reader,
         };
-        let mut parts: [&[u8]; format::TAGS] = [&[]; format::TAGS];
         let mut at = format::HEADER_SIZE;
         for _ in 0..u32_at(20)? {
             let tag = u32_at(at)?;
-            let part = part(u32_at(at.wrapping_add(4))?, u32_at(at.wrapping_add(8))?)
-                .ok_or(SymbolsError::DoesNotFit(at))?;
+            let part = (u32_at(at.wrapping_add(4))?, u32_at(at.wrapping_add(8))?);
+            if slice(blob, part).is_none() {
+                return Err(SymbolsError::DoesNotFit(at));
+            }
             let index = tag.checked_sub(1).and_then(|tag| usize::try_from(tag).ok());
-            if let Some(known) = index.and_then(|index| parts.get_mut(index)) {
+            if let Some(known) = index.and_then(|index| table.parts.get_mut(index)) {
                 *known = part;
             }
             at = at
                 .checked_add(format::ENTRY_SIZE)
                 .ok_or(SymbolsError::DoesNotFit(at))?;
         }
-        let level = u8_at(24)?;
         if level > format::LEVEL_MAX {
             return Err(SymbolsError::UnknownLevel(level));
         }
-        let build_id_length = usize::from(u8_at(26)?).min(format::BUILD_ID_MAX);
-        let build_id = bytes.get(28..28_usize.wrapping_add(build_id_length));
-        let [
-            ranges,
-            chunks,
-            rows,
-            row_grammar,
-            record_index,
-            records,
-            file_index,
-            files,
-            text_grammar,
-        ] = parts;
-        Ok(Self {
-            build_id: build_id.ok_or(SymbolsError::DoesNotFit(26))?,
-            address,
-            level,
-            flags: u8_at(27)?,
-            unit: u8_at(25)?.min(3),
-            ranges: Bytes::new(ranges, ByteOrder::Little),
-            chunks: Bytes::new(chunks, ByteOrder::Little),
-            rows,
-            row_grammar: Grammar::new(row_grammar),
-            records: List::new(record_index, records),
-            files: List::new(file_index, files),
-            text_grammar: Grammar::new(text_grammar),
-            _reader: reader,
-        })
+        Ok(table)
+    }
+
+    /// The part with this tag.
+    #[inline]
+    fn part(&self, tag: u32) -> &'a [u8] {
+        let index = usize::try_from(tag.wrapping_sub(1)).ok();
+        let part = index.and_then(|index| self.parts.get(index));
+        part.and_then(|part| slice(self.blob, *part)).unwrap_or(&[])
     }
 
     /// The build id of the image the table was made for; empty when it has none.
@@ -169,118 +162,123 @@ impl<'a> SymbolTable<'a> {
     #[must_use]
     #[inline(never)]
     pub fn function_range(&self, pc: u64) -> Option<Range> {
-        let mut answer = Answer::empty(self);
-        self.resolve_into(pc, &mut answer)?;
-        let name = answer.frames().next_back()?.name;
-        let end = answer.start.checked_add(answer.size)?;
-        (!name.is_cold()).then_some(Range::new(answer.start, end))
+        let (found, name) = self.own(pc)?;
+        let end = found.start.checked_add(found.size)?;
+        (!name.is_cold()).then_some(Range::new(found.start, end))
     }
 
     /// The name of the function that the code at the address `pc` is part of.
-    #[inline(never)]
     pub(crate) fn function(&self, pc: u64) -> Option<Text<'a>> {
-        let mut answer = Answer::empty(self);
-        self.resolve_into(pc, &mut answer)?;
-        answer.frames().next_back().map(|frame| frame.name)
+        self.own(pc).map(|(_, name)| name)
+    }
+
+    /// The function that the code at the address `pc` is part of, and its name.
+    #[inline(never)]
+    fn own(&self, pc: u64) -> Option<(Found, Text<'a>)> {
+        let found = self.find(pc, &mut [0; format::MAX_EDGES])?;
+        let record = Record::get(&self.records(), found.place.record)?;
+        let name = record.name(&mut { format::EDGES_MAX })?;
+        Some((found, self.text(name)))
     }
 
     /// As [`Self::resolve`], but writes the answer to `answer`.
-    #[inline(never)]
     pub(crate) fn resolve_into(&self, pc: u64, answer: &mut Answer<'_, 'a>) -> Option<()> {
+        let Found { start, size, place } = self.find(pc, answer.edges_mut())?;
+        answer.start = start;
+        answer.size = size;
+        // The row of a call also gives the outermost line for the code before the call.
+        let promise = format::promise(self.level);
+        let promised = match place.row {
+            Row::None => Precision::NameOnly,
+            Row::Outer => Precision::OuterOnly,
+            Row::Full { last: true } => promise.calls,
+            Row::Full { last: false } => promise.faults,
+        };
+        answer.fill(&place, promised)
+    }
+
+    /// What the rows say of the address `pc`; leaves the numbers of its edges in `edges`.
+    #[inline(never)]
+    fn find(&self, pc: u64, edges: &mut [u32; format::MAX_EDGES]) -> Option<Found> {
         let unit = u32::from(self.unit);
         // Rows of the ranges follow each other, so a chunk ends where the next one starts, whatever its range.
         let mut index = 0_usize;
+        let ranges = Bytes::new(self.part(format::TAG_RANGES), ByteOrder::Little);
         let (base, target, first, end) = loop {
             if index >= RANGES_SIZE {
                 return None;
             }
-            let base = self.address.wrapping_add(self.ranges.u64(index)?);
-            let length = self.ranges.u32(index.checked_add(8)?)?;
-            let first = self.ranges.u32(index.checked_add(12)?)?;
+            let base = self.address.wrapping_add(ranges.u64(index)?);
+            let length = ranges.u32(index.checked_add(8)?)?;
+            let first = ranges.u32(index.checked_add(12)?)?;
             index = index.checked_add(format::RANGE_SIZE)?;
             let offset = pc.wrapping_sub(base).wrapping_shr(unit);
             match u32::try_from(offset) {
                 Ok(offset) if offset < length => {
-                    let end = self.ranges.u32(index.wrapping_add(12));
+                    let end = ranges.u32(index.wrapping_add(12));
                     break (base, offset, first, end);
                 }
                 _ => {}
             }
         };
         let (chunk, codes) = self.chunk(target, first, end)?;
-        let mut ops = self.row_grammar.expand(codes, format::LOOKUP_STEPS);
-        let mut edges = [0; format::MAX_EDGES];
-        let place = rows::find(&mut ops, chunk, target, &mut edges)?;
+        let mut ops = Phrases::new(self.part(format::TAG_ROW_PHRASES)).expand(codes);
+        let place = rows::find(&mut ops, chunk, target, edges)?;
         let bytes = |units: u32| u64::from(units).wrapping_shl(unit);
-        answer.begin(
-            base.wrapping_add(bytes(place.start)),
-            bytes(place.size),
-            place.record,
-        );
-        if place.row != Row::None {
-            let edges = edges.get(..place.edge_count)?;
-            answer.follow(edges, place.line, ops.steps)?;
-        }
-        // The row of a call also gives the outermost line for the code before the call.
-        let promise = format::promise(self.level);
-        let promised = match place.row {
-            Row::None => return Some(()),
-            Row::Outer => Precision::OuterOnly,
-            Row::Full { last: true } => promise.calls,
-            Row::Full { last: false } => promise.faults,
-        };
-        match promised {
-            Precision::Exact => answer.precision = Precision::Exact,
-            Precision::OuterOnly => answer.keep_outermost(),
-            Precision::NameOnly => answer.keep_name(),
-        }
-        Some(())
+        Some(Found {
+            start: base.wrapping_add(bytes(place.start)),
+            size: bytes(place.size),
+            place,
+        })
     }
 
     /// The last chunk that starts at or before `target`, of those from `first` to `end`: its start and its codes.
     fn chunk(&self, target: u32, first: u32, end: Option<u32>) -> Option<(u32, &'a [u8])> {
-        let count = self.chunks.data.len() / 8;
-        let start = |index: usize| self.chunks.u32(index.checked_mul(4)?);
-        let offset = |index: usize| {
-            let at = self.chunks.u32(index.checked_add(count)?.checked_mul(4)?)?;
-            usize::try_from(at).ok()
+        let starts = Bytes::new(self.part(format::TAG_CHUNKS), ByteOrder::Little);
+        let start = |number: u32| {
+            let number = usize::try_from(number).ok()?;
+            starts.u32(number.checked_mul(4)?)
         };
-        let first = usize::try_from(first).ok()?;
+        let count = u32::try_from(starts.data.len() / 4).ok()?;
         let mut low = first;
-        let mut high = end
-            .map_or(Some(count), |end| usize::try_from(end).ok())?
-            .min(count);
+        let mut high = end.unwrap_or(count).min(count);
         while low < high {
-            let middle = usize::midpoint(low, high);
+            let middle = u32::midpoint(low, high);
             if start(middle)? <= target {
                 low = middle.wrapping_add(1);
             } else {
                 high = middle;
             }
         }
-        let index = low.checked_sub(1).filter(|index| *index >= first)?;
-        let from = offset(index)?;
-        let next = index.wrapping_add(1);
-        let to = if next < count {
-            offset(next)?
-        } else {
-            self.rows.len()
-        };
-        let codes = self.rows.get(from..to)?;
+        let number = low.checked_sub(1).filter(|number| *number >= first)?;
+        let rows = self.list(format::TAG_ROW_INDEX, format::TAG_ROWS);
+        let codes = rows.get(number)?;
         let codes = codes.get(..format::CHUNK_MAX).unwrap_or(codes);
-        Some((start(index)?, codes))
+        Some((start(number)?, codes))
     }
 
-    pub(super) fn record(&self, id: u32) -> Option<Record<'a>> {
-        Record::parse(self.records.get(id)?)
+    /// The list in the part `entries`, with the index in the part `index`.
+    fn list(&self, index: u32, entries: u32) -> List<'a> {
+        List::new(self.part(index), self.part(entries))
+    }
+
+    pub(super) fn records(&self) -> List<'a> {
+        self.list(format::TAG_RECORD_INDEX, format::TAG_RECORDS)
     }
 
     /// The path of a file by its number plus 1, compressed.
     pub(super) fn file(&self, number: u32) -> Option<&'a [u8]> {
-        self.files.get(number.checked_sub(1)?)
+        let files = self.list(format::TAG_FILE_INDEX, format::TAG_FILES);
+        files.get(number.checked_sub(1)?)
     }
 
-    pub(super) const fn text(&self, codes: &'a [u8]) -> Text<'a> {
-        Text::new(self.text_grammar, codes)
+    pub(super) fn text(&self, codes: &'a [u8]) -> Text<'a> {
+        Text::new(self.part(format::TAG_TEXT_GRAMMAR), codes)
     }
+}
+
+/// The bytes from a start, so many of them.
+fn slice(blob: &[u8], (start, length): (u32, u32)) -> Option<&[u8]> {
+    let rest = blob.get(usize::try_from(start).ok()?..)?;
+    rest.get(..usize::try_from(length).ok()?)
 }

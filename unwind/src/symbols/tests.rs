@@ -8,15 +8,23 @@ use std::vec::Vec;
 
 use crate::crc32::crc32;
 use crate::symbols::format;
-use crate::symbols::grammar::Grammar;
 use crate::symbols::list::List;
+use crate::symbols::phrases::Phrases;
 use crate::symbols::rows::{self, Place, Row};
 use crate::symbols::{SymbolTable, Text};
 
 /// A grammar without rules, with two bytes a code.
 const PLAIN: [u8; 2] = [0, 0];
 
-/// The codes of bytes in [`PLAIN`].
+/// Phrases of one byte each, with two bytes a code.
+fn plain() -> Vec<u8> {
+    let mut part = Vec::from([0, 0, 0, 1]);
+    part.extend((0..=0xff).flat_map(|byte| [byte, 0, 0]));
+    part.extend(0..=0xff);
+    part
+}
+
+/// The codes of bytes in [`PLAIN`] and in [`plain`].
 fn coded(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().flat_map(|byte| [0, *byte]).collect()
 }
@@ -54,20 +62,21 @@ fn functions() -> Vec<u8> {
     let ranges = words(&[0x1000, 0, 12, 0, 0x100c, 0, 4, 2]);
     // Of a function: the distance of its record, that from the function before, its size.
     let chunk = |record: u8| coded(&[format::OP_FUNCTION, 2 * record, 0, 4]);
-    let rows = [chunk(0), chunk(1), chunk(2)].concat();
-    let chunks = words(&[0, 8, 0, 0, 8, 16]);
+    let entry = |bytes: Vec<u8>| [&[bytes.len() as u8], &bytes[..]].concat();
+    let rows = [chunk(0), chunk(1), chunk(2)].map(entry).concat();
+    let chunks = words(&[0, 8, 0]);
     let record = |name: &str| {
         // No file, no edges.
-        let record = [&[0], &coded(name.as_bytes())[..]].concat();
-        [&[record.len() as u8], &record[..]].concat()
+        entry([&[0], &coded(name.as_bytes())[..]].concat())
     };
     let records = [record("one"), record("two"), record("three")].concat();
     let index = words(&[0]);
     blob([
         &ranges,
         &chunks,
+        &index,
         &rows,
-        &PLAIN,
+        &plain(),
         &index,
         &records,
         &[],
@@ -108,7 +117,8 @@ fn found_in_row(line: u8) -> Place {
         edge,
         line,
     ]);
-    let mut ops = Grammar::new(&PLAIN).expand(&codes, format::LOOKUP_STEPS);
+    let phrases = plain();
+    let mut ops = Phrases::new(&phrases).expand(&codes);
     rows::find(&mut ops, 0, 2, &mut [0; format::MAX_EDGES]).unwrap()
 }
 
@@ -135,9 +145,7 @@ fn an_entry_of_128_bytes_is_skipped_and_found() {
 #[test]
 fn pieces_of_a_function_are_known_by_their_stored_names() {
     let codes = ["run", "run.cold", "runs"].map(|name| coded(name.as_bytes()));
-    let names = codes
-        .each_ref()
-        .map(|codes| Text::new(Grammar::new(&PLAIN), codes));
+    let names = codes.each_ref().map(|codes| Text::new(&PLAIN, codes));
     let [run, cold, runs] = names;
     assert!(run.is_piece_of(&cold) && cold.is_piece_of(&run));
     assert!(!run.is_piece_of(&runs) && !cold.is_piece_of(&runs));

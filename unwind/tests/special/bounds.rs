@@ -255,22 +255,23 @@ fn doubling() -> Vec<u8> {
     let name = [(255 + 16_u16).to_be_bytes(), (255 + 16_u16).to_be_bytes()].concat();
     let record = [&[0_u8][..], &name].concat();
     let records = [&[record.len() as u8][..], &record].concat();
-    // OP_FUNCTION, record +0, distance 0, size 16; as codes of two bytes.
-    let rows: Vec<u8> = [format::OP_FUNCTION, 0, 0, 16]
-        .iter()
-        .flat_map(|&op| [0, op])
-        .collect();
+    // Record +0, distance 0, size 16.
+    let ops = [format::OP_FUNCTION, 0, 0, 16];
+    // One phrase, with a short code.
+    let phrase = ((ops.len() as u32 - 1) << format::LENGTH_SHIFT).to_le_bytes();
+    let phrases = [&[1, 0, 1, 0], &phrase[..format::PHRASE_SIZE], &ops].concat();
     let ranges = [
         &0_u64.to_le_bytes()[..],
         &16_u32.to_le_bytes(),
         &0_u32.to_le_bytes(),
     ]
     .concat();
-    let parts: [(u32, Vec<u8>); 7] = [
+    let parts: [(u32, Vec<u8>); 8] = [
         (format::TAG_RANGES, ranges),
-        (format::TAG_CHUNKS, vec![0; 8]),
-        (format::TAG_ROWS, rows),
-        (format::TAG_ROW_GRAMMAR, grammar(&[])),
+        (format::TAG_CHUNKS, vec![0; 4]),
+        (format::TAG_ROW_INDEX, vec![0; 4]),
+        (format::TAG_ROWS, vec![1, 0]),
+        (format::TAG_ROW_PHRASES, phrases),
         (format::TAG_RECORD_INDEX, vec![0; 4]),
         (format::TAG_RECORDS, records),
         (format::TAG_TEXT_GRAMMAR, grammar(&rules)),
