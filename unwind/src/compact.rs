@@ -19,7 +19,7 @@
 use core::fmt::{Result, Write};
 
 use crate::report::{Text, write_end};
-use crate::symbols::{Answer, SourceFrame};
+use crate::symbols::{Answer, SourceFrame, SymbolTable};
 use crate::text;
 use crate::trace::Event;
 use crate::walk::Frame;
@@ -97,16 +97,28 @@ fn write_frame<R>(
     out.write_char(frame.letter())?;
     out.write_str(" ")?;
     let room = width.saturating_sub(count(&number)?.saturating_add(3));
-    let symbols = text.symbols_for(frame.lookup_pc());
-    let answer = symbols.as_ref().and_then(|symbols| {
-        let mut answer = Answer::empty(symbols);
-        symbols.resolve_into(frame.lookup_pc(), &mut answer)?;
-        Some(answer)
-    });
-    let Some(answer) = answer else {
-        text::hex(out, frame.pc, 1)?;
-        return out.write_str("\n");
-    };
+    text.with_symbols(frame.lookup_pc(), |symbols| match symbols {
+        Some(symbols) => write_names(out, frame, symbols, room, width),
+        None => write_nameless(out, frame),
+    })
+}
+
+/// Writes the functions that a frame's code belongs to: the first one in so many characters, each other one in a line of its own.
+#[inline(never)]
+fn write_names<R>(
+    out: &mut dyn Write,
+    frame: &Frame<R>,
+    symbols: &SymbolTable<'_>,
+    room: usize,
+    width: usize,
+) -> Result {
+    let mut answer = Answer::empty(symbols);
+    if symbols
+        .resolve_into(frame.lookup_pc(), &mut answer)
+        .is_none()
+    {
+        return write_nameless(out, frame);
+    }
     let mut room = Some(room);
     for source in answer.frames() {
         let room = match room.take() {
@@ -120,6 +132,11 @@ fn write_frame<R>(
         out.write_str("\n")?;
     }
     Ok(())
+}
+
+fn write_nameless<R>(out: &mut dyn Write, frame: &Frame<R>) -> Result {
+    text::hex(out, frame.pc, 1)?;
+    out.write_str("\n")
 }
 
 fn write_source(out: &mut dyn Write, source: &SourceFrame<'_>, room: usize) -> Result {

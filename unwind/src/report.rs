@@ -85,9 +85,14 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// The symbol table for code at this address.
-    pub(crate) fn symbols_for(&self, pc: u64) -> Option<SymbolTable<'a>> {
-        (self.symbols_at)(pc).or(self.symbols)
+    /// Calls `read` with the symbol table for code at this address.
+    pub(crate) fn with_symbols<T>(
+        &self,
+        pc: u64,
+        read: impl FnOnce(Option<&SymbolTable<'a>>) -> T,
+    ) -> T {
+        let other = (self.symbols_at)(pc);
+        read(other.as_ref().or(self.symbols.as_ref()))
     }
 
     /// Sets the function that writes what interrupted a frame. Without it, the text is "interrupted".
@@ -119,12 +124,21 @@ impl<'a> Text<'a> {
                 (self.trap_lines)(out, trap_frame)
             }
             Event::Frame(number, frame) => {
-                let symbols = self.symbols_for(frame.lookup_pc());
-                write_frame(out, number, frame, symbols.as_ref())?;
+                write_address(out, number, frame)?;
+                self.write_names(out, frame.pc, frame.lookup_pc())?;
                 out.write_str("\n")
             }
             Event::End { end, doubt, count } => write_end(out, end, doubt, count),
         }
+    }
+
+    /// Writes the names of the code at `pc`, which is looked up at `lookup_pc`, if they are known.
+    #[inline(never)]
+    fn write_names(&self, out: &mut dyn Write, pc: u64, lookup_pc: u64) -> fmt::Result {
+        self.with_symbols(lookup_pc, |symbols| match symbols {
+            Some(symbols) => write_names(out, pc, lookup_pc, symbols),
+            None => Ok(()),
+        })
     }
 
     /// Writes the line which says that the frame looked up at `pc` was reached by a tail call from the function at `target`. Writes
@@ -145,13 +159,18 @@ impl<'a> Text<'a> {
     /// The name of the function at `target`, if it has one, that went on to the frame looked up at `pc` by a tail call. `None`: both
     /// are pieces of the same function.
     pub(crate) fn tail_called(&self, pc: u64, target: u64) -> Option<Option<symbols::Text<'a>>> {
-        let [symbols, others] = [target, pc].map(|address| self.symbols_for(address));
-        let called = symbols.and_then(|symbols| symbols.function(target));
-        let found = others.and_then(|symbols| symbols.function(pc));
+        let called = self.function(target);
+        let found = self.function(pc);
         match (&called, &found) {
             (Some(called), Some(found)) if called.is_piece_of(found) => None,
             _ => Some(called),
         }
+    }
+
+    /// The name of the function with code at this address. Not inlined, so that one table at a time is on the stack.
+    #[inline(never)]
+    fn function(&self, pc: u64) -> Option<symbols::Text<'a>> {
+        self.with_symbols(pc, |symbols| symbols?.function(pc))
     }
 
     /// Writes why trap code ran.
@@ -275,15 +294,20 @@ pub fn write_frame<R>(
     frame: &Frame<R>,
     symbols: Option<&SymbolTable<'_>>,
 ) -> fmt::Result {
-    text::padded_decimal(out, u64::from(number), 4)?;
-    out.write_str(": ")?;
-    text::hex(out, frame.pc, 16)?;
-    out.write_str(" ")?;
-    out.write_char(frame.letter())?;
+    write_address(out, number, frame)?;
     match symbols {
         Some(symbols) => write_names(out, frame.pc, frame.lookup_pc(), symbols),
         None => Ok(()),
     }
+}
+
+/// Writes a frame's line up to its letter.
+fn write_address<R>(out: &mut dyn Write, number: u32, frame: &Frame<R>) -> fmt::Result {
+    text::padded_decimal(out, u64::from(number), 4)?;
+    out.write_str(": ")?;
+    text::hex(out, frame.pc, 16)?;
+    out.write_str(" ")?;
+    out.write_char(frame.letter())
 }
 
 /// Writes the names of the code at `pc`, which is looked up at `lookup_pc`, if they are known.
