@@ -1,5 +1,6 @@
 //! From registers to a trace: the one place that uses the unwinder.
 
+use core::cell::Cell;
 use core::fmt::{self, Write};
 
 use unwind::markup::{self, Segment};
@@ -90,7 +91,9 @@ impl Walk {
         #[cfg(not(target_arch = "arm"))]
         let tables = &self.image.tables;
         let rows = Rows::new(tables, modules);
-        let function_at = |pc| self.function_at(modules, pc);
+        // Checked at the first frame that needs it, and known from then on.
+        let of_image = Cell::new(None);
+        let function_at = |pc| self.function_at(modules, &of_image, pc);
         let rows = CodeReader::<Registers, _>::new(&rows, &function_at);
         let unwinder = Unwinder::new(&rows)
             .code(&self.code)
@@ -170,10 +173,22 @@ impl Walk {
         })
     }
 
-    /// The function with code at this address, as far as it has a name: for code without rows.
-    fn function_at(&self, modules: &[Loaded], pc: u64) -> Option<Range> {
-        let of_image = || parse_symbols(&self.image).ok()?.ok();
-        names(modules, pc).or_else(of_image)?.function_range(pc)
+    /// The function with code at this address, as far as it has a name: for code without rows. The image's symbol table is parsed
+    /// once, and left in `of_image`: the inner `None` says that it cannot be used.
+    fn function_at(
+        &self,
+        modules: &[Loaded],
+        of_image: &Cell<Option<Option<SymbolTable<'static>>>>,
+        pc: u64,
+    ) -> Option<Range> {
+        if let Some(names) = names(modules, pc) {
+            return names.function_range(pc);
+        }
+        let table = of_image
+            .get()
+            .unwrap_or_else(|| parse_symbols(&self.image).ok().and_then(Result::ok));
+        of_image.set(Some(table));
+        table?.function_range(pc)
     }
 
     /// The trap frame at this stack pointer.
