@@ -11,8 +11,9 @@ pub struct Architecture {
     pub name: &'static str,
     /// As ELF files name it.
     pub machine: object::Architecture,
-    /// The header's ABI number, which also gives the numbers of the stack and the frame pointer.
-    pub abi: Abi,
+    /// The header's ABI number, which also gives the numbers of the stack and the frame pointer. `None`: SFrame has none, so there are no
+    /// rows, and what is about rows is of no use.
+    pub abi: Option<Abi>,
     /// Column of the return address in DWARF's tables.
     pub return_address: Register,
     /// Offset from the CFA, in bytes, at which a call leaves the return address; `None` when it leaves it in a register.
@@ -37,7 +38,7 @@ pub struct Architecture {
 pub static X86_64: Architecture = Architecture {
     name: "x86-64",
     machine: object::Architecture::X86_64,
-    abi: Abi::Amd64,
+    abi: Some(Abi::Amd64),
     return_address: Register(16),
     fixed_return_address: Some(format::AMD64_RETURN_ADDRESS_OFFSET),
     // The return address's column.
@@ -54,7 +55,7 @@ pub static X86_64: Architecture = Architecture {
 pub static AARCH64: Architecture = Architecture {
     name: "AArch64",
     machine: object::Architecture::Aarch64,
-    abi: Abi::AArch64Little,
+    abi: Some(Abi::AArch64Little),
     return_address: Register(30),
     fixed_return_address: None,
     // The program counter's.
@@ -71,7 +72,7 @@ pub static AARCH64: Architecture = Architecture {
 pub static AARCH64_BE: Architecture = Architecture {
     name: "AArch64 (big-endian)",
     machine: object::Architecture::Aarch64,
-    abi: Abi::AArch64Big,
+    abi: Some(Abi::AArch64Big),
     return_address: Register(30),
     fixed_return_address: None,
     // The program counter's.
@@ -89,7 +90,7 @@ pub static AARCH64_BE: Architecture = Architecture {
 pub static S390X: Architecture = Architecture {
     name: "s390x",
     machine: object::Architecture::S390x,
-    abi: Abi::S390x,
+    abi: Some(Abi::S390x),
     return_address: Register(14),
     fixed_return_address: None,
     // The program status word's address.
@@ -102,31 +103,65 @@ pub static S390X: Architecture = Architecture {
     unit: 1,
 };
 
+/// 32-bit ARM, little-endian: "DWARF for the Arm Architecture", section "DWARF register names". Names can be made for it, and no rows.
+pub static ARM: Architecture = Architecture {
+    name: "32-bit ARM",
+    machine: object::Architecture::Arm,
+    abi: None,
+    return_address: Register(14),
+    fixed_return_address: None,
+    // The program counter's.
+    lost: Register(15),
+    sign_state: None,
+    stack_pointer_offset: 0,
+    cfa_scale: 1,
+    vendor: Vendor::Default,
+    page: 0x1000,
+    unit: 1,
+};
+
 impl Architecture {
-    /// The architecture of an ELF file; `None` for one that no tables can be made for.
+    /// The architecture of an ELF file; `None` for one that no rows can be made for.
     #[must_use]
     pub fn of(machine: object::Architecture, big_endian: bool) -> Option<&'static Self> {
-        [&X86_64, &AARCH64, &AARCH64_BE, &S390X]
+        Self::of_names(machine, big_endian).filter(|known| known.abi.is_some())
+    }
+
+    /// The architecture of an ELF file; `None` for one that no names can be made for.
+    #[must_use]
+    pub fn of_names(machine: object::Architecture, big_endian: bool) -> Option<&'static Self> {
+        [&X86_64, &AARCH64, &AARCH64_BE, &S390X, &ARM]
             .into_iter()
             .find(|known| known.machine == machine && known.is_big_endian() == big_endian)
+    }
+
+    /// The ABI number.
+    ///
+    /// # Panics
+    /// There is none: [`Image::parse`](crate::image::Image::parse) lets no such image pass to where rows are made.
+    #[must_use]
+    pub fn abi(&self) -> Abi {
+        self.abi
+            .expect("rows are made only where SFrame has an ABI")
     }
 
     /// The byte order, of data and of tables.
     #[must_use]
     pub fn is_big_endian(&self) -> bool {
-        self.abi.byte_order() == ByteOrder::Big
+        self.abi
+            .is_some_and(|abi| abi.byte_order() == ByteOrder::Big)
     }
 
     /// DWARF number of the stack pointer.
     #[must_use]
     pub fn stack_pointer(&self) -> Register {
-        register(self.abi.stack_pointer())
+        register(self.abi().stack_pointer())
     }
 
     /// DWARF number of the frame pointer.
     #[must_use]
     pub fn frame_pointer(&self) -> Register {
-        register(self.abi.frame_pointer())
+        register(self.abi().frame_pointer())
     }
 
     /// The rule for a frame pointer that is saved nowhere.
@@ -154,8 +189,8 @@ impl Architecture {
     #[must_use]
     pub fn register(&self, base: Base) -> Option<u32> {
         match base {
-            Base::StackPointer => Some(self.abi.stack_pointer()),
-            Base::FramePointer => Some(self.abi.frame_pointer()),
+            Base::StackPointer => Some(self.abi().stack_pointer()),
+            Base::FramePointer => Some(self.abi().frame_pointer()),
             Base::Register(register) => Some(register),
             Base::Cfa => None,
         }

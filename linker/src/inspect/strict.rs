@@ -95,7 +95,7 @@ impl Strict {
     }
 
     fn header(&mut self, section: &Section<'_>, architecture: &Architecture) {
-        let (found, expected) = (section.abi(), architecture.abi);
+        let (found, expected) = (section.abi(), architecture.abi());
         if found != expected {
             let what = format!("for {found:?}, the file is for {expected:?}");
             self.add(ERROR, &what, None);

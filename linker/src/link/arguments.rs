@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::{dependencies, response};
+use crate::architecture::Architecture;
 use crate::covered::LEAST;
 use crate::sframe::Version;
 use crate::symbols::{Level, Names};
@@ -46,6 +47,17 @@ impl Default for Options {
             stats: None,
             coverage: LEAST,
             outermost: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    /// The options as far as they are possible for an architecture: where SFrame has no ABI, there are names only.
+    #[must_use]
+    pub fn possible(&self, architecture: &Architecture) -> Self {
+        Self {
+            sframe: self.sframe.filter(|_| architecture.abi.is_some()),
+            ..self.clone()
         }
     }
 }

@@ -90,7 +90,9 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
     let guess = room
         .or_else(|| Room::of_file(output))
         .or_else(|| Room::of_file(&room::second_name(output)?))
-        .filter(|(room, _)| room.is_for(&line.options) && !is_stripped);
+        .filter(|(room, architecture)| {
+            room.is_for(&line.options.possible(architecture)) && !is_stripped
+        });
     let mut guessed = match guess {
         Some((room, architecture)) => {
             let outcome = link_with_room(line, &arguments, linker, room, architecture)?;
@@ -115,17 +117,21 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
         return Ok(failed(&first, after.is_some()));
     }
     let data = Mapped::open(image.path())?;
-    let linked = Image::parse(&data)?;
+    let linked = Image::parse_for_names(&data)?;
     let last = script::last_code(&linked);
     if after.is_some() && last.is_some() && after != last {
         return Ok(Linked::Again(Attempt { after: last, room }));
     }
     first.show(None);
-    let inputs = inputs::read(&line.linker, &linked)?;
-    for line in &inputs.lost {
+    let options = line.options.possible(linked.architecture);
+    let others = match options.sframe {
+        Some(_) => inputs::read(&line.linker, &linked)?,
+        None => inputs::Inputs::default(),
+    };
+    for line in &others.lost {
         eprintln!("sframe-link: warning: {line}");
     }
-    let tables = Tables::of(&linked, &line.options, inputs.frames)?;
+    let tables = Tables::of(&linked, &options, others.frames)?;
     if tables.table.is_some() {
         place::expect(&linked, &place::SFRAME)?;
     }
@@ -160,7 +166,7 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
     }
     checked?;
     let data = Mapped::open(image.path())?;
-    let linked = Image::parse(&data)?;
+    let linked = Image::parse_for_names(&data)?;
     let unmoved = tables.check_unmoved(&linked);
     // A section that no script names may have another place when the tables have a size. With symbols, tables can be made of
     // what came of that.
@@ -201,7 +207,7 @@ fn find_code(line: &CommandLine, linker: &Linker) -> Result<Option<String>> {
         return Ok(None);
     }
     let data = Mapped::open(image.path())?;
-    Ok(script::last_code(&Image::parse(&data)?))
+    Ok(script::last_code(&Image::parse_for_names(&data)?))
 }
 
 fn link_with_room(

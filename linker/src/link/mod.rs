@@ -39,6 +39,10 @@ use temporary::Temporary;
 /// The linker-script fragment with the output sections of the tables.
 pub const SCRIPT: &str = include_str!("../../scripts/tables.ld");
 
+/// The warning where rows are wanted, and SFrame has no ABI for the architecture.
+const NO_ROWS: &str = "no .sframe: SFrame has no ABI for 32-bit ARM, so an image has names only, and is unwound by .ARM.exidx, \
+     which the compiler makes (--sframe=none does without this warning)";
+
 /// Links with the given arguments, and adds tables to the image. `called_as` is the name under which this program was called.
 /// Returns the linker's own exit status if there was no image to add tables to.
 ///
@@ -81,6 +85,9 @@ fn tell(tables: &Tables, options: &Options) -> Result<()> {
         Some(Stats::Stderr) => eprint!("{}", stats(tables)),
         Some(Stats::File(path)) => write_stats(path, tables)?,
         None => {}
+    }
+    if options.sframe.is_some() && tables.table.is_none() {
+        eprintln!("sframe-link: warning: {NO_ROWS}");
     }
     if let Some(line) = fewer_levels(tables) {
         eprintln!("sframe-link: warning: {line}");

@@ -46,7 +46,7 @@ impl Room {
     /// The space in a linked file, and its architecture.
     pub(super) fn of_file(path: &Path) -> Option<(Self, &'static Architecture)> {
         let data = Mapped::open(path).ok()?;
-        let image = Image::parse(&data).ok()?;
+        let image = Image::parse_for_names(&data).ok()?;
         // An image without a table has an empty section.
         let size = |name| {
             let size = image.section(name).ok()??.data.len();

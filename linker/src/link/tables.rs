@@ -261,7 +261,7 @@ impl Tables {
 
     /// Compares the tables in an image, as `unwind` reads them, with what was to be written.
     pub(crate) fn check_written(&self, data: &[u8]) -> Result<()> {
-        let image = Image::parse(data)?;
+        let image = Image::parse_for_names(data)?;
         let (sframe, symbols) = both(
             || self.check_sframe(&image),
             || self.check_symbols_written(&image),

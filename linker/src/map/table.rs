@@ -154,7 +154,7 @@ impl Map {
         };
         out.u32(format::MAGIC);
         out.u8(format::VERSION);
-        out.u8(self.architecture.abi as u8);
+        out.u8(self.architecture.abi() as u8);
         out.u8(self.architecture.unit);
         out.u8(self.plain);
         for count in [

@@ -39,7 +39,7 @@ pub fn contradictions(
 ) -> Vec<Contradiction> {
     let instruction = |at: u64| {
         let code = text.code_at(at)?;
-        Some(match architecture.abi {
+        Some(match architecture.abi() {
             Abi::Amd64 => X86.text(code, at),
             _ => A64.text(code, at),
         })
@@ -75,7 +75,7 @@ pub fn contradictions(
 
 /// Address of the last instruction of a span.
 fn last_instruction(architecture: &Architecture, text: &Text<'_>, span: &Span) -> Option<u64> {
-    if architecture.abi != Abi::Amd64 {
+    if architecture.abi() != Abi::Amd64 {
         return span.end.checked_sub(4);
     }
     let (mut at, mut last) = (span.start, None);

@@ -98,7 +98,7 @@ impl Proof {
         };
         let entries = entries::find(architecture, &text, symbols, &mut world);
         let world = &mut world;
-        match architecture.abi {
+        match architecture.abi() {
             Abi::Amd64 => Some(Self::prove(
                 &X86,
                 architecture,
@@ -170,7 +170,7 @@ impl Proof {
             &self.spans,
             is_start,
             is_handler,
-            |from, to| match image.architecture.abi {
+            |from, to| match image.architecture.abi() {
                 Abi::Amd64 => tally::is_padding(&X86, &text, from, to),
                 _ => tally::is_padding(&A64, &text, from, to),
             },

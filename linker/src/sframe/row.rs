@@ -144,12 +144,12 @@ fn tracked(offset: i64, architecture: &Architecture) -> Option<Word> {
 
 /// The word that says that the return address is not saved; only s390x has one.
 fn padding(architecture: &Architecture) -> Option<Word> {
-    (architecture.abi == Abi::S390x).then_some(Word::Offset(0))
+    (architecture.abi() == Abi::S390x).then_some(Word::Offset(0))
 }
 
 /// The word for a value in a register, which only version 2 errata 1 has, for s390x: the register's number above a set bit 0.
 fn in_register(base: Base, architecture: &Architecture, version: Version) -> Option<Word> {
-    if architecture.abi != Abi::S390x || version != Version::V2 {
+    if architecture.abi() != Abi::S390x || version != Version::V2 {
         return None;
     }
     let register = i32::try_from(architecture.register(base)?).ok()?;

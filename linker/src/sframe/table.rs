@@ -189,7 +189,7 @@ impl Table {
         out.u16(format::MAGIC);
         out.u8(self.version.number());
         out.u8((Flags::SORTED | Flags::START_PC_RELATIVE).bits());
-        out.u8(self.architecture.abi as u8);
+        out.u8(self.architecture.abi() as u8);
         // The frame pointer's offset is in the rows.
         out.u8(0);
         let fixed = self.architecture.fixed_return_address.unwrap_or(0);

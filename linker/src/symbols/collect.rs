@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use object::{
-    Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, Symbol as ObjectFileSymbol,
-    SymbolIterator, SymbolKind, elf,
+    Architecture, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex,
+    Symbol as ObjectFileSymbol, SymbolIterator, SymbolKind, elf,
 };
 
 /// A function and its name.
@@ -65,7 +65,7 @@ impl Symbols {
             let Some((rank, section)) = candidate(&symbol, &code) else {
                 continue;
             };
-            let entry = best.entry(symbol.address());
+            let entry = best.entry(place(file, &symbol));
             entry
                 .and_modify(|known| {
                     if rank < known.0 {
@@ -86,7 +86,7 @@ impl Symbols {
             .symbols()
             .filter(|symbol| candidate(symbol, &code).is_some_and(|((.., name), _)| is(name)));
         found
-            .map(|symbol| (symbol.address(), symbol.size()))
+            .map(|symbol| (place(file, &symbol), symbol.size()))
             .collect()
     }
 
@@ -96,6 +96,14 @@ impl Symbols {
         let after = self.0.partition_point(|symbol| symbol.start <= address);
         let symbol = self.0.get(after.checked_sub(1)?)?;
         (address - symbol.start < symbol.size).then_some(symbol)
+    }
+}
+
+/// The address of the first instruction. That of a function in Thumb code is marked by its lowest bit.
+fn place(file: &object::File<'_>, symbol: &ObjectFileSymbol<'_, '_>) -> u64 {
+    match (file.architecture(), symbol.kind()) {
+        (Architecture::Arm, SymbolKind::Text) => symbol.address() & !1,
+        _ => symbol.address(),
     }
 }
 
