@@ -91,7 +91,7 @@ fn ask(data: &[u8]) -> Asked {
     assert_eq!(comparison.differences, []);
 
     let section = image.section(".eh_frame").unwrap().unwrap();
-    let (numbers, endian) = match image.architecture.abi {
+    let (numbers, endian) = match image.architecture.abi() {
         Abi::Amd64 => (X86_64, RunTimeEndian::Little),
         Abi::AArch64Little => (AARCH64, RunTimeEndian::Little),
         Abi::AArch64Big => (AARCH64, RunTimeEndian::Big),

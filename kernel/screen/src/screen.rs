@@ -7,7 +7,7 @@ use spin::Once;
 
 use crate::framebuffer::Framebuffer;
 use crate::key::Key;
-use crate::lines::{Kind, Lines};
+use crate::lines::Kind;
 use crate::page::{self, Page};
 use crate::pen::{BACKGROUND, PLAIN, Pen};
 use crate::qr;

@@ -37,7 +37,7 @@ impl<'a> Phrases<'a> {
         let &[low, middle, high] = entry.first_chunk()?;
         reads::note();
         let entry = u32::from_le_bytes([low, middle, high, 0]);
-        let start = (entry & (1 << LENGTH_SHIFT) - 1) as usize;
+        let start = (entry & ((1 << LENGTH_SHIFT) - 1)) as usize;
         let length = (entry >> LENGTH_SHIFT) as usize;
         self.text.get(start..)?.get(..length.wrapping_add(1))
     }

@@ -180,7 +180,7 @@ mod tests {
         let mut next = 0;
         let words = |address: u64| {
             next = address;
-            (address % 4 == 0).then_some(address - 0x1000)
+            (address.is_multiple_of(4)).then_some(address - 0x1000)
         };
         let words = core::cell::RefCell::new(words);
         let frame = TrapFrame::read(&|address| (words.borrow_mut())(address), 0x1000);
