@@ -14,24 +14,34 @@ use object::{
 };
 
 /// The goals, in bytes.
+const WALK: u64 = 7680;
 const CODE: u64 = 12 << 10;
-const STEP: u64 = 256;
+const STEP: u64 = 384;
 const REPORT: u64 = 1536;
 
 fn main() -> Result<()> {
     let files: Vec<String> = std::env::args().skip(1).collect();
-    let [nothing, walk, report] = &*files else {
-        bail!("usage: footprint NOTHING WALK REPORT, three images that `footprint/measure` builds");
+    let [nothing, walk, map, report] = &*files else {
+        bail!("usage: footprint NOTHING WALK MAP REPORT, images that `footprint/measure` builds");
     };
     let nothing = Image::read(nothing)?;
     let walk = Image::read(walk)?;
+    let map = Image::read(map)?;
     let report = Image::read(report)?;
     println!("  code: a walk adds {} bytes", walk.size - nothing.size);
+    let added = map.size - nothing.size;
+    println!(
+        "  code: a walk by a rule map, {added} bytes; {}",
+        verdict(added, WALK)
+    );
     let added = report.size - nothing.size;
     println!(
         "  code: symbols and report too, {added} bytes; {}",
         verdict(added, CODE)
     );
+    println!("  a walk by a rule map:");
+    map.print_stack("step", STEP)?;
+    println!("  a walk by `.sframe`:");
     report.print_stack("step", STEP)?;
     report.print_stack("report", REPORT)
 }

@@ -17,6 +17,12 @@ impl Range {
         Self { start, end }
     }
 
+    /// The range of one byte.
+    #[inline(always)]
+    pub(crate) const fn of_one(address: u64) -> Self {
+        Self::new(address, address.wrapping_add(1))
+    }
+
     /// Whether an object of `size` bytes at `address` lies wholly inside.
     #[must_use]
     pub const fn holds(&self, address: u64, size: u64) -> bool {

@@ -3,6 +3,7 @@
 use crate::bytes::Bytes;
 use crate::lookup::{Found, LookupError};
 use crate::map::format;
+use crate::map::quick::behind;
 use crate::map::section::Map;
 use crate::memory::Range;
 
@@ -31,7 +32,7 @@ impl Region {
     }
 
     /// How many units of code an address is behind its start, if it is inside.
-    fn distance(self, address: u64, unit: u32) -> Option<u64> {
+    fn distance(&self, address: u64, unit: u32) -> Option<u64> {
         let distance = address.wrapping_sub(self.start).wrapping_shr(unit);
         (distance / format::PAGE < self.pages as u64).then_some(distance)
     }
@@ -46,16 +47,9 @@ struct Block {
     to: usize,
 }
 
-/// Of a function only the address that is looked up.
-#[inline(always)]
-pub(super) const fn range_of_one(pc: u64) -> Range {
-    Range::new(pc, pc.wrapping_add(1))
-}
-
 /// The change that holds at an address.
 #[derive(Clone, Copy)]
 struct At {
-    region: Region,
     block: Block,
     change: usize,
     code: u8,
@@ -67,9 +61,9 @@ impl Map<'_> {
     pub(super) fn look_up_any(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let damaged = LookupError::Damaged;
         let (region, distance) = self.region(pc).ok_or(LookupError::NoFunction)?;
-        let at = self.at(region, distance).ok_or(damaged)?;
+        let at = self.at(&region, distance).ok_or(damaged)?;
         let stored = self.stored(at.change, at.code).ok_or(damaged)?;
-        found.range = range_of_one(pc);
+        found.range = Range::of_one(pc);
         // It is below their number, which has 32 bits.
         found.place = at.change as u32;
         found.is_trap = stored.is_signal();
@@ -80,7 +74,7 @@ impl Map<'_> {
     #[inline(never)]
     pub(crate) fn function(&self, pc: u64) -> Option<Range> {
         let (region, distance) = self.region(pc)?;
-        let (range, _, is_function) = self.piece(region, distance)?;
+        let (range, _, is_function) = self.piece(&region, distance)?;
         // A damaged map may have changes that do not ascend.
         (is_function && range.contains(pc)).then_some(range)
     }
@@ -90,7 +84,7 @@ impl Map<'_> {
     pub(super) fn is_one_function_any(&self, found: &Found, other: u64) -> bool {
         let at = self
             .region(other)
-            .and_then(|(region, distance)| self.at(region, distance));
+            .and_then(|(region, distance)| self.at(&region, distance));
         let Some(at) = at else {
             return false;
         };
@@ -106,7 +100,7 @@ impl Map<'_> {
     pub(crate) fn is_in_function(&self, pc: u64) -> bool {
         let at = self
             .region(pc)
-            .and_then(|(region, distance)| self.at(region, distance));
+            .and_then(|(region, distance)| self.at(&region, distance));
         let stored = at.and_then(|at| self.stored(at.change, at.code));
         stored.is_some_and(|stored| !stored.is_nothing())
     }
@@ -128,25 +122,24 @@ impl Map<'_> {
 
     /// The function, or the code without one, at a distance from a region's start: its range, the distance of its end, and whether it
     /// is a function.
-    pub(super) fn piece(&self, region: Region, distance: u64) -> Option<(Range, u64, bool)> {
+    pub(super) fn piece(&self, region: &Region, distance: u64) -> Option<(Range, u64, bool)> {
         let at = self.at(region, distance)?;
         let stored = self.stored(at.change, at.code)?;
-        let range = self.range_of(&at)?;
+        let range = self.range_of(region, &at)?;
         let end = range.end.wrapping_sub(region.start).wrapping_shr(self.unit);
         Some((range, end, !stored.is_nothing()))
     }
 
     /// The change that holds at a distance from a region's start, which is inside.
-    fn at(&self, region: Region, distance: u64) -> Option<At> {
+    fn at(&self, region: &Region, distance: u64) -> Option<At> {
         let block = self.block(region, distance / format::BLOCK)?;
         let place = distance as u8;
         let changes = self.changes.get(block.from..block.to)?;
-        let passed = changes.iter().take_while(|[at, _]| *at <= place).count();
+        let rest = behind(changes, place);
         // It may be one of a block before.
-        let change = block.from.wrapping_add(passed).checked_sub(1)?;
+        let change = block.to.wrapping_sub(rest.len()).checked_sub(1)?;
         let [_, code] = *self.changes.get(change)?;
         Some(At {
-            region,
             block,
             change,
             code,
@@ -154,7 +147,7 @@ impl Map<'_> {
     }
 
     /// The changes of a block of a region, by its number.
-    fn block(&self, region: Region, number: u64) -> Option<Block> {
+    fn block(&self, region: &Region, number: u64) -> Option<Block> {
         let page = usize::try_from(number / format::BLOCKS).ok()?;
         let page = self.pages.get(region.first_page.wrapping_add(page))?;
         let page = Bytes::new(page, self.order);
@@ -176,7 +169,7 @@ impl Map<'_> {
 
     /// The range of the function that a change belongs to.
     #[inline(always)]
-    fn range_of(&self, at: &At) -> Option<Range> {
+    fn range_of(&self, region: &Region, at: &At) -> Option<Range> {
         let code = |change: usize| Some(self.changes.get(change)?[1]);
         let (mut start, mut end) = (at.change, at.change);
         let mut left = const { format::MAX_CHANGES * 2 };
@@ -191,35 +184,31 @@ impl Map<'_> {
                 break;
             }
         }
-        let start = self.address_of(at, start)?;
-        Some(Range::new(start, self.address_of(at, end)?))
+        let start = self.address_of(region, at, start)?;
+        Some(Range::new(start, self.address_of(region, at, end)?))
     }
 
     /// The address of a change of the same region, which is mostly in the same page.
-    #[inline(always)]
-    fn address_of(&self, near: &At, change: usize) -> Option<u64> {
+    #[inline(never)]
+    fn address_of(&self, region: &Region, near: &At, change: usize) -> Option<u64> {
         let block = match near.block.from <= change && change < near.block.to {
             true => near.block.number,
             false => {
                 let page = near.block.number / format::BLOCKS;
-                match self.block_in_page(near.region, page, change) {
+                match self.block_in_page(region, page, change) {
                     Some(block) => block,
-                    None => self.block_of(near.region, change)?,
+                    None => self.block_of(region, change)?,
                 }
             }
         };
         let [place, _] = *self.changes.get(change)?;
         let units = block.wrapping_mul(format::BLOCK).wrapping_add(place.into());
-        Some(
-            near.region
-                .start
-                .wrapping_add(units.wrapping_shl(self.unit)),
-        )
+        Some(region.start.wrapping_add(units.wrapping_shl(self.unit)))
     }
 
     /// The number of the block with a change, if it is in this page of a region.
     #[inline(never)]
-    fn block_in_page(&self, region: Region, page: u64, change: usize) -> Option<u64> {
+    fn block_in_page(&self, region: &Region, page: u64, change: usize) -> Option<u64> {
         let entry = usize::try_from(page).ok()?;
         let entry = self.pages.get(region.first_page.wrapping_add(entry))?;
         let entry = Bytes::new(entry, self.order);
@@ -233,7 +222,7 @@ impl Map<'_> {
 
     /// The number of the block with a change of a region.
     #[inline(never)]
-    fn block_of(&self, region: Region, change: usize) -> Option<u64> {
+    fn block_of(&self, region: &Region, change: usize) -> Option<u64> {
         let first = |page: usize| {
             let page = self.pages.get(region.first_page.wrapping_add(page))?;
             Bytes::new(page, self.order).u32(0)

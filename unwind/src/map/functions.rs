@@ -32,7 +32,7 @@ impl Iterator for Functions<'_> {
     fn next(&mut self) -> Option<Range> {
         loop {
             let region = self.map.region_at(self.region)?;
-            let piece = self.map.piece(region, self.passed);
+            let piece = self.map.piece(&region, self.passed);
             // Each piece lies behind the one before it, or the map is damaged.
             let ahead = piece.filter(|(_, end, _)| *end > self.passed);
             let Some((range, end, is_function)) = ahead else {

@@ -3,9 +3,9 @@
 //! that no register has to be saved for it.
 
 use crate::lookup::{Found, LookupError};
-use crate::map::find::range_of_one;
 use crate::map::format;
 use crate::map::section::Map;
+use crate::memory::Range;
 use crate::reads;
 use crate::rules::Rules;
 
@@ -22,6 +22,24 @@ struct Block {
     place: u8,
 }
 
+/// Those of a block's changes that lie behind this place in it. All look-ups ask this, so that they agree by damaged maps, too.
+#[inline(always)]
+pub(super) fn behind(changes: &[[u8; 2]], place: u8) -> &[[u8; 2]] {
+    let mut rest = changes;
+    // They ascend, so the last of four tells of all.
+    while let [_, _, _, [last, _], behind @ ..] = rest
+        && *last <= place
+    {
+        rest = behind;
+    }
+    while let [[next, _], behind @ ..] = rest
+        && *next <= place
+    {
+        rest = behind;
+    }
+    rest
+}
+
 impl Map<'_> {
     /// Writes the rules for the address `pc` to `found`. Of its function only `pc`: to search for where it begins and ends takes four times
     /// as many instructions, and a walk asks whether a call leads to it, which [`Self::is_one_function`] knows without.
@@ -36,18 +54,7 @@ impl Map<'_> {
     #[inline(always)]
     fn quick_look_up(&self, pc: u64, found: &mut Found) -> Option<()> {
         let block = self.quick_block(pc)?;
-        let mut rest = self.changes.get(block.from..block.to)?;
-        // They ascend, so the last of four tells of all.
-        while let [_, _, _, [last, _], behind @ ..] = rest
-            && *last <= block.place
-        {
-            rest = behind;
-        }
-        while let [[next, _], behind @ ..] = rest
-            && *next <= block.place
-        {
-            rest = behind;
-        }
+        let rest = behind(self.changes.get(block.from..block.to)?, block.place);
         // It may be one of a block before.
         let change = block.to.wrapping_sub(rest.len()).checked_sub(1)?;
         let [_, code] = *self.changes.get(change)?;
@@ -65,7 +72,7 @@ impl Map<'_> {
         let offset = |bytes| i64::from(i16::from_ne_bytes(bytes)).wrapping_mul(format::SCALE);
         let offsets = [offset([c, d]), offset([e, f]), offset([g, h])];
         *found = Found {
-            range: range_of_one(pc),
+            range: Range::of_one(pc),
             // It is below their number, which has 32 bits.
             place: change as u32,
             is_trap: flags & format::SIGNAL != 0,

@@ -135,15 +135,21 @@ impl RowFormat {
         let mut words = raw.words(self.order);
         let offset = self.cfa_offset(words.signed()?);
         let cfa = Packed::above(raw.info & format::ROW_CFA_SP != 0, offset);
-        let [return_address, frame_pointer] =
-            [self.fixed_ra, self.fixed_fp].map(|fixed| match fixed {
-                0 => words
-                    .signed()
-                    .map_or(Packed::same(), |word| self.tracked(word)),
-                fixed => Packed::saved_at_cfa(fixed.into()),
-            });
+        let return_address = self.word_or_fixed(self.fixed_ra, &mut words);
+        let frame_pointer = self.word_or_fixed(self.fixed_fp, &mut words);
         *rules = Rules::of(cfa, return_address, frame_pointer);
         words.is_empty().then_some(())
+    }
+
+    /// The rule for the return address or the frame pointer, by its fixed offset, or else by the next word, if there is one.
+    #[inline(never)]
+    fn word_or_fixed(&self, fixed: i8, words: &mut Words<'_>) -> Packed {
+        match fixed {
+            0 => words
+                .signed()
+                .map_or(Packed::same(), |word| self.tracked(word)),
+            fixed => Packed::saved_at_cfa(fixed.into()),
+        }
     }
 
     /// Version 3, flexible functions: pairs of control word and offset for CFA, return address, frame pointer. Also rows

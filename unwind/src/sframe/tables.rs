@@ -106,7 +106,12 @@ impl<'a> Tables<'a> {
         };
         match look_up(first) {
             Err(error) if !self.has_one() && first.lacks(error) => {
-                self.find_in_rest(error, look_up)
+                let mut found = None;
+                self.find_in_rest(error, &mut |section| {
+                    found = Some(look_up(section)?);
+                    Ok(())
+                })?;
+                found.ok_or(error)
             }
             found => found,
         }
@@ -120,11 +125,11 @@ impl<'a> Tables<'a> {
 
     /// As [`Self::find`], without the first section, whose error it is if no other has the function.
     #[inline(never)]
-    fn find_in_rest<T>(
+    fn find_in_rest(
         &self,
         error: LookupError,
-        mut look_up: impl FnMut(&Section<'a>) -> Result<T, LookupError>,
-    ) -> Result<T, LookupError> {
+        look_up: &mut dyn FnMut(&Section<'a>) -> Result<(), LookupError>,
+    ) -> Result<(), LookupError> {
         let mut rest = self.rest;
         let mut left = MAX_READ;
         while let Some(Ok(section)) = &rest.next() {

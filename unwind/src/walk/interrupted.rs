@@ -13,6 +13,9 @@ impl<R: RegisterSet> Cursor<R> {
     /// the next frame, whatever its program counter and stack pointer. But no step by a row follows from a stack pointer where
     /// the walk may not go: otherwise a damaged table could make a trap frame its own caller for ever. Third, the address where the
     /// trap frame ends, if that is known.
+    ///
+    /// Inlined, so that neither the registers nor the next frame are on the stack twice.
+    #[inline(always)]
     pub(super) fn interrupted(
         &self,
         mut registers: R,
@@ -65,6 +68,7 @@ impl<R: RegisterSet> Cursor<R> {
 
     /// What the processor itself pushes, and where, if it is the processor that has saved what was interrupted: if the rules find
     /// the stack pointer as far behind the program counter as the processor puts it. Trap code may save them elsewhere.
+    #[inline(never)]
     fn pushed(&self, rules: &Rules) -> Option<(Pushed, u64)> {
         let pushed = R::PUSHED?;
         match (rules.return_address(), rules.cfa()) {
@@ -88,6 +92,7 @@ impl<R: RegisterSet> Cursor<R> {
 
     /// The trap frame of trap code that was interrupted itself, if it is complete: the row tells where the interrupted stack
     /// pointer is.
+    #[inline(never)]
     fn saved_at(&self, rules: &Rules, trap_registers: &[SavedRegister]) -> Option<u64> {
         let offset = match rules.cfa() {
             Rule::Saved {

@@ -6,7 +6,13 @@
 
 use core::hint::black_box;
 #[cfg(feature = "walk")]
-use unwind::{Frame, Frames, Stacks, Unwinder, sframe::Tables};
+use unwind::{Frame, Frames, Stacks, Unwinder};
+
+/// The tables that the walk goes by.
+#[cfg(all(feature = "walk", not(feature = "map")))]
+type Source<'a> = unwind::sframe::Tables<'a>;
+#[cfg(feature = "map")]
+type Source<'a> = unwind::map::Map<'a>;
 
 #[cfg(target_arch = "aarch64")]
 type Registers = unwind::aarch64::Registers;
@@ -49,12 +55,16 @@ fn read(address: u64) -> Option<u64> {
 #[cfg(feature = "walk")]
 type Memory<'a> = Stacks<'a, fn(u64) -> Option<u64>>;
 #[cfg(feature = "walk")]
-type Walk<'a> = Frames<'a, Registers, Memory<'a>>;
+type Walk<'a> = Frames<'a, Registers, Memory<'a>, Source<'a>>;
 
 #[cfg(feature = "walk")]
-fn unwinder(given: &Given) -> Unwinder<'_> {
+fn unwinder(given: &Given) -> Option<Unwinder<'_, Source<'_>>> {
     let (bytes, address) = given.sframe;
-    Unwinder::new(Tables::new(bytes, address)).code(given.code)
+    #[cfg(not(feature = "map"))]
+    let source = Source::new(bytes, address);
+    #[cfg(feature = "map")]
+    let source = Source::parse(bytes, address).ok()?;
+    Some(Unwinder::new(source).code(given.code))
 }
 
 #[cfg(feature = "walk")]
@@ -65,7 +75,9 @@ fn stacks(given: &Given) -> Memory<'_> {
 #[cfg(feature = "walk")]
 #[inline(never)]
 fn walk(given: &Given) {
-    let unwinder = unwinder(given);
+    let Some(unwinder) = unwinder(given) else {
+        return;
+    };
     let mut frames = unwinder.frames(given.registers, stacks(given));
     while let Some(frame) = step(&mut frames) {
         black_box(frame);
@@ -88,7 +100,9 @@ extern "Rust" fn step(frames: &mut Walk<'_>) -> Option<Frame<Registers>> {
 extern "Rust" fn report(given: &Given) -> core::fmt::Result {
     let (bytes, address) = given.symbols;
     let symbols = unwind::symbols::SymbolTable::parse(bytes, address).ok();
-    let unwinder = unwinder(given);
+    let Some(unwinder) = unwinder(given) else {
+        return Ok(());
+    };
     let frames = unwinder.frames(given.registers, stacks(given));
     let report = unwind::report::Backtrace::new(frames, symbols);
     report.write(&mut Serial).map(|end| _ = black_box(end))

@@ -1,7 +1,7 @@
 //! The step that nearly every one is: from a return address on a stack of the kernel, by a row that finds the caller's registers near
 //! the canonical frame address, to code with a call that leads to the frame's function.
 //!
-//! What leads to a caller here leads to the same one by [`Frames::step`], which tells also why where none does.
+//! What leads to a caller here leads to the same one by [`Frames::step_by_row`], which tells also why where none does.
 
 use super::Frames;
 use crate::lookup::LookupError;
@@ -68,9 +68,9 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         true
     }
 
-    /// Looks up the cursor's row after such a step, and makes its frame.
+    /// Looks up the cursor's row after such a step, and makes its frame. Always some: a walk's answer is made in place so.
     #[inline(always)]
-    pub(super) fn frame_after_lean(&mut self) -> Frame<R> {
+    pub(super) fn frame_after_lean(&mut self) -> Option<Frame<R>> {
         self.count = self.count.wrapping_add(1);
         let pc = self.cursor.registers.pc();
         let at = lookup_pc(pc, FrameKind::ReturnAddress);
@@ -90,7 +90,9 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             }
             _ => self.leave_lean(outcome),
         }
-        Frame {
+        // Made anew, which takes less than a copy with what is known of no caller.
+        let registers = &self.cursor.registers;
+        Some(Frame {
             pc,
             cfa: self.cfa,
             kind: FrameKind::ReturnAddress,
@@ -98,8 +100,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             tail_call: None,
             trap_frame: None,
             fp_known: self.cursor.fp_known,
-            registers: Some(self.cursor.registers),
-        }
+            registers: Some(registers.caller(pc, registers.sp(), registers.fp())),
+        })
     }
 
     /// Keeps what the look-up for the cursor's frame has told, from which the next step is of another kind.

@@ -11,6 +11,7 @@ use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
 use crate::verdict::{Doubt, End, How};
+use crate::walk::call::Call;
 use crate::walk::cursor::{Cursor, Step, Way};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
@@ -209,7 +210,11 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     fn next_any(&mut self) -> Option<Frame<R>> {
         self.is_lean = false;
         if let State::Stepping = self.state {
-            self.step();
+            match self.step_by_row() {
+                Ok(Call::Fits) => {}
+                Ok(call) => self.note_call(call),
+                Err(reason) => self.step_without_row(reason),
+            }
         }
         if let State::Found = self.state {
             return self.yield_frame();
@@ -299,7 +304,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Iterator for Frames<'_, R, M, S> {
     #[inline]
     fn next(&mut self) -> Option<Frame<R>> {
         if self.is_lean && self.step_lean() {
-            return Some(self.frame_after_lean());
+            return self.frame_after_lean();
         }
         self.next_any()
     }

@@ -15,19 +15,9 @@ use crate::walk::scan::Scan;
 use crate::walk::step::Caller;
 
 impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
-    /// Steps from the cursor's frame to its caller, or to the end.
-    #[inline(never)]
-    pub(super) fn step(&mut self) {
-        match self.step_by_row() {
-            Ok(Call::Fits) => {}
-            Ok(call) => self.note_call(call),
-            Err(reason) => self.step_without_row(reason),
-        }
-    }
-
     /// Steps where no row leads to the caller, for this reason.
     #[inline(never)]
-    fn step_without_row(&mut self, reason: End) {
+    pub(super) fn step_without_row(&mut self, reason: End) {
         let user = self.cursor.registers.is_user();
         match reason {
             End::Outermost => {
@@ -60,8 +50,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     }
 
     /// Steps to the caller by the cursor's row, unless code contradicts it; returns the result of that check.
-    #[inline(always)]
-    fn step_by_row(&mut self) -> Result<Call, End> {
+    #[inline(never)]
+    pub(super) fn step_by_row(&mut self) -> Result<Call, End> {
         let cursor = &self.cursor;
         let (sp, pc) = (cursor.registers.sp(), cursor.registers.pc());
         let rules = &self.found.rules;
@@ -206,7 +196,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     /// there is one of a function that has left by a tail call, or the frame is in doubt. Runs after the step, so that the step
     /// is not on the stack during the search.
     #[inline(never)]
-    fn note_call(&mut self, call: Call) {
+    pub(super) fn note_call(&mut self, call: Call) {
         let registers = &self.cursor.registers;
         let (return_address, user) = (registers.pc(), registers.is_user());
         let reason = match call {
