@@ -18,7 +18,7 @@ use super::raspi3::RASPI3;
 use super::raspi4::RASPI4;
 use super::virt::VIRT;
 use crate::arch::exit::{self, CONDUIT};
-use crate::arch::interrupts::{self, Controller};
+use crate::arch::interrupts::{self, Controller, Gic, Local};
 use crate::arch::mmu::{HIGH, boot_address, image_offset};
 use crate::arch::start::{SPIN_TABLE, SpinTable};
 
@@ -33,8 +33,10 @@ pub struct Board {
     pub pl011: Port,
     /// The mini UART, on boards that have one.
     pub mini_uart: Option<Port>,
-    /// The interrupt controller.
-    pub controller: Controller,
+    /// The GIC, on boards that have one.
+    pub gic: Option<Gic>,
+    /// The interrupt controller of a Raspberry Pi's cores.
+    pub local: Option<Local>,
     /// Where the other CPUs wait, on boards where they do so in RAM.
     pub spin_table: Option<SpinTable>,
     /// The power button, on boards that have one.
@@ -46,6 +48,14 @@ pub struct Board {
 }
 
 impl Board {
+    /// The interrupt controller that the kernel uses: a GIC, unless its NMIs belong to firmware, and there is another controller.
+    fn controller(&self) -> Option<Controller> {
+        let gic = self.gic;
+        let gic = gic.filter(|gic| self.local.is_none() || !gic.has_secure_state());
+        let local = self.local.map(Controller::Local);
+        gic.map(Controller::Gic).or(local)
+    }
+
     /// The serial port of this kind at this physical address, if the board has one. A device tree that names another address is
     /// damaged: to write there could destroy anything.
     fn port(&self, uart: Uart, address: u64) -> Option<Port> {
@@ -196,7 +206,9 @@ pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     let port = console.and_then(|(uart, address)| board.port(uart, address));
     let port = port.unwrap_or(board.pl011);
     DETECTED.call_once(|| Detected(board, port));
-    interrupts::set_controller(board.controller);
+    if let Some(controller) = board.controller() {
+        interrupts::set_controller(controller);
+    }
     if let Some(peripherals) = board.peripherals {
         raspi::connect(peripherals, port);
     }

@@ -5,7 +5,7 @@ use portable::device_tree::Uart;
 use super::arm::Board;
 use super::port::Port;
 use super::raspi::SPIN_TABLE;
-use crate::arch::interrupts::{Controller, Local};
+use crate::arch::interrupts::Local;
 
 const PERIPHERALS: u64 = 0x3f00_0000;
 
@@ -25,7 +25,8 @@ pub static RASPI3: Board = Board {
         // The core clock, which `enable_uart=1` keeps constant.
         clock: 250_000_000,
     }),
-    controller: Controller::Local(Local(0x4000_0000)),
+    gic: None,
+    local: Some(Local(0x4000_0000)),
     spin_table: Some(SPIN_TABLE),
     button: None,
     fw_cfg: None,

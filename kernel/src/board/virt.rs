@@ -5,7 +5,7 @@ use portable::device_tree::Uart;
 use super::arm::Board;
 use super::button::Button;
 use super::port::Port;
-use crate::arch::interrupts::{Controller, Gic};
+use crate::arch::interrupts::Gic;
 
 /// The board QEMU's `virt`.
 pub static VIRT: Board = Board {
@@ -18,11 +18,12 @@ pub static VIRT: Board = Board {
         clock: 24_000_000,
     },
     mini_uart: None,
-    controller: Controller::Gic(Gic {
+    gic: Some(Gic {
         distributor: 0x0800_0000,
         interface: 0x0801_0000,
         redistributors: 0x080a_0000,
     }),
+    local: None,
     spin_table: None,
     // SPI 7 is that of the GPIO controller, whose only use is the button.
     button: Some(Button {

@@ -39,6 +39,7 @@ pub struct Gic {
 /// offsets (version 2: 4.3 "Distributor register descriptions").
 mod distributor {
     pub const CONTROL: u64 = 0;
+    pub const TYPE: u64 = 4;
     pub const GROUP: u64 = 0x80;
     pub const SET_ENABLE: u64 = 0x100;
     /// From here on, one byte for each interrupt.
@@ -49,6 +50,8 @@ mod distributor {
 
 /// In the distributor's and in a CPU's control register: both groups are enabled.
 const BOTH_GROUPS: u32 = 3;
+/// In the distributor's type: it has two security states, as the CPUs have.
+const HAS_SECURE_STATE: u32 = 1 << 10;
 
 impl Gic {
     fn distributor(self) -> Registers {
@@ -61,6 +64,11 @@ impl Gic {
             true => version3::own(),
             false => Some(self.distributor()),
         }
+    }
+
+    /// Whether it has a state of its own for secure software, to which group 0 belongs.
+    pub fn has_secure_state(self) -> bool {
+        self.distributor().read(distributor::TYPE) & HAS_SECURE_STATE != 0
     }
 
     /// Sets up the distributor: all interrupts are ordinary ones, of group 1.
