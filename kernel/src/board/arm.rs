@@ -1,6 +1,8 @@
 //! The AArch64 boards. One image runs on all of them; it learns from the device tree which one it is on or, without a device
 //! tree, from the CPU.
 
+use core::sync::atomic::{AtomicBool, Ordering};
+
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use portable::BootMemory;
 use portable::command_line::CommandLine;
@@ -11,6 +13,7 @@ use spin::Once;
 
 use super::button::Button;
 use super::fw_cfg::FwCfg;
+use super::mailbox;
 use super::port::Port;
 use super::ramfb;
 use super::raspi;
@@ -76,6 +79,9 @@ struct Detected(&'static Board, Port);
 /// Set once the device tree has been read, or is known to be missing.
 static DETECTED: Once<Detected> = Once::new();
 
+/// Whether the command line asks for a Raspberry Pi's screen.
+static HAS_SCREEN: AtomicBool = AtomicBool::new(false);
+
 /// The board and port in use; before the device tree has been read, those that the CPU suggests.
 fn current() -> Detected {
     // `get` takes no lock, so a report may come here.
@@ -101,9 +107,17 @@ pub fn name() -> &'static str {
     current().0.name
 }
 
-/// The screen, if there is one.
+/// The screen, if there is one. A Raspberry Pi has one even where nobody can look at it, so it is used only if the command line asks for
+/// that.
 pub fn framebuffer() -> Option<Framebuffer> {
-    ramfb::set_up(&Mapped(current().0.fw_cfg?))
+    let board = current().0;
+    if let Some(device) = board.fw_cfg {
+        return ramfb::set_up(&Mapped(device));
+    }
+    match HAS_SCREEN.load(Ordering::Relaxed) {
+        true => mailbox::framebuffer(board.peripherals?),
+        false => None,
+    }
 }
 
 /// QEMU's device for firmware, at this physical address.
@@ -215,7 +229,9 @@ pub fn command_line(memory: &BootMemory, argument: u64) -> Option<CommandLine> {
     if let Some(conduit) = tree.as_ref().and_then(DeviceTree::conduit) {
         CONDUIT.call_once(|| conduit);
     }
-    Some(CommandLine::copy(tree?.command_line()?.bytes()))
+    let command_line = CommandLine::copy(tree?.command_line()?.bytes());
+    HAS_SCREEN.store(command_line.has("screen"), Ordering::Relaxed);
+    Some(command_line)
 }
 
 /// Calls `found` with the MPIDR affinity of each CPU that can be started.

@@ -15,6 +15,8 @@ mod arm;
 #[cfg(target_arch = "aarch64")]
 mod button;
 #[cfg(target_arch = "aarch64")]
+mod mailbox;
+#[cfg(target_arch = "aarch64")]
 mod mini_uart;
 #[cfg(target_arch = "aarch64")]
 mod pl011;

@@ -78,6 +78,19 @@ pub fn hardware_id() -> u64 {
     MPIDR_EL1.get() & 0xff_00ff_ffff
 }
 
+/// Writes what caches have of this memory back, and lets them forget it: what a device reads there, and what it has written there before.
+pub fn flush_cache(start: u64, length: u64) {
+    /// Bytes of a line, on every supported core.
+    const LINE: u64 = 64;
+    let mut line = start & !(LINE - 1);
+    while line < start + length {
+        // SAFETY: a cache only holds copies of memory, which this writes back.
+        unsafe { asm!("dc civac, {}", in(reg) line, options(nostack, preserves_flags)) };
+        line += LINE;
+    }
+    barrier::dsb(barrier::SY);
+}
+
 /// Invalidates the TLBs of all CPUs.
 pub fn flush_translations() {
     // SAFETY: a TLB only caches the page tables, and is filled from them again.

@@ -51,8 +51,8 @@ static LEVEL2: Table = Table::new();
 /// Pages of the first 16 MiB from [`IMAGE`] on.
 static LEVEL3: [Table; 8] = [const { Table::new() }; 8];
 
-/// The gigabytes with a board's devices: the first, and on a Raspberry Pi 4 the fourth. RAM in them is mapped too, but not
-/// accessed.
+/// The gigabytes with a board's devices: the first, and on a Raspberry Pi 4 the fourth. RAM in them is mapped too, but only what the
+/// firmware shares is accessed: the words of a spin table, and pixels.
 const DEVICES: [usize; 2] = [0, 3];
 
 /// The start of the second gigabyte, where the image is mapped, without [`HIGH`].

@@ -1,0 +1,107 @@
+//! A Raspberry Pi 3 in QEMU, with all that its board has: four processors, which start from a spin table and interrupt each other by
+//! mailboxes; their timers; its screen.
+
+mod support;
+
+use std::path::Path;
+use std::time::Duration;
+
+use qemu::build::{Kernel, Profile};
+use qemu::machine::{Arch, Board, Boot};
+use qemu::scenario::{Outcome, SCENARIOS};
+use support::built::image;
+use support::monitor;
+use support::runner::{Ran, run};
+
+/// What needs several CPUs, their timers or NMIs.
+const SEVERAL: [&str; 7] = [
+    "cpus",
+    "nmi",
+    "two-panics",
+    "silent-cpu",
+    "hang",
+    "tasks",
+    "panic-in-timer",
+];
+
+/// `cargo run -- --board raspi3b [--release] SCENARIO…`, which judges each.
+fn judged(options: &[&str], scenarios: &[&str]) -> Ran {
+    let board = ["--board", "raspi3b"];
+    run(board.iter().chain(options).chain(scenarios)).expect(0)
+}
+
+#[test]
+fn all_processors_are_there_and_stop_for_a_report() {
+    let ran = judged(&[], &SEVERAL);
+    for cpu in 0..4 {
+        let says = format!("cpu {cpu} is there, known to the hardware as {cpu:#x}\n");
+        assert!(ran.text().contains(&says), "{}", ran.text());
+    }
+    let [lines, stopped] = ["kernel on raspi3, aarch64: ", ", stopped at "]
+        .map(|words| ran.text().matches(words).count());
+    assert_eq!(lines, SEVERAL.len(), "{}", ran.text());
+    // Three CPUs at each report of all CPUs, at least; of the panics, one has a CPU that does not answer.
+    assert!(stopped > 10, "{}", ran.text());
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn every_scenario_that_ends_does_so_as_on_virt() {
+    let ends = |outcome| !matches!(outcome, Outcome::Interactive | Outcome::Hangs);
+    let scenarios = SCENARIOS.iter().filter(|one| ends(one.outcome));
+    let names: Vec<&str> = scenarios.map(|scenario| scenario.name).collect();
+    assert!(names.len() > 60, "{names:?}");
+    for options in [&[][..], &["--release"]] {
+        judged(options, &names);
+    }
+}
+
+/// The report's first page, pixel by pixel: the one comes by the Pi's mailbox, the other one by QEMU's `ramfb`.
+#[test]
+fn the_screen_shows_what_that_of_virt_does() {
+    // With optimization, because without it drawing takes seconds.
+    let image = image(Kernel {
+        arch: Arch::Aarch64,
+        profile: Profile::Release,
+    });
+    let [pi, virt] = [
+        picture(Board::Raspi3b, &image, &[]),
+        picture(Board::Virt, &image, &["-device", "ramfb"]),
+    ];
+    assert!(pi.starts_with(b"P6\n1024 768\n255\n"), "no such picture");
+    assert!(pi == virt, "the pictures differ");
+    // A picture of one color would be equal, too.
+    let colors: std::collections::BTreeSet<&[u8]> = pi[16..].chunks(3).collect();
+    assert!(colors.len() > 2, "{colors:?}");
+}
+
+/// What a screen shows of a panic, in the format PPM, once it does not change any more.
+fn picture(board: Board, image: &Path, more: &[&str]) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let file = folder.path().join("screen.ppm");
+    let boot = Boot {
+        board,
+        cpus: 4,
+        limit: Some(Duration::from_secs(300)),
+        more,
+        ..Boot::new(Arch::Aarch64, image, "panic screen")
+    };
+    let (_, picture) = monitor::with(boot, |machine| {
+        machine.wait_for("the report is on the screen");
+        let dump = || {
+            std::thread::sleep(Duration::from_secs(2));
+            machine.command(&format!("screendump {}", file.display()));
+            std::fs::read(&file).expect("QEMU writes the picture")
+        };
+        let mut last = dump();
+        for _ in 0..60 {
+            let next = dump();
+            if next == last {
+                return next;
+            }
+            last = next;
+        }
+        panic!("the picture does not come to rest");
+    });
+    picture
+}
