@@ -147,64 +147,23 @@ impl fmt::Display for End {
 }
 
 impl End {
-    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
+    /// The text of [`Display`](fmt::Display), for a writer that is no formatter. The words are data, which all endings write by the
+    /// same code: it takes half the bytes of code for each.
     pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
-        let mut at = |before: &str, address: u64, after: &str| {
-            f.write_str(before)?;
+        let (before, address, after) = self.words();
+        f.write_str(before)?;
+        if let Some(address) = address {
             text::hex(f, address, 16)?;
-            f.write_str(after)
-        };
+        }
+        f.write_str(after)?;
         match *self {
-            Self::Complete => f.write_str("complete"),
-            Self::Outermost => f.write_str("outermost function reached"),
-            Self::NotAtBase(sp) => at(
-                "outermost function reached with sp ",
-                sp,
-                ", where no stack begins",
-            ),
-            Self::BaseUnknown(sp) => at("it is not known whether its stack begins at ", sp, ""),
-            Self::User(pc) => at("user code reached at ", pc, ""),
-            Self::TrapNotAtBase(end) => at(
-                "the trap frame of user code ends at ",
-                end,
-                ", where no stack begins",
-            ),
-            Self::TrapEndUnknown => {
-                f.write_str("it is not known where the trap frame of user code ends")
+            Self::NoTables(error) => error.write(f),
+            Self::NoRow(_, error) => error.write(f),
+            Self::CalledElsewhere(_, target) => {
+                text::hex(f, target, 16)?;
+                f.write_str(", not to the function of the frame")
             }
-            Self::UserInKernel(pc) => at(
-                "user code, says its trap frame, but ",
-                pc,
-                " is the kernel's",
-            ),
-            Self::NoTables(error) => {
-                f.write_str("no .sframe table: ")?;
-                error.write(f)
-            }
-            Self::Unusable(words) => f.write_str(words),
-            Self::NoRow(pc, error) => {
-                at("no row for ", pc, ": ")?;
-                error.write(f)
-            }
-            Self::WrongAbi(_) => f.write_str("the .sframe table is for another architecture"),
-            Self::BadPc(0) => f.write_str("the program counter is null"),
-            Self::BadPc(pc) => at("the program counter ", pc, " is not in any code"),
-            Self::BadReturnAddress(0) => f.write_str("the return address is null"),
-            Self::BadReturnAddress(pc) => at("the return address ", pc, " is not in any code"),
-            Self::NoCall(pc) => at("no call before the return address ", pc, ""),
-            Self::CalledElsewhere(pc, target) => {
-                at("the call before ", pc, " leads to ")?;
-                at("", target, ", not to the function of the frame")
-            }
-            Self::CallsUnchecked => f.write_str("calls were not checked, as the code is not known"),
-            Self::OnlyAtCalls(pc) => at("interrupted at ", pc, ", and its row holds at calls only"),
-            Self::NoStack(sp) => at("the stack pointer ", sp, " is outside every stack"),
-            Self::Unreadable(address) => at("the stack word at ", address, " cannot be read"),
-            Self::UnalignedWord(address) => at("the stack word at ", address, " is not aligned"),
-            Self::NotAdvancing(sp) => at("the caller's stack pointer ", sp, " would not be above"),
-            Self::Misaligned(cfa) => at("the frame address ", cfa, " is misaligned"),
             Self::RegisterLost(number) => {
-                f.write_str("a rule needs register ")?;
                 match number {
                     // A name, because the number is only defined in this crate.
                     aarch64::SP_EL0 => f.write_str("SP_EL0")?,
@@ -212,22 +171,69 @@ impl End {
                 }
                 f.write_str(", which is not known here")
             }
-            Self::FramePointerLost => {
-                f.write_str("a rule needs the frame pointer, which is not known here")
-            }
-            Self::StackPointerLost => {
-                f.write_str("a rule needs the stack pointer, which is not known here")
-            }
-            Self::NoCfa => f.write_str("a rule needs a frame address that is not there"),
-            Self::LinkRegisterLost => {
-                f.write_str("a rule needs the link register, which is not known here")
-            }
-            Self::TrapFrame(sp) => at("a trap frame of unknown layout at ", sp, ""),
-            Self::Limit => f.write_str("as many frames as asked for"),
-            Self::DamagedTables(damage) => {
-                f.write_str("the tables are damaged: ")?;
-                damage.write(f)
-            }
+            Self::DamagedTables(damage) => damage.write(f),
+            _ => Ok(()),
+        }
+    }
+
+    /// The words that it begins with, with an address in them.
+    const fn words(&self) -> (&'static str, Option<u64>, &'static str) {
+        let (before, address, after) = match *self {
+            Self::NotAtBase(sp) => (
+                "outermost function reached with sp ",
+                sp,
+                ", where no stack begins",
+            ),
+            Self::BaseUnknown(sp) => ("it is not known whether its stack begins at ", sp, ""),
+            Self::User(pc) => ("user code reached at ", pc, ""),
+            Self::TrapNotAtBase(end) => (
+                "the trap frame of user code ends at ",
+                end,
+                ", where no stack begins",
+            ),
+            Self::UserInKernel(pc) => (
+                "user code, says its trap frame, but ",
+                pc,
+                " is the kernel's",
+            ),
+            Self::NoRow(pc, _) => ("no row for ", pc, ": "),
+            Self::BadPc(pc @ 1..) => ("the program counter ", pc, " is not in any code"),
+            Self::BadReturnAddress(pc @ 1..) => ("the return address ", pc, " is not in any code"),
+            Self::NoCall(pc) => ("no call before the return address ", pc, ""),
+            Self::CalledElsewhere(pc, _) => ("the call before ", pc, " leads to "),
+            Self::OnlyAtCalls(pc) => ("interrupted at ", pc, ", and its row holds at calls only"),
+            Self::NoStack(sp) => ("the stack pointer ", sp, " is outside every stack"),
+            Self::Unreadable(address) => ("the stack word at ", address, " cannot be read"),
+            Self::UnalignedWord(address) => ("the stack word at ", address, " is not aligned"),
+            Self::NotAdvancing(sp) => ("the caller's stack pointer ", sp, " would not be above"),
+            Self::Misaligned(cfa) => ("the frame address ", cfa, " is misaligned"),
+            Self::TrapFrame(sp) => ("a trap frame of unknown layout at ", sp, ""),
+            _ => return (self.words_alone(), None, ""),
+        };
+        (before, Some(address), after)
+    }
+
+    /// The same of endings without an address.
+    const fn words_alone(&self) -> &'static str {
+        match *self {
+            Self::Complete => "complete",
+            Self::Outermost => "outermost function reached",
+            Self::TrapEndUnknown => "it is not known where the trap frame of user code ends",
+            Self::NoTables(_) => "no .sframe table: ",
+            Self::Unusable(words) => words,
+            Self::WrongAbi(_) => "the .sframe table is for another architecture",
+            Self::BadPc(_) => "the program counter is null",
+            Self::BadReturnAddress(_) => "the return address is null",
+            Self::CallsUnchecked => "calls were not checked, as the code is not known",
+            Self::RegisterLost(_) => "a rule needs register ",
+            Self::FramePointerLost => "a rule needs the frame pointer, which is not known here",
+            Self::StackPointerLost => "a rule needs the stack pointer, which is not known here",
+            Self::NoCfa => "a rule needs a frame address that is not there",
+            Self::LinkRegisterLost => "a rule needs the link register, which is not known here",
+            Self::Limit => "as many frames as asked for",
+            Self::DamagedTables(_) => "the tables are damaged: ",
+            // Those with an address: see `words`.
+            _ => "",
         }
     }
 }

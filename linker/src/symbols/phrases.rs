@@ -137,7 +137,7 @@ fn write(grammar: &Rules, uses: &[u32]) -> Compressed {
     for &symbol in &order {
         let start = starts[symbol as usize].expect("each used symbol lies in the text");
         let length = grammar.measures[symbol as usize];
-        let entry = start | (length - 1) << LENGTH_SHIFT;
+        let entry = start | ((length - 1) << LENGTH_SHIFT);
         phrases.extend(&entry.to_le_bytes()[..PHRASE_SIZE]);
     }
     phrases.extend(text);

@@ -5,7 +5,7 @@ use crate::reads;
 use crate::symbols::format::STRIDE;
 
 /// A number in plain bytes, and what comes after it: see [`super::phrases::Expansion::number`].
-#[inline]
+#[inline(never)]
 pub(super) fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let mut value = 0;
     reads::note();

@@ -85,7 +85,7 @@ impl Expansion<'_> {
     }
 
     /// A number: seven bits a byte, the lowest first, the top bit of all but the last byte set.
-    #[inline]
+    #[inline(never)]
     pub(super) fn number(&mut self) -> Option<u32> {
         match self.next()? {
             small @ ..0x80 => Some(small.into()),
