@@ -109,6 +109,19 @@ impl<'a> Text<'a> {
         self
     }
 
+    /// Walks, and writes a line for each of the remaining frames and the end line; returns why the walk ended. The frames stay where
+    /// they are, and none is left out: it takes less stack than a [`Backtrace`], which has a walk of its own.
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub fn write_all<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone>(
+        &self,
+        out: &mut dyn Write,
+        frames: &mut Frames<'_, R, M, S>,
+    ) -> Result<End, fmt::Error> {
+        frames.tell(&mut |event| self.write(out, event))
+    }
+
     /// Writes the lines of an event, each with its newline.
     ///
     /// # Errors

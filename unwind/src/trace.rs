@@ -75,18 +75,42 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M
         &mut self,
         listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
     ) -> Result<End, fmt::Error> {
-        let begin = self.frames.found();
+        self.frames.tell_parts::<true>(self.ends, listener)
+    }
+}
+
+impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S> {
+    /// As [`Trace::tell`], of all remaining frames, which stay where they are: a [`Trace`] has a walk of its own, and copies it to count
+    /// frames that it leaves out, which is twice another half a kilobyte of stack.
+    ///
+    /// # Errors
+    /// The errors of the listener; the first one ends the trace.
+    pub fn tell(
+        &mut self,
+        listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
+    ) -> Result<End, fmt::Error> {
+        self.tell_parts::<false>(None, listener)
+    }
+
+    /// Tells all frames; or, if `MAY_COUNT`, the first and the last ones.
+    fn tell_parts<const MAY_COUNT: bool>(
+        &mut self,
+        ends: Option<(u32, u32)>,
+        listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
+    ) -> Result<End, fmt::Error> {
+        let begin = self.found();
         let mut number = begin;
         // Those from `number` on, up to this one, are left out.
         let mut resume = None;
         let mut left_out: u32 = 0;
         // Where the last frame is looked up.
         let mut told = None;
-        while let Some(frame) = self.frames.next() {
+        while let Some(frame) = self.next() {
             if let (Some(reached), Some(called)) = (told.take(), frame.tail_call) {
                 listener(&Event::TailCall { reached, called })?;
             }
-            if let Some((first, last)) = self.ends
+            if MAY_COUNT
+                && let Some((first, last)) = ends
                 && number == begin.saturating_add(first)
             {
                 resume = self.count_ahead().checked_sub(last);
@@ -110,10 +134,10 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M
             listener(&Event::LeftOut(left_out))?;
         }
         // The iterator has ended, so the reason is there.
-        let end = self.frames.end().unwrap_or(End::Limit);
+        let end = self.end().unwrap_or(End::Limit);
         listener(&Event::End {
             end,
-            doubt: self.frames.doubt(),
+            doubt: self.doubt(),
             count: number,
         })?;
         Ok(end)
@@ -122,7 +146,7 @@ impl<'a, R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Trace<'a, R, M
     /// Counts the frames by a separate walk. Not inlined, so that its copy of the walk is on the stack only while it counts.
     #[inline(never)]
     fn count_ahead(&self) -> u32 {
-        let mut ahead = self.frames.clone();
+        let mut ahead = self.clone();
         ahead.by_ref().for_each(drop);
         ahead.found()
     }

@@ -14,7 +14,8 @@ pub fn all<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone>(
     end: End,
     ends: (u32, u32),
 ) {
-    whole(&Backtrace::new(frames.clone(), None), found, end);
+    let text = whole(&Backtrace::new(frames.clone(), None), found, end);
+    in_place(frames.clone(), &text, end);
     let words = |out: &mut dyn Write, at: Option<u64>| write!(out, "trap at {at:x?}");
     let lines = |out: &mut dyn Write, _: Option<u64>| out.write_str("  one line\n");
     let report = Backtrace::new(frames.clone(), None)
@@ -33,6 +34,24 @@ pub fn all<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone>(
     events(frames.clone(), found, end, None);
     events(frames, found, end, Some(ends));
     lines_alone(found, end);
+}
+
+/// The same without a copy of the walk, which a second time has only its end to tell.
+fn in_place<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone>(
+    mut frames: Frames<'_, R, M, S>,
+    whole: &str,
+    end: End,
+) {
+    let mut text = String::new();
+    assert_eq!(Text::new(None).write_all(&mut text, &mut frames), Ok(end));
+    assert_eq!(text, whole);
+    let mut events = 0;
+    let told = frames.tell(&mut |event| {
+        assert!(matches!(event, Event::End { .. }));
+        events += 1;
+        Ok(())
+    });
+    assert_eq!((told, events), (Ok(end), 1));
 }
 
 /// How many lines of frames there are.

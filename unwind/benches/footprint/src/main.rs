@@ -93,19 +93,27 @@ extern "Rust" fn step(frames: &mut Walk<'_>) -> Option<Frame<Registers>> {
     frames.next()
 }
 
+/// The form of the report. Not inlined: while it is made, there are several copies of the symbol table.
+#[cfg(feature = "report")]
+#[inline(never)]
+fn text(given: &Given) -> unwind::report::Text<'_> {
+    let (bytes, address) = given.symbols;
+    unwind::report::Text::new(unwind::symbols::SymbolTable::parse(bytes, address).ok())
+}
+
 /// A whole report, from parsing the tables on.
 #[cfg(feature = "report")]
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "Rust" fn report(given: &Given) -> core::fmt::Result {
-    let (bytes, address) = given.symbols;
-    let symbols = unwind::symbols::SymbolTable::parse(bytes, address).ok();
+    let text = text(given);
     let Some(unwinder) = unwinder(given) else {
         return Ok(());
     };
-    let frames = unwinder.frames(given.registers, stacks(given));
-    let report = unwind::report::Backtrace::new(frames, symbols);
-    report.write(&mut Serial).map(|end| _ = black_box(end))
+    let mut frames = unwinder.frames(given.registers, stacks(given));
+    let end = text.write_all(&mut Serial, &mut frames)?;
+    black_box(end);
+    Ok(())
 }
 
 /// A serial line: one function that stores bytes somewhere.
