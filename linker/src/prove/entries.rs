@@ -86,6 +86,6 @@ pub fn find(
             entries.insert(symbol.start, Entry::Call);
         }
     }
-    world.entries.extend(entries.keys());
+    world.entries.extend(entries.keys().copied());
     entries
 }

@@ -1,6 +1,7 @@
 //! Follows one function from its entry: a worklist of basic blocks, run until their states reach a fixed point.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::compare::Condition;
 use super::isa::{Flow, Isa};
@@ -61,6 +62,10 @@ pub struct Follow<'a, I> {
     blocks: BTreeMap<u64, Box<Block>>,
     /// Starts of the blocks whose state has changed since they ran.
     worklist: BTreeSet<u64>,
+    /// The block that runs, so far: in the map it has the end that it had before.
+    running: Range<u64>,
+    /// The start of the first block behind that, or less.
+    next_block: u64,
     /// The state of the block that ran last, kept to reuse its allocations.
     scratch: Option<Box<Machine>>,
     pub(super) tables: Tables,
@@ -86,6 +91,9 @@ pub struct Follow<'a, I> {
 
 /// The largest number of instructions that an interrupt's entry has behind its call: each register's, and some for the stack.
 const MOST_UNTIL_RETURN: usize = 64;
+
+/// No block runs.
+const NOTHING: Range<u64> = u64::MAX..u64::MAX;
 
 /// The largest number of instructions executed for one function, counting each run of a block: enough for nested loops.
 const MAX_STEPS: usize = 4_000_000;
@@ -166,6 +174,8 @@ impl<'a, I: Isa> Follow<'a, I> {
             caller,
             blocks: BTreeMap::new(),
             worklist: BTreeSet::new(),
+            running: NOTHING,
+            next_block: u64::MAX,
             scratch: None,
             tables: Tables::default(),
             rows: RowsOf::new(world),
@@ -239,6 +249,7 @@ impl<'a, I: Isa> Follow<'a, I> {
         (*machine).clone_from(&block.machine);
         let mut agrees = true;
         let mut at = start;
+        self.next_block = self.first_block_from(start.saturating_add(1));
         loop {
             machine.at = at;
             agrees = agrees && self.row_agrees(at, &machine) == Some(true);
@@ -253,10 +264,8 @@ impl<'a, I: Isa> Follow<'a, I> {
             };
             self.steps += 1;
             let next = at.wrapping_add(executed.length.into());
-            // Set now, because the block may jump into its own middle.
-            if let Some(block) = self.blocks.get_mut(&start) {
-                block.end = next;
-            }
+            // Known now, because the block may jump into its own middle.
+            self.running = start..next;
             let goes_on = self.follow_flow(executed.flow, at, next, &mut machine);
             if matches!(executed.flow, Flow::Call(_)) {
                 agrees = agrees && self.row_agrees_during_call(at, &machine);
@@ -265,7 +274,10 @@ impl<'a, I: Isa> Follow<'a, I> {
             if !goes_on {
                 break;
             }
-            if self.blocks.contains_key(&next) {
+            if self.next_block < next {
+                self.next_block = self.first_block_from(next);
+            }
+            if self.next_block == next {
                 self.edge(next, &machine);
                 break;
             }
@@ -274,6 +286,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             }
         }
         self.scratch = Some(machine);
+        self.running = NOTHING;
         let (outcome, exit) = (std::mem::take(&mut self.outcome), self.exit.take());
         if let Some(block) = self.blocks.get_mut(&start) {
             block.end = at;
@@ -307,10 +320,17 @@ impl<'a, I: Isa> Follow<'a, I> {
             return;
         }
         // A block that contains this address has to end here.
-        if let Some((start, block)) = self.blocks.range(..to).next_back()
-            && to < block.end
-        {
-            self.worklist.insert(*start);
+        if let Some((start, block)) = self.blocks.range(..to).next_back() {
+            let end = match *start == self.running.start {
+                true => self.running.end,
+                false => block.end,
+            };
+            if to < end {
+                self.worklist.insert(*start);
+            }
+        }
+        if to >= self.running.end {
+            self.next_block = self.next_block.min(to);
         }
         let block = Block {
             machine: machine.clone(),
@@ -322,6 +342,12 @@ impl<'a, I: Isa> Follow<'a, I> {
         };
         self.blocks.insert(to, Box::new(block));
         self.worklist.insert(to);
+    }
+
+    /// The start of the first block at or behind an address.
+    fn first_block_from(&self, address: u64) -> u64 {
+        let mut behind = self.blocks.range(address..);
+        behind.next().map_or(u64::MAX, |(start, _)| *start)
     }
 
     /// Whether a block of live code contains an address.

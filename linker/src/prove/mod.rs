@@ -45,6 +45,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use anyhow::{Result, ensure};
+use rustc_hash::FxHashSet;
 
 use unwind::sframe::Abi;
 
@@ -244,7 +245,7 @@ impl Rows {
 /// Withdraws results about code that only a symbol marks as a function: if nobody calls it and it never returns as a function
 /// does, it may be entered with any stack.
 fn leave_out_uncalled(units: &mut Units, world: &World, symbols: &Symbols) {
-    let called: BTreeSet<u64> = units
+    let called: FxHashSet<u64> = units
         .values()
         .flat_map(|unit| {
             unit.outcome

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use rustc_hash::FxHashSet;
+
 use super::entries::Entries;
 use super::isa::Isa;
 use super::outcome::Entry;
@@ -167,7 +169,7 @@ fn next_jobs<I: Isa>(
     round: usize,
 ) -> Vec<(u64, Entry)> {
     let mut jobs: HashMap<u64, Entry> = HashMap::new();
-    let called: BTreeSet<u64> = units
+    let called: FxHashSet<u64> = units
         .values()
         .flat_map(|unit| unit.outcome.calls.iter().copied())
         .collect();
@@ -233,7 +235,7 @@ fn next_jobs<I: Isa>(
 
 /// Removes entries that are never called, but jumped to with another stack: they are parts of the functions that jump there.
 /// Returns those functions, which have to be followed again.
-fn without_pieces(world: &mut World, units: &mut Units, called: &BTreeSet<u64>) -> Vec<u64> {
+fn without_pieces(world: &mut World, units: &mut Units, called: &FxHashSet<u64>) -> Vec<u64> {
     let intruded: BTreeSet<u64> = units
         .values()
         .flat_map(|unit| unit.outcome.intrudes.iter().copied())

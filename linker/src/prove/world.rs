@@ -88,11 +88,81 @@ impl Effect {
     }
 }
 
+/// Starts of functions. Each instruction is looked for among them, and most are none: a filter of some bits tells that without the large
+/// set.
+#[derive(Debug, Default)]
+pub struct Starts {
+    all: FxHashSet<u64>,
+    /// A bit for each hash that a start has, or that one had which was removed; a power of two of words.
+    filter: Vec<u64>,
+}
+
+/// Bits of the filter for each start.
+const BITS: usize = 16;
+
+impl Starts {
+    /// Whether a function starts there.
+    #[must_use]
+    pub fn contains(&self, address: &u64) -> bool {
+        let (word, bit) = place(&self.filter, *address);
+        self.filter.get(word).is_some_and(|word| word & bit != 0) && self.all.contains(address)
+    }
+
+    /// Adds a start. Returns whether it is new.
+    pub fn insert(&mut self, address: u64) -> bool {
+        let is_new = self.all.insert(address);
+        if self.filter.len() * 64 < self.all.len() * BITS {
+            let words = (self.all.len() * BITS / 64).next_power_of_two() * 2;
+            self.filter = vec![0; words];
+            for address in &self.all {
+                set(&mut self.filter, *address);
+            }
+        } else {
+            set(&mut self.filter, address);
+        }
+        is_new
+    }
+
+    /// Removes a start. Returns whether it was there.
+    pub fn remove(&mut self, address: &u64) -> bool {
+        self.all.remove(address)
+    }
+}
+
+fn set(filter: &mut [u64], address: u64) {
+    let (word, bit) = place(filter, address);
+    filter[word] |= bit;
+}
+
+/// The word and the bit of an address in a filter.
+fn place(filter: &[u64], address: u64) -> (usize, u64) {
+    // Addresses that lie side by side have bits far apart.
+    let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let word = (hash >> 6) as usize & filter.len().wrapping_sub(1);
+    (word, 1 << (hash & 63))
+}
+
+impl Extend<u64> for Starts {
+    fn extend<All: IntoIterator<Item = u64>>(&mut self, all: All) {
+        for address in all {
+            self.insert(address);
+        }
+    }
+}
+
+impl FromIterator<u64> for Starts {
+    fn from_iter<All: IntoIterator<Item = u64>>(all: All) -> Self {
+        let mut starts = Self::default();
+        starts.extend(all);
+        starts
+    }
+}
+
 /// What is known of the whole image.
 #[derive(Debug, Default)]
 pub struct World {
     /// The entries of functions.
-    pub entries: FxHashSet<u64>,
+    pub entries: Starts,
     /// The entries that only a symbol claims.
     pub assumed: FxHashSet<u64>,
     /// The starts of outlined parts of functions (`.cold`, `.warm`), recognized by their symbols.
