@@ -6,6 +6,7 @@ use unwind::sframe::{LookupError, Row, Tables};
 use unwind::{Found, Range, RowSource, Rules};
 
 use crate::function::Function;
+use crate::parallel::in_parts;
 use crate::progress::Step;
 
 /// The result of a comparison.
@@ -74,13 +75,31 @@ impl fmt::Display for Difference {
 /// between give the same.
 #[must_use]
 pub fn compare(tables: &Tables<'_>, functions: &[Function]) -> Comparison {
+    let step = Step::new("comparing rows", functions.len());
+    let mut all: Vec<&Function> = functions.iter().collect();
+    let parts = in_parts(
+        &mut all,
+        |function| function.rows.len() as u64 + 1,
+        |functions| compare_functions(tables, functions, &step),
+    );
+    let mut comparison = Comparison::default();
+    for part in parts {
+        comparison.functions += part.functions;
+        comparison.rows += part.rows;
+        comparison.addresses += part.addresses;
+        comparison.differences.extend(part.differences);
+    }
+    comparison.differences.extend(unexpected(tables, functions));
+    comparison
+}
+
+fn compare_functions(tables: &Tables<'_>, functions: &[&Function], step: &Step) -> Comparison {
     let mut comparison = Comparison {
         functions: functions.len(),
         ..Comparison::default()
     };
-    let step = Step::new("comparing rows", functions.len());
-    for (done, function) in functions.iter().enumerate() {
-        step.at(done);
+    for function in functions {
+        step.one_more();
         comparison.rows += function.rows.len();
         if let Some(difference) = compare_attributes(tables, function) {
             comparison.differences.push(difference);
@@ -112,7 +131,6 @@ pub fn compare(tables: &Tables<'_>, functions: &[Function]) -> Comparison {
             }
         }
     }
-    comparison.differences.extend(unexpected(tables, functions));
     comparison
 }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::instructions::{Coding, Decoded};
 use super::lines::{Frame, Lines, Sections, Texts};
-use super::{Names, Symbols};
+use super::{Names, Symbol, Symbols};
 use crate::parallel::in_parts;
 use crate::progress::Step;
 
@@ -105,8 +105,19 @@ impl Code {
         // Number 0 is for functions that debug information does not name.
         code.names.number("");
         code.stacks.push(Vec::new());
-        for symbol in &symbols.0 {
-            let name = code.names.number(&names.name(&symbol.name));
+        let mut all: Vec<&Symbol> = symbols.0.iter().collect();
+        let names = in_parts(
+            &mut all,
+            |symbol| symbol.name.len() as u64,
+            |symbols| -> Vec<String> {
+                symbols
+                    .iter()
+                    .map(|symbol| names.name(&symbol.name))
+                    .collect()
+            },
+        );
+        for (symbol, name) in symbols.0.iter().zip(names.iter().flatten()) {
+            let name = code.names.number(name);
             code.functions.push(Function {
                 start: symbol.start,
                 size: symbol.size,
