@@ -11,7 +11,9 @@ pub mod landing;
 mod rules;
 mod section;
 
-use anyhow::{Context, Result};
+use std::ops::Range;
+
+use anyhow::{Context, Error, Result};
 use gimli::{BaseAddresses, DebugFrame, EhFrame, EndianSlice, RunTimeEndian};
 use object::Object;
 
@@ -29,6 +31,37 @@ pub struct Frames {
     pub functions: Vec<Function>,
     /// Ascending by start. A signal frame that rows cannot describe is here and, without rows, in `functions`, too.
     pub left_out: Vec<LeftOut>,
+}
+
+/// All that [`Frames::of`] reads of an image: from two images with the same, it reads the same.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    eh_frame: Vec<(u64, Vec<u8>)>,
+    debug_frame: Option<Vec<u8>>,
+    code: Vec<Range<u64>>,
+    bases: [Option<u64>; 2],
+}
+
+impl Source {
+    /// Copies it.
+    ///
+    /// # Errors
+    /// A section lies outside the file.
+    pub fn of(image: &Image<'_>) -> Result<Self> {
+        let sections = image.sections(".eh_frame")?;
+        let address = |name| Ok::<_, Error>(image.section(name)?.map(|section| section.address));
+        Ok(Self {
+            eh_frame: sections
+                .iter()
+                .map(|section| (section.address, section.data.to_vec()))
+                .collect(),
+            debug_frame: image
+                .uncompressed(".debug_frame")?
+                .map(|(_, data)| data.into_owned()),
+            code: image.code(),
+            bases: [address(".text")?, address(".got")?],
+        })
+    }
 }
 
 impl Frames {

@@ -165,6 +165,12 @@ fn output(argument: &OsStr, next: Option<&OsString>) -> Option<PathBuf> {
 }
 
 impl Options {
+    /// Whether lines and inlined functions of debug information are wanted.
+    #[must_use]
+    pub fn needs_debug(&self) -> bool {
+        self.symbols > Some(Level::Names) || self.gsym.is_some()
+    }
+
     /// Sets an option by an argument. Returns false if the argument is none of ours.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use super::arguments::CommandLine;
+use super::inputs::Found;
 use super::linker::{Linker, Outcome};
 use super::place::{self, NAME_REGION, PLACE_THEM};
 use super::room::{self, Room};
@@ -13,8 +14,12 @@ use super::tables::Tables;
 use super::temporary::Temporary;
 use super::{exit_code, finish, inputs, script};
 use crate::architecture::Architecture;
+use crate::cfi::Source;
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
+
+/// The switch for a first link without debug information.
+const WITHOUT_DEBUG: &str = "--strip-debug";
 
 /// Switches that strip symbols or debug information, from which the tables are made: only the second link gets them.
 const STRIP: [&str; 6] = [
@@ -41,17 +46,22 @@ struct Attempt {
     after: Option<String>,
     /// The room that they need.
     room: Option<(Room, &'static Architecture)>,
+    /// The first link keeps debug information, though the tables need only `.debug_frame` of it.
+    keeps_debug: bool,
 }
 
 /// Links with a place for the tables: that of the linker scripts, or one after all code.
 pub(super) fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
+    let inputs = inputs::find(&line.linker)?;
     let mut attempt = Attempt {
         after: (!script::has_place(&line.linker)).then(|| script::TEXT.to_owned()),
         room: None,
+        keeps_debug: line.options.needs_debug() || inputs.has_debug_frame,
     };
-    // Once more if there is no `.text`, if other code lies behind it, and if the tables have moved code.
-    for _ in 0..4 {
-        match link(line, linker, attempt)? {
+    // Once more if there is no `.text`, if other code lies behind it, if the tables have moved code, and if `.debug_frame` comes from a
+    // library that is not among the inputs.
+    for _ in 0..5 {
+        match link(line, linker, &inputs, attempt)? {
             Linked::Done(code) => return Ok(code),
             Linked::Again(other) => attempt = other,
         }
@@ -61,8 +71,12 @@ pub(super) fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitC
 
 /// The linker writes to a temporary file, which gets its final name when it has its tables: if the link is killed, there is no
 /// image with empty tables, or without.
-fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked> {
-    let Attempt { after, room } = attempt;
+fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -> Result<Linked> {
+    let Attempt {
+        after,
+        room,
+        keeps_debug,
+    } = attempt;
     let output = line.output.as_path();
     let image = Temporary::named(output, "image");
     let place = match &after {
@@ -104,13 +118,25 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
     guessed.take_if(|(outcome, _)| !outcome.status.success());
     let (first, guess) = match guessed {
         Some((outcome, room)) => (outcome, Some(room)),
-        None => (linker.run(&unstripped, line.long, output)?, None),
+        None => {
+            // It is not the image that is given out, so it has only what the tables are made from.
+            let mut arguments = unstripped;
+            if !keeps_debug {
+                arguments.push(WITHOUT_DEBUG.into());
+            }
+            (linker.run(&arguments, line.long, output)?, None)
+        }
     };
+    let is_without_debug = guess.is_none() && !keeps_debug;
     if after.is_some()
         && script::has_no_such_section(&first.messages)
         && let after @ Some(_) = find_code(line, linker)?
     {
-        return Ok(Linked::Again(Attempt { after, room }));
+        return Ok(Linked::Again(Attempt {
+            after,
+            room,
+            keeps_debug,
+        }));
     }
     if !first.status.success() {
         first.show(None);
@@ -120,12 +146,16 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
     let linked = Image::parse_for_names(&data)?;
     let last = script::last_code(&linked);
     if after.is_some() && last.is_some() && after != last {
-        return Ok(Linked::Again(Attempt { after: last, room }));
+        return Ok(Linked::Again(Attempt {
+            after: last,
+            room,
+            keeps_debug,
+        }));
     }
     first.show(None);
     let options = line.options.possible(linked.architecture);
     let others = match options.sframe {
-        Some(_) => inputs::read(&line.linker, &linked)?,
+        Some(_) => inputs.read(&linked),
         None => inputs::Inputs::default(),
     };
     for line in &others.lost {
@@ -152,6 +182,7 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
         return finish(line, &tables, image).map(Linked::Done);
     }
     let architecture = linked.architecture;
+    let source = Source::of(&linked)?;
     drop(data);
 
     // The content does not depend on the address, so it is checked while the linker runs.
@@ -167,12 +198,23 @@ fn link(line: &CommandLine, linker: &Linker, attempt: Attempt) -> Result<Linked>
     checked?;
     let data = Mapped::open(image.path())?;
     let linked = Image::parse_for_names(&data)?;
-    let unmoved = tables.check_unmoved(&linked);
+    if is_without_debug && linked.section(".debug_frame")?.is_some() {
+        return Ok(Linked::Again(Attempt {
+            after,
+            room,
+            keeps_debug: true,
+        }));
+    }
+    let unmoved = tables.check_unmoved(&linked, &source);
     // A section that no script names may have another place when the tables have a size. With symbols, tables can be made of
     // what came of that.
     if unmoved.is_err() && after.is_some() && room.is_none() && !is_stripped {
         let room = Some((needed, architecture));
-        return Ok(Linked::Again(Attempt { after, room }));
+        return Ok(Linked::Again(Attempt {
+            after,
+            room,
+            keeps_debug,
+        }));
     }
     unmoved?;
     let patches = tables.patches(&linked)?;

@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use object::read::archive::ArchiveFile;
-use object::{Object, ObjectKind, ObjectSymbol};
+use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
 use unwind::sframe::{StartRule, Tables};
 
 use crate::cfi::Frames;
@@ -26,10 +26,18 @@ pub(super) struct Inputs {
     pub(super) lost: Vec<String>,
 }
 
-/// Reads the tables of the files on the linker's command line.
-pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> {
-    let mut inputs = Inputs::default();
-    let mut addresses = None;
+/// What the object files of a link have besides what is linked.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Those with a table, which are few, and the files that they are in.
+    with_table: Vec<(PathBuf, Vec<u8>)>,
+    /// One has `.debug_frame`.
+    pub(super) has_debug_frame: bool,
+}
+
+/// Looks at the files on the linker's command line.
+pub(super) fn find(arguments: &[OsString]) -> Result<Found> {
+    let mut found = Found::default();
     for argument in arguments {
         let path = Path::new(argument);
         if !path.is_file() {
@@ -37,9 +45,38 @@ pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> 
         }
         let data = Mapped::open(path)?;
         for object in objects(&data) {
-            if !has_table(object) {
-                continue;
+            found.look_at(object, path);
+        }
+    }
+    Ok(found)
+}
+
+impl Found {
+    fn look_at(&mut self, object: &[u8], path: &Path) {
+        let Ok(file) = object::File::parse(object) else {
+            return;
+        };
+        if file.kind() != ObjectKind::Relocatable {
+            return;
+        }
+        let mut has_table = false;
+        for section in file.sections() {
+            match section.name_bytes() {
+                Ok(name) if name == sframe::SECTION.as_bytes() => has_table = true,
+                Ok(b".debug_frame" | b".zdebug_frame") => self.has_debug_frame = true,
+                _ => {}
             }
+        }
+        if has_table {
+            self.with_table.push((path.to_owned(), object.to_vec()));
+        }
+    }
+
+    /// Reads the tables.
+    pub(super) fn read(&self, image: &Image<'_>) -> Inputs {
+        let mut inputs = Inputs::default();
+        let mut addresses = None;
+        for (path, object) in &self.with_table {
             let addresses = addresses.get_or_insert_with(|| Addresses::of(image));
             // A damaged table in an input is a warning: it must not fail the link.
             if let Err(error) = inputs.add(object, addresses, path) {
@@ -53,9 +90,9 @@ pub(super) fn read(arguments: &[OsString], image: &Image<'_>) -> Result<Inputs> 
                 }
             }
         }
+        inputs.frames.sort();
+        inputs
     }
-    inputs.frames.sort();
-    Ok(inputs)
 }
 
 /// The object files in a file: itself, or the members of an archive, or none.
@@ -71,13 +108,6 @@ fn objects(data: &[u8]) -> Vec<&[u8]> {
         .filter_map(|member| member.data(data).ok())
         .filter(|member| member.starts_with(b"\x7fELF"))
         .collect()
-}
-
-/// Whether it is an object file with a table, which few are.
-fn has_table(object: &[u8]) -> bool {
-    object::File::parse(object).is_ok_and(|file| {
-        file.kind() == ObjectKind::Relocatable && file.section_by_name(sframe::SECTION).is_some()
-    })
 }
 
 /// Address and size of the image's functions, by name. `None`: several functions have the name.

@@ -1,9 +1,9 @@
 //! The linker wrapper: link, make the tables from the result, link again with room for them, check, write them.
 //!
 //! There are two links, because the tables' sizes are known only after the first, and the addresses in them only after the
-//! second. If the last build's output file has room of the same size, which rounding makes likely, one link is enough, with the
-//! same result. Tables are written into the linked file, so that they can contain the build id, which the linker computes over
-//! the file, and so that the linker only has to know their size.
+//! second. The first has no debug information if the tables need none. If the last build's output file has room of the same size, which
+//! rounding makes likely, one link is enough, with the same result. Tables are written into the linked file, so that they can contain
+//! the build id, which the linker computes over the file, and so that the linker only has to know their size.
 
 mod arguments;
 mod attempt;

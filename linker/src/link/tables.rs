@@ -12,7 +12,7 @@ use unwind::symbols::SymbolTable;
 
 use super::arguments::{Load, Options};
 use super::room::{Room, room};
-use crate::cfi::Frames;
+use crate::cfi::{Frames, Source};
 use crate::covered::Covered;
 use crate::function::Function;
 use crate::gsym::gsym;
@@ -82,7 +82,7 @@ impl Tables {
             if options.symbols.is_none() && options.gsym.is_none() {
                 return Ok((symbols, Code::default(), None));
             }
-            let with_lines = options.symbols > Some(Level::Names) || options.gsym.is_some();
+            let with_lines = options.needs_debug();
             let code = Code::of(&image.file, &symbols, options.names, with_lines)?;
             let blob = options.symbols.map(|level| Blob::new(&code, level));
             Ok::<_, Error>((symbols, code, blob))
@@ -147,17 +147,18 @@ impl Tables {
         }
     }
 
-    /// Checks that the second link has everything at the same addresses as the first.
-    pub(super) fn check_unmoved(&self, image: &Image<'_>) -> Result<()> {
+    /// Checks that the second link has everything at the same addresses as the first, which had this call frame information.
+    pub(super) fn check_unmoved(&self, image: &Image<'_>, first: &Source) -> Result<()> {
         let (frames, symbols) = both(
-            || self.check_unmoved_frames(image),
+            || self.check_unmoved_frames(image, first),
             || self.check_unmoved_symbols(image),
         );
         frames.and(symbols)
     }
 
-    fn check_unmoved_frames(&self, image: &Image<'_>) -> Result<()> {
-        if self.table.is_none() {
+    fn check_unmoved_frames(&self, image: &Image<'_>, first: &Source) -> Result<()> {
+        // It is read again only if it is not the same, byte for byte: references to data may differ.
+        if self.table.is_none() || Source::of(image)? == *first {
             return Ok(());
         }
         let frames = Frames::of(image)?;

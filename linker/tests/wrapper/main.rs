@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod links;
 mod passed;
 mod refused;
 mod tables;
@@ -91,7 +92,7 @@ fn counting_linker(folder: &Path) -> PathBuf {
     let ask = |argument: &str| stdout(&succeed(common::rustc().arg("--print").arg(argument)));
     let (sysroot, host) = (ask("sysroot"), ask("host-tuple"));
     let script = format!(
-        "#!/bin/sh\necho run >> runs\nexec {}/lib/rustlib/{}/bin/rust-lld -flavor gnu \"$@\"\n",
+        "#!/bin/sh\necho run $* >> runs\nexec {}/lib/rustlib/{}/bin/rust-lld -flavor gnu \"$@\"\n",
         sysroot.trim(),
         host.trim()
     );
