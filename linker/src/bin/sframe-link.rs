@@ -42,6 +42,8 @@ Every argument goes to the linker (--help and --version too), except
                                      all    names, and all inlined functions with their lines for any address
                                      none   no .symbols
     --symbol-names=short|full      without or with generic arguments; short unless said otherwise
+    --symbols-compare=yes|no       compare all names and lines with debug information, not only those of a thousand functions; yes
+                                   if the linker is asked to optimize, as rustc does from opt-level 2 on; sframe check does it too
     --gsym=FILE                    write names, lines and inlined functions to FILE as LLVM's GSYM too, for the host
     --sframe-linker=PROGRAM        the linker to run: GNU ld, ld.lld, mold, of any target
     --sframe-repair=yes|no         compare rows with the code, mend wrong ones and make missing ones; yes unless said

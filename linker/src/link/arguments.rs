@@ -25,6 +25,8 @@ pub struct Options {
     pub symbols: Option<Level>,
     /// `--symbol-names=short` or `full`.
     pub names: Names,
+    /// `--symbols-compare`: compare all of `.symbols` with debug information. `None`: if the linker was asked to optimize.
+    pub compare: Option<bool>,
     /// `--gsym`: the file to write names, lines and inlined functions to, as LLVM's GSYM.
     pub gsym: Option<PathBuf>,
     /// `--sframe-stats`.
@@ -43,6 +45,7 @@ impl Default for Options {
             repair: true,
             symbols: Some(Level::default()),
             names: Names::Short,
+            compare: None,
             gsym: None,
             stats: None,
             coverage: LEAST,
@@ -120,6 +123,7 @@ impl CommandLine {
         line.makes_image &= !arguments
             .iter()
             .all(|argument| matches!(argument.as_bytes(), b"-v" | b"-V"));
+        let mut is_optimized = false;
         let mut arguments = arguments.into_iter().peekable();
         while let Some(argument) = arguments.next() {
             if line.options.take(&argument)? {
@@ -144,8 +148,11 @@ impl CommandLine {
                 b"--version" | b"-version" | b"--help" | b"-help" => false,
                 _ => true,
             };
+            is_optimized |= matches!(argument.as_bytes(), b"-O1" | b"-O2" | b"-O3");
             line.linker.push(argument);
         }
+        // rustc says `-O1` to the linker of what is compiled with `opt-level` 2 or 3.
+        line.options.compare.get_or_insert(is_optimized);
         Ok(line)
     }
 }
@@ -193,6 +200,7 @@ impl Options {
                     | "--sframe-outermost"
                     | "--symbols"
                     | "--symbol-names"
+                    | "--symbols-compare"
                     | "--sframe-linker"
             ) {
                 bail!("{text} wants a value: see sframe-link --sframe-help");
@@ -222,6 +230,9 @@ impl Options {
             }
             ("--symbol-names", "short") => self.names = Names::Short,
             ("--symbol-names", "full") => self.names = Names::Full,
+            ("--symbols-compare", "yes") => self.compare = Some(true),
+            ("--symbols-compare", "no") => self.compare = Some(false),
+            ("--symbols-compare", _) => bail!("--symbols-compare={value}: yes or no"),
             ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
             ("--sframe-outermost", "") => bail!("--sframe-outermost= wants the name of a function"),
             ("--sframe-outermost", name) => self.outermost.push(name.to_owned()),
@@ -258,6 +269,7 @@ mod tests {
             "a.o",
             "--symbol-names=full",
             "--symbols=all",
+            "--symbols-compare=yes",
             "--sframe-stats=x",
             "--sframe-linker=/usr/bin/ld",
             "--gsym=image.gsym",
@@ -280,6 +292,7 @@ mod tests {
                 load: Load::Map,
                 symbols: Some(Level::All),
                 names: Names::Full,
+                compare: Some(true),
                 gsym: Some("image.gsym".into()),
                 stats: Some(Stats::File("x".into())),
                 coverage: 50,
@@ -304,6 +317,23 @@ mod tests {
             );
         }
         assert_eq!(parse(&["a.o"]).unwrap().output, PathBuf::from("a.out"));
+    }
+
+    #[test]
+    fn optimized_images_are_compared_unless_said_otherwise() {
+        for (arguments, compared) in [
+            (&["a.o"][..], false),
+            (&["-O0", "a.o"], false),
+            (&["-O1", "a.o"], true),
+            (&["-O2", "--symbols-compare=no"], false),
+            (&["--symbols-compare=yes", "a.o"], true),
+        ] {
+            assert_eq!(
+                parse(arguments).unwrap().options.compare,
+                Some(compared),
+                "{arguments:?}"
+            );
+        }
     }
 
     #[test]
@@ -332,6 +362,7 @@ mod tests {
             ),
             ("--sframe-load=both", "--sframe-load=both: sframe or map"),
             ("--symbol-names=long", "--symbol-names=long: short or full"),
+            ("--symbols-compare=all", "--symbols-compare=all: yes or no"),
             (
                 "--sframe",
                 "--sframe wants a value: see sframe-link --sframe-help",

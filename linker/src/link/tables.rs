@@ -58,7 +58,13 @@ pub struct Tables {
     pub wanted: Option<Level>,
     /// How names are written.
     pub names: Names,
+    /// All of `.symbols` is compared with debug information, not only a sample.
+    pub(super) is_compared: bool,
 }
+
+/// About how many functions' names and lines are looked up in a finished image: if all were compared before, and if not.
+const SAMPLE_AGAIN: usize = 100;
+const SAMPLE_ONLY: usize = 1000;
 
 impl Tables {
     /// Makes tables for an image. `others` are functions from another source, for code without call frame information.
@@ -116,6 +122,7 @@ impl Tables {
             blob,
             wanted: options.symbols,
             names: options.names,
+            is_compared: options.compare != Some(false),
         })
     }
 
@@ -312,16 +319,18 @@ impl Tables {
         Ok(())
     }
 
-    /// Compares `.symbols`, as `unwind` reads it, with debug information, before its address is known. The address only changes
-    /// its ranges, which [`Self::check_written`] checks.
+    /// Compares all of `.symbols`, as `unwind` reads it, with debug information, before its address is known, if that is wanted. The
+    /// address only changes its ranges, which [`Self::check_written`] checks.
     ///
     /// # Errors
     /// They differ.
     pub(crate) fn check_symbols(&self) -> Result<()> {
-        let Some(blob) = &self.blob else {
-            return Ok(());
-        };
-        self.compare_symbols(&blob.to_bytes(0, &[]), 0, Coverage::Ends)
+        match &self.blob {
+            Some(blob) if self.is_compared => {
+                self.compare_symbols(&blob.to_bytes(0, &[]), 0, Coverage::Ends)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_symbols_written(&self, image: &Image<'_>) -> Result<()> {
@@ -337,7 +346,11 @@ impl Tables {
                 .starts_with(&blob.to_bytes(section.address, build_id)),
             "the .symbols that was written reads back as something else"
         );
-        self.compare_symbols(section.data, section.address, Coverage::Sample)
+        let functions = match self.is_compared {
+            true => SAMPLE_AGAIN,
+            false => SAMPLE_ONLY,
+        };
+        self.compare_symbols(section.data, section.address, Coverage::Sample(functions))
     }
 
     fn compare_symbols(&self, data: &[u8], address: u64, coverage: Coverage) -> Result<()> {

@@ -65,19 +65,17 @@ pub enum Coverage {
     /// A reader gives the same answer within a row, so this finds every wrong or missing row, and wrong ends of rows. It does
     /// not find an additional row within one. A link uses it on the rows that it has just made, because it takes half the time.
     Ends,
-    /// As `Ends`, for about a thousand functions: for a table that was compared before, at another address.
-    Sample,
+    /// As `Ends`, for about so many functions, evenly spread: for a table that was compared before, at another address, or that
+    /// need not be compared as a whole.
+    Sample(usize),
 }
-
-/// About how many functions [`Coverage::Sample`] looks up.
-const SAMPLE: usize = 1000;
 
 /// Compares a table with what it was made from.
 #[must_use]
 pub fn compare(table: &SymbolTable<'_>, code: &Code, coverage: Coverage) -> Comparison {
     let step = match coverage {
         Coverage::Every | Coverage::Ends => 1,
-        Coverage::Sample => code.pieces.len() / SAMPLE + 1,
+        Coverage::Sample(functions) => code.pieces.len() / functions.max(1) + 1,
     };
     let mut pieces: Vec<&Piece> = code.pieces.iter().step_by(step).collect();
     let step = Step::new("comparing names and lines", pieces.len());
