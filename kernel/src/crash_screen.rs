@@ -4,12 +4,12 @@ use core::fmt::{self, Write};
 use core::sync::atomic::AtomicU8;
 
 use portable::keys::{self, Keys};
+use portable::on_screen::ON_SCREEN;
 use postmortem::Walk;
-use screen::{Key, Screen, Text};
+use screen::{Code, Key, Screen, Text};
 
 use crate::board;
 use crate::board::Keyboard;
-use crate::platform::POSTMORTEM;
 
 /// What a screen shows.
 pub static SCREEN: Screen = {
@@ -20,9 +20,6 @@ pub static SCREEN: Screen = {
 
 /// Characters of a line of the QR code's text: what a phone shows without folding, held sideways.
 const WIDTH: usize = 60;
-
-/// What the serial line is told when the report is on the screen. The runner waits for the part before the colon.
-const ON_SCREEN: &str = "the report is on the screen: space for the next page, q for the end\n";
 
 /// Finds the screen.
 pub fn init() {
@@ -35,25 +32,26 @@ pub fn init() {
 /// line has them: what fails here takes nothing from that.
 pub fn keep(walk: &Walk, gets_frames: bool) -> fmt::Result {
     SCREEN.compact(|out| walk.write_compact(out, WIDTH))?;
-    match gets_frames {
+    match gets_frames && SCREEN.is_set() {
         true => walk.write(&mut OnScreen, false),
         false => Ok(()),
     }
 }
 
-/// Lets somebody page through the report, if there is a screen: by the keyboard, or on the serial line.
-pub fn show() {
+/// Lets somebody page through the report, if there is a screen: by the keyboard, or on the serial line. `code` writes the code around an
+/// address, and `tell` a line on the serial line.
+pub fn show(code: Code<'_>, tell: &dyn Fn(&str)) {
     if !SCREEN.is_set() {
         return;
     }
     let mut line = Keys::new();
     let mut keyboard = Keyboard::new();
-    let code = |out: &mut dyn Write, pc| POSTMORTEM.write_code(out, pc);
     let mut is_told = false;
-    SCREEN.show(&code, &mut || {
+    SCREEN.show(code, &mut || {
         if !is_told {
             is_told = true;
-            POSTMORTEM.write(ON_SCREEN);
+            tell(ON_SCREEN);
+            tell(": space for the next page, q for the end\n");
         }
         let typed = board::read().and_then(|byte| line.take(byte));
         meaning(typed.or_else(|| keyboard.pressed())?)

@@ -102,7 +102,9 @@ unsafe impl Platform for Kernel {
         if RESETS.load(Ordering::Relaxed) {
             board::reset();
         }
-        crash_screen::show();
+        crash_screen::show(&|out, pc| POSTMORTEM.write_code(out, pc), &|words| {
+            POSTMORTEM.write(words)
+        });
         exit::leave(Verdict::Panicked)
     }
 

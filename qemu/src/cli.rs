@@ -30,6 +30,8 @@ Examples:
   cargo run -- autopsy DUMPS/NAME              where every CPU of such a file was
   cargo run -- autopsy -i DUMPS/NAME           the same, asked more: registers, memory, code
   cargo run -- --cpus 2 --send-dump deadlock   the kernel itself sends it, as a board without QEMU does
+  cargo run -- --screen exception-in-handler   the report on a screen, in a window; space is the next page
+  cargo run -- --compact 80 panic              the report in lines of 80 characters
   cargo run -- --profile OUT.svg --release ok  where the time went, as a flame graph
   cargo run -- profile LOG OUT.svg --image F   the same of a kernel that has sampled itself, on a board
   cargo run -- --gdb panic                     wait for gdb before the first instruction
@@ -188,6 +190,20 @@ pub struct Cli {
     /// word `markup` on its command line
     #[arg(long, conflicts_with = "image")]
     pub markup: bool,
+
+    /// Have traces come in lines of so many characters at most, 40 at least, which keep the tails of names and paths; an image of your
+    /// own needs the word `compact:N` on its command line
+    #[arg(long, value_name = "N", conflicts_with_all = ["image", "defmt", "registers"], value_parser = clap::value_parser!(u16).range(40..))]
+    pub compact: Option<u16>,
+
+    /// Give the machine a screen (QEMU's `ramfb`), in a window where there is a display; elsewhere, for a viewer of VNC. The kernel shows its
+    /// report there, and is paged through it by keys: in the window on a PC, or typed here. `q` ends it
+    #[arg(long, conflicts_with_all = ["machine", "screenshot"])]
+    pub screen: bool,
+
+    /// Give the machine a screen, and write what it shows to this file (PNG), once the kernel has its report there; then end the kernel
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "interactive", "gdb", "profile"])]
+    pub screenshot: Option<PathBuf>,
 
     /// Write what came of each boot to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]

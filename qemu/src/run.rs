@@ -12,7 +12,9 @@ use crate::cli::{Cli, Command};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::dump::{self, Keeper};
 use crate::judge;
-use crate::machine::{Arch, Board, Boot, Booted, Debugger, Gdb, GdbStub, Given, Statuses, Witness};
+use crate::machine::{
+    Arch, Board, Boot, Booted, Debugger, Gdb, GdbStub, Given, Screen, Statuses, Witness,
+};
 use crate::oracle::oracle;
 use crate::output::Output;
 use crate::outside::Outside;
@@ -171,6 +173,9 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         ] {
             command_line += if wanted { word } else { "" };
         }
+        if let Some(width) = cli.compact {
+            command_line += &format!(" compact:{width}");
+        }
         let subject = Subject {
             name: name.to_owned(),
             board,
@@ -294,6 +299,10 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
         interactive,
         recorder,
     } = machine;
+    let word = command_line.split_whitespace().next().unwrap_or_default();
+    let resets = interactive || scenario::resets(word);
+    // Who looks at the screen pages through it by keys.
+    let interactive = interactive || cli.screen;
     let (mut gdb, mut debugger) = (None, None);
     match cli.gdb {
         Some(Gdb::Port(port)) => {
@@ -320,7 +329,10 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
             "what you type goes to the machine; Ctrl-] ends it"
         ));
     }
-    let word = command_line.split_whitespace().next().unwrap_or_default();
+    let screen = match &cli.screenshot {
+        Some(path) => Some(Screen::Picture(path.clone())),
+        None => cli.screen.then(|| Screen::shown(emulator)),
+    };
     let keeper = cli.dump.as_ref().map(|folder| Keeper::new(folder, name));
     let outside = Outside::new(image).programs(&cli.symbols).keeper(keeper);
     let boot = Boot {
@@ -333,7 +345,8 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
         witness: (cli.gdb.is_none()).then_some(&outside as &dyn Witness),
         asks: &cli.ask,
         // The command `reboot` should not end the session.
-        reboots: interactive || scenario::resets(word),
+        reboots: resets,
+        screen,
         pause: if cli.decode || cli.defmt {
             PAUSE
         } else {

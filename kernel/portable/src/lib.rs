@@ -11,6 +11,7 @@ pub mod keys;
 pub mod line;
 pub mod madt;
 pub mod name;
+pub mod on_screen;
 pub mod scenarios;
 pub mod start_info;
 pub mod task_state;

@@ -134,6 +134,8 @@ macro_rules! scenarios {
                 "a panic whose message raises an exception";
             "panic-in-print": Panics, 1 cpu, display::panic_in_print,
                 "a panic of somebody who holds the console's lock";
+            "no-screen": Panics, 1 cpu, screen::is_none,
+                "a panic whose report goes to a screen that is not there, after the serial line";
             "early-panic": Panics, 1 cpu, early::panic at Vectors,
                 "a panic before the console, the page tables and the heap are set up";
             "early-exception": Panics, 1 cpu, early::exception at Vectors,

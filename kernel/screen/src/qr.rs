@@ -5,7 +5,7 @@ use embedded_graphics::prelude::{Point, RgbColor, Size};
 use embedded_graphics::primitives::Rectangle;
 use qrcodegen_no_heap::{QrCode, QrCodeEcc, Version};
 
-use crate::lines::{Kind, Lines};
+use crate::lines::{Kind, Line, Lines};
 use crate::pen::Pen;
 use crate::text::Text;
 
@@ -35,11 +35,15 @@ impl Message {
             length: 0,
         };
         let has_compact = compact.from(0).len() > 0;
-        let is_register = |line: &crate::lines::Line<'_>| line.bytes.starts_with("  ");
+        let is_left_out = |line: &Line<'_>| {
+            // Registers; and the cause once more.
+            let begins = ["  ", "code:", "first failure: "];
+            begins.iter().any(|words| line.bytes.starts_with(words))
+        };
         let first = Lines::new(report).take_while(|line| line.is_first);
         let head = first.filter(|line| match line.kind {
             Kind::Cause => true,
-            Kind::Other => !is_register(line) && !line.bytes.starts_with("code:"),
+            Kind::Other => !is_left_out(line),
             _ => !has_compact,
         });
         let lines = head.chain(Lines::new(compact));

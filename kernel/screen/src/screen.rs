@@ -110,6 +110,8 @@ impl Screen {
             return;
         }
         let mut pen = Pen::new(*framebuffer);
+        // Also what no row reaches, at the bottom.
+        pen.clear();
         let mut view = View {
             screen: self,
             pages: [Page::new(true), Page::new(false)],
@@ -177,19 +179,6 @@ impl View<'_> {
         let rows = pen.rows();
         let body = (1, rows.saturating_sub(1));
         let report = &self.screen.report;
-        let title = match self.at {
-            At::Lines(0) => "what failed",
-            At::Lines(_) => "other cpus and tasks",
-            At::Code(_) => "code around the frame, which is <marked>",
-            At::Phone => "for a phone",
-        };
-        let has_others = self.pages[1].has_lines(report);
-        let all = if has_others { 3 } else { 2 };
-        let number = match self.at {
-            At::Lines(page) | At::Code(page) => page + 1,
-            At::Phone => all,
-        };
-        bar(pen, 0, format_args!("{number}/{all}  {title}"));
         match self.at {
             At::Lines(page) => {
                 if let Some(page) = self.pages.get_mut(page) {
@@ -226,6 +215,20 @@ impl View<'_> {
                 "space: next page   p: page before   j, k: down, up   enter: code   q: end"
             ),
         );
+        // Last: a page that has its title is drawn.
+        let title = match self.at {
+            At::Lines(0) => "what failed",
+            At::Lines(_) => "other cpus and tasks",
+            At::Code(_) => "code around the frame, which is <marked>",
+            At::Phone => "for a phone",
+        };
+        let has_others = self.pages[1].has_lines(report);
+        let all = if has_others { 3 } else { 2 };
+        let number = match self.at {
+            At::Lines(page) | At::Code(page) => page + 1,
+            At::Phone => all,
+        };
+        bar(pen, 0, format_args!("{number}/{all}  {title}"));
     }
 }
 

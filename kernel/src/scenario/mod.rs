@@ -22,6 +22,7 @@ pub mod overflow;
 mod panic;
 mod places;
 mod sampled;
+mod screen;
 mod tasks;
 mod timer;
 mod unreadable;

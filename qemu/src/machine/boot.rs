@@ -12,9 +12,10 @@ use super::interrupt::Interrupts;
 use super::monitor::{ANSWER, Monitor};
 use super::recording::Recorded;
 use super::run::{Asker, Run};
+use super::screen::Camera;
 use super::serial::{Ending, Event};
 use super::terminal::Terminal;
-use super::{Arch, Board, Debugger, GdbStub, Given, Observer, Statuses, Verdict, Witness};
+use super::{Arch, Board, Debugger, GdbStub, Given, Observer, Screen, Statuses, Verdict, Witness};
 use crate::raspi::Console;
 
 /// What to boot, and how.
@@ -44,6 +45,8 @@ pub struct Boot<'a> {
     pub debugger: Option<Debugger>,
     /// Connect the machine's serial input with standard input.
     pub interactive: bool,
+    /// The machine has a screen. Not with `given`.
+    pub screen: Option<Screen>,
     /// Go on if the machine resets itself; otherwise a reset ends it.
     pub reboots: bool,
     /// Who says where the CPUs are when the machine does not end with a verdict; not with `gdb`, which has the stub.
@@ -90,6 +93,7 @@ impl<'a> Boot<'a> {
             gdb: None,
             debugger: None,
             interactive: false,
+            screen: None,
             reboots: false,
             witness: None,
             asks: &[],
@@ -118,7 +122,8 @@ impl<'a> Boot<'a> {
         drop(command);
         let mut child = Machine(child);
         let (sender, events) = mpsc::channel();
-        line.watch(child.0.stdout.take().map(Into::into), sender.clone())?;
+        let output = child.0.stdout.take().map(Into::into);
+        let keys = line.watch(output, self.interactive, sender.clone())?;
         let listens = self.witness.is_some() && !self.interactive && self.debugger.is_none();
         let _interrupts = match listens {
             true => Some(Interrupts::listen(sender.clone())?),
@@ -131,6 +136,13 @@ impl<'a> Boot<'a> {
                 // Nobody receives it if the boot is over.
                 let _ = ends.send(Event::Ending(ending));
             })?;
+        if let Some(screen) = &self.screen {
+            screen.announce(&monitor);
+        }
+        let camera = match (&self.screen, keys) {
+            (Some(Screen::Picture(path)), Some(keys)) => Some(Camera::new(path.clone(), keys)),
+            _ => None,
+        };
         if let Some(debugger) = &self.debugger {
             debugger.start(sender)?;
         }
@@ -139,6 +151,7 @@ impl<'a> Boot<'a> {
             boot: self,
             asker: Asker::new(self, &monitor, sockets.stub, started),
             monitor: &monitor,
+            camera,
             going_since: self.observer.map(|_| Instant::now()),
             events,
             serial: Vec::new(),
@@ -170,6 +183,9 @@ impl<'a> Boot<'a> {
                 }
             }
         };
+        if let Some(camera) = run.camera {
+            camera.is_left()?;
+        }
         Ok(Booted {
             verdict,
             serial: run.serial,

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::serial::Line;
-use super::{Boot, Stopped, monitor};
+use super::{Boot, Screen, Stopped, monitor};
 use crate::raspi::{self, Console};
 
 /// The files that a Raspberry Pi's firmware would provide. They are in no folder, so that nothing is left behind, whatever ends
@@ -45,7 +45,7 @@ impl Boot<'_> {
             Some(given) => given.arguments(&mut command),
             None => self.arguments(files, &mut command),
         }
-        let line = Line::connect(&mut command, self.interactive)?;
+        let line = Line::connect(&mut command, self.interactive || self.takes_picture())?;
         if !self.reboots {
             // A reset ends the machine: otherwise a triple fault would boot for ever.
             command.arg("-no-reboot");
@@ -88,10 +88,14 @@ impl Boot<'_> {
     fn arguments(&self, files: Option<&Firmware>, command: &mut Command) {
         command
             // Only the devices named here, and no configuration file.
-            .args(["-nodefaults", "-no-user-config", "-display", "none"])
+            .args(["-nodefaults", "-no-user-config"])
             .args(self.board.arguments())
             .arg("-smp")
             .arg(self.board.fixed_cpus().unwrap_or(self.cpus).to_string());
+        match &self.screen {
+            Some(screen) => command.args(screen.arguments(self.board)),
+            None => command.args(["-display", "none"]),
+        };
         if let Some(files) = files {
             command.arg("-kernel").arg(path(&files.flat));
             command.arg("-dtb").arg(path(&files.tree));
@@ -106,6 +110,11 @@ impl Boot<'_> {
             command.args(["-append", self.command_line]);
         }
         command.args(["-serial", "chardev:serial"]);
+    }
+
+    /// Whether the runner itself presses keys.
+    pub(super) const fn takes_picture(&self) -> bool {
+        matches!(self.screen, Some(Screen::Picture(_)))
     }
 
     /// A flat image and a device tree.

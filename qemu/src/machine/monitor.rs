@@ -122,6 +122,14 @@ impl Monitor {
         self.ask("dump-guest-memory", &arguments, DUMP).map(drop)
     }
 
+    /// What the screen shows, as PPM, which every version of QEMU writes.
+    pub(super) fn picture(&self) -> Result<Vec<u8>> {
+        let file = tempfile::NamedTempFile::new().context("cannot make a file for the picture")?;
+        let arguments = json!({ "filename": file.path() });
+        self.ask("screendump", &arguments, self.limit)?;
+        std::fs::read(file.path()).context("cannot read QEMU's picture")
+    }
+
     /// The machine's own time, if it counts instructions.
     pub(super) fn time(&self) -> Result<Duration> {
         Ok(Duration::from_nanos(self.instructions()? << SHIFT))

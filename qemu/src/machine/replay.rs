@@ -49,7 +49,7 @@ impl Replay {
         drop(command);
         let mut machine = Machine(child);
         let (sender, events) = mpsc::channel();
-        line.watch(machine.0.stdout.take().map(Into::into), sender)?;
+        line.watch(machine.0.stdout.take().map(Into::into), false, sender)?;
         let (monitor, _) = Monitor::start(sockets.monitor, false, PATIENCE, |_| ())?;
         Ok(Self {
             arch: boot.board.arch(),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::monitor::Monitor;
+use super::screen::Camera;
 use super::serial::{Ending, Event};
 use super::stopped::Door;
 use super::{Boot, Stopped, Verdict};
@@ -22,6 +23,8 @@ pub(super) struct Run<'b> {
     pub(super) boot: &'b Boot<'b>,
     pub(super) asker: Asker<'b>,
     pub(super) monitor: &'b Monitor,
+    /// Waits for the report on the screen.
+    pub(super) camera: Option<Camera>,
     pub(super) events: Receiver<Event>,
     pub(super) serial: Vec<u8>,
     pub(super) limit: Option<Instant>,
@@ -47,6 +50,9 @@ impl Run<'_> {
                     out.write_all(&chunk)
                         .context("cannot pass on the serial line")?;
                     self.flushed = false;
+                    if let Some(camera) = self.camera.take_if(|it| it.is_due(&self.serial)) {
+                        camera.take(self.monitor)?;
+                    }
                 }
                 Ok(Event::Left) => {
                     // Further output starts on a new line of the terminal.

@@ -48,9 +48,9 @@ pub(super) enum Line {
 
 impl Line {
     /// Adds the other end of a serial line to QEMU's command, as character device `serial`: output only, or also input from
-    /// standard input.
-    pub(super) fn connect(command: &mut Command, interactive: bool) -> Result<Self> {
-        if interactive {
+    /// standard input, or from this program.
+    pub(super) fn connect(command: &mut Command, has_input: bool) -> Result<Self> {
+        if has_input {
             // A socket that QEMU has as its standard input: there is no path that could be too long or left behind, and
             // a `pipe` of QEMU's needs two of them. `file` cannot read before QEMU 8.2.
             let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
@@ -69,12 +69,23 @@ impl Line {
         Ok(Self::Output)
     }
 
-    /// Sends events of the line from now on. `output` is the pipe to which the running machine writes.
-    pub(super) fn watch(self, output: Option<OwnedFd>, sender: Sender<Event>) -> Result<()> {
+    /// Sends events of the line from now on. `output` is the pipe to which the running machine writes. Returns the line's input, if the
+    /// line has one, and it is not what is typed at standard input.
+    pub(super) fn watch(
+        self,
+        output: Option<OwnedFd>,
+        is_typed: bool,
+        sender: Sender<Event>,
+    ) -> Result<Option<UnixStream>> {
         match self {
             Self::Output => {
                 let output = File::from(output.context("QEMU has no output")?);
                 in_background(move || read(output, &sender, || {}));
+            }
+            Self::Both(stream) if !is_typed => {
+                let input = stream.try_clone().context("cannot share a socket")?;
+                in_background(move || read(stream, &sender, || {}));
+                return Ok(Some(input));
             }
             Self::Both(stream) => {
                 let input = stream.try_clone().context("cannot share a socket")?;
@@ -94,7 +105,7 @@ impl Line {
                 });
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 
