@@ -17,6 +17,7 @@
 //! | [`outermost`] | functions that have no caller |
 //! | [`link`] | the linker wrapper: link, make the tables, link again, check |
 //! | [`gsym`] | the same as `.symbols`, for LLVM's tools on the host |
+//! | [`symt`] | the same for libdragon, as far as its format has room |
 //! | [`make`] | tables added to a file that is linked already |
 //! | [`inspect`] | what the program `sframe` prints |
 //! | [`whole`] | files that are written whole or not at all |
@@ -39,4 +40,5 @@ pub mod reason;
 pub mod relocatable;
 pub mod sframe;
 pub mod symbols;
+pub mod symt;
 pub mod whole;

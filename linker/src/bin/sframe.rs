@@ -10,6 +10,7 @@ use linker::covered::LEAST;
 use linker::inspect::{self, Subject, with_file, with_laid_out};
 use linker::link::{Options, covers_little, fewer_levels, left_out, sizes};
 use linker::make::make;
+use linker::symt::Table;
 use linker::whole;
 
 /// Look at the SFrame tables of an ELF file, whoever made them.
@@ -28,9 +29,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print every function and row, in the way of objdump --sframe.
+    /// Print every function and row, in the way of objdump --sframe; of libdragon's SYMT every entry.
     Dump {
-        /// A linked ELF file, or an object file.
+        /// A linked ELF file, or an object file; or a SYMT file.
         file: PathBuf,
         /// One JSON object a line: the header, then each function with its rows.
         #[arg(long)]
@@ -71,10 +72,14 @@ enum Command {
         /// Write names, lines and inlined functions to a file as LLVM's GSYM too, which llvm-gsymutil reads.
         #[arg(long, value_name = "FILE")]
         gsym: Option<PathBuf>,
+        /// Write names, lines and inlined functions of calls to a file as libdragon's SYMT too; all code must lie at multiples of 4,
+        /// at addresses of 32 bits.
+        #[arg(long, value_name = "FILE")]
+        symt: Option<PathBuf>,
     },
     /// Name addresses, and print the rules that hold there.
     Lookup {
-        /// A linked ELF file, or an object file.
+        /// A linked ELF file, or an object file; or a SYMT file, which has names only.
         file: PathBuf,
         /// Addresses, hexadecimal, with or without 0x.
         #[arg(required = true, value_parser = address)]
@@ -113,6 +118,17 @@ fn main() -> ExitCode {
 /// Runs a command. Returns false if a check failed.
 fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
     match command {
+        Command::Dump { file, json: false } if is_symt(&file)? => with_symt(&file, |table| {
+            table.dump(out)?;
+            Ok(true)
+        }),
+        Command::Lookup { file, addresses } if is_symt(&file)? => with_symt(&file, |table| {
+            let mut all = true;
+            for address in addresses {
+                all &= table.lookup(address, out)?;
+            }
+            Ok(all)
+        }),
         Command::Dump { file, json } => with_subject(&file, |_, subject| {
             if json {
                 inspect::json(subject, out)?;
@@ -134,9 +150,11 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             symbols,
             symbol_names,
             gsym,
+            symt,
         } => {
             let mut options = Options {
                 gsym,
+                symt,
                 ..Options::default()
             };
             for switch in [
@@ -176,6 +194,15 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             Ok(true)
         }),
     }
+}
+
+/// Whether a file is libdragon's, and no ELF file.
+fn is_symt(file: &Path) -> Result<bool> {
+    with_file(file, |data| Ok(Table::is_one(data)))
+}
+
+fn with_symt(file: &Path, act: impl FnOnce(&Table<'_>) -> Result<bool>) -> Result<bool> {
+    with_file(file, |data| act(&Table::parse(data)?))
 }
 
 fn with_subject(

@@ -29,6 +29,8 @@ pub struct Options {
     pub compare: Option<bool>,
     /// `--gsym`: the file to write names, lines and inlined functions to, as LLVM's GSYM.
     pub gsym: Option<PathBuf>,
+    /// `--symt`: the file to write names, lines and inlined functions of calls to, as libdragon's SYMT.
+    pub symt: Option<PathBuf>,
     /// `--sframe-stats`.
     pub stats: Option<Stats>,
     /// `--sframe-coverage`: warn if less than so many percent of the code have rows.
@@ -47,6 +49,7 @@ impl Default for Options {
             names: Names::Short,
             compare: None,
             gsym: None,
+            symt: None,
             stats: None,
             coverage: LEAST,
             outermost: Vec::new(),
@@ -175,7 +178,7 @@ impl Options {
     /// Whether lines and inlined functions of debug information are wanted.
     #[must_use]
     pub fn needs_debug(&self) -> bool {
-        self.symbols > Some(Level::Names) || self.gsym.is_some()
+        self.symbols > Some(Level::Names) || self.gsym.is_some() || self.symt.is_some()
     }
 
     /// Sets an option by an argument. Returns false if the argument is none of ours.
@@ -240,6 +243,8 @@ impl Options {
                 Ok(percent @ 0..=100) => self.coverage = percent,
                 _ => bail!("--sframe-coverage={percent}: a number from 0 to 100"),
             },
+            ("--symt", "") => bail!("--symt= wants a file"),
+            ("--symt", file) => self.symt = Some(file.into()),
             ("--gsym", "") => bail!("--gsym= wants a file"),
             ("--gsym", file) => self.gsym = Some(file.into()),
             ("--sframe-stats", "") => bail!("--sframe-stats= wants a file, or no ="),
@@ -273,6 +278,7 @@ mod tests {
             "--sframe-stats=x",
             "--sframe-linker=/usr/bin/ld",
             "--gsym=image.gsym",
+            "--symt=image.sym",
             "--sframe-coverage=50",
             "--sframe-outermost=one",
             "--sframe-outermost=two",
@@ -294,6 +300,7 @@ mod tests {
                 names: Names::Full,
                 compare: Some(true),
                 gsym: Some("image.gsym".into()),
+                symt: Some("image.sym".into()),
                 stats: Some(Stats::File("x".into())),
                 coverage: 50,
                 outermost: vec!["one".to_owned(), "two".to_owned()],

@@ -171,7 +171,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     let needed = tables.room();
     if guess == Some(needed) {
         let patches = tables.patches(&linked)?;
-        tables.write_gsym(&linked, &line.options)?;
+        tables.write_files(&linked, &line.options)?;
         // Unmap the file before it is written to.
         drop(data);
         let (checked, filled) = both(
@@ -218,7 +218,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     }
     unmoved?;
     let patches = tables.patches(&linked)?;
-    tables.write_gsym(&linked, &line.options)?;
+    tables.write_files(&linked, &line.options)?;
     drop(data);
     tables.write(image.path(), &patches)?;
     finish(line, &tables, image).map(Linked::Done)

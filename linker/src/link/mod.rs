@@ -53,7 +53,8 @@ pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     let linker = Linker::find(line.linker_path.as_deref(), called_as)?;
     let wanted = line.options.sframe.is_some()
         || line.options.symbols.is_some()
-        || line.options.gsym.is_some();
+        || line.options.gsym.is_some()
+        || line.options.symt.is_some();
     // Configuration scripts link to /dev/null, which nothing may replace.
     let is_device = std::fs::metadata(&line.output).is_ok_and(|known| !known.is_file());
     if !line.makes_image || !wanted || is_device {

@@ -25,6 +25,7 @@ use crate::prove::origin::Origins;
 use crate::prove::{Proof, Rows};
 use crate::sframe::{Table, compare};
 use crate::symbols::{self, Blob, Code, Coverage, Level, Names, Symbols, printable};
+use crate::symt::symt;
 use crate::whole;
 
 /// The functions and names of an image, and the tables made from them.
@@ -85,7 +86,8 @@ impl Tables {
         };
         let symbols = || {
             let symbols = functions.clone();
-            if options.symbols.is_none() && options.gsym.is_none() {
+            let has_files = options.gsym.is_some() || options.symt.is_some();
+            if options.symbols.is_none() && !has_files {
                 return Ok((symbols, Code::default(), None));
             }
             let with_lines = options.needs_debug();
@@ -366,16 +368,19 @@ impl Tables {
         Ok(())
     }
 
-    /// Writes the file that `--gsym` names.
+    /// Writes the files that `--gsym` and `--symt` name.
     ///
     /// # Errors
-    /// Those of the file.
-    pub fn write_gsym(&self, image: &Image<'_>, options: &Options) -> Result<()> {
-        let Some(path) = &options.gsym else {
-            return Ok(());
-        };
-        let build_id = image.file.build_id()?.unwrap_or_default();
-        whole::write(path, &gsym(&self.code, build_id))
+    /// Those of a file; or the image has code at addresses for which SYMT has no room.
+    pub fn write_files(&self, image: &Image<'_>, options: &Options) -> Result<()> {
+        if let Some(path) = &options.gsym {
+            let build_id = image.file.build_id()?.unwrap_or_default();
+            whole::write(path, &gsym(&self.code, build_id))?;
+        }
+        if let Some(path) = &options.symt {
+            whole::write(path, &symt(&self.code)?)?;
+        }
+        Ok(())
     }
 
     /// The name of the function at an address, or the address.

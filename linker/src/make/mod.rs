@@ -85,7 +85,7 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     let bytes = appended.to_bytes(&contents);
     tables.check_symbols()?;
     tables.check_written(&bytes)?;
-    tables.write_gsym(&image, options)?;
+    tables.write_files(&image, options)?;
     Ok(Made { bytes, tables })
 }
 
