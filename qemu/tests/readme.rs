@@ -54,6 +54,11 @@ fn the_panic() {
 }
 
 #[test]
+fn the_compact_panic() {
+    compare("  0 p __rustc::", &["--compact", "72", "panic"]);
+}
+
+#[test]
 #[ignore = "takes long, for its kernel: .ci/long"]
 fn the_exception_in_a_handler() {
     compare(

@@ -25,3 +25,8 @@ pub use framebuffer::{Framebuffer, Layout, Order};
 pub use key::Key;
 pub use screen::{Code, Screen};
 pub use text::Text;
+
+// Its example is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
