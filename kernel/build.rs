@@ -25,7 +25,11 @@ fn main() {
         format!("-L{}/src", here),
         // Tells whether a report and an image belong together.
         "--build-id=sha1".into(),
-    ] {
+    ]
+    .into_iter()
+    // One entry for each function, although its neighbour may have the same: so a call is known to lead to that function.
+    .chain((arch == "arm").then(|| "--no-merge-exidx-entries".into()))
+    {
         println!("cargo::rustc-link-arg-bins={argument}");
     }
     println!("cargo::rerun-if-changed={}", script.display());

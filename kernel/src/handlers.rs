@@ -6,13 +6,14 @@ use postmortem::x86_64::MachineCheck;
 use crate::arch::Handlers;
 use crate::arch::interrupts::TIMER;
 use crate::platform::POSTMORTEM;
-use crate::{breakpoint, interrupt, nmi, task, timer, user};
+use crate::{breakpoint, interrupt, nmi, task, timer};
 
 /// The table.
 pub static HANDLERS: Handlers = Handlers {
     fault,
     breakpoint: breakpoint::hit,
-    system_call: user::called,
+    #[cfg(not(target_arch = "arm"))]
+    system_call: crate::user::called,
     nmi: nmi::received,
     interrupt,
     preempt: task::preempt,

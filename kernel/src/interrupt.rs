@@ -5,6 +5,7 @@ use spin::Once;
 
 use crate::arch::cpu;
 use crate::arch::interrupts::TIMER;
+#[cfg(not(target_arch = "arm"))]
 use crate::arch::user::SYSTEM_CALL;
 
 /// A guard that masks ordinary interrupts of this CPU; when it is dropped they are as they were before.
@@ -53,6 +54,7 @@ pub fn handle_with(number: u32, handler: Handler) {
 /// The name of the interrupt that has this number, if it has one.
 pub fn name(number: u64) -> Option<&'static str> {
     match number {
+        #[cfg(not(target_arch = "arm"))]
         SYSTEM_CALL => Some("system call"),
         _ => (number == u64::from(TIMER)).then_some("timer interrupt"),
     }

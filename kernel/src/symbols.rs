@@ -68,13 +68,13 @@ const fn all<const SIZE: usize, const COUNT: usize>(
 static STACKS_BOOT: Array = all(&stack::BOOT);
 
 /// The stacks of exceptions: each CPU's.
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
 #[used]
 #[unsafe(no_mangle)]
 static STACKS_EXCEPTION: Array = all(&stacks::EXCEPTION);
 
 /// The stacks of exceptions that find the others full: each CPU's.
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
 #[used]
 #[unsafe(no_mangle)]
 static STACKS_OVERFLOW: Array = all(&stacks::OVERFLOW);
@@ -145,7 +145,7 @@ static AT_REPORT_END: fn(&mut dyn fmt::Write, End, Option<Doubt>, u32) -> fmt::R
     report::write_end;
 
 /// Has an interrupted task go on at `trap_preempted`, when the interrupt returns.
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
 #[used]
 #[unsafe(no_mangle)]
 static AT_PREEMPTION: unsafe fn(&mut postmortem::TrapFrame) = crate::arch::frame::move_to_task;

@@ -90,7 +90,8 @@ impl Loaded {
             ..Self::NOTHING
         };
         if is_there(module.tables) {
-            let tables = tables::of_module(part(module.tables));
+            let tables = part(module.tables);
+            let tables = tables::of_module(tables.bytes, tables.address);
             loaded.tables = tables.map_err(ModuleError::Tables)?;
         }
         if is_there(module.symbols) {

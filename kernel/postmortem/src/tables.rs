@@ -15,7 +15,6 @@ mod sframe {
     use unwind::{End, RegisterSet as _, RowSource as _};
 
     use crate::arch::Registers;
-    use crate::image::Section;
 
     /// What verifying them has found.
     pub(crate) type Outcome = Result<Verified, Damage>;
@@ -26,8 +25,11 @@ mod sframe {
     }
 
     /// Those of a module, if they can be used.
-    pub(crate) fn of_module(section: Section) -> Result<ImageTables<'static>, End> {
-        let tables = ImageTables::new(section.bytes, section.address);
+    pub(crate) fn of_module(
+        bytes: &'static [u8],
+        address: u64,
+    ) -> Result<ImageTables<'static>, End> {
+        let tables = ImageTables::new(bytes, address);
         tables.describes(Registers::MACHINE)?;
         Ok(tables)
     }
@@ -54,8 +56,6 @@ mod exidx {
     use unwind::ehabi::{Error, Tables};
     use unwind::{End, Range};
 
-    use crate::image::Section;
-
     pub(crate) type ImageTables<'a> = Tables<'a>;
 
     /// What verifying them has found: the number of the first damaged entry, and why.
@@ -67,7 +67,7 @@ mod exidx {
     }
 
     /// A module would have two sections of them, and [`Module`](crate::Module) has room for one.
-    pub(crate) const fn of_module(_: Section) -> Result<ImageTables<'static>, End> {
+    pub(crate) const fn of_module(_: &'static [u8], _: u64) -> Result<ImageTables<'static>, End> {
         Err(End::Unusable(
             "tables of modules are not read on 32-bit ARM",
         ))

@@ -11,6 +11,7 @@ pub struct Handlers {
     pub fault: fn(&TrapFrame, Option<MachineCheck>) -> !,
     /// A breakpoint.
     pub breakpoint: fn(&TrapFrame),
+    #[cfg(not(target_arch = "arm"))]
     /// A system call of user code, which goes on when this returns.
     pub system_call: fn(&mut TrapFrame),
     /// An NMI; on AArch64 an interrupt of group 0.

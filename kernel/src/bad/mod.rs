@@ -5,6 +5,11 @@ mod aarch64;
 #[cfg(target_arch = "aarch64")]
 pub use aarch64::*;
 
+#[cfg(target_arch = "arm")]
+mod arm;
+#[cfg(target_arch = "arm")]
+pub use arm::*;
+
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
@@ -67,7 +72,8 @@ unsafe extern "C" {
     pub fn stack_from_memory(callee: extern "C" fn(), store: *mut u64, load: *const u64);
 }
 
-// Defined in `lies.s` of the architecture.
+// Defined in `lies.s` of the architecture. On ARM there are no rules for single instructions, so none can be wrong.
+#[cfg(not(target_arch = "arm"))]
 unsafe extern "C" {
     fn lie_early_save();
     fn lie_early_frame();
@@ -82,6 +88,7 @@ unsafe extern "C" {
     fn lie_register();
 }
 
+#[cfg(not(target_arch = "arm"))]
 /// Functions whose CFI directives are wrong, each with a breakpoint where they are. They change no memory but their stack.
 pub const LIES: &[unsafe extern "C" fn()] = &[
     lie_early_save,

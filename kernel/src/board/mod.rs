@@ -1,6 +1,8 @@
 //! What differs between machines of one architecture: the serial port, the command line, the list of CPUs, the button, the screen.
 
+#[cfg(not(target_arch = "arm"))]
 mod fw_cfg;
+#[cfg(not(target_arch = "arm"))]
 mod ramfb;
 
 #[cfg(target_arch = "x86_64")]
@@ -9,6 +11,19 @@ mod keyboard;
 mod pc;
 #[cfg(target_arch = "x86_64")]
 pub use pc::*;
+
+#[cfg(target_arch = "arm")]
+mod mini_uart;
+#[cfg(target_arch = "arm")]
+mod pl011;
+#[cfg(target_arch = "arm")]
+mod port;
+#[cfg(target_arch = "arm")]
+mod registers;
+#[cfg(target_arch = "arm")]
+mod virt32;
+#[cfg(target_arch = "arm")]
+pub use virt32::*;
 
 #[cfg(target_arch = "aarch64")]
 mod arm;

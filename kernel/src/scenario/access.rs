@@ -52,6 +52,7 @@ pub fn misaligned() {
 }
 
 /// Reads from a non-canonical address.
+#[cfg(not(target_arch = "arm"))]
 #[inline(never)]
 pub fn not_canonical() {
     // SAFETY: nothing can be mapped at a non-canonical address, so the read faults.

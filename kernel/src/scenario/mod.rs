@@ -1,37 +1,52 @@
 //! The functions of the scenarios of [`portable::scenarios`]: what the kernel does once it is up.
 
 mod access;
+#[cfg(not(target_arch = "arm"))]
 mod busy;
 mod cpus;
+#[cfg(not(target_arch = "arm"))]
 mod crowd;
 mod deadlock;
 mod deep;
 mod display;
 pub mod early;
+#[cfg(not(target_arch = "arm"))]
 mod epitaph;
+#[cfg(not(target_arch = "arm"))]
 mod hangs;
 mod heap_panic;
 mod instructions;
+#[cfg(not(target_arch = "arm"))]
 mod late_save;
+#[cfg(not(target_arch = "arm"))]
 mod lies;
+#[cfg(not(target_arch = "arm"))]
 mod logging;
 mod nested;
 mod ok;
+#[cfg(not(target_arch = "arm"))]
 mod others;
 pub mod overflow;
 mod panic;
+#[cfg(not(target_arch = "arm"))]
 mod places;
+#[cfg(not(target_arch = "arm"))]
 mod sampled;
 mod screen;
 mod tasks;
+#[cfg(target_arch = "arm")]
+mod thumb;
 mod timer;
+#[cfg(not(target_arch = "arm"))]
 mod unreadable;
+#[cfg(not(target_arch = "arm"))]
 mod user;
 
 use portable::scenarios;
 use portable::scenarios::{Outcome, SCENARIOS};
 use spin::Once;
 
+use crate::arch::NAME;
 use crate::console::println;
 use crate::monitor;
 use crate::verdict::Verdict;
@@ -41,13 +56,33 @@ pub const DEFAULT: &str = SCENARIOS[0].name;
 
 /// Makes an array of the functions in the table.
 macro_rules! functions {
-    ($($name:literal: $outcome:ident, $cpus:literal $unit:ident, $($function:ident)::+ $(at $stage:ident)?, $about:literal;)*) => {
-        [$($($function)::+),*]
+    ($($name:literal: $outcome:ident, $cpus:literal $unit:ident, $($function:ident)::+ $(at $stage:ident)? $(on $machines:ident)?, $about:literal;)*) => {
+        [$(function!($($function)::+ $(, $machines)?)),*]
+    };
+}
+
+/// The function of a scenario, if this architecture has it.
+#[cfg(target_arch = "arm")]
+macro_rules! function {
+    ($function:path, NotArmv7a) => {
+        None
+    };
+    ($function:path $(, $machines:ident)?) => {
+        Some($function)
+    };
+}
+#[cfg(not(target_arch = "arm"))]
+macro_rules! function {
+    ($function:path, OnlyArmv7a) => {
+        None
+    };
+    ($function:path $(, $machines:ident)?) => {
+        Some($function)
     };
 }
 
 /// The functions of the scenarios, in the order of [`SCENARIOS`]: both are made from the same table.
-static RUN: [fn(); SCENARIOS.len()] = scenarios!(functions);
+static RUN: [Option<fn()>; SCENARIOS.len()] = scenarios!(functions);
 
 /// The number on the command line.
 static ARGUMENT: Once<u32> = Once::new();
@@ -59,13 +94,13 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
     if let Some(argument) = argument {
         ARGUMENT.call_once(|| argument);
     }
-    if let Some(number) = scenarios::number(name) {
-        RUN[number]();
+    if let Some(run) = scenarios::number(name).and_then(|number| RUN[number]) {
+        run();
         return Verdict::Success;
     }
-    println!("there is no scenario {name}; there are:");
-    for scenario in SCENARIOS {
-        let end = match scenario.outcome {
+    println!("there is no scenario {name} on {NAME}; there are:");
+    for scenario in SCENARIOS.iter().filter(|scenario| scenario.is_on(NAME)) {
+        let end = match scenario.outcome_on(NAME) {
             Outcome::Succeeds => "succeeds",
             Outcome::Panics => "panics",
             Outcome::PanicsInDoubt => "panics in doubt",

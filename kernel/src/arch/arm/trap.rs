@@ -1,0 +1,52 @@
+//! Dispatches exceptions and interrupts to their handlers. Manual: B1.8 "Exception handling".
+
+use postmortem::arm::Kind;
+use postmortem::{TrapFrame, probe};
+
+use super::frame::move_to_task;
+use super::{cpu, exit, interrupts};
+use crate::arch::handlers;
+use crate::verdict::Verdict;
+
+/// Called by the entries of `vectors.rs`. When it returns, the interrupted code goes on.
+pub extern "C" fn exception(frame: &mut TrapFrame) {
+    if exit::is_leaving() {
+        // The fault is the `hlt` of `exit::leave`, without a semihosting host. The verdict is known already.
+        exit::leave(Verdict::Panicked);
+    }
+    if probe::recover(frame) {
+        return;
+    }
+    let handlers = handlers::get();
+    if !frame.can_return() {
+        (handlers.fault)(frame, None);
+    }
+    let kind = frame.kind();
+    // On the overflow stack everything stays masked: an exception from there could not return.
+    if kind != Kind::Fiq && !frame.is_on_overflow_stack() {
+        // The link register and the state of the exception's mode are saved in the frame, so another exception may overwrite them.
+        cpu::unmask_urgent();
+    }
+    match kind {
+        Kind::PrefetchAbort if frame.is_breakpoint() => {
+            (handlers.breakpoint)(frame);
+            frame.skip_breakpoint();
+        }
+        Kind::Irq => {
+            if interrupts::handle(frame) {
+                // SAFETY: a handler returns true only if the interrupted stack has room for a trap frame.
+                unsafe { move_to_task(frame) };
+            }
+        }
+        Kind::Fiq => {
+            interrupts::handle(frame);
+        }
+        _ => (handlers.fault)(frame, None),
+    }
+    cpu::mask_all();
+}
+
+/// Called by preempted.s, on the stack of a task that was interrupted.
+pub extern "C" fn preempted() {
+    (handlers::get().preempt)();
+}
