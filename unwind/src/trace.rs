@@ -147,7 +147,7 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
     #[inline(never)]
     fn count_ahead(&self) -> u32 {
         let mut ahead = self.clone();
-        ahead.by_ref().for_each(drop);
+        ahead.walk_to_end();
         ahead.found()
     }
 }

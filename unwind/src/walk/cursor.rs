@@ -9,7 +9,7 @@ use crate::verdict::{End, How};
 use crate::walk::FrameKind;
 
 /// The frame that a walk is at, with what is known of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<R> {
     pub(super) registers: R,
     /// The innermost or an interrupted frame.

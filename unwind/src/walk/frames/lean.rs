@@ -10,27 +10,16 @@ use crate::registers::{RegisterSet, offset_address};
 use crate::rules::Register;
 use crate::source::RowSource;
 use crate::verdict::How;
-use crate::walk::cursor::Cursor;
 use crate::walk::frame::lookup_pc;
 use crate::walk::{Frame, FrameKind};
 
 impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
-    /// Whether the step from the cursor's frame, which was yielded, may be such a one, as far as the frame tells: then all fields of the
+    /// Whether the step from the cursor's frame may be such a one, as far as the frame tells, if a row has led to it: then all fields of the
     /// cursor but the three registers, and whether the frame pointer is known, have the values that the caller's will have.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn may_be_lean(&self) -> bool {
-        let registers = &self.cursor.registers;
-        let plain = registers.caller(registers.pc(), registers.sp(), registers.fp());
-        let plain = Cursor {
-            fp_known: self.cursor.fp_known,
-            ..Cursor::called(plain, How::SFrame)
-        };
         let has_row = self.cfa.is_some() && !self.found.is_trap && self.on_stack && self.is_plain;
-        !R::FOLLOWS_ALL
-            && has_row
-            && !registers.is_user()
-            && self.tail_call.is_none()
-            && self.cursor == plain
+        has_row && self.tail_call.is_none() && self.cursor.how == How::SFrame
     }
 
     /// Steps to the caller, if the step is such a one, and returns whether it was. If not, nothing has changed.

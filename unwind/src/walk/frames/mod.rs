@@ -22,8 +22,8 @@ use crate::walk::{Frame, FrameKind, Unwinder};
 ///
 /// A frame costs at most six reads of words, and one more, and one for each of [`Unwinder::trap_registers`], if it is one of trap code; a
 /// scan costs 4,096 in all. Whatever its sources of rows contain, each call of `next` asks each at most ten times for a row, ten times for
-/// all of a function ([`RowSource::function`]) and once for [`RowSource::is_one_function`], for which a list of sources looks up one row
-/// more; a look-up in [`Tables`] reads a bounded number of them: see [`LookupError::TooLarge`].
+/// all of a function ([`RowSource::function`]) and twice for [`RowSource::is_one_function`], for each of which a list of sources looks up
+/// one row more; a look-up in [`Tables`] reads a bounded number of them: see [`LookupError::TooLarge`].
 ///
 /// A step changes nothing before it has succeeded, so frames already found are never lost, and [`Fallbacks`](crate::Fallbacks)
 /// start from an intact state.
@@ -48,7 +48,7 @@ pub struct Frames<'a, R, M, S = Tables<'a>> {
     usable: bool,
     /// Whether it is, and all code is the kernel's.
     is_plain: bool,
-    /// Whether the next step may be one as nearly all are: see [`Self::may_be_lean`].
+    /// Whether the next step may be one as nearly all are: [`lean`]. Only after a row has led to a frame of the kernel.
     is_lean: bool,
     /// The first frame whose call was not checked.
     unchecked: Option<u32>,
@@ -204,10 +204,15 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
+    /// Takes all frames that are left. By the step that any frame may need, because it takes less of the stack where another walk is on it.
+    pub(crate) fn walk_to_end(&mut self) {
+        while self.next_any().is_some() {}
+    }
+
     /// The next frame, whatever it is.
     // What seldom happens is called in sequence, not nested, so that its stack frames do not add up.
     #[inline(never)]
-    fn next_any(&mut self) -> Option<Frame<R>> {
+    pub(in crate::walk) fn next_any(&mut self) -> Option<Frame<R>> {
         self.is_lean = false;
         if let State::Stepping = self.state {
             match self.step_by_row() {
@@ -239,7 +244,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             Ok(()) => cursor.cfa(&self.found, &self.memory),
             Err(_) => None,
         };
-        self.is_lean = self.may_be_lean();
+        self.is_lean = self.is_lean && self.may_be_lean();
         let cursor = &self.cursor;
         Some(Frame {
             pc,

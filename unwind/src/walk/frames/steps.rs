@@ -85,6 +85,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             fp_known: caller.fp_known,
             ..Cursor::called(self.registers(&caller), How::SFrame)
         });
+        self.is_lean = !R::FOLLOWS_ALL && !user;
         // Put there afterwards, because a value of two origins takes 64 bytes of stack more where only one of them exists.
         if R::FOLLOWS_ALL
             && let Some((all, only_at_calls)) = restored
