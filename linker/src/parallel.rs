@@ -16,8 +16,30 @@ pub fn in_parts<T: Send, R: Send>(
     weight: impl Fn(&T) -> u64,
     work: impl Fn(&mut [T]) -> R + Sync,
 ) -> Vec<R> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let parts = parts(items, weight, threads.min(MAX_THREADS));
+    in_so_many(items, weight, work, processors().min(MAX_THREADS))
+}
+
+/// [`in_parts`] on half of the processors: for work that has as much other work beside it, and where each part costs something of its own.
+pub fn in_parts_beside<T: Send, R: Send>(
+    items: &mut [T],
+    weight: impl Fn(&T) -> u64,
+    work: impl Fn(&mut [T]) -> R + Sync,
+) -> Vec<R> {
+    let count = processors().div_ceil(2).min(MAX_THREADS);
+    in_so_many(items, weight, work, count)
+}
+
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+fn in_so_many<T: Send, R: Send>(
+    items: &mut [T],
+    weight: impl Fn(&T) -> u64,
+    work: impl Fn(&mut [T]) -> R + Sync,
+    count: usize,
+) -> Vec<R> {
+    let parts = parts(items, weight, count);
     thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = parts
@@ -81,6 +103,8 @@ mod tests {
     fn results_come_in_order() {
         let mut items: Vec<u64> = (0..1000).collect();
         let results = in_parts(&mut items, |_| 1, |part| part.to_vec());
+        assert_eq!(results.concat(), items);
+        let results = in_parts_beside(&mut items, |_| 1, |part| part.to_vec());
         assert_eq!(results.concat(), items);
         assert_eq!(both(|| 1, || 2), (1, 2));
     }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::instructions::{Coding, Decoded};
 use super::lines::{Frame, Lines, Sections, Texts};
 use super::{Names, Symbol, Symbols};
-use crate::parallel::in_parts;
+use crate::parallel::{in_parts, in_parts_beside};
 use crate::progress::Step;
 
 /// A range of code that belongs to one function. Most functions are one piece; a function with another one inside is several.
@@ -157,7 +157,8 @@ impl Code {
         let paths = sections.paths()?;
         let mut pieces = std::mem::take(&mut self.pieces);
         let step = Step::new("looking lines up", pieces.len());
-        let parts = in_parts(
+        // Each part reads which code each unit of debug information is about; and the rows are made at the same time.
+        let parts = in_parts_beside(
             &mut pieces,
             |piece| piece.end - piece.start,
             |pieces| -> Result<Traces> {
