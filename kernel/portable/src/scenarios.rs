@@ -159,7 +159,7 @@ macro_rules! scenarios {
                 "breakpoints where the rules for unwinders contradict the code, each of which is reported";
             "damaged-return-address": PanicsInDoubt, 1 cpu, places::damaged_return_address on NotArmv7a,
                 "a return address was overwritten";
-            "damaged-frame-pointer": PanicsInDoubt, 1 cpu, places::damaged_frame_pointer on NotArmv7a,
+            "damaged-frame-pointer": Panics, 1 cpu, places::damaged_frame_pointer on NotArmv7a,
                 "a frame pointer was overwritten";
             "stray-stack-pointer": PanicsInDoubt, 1 cpu, places::stray_stack_pointer on NotArmv7a,
                 "the stack pointer is in no stack";
