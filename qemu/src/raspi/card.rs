@@ -22,6 +22,8 @@ kernel_address=0x200000
 enable_uart=1
 dtoverlay=disable-bt
 init_uart_clock=48000000
+# On a Raspberry Pi 4 interrupts go to the cores as on a 3, not through the GIC, whose FIQs belong to the firmware.
+enable_gic=0
 ";
 
 /// Writes what to put on the SD card of a Raspberry Pi 3 or 4: `kernel8.img`, `config.txt` and `cmdline.txt`
