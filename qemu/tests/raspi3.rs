@@ -4,12 +4,14 @@
 mod support;
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Board, Boot};
 use qemu::scenario::{Outcome, SCENARIOS};
-use support::built::image;
+use qemu::setup;
+use support::built::{emulator, image, target};
 use support::monitor;
 use support::runner::{Ran, run};
 
@@ -53,6 +55,46 @@ fn every_scenario_that_ends_does_so_as_on_virt() {
     assert!(names.len() > 60, "{names:?}");
     for options in [&[][..], &["--release"]] {
         judged(options, &names);
+    }
+}
+
+/// The device tree that Linux publishes, which is what the firmware passes but for the command line and the memory, which QEMU adds. It
+/// names the mini UART as the console.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn the_published_device_tree_says_it_all() {
+    let trees = setup::raspi_trees(&target()).expect("they can be fetched");
+    let tree = trees.join("bcm2837-rpi-3-b.dtb");
+    let folder = tempfile::tempdir().expect("a folder");
+    let card = folder.path().join("card");
+    run([
+        "image".as_ref(),
+        "--board".as_ref(),
+        "raspi3".as_ref(),
+        "-o".as_ref(),
+        card.as_os_str(),
+    ])
+    .expect(0);
+    for (scenario, status, says) in [
+        ("cpus", 33, "cpu 3 is there, known to the hardware as 0x3\n"),
+        ("panic", 101, "end of backtrace: complete, 13 frames\n"),
+        ("hang", 101, "first failure: hang on cpu "),
+    ] {
+        let output = Command::new(emulator(Arch::Aarch64))
+            .args(["-M", "raspi3b", "-display", "none", "-semihosting"])
+            .args(["-monitor", "none", "-serial", "null", "-serial"])
+            .args(["file:/dev/stdout", "-append", scenario, "-kernel"])
+            .arg(card.join("kernel8.img"))
+            .arg("-dtb")
+            .arg(&tree)
+            .stdin(Stdio::null())
+            .output()
+            .expect("QEMU starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(status), "{text}");
+        let first = format!("kernel on raspi3, aarch64: scenario {scenario}\n");
+        assert!(text.starts_with(&first), "{text}");
+        assert!(text.contains(says), "{text}");
     }
 }
 

@@ -1,4 +1,5 @@
-//! Downloads Debian's package of Rust's source and unpacks it, without root and without any change of the system.
+//! Downloads packages of Debian and unpacks some of their files, without root and without any change of the system: Rust's source, and
+//! device trees of Raspberry Pis.
 //!
 //! apt is run with sources, lists and cache of its own below the target folder, so that neither the machine's sources
 //! nor its lists are touched. It takes the package only if Debian's archive key vouches for it. The mirror is the one
@@ -16,8 +17,26 @@ use crate::words::Progress;
 /// Debian's archive keys, which every Debian machine has.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// The Debian suite with new compilers.
-const SUITE: &str = "trixie-backports";
+const COMPILERS: Source = Source {
+    suite: "trixie-backports",
+    architecture: None,
+};
 const PACKAGE: &str = "rust-src";
+/// A Debian suite with Linux, of whose packages one has the device trees.
+const LINUX: Source = Source {
+    suite: "bookworm",
+    architecture: Some("arm64"),
+};
+/// The package that stands for the newest Linux of a suite.
+const NEWEST_LINUX: &str = "linux-image-arm64";
+
+/// Where packages come from.
+#[derive(Clone, Copy)]
+struct Source {
+    suite: &'static str,
+    /// The architecture, if it is not this machine's.
+    architecture: Option<&'static str>,
+}
 
 /// Fetches the package of exactly `release` and unpacks its `library/` into `folder`, which appears when all is there.
 pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
@@ -25,19 +44,15 @@ pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
         bail!("Debian's keys are not here ({KEYRING}), so its packages cannot be checked");
     }
     let mirrors = mirrors()?;
-    // Remove what an earlier attempt left.
-    let mut work = folder.as_os_str().to_owned();
-    work.push(".unpacking");
-    let work = PathBuf::from(work);
-    let _ = fs::remove_dir_all(&work);
-    let apt = PrivateApt::new(&work)?;
+    let work = work_folder(folder);
+    let apt = PrivateApt::new(&work, COMPILERS)?;
 
     let progress = Progress::start(format!("asking Debian for {PACKAGE} {release}"));
     apt.update(&mirrors, &progress)?;
     let version = apt.version(release)?;
     progress.done();
 
-    let package = apt.download(&version)?;
+    let package = apt.download(&format!("{PACKAGE}={version}"))?;
     unpack(&package, release, &work)?;
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)
@@ -45,6 +60,44 @@ pub(super) fn fetch_rust_src(release: &str, folder: &Path) -> Result<()> {
         .with_context(|| format!("cannot move the source to {}", folder.display()))?;
     let _ = fs::remove_dir_all(&work);
     Ok(())
+}
+
+/// Fetches the device trees of Raspberry Pis that Debian's Linux has, and its copyright notice, into `folder`, which appears when all is
+/// there.
+pub(super) fn fetch_raspi_trees(folder: &Path) -> Result<()> {
+    if !Path::new(KEYRING).is_file() {
+        bail!("Debian's keys are not here ({KEYRING}), so its packages cannot be checked");
+    }
+    let mirrors = mirrors()?;
+    let work = work_folder(folder);
+    let apt = PrivateApt::new(&work, LINUX)?;
+    let progress = Progress::start("asking Debian for the device trees of Raspberry Pis".into());
+    apt.update(&mirrors, &progress)?;
+    let name = apt.dependency(NEWEST_LINUX)?;
+    progress.done();
+
+    let package = apt.download(&name)?;
+    let progress = Progress::start("unpacking the device trees".into());
+    let script = "set -e; mkdir \"$2/trees\"; dpkg-deb --fsys-tarfile \"$1\" | tar --extract --directory \"$2/trees\" --wildcards \
+        --transform 's:.*/::' '*/broadcom/bcm*-rpi-*.dtb' '*/copyright'";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).arg(&package).arg(&work);
+    logged::run(&mut command, &work.join("unpack.log"), || progress.tick())?;
+    progress.done();
+    let _ = fs::remove_dir_all(folder);
+    fs::rename(work.join("trees"), folder)
+        .with_context(|| format!("cannot move the trees to {}", folder.display()))?;
+    let _ = fs::remove_dir_all(&work);
+    Ok(())
+}
+
+/// A folder to work in beside this one, without what an earlier attempt has left.
+fn work_folder(beside: &Path) -> PathBuf {
+    let mut work = beside.as_os_str().to_owned();
+    work.push(".unpacking");
+    let work = PathBuf::from(work);
+    let _ = fs::remove_dir_all(&work);
+    work
 }
 
 /// The Debian mirrors the machine's own apt uses; known by the last part of their path, and checked by key later.
@@ -74,16 +127,18 @@ fn mirrors() -> Result<Vec<String>> {
 /// apt with its configuration, lists and cache in one private folder.
 struct PrivateApt {
     folder: PathBuf,
+    source: Source,
 }
 
 impl PrivateApt {
-    fn new(folder: &Path) -> Result<Self> {
+    fn new(folder: &Path, source: Source) -> Result<Self> {
         for part in ["lists/partial", "cache/archives/partial"] {
             let part = folder.join(part);
             fs::create_dir_all(&part).with_context(|| format!("cannot make {}", part.display()))?;
         }
         Ok(Self {
             folder: folder.to_owned(),
+            source,
         })
     }
 
@@ -104,6 +159,10 @@ impl PrivateApt {
         ] {
             command.args(["-o", &option]);
         }
+        if let Some(architecture) = self.source.architecture {
+            command.args(["-o", &format!("APT::Architecture={architecture}")]);
+            command.args(["-o", &format!("APT::Architectures::={architecture}")]);
+        }
         command.arg("--quiet").current_dir(&self.folder);
         command
     }
@@ -111,10 +170,11 @@ impl PrivateApt {
     /// Fetches the list of packages from the first mirror that has one which Debian's key vouches for.
     fn update(&self, mirrors: &[String], progress: &Progress) -> Result<()> {
         let log = self.folder.join("update.log");
+        let suite = self.source.suite;
         let mut last = Ok(());
         for mirror in mirrors {
             let sources = format!(
-                "Types: deb\nURIs: {mirror}\nSuites: {SUITE}\nComponents: main\nSigned-By: {KEYRING}\n"
+                "Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n"
             );
             fs::write(self.folder.join("debian.sources"), sources)
                 .context("cannot write a list of sources")?;
@@ -126,7 +186,7 @@ impl PrivateApt {
                 break;
             }
         }
-        last.with_context(|| format!("no list of Debian's {SUITE}"))
+        last.with_context(|| format!("no list of Debian's {suite}"))
     }
 
     /// The package's version for `release`: `1.95.0+dfsg1-2~bpo13+1` for `1.95.0`.
@@ -149,18 +209,34 @@ impl PrivateApt {
         match exact {
             Some(version) => Ok((*version).to_owned()),
             None => bail!(
-                "Debian's {SUITE} has no {PACKAGE} {release}, only {}",
+                "Debian's {} has no {PACKAGE} {release}, only {}",
+                self.source.suite,
                 versions.join(", ")
             ),
         }
     }
 
-    /// Downloads the package; apt checks its size and SHA-256 against the signed list.
-    fn download(&self, version: &str) -> Result<PathBuf> {
-        let wanted = format!("{PACKAGE}={version}");
+    /// The package that this one stands for: its first dependency.
+    fn dependency(&self, package: &str) -> Result<String> {
+        let output = self
+            .program("apt-cache")
+            .args(["depends", "--important", package])
+            .output()
+            .context("cannot start apt-cache")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let first = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("Depends: "));
+        first
+            .map(str::to_owned)
+            .with_context(|| format!("Debian's {} has no {package}", self.source.suite))
+    }
+
+    /// Downloads a package, by its name or by name and version; apt checks its size and SHA-256 against the signed list.
+    fn download(&self, wanted: &str) -> Result<PathBuf> {
         let uris = self
             .program("apt-get")
-            .args(["download", "--print-uris", &wanted])
+            .args(["download", "--print-uris", wanted])
             .output()
             .context("cannot start apt-get")?;
         // 'URI' FILE SIZE HASH
@@ -171,11 +247,11 @@ impl PrivateApt {
         };
         let total = size.parse().context("apt-get names no size")?;
 
-        let progress = Progress::start(format!("downloading Debian's {PACKAGE} {version}"));
+        let progress = Progress::start(format!("downloading Debian's {wanted}"));
         let path = self.folder.join(file);
         let log = self.folder.join("download.log");
         let mut download = self.program("apt-get");
-        logged::run(download.args(["download", &wanted]), &log, || {
+        logged::run(download.args(["download", wanted]), &log, || {
             // apt writes to a name of its own until the file is whole.
             progress.bytes(largest_file(&self.folder), total);
         })?;
