@@ -14,22 +14,30 @@ use qemu::machine::Arch;
 use support::built::{emulator, kernel};
 use support::expected;
 use support::report::Report;
-use support::runner::run;
+use support::runner::{Ran, run};
 use support::trace;
 
 fn main() -> ExitCode {
-    let test = |name: &'static str| {
-        let test_name = format!("a_panic_is_the_same_report_on_raspi4b::{name}");
-        Trial::ignorable_test(test_name, move || {
+    let test = |test: &str, name: &'static str, run: fn(Kernel)| {
+        Trial::ignorable_test(format!("{test}::{name}"), move || {
             if !has_board() {
                 let why = "no raspi4b: QEMU has it from version 9.0 on";
                 return Ok(Completion::ignored_with(why));
             }
-            panic_on_raspi4b(kernel(name));
+            run(kernel(name));
             Ok(Completion::Completed)
         })
     };
-    let tests = vec![test("aarch64_debug"), test("aarch64_release")];
+    let kernels = ["aarch64_debug", "aarch64_release"];
+    let tests = kernels.into_iter().flat_map(|name| {
+        let panic = "a_panic_is_the_same_report_on_raspi4b";
+        let several = "all_processors_are_there_and_stop_for_a_report";
+        [
+            test(panic, name, panic_on_raspi4b),
+            test(several, name, several_cpus),
+        ]
+    });
+    let tests = tests.collect();
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
@@ -40,13 +48,26 @@ fn has_board() -> bool {
     String::from_utf8_lossy(&help).contains("raspi4b")
 }
 
-fn panic_on_raspi4b(kernel: Kernel) {
+/// `cargo run -- --board raspi4b [--release] SCENARIO…`, which judges each.
+fn judged(kernel: Kernel, scenarios: &[&str]) -> Ran {
     let mut arguments = vec!["--board", "raspi4b"];
     if kernel.profile == Profile::Release {
         arguments.push("--release");
     }
-    arguments.push("panic");
-    let report = Report::find(&run(arguments).expect(0).serial);
+    arguments.extend(scenarios);
+    run(arguments).expect(0)
+}
+
+/// Its timers and NMIs, too.
+fn several_cpus(kernel: Kernel) {
+    let scenarios = ["cpus", "nmi", "silent-cpu", "hang", "tasks"];
+    let ran = judged(kernel, &scenarios);
+    let cpu = "cpu 3 is there, known to the hardware as 0x3\n";
+    assert!(ran.text().contains(cpu), "{}", ran.text());
+}
+
+fn panic_on_raspi4b(kernel: Kernel) {
+    let report = Report::find(&judged(kernel, &["panic"]).serial);
     report.expect_complete();
     trace::expect(kernel, &report, &expected::panic(), "complete, ");
     let board = "kernel on raspi4, ";
