@@ -5,12 +5,16 @@
 mod bootimage;
 #[path = "guide/cpus.rs"]
 mod cpus;
+#[path = "screen/drawn.rs"]
+mod drawn;
 #[path = "guide/higher.rs"]
 mod higher;
 #[path = "guide/kinds.rs"]
 mod kinds;
 #[path = "guide/limine.rs"]
 mod limine;
+#[path = "screen/machine.rs"]
+mod machine;
 #[path = "guide/makefile.rs"]
 mod makefile;
 #[path = "guide/modules.rs"]
@@ -25,6 +29,8 @@ mod readers;
 mod release;
 #[path = "guide/reports.rs"]
 mod reports;
+#[path = "guide/screen.rs"]
+mod screen;
 #[path = "guide/short.rs"]
 mod short;
 #[path = "guide/small_stacks.rs"]

@@ -63,7 +63,7 @@ fn add<'a>(
     entries: &mut Vec<Entry<'a>>,
 ) -> Result<()> {
     ensure!(
-        at % 4 == 0,
+        at.is_multiple_of(4),
         "a SYMT file has room only for addresses that are multiples of 4, and {at:#x} is code, too"
     );
     let address = short(at).with_context(|| {

@@ -184,7 +184,7 @@ impl<'a> Boot<'a> {
             }
         };
         if let Some(camera) = run.camera {
-            camera.is_left()?;
+            camera.unused()?;
         }
         Ok(Booted {
             verdict,

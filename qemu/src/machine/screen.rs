@@ -106,7 +106,7 @@ impl Camera {
     }
 
     /// The machine has ended, and there was nothing to take a picture of.
-    pub(super) fn is_left(self) -> Result<()> {
+    pub(super) fn unused(self) -> Result<()> {
         bail!(
             "no picture {}: the kernel has shown no report on the screen",
             self.path.display()

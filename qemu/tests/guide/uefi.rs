@@ -1,7 +1,7 @@
 //! A kernel that UEFI firmware starts from a disk, which the crate `bootloader` 0.11 makes, and whose loader moves the kernel.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::Object;
@@ -40,24 +40,32 @@ pub fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
 }
 
 fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
-    setup::file(Path::new(FIRMWARE), "ovmf", &target()).expect("firmware is to be had");
-    let _alone = alone();
-    let kernel = overlaid(&["bootimage", "uefi"]);
-    change(&kernel);
+    let (kept, machine, built) = prepare(profile, change);
     let kind = Kernel {
         arch: Arch::X86_64,
         profile,
     };
-    let built = kernel.build(kind.arch, PLACE, profile, "corner-shop");
+    let machine: Vec<&str> = machine.iter().map(String::as_str).collect();
+    let said = Said::of(kind, kept, &machine);
+    let moved = moved(&said.text, &built);
+    said.moved_by(moved)
+}
+
+/// Builds the kernel with this change, and a disk with it. Returns both, the command that boots, and where the kernel was built.
+pub fn prepare(profile: Profile, change: impl FnOnce(&Outside)) -> (Built, Vec<String>, PathBuf) {
+    setup::file(Path::new(FIRMWARE), "ovmf", &target()).expect("firmware is to be had");
+    let _alone = alone();
+    let kernel = overlaid(&["bootimage", "uefi"]);
+    change(&kernel);
+    let built = kernel.build(Arch::X86_64, PLACE, profile, "corner-shop");
     let kept = Built::keep(&built);
     let disk = kept.beside("uefi.img");
     make_disk(&built, Path::new(&disk));
     let drive = format!("format=raw,file={disk}");
     let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
     let machine = ["qemu-system-x86_64", "-bios", FIRMWARE, "-drive", &drive];
-    let said = Said::of(kind, kept, &[&machine[..], &exit].concat());
-    let moved = moved(&said.text, &built);
-    said.moved_by(moved)
+    let machine = machine.into_iter().chain(exit).map(str::to_owned);
+    (kept, machine.collect(), built)
 }
 
 /// Makes the disk with a program of its own, which has the boot loader in it.
