@@ -158,7 +158,7 @@ impl Keyboard {
     }
 
     /// No key.
-    pub const fn pressed(&self) -> Option<Key> {
+    pub const fn pressed(&mut self) -> Option<Key> {
         None
     }
 }

@@ -106,7 +106,7 @@ fn physical(page: u64) -> u64 {
 
 /// The physical address of what is at a virtual address, which is mapped.
 pub fn physical_address(of: u64) -> u64 {
-    physical(of) | of % PAGE
+    physical(of) | (of % PAGE)
 }
 
 /// Replaces the boot tables: the image, code read-only, data not executable, `guards` unmapped, and the devices;
