@@ -5,7 +5,7 @@ use core::fmt;
 use crate::row::{Base, Row, Rule};
 
 /// The three rules of a row, which lead from a function's registers to its caller's.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The codes of the three, four bits each, of the canonical frame address first.
     codes: u32,
@@ -66,7 +66,7 @@ impl Rules {
 
     const fn packed(&self, index: u32, register: u32, offset: i64) -> Packed {
         Packed {
-            code: (self.codes >> CODE.wrapping_mul(index) & 0xf) as u8,
+            code: self.codes.wrapping_shr(CODE.wrapping_mul(index)) as u8 & 0xf,
             register,
             offset,
         }
@@ -147,16 +147,6 @@ impl Rules {
                 (word >> frame_pointer) as i16 as i64,
             ],
         )
-    }
-}
-
-impl fmt::Debug for Rules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rules")
-            .field("cfa", &self.cfa())
-            .field("return_address", &self.return_address())
-            .field("frame_pointer", &self.frame_pointer())
-            .finish()
     }
 }
 

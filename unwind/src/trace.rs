@@ -105,7 +105,7 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
         let mut left_out: u32 = 0;
         // Where the last frame is looked up.
         let mut told = None;
-        while let Some(frame) = self.next() {
+        while let Some(frame) = self.next_any() {
             if let (Some(reached), Some(called)) = (told.take(), frame.tail_call) {
                 listener(&Event::TailCall { reached, called })?;
             }
@@ -147,7 +147,7 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
     #[inline(never)]
     fn count_ahead(&self) -> u32 {
         let mut ahead = self.clone();
-        ahead.walk_to_end();
+        while ahead.next_any().is_some() {}
         ahead.found()
     }
 }

@@ -204,15 +204,10 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
-    /// Takes all frames that are left. By the step that any frame may need, because it takes less of the stack where another walk is on it.
-    pub(crate) fn walk_to_end(&mut self) {
-        while self.next_any().is_some() {}
-    }
-
-    /// The next frame, whatever it is.
+    /// The next frame, whatever it is: the same as [`Iterator::next`], with less code where it is called, and more instructions.
     // What seldom happens is called in sequence, not nested, so that its stack frames do not add up.
     #[inline(never)]
-    pub(in crate::walk) fn next_any(&mut self) -> Option<Frame<R>> {
+    pub(crate) fn next_any(&mut self) -> Option<Frame<R>> {
         self.is_lean = false;
         if let State::Stepping = self.state {
             match self.step_by_row() {
