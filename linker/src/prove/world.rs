@@ -196,6 +196,12 @@ impl World {
     /// Whether a jump from one address to the other stays in a function, or leads to a part of one that is no entry itself.
     #[must_use]
     pub fn is_same_function(&self, from: u64, to: u64) -> bool {
+        // Mostly so, and then one search tells.
+        if let Some(function) = self.function_at(from)
+            && (function.start..function.end()).contains(&to)
+        {
+            return true;
+        }
         let (one, other) = (self.extent(from), self.extent(to));
         let piece = self.function_at(to).map(|function| function.start);
         match (one, other) {
