@@ -161,3 +161,84 @@ fn write(grammar: &Rules, uses: &[u32]) -> Compressed {
         codes: grammar.sequences.iter().map(coded).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of codes, as `FORMAT.md` says.
+    fn expanded(part: &[u8], codes: &[u8]) -> Vec<u8> {
+        let word = |at: usize| usize::from(u16::from_le_bytes([part[at], part[at + 1]]));
+        let (short, count) = (word(0), word(2));
+        let text = &part[4 + 3 * count..];
+        let mut codes = codes.iter().map(|code| usize::from(*code));
+        let mut bytes = Vec::new();
+        while let Some(code) = codes.next() {
+            let number = match code.checked_sub(short) {
+                Some(page) => short + page * 256 + codes.next().expect("a second byte"),
+                None => code,
+            };
+            assert!(number < count, "{number} of {count}");
+            let entry = &part[4 + 3 * number..][..3];
+            let start = u32::from_le_bytes([entry[0], entry[1], entry[2] & 3, 0]) as usize;
+            bytes.extend(&text[start..][..usize::from(entry[2] >> 2) + 1]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn what_is_compressed_expands_to_the_same() {
+        let sequences: Vec<Vec<u8>> = (0..300_u32)
+            .map(|at| (0..at % 70).map(|byte| (byte * at / 7) as u8).collect())
+            .collect();
+        let compressed = compress(&sequences);
+        for (codes, sequence) in compressed.codes.iter().zip(&sequences) {
+            assert_eq!(expanded(&compressed.phrases, codes), *sequence);
+        }
+    }
+
+    /// All pairs of 70 halves of 32 bytes, which would take 313,600 bytes, each often enough to be worth it.
+    #[test]
+    fn phrases_without_room_are_replaced_by_their_halves() {
+        let mut grammar = Rules {
+            rules: Vec::new(),
+            measures: vec![1; BYTES as usize],
+            sequences: Vec::new(),
+        };
+        let add = |grammar: &mut Rules, first: u32, second: u32| {
+            let length = grammar.measures[first as usize] + grammar.measures[second as usize];
+            grammar.rules.push((first, second));
+            grammar.measures.push(length);
+            grammar.measures.len() as u32 - 1
+        };
+        let halves: Vec<u32> = (0..70)
+            .map(|half| {
+                (0..31).fold(half, |symbol, at| {
+                    add(&mut grammar, symbol, (half + at) % 256)
+                })
+            })
+            .collect();
+        for first in &halves {
+            for second in &halves {
+                let whole = add(&mut grammar, *first, *second);
+                grammar.sequences.extend(vec![vec![whole]; 40]);
+            }
+        }
+        let expected: Vec<Vec<u8>> = grammar
+            .sequences
+            .iter()
+            .map(|sequence| {
+                let mut bytes = Vec::new();
+                expand(sequence[0], &grammar.rules, &mut bytes);
+                bytes
+            })
+            .collect();
+        let uses = keep_useful(&mut grammar);
+        let compressed = write(&grammar, &uses);
+        let lengths: Vec<usize> = grammar.sequences.iter().map(Vec::len).collect();
+        assert!(lengths.contains(&1) && lengths.contains(&2));
+        for (codes, expected) in compressed.codes.iter().zip(&expected) {
+            assert_eq!(expanded(&compressed.phrases, codes), *expected);
+        }
+    }
+}
