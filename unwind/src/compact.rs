@@ -207,10 +207,10 @@ struct Counted(usize);
 
 impl Write for Counted {
     fn write_str(&mut self, text: &str) -> Result {
-        let follow = |byte: &&u8| **byte & 0xc0 == 0x80;
-        let characters = text
-            .len()
-            .saturating_sub(text.as_bytes().iter().filter(follow).count());
+        // Not by `Iterator::count`, which checks for overflow: that would be a panic.
+        let characters = text.bytes().fold(0_usize, |characters, byte| {
+            characters.wrapping_add(usize::from(byte & 0xc0 != 0x80))
+        });
         self.0 = self.0.saturating_add(characters);
         Ok(())
     }
