@@ -61,6 +61,32 @@ characters but colours are shown as ^[ and the like, unless you type to the mach
 TEAMCITY_VERSION is set, lines that would command the CI system are broken by a space, too. The serial line of each boot is
 also kept in target/serial, byte for byte; that of a second run at the same time in target/serial/2, and so on.";
 
+/// What `--arch` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Processor {
+    /// AMD64, on a PC.
+    #[value(name = "x86_64")]
+    X86_64,
+    /// 64-bit Arm, on QEMU's `virt` board unless another one is named.
+    #[value(name = "aarch64")]
+    Aarch64,
+    /// 32-bit Arm, on QEMU's `virt` board: the kernel's scenarios only, and no look from outside
+    #[value(name = "armv7a")]
+    Armv7a,
+}
+
+impl Processor {
+    /// The architecture, of which machines are walked from outside, too; `None` for ARMv7-A.
+    #[must_use]
+    pub const fn arch(self) -> Option<Arch> {
+        match self {
+            Self::X86_64 => Some(Arch::X86_64),
+            Self::Aarch64 => Some(Arch::Aarch64),
+            Self::Armv7a => None,
+        }
+    }
+}
+
 /// Boots the kernel in QEMU, shows its serial line and judges how it ended.
 ///
 /// Builds what has changed first, and installs what is missing: QEMU from the distribution's packages when run as
@@ -80,7 +106,7 @@ pub struct Cli {
 
     /// Architecture to boot [default: x86_64, or that of the image]
     #[arg(long, value_enum)]
-    pub arch: Option<Arch>,
+    pub arch: Option<Processor>,
 
     /// Board to boot [default: pc or virt, by the architecture]
     #[arg(long, value_enum)]

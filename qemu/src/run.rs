@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use crate::armv7a;
 use crate::autopsy::autopsy;
 use crate::build::{Kernel, Profile};
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, Processor};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::dump::{self, Keeper};
 use crate::judge;
@@ -20,15 +21,12 @@ use crate::output::Output;
 use crate::outside::Outside;
 use crate::profile::{Recorder, of_log};
 use crate::results::{Results, Subject};
-use crate::scenario::{self, Outcome, Scenario};
+use crate::scenario::{self, Outcome};
 use crate::serial::serial;
 use crate::setup;
 use crate::status::{Failure, Status};
 use crate::words::say;
 use crate::{frames, image, raspi, workspace};
-
-/// The scenario when none is named.
-const DEFAULT_SCENARIO: &str = "panic";
 
 /// The length of the longest path of a socket (`unix(7)`), without the zero byte after it.
 const LONGEST_SOCKET: usize = 107;
@@ -42,8 +40,16 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// # Errors
 /// When the arguments cannot be used, or the runner fails.
 pub fn run(cli: &Cli) -> Result<Status, Failure> {
+    if cli.arch == Some(Processor::Armv7a) && !cli.list {
+        return armv7a::run(cli);
+    }
     if cli.list {
-        let listing = scenario::listing() + "\n";
+        let arch = match cli.arch {
+            Some(Processor::Armv7a) => armv7a::NAME,
+            // What one of these has, the other has too.
+            _ => Arch::X86_64.name(),
+        };
+        let listing = scenario::listing(arch) + "\n";
         std::io::stdout()
             .write_all(listing.as_bytes())
             .context("cannot write the list")?;
@@ -74,7 +80,11 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
 /// Boots somebody's own image.
 fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     let arch = image::architecture(image).map_err(Failure::usage)?;
-    if let Some(wanted) = cli.arch.filter(|wanted| *wanted != arch) {
+    if let Some(wanted) = cli
+        .arch
+        .and_then(Processor::arch)
+        .filter(|wanted| *wanted != arch)
+    {
         let shown = image.display();
         let error = anyhow!(
             "image {shown} is for {arch}, not for {wanted}; leave --arch out, the image says it"
@@ -125,8 +135,9 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
 
 /// Builds the kernel and boots each scenario.
 fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
-    let scenarios = wanted(&cli.scenarios).map_err(Failure::usage)?;
-    let board = board(cli, cli.arch).map_err(Failure::usage)?;
+    let scenarios =
+        scenario::wanted(&cli.scenarios, Arch::X86_64.name()).map_err(Failure::usage)?;
+    let board = board(cli, cli.arch.and_then(Processor::arch)).map_err(Failure::usage)?;
     let arch = board.arch();
     let profile = if cli.release {
         Profile::Release
@@ -215,22 +226,6 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         }
     }
     Ok(result)
-}
-
-/// The scenarios of these names.
-fn wanted(names: &[String]) -> Result<Vec<&'static Scenario>> {
-    let default = [DEFAULT_SCENARIO.to_owned()];
-    let names = if names.is_empty() { &default } else { names };
-    let find = |name: &String| {
-        scenario::find(name).with_context(|| {
-            let known: Vec<_> = scenario::SCENARIOS.iter().map(|s| s.name).collect();
-            format!(
-                "there is no scenario {name:?}; there are: {}",
-                known.join(", ")
-            )
-        })
-    };
-    names.iter().map(find).collect()
 }
 
 /// The board that is named, or the first one of this architecture.

@@ -14,7 +14,7 @@ fn cargo_run_is_the_runner() {
         .output()
         .expect("cargo starts");
     assert!(output.status.success(), "{output:?}");
-    let listing = qemu::scenario::listing() + "\n";
+    let listing = qemu::scenario::listing("x86_64") + "\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), listing);
 }
 
@@ -97,8 +97,10 @@ fn an_image_of_an_unknown_architecture_is_refused() {
 fn the_list_has_every_scenario_on_standard_output() {
     let text = run(["--list"]).expect(0).text();
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines.len(), qemu::scenario::SCENARIOS.len());
-    for (line, scenario) in lines.iter().zip(qemu::scenario::SCENARIOS) {
+    let its = qemu::scenario::SCENARIOS.iter();
+    let its: Vec<_> = its.filter(|scenario| scenario.is_on("x86_64")).collect();
+    assert_eq!(lines.len(), its.len());
+    for (line, scenario) in lines.iter().zip(its) {
         assert!(
             line.starts_with(scenario.name) && line.ends_with(scenario.about),
             "{line}"

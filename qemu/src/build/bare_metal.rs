@@ -10,7 +10,16 @@ use crate::setup::RustSrc;
 /// A cargo command that builds for `arch`, links with `linker`, and takes the flags from `.cargo/config.toml`.
 #[must_use]
 pub fn bare_metal(subcommand: &str, arch: Arch, linker: &OsStr, source: &RustSrc) -> Command {
-    let triple = arch.triple();
+    for_target(subcommand, arch.triple(), linker, source)
+}
+
+/// The same for a target of Rust's by its name.
+pub(super) fn for_target(
+    subcommand: &str,
+    triple: &str,
+    linker: &OsStr,
+    source: &RustSrc,
+) -> Command {
     let variable = |what| {
         format!(
             "CARGO_TARGET_{}_{what}",
