@@ -23,7 +23,8 @@ fn an_unknown_scenario_lists_the_known() {
     let ran = run(["no-such-scenario"])
         .expect(2)
         .expect_words("\"no-such-scenario\"");
-    for scenario in qemu::scenario::SCENARIOS {
+    let its = qemu::scenario::SCENARIOS.iter();
+    for scenario in its.filter(|scenario| scenario.is_on("x86_64")) {
         assert!(ran.words.contains(scenario.name), "{}", ran.words);
     }
     assert!(ran.serial.is_empty(), "nothing was booted");
