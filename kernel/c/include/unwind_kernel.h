@@ -2,7 +2,7 @@
  * Who called whom, for a kernel in C: the functions of libunwind_kernel.a. `linker/GUIDE.md` has all that a kernel has to change.
  *
  * A report is lines of text, each with '\n' at its end. It takes no lock, allocates nothing, and stops no other processor, as
- * unwind_stop_others does. It takes 6.5 KiB of the stack it is written on. A failure while a report is written adds one line, if it is reported too, and one during that
+ * unwind_stop_others does. It takes 5 KiB of the stack it is written on. A failure while a report is written adds one line, if it is reported too, and one during that
  * line adds none. Until the first report has ended, any other, of any processor, is one line; for good, if it never ends.
  *
  * The library uses neither floating-point nor vector registers, and no red zone. It calls memcpy, memmove, memset, memcmp and strlen:
