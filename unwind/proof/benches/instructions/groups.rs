@@ -1,4 +1,4 @@
-//! What is counted: 1000 random look-ups, and 100 walks over 32 frames, among 100 thousand functions.
+//! What is counted: 1000 random look-ups, and 100 walks over 32 frames, among 100 thousand functions; 1000 random look-ups of names.
 
 use std::fs;
 use std::hint::black_box;
@@ -8,12 +8,14 @@ use gungraun::prelude::*;
 use unwind::Cached;
 use unwind::map::Map;
 use unwind::sframe::Tables as SFrame;
+use unwind::symbols::SymbolTable;
 
 use crate::common::check;
 use crate::common::peers::{dwarf, frame_pointer, framehop, orc, sframe, simple_frame};
 use crate::common::program::Program;
 use crate::common::stack::Stack;
 use crate::common::tables::{Section, Tables};
+use crate::names;
 
 const FUNCTIONS: usize = 100_000;
 const LOOK_UPS: usize = 1000;
@@ -33,10 +35,23 @@ fn store() {
         ("sframe", &tables.sframe),
         ("map", &tables.map),
     ] {
-        let address = section.address.to_le_bytes();
-        let content = [&address, &*section.bytes].concat();
-        fs::write(file(name), content).expect("a file below `target`");
+        keep(name, section.address, &section.bytes);
     }
+    let image =
+        std::env::var_os("NAMES_OF").map_or_else(std::env::current_exe, |file| Ok(file.into()));
+    let data = fs::read(image.expect("a name")).expect("an ELF file");
+    for level in ["names", "calls", "all"] {
+        let (address, bytes) = names::table(&data, level).expect("a table");
+        keep(level, address, &bytes);
+    }
+    let addresses = names::addresses(&data, LOOK_UPS).expect("addresses");
+    let addresses = addresses.iter().flat_map(|address| address.to_le_bytes());
+    keep("addresses", 0, &addresses.collect::<Vec<u8>>());
+}
+
+fn keep(name: &str, address: u64, bytes: &[u8]) {
+    let content = [&address.to_le_bytes(), bytes].concat();
+    fs::write(file(name), content).expect("a file below `target`");
 }
 
 fn load(name: &str) -> Section {
@@ -151,6 +166,27 @@ fn framehop_warm() -> (framehop::Peer<'static>, Stack) {
 fn stack() -> (Stack, (u64, u64)) {
     let program = given().program;
     (Stack::new(&program, FRAMES, true), program.text())
+}
+
+/// The table of names of a level, and addresses to ask it for.
+fn names_of(level: &str) -> (SymbolTable<'static>, Vec<u64>) {
+    let table = load(level);
+    let bytes = Vec::leak(table.bytes);
+    let table = SymbolTable::parse(bytes, table.address).expect("a table");
+    let addresses = load("addresses").bytes;
+    let (addresses, _) = addresses.as_chunks();
+    let addresses = addresses.iter().copied().map(u64::from_le_bytes);
+    (table, addresses.collect())
+}
+
+#[library_benchmark(setup = names_of)]
+#[bench::names("names")]
+#[bench::calls("calls")]
+#[bench::all("all")]
+fn look_up_name((table, addresses): (SymbolTable<'static>, Vec<u64>)) {
+    for &pc in &addresses {
+        _ = black_box(table.resolve(pc));
+    }
 }
 
 #[library_benchmark(setup = ours)]
@@ -296,9 +332,15 @@ library_benchmark_group!(
     ]
 );
 
+library_benchmark_group!(name = names_of_1000_addresses, benchmarks = [look_up_name]);
+
 main!(
     setup = store(),
-    library_benchmark_groups = [look_ups_of_1000_addresses, walks_of_3200_frames]
+    library_benchmark_groups = [
+        look_ups_of_1000_addresses,
+        walks_of_3200_frames,
+        names_of_1000_addresses
+    ]
 );
 
 /// Counts everything.

@@ -1,12 +1,16 @@
 //! Instruction counts: `cargo bench -p sframe-proof --bench instructions`. What wall clock cannot show on a busy machine:
 //! these numbers are the same in every run.
 //!
+//! Names are those of a linked ELF file with debug information, `NAMES_OF=FILE`, or of this program: other addresses after each change.
+//!
 //! Needs valgrind, and `cargo install gungraun-runner --version 0.20.0`.
 
 #[path = "../common/mod.rs"]
 #[allow(dead_code, reason = "wall clock is taken of more than is counted here")]
 mod common;
 mod groups;
+#[path = "../common/names.rs"]
+mod names;
 
 use std::process::{Command, Stdio};
 
