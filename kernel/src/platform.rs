@@ -16,14 +16,16 @@ use crate::{board, cpus, crash_screen, frames, image, interrupt, stacks, task, w
 
 /// Writes all reports.
 #[cfg(not(target_arch = "arm"))]
-pub static POSTMORTEM: Postmortem = REPORTS.with_dump(|| IS_DUMPED.load(Ordering::Relaxed));
+pub static POSTMORTEM: Postmortem = reports().with_dump(|| IS_DUMPED.load(Ordering::Relaxed));
 /// Writes all reports, of which none has a dump.
 #[cfg(target_arch = "arm")]
-pub static POSTMORTEM: Postmortem = REPORTS;
+pub static POSTMORTEM: Postmortem = reports();
 
-const REPORTS: Postmortem = Postmortem::new(&Kernel, &PER_CPU)
-    .with_last_words(&REGION)
-    .with_traces(write_trace);
+const fn reports() -> Postmortem {
+    Postmortem::new(&Kernel, &PER_CPU)
+        .with_last_words(&REGION)
+        .with_traces(write_trace)
+}
 
 static PER_CPU: [PerCpu; cpus::MAX_CPUS] = [const { PerCpu::new() }; cpus::MAX_CPUS];
 

@@ -122,7 +122,8 @@ impl Stacks {
         tables.is_ok_and(|tables| tables.is_memory(address))
     }
 
-    /// The word at an aligned address, if there is memory.
+    /// The word at an aligned address, if there is memory. Not inlined: the smallest report has no room for it twice.
+    #[inline(never)]
     pub(super) fn read(&self, address: u64) -> Option<u64> {
         let is_there = match self.tables {
             Ok(_) => self.is_memory(address),
