@@ -15,35 +15,43 @@ use object::{
 
 /// The goals, in bytes.
 const WALK: u64 = 7680;
-const CODE: u64 = 12 << 10;
+const CODE: u64 = 20 << 10;
+const FAST: u64 = 128;
 const STEP: u64 = 384;
 const REPORT: u64 = 1536;
 
 fn main() -> Result<()> {
     let files: Vec<String> = std::env::args().skip(1).collect();
-    let [nothing, walk, map, report] = &*files else {
-        bail!("usage: footprint NOTHING WALK MAP REPORT, images that `footprint/measure` builds");
+    let [nothing, walk, map, report, report_by_map] = &*files else {
+        bail!(
+            "usage: footprint NOTHING WALK MAP REPORT REPORT-BY-MAP, images that `footprint/measure` builds"
+        );
     };
-    let nothing = Image::read(nothing)?;
-    let walk = Image::read(walk)?;
-    let map = Image::read(map)?;
-    let report = Image::read(report)?;
-    println!("  code: a walk adds {} bytes", walk.size - nothing.size);
-    let added = map.size - nothing.size;
-    println!(
-        "  code: a walk by a rule map, {added} bytes; {}",
-        verdict(added, WALK)
-    );
-    let added = report.size - nothing.size;
-    println!(
-        "  code: symbols and report too, {added} bytes; {}",
-        verdict(added, CODE)
-    );
-    println!("  a walk by a rule map:");
-    map.print_stack("step", STEP)?;
-    println!("  a walk by `.sframe`:");
-    report.print_stack("step", STEP)?;
-    report.print_stack("report", REPORT)
+    let nothing = Image::read(nothing)?.size;
+    for (what, walk, report, goal) in [
+        ("`.sframe`", walk, report, None),
+        ("a rule map", map, report_by_map, Some(WALK)),
+    ] {
+        let (walk, report) = (Image::read(walk)?, Image::read(report)?);
+        let [walk, all] = [walk.size, report.size].map(|size| size - nothing);
+        let judged = goal.map_or_else(String::new, |goal| format!("; {}", verdict(walk, goal)));
+        println!("  by {what}:");
+        println!("  code: a walk, {walk} bytes{judged}");
+        println!(
+            "  code: symbols and report too, {all} bytes; {}",
+            verdict(all, CODE)
+        );
+        if goal.is_some() {
+            let fast = report.lean_step()?;
+            println!(
+                "  stack: a step that nothing is special about {fast} bytes; {}",
+                verdict(fast, FAST)
+            );
+        }
+        report.print_stack("step", STEP)?;
+        report.print_stack("report", REPORT)?;
+    }
+    Ok(())
 }
 
 fn verdict(value: u64, goal: u64) -> String {
@@ -161,6 +169,17 @@ impl Image {
     fn function_at(&self, address: u64) -> Option<u64> {
         let (start, function) = self.functions.range(..=address).next_back()?;
         (address - start < function.size).then_some(*start)
+    }
+
+    /// Bytes that a step by a rule map takes if it needs only itself and the map's quick look-ups, without what these end in.
+    fn lean_step(&self) -> Result<u64> {
+        let stack = |end: &str| {
+            let function = self.functions.values().find(|it| it.name.ends_with(end));
+            let function = function.with_context(|| format!("no function {end}"))?;
+            Ok::<_, anyhow::Error>(function.stack)
+        };
+        let called = stack("Map>::look_up")?.max(stack("Map>::is_one_function")?);
+        Ok(stack("step")? + called)
     }
 
     /// Prints the deepest path from a function on.

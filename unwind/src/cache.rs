@@ -65,11 +65,15 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
         let (tag, number) = place(pc, ENTRIES);
         // What `put` has written before the entry is seen, too.
         let entry = self.entries.get(number)?.load(Ordering::Acquire);
-        let rule = (entry >> RULE) as usize % RULES;
-        if entry & ((1 << RULE) - 1) != tag || rule == 0 || !is_kept(pc) {
+        if extended(entry) != tag {
             return None;
         }
+        let rule = (entry >> RULE) as usize % RULES;
+        // An empty entry has the rule with the number 0, which is never written.
         let word = self.rules.get(rule)?.load(Ordering::Relaxed);
+        if word == 0 {
+            return None;
+        }
         Some((Rules::of_narrow(word), pc.wrapping_sub(entry >> DISTANCE)))
     }
 
@@ -77,15 +81,17 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
     #[inline(never)]
     pub(crate) fn put(&self, pc: u64, start: u64, found: &Found) {
         let distance = pc.wrapping_sub(start);
-        if !is_kept(pc) || found.is_trap || distance >> (u64::BITS - DISTANCE) != 0 {
+        let (tag, number) = place(pc, ENTRIES);
+        // The address can be told again from its entry.
+        let is_kept = extended(tag) == tag;
+        if !is_kept || found.is_trap || distance >> (u64::BITS - DISTANCE) != 0 {
             return;
         }
         let Some(rule) = found.rules.narrow().and_then(|word| self.rule(word)) else {
             return;
         };
-        let (tag, number) = place(pc, ENTRIES);
         if let Some(entry) = self.entries.get(number) {
-            let word = tag | (rule as u64) << RULE | distance << DISTANCE;
+            let word = tag & ((1 << RULE) - 1) | (rule as u64) << RULE | distance << DISTANCE;
             entry.store(word, Ordering::Release);
         }
     }
@@ -112,21 +118,26 @@ impl<const ENTRIES: usize> Default for RuleCache<ENTRIES> {
     }
 }
 
-/// Whether an address can be told again from its entry.
+/// What an entry has of an address, with the bits above it, which are as its highest one.
 #[inline(always)]
-const fn is_kept(pc: u64) -> bool {
-    let upper = pc >> LOW;
-    upper == 0 || upper == u64::MAX >> LOW
+const fn extended(entry: u64) -> u64 {
+    const ABOVE: u32 = u64::BITS - RULE;
+    (entry << ABOVE)
+        .cast_signed()
+        .wrapping_shr(ABOVE)
+        .cast_unsigned()
 }
 
-/// What an entry has of an address, and the number of that entry. Both together are the address's lower bits: what the number has
-/// of others beside its own lowest bits, the entry has too.
+/// The bits of an address that its entry has, extended as by [`extended`]; and the number of that entry. Both together are the
+/// address's lower bits: what the number has of others beside its own lowest bits, the entry has too.
 #[inline(always)]
 const fn place(pc: u64, entries: usize) -> (u64, usize) {
-    let short = pc & ((1 << ADDRESS) - 1);
-    let tag = short >> NUMBER;
-    let number = short ^ tag ^ tag >> NUMBER;
-    (tag, number as usize & entries.wrapping_sub(1))
+    let tag = pc.cast_signed().wrapping_shr(NUMBER);
+    let number = pc.cast_signed() ^ tag ^ tag.wrapping_shr(NUMBER);
+    (
+        tag.cast_unsigned(),
+        number as usize & entries.wrapping_sub(1),
+    )
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! What you give it:
 //!
 //! - the bytes of `.sframe`, where they lie, and their address ([`sframe::Tables`]), or another [`RowSource`]: [`map::Map`];
-//!   [`ImageTables`], which is whichever of both an image has; ARM's exception tables ([`ehabi::Tables`]);
+//!   [`ImageTables`], which is whichever of both an image has; ARM's exception tables ([`ehabi::Tables`]), and both of them ([`ArmTables`]);
 //! - the registers to start from ([`x86_64::Registers`], [`aarch64::Registers`], [`arm::Registers`], [`s390x::Registers`]);
 //! - a way to read the stack ([`Memory`]: [`Stacks`], which never reads outside the ranges you name);
 //! - the code ([`Unwinder::code`]), by which each return address is checked: without it a walk works, and is never complete;
@@ -27,7 +27,7 @@
 //! wrapped where it comes in and unwrapped where it goes out.
 //!
 //! What it does not do: restore callee-saved registers where it does not need them (SFrame does not describe them; ARM's exception
-//! tables do), catch unwinding, read DWARF.
+//! tables and rule maps do), catch unwinding, read DWARF.
 //!
 //! ```
 //! use unwind::{Code, End, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
@@ -115,11 +115,11 @@ pub use lookup::{Found, LookupError};
 pub use memory::{Memory, Range, Unbounded};
 pub use registers::{Machine, RegisterSet};
 pub use restored::Restored;
-pub use row::{Base, Row, Rule};
+pub use row::{Base, Kept, Row, Rule};
 pub use rules::Rules;
 #[cfg(target_has_atomic = "64")]
 pub use source::Cached;
-pub use source::{CodeReader, FunctionAt, ImageTables, RowSource};
+pub use source::{ArmTables, ArmVerified, CodeReader, FunctionAt, ImageTables, RowSource};
 pub use stacks::{MAX_STACKS, Stacks};
 pub use trace::{Event, Trace};
 pub use undeclared::Undeclared;

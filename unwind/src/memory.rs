@@ -25,6 +25,7 @@ impl Range {
 
     /// Whether an object of `size` bytes at `address` lies wholly inside.
     #[must_use]
+    #[inline]
     pub const fn holds(&self, address: u64, size: u64) -> bool {
         match address.checked_add(size) {
             Some(end) => self.start <= address && end <= self.end,
@@ -39,6 +40,7 @@ impl Range {
 
     /// Whether a stack pointer may have this value while the stack is `self`: its end means empty.
     #[must_use]
+    #[inline]
     pub const fn holds_stack_pointer(&self, sp: u64) -> bool {
         self.start <= sp && sp <= self.end
     }
@@ -66,21 +68,32 @@ impl Range {
 pub trait Memory: sealed::Words {}
 
 pub(crate) mod sealed {
+    use super::Range;
+
     /// The operations of a walk on memory.
     pub trait Words {
         /// The word of `size` bytes at `address`, which is a multiple of `size`; `None` when it must not or cannot be read.
         fn word(&self, address: u64, size: u64) -> Option<u64>;
 
-        /// As [`Self::word`], where it is quickly told; `None` says nothing.
+        /// The frame of a function whose stack pointer is `from`, that of the walk, and whose caller's will be `to`: memory up to `top`, which
+        /// is no less than `to`. Only if the walk may go to `to` without leaving its stack, and that is quickly told; `None` says nothing.
+        ///
+        /// One comparison then tells of each word whether it is in the frame, and none is needed to go on.
         #[inline(always)]
-        fn near(&self, address: u64, size: u64) -> Option<u64> {
+        fn frame(&self, from: u64, to: u64, top: u64, _size: u64) -> Option<Range> {
+            (from < to).then_some(Range::new(from, top))
+        }
+
+        /// As [`Self::word`], of a word in such a frame. `None` says nothing.
+        #[inline(always)]
+        fn word_of(&self, _frame: &Range, address: u64, size: u64) -> Option<u64> {
             self.word(address, size)
         }
 
-        /// As [`Self::advance`], to a place on the same stack; otherwise changes nothing.
+        /// As [`Self::advance`], to the caller of such a frame.
         #[inline(always)]
-        fn advance_here(&mut self, from: u64, to: u64, size: u64) -> bool {
-            self.advance(from, to, size)
+        fn leave(&mut self, frame: &Range, to: u64, size: u64) -> bool {
+            self.advance(frame.start, to, size)
         }
 
         /// Moves the walk from the stack pointer `from` to `to`, if that is allowed, and returns whether it is; otherwise

@@ -65,6 +65,11 @@ pub trait RegisterSet: Copy + Debug + PartialEq + Eq + sealed::Sealed {
     /// Sets the value of another register, by its DWARF number, as trap code saved it; ignores registers that no rule uses.
     fn learn(&mut self, register: u32, value: u64);
 
+    /// Makes the value of another register unknown, by its DWARF number, where further registers are followed.
+    fn forget(&mut self, register: u32) {
+        let _ = register;
+    }
+
     /// Whether user code runs with them, without the kernel's privileges: as the state says that a trap has saved.
     fn is_user(&self) -> bool;
 

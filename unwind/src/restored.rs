@@ -1,6 +1,6 @@
 //! What a row says beyond its three rules, in tables that describe more registers than SFrame does.
 
-use crate::row::Rule;
+use crate::row::{Kept, Rule};
 use crate::rules::Packed;
 
 /// Of how many registers rules are kept: `r0` to `r12` of ARM.
@@ -30,6 +30,14 @@ impl Restored {
         rule.map_or(Rule::Same, |rule| rule.rule())
     }
 
+    /// The same, and of `r4` to `r10` what a row says of them.
+    pub(crate) fn with(mut self, kept: Kept) -> Self {
+        for (register, rule) in kept.rules() {
+            self.set(register, rule);
+        }
+        self
+    }
+
     /// Sets the rule for a register, by its DWARF number: 0 to 12. Others are ignored.
     pub fn set(&mut self, register: u32, rule: Rule) {
         let register = usize::try_from(register).ok();
@@ -43,5 +51,26 @@ impl Restored {
         let rules = (0..REGISTERS as u32).zip(&self.rules);
         let changed = rules.filter(|(_, rule)| !rule.is(Packed::SAME));
         changed.map(|(register, rule)| (register, rule.rule()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Base;
+
+    #[test]
+    fn a_list_of_rules_takes_them() {
+        let mut kept = Kept::ALL;
+        let saved = Rule::Saved {
+            base: Base::Cfa,
+            offset: -8,
+        };
+        kept.set(7, saved);
+        kept.set(10, Rule::Undefined);
+        let restored = Restored::NONE.with(kept);
+        assert_eq!(restored.rule(7), saved);
+        assert_eq!(restored.rule(10), Rule::Undefined);
+        assert_eq!(restored.changed().count(), 2);
     }
 }

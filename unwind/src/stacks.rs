@@ -83,42 +83,48 @@ impl<R: Fn(u64) -> Option<u64>> sealed::Words for Stacks<'_, R> {
     // Not inlined: ten copies of it take 1 KiB on x86-64 at opt-level 3.
     #[inline(never)]
     fn word(&self, address: u64, size: u64) -> Option<u64> {
-        match self.near(address, size) {
-            Some(word) => Some(word),
-            None => self.word_elsewhere(address, size),
+        match self.rest.holds(address, size) {
+            true => (self.read)(address),
+            false => self.word_elsewhere(address, size),
         }
     }
 
     #[inline(always)]
-    fn near(&self, address: u64, size: u64) -> Option<u64> {
-        // The start is at most the end.
-        let span = self.rest.end.wrapping_sub(self.rest.start);
-        let last = span.checked_sub(size)?;
-        match address.wrapping_sub(self.rest.start) <= last {
+    fn frame(&self, _: u64, to: u64, top: u64, size: u64) -> Option<Range> {
+        // The rest begins at the walk's stack pointer, and its start is at most its end. At least one word of progress: a call or an
+        // interruption has stored at least that much.
+        let (up, frame) = (
+            to.wrapping_sub(self.rest.start),
+            top.wrapping_sub(self.rest.start),
+        );
+        let fits =
+            up >= size && up <= frame && frame <= self.rest.end.wrapping_sub(self.rest.start);
+        fits.then_some(Range::new(self.rest.start, top))
+    }
+
+    #[inline(always)]
+    fn word_of(&self, frame: &Range, address: u64, size: u64) -> Option<u64> {
+        // Of a frame that `Self::frame` tells, the compiler knows that this never fails.
+        let last = frame.end.wrapping_sub(frame.start).checked_sub(size)?;
+        match address.wrapping_sub(frame.start) <= last {
             true => (self.read)(address),
             false => None,
         }
     }
 
-    #[inline(never)]
-    fn advance(&mut self, from: u64, to: u64, size: u64) -> bool {
-        match self.bit != 0 && self.rest.holds_stack_pointer(to) {
-            true => self.advance_here(from, to, size),
-            false => self.go_to(to),
-        }
+    #[inline(always)]
+    fn leave(&mut self, _: &Range, to: u64, _: u64) -> bool {
+        self.rest.start = to;
+        true
     }
 
-    #[inline(always)]
-    fn advance_here(&mut self, _: u64, to: u64, size: u64) -> bool {
-        // The rest begins at the walk's stack pointer. At least one word of progress: a call or an interruption has stored at least
-        // that much.
-        let span = self.rest.end.wrapping_sub(self.rest.start);
-        let up = to.wrapping_sub(self.rest.start);
-        let goes = up >= size && up <= span;
-        if goes {
-            self.rest.start = to;
+    #[inline(never)]
+    fn advance(&mut self, from: u64, to: u64, size: u64) -> bool {
+        if self.bit == 0 || !self.rest.holds_stack_pointer(to) {
+            return self.go_to(to);
         }
-        goes
+        let frame = self.frame(from, to, to, size);
+        frame.is_some_and(|frame| self.leave(&frame, to, size))
     }
 
     fn enter(&mut self, sp: u64) -> bool {
@@ -168,6 +174,38 @@ mod tests {
         assert_eq!(memory.word(0x5a00, 8), None);
         assert!(memory.advance(0x1800, 0x2000, 8));
         assert_eq!(memory.is_base(0x2000), Some(true));
+    }
+
+    #[test]
+    fn a_frame_is_of_the_current_range() {
+        let ranges = [Range::new(0x1000, 0x2000), Range::new(0x5000, 0x6000)];
+        let mut memory = stacks(&ranges);
+        assert!(memory.enter(0x1800));
+        let frame = |to, top| memory.frame(0x1800, to, top, 8);
+        for (to, top) in [
+            (0x1800, 0x1800),
+            (0x1807, 0x1807),
+            (0x17f8, 0x1808),
+            (0x1810, 0x1808),
+            (0x2008, 0x2008),
+            (0x1808, 0x2001),
+            (0x5800, 0x5800),
+            (0, u64::MAX),
+        ] {
+            assert_eq!(frame(to, top), None, "{to:#x} {top:#x}");
+        }
+        assert_eq!(frame(0x2000, 0x2000), Some(Range::new(0x1800, 0x2000)));
+        let frame = frame(0x1808, 0x1810).expect("two words");
+        assert_eq!(memory.word_of(&frame, 0x1800, 8), Some(0x1800));
+        assert_eq!(memory.word_of(&frame, 0x1808, 8), Some(0x1808));
+        for outside in [0x17f8, 0x1809, 0x1810, 0, u64::MAX] {
+            assert_eq!(memory.word_of(&frame, outside, 8), None, "{outside:#x}");
+        }
+        let less_than_a_word = Range::new(0x1800, 0x1804);
+        assert_eq!(memory.word_of(&less_than_a_word, 0x1800, 8), None);
+        assert!(memory.leave(&frame, 0x1808, 8));
+        assert_eq!(memory.word(0x1800, 8), None, "below the stack pointer");
+        assert_eq!(memory.word(0x1808, 8), Some(0x1808));
     }
 
     #[test]

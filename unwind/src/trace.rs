@@ -105,7 +105,12 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
         let mut left_out: u32 = 0;
         // Where the last frame is looked up.
         let mut told = None;
-        while let Some(frame) = self.next_any() {
+        loop {
+            // Borrowed, because a frame that is moved out is on the stack twice.
+            let next = self.next_any();
+            let Some(frame) = &next else {
+                break;
+            };
             if let (Some(reached), Some(called)) = (told.take(), frame.tail_call) {
                 listener(&Event::TailCall { reached, called })?;
             }
@@ -126,7 +131,7 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
             if frame.how == How::TrapFrame {
                 listener(&Event::Interrupted(frame.trap_frame))?;
             }
-            listener(&Event::Frame(number, &frame))?;
+            listener(&Event::Frame(number, frame))?;
             told = Some(frame.lookup_pc());
             number = number.wrapping_add(1);
         }

@@ -26,6 +26,7 @@ fn functions(architecture: &Architecture) -> Frames {
         },
         frame_pointer: Rule::Same,
         signed: false,
+        kept: unwind::Kept::ALL,
     };
     let functions = (0..6).map(|index: u32| Function {
         start: 0xffff_ffff_8010_0000 + u64::from(index) * 0x40,
@@ -37,6 +38,7 @@ fn functions(architecture: &Architecture) -> Frames {
         ],
         signal: false,
         key_b: false,
+        continues: false,
         block: None,
     });
     Frames {

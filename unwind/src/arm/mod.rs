@@ -162,6 +162,10 @@ impl RegisterSet for Registers {
         }
     }
 
+    fn forget(&mut self, register: u32) {
+        self.known &= !1_u16.checked_shl(register).unwrap_or(0);
+    }
+
     fn is_user(&self) -> bool {
         self.user
     }

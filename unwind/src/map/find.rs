@@ -3,9 +3,10 @@
 use crate::bytes::Bytes;
 use crate::lookup::{Found, LookupError};
 use crate::map::format;
-use crate::map::quick::behind;
+use crate::map::quick::{Block, near};
 use crate::map::section::Map;
 use crate::memory::Range;
+use crate::row::Kept;
 
 /// Code without a gap that is worth another region.
 #[derive(Clone, Copy, Debug)]
@@ -25,34 +26,31 @@ impl Region {
         })
     }
 
-    /// Its start, and its entries of these.
-    pub(super) fn part<'a, T>(&self, pages: &'a [T]) -> Option<(u64, &'a [T])> {
-        let pages = pages.get(self.first_page..)?.get(..self.pages)?;
-        Some((self.start, pages))
+    /// Its entries of these, of which every page has one.
+    pub(super) fn part<'a, T>(&self, of_pages: &'a [T]) -> Option<&'a [T]> {
+        of_pages.get(self.first_page..)?.get(..self.pages)
     }
 
-    /// How many units of code an address is behind its start, if it is inside.
+    pub(super) const fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The page at a distance from its start, which is inside.
+    fn page(&self, distance: u64) -> Option<usize> {
+        let page = usize::try_from(distance / format::PAGE).ok()?;
+        Some(self.first_page.wrapping_add(page))
+    }
+
+    /// How many units of code an address is behind its start.
+    pub(super) const fn distance_to(&self, address: u64, unit: u32) -> u64 {
+        address.wrapping_sub(self.start).wrapping_shr(unit)
+    }
+
+    /// The same, if it is inside.
     fn distance(&self, address: u64, unit: u32) -> Option<u64> {
-        let distance = address.wrapping_sub(self.start).wrapping_shr(unit);
+        let distance = self.distance_to(address, unit);
         (distance / format::PAGE < self.pages as u64).then_some(distance)
     }
-}
-
-/// The changes of a block of code: their numbers, from the first up to the next block's first.
-#[derive(Clone, Copy)]
-struct Block {
-    /// The block's number in its region.
-    number: u64,
-    from: usize,
-    to: usize,
-}
-
-/// The change that holds at an address.
-#[derive(Clone, Copy)]
-struct At {
-    block: Block,
-    change: usize,
-    code: u8,
 }
 
 impl Map<'_> {
@@ -60,48 +58,59 @@ impl Map<'_> {
     #[inline(never)]
     pub(super) fn look_up_any(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
         let damaged = LookupError::Damaged;
-        let (region, distance) = self.region(pc).ok_or(LookupError::NoFunction)?;
-        let at = self.at(&region, distance).ok_or(damaged)?;
-        let stored = self.stored(at.change, at.code).ok_or(damaged)?;
+        let (page, distance) = self.page(pc).ok_or(LookupError::NoFunction)?;
+        let (change, code) = self.at(page, distance).ok_or(damaged)?;
+        let stored = self.stored(change, code).ok_or(damaged)?;
         found.range = Range::of_one(pc);
         // It is below their number, which has 32 bits.
-        found.place = at.change as u32;
+        found.place = change as u32;
         found.is_trap = stored.is_signal();
         self.decode(stored, &mut found.rules)
     }
 
     /// All of the function at the address `pc`.
+    // What it calls, it calls one after the other, so that their stack frames do not add up: of all look-ups this is the one with the
+    // most of a walk below it on the stack.
     #[inline(never)]
     pub(crate) fn function(&self, pc: u64) -> Option<Range> {
         let (region, distance) = self.region(pc)?;
-        let (range, _, is_function) = self.piece(&region, distance)?;
+        let (start, end) = self.piece(&region, distance)?;
+        let range = self.range_of(&region, start, end)?;
         // A damaged map may have changes that do not ascend.
-        (is_function && range.contains(pc)).then_some(range)
+        (!self.is_nothing(start)? && range.contains(pc)).then_some(range)
     }
 
     /// As [`Self::is_one_function`], wherever in its function `other` is.
     #[inline(never)]
     pub(super) fn is_one_function_any(&self, found: &Found, other: u64) -> bool {
         let at = self
-            .region(other)
-            .and_then(|(region, distance)| self.at(&region, distance));
-        let Some(at) = at else {
+            .page(other)
+            .and_then(|(page, distance)| self.at(page, distance));
+        let Some((change, _)) = at else {
             return false;
         };
         let found = found.place as usize;
-        let first = found.min(at.change).wrapping_add(1);
-        let passed = self.changes.get(first..=found.max(at.change));
+        let first = found.min(change).wrapping_add(1);
+        let passed = self.changes.get(first..=found.max(change));
         passed.is_some_and(|passed| {
             passed.len() < format::MAX_CHANGES && !passed.iter().any(|[_, code]| self.begins(*code))
         })
     }
 
+    /// What the row for the address `pc` says of the caller's `r4` to `r10`; `None` in a map for another architecture than 32-bit ARM.
+    #[inline(never)]
+    pub(crate) fn kept_at(&self, pc: u64) -> Option<Kept> {
+        let (page, distance) = self.page(pc)?;
+        let (change, code) = self.at(page, distance)?;
+        self.kept(self.number_of(change, code)?)
+    }
+
     /// Whether the address `pc` is in a function.
     pub(crate) fn is_in_function(&self, pc: u64) -> bool {
         let at = self
-            .region(pc)
-            .and_then(|(region, distance)| self.at(&region, distance));
-        let stored = at.and_then(|at| self.stored(at.change, at.code));
+            .page(pc)
+            .and_then(|(page, distance)| self.at(page, distance));
+        let stored = at.and_then(|(change, code)| self.stored(change, code));
         stored.is_some_and(|stored| !stored.is_nothing())
     }
 
@@ -112,7 +121,7 @@ impl Map<'_> {
     }
 
     /// The region that an address is in, and its distance from the region's start in units of code.
-    #[inline(never)]
+    #[inline(always)]
     fn region(&self, pc: u64) -> Option<(Region, u64)> {
         (0..self.regions.len()).find_map(|number| {
             let region = self.region_at(number)?;
@@ -120,58 +129,19 @@ impl Map<'_> {
         })
     }
 
-    /// The function, or the code without one, at a distance from a region's start: its range, the distance of its end, and whether it
-    /// is a function.
-    pub(super) fn piece(&self, region: &Region, distance: u64) -> Option<(Range, u64, bool)> {
-        let at = self.at(region, distance)?;
-        let stored = self.stored(at.change, at.code)?;
-        let range = self.range_of(region, &at)?;
-        let end = range.end.wrapping_sub(region.start).wrapping_shr(self.unit);
-        Some((range, end, !stored.is_nothing()))
+    /// The page that an address is in, and its distance from its region's start in units of code.
+    #[inline(never)]
+    fn page(&self, pc: u64) -> Option<(usize, u64)> {
+        let (region, distance) = self.region(pc)?;
+        Some((region.page(distance)?, distance))
     }
 
-    /// The change that holds at a distance from a region's start, which is inside.
-    fn at(&self, region: &Region, distance: u64) -> Option<At> {
-        let block = self.block(region, distance / format::BLOCK)?;
-        let place = distance as u8;
-        let changes = self.changes.get(block.from..block.to)?;
-        let rest = behind(changes, place);
-        // It may be one of a block before.
-        let change = block.to.wrapping_sub(rest.len()).checked_sub(1)?;
-        let [_, code] = *self.changes.get(change)?;
-        Some(At {
-            block,
-            change,
-            code,
-        })
-    }
-
-    /// The changes of a block of a region, by its number.
-    fn block(&self, region: &Region, number: u64) -> Option<Block> {
-        let page = usize::try_from(number / format::BLOCKS).ok()?;
-        let page = self.pages.get(region.first_page.wrapping_add(page))?;
-        let page = Bytes::new(page, self.order);
-        let first = page.u32(0)?;
-        let place = (number % format::BLOCKS) as usize;
-        // How many changes of the page there are up to the end of each of its blocks.
-        let end = |block: usize| page.u16(block.wrapping_mul(2).wrapping_add(4));
-        let before = match place.checked_sub(1) {
-            Some(before) => end(before)?,
-            None => 0,
-        };
-        let number_of = |passed: u16| first.wrapping_add(passed.into()) as usize;
-        Some(Block {
-            number,
-            from: number_of(before),
-            to: number_of(end(place)?),
-        })
-    }
-
-    /// The range of the function that a change belongs to.
-    #[inline(always)]
-    fn range_of(&self, region: &Region, at: &At) -> Option<Range> {
+    /// The function, or the code without one, at a distance from a region's start: the change that begins it, and the one that ends it.
+    #[inline(never)]
+    pub(super) fn piece(&self, region: &Region, distance: u64) -> Option<(u32, u32)> {
+        let (change, _) = self.at(region.page(distance)?, distance)?;
         let code = |change: usize| Some(self.changes.get(change)?[1]);
-        let (mut start, mut end) = (at.change, at.change);
+        let (mut start, mut end) = (change, change);
         let mut left = const { format::MAX_CHANGES * 2 };
         while !self.begins(code(start)?) {
             left = left.checked_sub(1)?;
@@ -184,49 +154,60 @@ impl Map<'_> {
                 break;
             }
         }
-        let start = self.address_of(region, at, start)?;
-        Some(Range::new(start, self.address_of(region, at, end)?))
+        // They are below the changes' number, which has 32 bits.
+        Some((start as u32, end as u32))
     }
 
-    /// The address of a change of the same region, which is mostly in the same page.
+    /// Whether no function is where this change holds.
+    pub(super) fn is_nothing(&self, change: u32) -> Option<bool> {
+        let change = change as usize;
+        let [_, code] = *self.changes.get(change)?;
+        Some(self.stored(change, code)?.is_nothing())
+    }
+
+    /// The change that holds at a distance from a region's start, which is inside, in this page: its number and its code.
     #[inline(never)]
-    fn address_of(&self, region: &Region, near: &At, change: usize) -> Option<u64> {
-        let block = match near.block.from <= change && change < near.block.to {
-            true => near.block.number,
-            false => {
-                let page = near.block.number / format::BLOCKS;
-                match self.block_in_page(region, page, change) {
-                    Some(block) => block,
-                    None => self.block_of(region, change)?,
-                }
-            }
+    fn at(&self, page: usize, distance: u64) -> Option<(usize, u8)> {
+        let count = Bytes::new(self.pages.get(page)?, self.order).u16(4)?;
+        let first = self.first_change(page)?;
+        let blocks = Bytes::new(self.blocks.get(page)?, self.order);
+        let at = (distance / format::BLOCK % format::BLOCKS).wrapping_mul(2) as usize;
+        let number_of = |passed: u16| first.wrapping_add(passed.into()) as usize;
+        let block = Block {
+            from: number_of(blocks.u16(at)?),
+            to: number_of(blocks.u16(at.wrapping_add(2))?),
+            near: near(first, count, distance),
+            place: distance as u8,
         };
+        let change = block.change(self.changes)?;
+        let [_, code] = *self.changes.get(change)?;
+        Some((change, code))
+    }
+
+    /// The number of a page's first change.
+    #[inline(always)]
+    fn first_change(&self, page: usize) -> Option<u32> {
+        Bytes::new(self.pages.get(page)?, self.order).u32(0)
+    }
+
+    /// The range between two changes of a region.
+    pub(super) fn range_of(&self, region: &Region, start: u32, end: u32) -> Option<Range> {
+        let start = self.address_of(region, start as usize)?;
+        Some(Range::new(start, self.address_of(region, end as usize)?))
+    }
+
+    /// The address of a change of a region.
+    #[inline(never)]
+    fn address_of(&self, region: &Region, change: usize) -> Option<u64> {
+        let block = self.block_of(region, change)?;
         let [place, _] = *self.changes.get(change)?;
         let units = block.wrapping_mul(format::BLOCK).wrapping_add(place.into());
         Some(region.start.wrapping_add(units.wrapping_shl(self.unit)))
     }
 
-    /// The number of the block with a change, if it is in this page of a region.
-    #[inline(never)]
-    fn block_in_page(&self, region: &Region, page: u64, change: usize) -> Option<u64> {
-        let entry = usize::try_from(page).ok()?;
-        let entry = self.pages.get(region.first_page.wrapping_add(entry))?;
-        let entry = Bytes::new(entry, self.order);
-        let passed = change.checked_sub(entry.u32(0)? as usize)?;
-        let block = (0..format::BLOCKS).find(|block| {
-            let end = entry.u16((*block as usize).wrapping_mul(2).wrapping_add(4));
-            end.is_some_and(|end| passed < usize::from(end))
-        })?;
-        Some(page.wrapping_mul(format::BLOCKS).wrapping_add(block))
-    }
-
     /// The number of the block with a change of a region.
-    #[inline(never)]
     fn block_of(&self, region: &Region, change: usize) -> Option<u64> {
-        let first = |page: usize| {
-            let page = self.pages.get(region.first_page.wrapping_add(page))?;
-            Bytes::new(page, self.order).u32(0)
-        };
+        let first = |page: usize| self.first_change(region.first_page.wrapping_add(page));
         // The last page whose first change is at most this one: pages without a change have the number of the next one.
         let (mut page, mut rest) = (0_usize, region.pages);
         while rest > 1 {
@@ -237,6 +218,17 @@ impl Map<'_> {
             }
             rest = rest.wrapping_sub(half);
         }
-        self.block_in_page(region, page as u64, change)
+        let passed = change.checked_sub(first(page)? as usize)?;
+        let blocks = self.blocks.get(region.first_page.wrapping_add(page))?;
+        let blocks = Bytes::new(blocks, self.order);
+        let block = (0..format::BLOCKS).find(|block| {
+            let end = blocks.u16((*block as usize).wrapping_mul(2).wrapping_add(2));
+            end.is_some_and(|end| passed < usize::from(end))
+        })?;
+        Some(
+            (page as u64)
+                .wrapping_mul(format::BLOCKS)
+                .wrapping_add(block),
+        )
     }
 }

@@ -5,7 +5,7 @@ use crate::rules;
 /// The first four bytes, as a number in the map's byte order: `UMAP` in a little-endian one.
 pub const MAGIC: u32 = 0x5041_4d55;
 /// The version of the format: a reader refuses every other one.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Bytes of the header.
 pub const HEADER_SIZE: usize = 48;
 /// Bytes of the checksum, which are the map's last.
@@ -22,7 +22,9 @@ pub const LONG_RULE_SIZE: usize = 24;
 /// Bytes of an exception.
 pub const EXCEPTION_SIZE: usize = 8;
 /// Bytes of a page's entry.
-pub const PAGE_SIZE: usize = 36;
+pub const PAGE_SIZE: usize = 6;
+/// Bytes of what a page says of its blocks.
+pub const BLOCKS_SIZE: usize = 34;
 /// Bytes of a change.
 pub const CHANGE_SIZE: usize = 2;
 
@@ -58,8 +60,15 @@ pub const SIGNAL: u16 = 1 << 2;
 pub const SHIFTS: [u32; 3] = [4, 8, 12];
 /// The three codes of a row that says that there is no caller.
 pub const NO_CALLER: u16 = 0x111;
-/// Offsets in rules that are not long are divided by this.
+/// Offsets in rules that are not long are divided by this: the bytes of a word.
 pub const SCALE: i64 = 8;
+/// The same in a map for 32-bit ARM.
+pub const ARM_SCALE: i64 = 4;
+
+/// The header's ABI number of 32-bit ARM, little-endian, for which SFrame has none.
+pub const ARM: u8 = 128;
+/// Bytes that a map for 32-bit ARM has more for each rule: where the caller's `r4` to `r10` are, as in [`Kept`](crate::Kept), and 0.
+pub const KEPT_SIZE: usize = 8;
 
 /// Code, bits 0 and 1: the value is still in its register.
 pub const SAME: u8 = rules::SAME;

@@ -33,6 +33,14 @@ impl Iterator for Functions<'_> {
         loop {
             let region = self.map.region_at(self.region)?;
             let piece = self.map.piece(&region, self.passed);
+            let piece = piece.and_then(|(start, end)| {
+                let range = self.map.range_of(&region, start, end)?;
+                Some((
+                    range,
+                    region.distance_to(range.end, self.map.unit),
+                    !self.map.is_nothing(start)?,
+                ))
+            });
             // Each piece lies behind the one before it, or the map is damaged.
             let ahead = piece.filter(|(_, end, _)| *end > self.passed);
             let Some((range, end, is_function)) = ahead else {

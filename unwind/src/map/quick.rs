@@ -2,6 +2,8 @@
 //! and whose offsets are in it. What it finds is what [`Map::look_up_any`] finds; what it does not, that one is asked for, by a jump, so
 //! that no register has to be saved for it.
 
+use core::hint::select_unpredictable;
+
 use crate::lookup::{Found, LookupError};
 use crate::map::format;
 use crate::map::section::Map;
@@ -15,29 +17,48 @@ const HAS_VALUE: u16 = format::KIND_SHORT | (format::VALUE as u16) << CFA;
 
 /// The changes of a block of code, and an address in it.
 #[derive(Clone, Copy)]
-struct Block {
-    from: usize,
-    to: usize,
+pub(super) struct Block {
+    /// The number of its first change, and of the first one behind it.
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// The number of the change that would hold at the address if those of its page lay evenly in it.
+    pub(super) near: usize,
     /// The address's place in the block, in units.
-    place: u8,
+    pub(super) place: u8,
 }
 
-/// Those of a block's changes that lie behind this place in it. All look-ups ask this, so that they agree by damaged maps, too.
+impl Block {
+    /// The number of the change that holds at the address. All look-ups ask this, so that they agree by damaged maps, too.
+    #[inline(always)]
+    pub(super) fn change(self, changes: &[[u8; 2]]) -> Option<usize> {
+        // This one is read before the block's own numbers are known, so that memory is waited for once. What is before it need not be looked
+        // through.
+        let [guessed, _] = *changes.get(self.near)?;
+        let passed = self.near.wrapping_sub(self.from);
+        let is_before = (passed < self.to.wrapping_sub(self.from)) & (guessed <= self.place);
+        let from = select_unpredictable(is_before, self.near, self.from);
+        let mut rest = changes.get(from..self.to)?;
+        // They ascend, so the last of four tells of all.
+        while let [_, _, _, [last, _], behind @ ..] = rest
+            && *last <= self.place
+        {
+            rest = behind;
+        }
+        while let [[next, _], behind @ ..] = rest
+            && *next <= self.place
+        {
+            rest = behind;
+        }
+        // It may be one of a block before.
+        self.to.wrapping_sub(rest.len()).checked_sub(1)
+    }
+}
+
+/// That change of a page, at this distance from the page's start in units, if `count` changes from `first` on are the page's.
 #[inline(always)]
-pub(super) fn behind(changes: &[[u8; 2]], place: u8) -> &[[u8; 2]] {
-    let mut rest = changes;
-    // They ascend, so the last of four tells of all.
-    while let [_, _, _, [last, _], behind @ ..] = rest
-        && *last <= place
-    {
-        rest = behind;
-    }
-    while let [[next, _], behind @ ..] = rest
-        && *next <= place
-    {
-        rest = behind;
-    }
-    rest
+pub(super) fn near(first: u32, count: u16, distance: u64) -> usize {
+    let passed = u64::from(count).wrapping_mul(distance % format::PAGE) / format::PAGE;
+    u64::from(first).wrapping_add(passed) as usize
 }
 
 impl Map<'_> {
@@ -53,10 +74,7 @@ impl Map<'_> {
 
     #[inline(always)]
     fn quick_look_up(&self, pc: u64, found: &mut Found) -> Option<()> {
-        let block = self.quick_block(pc)?;
-        let rest = behind(self.changes.get(block.from..block.to)?, block.place);
-        // It may be one of a block before.
-        let change = block.to.wrapping_sub(rest.len()).checked_sub(1)?;
+        let change = self.quick_block(pc)?.change(self.changes)?;
         let [_, code] = *self.changes.get(change)?;
         let number = code.wrapping_sub(1);
         if usize::from(number) >= format::CODES {
@@ -114,23 +132,22 @@ impl Map<'_> {
             .wrapping_sub(self.quick_start)
             .wrapping_shr(self.unit);
         let page = usize::try_from(distance / format::PAGE).ok()?;
-        let page = self.quick_pages.get(page)?;
-        let place = (distance / format::BLOCK % format::BLOCKS) as usize;
+        let blocks = self.quick_blocks.get(page)?;
+        let [a, b, c, d, count @ ..] = *self.quick_pages.get(page)?;
         reads::note();
-        let first = u32::from_ne_bytes(*page.first_chunk()?);
-        // How many changes of the page there are up to the end of the block before, and of this one: two numbers side by side.
-        let ends = page.get(place.wrapping_mul(2).wrapping_add(2)..)?;
-        let ends = u32::from_ne_bytes(*ends.first_chunk()?);
-        let (low, high) = (ends & 0xffff, ends >> 16);
+        let first = u32::from_ne_bytes([a, b, c, d]);
+        // How many of the page's changes come before this block, and before the next one: two numbers side by side.
+        let at = (distance / format::BLOCK % format::BLOCKS).wrapping_mul(2) as usize;
+        let passed = u32::from_ne_bytes(*blocks.get(at..)?.first_chunk()?);
+        let (low, high) = (passed & 0xffff, passed >> 16);
         let (before, end) = match cfg!(target_endian = "little") {
             true => (low, high),
             false => (high, low),
         };
-        // Before the first block the page's first change is.
-        let before = if place == 0 { 0 } else { before };
         Some(Block {
             from: first.wrapping_add(before) as usize,
             to: first.wrapping_add(end) as usize,
+            near: near(first, u16::from_ne_bytes(count), distance),
             place: distance as u8,
         })
     }

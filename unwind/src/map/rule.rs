@@ -51,15 +51,21 @@ impl Map<'_> {
     /// The rule of the change with this number and code.
     #[inline(always)]
     pub(super) fn stored(&self, change: usize, code: u8) -> Option<Stored> {
-        let number = match code {
-            format::EXCEPTION | format::EXCEPTION_BEGINS => self.exception(change)?,
-            code => usize::from(code.wrapping_sub(1)),
-        };
+        let number = self.number_of(change, code)?;
         let rule = Bytes::new(self.rules.get(number)?, self.order);
         Some(Stored {
             flags: rule.u16(0)?,
             numbers: [rule.u16(2)?, rule.u16(4)?, rule.u16(6)?],
         })
+    }
+
+    /// The number of that rule.
+    #[inline(always)]
+    pub(super) fn number_of(&self, change: usize, code: u8) -> Option<usize> {
+        match code {
+            format::EXCEPTION | format::EXCEPTION_BEGINS => self.exception(change),
+            code => Some(usize::from(code.wrapping_sub(1))),
+        }
     }
 
     /// The number of the rule of a change that is an exception.
@@ -88,7 +94,7 @@ impl Map<'_> {
         if !stored.has_frame_address() {
             return Err(LookupError::Damaged);
         }
-        let offset = |number: u16| i64::from(number.cast_signed()).wrapping_mul(format::SCALE);
+        let offset = |number: u16| i64::from(number.cast_signed()).wrapping_mul(self.scale());
         *rules = Rules::short(stored.codes(), stored.numbers.map(offset));
         Ok(())
     }

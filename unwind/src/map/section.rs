@@ -6,28 +6,34 @@ use crate::map::error::MapError;
 use crate::map::find::Region;
 use crate::map::format;
 use crate::readers::{self, Reader as _};
+use crate::registers::Machine;
+use crate::row::Kept;
 use crate::sframe::{Abi, Damage, Verified};
 
 /// A rule map, borrowed. Parsing checks the header and that all parts lie inside; after that every look-up is total, whatever the
 /// bytes. A wrong bit can give a wrong rule: only [`Self::verify`] notices it.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<'a> {
-    /// The start of the first region, and its pages, if this machine can read their numbers as they are: nearly all images have only one
-    /// region.
+    /// The start of the first region, and its pages, if this machine can read their numbers as they are and words have 8 bytes: nearly all
+    /// images have only one region.
     pub(super) quick_start: u64,
     pub(super) quick_pages: &'a [[u8; format::PAGE_SIZE]],
+    pub(super) quick_blocks: &'a [[u8; format::BLOCKS_SIZE]],
     pub(super) regions: &'a [[u8; format::REGION_SIZE]],
     pub(super) rules: &'a [[u8; format::RULE_SIZE]],
     pub(super) long_rules: &'a [[u8; format::LONG_RULE_SIZE]],
     pub(super) exceptions: &'a [[u8; format::EXCEPTION_SIZE]],
     pub(super) pages: &'a [[u8; format::PAGE_SIZE]],
+    /// Of each page how many of its changes come before each block, and before the block after the last one.
+    pub(super) blocks: &'a [[u8; format::BLOCKS_SIZE]],
     pub(super) changes: &'a [[u8; format::CHANGE_SIZE]],
     /// All of it, from the header to the checksum.
     data: &'a [u8],
     pub(super) address: u64,
     linked: u64,
     pub(super) order: ByteOrder,
-    abi: Abi,
+    /// `None`: that of 32-bit ARM.
+    abi: Option<Abi>,
     /// Bytes of a unit of code, as a power of two.
     pub(super) unit: u32,
     /// The last code of a rule that begins no function.
@@ -68,7 +74,10 @@ impl<'a> Map<'a> {
             return Err(MapError::UnknownVersion(version));
         }
         let abi = byte(5)?;
-        let abi = Abi::from_header(abi).ok_or(MapError::UnknownAbi(abi))?;
+        let abi = match (abi, order) {
+            (format::ARM, ByteOrder::Little) => None,
+            _ => Some(Abi::from_header(abi).ok_or(MapError::UnknownAbi(abi))?),
+        };
         let (unit, plain) = (byte(6)?, byte(7)?);
         let length = number(8)? as usize;
         let data = bytes.get(..length).ok_or(MapError::Short)?;
@@ -81,24 +90,31 @@ impl<'a> Map<'a> {
         let (rules, parts) = part(parts, number(16)?).ok_or(bad)?;
         let (long_rules, parts) = part(parts, number(20)?).ok_or(bad)?;
         let (exceptions, parts) = part(parts, number(24)?).ok_or(bad)?;
-        let (pages, parts) = part(parts, number(28)?).ok_or(bad)?;
+        let pages = number(28)?;
+        let (blocks, parts) = part(parts, pages).ok_or(bad)?;
+        let (pages, parts) = part(parts, pages).ok_or(bad)?;
         let (changes, parts) = part(parts, number(32)?).ok_or(bad)?;
+        let described = if abi.is_none() { number(16)? } else { 0 };
+        let (_, parts) = part::<{ format::KEPT_SIZE }>(parts, described).ok_or(bad)?;
         if parts.len() != format::CHECKSUM_SIZE {
             return Err(bad);
         }
         let first = regions.first();
-        let first = first.filter(|_| order == ByteOrder::NATIVE);
+        let first = first.filter(|_| order == ByteOrder::NATIVE && abi.is_some());
         let first = first.and_then(|entry| Region::read(Bytes::new(entry, order), address));
-        let quick = first.and_then(|region| region.part(pages));
-        let (quick_start, quick_pages) = quick.unwrap_or((0, &[]));
+        let quick = first
+            .and_then(|region| Some((region.start(), region.part(pages)?, region.part(blocks)?)));
+        let (quick_start, quick_pages, quick_blocks) = quick.unwrap_or((0, &[], &[]));
         Ok(Self {
             quick_start,
             quick_pages,
+            quick_blocks,
             regions,
             rules,
             long_rules,
             exceptions,
             pages,
+            blocks,
             changes,
             data,
             address,
@@ -140,10 +156,41 @@ impl<'a> Map<'a> {
         self
     }
 
-    /// The ABI.
+    /// The ABI, if it is one of SFrame's: all but that of 32-bit ARM.
     #[must_use]
-    pub const fn abi(&self) -> Abi {
+    pub const fn abi(&self) -> Option<Abi> {
         self.abi
+    }
+
+    /// The architecture.
+    #[must_use]
+    pub const fn machine(&self) -> Machine {
+        match self.abi {
+            Some(abi) => abi.machine(),
+            None => Machine::Arm,
+        }
+    }
+
+    /// What offsets in rules that are not long are divided by.
+    pub(super) const fn scale(&self) -> i64 {
+        match self.abi {
+            Some(_) => format::SCALE,
+            None => format::ARM_SCALE,
+        }
+    }
+
+    /// What the rule with this number says of the caller's `r4` to `r10`; `None` in a map for another architecture than 32-bit ARM.
+    pub(super) fn kept(&self, rule: usize) -> Option<Kept> {
+        if self.abi.is_some() {
+            return None;
+        }
+        // They are the last part. Where it is, is not kept, because a map is copied often, and asked for them by 32-bit ARM only.
+        let size = self.rules.len().checked_mul(format::KEPT_SIZE)?;
+        let (before, _) = self.data.split_last_chunk::<{ format::CHECKSUM_SIZE }>()?;
+        let all = before.get(before.len().checked_sub(size)?..)?;
+        let (all, _) = all.as_chunks::<{ format::KEPT_SIZE }>();
+        let [bytes @ .., _] = *all.get(rule)?;
+        Some(Kept::of_bytes(bytes))
     }
 
     /// The byte order of the map's own numbers.

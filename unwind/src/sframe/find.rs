@@ -113,7 +113,8 @@ impl<'a> Section<'a> {
         // the start.
         let (start, mut length) = self.place(base)?;
         let lowest = base.saturating_sub(MAX_EMPTY);
-        while pc.wrapping_sub(start) >= u64::from(length) {
+        // The first function of all may be behind the address.
+        while pc.checked_sub(start)? >= u64::from(length) {
             base = (base > lowest).then(|| base.wrapping_sub(1))?;
             let before = self.place(base)?;
             length = (before.0 == start).then_some(before.1)?;
@@ -126,7 +127,8 @@ impl<'a> Section<'a> {
         let mut best: Option<(u64, u32)> = None;
         for index in 0..self.count {
             let (start, length) = self.place(index)?;
-            let contains = pc.wrapping_sub(start) < u64::from(length);
+            let distance = pc.checked_sub(start);
+            let contains = distance.is_some_and(|distance| distance < u64::from(length));
             if contains && best.is_none_or(|(greatest, _)| start >= greatest) {
                 best = Some((start, index));
             }

@@ -80,6 +80,7 @@ impl<'a> RawRow<'a> {
             return_address: rules.return_address(),
             frame_pointer: rules.frame_pointer(),
             signed: self.is_signed(),
+            kept: crate::row::Kept::ALL,
         }
     }
 

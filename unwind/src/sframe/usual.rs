@@ -16,6 +16,8 @@ use crate::sframe::section::Section;
 struct Entry<'a> {
     start: u64,
     size: u32,
+    /// The address behind it.
+    end: u64,
     /// The section's rows from the function's attributes on.
     own: &'a [u8],
 }
@@ -51,7 +53,7 @@ impl<'a> Section<'a> {
         let Some(entry) = self.entry(pc) else {
             return self.look_up_any(pc, found);
         };
-        found.range = Range::new(entry.start, entry.start.saturating_add(entry.size.into()));
+        found.range = Range::new(entry.start, entry.end);
         match self.look_up_common(&entry, pc, found) {
             Some(()) => Ok(()),
             None => self.look_up_seldom(entry.own, entry.size, pc, found),
@@ -78,9 +80,8 @@ impl<'a> Section<'a> {
         Some(())
     }
 
-    /// As [`Self::look_up`], of any form, where the function is found already. Its start is that of the range that was found; the
-    /// range's end does not tell the size, because it is not above the last address. No more parameters: they fit in
-    /// registers, so that a jump leads here.
+    /// As [`Self::look_up`], of any form, where the function is found already. Its start is that of the range that was found. No more
+    /// parameters: they fit in registers, so that a jump leads here.
     #[inline(never)]
     fn look_up_seldom(
         &self,
@@ -89,9 +90,11 @@ impl<'a> Section<'a> {
         pc: u64,
         found: &mut Found,
     ) -> Result<(), LookupError> {
+        let Range { start, end } = found.range;
         let entry = Entry {
-            start: found.range.start,
+            start,
             size,
+            end,
             own,
         };
         match self.function_of(&entry) {
@@ -126,7 +129,14 @@ impl<'a> Section<'a> {
         if pc.wrapping_sub(start) >= u64::from(size) {
             return None;
         }
+        // One that goes on behind the last address would hold the first ones.
+        let end = start.checked_add(size.into())?;
         let own = self.rows.data.get((place >> 32) as usize..)?;
-        Some(Entry { start, size, own })
+        Some(Entry {
+            start,
+            size,
+            end,
+            own,
+        })
     }
 }

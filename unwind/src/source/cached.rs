@@ -76,13 +76,9 @@ impl<S: RowSource, const ENTRIES: usize> RowSource for Cached<'_, S, ENTRIES> {
         let Some((rules, start)) = self.cache.get(pc) else {
             return self.look_up_and_keep(pc, found);
         };
-        // Up to `pc`: nearly every call leads to where its function begins.
-        *found = Found {
-            range: Range::new(start, pc.wrapping_add(1)),
-            place: 0,
-            is_trap: false,
-            rules,
-        };
+        // Up to `pc`: nearly every call leads to where its function begins. The place is for the source, which is not asked with this.
+        found.range = Range::new(start, pc.wrapping_add(1));
+        (found.is_trap, found.rules) = (false, rules);
         Ok(())
     }
 

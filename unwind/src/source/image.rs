@@ -5,6 +5,7 @@ use crate::lookup::{Found, LookupError};
 use crate::map::{self, Map, MapError};
 use crate::memory::Range;
 use crate::registers::Machine;
+use crate::restored::Restored;
 use crate::sframe::{self, Damage, ParseError, Tables, Verified};
 use crate::verdict::End;
 
@@ -124,6 +125,13 @@ impl RowSource for ImageTables<'_> {
         match self {
             Self::SFrame(tables) => tables.is_one_function(found, other),
             Self::Map(map) => RowSource::is_one_function(map, found, other),
+        }
+    }
+
+    fn restored(&self, pc: u64, restored: &mut Restored) {
+        match self {
+            Self::SFrame(_) => {}
+            Self::Map(map) => map.restored(pc, restored),
         }
     }
 

@@ -5,13 +5,15 @@ use crate::lookup::{Found, LookupError};
 use crate::map::Map;
 use crate::memory::Range;
 use crate::registers::Machine;
+use crate::restored::Restored;
 use crate::verdict::End;
 
 impl RowSource for Map<'_> {
     fn describes(&self, machine: Machine) -> Result<(), End> {
-        match self.abi().machine() == machine {
-            true => Ok(()),
-            false => Err(End::WrongAbi(self.abi())),
+        match (self.machine() == machine, self.abi()) {
+            (true, _) => Ok(()),
+            (false, Some(abi)) => Err(End::WrongAbi(abi)),
+            (false, None) => Err(End::Unusable("the rule map is for 32-bit ARM")),
         }
     }
 
@@ -26,6 +28,12 @@ impl RowSource for Map<'_> {
     #[inline]
     fn is_one_function(&self, found: &Found, other: u64) -> bool {
         Self::is_one_function(self, found, other)
+    }
+
+    fn restored(&self, pc: u64, restored: &mut Restored) {
+        if let Some(kept) = self.kept_at(pc) {
+            *restored = Restored::NONE.with(kept);
+        }
     }
 
     fn covers(&self, pc: u64) -> bool {

@@ -1,5 +1,6 @@
 //! The interface between a walk and a table, whatever its format.
 
+mod arm;
 #[cfg(target_has_atomic = "64")]
 mod cached;
 mod code;
@@ -15,6 +16,7 @@ use crate::registers::Machine;
 use crate::restored::Restored;
 use crate::verdict::End;
 
+pub use arm::{ArmTables, ArmVerified};
 #[cfg(target_has_atomic = "64")]
 pub use cached::Cached;
 pub use code::{CodeReader, FunctionAt};

@@ -111,18 +111,26 @@ impl<R: RegisterSet> Cursor<R> {
     /// The address `base + offset` of a rule. Not inlined, because each caller would have a copy.
     #[inline(never)]
     pub(super) fn address(&self, base: Base, offset: i64) -> Result<u64, End> {
-        let value = match base {
-            Base::StackPointer if !self.sp_known => return Err(End::StackPointerLost),
-            Base::FramePointer if !self.fp_known => return Err(End::FramePointerLost),
-            other => base_value(&self.registers, other),
-        };
-        value
-            .map(|value| offset_address::<R>(value, offset))
-            .ok_or(match base {
+        match self.known_address(base, offset) {
+            Some(address) => Ok(address),
+            None => Err(match base {
+                Base::StackPointer => End::StackPointerLost,
+                Base::FramePointer => End::FramePointerLost,
                 Base::Register(number) => End::RegisterLost(number),
                 // A frame address that is based on itself: no source makes such a row.
-                _ => End::NoCfa,
-            })
+                Base::Cfa => End::NoCfa,
+            }),
+        }
+    }
+
+    /// The same, without the reason if there is none.
+    pub(super) fn known_address(&self, base: Base, offset: i64) -> Option<u64> {
+        let value = match base {
+            Base::StackPointer if !self.sp_known => None,
+            Base::FramePointer if !self.fp_known => None,
+            other => base_value(&self.registers, other),
+        };
+        value.map(|value| offset_address::<R>(value, offset))
     }
 }
 

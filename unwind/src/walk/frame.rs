@@ -100,6 +100,7 @@ impl SavedRegister {
 
 /// A return address is looked up one byte before: a call may be its function's last instruction, and rows may change right
 /// behind it. An exact address is looked up as it is.
+#[inline(always)]
 pub(crate) const fn lookup_pc(pc: u64, kind: FrameKind) -> u64 {
     match kind {
         FrameKind::Exact => pc,

@@ -1,7 +1,7 @@
 //! The step from trap code to the frame that it interrupted.
 
 use crate::memory::Memory;
-use crate::registers::{Pushed, RegisterSet};
+use crate::registers::RegisterSet;
 use crate::row::{Base, Rule};
 use crate::rules::Rules;
 use crate::verdict::How;
@@ -9,31 +9,33 @@ use crate::walk::SavedRegister;
 use crate::walk::cursor::{Cursor, Way, read};
 
 impl<R: RegisterSet> Cursor<R> {
-    /// The step from trap code, which `rules` are of, to what it interrupted: `registers`, as far as these tell them. That is
-    /// the next frame, whatever its program counter and stack pointer. But no step by a row follows from a stack pointer where
-    /// the walk may not go: otherwise a damaged table could make a trap frame its own caller for ever. Third, the address where the
-    /// trap frame ends, if that is known.
-    ///
-    /// Inlined, so that neither the registers nor the next frame are on the stack twice.
+    /// The address of the trap frame, if this is the frame of trap code that has called. If trap code itself was interrupted, its stack
+    /// pointer may be anywhere.
+    pub(super) fn trap_frame(&self) -> Option<u64> {
+        (!self.exact && self.sp_known).then_some(self.registers.sp())
+    }
+
+    /// The step from trap code, which `rules` are of, to what it interrupted: adds to `registers` what the trap has saved beside those
+    /// that the rules tell. That is the next frame, whatever its program counter and stack pointer. But no step by a row follows from a
+    /// stack pointer where the walk may not go: otherwise a damaged table could make a trap frame its own caller for ever. Second, the
+    /// address where the trap frame ends, if that is known.
     #[inline(always)]
     pub(super) fn interrupted(
         &self,
-        mut registers: R,
+        registers: &mut R,
         on_stack: bool,
         rules: &Rules,
         trap_registers: &[SavedRegister],
         memory: &impl Memory,
-    ) -> (Cursor<R>, Way, Option<u64>) {
+    ) -> (Way, Option<u64>) {
         let sp = self.registers.sp();
-        // If the trap code itself was interrupted, its stack pointer may be anywhere, and registers may be not yet saved or
-        // already restored.
-        let trap_frame = (!self.exact && self.sp_known).then_some(sp);
+        // If the trap code itself was interrupted, registers may be not yet saved or already restored.
         let saved_at = match self.exact {
             true => self.saved_at(rules, trap_registers),
-            false => trap_frame,
+            false => self.trap_frame(),
         };
         let mut end = None;
-        if let Some((pushed, at)) = self.pushed(rules) {
+        if let (Some(pushed), Some(at)) = (R::PUSHED, self.pushed(rules)) {
             end = at.checked_add(pushed.end);
             let slot = at.checked_add(pushed.state.1);
             if let Some(value) = slot.and_then(|slot| read::<R>(memory, slot).ok()) {
@@ -58,18 +60,13 @@ impl<R: RegisterSet> Cursor<R> {
         // At the first and last instructions of trap code both can have the same stack pointer. Only the first frame can be
         // there, so the walk still ends.
         let same = on_stack && registers.sp() == sp && self.begins_at_edge(rules);
-        let next = Cursor {
-            trap_frame,
-            ..Cursor::exact(registers, How::TrapFrame)
-        };
-        let way = if same { Way::Stay } else { Way::Anywhere };
-        (next, way, end)
+        (if same { Way::Stay } else { Way::Anywhere }, end)
     }
 
-    /// What the processor itself pushes, and where, if it is the processor that has saved what was interrupted: if the rules find
-    /// the stack pointer as far behind the program counter as the processor puts it. Trap code may save them elsewhere.
+    /// Where the processor itself has pushed what was interrupted, if it is that which has saved it: if the rules find the stack pointer
+    /// as far behind the program counter as the processor puts it. Trap code may save them elsewhere.
     #[inline(never)]
-    fn pushed(&self, rules: &Rules) -> Option<(Pushed, u64)> {
+    fn pushed(&self, rules: &Rules) -> Option<u64> {
         let pushed = R::PUSHED?;
         match (rules.return_address(), rules.cfa()) {
             (
@@ -79,7 +76,7 @@ impl<R: RegisterSet> Cursor<R> {
                     offset: sp,
                 },
             ) if base == other && sp.checked_sub(offset) == Some(pushed.stack_pointer) => {
-                Some((pushed, self.address(base, offset).ok()?))
+                self.known_address(base, offset)
             }
             _ => None,
         }

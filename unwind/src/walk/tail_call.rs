@@ -25,6 +25,7 @@ impl<S: RowSource> Unwinder<'_, S> {
     ///
     /// A list of pieces instead of recursion keeps the stack usage constant. If a limit ends the search, the result is false:
     /// only a way that was found counts. The memory of `found` is used for other look-ups.
+    // What a piece is searched with is in a function of its own, so that it is not on the stack while a piece is looked up.
     #[inline(never)]
     pub(super) fn leads_to<R: RegisterSet>(
         &self,
@@ -33,58 +34,81 @@ impl<S: RowSource> Unwinder<'_, S> {
         found: &mut Found,
     ) -> bool {
         let goal = self.whole(found);
-        let mut left = BYTES;
         let mut pieces = Pieces::new();
-        self.add::<R>(target, goal, &mut pieces, found);
-        let mut index = 0_usize;
-        while let Some(piece) = pieces.get(index) {
-            index = index.wrapping_add(1);
-            let start = R::place(piece.start);
-            let size = piece.end.wrapping_sub(start);
-            let known = self
-                .code_at(start, user)
-                .and_then(|code| code.from(start, size));
-            let Some(code) = known else {
-                continue;
-            };
-            let mut rest = code;
-            let mut at = piece.start;
-            while !rest.is_empty() {
-                let Some(fewer) = left.checked_sub(1) else {
+        let (mut to, mut index) = (target, 0_usize);
+        // How far the piece with this number was searched, and how many bytes may still be.
+        let (mut passed, mut left) = (0, BYTES);
+        loop {
+            self.add::<R>(to, goal, &mut pieces, found);
+            to = loop {
+                let Some(piece) = pieces.get(index) else {
                     return false;
                 };
-                left = fewer;
-                let mut length = R::ALIGNMENT;
-                match R::jump(rest, at) {
-                    Some((Jump::Anywhere, _)) => return true,
-                    Some((Jump::To(to), _)) if goal.holds(to, 1) => return true,
-                    // Bytes that lead out of all code are not an instruction.
-                    Some((jump @ (Jump::To(to) | Jump::Call(to)), of_jump))
-                        if self.is_code(to, user) =>
-                    {
-                        length = of_jump;
-                        if matches!(jump, Jump::To(_)) {
-                            self.add::<R>(to, goal, &mut pieces, found);
-                        }
+                let way = self.way::<R>(piece, goal, user, &mut passed, &mut left);
+                match way {
+                    Way::Over(leads) => return leads,
+                    Way::Jumps(to) => break to,
+                    Way::RunsOn(_) | Way::Ends => {
+                        (index, passed) = (index.wrapping_add(1), 0);
                     }
-                    _ => {}
                 }
-                at = at.wrapping_add(length as u64);
-                rest = rest.get(length..).unwrap_or(&[]);
+                if let Way::RunsOn(to) = way {
+                    break to;
+                }
+            };
+        }
+    }
+
+    /// Searches a piece from the byte on that `passed` counts, up to its next jump; `left` counts the bytes.
+    #[inline(never)]
+    fn way<R: RegisterSet>(
+        &self,
+        piece: Range,
+        goal: Range,
+        user: bool,
+        passed: &mut usize,
+        left: &mut u32,
+    ) -> Way {
+        let start = R::place(piece.start);
+        let size = piece.end.wrapping_sub(start);
+        let code = self.code_at(start, user);
+        let Some(code) = code.and_then(|code| code.from(start, size)) else {
+            return Way::Ends;
+        };
+        while let Some(rest @ [_, ..]) = code.get(*passed..) {
+            let Some(fewer) = left.checked_sub(1) else {
+                return Way::Over(false);
+            };
+            *left = fewer;
+            let at = piece.start.wrapping_add(*passed as u64);
+            let mut length = R::ALIGNMENT;
+            let jump = R::jump(rest, at);
+            match jump {
+                Some((Jump::Anywhere, _)) => return Way::Over(true),
+                Some((Jump::To(to), _)) if goal.holds(to, 1) => return Way::Over(true),
+                // Bytes that lead out of all code are not an instruction.
+                Some((Jump::To(to) | Jump::Call(to), of_jump)) if self.is_code(to, user) => {
+                    length = of_jump;
+                }
+                _ => {}
             }
-            if !R::ends(code) {
-                if goal.holds(piece.end, 1) {
-                    return true;
-                }
-                self.add::<R>(piece.end, goal, &mut pieces, found);
+            *passed = passed.wrapping_add(length);
+            if let Some((Jump::To(to), of_jump)) = jump
+                && length == of_jump
+            {
+                return Way::Jumps(to);
             }
         }
-        false
+        match R::ends(code) {
+            true => Way::Ends,
+            false if goal.holds(piece.end, 1) => Way::Over(true),
+            false => Way::RunsOn(piece.end),
+        }
     }
 
     /// Adds the piece of code that `address` is in, if that is new and there is room. Otherwise it is not looked up: code may
     /// hold any number of jumps, and a look-up may have to read a whole table.
-    #[inline(never)]
+    #[inline(always)]
     fn add<R: RegisterSet>(
         &self,
         address: u64,
@@ -92,13 +116,9 @@ impl<S: RowSource> Unwinder<'_, S> {
         pieces: &mut Pieces,
         found: &mut Found,
     ) {
-        let mut known = pieces.pieces.iter().take(pieces.count);
-        if known.any(|piece| piece.holds(address, 1)) {
-            return;
-        }
-        if let Some(free) = pieces.pieces.get_mut(pieces.count) {
-            *free = self.piece::<R>(address, goal, found);
-            pieces.count = pieces.count.wrapping_add(1);
+        if !pieces.has(address) && pieces.count < PIECES {
+            let piece = self.piece::<R>(address, goal, found);
+            pieces.push(piece);
         }
     }
 
@@ -122,21 +142,57 @@ impl<S: RowSource> Unwinder<'_, S> {
     }
 }
 
+/// Where the search of a piece of code has come to.
+#[derive(Clone, Copy)]
+enum Way {
+    /// To the end of all search, and whether that is the goal.
+    Over(bool),
+    /// To a jump to this address.
+    Jumps(u64),
+    /// To the end of the piece, from where the code runs on to this address.
+    RunsOn(u64),
+    /// To the end of the piece, and no further.
+    Ends,
+}
+
 /// The pieces of code to search, each of them once.
 struct Pieces {
-    pieces: [Range; PIECES],
+    starts: [u64; PIECES],
+    /// In bytes. Of a larger piece so many are searched, which are more than the search has left.
+    sizes: [u32; PIECES],
     count: usize,
 }
 
 impl Pieces {
     const fn new() -> Self {
         Self {
-            pieces: [Range::new(0, 0); PIECES],
+            starts: [0; PIECES],
+            sizes: [0; PIECES],
             count: 0,
         }
     }
 
     fn get(&self, index: usize) -> Option<Range> {
-        self.pieces.get(..self.count)?.get(index).copied()
+        let (start, size) = (self.starts.get(index)?, self.sizes.get(index)?);
+        let piece = Range::new(*start, start.wrapping_add((*size).into()));
+        (index < self.count).then_some(piece)
+    }
+
+    /// Whether an address is in one of them.
+    fn has(&self, address: u64) -> bool {
+        (0..self.count).any(|index| self.get(index).is_some_and(|piece| piece.holds(address, 1)))
+    }
+
+    /// Adds one, if there is room.
+    fn push(&mut self, piece: Range) {
+        let size = u32::try_from(piece.end.wrapping_sub(piece.start)).unwrap_or(u32::MAX);
+        let places = (
+            self.starts.get_mut(self.count),
+            self.sizes.get_mut(self.count),
+        );
+        if let (Some(start), Some(of_size)) = places {
+            (*start, *of_size) = (piece.start, size);
+            self.count = self.count.wrapping_add(1);
+        }
     }
 }

@@ -21,5 +21,13 @@ pub fn registers<R: RegisterSet>(registers: &R, start: &Start<'_>) {
             (learned.pc(), learned.sp(), learned.fp()),
             (registers.pc(), registers.sp(), registers.fp())
         );
+        let mut forgotten = learned;
+        forgotten.forget(number);
+        let still = forgotten.other(number);
+        assert!(still.is_none() || still == learned.other(number));
+        assert_eq!(
+            (forgotten.pc(), forgotten.sp()),
+            (learned.pc(), learned.sp())
+        );
     }
 }

@@ -179,6 +179,7 @@ impl RowReader {
                 return_address: Rule::Undefined,
                 frame_pointer: Rule::Undefined,
                 signed: false,
+                kept: unwind::Kept::ALL,
             };
         }
         let [cfa, frame_pointer, return_address] = [(); 3].map(|()| take_token(&mut rules));
@@ -204,6 +205,7 @@ impl RowReader {
                 rule => self.rule(rule),
             },
             signed,
+            kept: unwind::Kept::ALL,
         }
     }
 

@@ -138,6 +138,7 @@ pub const fn row(offset: u32, cfa: i64) -> Row {
         return_address: at_cfa(-8),
         frame_pointer: Rule::Same,
         signed: false,
+        kept: unwind::Kept::ALL,
     }
 }
 

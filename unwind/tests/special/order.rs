@@ -1,7 +1,7 @@
 //! The order of functions, and of bytes.
 
-use unwind::ByteOrder;
 use unwind::sframe::{LookupError, Section, StartRule, Tables};
+use unwind::{ByteOrder, Found, RowSource};
 
 use crate::hand::{ADDRESS, FLAGS, SAYS, V1, V2, V2_BIG, V3, look_up, row, with};
 
@@ -76,6 +76,21 @@ fn the_last_of_several_holds() {
         Section::parse_with(&with(&bytes, FLAGS, 0), ADDRESS, StartRule::Section).unwrap(),
     ] {
         assert_eq!(section.function_at(0x1001).unwrap().size(), 32);
+    }
+}
+
+/// One that would go on behind the last address: the first ones are not in it.
+#[test]
+fn a_function_ends_with_the_addresses() {
+    for section in [&V1[..], &V2, &V3] {
+        // The first function has 16 bytes, at 0x1000.
+        let tables = Tables::new(section, ADDRESS.wrapping_sub(0x1008));
+        for pc in 0..8 {
+            let mut found = Found::EMPTY;
+            let looked_up = tables.look_up(pc, &mut found);
+            assert_eq!(looked_up, Err(LookupError::NoFunction), "{pc:#x}");
+            assert!(!tables.covers(pc), "{pc:#x}");
+        }
     }
 }
 

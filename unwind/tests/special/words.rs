@@ -86,6 +86,7 @@ fn two_words_on_aarch64() {
     bytes[V2.len() - 3] |= 0x80;
     let signed = Row {
         signed: true,
+        kept: unwind::Kept::ALL,
         ..expected
     };
     assert_eq!(row_at(&bytes, 0x1011), Ok(signed));

@@ -57,7 +57,9 @@ type Memory<'a> = Stacks<'a, fn(u64) -> Option<u64>>;
 #[cfg(feature = "walk")]
 type Walk<'a> = Frames<'a, Registers, Memory<'a>, Source<'a>>;
 
+/// What a walk goes by. Not inlined: while it is made, there are several copies of the tables.
 #[cfg(feature = "walk")]
+#[inline(never)]
 fn unwinder(given: &Given) -> Option<Unwinder<'_, Source<'_>>> {
     let (bytes, address) = given.sframe;
     #[cfg(not(feature = "map"))]
@@ -75,7 +77,8 @@ fn stacks(given: &Given) -> Memory<'_> {
 #[cfg(feature = "walk")]
 #[inline(never)]
 fn walk(given: &Given) {
-    let Some(unwinder) = unwinder(given) else {
+    let made = unwinder(given);
+    let Some(unwinder) = &made else {
         return;
     };
     let mut frames = unwinder.frames(given.registers, stacks(given));
@@ -107,7 +110,9 @@ fn text(given: &Given) -> unwind::report::Text<'_> {
 #[inline(never)]
 extern "Rust" fn report(given: &Given) -> core::fmt::Result {
     let text = text(given);
-    let Some(unwinder) = unwinder(given) else {
+    // Borrowed: moved out, it would be on the stack twice.
+    let made = unwinder(given);
+    let Some(unwinder) = &made else {
         return Ok(());
     };
     let mut frames = unwinder.frames(given.registers, stacks(given));

@@ -1,7 +1,10 @@
 //! A walk through trap code: its entry restores all sixteen registers, and what they lead to was interrupted.
 
+use linker::architecture::ARM;
+use linker::function::Function;
 use unwind::arm::Registers;
-use unwind::{Code, End, How, Range, Stacks, Unwinder};
+use unwind::sframe::{Base, Row, Rule};
+use unwind::{ArmTables, Code, End, How, Kept, Range, Stacks, Unwinder};
 
 use crate::file;
 
@@ -117,4 +120,55 @@ fn an_entry_of_all_registers_leads_to_what_was_interrupted() {
         .doubt()
         .expect("a list across an interruption is in doubt");
     assert_eq!(doubt.reason, End::OnlyAtCalls(at("interrupted")));
+
+    // A map's row says where the frame is, and nothing of r4 to r10: where both mean the same frame, the entry has them.
+    for (place, is_same) in [(0, true), (-8, false)] {
+        let map = map_of(at("trap"), place);
+        let tables = ArmTables::new(&map, MAP, image.tables().outermost(&outermost));
+        let unwinder = Unwinder::new(tables).code(&code);
+        let mut core = [0xee; 16];
+        // The row that means another frame is of a stack pointer above.
+        let sp = (STACK as i64 + 4 * FRAME as i64 - place) as u32;
+        (core[13], core[15]) = (sp, at("trap") as u32);
+        let frames = unwinder.frames(Registers::of(&core), Stacks::new(&ranges, read));
+        let found = frames.into_iter().nth(1).expect("what was interrupted");
+        assert_eq!((found.pc, found.how), (at("interrupted"), How::TrapFrame));
+        let registers = found.registers.expect("they were saved");
+        assert_eq!((registers.sp, registers.fp), (INTERRUPTED, 0x10b));
+        for register in 4..11 {
+            let value = unwind::RegisterSet::other(&registers, register);
+            let saved = is_same.then_some(0x100 + u64::from(register));
+            assert_eq!(value, saved, "r{register} {place}");
+        }
+    }
+}
+
+/// Where the map lies.
+const MAP: u64 = 0x4000;
+
+/// A map of trap code of one instruction, whose frame is so many bytes from the stack pointer.
+fn map_of(trap: u64, place: i64) -> Vec<u8> {
+    let saved = |offset| Rule::Saved {
+        base: Base::StackPointer,
+        offset: place + offset,
+    };
+    let row = Row {
+        offset: 0,
+        cfa: saved(52),
+        return_address: saved(60),
+        frame_pointer: saved(44),
+        signed: false,
+        kept: Kept::of_bytes([255; Kept::COUNT]),
+    };
+    let function = Function {
+        start: trap,
+        size: 4,
+        rows: vec![row],
+        signal: true,
+        key_b: false,
+        continues: false,
+        block: None,
+    };
+    let map = linker::map::Map::new(&ARM, &[function]).expect("a map");
+    map.to_bytes(MAP)
 }

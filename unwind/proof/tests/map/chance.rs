@@ -1,8 +1,9 @@
 //! Functions by chance: near and far, with rules of every form, with many rules, without rows, of repeated blocks.
 
-use linker::architecture::{AARCH64, AARCH64_BE, Architecture, S390X, X86_64};
+use linker::architecture::{AARCH64, AARCH64_BE, ARM, Architecture, S390X, X86_64};
 use linker::cfi::Frames;
 use linker::function::Function;
+use unwind::Kept;
 use unwind::sframe::{Base, Row, Rule};
 
 use crate::made::Made;
@@ -22,6 +23,17 @@ pub fn made(seed: u64) -> Vec<(String, Made)> {
             (name, Made::of(architecture, frames).expect("a map"))
         })
         .collect()
+}
+
+/// Functions of 32-bit ARM, which only a map can say all of: where callers' registers are, and which are parts of one.
+pub fn arm(seed: u64) -> Vec<Function> {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut functions = functions(&ARM, &mut random);
+    for function in &mut functions {
+        (function.block, function.key_b) = (None, false);
+        function.continues = random.below(4) == 0;
+    }
+    functions
 }
 
 fn functions(architecture: &Architecture, random: &mut Random) -> Vec<Function> {
@@ -54,6 +66,7 @@ pub fn far_apart() -> Frames {
         rows: Vec::new(),
         signal: false,
         key_b: false,
+        continues: false,
         block: None,
     };
     Frames {
@@ -100,6 +113,7 @@ fn function(
         rows,
         signal: random.below(8) == 0,
         key_b: random.below(8) == 0,
+        continues: false,
         block,
     }
 }
@@ -144,6 +158,14 @@ fn row(architecture: &Architecture, offset: u32, number: u64) -> Row {
         return_address,
         frame_pointer,
         signed: architecture.sign_state.is_some() && random.below(8) == 0,
+        kept: match architecture.kept.is_empty() {
+            true => Kept::ALL,
+            false => Kept::of_bytes(std::array::from_fn(|_| match random.below(4) {
+                0 => 0,
+                1 => u8::MAX,
+                _ => random.next() as u8,
+            })),
+        },
     }
 }
 

@@ -11,15 +11,19 @@ mod say;
 mod chance;
 mod made;
 
-use linker::architecture::X86_64;
+use linker::architecture::{ARM, X86_64};
 use linker::cfi::Frames;
+use linker::function::Function;
 use linker::map::Unfit;
 use made::Made;
 use random::Random;
 use say::say;
+use unwind::arm::Registers;
+use unwind::ehabi::Tables;
 use unwind::map::Map;
 use unwind::map::format::MAX_REGIONS;
-use unwind::{Found, RowSource};
+use unwind::sframe::{Base, Row, Rule};
+use unwind::{ArmTables, End, Found, Kept, Range, RowSource, Stacks, Unwinder};
 
 /// Compares at every address; how many they are, and how many a link compares.
 fn compare(name: &str, made: &Made) -> (u64, usize) {
@@ -171,4 +175,113 @@ fn maps_of_several_images_are_not_mixed_up() {
         }
     }
     assert!(count > 1000, "{count}");
+}
+
+/// A map of 32-bit ARM says what the functions say that it was made of, and whatever is damaged in it, nothing panics.
+#[test]
+fn functions_of_32_bit_arm() {
+    let mut rows = 0;
+    for seed in 0..60 {
+        let functions = chance::arm(seed);
+        rows += functions.iter().map(|one| one.rows.len()).sum::<usize>();
+        let bytes = linker::map::Map::new(&ARM, &functions).expect("a map");
+        let bytes = bytes.to_bytes(made::MAP);
+        let map = Map::parse(&bytes, made::MAP).expect("a map");
+        assert_eq!(map.verify().map(|verified| verified.checksum), Ok(true));
+        assert_eq!((map.machine(), map.abi()), (unwind::Machine::Arm, None));
+        let different = linker::map::compare_with(&map, &functions);
+        assert!(
+            different.differences.is_empty(),
+            "seed {seed}: {different:x?}"
+        );
+        let mut random = Random(seed | 1);
+        let pc = functions[0].start;
+        exercise::map(&bytes, made::MAP, pc);
+        for _ in 0..200 {
+            let mut damaged = bytes.clone();
+            let at = random.below(damaged.len());
+            damaged[at] ^= 1 << random.below(8);
+            exercise::with_map_checksum(&mut damaged);
+            let one = &functions[random.below(functions.len())];
+            exercise::map(&damaged, made::MAP, one.start + random.below(64) as u64);
+        }
+    }
+    assert!(rows > 10_000, "{rows}");
+}
+
+/// A caller counts its frame from `r4`, which its callee has saved, has left as it was, or has lost: then the walk says so, and takes no value of
+/// the callee's for the caller's. So it does where the caller has only an exception table.
+#[test]
+fn a_frame_is_not_counted_from_a_lost_register() {
+    let at = |base, offset| Rule::Value { base, offset };
+    let saved = |offset| Rule::Saved {
+        base: Base::Cfa,
+        offset,
+    };
+    let function = |start, cfa, kept| Function {
+        start,
+        size: 0x10,
+        rows: vec![Row {
+            offset: 0,
+            cfa,
+            return_address: saved(-4),
+            frame_pointer: Rule::Same,
+            signed: false,
+            kept,
+        }],
+        signal: false,
+        key_b: false,
+        continues: false,
+        block: None,
+    };
+    let kept = |rule| {
+        let mut kept = Kept::ALL;
+        kept.set(4, rule);
+        kept
+    };
+    // vsp = r4; pop {r14}; finish
+    let index = [[0x7fff_f000_u32, 0x8094_8400], [0x7fff_f008, 1]];
+    let index: Vec<u8> = index
+        .as_flattened()
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    let exceptions = Tables::new(&index, 0x2000, &[], 0, Range::new(0, 0x1020));
+    // The callee's r4 and return address; then the caller's return address, which leads to no code.
+    let words = [0x8010_u64, 0x1008, 0xeeee, 0x1234];
+    let read = |address: u64| {
+        words
+            .get((address as usize).checked_sub(0x8000)? / 4)
+            .copied()
+    };
+    let stacks = [Range::new(0x8000, 0x8010)];
+    for (rule, r4, is_known) in [
+        (saved(-8), 0xbad, true),
+        (Rule::Same, 0x8010, true),
+        (Rule::Undefined, 0x8010, false),
+    ] {
+        for has_row in [true, false] {
+            let caller = function(0x1000, at(Base::Register(4), 0), Kept::ALL);
+            let callee = function(0x1010, at(Base::StackPointer, 8), kept(rule));
+            let functions = match has_row {
+                true => vec![caller, callee],
+                false => vec![callee],
+            };
+            let bytes = linker::map::Map::new(&ARM, &functions).expect("a map");
+            let bytes = bytes.to_bytes(made::MAP);
+            let tables = ArmTables::new(&bytes, made::MAP, exceptions);
+            let mut core = [0; 16];
+            (core[4], core[13], core[15]) = (r4, 0x8000, 0x1014);
+            let unwinder = Unwinder::new(tables);
+            let mut frames = unwinder.frames(Registers::of(&core), Stacks::new(&stacks, read));
+            let pcs: Vec<u64> = frames.by_ref().map(|frame| frame.pc).collect();
+            let lost = frames.end() == Some(End::RegisterLost(4));
+            assert_eq!(
+                (pcs.get(1), lost),
+                (Some(&0x1008), !is_known),
+                "{rule:?} {has_row} {:?}",
+                frames.end()
+            );
+        }
+    }
 }

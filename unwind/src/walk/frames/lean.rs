@@ -18,37 +18,40 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     /// cursor but the three registers, and whether the frame pointer is known, have the values that the caller's will have.
     #[inline(always)]
     pub(super) fn may_be_lean(&self) -> bool {
-        let has_row = self.cfa.is_some() && !self.found.is_trap && self.on_stack && self.is_plain;
+        let has_row = self.cfa_known && !self.found.is_trap && self.on_stack && self.is_plain;
         has_row && self.tail_call.is_none() && self.cursor.how == How::SFrame
     }
 
     /// Steps to the caller, if the step is such a one, and returns whether it was. If not, nothing has changed.
     #[inline(always)]
     pub(super) fn step_lean(&mut self) -> bool {
-        let (Some(cfa), Some((slot, fp_slot))) = (self.cfa, self.found.rules.simple_saved()) else {
+        let Some((slot, fp_slot)) = self.found.rules.simple_saved() else {
             return false;
         };
+        let cfa = self.cfa;
         let slot = offset_address::<R>(cfa, slot);
         let fp_slot = fp_slot.map(|offset| offset_address::<R>(cfa, offset));
         // Only aligned words are read.
         if !is_aligned(slot | fp_slot.unwrap_or(0), R::WORD) || self.count >= self.unwinder.limit {
             return false;
         }
+        let sp = R::sp_at(cfa);
+        let Some(frame) = self.memory.frame(self.reached, sp, cfa, R::WORD) else {
+            return false;
+        };
         let cursor = &self.cursor;
         let (mut fp, mut fp_known) = (cursor.registers.fp(), cursor.fp_known);
         if let Some(slot) = fp_slot {
-            let Some(saved) = self.memory.near(slot, R::WORD) else {
+            let Some(saved) = self.memory.word_of(&frame, slot, R::WORD) else {
                 return false;
             };
             (fp, fp_known) = (saved, true);
         }
-        let Some(return_address) = self.memory.near(slot, R::WORD) else {
+        let Some(return_address) = self.memory.word_of(&frame, slot, R::WORD) else {
             return false;
         };
-        let (pc, sp) = (cursor.registers.strip(return_address), R::sp_at(cfa));
-        if !self.unwinder.fits::<R>(pc, &self.found)
-            || !self.memory.advance_here(self.reached, sp, R::WORD)
-        {
+        let pc = cursor.registers.strip(return_address);
+        if !self.unwinder.fits::<R>(pc, &self.found) || !self.memory.leave(&frame, sp, R::WORD) {
             return false;
         }
         self.reached = sp;
@@ -75,7 +78,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let cfa = based.map(|(base, offset)| offset_address::<R>(base, offset));
         match (outcome, cfa) {
             (Ok(()), Some(cfa)) if !self.found.is_trap && is_aligned(cfa, R::CFA_ALIGNMENT) => {
-                self.cfa = Some(cfa);
+                self.cfa = cfa;
             }
             _ => self.leave_lean(outcome),
         }
@@ -83,7 +86,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let registers = &self.cursor.registers;
         Some(Frame {
             pc,
-            cfa: self.cfa,
+            cfa: self.cfa_known.then_some(self.cfa),
             kind: FrameKind::ReturnAddress,
             how: How::SFrame,
             tail_call: None,
@@ -98,9 +101,6 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     fn leave_lean(&mut self, outcome: Result<(), LookupError>) {
         self.is_lean = false;
         self.outcome = outcome;
-        self.cfa = match outcome {
-            Ok(()) => self.cursor.cfa(&self.found, &self.memory),
-            Err(_) => None,
-        };
+        self.keep_cfa();
     }
 }

@@ -11,7 +11,6 @@ use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
 use crate::verdict::{Doubt, End, How};
-use crate::walk::call::Call;
 use crate::walk::cursor::{Cursor, Step, Way};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
@@ -42,8 +41,9 @@ pub struct Frames<'a, R, M, S = Tables<'a>> {
     /// The row for the cursor's frame, or why there is none, once the frame was yielded.
     found: Found,
     outcome: Result<(), LookupError>,
-    /// The canonical frame address, if that is known.
-    cfa: Option<u64>,
+    /// The canonical frame address, if that is known. In two fields, because a step after another of [`lean`] knows that it is.
+    cfa: u64,
+    cfa_known: bool,
     /// Whether the source of rows is one for this machine.
     usable: bool,
     /// Whether it is, and all code is the kernel's.
@@ -81,7 +81,8 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             reached: sp,
             found: Found::EMPTY,
             outcome: Ok(()),
-            cfa: None,
+            cfa: 0,
+            cfa_known: false,
             usable,
             is_plain: usable && unwinder.user_code.is_empty(),
             is_lean: false,
@@ -169,7 +170,8 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     #[inline(never)]
     fn take(&mut self, step: &Step<R>) -> Result<(), End> {
         self.go(step.next.registers.sp(), step.way)?;
-        self.arrive(step.next);
+        self.arrive();
+        self.cursor = step.next;
         Ok(())
     }
 
@@ -188,11 +190,10 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         Ok(())
     }
 
-    /// Makes `next` the walk's frame, after [`Self::go`].
+    /// The next frame is that of the cursor, which the caller changes, after [`Self::go`].
     #[inline(always)]
-    fn arrive(&mut self, next: Cursor<R>) {
+    fn arrive(&mut self) {
         self.tail_call = None;
-        self.cursor = next;
         self.state = State::Found;
     }
 
@@ -210,11 +211,11 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     pub(crate) fn next_any(&mut self) -> Option<Frame<R>> {
         self.is_lean = false;
         if let State::Stepping = self.state {
-            match self.step_by_row() {
-                Ok(Call::Fits) => {}
-                Ok(call) => self.note_call(call),
+            let call = match self.step_by_row() {
+                Ok(call) => call,
                 Err(reason) => self.step_without_row(reason),
-            }
+            };
+            self.note_call(call);
         }
         if let State::Found = self.state {
             return self.yield_frame();
@@ -234,16 +235,12 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         let cursor = &self.cursor;
         let (pc, kind) = (cursor.registers.pc(), cursor.kind());
         self.outcome = self.look_up(lookup_pc(pc, kind));
-        let cursor = &self.cursor;
-        self.cfa = match self.outcome {
-            Ok(()) => cursor.cfa(&self.found, &self.memory),
-            Err(_) => None,
-        };
+        let cfa = self.keep_cfa();
         self.is_lean = self.is_lean && self.may_be_lean();
         let cursor = &self.cursor;
         Some(Frame {
             pc,
-            cfa: self.cfa,
+            cfa,
             kind,
             how: cursor.how,
             tail_call: self.tail_call,
@@ -251,6 +248,17 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             fp_known: cursor.fp_known,
             registers: Some(cursor.registers),
         })
+    }
+
+    /// Keeps the canonical frame address by the row that was looked up, if there is one; returns it.
+    #[inline(always)]
+    fn keep_cfa(&mut self) -> Option<u64> {
+        let cfa = match self.outcome {
+            Ok(()) => self.cursor.cfa(&self.found, &self.memory),
+            Err(_) => None,
+        };
+        (self.cfa, self.cfa_known) = (cfa.unwrap_or(0), cfa.is_some());
+        cfa
     }
 
     /// Finds the row for `pc`, the cursor's look-up address.

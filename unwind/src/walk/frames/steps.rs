@@ -5,19 +5,20 @@ use crate::lookup::{Found, LookupError};
 use crate::memory::{Memory, is_aligned};
 use crate::registers::{RegisterSet, cfa_at};
 use crate::restored::Restored;
+use crate::row::Rule;
 use crate::source::RowSource;
 use crate::verdict::{End, How};
 use crate::walk::Fallbacks;
 use crate::walk::call::Call;
-use crate::walk::cursor::{Cursor, Step, Way};
+use crate::walk::cursor::{Cursor, Way};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
 use crate::walk::step::Caller;
 
 impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
-    /// Steps where no row leads to the caller, for this reason.
+    /// Steps where no row leads to the caller, for this reason; returns the result of the check of a call, as [`Self::step_by_row`] does.
     #[inline(never)]
-    pub(super) fn step_without_row(&mut self, reason: End) {
+    pub(super) fn step_without_row(&mut self, reason: End) -> Call {
         let user = self.cursor.registers.is_user();
         match reason {
             End::Outermost => {
@@ -38,7 +39,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             // What is on a user's stack is nobody's promise, so only rows are followed there.
             _ if user => self.state = State::Ended(self.end_in_user_code(reason)),
             End::NotAtBase(_) | End::TrapFrame(_) => self.state = State::Ended(reason),
-            _ if self.step_by_code(reason) => {}
+            _ if let Some(call) = self.step_by_code(reason) => return call,
             _ if self.step_by_link(reason) => self.note(self.count, How::LinkRegister, reason),
             _ if self.step_by_record() => self.note(self.count, How::FramePointer, reason),
             _ if self.unwinder.scans() => {
@@ -47,6 +48,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             }
             _ => self.state = State::Ended(reason),
         }
+        Call::Fits
     }
 
     /// Steps to the caller by the cursor's row, unless code contradicts it; returns the result of that check.
@@ -55,9 +57,9 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let cursor = &self.cursor;
         let (sp, pc) = (cursor.registers.sp(), cursor.registers.pc());
         let rules = &self.found.rules;
-        let cfa = match self.cfa {
-            Some(cfa) if self.on_stack && !rules.is_outermost() => cfa,
-            _ => self.seldom()?,
+        let cfa = match self.cfa_known && self.on_stack && !rules.is_outermost() {
+            true => self.cfa,
+            false => self.seldom()?,
         };
         let caller = cursor.caller(rules, cfa, &self.memory)?;
         let mut restored = None;
@@ -65,14 +67,14 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             restored = Some(self.restore(cfa, &caller)?);
         }
         if self.found.is_trap {
-            match restored {
+            match &mut restored {
                 Some((all, only_at_calls)) if R::FOLLOWS_ALL => {
                     self.step_from_trap(all, caller.fp_known)?;
-                    if only_at_calls {
+                    if *only_at_calls {
                         self.note(self.count, How::SFrame, End::OnlyAtCalls(pc));
                     }
                 }
-                _ => self.step_from_trap(self.registers(&caller), caller.fp_known)?,
+                _ => self.step_from_trap(&mut self.registers(&caller), caller.fp_known)?,
             }
             return Ok(Call::Fits);
         }
@@ -81,10 +83,11 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let user = cursor.registers.is_user();
         let call = self.unwinder.check::<R>(caller.pc, user, &mut self.found)?;
         self.go(caller.sp, if is_leaf { Way::Stay } else { Way::Up })?;
-        self.arrive(Cursor {
+        self.arrive();
+        self.cursor = Cursor {
             fp_known: caller.fp_known,
             ..Cursor::called(self.registers(&caller), How::SFrame)
-        });
+        };
         self.is_lean = !R::FOLLOWS_ALL && !user;
         // Put there afterwards, because a value of two origins takes 64 bytes of stack more where only one of them exists.
         if R::FOLLOWS_ALL
@@ -139,6 +142,9 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let pc = lookup_pc(cursor.registers.pc(), cursor.kind());
         self.unwinder.source.restored(pc, &mut restored);
         for (register, rule) in restored.changed() {
+            if rule == Rule::Undefined {
+                registers.forget(register);
+            }
             if let Some(value) = cursor.restored(rule, cfa, &self.memory)? {
                 registers.learn(register, value);
             }
@@ -146,9 +152,10 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         Ok((registers, cursor.exact && restored.only_at_calls))
     }
 
-    /// Steps from trap code to what it interrupted: `registers`, as far as its row tells them.
+    /// Steps from trap code to what it interrupted: `registers`, as far as its row tells them. They are changed, not copied, which
+    /// would take as much stack again.
     #[inline(never)]
-    fn step_from_trap(&mut self, registers: R, fp_known: bool) -> Result<(), End> {
+    fn step_from_trap(&mut self, registers: &mut R, fp_known: bool) -> Result<(), End> {
         let was_user = self.cursor.registers.is_user();
         let saved = match was_user {
             // Those are the kernel's; user code has frames of signals, which its rows describe.
@@ -156,13 +163,18 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             false => self.unwinder.trap_registers,
         };
         let (rules, cursor) = (&self.found.rules, &self.cursor);
-        let (next, way, end) =
-            cursor.interrupted(registers, self.on_stack, rules, saved, &self.memory);
+        let trap_frame = cursor.trap_frame();
+        let (way, end) = cursor.interrupted(registers, self.on_stack, rules, saved, &self.memory);
         // The stack that the trap frame is on: the step may lead to another.
         let at_base = end.map(|end| (end, self.memory.is_base(cfa_at::<R>(end))));
-        let next = Cursor { fp_known, ..next };
-        self.take(&Step { next, way })?;
-        if next.registers.is_user() && !was_user {
+        self.go(registers.sp(), way)?;
+        self.arrive();
+        // Each part where it belongs: the whole, made first, would be on the stack too.
+        let next = &mut self.cursor;
+        next.registers = *registers;
+        (next.exact, next.sp_known, next.fp_known) = (true, true, fp_known);
+        (next.how, next.trap_frame) = (How::TrapFrame, trap_frame);
+        if registers.is_user() && !was_user {
             let reason = match at_base {
                 Some((_, Some(true))) => return Ok(()),
                 Some((end, Some(false))) => End::TrapNotAtBase(end),
@@ -195,8 +207,8 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
 
     /// After a step to a caller: keeps what its call leaves in doubt. A call that leads elsewhere than to the function that returns
     /// there is one of a function that has left by a tail call, or the frame is in doubt. Runs after the step, so that the step
-    /// is not on the stack during the search.
-    #[inline(never)]
+    /// is not on the stack during the search; inlined, so that nothing else is.
+    #[inline(always)]
     pub(super) fn note_call(&mut self, call: Call) {
         let registers = &self.cursor.registers;
         let (return_address, user) = (registers.pc(), registers.is_user());
@@ -228,7 +240,7 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     /// Steps to the caller by rules that are read out of the code, where there is no row. Not where a table has the function without
     /// rows: who made it has read the code, too, and did not believe it.
     #[inline(always)]
-    fn step_by_code(&mut self, reason: End) -> bool {
+    fn step_by_code(&mut self, reason: End) -> Option<Call> {
         let without_row = match reason {
             End::NoTables(_) | End::Unusable(_) => true,
             End::NoRow(_, LookupError::NoRow | LookupError::NoRows { .. }) => false,
@@ -236,28 +248,25 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
             _ => false,
         };
         if !without_row || !self.unwinder.fallbacks.contains(Fallbacks::ANALYSIS) {
-            return false;
+            return None;
         }
         let cursor = &self.cursor;
         let pc = lookup_pc(cursor.registers.pc(), cursor.kind());
         let unwinder = self.unwinder;
-        let code = unwinder.code_at(pc, false);
-        let found = code.and_then(|code| unwinder.source.read_code(R::MACHINE, code, pc));
-        found.is_some_and(|found| self.step_by_rules(found, reason))
+        let code = unwinder.code_at(pc, false)?;
+        let found = unwinder.source.read_code(R::MACHINE, code, pc)?;
+        self.step_by_rules(found, reason)
     }
 
     #[inline(never)]
-    fn step_by_rules(&mut self, found: Found, reason: End) -> bool {
+    fn step_by_rules(&mut self, found: Found, reason: End) -> Option<Call> {
         self.found = found;
         self.outcome = Ok(());
-        self.cfa = self.cursor.cfa(&self.found, &self.memory);
-        let Ok(call) = self.step_by_row() else {
-            return false;
-        };
+        self.keep_cfa();
+        let call = self.step_by_row().ok()?;
         self.cursor.how = How::Analysis;
         self.note(self.count, How::Analysis, reason);
-        self.note_call(call);
-        true
+        Some(call)
     }
 
     #[inline(never)]

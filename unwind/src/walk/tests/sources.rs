@@ -142,6 +142,7 @@ const BEGINS: Row = Row {
     return_address: Rule::Undefined,
     frame_pointer: Rule::Undefined,
     signed: false,
+    kept: crate::Kept::ALL,
 };
 
 /// The row of a function whose frame has this size, return address included.
