@@ -1,5 +1,7 @@
 //! The constants of each architecture that tables depend on. Conversion code uses these instead of asking which one it is.
 
+use std::ops::Range;
+
 use gimli::{Register, Vendor};
 use unwind::ByteOrder;
 use unwind::sframe::{Abi, Base, Rule, format};
@@ -11,8 +13,8 @@ pub struct Architecture {
     pub name: &'static str,
     /// As ELF files name it.
     pub machine: object::Architecture,
-    /// The header's ABI number, which also gives the numbers of the stack and the frame pointer. `None`: SFrame has none, so there are no
-    /// rows, and what is about rows is of no use.
+    /// The header's ABI number, which also gives the numbers of the stack and the frame pointer. `None`: SFrame has none, so that rows can
+    /// only be in a rule map.
     pub abi: Option<Abi>,
     /// Column of the return address in DWARF's tables.
     pub return_address: Register,
@@ -32,6 +34,10 @@ pub struct Architecture {
     pub page: u64,
     /// Bytes that instructions are aligned to, as a power of two.
     pub unit: u8,
+    /// Bytes of an address, and of a register on the stack.
+    pub word: u8,
+    /// Columns of further registers that rows say something of: those of [`unwind::Kept`].
+    pub kept: Range<u16>,
 }
 
 /// x86-64 with the System V ABI: "DWARF Register Number Mapping" and "The Stack Frame" of its supplement.
@@ -49,6 +55,8 @@ pub static X86_64: Architecture = Architecture {
     vendor: Vendor::Default,
     page: 0x1000,
     unit: 0,
+    word: 8,
+    kept: 0..0,
 };
 
 /// AArch64, little-endian: "DWARF for the Arm 64-bit Architecture", section "DWARF register names".
@@ -66,6 +74,8 @@ pub static AARCH64: Architecture = Architecture {
     vendor: Vendor::AArch64,
     page: 0x10000,
     unit: 2,
+    word: 8,
+    kept: 0..0,
 };
 
 /// AArch64, big-endian: as [`AARCH64`].
@@ -83,6 +93,8 @@ pub static AARCH64_BE: Architecture = Architecture {
     vendor: Vendor::AArch64,
     page: 0x10000,
     unit: 2,
+    word: 8,
+    kept: 0..0,
 };
 
 /// s390x: "ELF Application Binary Interface, s390x Supplement", sections "DWARF Register Number Mapping" and "The Stack
@@ -101,9 +113,12 @@ pub static S390X: Architecture = Architecture {
     vendor: Vendor::Default,
     page: 0x1000,
     unit: 1,
+    word: 8,
+    kept: 0..0,
 };
 
-/// 32-bit ARM, little-endian: "DWARF for the Arm Architecture", section "DWARF register names". Names can be made for it, and no rows.
+/// 32-bit ARM, little-endian: "DWARF for the Arm Architecture", section "DWARF register names". Its
+/// rows are in a rule map.
 pub static ARM: Architecture = Architecture {
     name: "32-bit ARM",
     machine: object::Architecture::Arm,
@@ -118,18 +133,14 @@ pub static ARM: Architecture = Architecture {
     vendor: Vendor::Default,
     page: 0x1000,
     unit: 1,
+    word: 4,
+    kept: 4..11,
 };
 
 impl Architecture {
-    /// The architecture of an ELF file; `None` for one that no rows can be made for.
+    /// The architecture of an ELF file; `None` for one that no tables can be made for.
     #[must_use]
     pub fn of(machine: object::Architecture, big_endian: bool) -> Option<&'static Self> {
-        Self::of_names(machine, big_endian).filter(|known| known.abi.is_some())
-    }
-
-    /// The architecture of an ELF file; `None` for one that no names can be made for.
-    #[must_use]
-    pub fn of_names(machine: object::Architecture, big_endian: bool) -> Option<&'static Self> {
         [&X86_64, &AARCH64, &AARCH64_BE, &S390X, &ARM]
             .into_iter()
             .find(|known| known.machine == machine && known.is_big_endian() == big_endian)
@@ -138,11 +149,11 @@ impl Architecture {
     /// The ABI number.
     ///
     /// # Panics
-    /// There is none: [`Image::parse`](crate::image::Image::parse) lets no such image pass to where rows are made.
+    /// There is none: no `.sframe` is made then.
     #[must_use]
     pub fn abi(&self) -> Abi {
         self.abi
-            .expect("rows are made only where SFrame has an ABI")
+            .expect("a table is made only where SFrame has an ABI")
     }
 
     /// The byte order, of data and of tables.
@@ -155,13 +166,21 @@ impl Architecture {
     /// DWARF number of the stack pointer.
     #[must_use]
     pub fn stack_pointer(&self) -> Register {
-        register(self.abi().stack_pointer())
+        register(self.stack_pointer_number())
     }
 
     /// DWARF number of the frame pointer.
     #[must_use]
     pub fn frame_pointer(&self) -> Register {
-        register(self.abi().frame_pointer())
+        register(self.frame_pointer_number())
+    }
+
+    fn stack_pointer_number(&self) -> u32 {
+        self.abi.map_or(unwind::arm::SP, Abi::stack_pointer)
+    }
+
+    fn frame_pointer_number(&self) -> u32 {
+        self.abi.map_or(unwind::arm::R11, Abi::frame_pointer)
     }
 
     /// The rule for a frame pointer that is saved nowhere.
@@ -189,8 +208,8 @@ impl Architecture {
     #[must_use]
     pub fn register(&self, base: Base) -> Option<u32> {
         match base {
-            Base::StackPointer => Some(self.abi().stack_pointer()),
-            Base::FramePointer => Some(self.abi().frame_pointer()),
+            Base::StackPointer => Some(self.stack_pointer_number()),
+            Base::FramePointer => Some(self.frame_pointer_number()),
             Base::Register(register) => Some(register),
             Base::Cfa => None,
         }

@@ -86,6 +86,15 @@ impl Covered {
         }
     }
 
+    /// What is covered, in words, by the rows in the section with this name.
+    #[must_use]
+    pub const fn of_table(&self, table: &'static str) -> OfTable<'_> {
+        OfTable {
+            covered: self,
+            table,
+        }
+    }
+
     /// Whether at least so many percent of the code have rows.
     #[must_use]
     pub fn is_at_least(&self, percent: u8) -> bool {
@@ -93,20 +102,28 @@ impl Covered {
     }
 }
 
-impl fmt::Display for Covered {
+/// What [`Covered::of_table`] says.
+#[derive(Clone, Copy, Debug)]
+pub struct OfTable<'a> {
+    covered: &'a Covered,
+    table: &'static str,
+}
+
+impl fmt::Display for OfTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { code, covered, .. } = self;
+        let Covered { code, covered, .. } = self.covered;
         // Rounded down: not all is 100 %.
         let tenths = u128::from(*covered) * 1000 / u128::from(*code).max(1);
         let tenths = if *code == 0 { 1000 } else { tenths };
         write!(
             f,
-            ".sframe has rows for {}.{} % of the code, {covered} of {code} bytes",
+            "{} has rows for {}.{} % of the code, {covered} of {code} bytes",
+            self.table,
             tenths / 10,
             tenths % 10
         )?;
         let mut before = "; without rows: ";
-        for group in self.missing.iter().take(NAMED) {
+        for group in self.covered.missing.iter().take(NAMED) {
             let name = match &*group.name {
                 "" => "assembly and C",
                 name => name,
@@ -114,7 +131,7 @@ impl fmt::Display for Covered {
             write!(f, "{before}{name}: {} functions", group.functions)?;
             before = ", ";
         }
-        let others = self.missing.iter().skip(NAMED);
+        let others = self.covered.missing.iter().skip(NAMED);
         let others: usize = others.map(|group| group.functions).sum();
         match others {
             0 => Ok(()),
@@ -216,7 +233,7 @@ mod tests {
             missing: vec![group("core", 412), group("", 3)],
         };
         assert_eq!(
-            covered.to_string(),
+            covered.of_table(".sframe").to_string(),
             ".sframe has rows for 89.9 % of the code, 899 of 1000 bytes; without rows: core: 412 functions, \
              assembly and C: 3 functions"
         );
@@ -226,10 +243,15 @@ mod tests {
             .into();
         covered.covered = 900;
         assert!(covered.is_at_least(90));
-        assert!(covered.to_string().ends_with("d: 1 functions, others: 2"));
+        assert!(
+            covered
+                .of_table(".sframe")
+                .to_string()
+                .ends_with("d: 1 functions, others: 2")
+        );
         covered = Covered::default();
         assert_eq!(
-            covered.to_string(),
+            covered.of_table(".sframe").to_string(),
             ".sframe has rows for 100.0 % of the code, 0 of 0 bytes"
         );
         assert!(covered.is_at_least(100));

@@ -21,6 +21,8 @@ pub struct Function {
     pub signal: bool,
     /// Signed return addresses use key B (AArch64): DWARF's augmentation `B`.
     pub key_b: bool,
+    /// It is a part of the function before it, which has no rows in between, or has them up to here. Only a rule map can say so.
+    pub continues: bool,
     /// The rows describe one block of so many bytes, which is repeated through the function (PC-mask; PLT entries).
     pub block: Option<u8>,
 }

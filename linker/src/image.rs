@@ -41,23 +41,16 @@ impl<'data> Image<'data> {
     /// # Errors
     /// It is no ELF file, or a damaged one, or not linked, or of an architecture that tables cannot be made for.
     pub fn parse(data: &'data [u8]) -> Result<Self> {
-        let image = Self::parse_for_names(data)?;
-        if image.architecture.abi.is_none() {
-            let name = image.architecture.name;
-            bail!("an image for {name}, which has no ABI in SFrame: there are no rows for it");
-        }
-        Ok(image)
-    }
-
-    /// Parses a linked ELF file that perhaps only names can be made for.
-    ///
-    /// # Errors
-    /// It is no ELF file, or a damaged one, or not linked, or of an architecture that names cannot be made for.
-    pub fn parse_for_names(data: &'data [u8]) -> Result<Self> {
         let file = linked(data)?;
         let machine = file.architecture();
-        let Some(architecture) = Architecture::of_names(machine, !file.is_little_endian()) else {
-            bail!("an image for {machine:?}; tables can be made for x86-64, AArch64 and s390x");
+        let Some(architecture) = Architecture::of(machine, !file.is_little_endian()) else {
+            let order = match file.is_little_endian() {
+                true => "",
+                false => ", big-endian",
+            };
+            bail!(
+                "an image for {machine:?}{order}; tables can be made for x86-64, AArch64, s390x and 32-bit ARM"
+            );
         };
         Ok(Self { architecture, file })
     }

@@ -19,6 +19,7 @@ const ROW: Row = Row {
     return_address: Rule::Undefined,
     frame_pointer: Rule::Undefined,
     signed: false,
+    kept: unwind::Kept::ALL,
 };
 
 /// Gives the functions with these names, and the entry if it has no rows, the row of a function without a caller.
@@ -127,6 +128,7 @@ fn give(frames: &mut Frames, range: Range<u64>) {
         rows: vec![ROW],
         signal: false,
         key_b: false,
+        continues: false,
         block: None,
     });
     functions.sort_by_key(|function| function.start);
@@ -192,6 +194,7 @@ mod tests {
                 rows: vec![row(0), row(5), row(20), row(40)],
                 signal: false,
                 key_b: false,
+                continues: false,
                 block: None,
             }],
             ..Frames::default()

@@ -2,6 +2,7 @@
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
+use std::sync::LazyLock;
 use std::thread;
 
 /// The largest number of threads: more take longer to start than they save.
@@ -30,7 +31,10 @@ pub fn in_parts_beside<T: Send, R: Send>(
 }
 
 fn processors() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
+    // Asked once: Linux has it from several files.
+    static COUNT: LazyLock<usize> =
+        LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
+    *COUNT
 }
 
 fn in_so_many<T: Send, R: Send>(
@@ -39,21 +43,28 @@ fn in_so_many<T: Send, R: Send>(
     work: impl Fn(&mut [T]) -> R + Sync,
     count: usize,
 ) -> Vec<R> {
-    let parts = parts(items, weight, count);
+    let mut parts = parts(items, weight, count);
+    // This thread would only wait meanwhile, and each other one costs memory of its own.
+    let Some(last) = parts.pop() else {
+        return Vec::new();
+    };
     thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = parts
             .into_iter()
             .map(|part| scope.spawn(move || work(part)))
             .collect();
-        threads
+        let last = work(last);
+        let mut results: Vec<R> = threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect()
+            .collect();
+        results.push(last);
+        results
     })
 }
 
-/// Runs two functions at the same time.
+/// Runs two functions at the same time, the second one on this thread.
 pub fn both<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
         let one = scope.spawn(one);

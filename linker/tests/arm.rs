@@ -1,77 +1,22 @@
-//! 32-bit ARM: names are made, and no rows, which is said. The compiler's exception tables stay in the image.
+//! 32-bit ARM: an image has names, a rule map, which is made from `.debug_frame` and from the code, and the compiler's exception tables.
 
 mod common;
+#[path = "common/arm.rs"]
+mod image;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Output;
 
-use common::{scripts, sframe, sframe_link, stderr};
+use common::stderr;
+use image::{TEXT, link};
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
+use unwind::arm::Registers;
 use unwind::symbols::SymbolTable;
-
-/// A function in ARM code, and one in Thumb code, which it calls.
-const TEXT: &str = "
-.syntax unified
-.arm
-.text
-.global __aeabi_unwind_cpp_pr0
-.type __aeabi_unwind_cpp_pr0, %function
-__aeabi_unwind_cpp_pr0:
-    bx lr
-.size __aeabi_unwind_cpp_pr0, . - __aeabi_unwind_cpp_pr0
-.global _start
-.type _start, %function
-_start:
-    .fnstart
-    .save {{r4, lr}}
-    push {{r4, lr}}
-    bl in_thumb
-    pop {{r4, pc}}
-    .fnend
-.size _start, . - _start
-.thumb
-.global in_thumb
-.thumb_func
-.type in_thumb, %function
-in_thumb:
-    .fnstart
-    nop
-    bx lr
-    .fnend
-.size in_thumb, . - in_thumb
-.arm
-";
-
-const SCRIPT: &str = "
-ENTRY(_start)
-SECTIONS {
-    . = 0x40200000;
-    .text : { *(.text .text.*) }
-    .rodata : { *(.rodata .rodata.*) }
-    .ARM.extab : { *(.ARM.extab .ARM.extab.*) }
-    .ARM.exidx : { __exidx_start = .; *(.ARM.exidx .ARM.exidx.*) __exidx_end = .; }
-    INCLUDE tables.ld
-    .data : { *(.data .data.*) }
-}
-";
-
-fn link(folder: &Path, options: &[&str]) -> (PathBuf, Output) {
-    let object = setup::assemble(folder, "armv7a-none-eabi", TEXT).unwrap();
-    let (script, image) = (folder.join("script.ld"), folder.join("image"));
-    fs::write(&script, SCRIPT).unwrap();
-    let mut command = sframe_link();
-    command.args(["-flavor", "gnu", "--build-id=sha1"]);
-    command.arg(format!("-T{}", script.display()));
-    command.arg(format!("-L{}", scripts())).args(options);
-    command.arg(object).arg("-o").arg(&image);
-    (image, command.output().unwrap())
-}
+use unwind::{Code, End, FrameKind, Range, Stacks, Unwinder, map};
 
 #[test]
 fn an_image_has_names_and_its_exception_tables() {
     let folder = common::folder("arm");
-    let (image, output) = link(&folder, &["--sframe=none"]);
+    let (image, output) = link(&folder, TEXT, &["--sframe=none"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(!said.contains("no .sframe"), "{said}");
@@ -103,23 +48,67 @@ fn an_image_has_names_and_its_exception_tables() {
     assert_eq!(at("__sframe_start"), at("__sframe_end"));
 }
 
+/// The words of a stack, below which nothing is read.
+const STACK: Range = Range::new(0x8000, 0x8100);
+
 #[test]
-fn rows_that_are_asked_for_are_missed_aloud() {
+fn an_image_has_a_rule_map() {
     let folder = common::folder("arm-rows");
     // The second link finds the image of the first one, and its room.
     for _ in 0..2 {
-        let (image, output) = link(&folder, &[]);
+        let (image, output) = link(&folder, TEXT, &["--symbols=names"]);
         assert!(output.status.success(), "{}", stderr(&output));
-        let said = stderr(&output);
-        let expected = "sframe-link: warning: no .sframe: SFrame has no ABI for 32-bit ARM";
-        assert!(said.contains(expected), "{said}");
-        assert!(image.is_file());
+        assert_eq!(stderr(&output), "");
+        let data = fs::read(image).unwrap();
+        let file = object::File::parse(&*data).unwrap();
+        let section = file.section_by_name(".unwind_map").unwrap();
+        let map = map::Map::parse(section.data().unwrap(), section.address()).unwrap();
+        map.verify().unwrap();
+        assert_eq!(map.machine(), unwind::Machine::Arm);
+        let at = |name| file.symbol_by_name(name).unwrap().address() & !1;
+        assert_eq!(at("__sframe_start"), section.address());
+        walks(&file, map, ["in_thumb", "_start", "main"].map(at));
     }
-    let checked = sframe(&["check"], &folder.join("image"));
-    assert!(!checked.status.success());
-    let said = stderr(&checked);
-    assert!(
-        said.contains("32-bit ARM, which has no ABI in SFrame"),
-        "{said}"
-    );
+}
+
+/// From each instruction of the function in Thumb code, by its rows and by that in ARM code, of which there is no call frame information.
+fn walks(file: &object::File<'_>, map: map::Map<'_>, [thumb, arm, main]: [u64; 3]) {
+    let text = file.section_by_name(".text").unwrap();
+    let code = [Code::new(text.data().unwrap(), text.address())];
+    let (to_arm, to_main) = (arm + 8, main + 4);
+    // main; then _start has r4 and lr; in_thumb r4, r6, r7, lr; then 32 bytes.
+    let words: Vec<u64> = vec![0xd4, 0xd6, 0xd7, to_arm, 0xa4, to_main];
+    let top = STACK.end - 4 * words.len() as u64;
+    let read = |address: u64| {
+        words
+            .get(usize::try_from((address.checked_sub(top)?) / 4).ok()?)
+            .copied()
+    };
+    let stacks = [STACK];
+    // Offset, stack pointer, r7: before and behind push, behind add, sub and mov, and at pop.
+    for (offset, sp, r7) in [
+        (0, top + 16, 0xd7),
+        (2, top, 0xd7),
+        (4, top, top + 8),
+        (6, top - 32, top + 8),
+        (14, top, top + 8),
+    ] {
+        let mut core = [0xee_u32; 16];
+        (core[7], core[13], core[14], core[15]) =
+            (r7 as u32, sp as u32, to_arm as u32, (thumb + offset) as u32);
+        let memory = Stacks::new(&stacks, read);
+        let unwinder = Unwinder::new(map).code(&code);
+        let mut frames = unwinder.frames(Registers::of(&core), memory);
+        let list: Vec<_> = frames
+            .by_ref()
+            .map(|frame| (frame.pc, frame.kind, frame.registers.unwrap().sp))
+            .collect();
+        let expected = [
+            (thumb + offset, FrameKind::Exact, sp),
+            (to_arm, FrameKind::ReturnAddress, top + 16),
+            (to_main, FrameKind::ReturnAddress, STACK.end),
+        ];
+        assert_eq!(list, expected, "offset {offset}");
+        assert_eq!(frames.end(), Some(End::Complete), "offset {offset}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Files that are not what they should be: one line that says so, and status 1.
 
+#[path = "common/arm.rs"]
+mod arm;
 mod common;
 
 use std::fs;
@@ -131,28 +133,41 @@ fn an_image_without_tables() {
     assert_eq!(complaint("dump", &executable), "no section .sframe");
 }
 
+/// All commands, of a file with any content.
+fn try_commands(data: &[u8], address: u64) {
+    if let Ok(image) = linker::image::Image::parse(data) {
+        let _ = linker::cfi::Frames::of(&image);
+        let _ = linker::symbols::Symbols::of(&image.file);
+    }
+    let _ = linker::make::make(data, &linker::link::Options::default());
+    let _ = linker::inspect::check(data, unwind::sframe::StartRule::FromFlags);
+    if let Ok(subject) = linker::inspect::Subject::parse(data) {
+        let mut out = Vec::new();
+        linker::inspect::dump(&subject, &mut out).unwrap();
+        linker::inspect::json(&subject, &mut out).unwrap();
+        linker::inspect::lookup(&subject, address, &mut out).unwrap();
+        let _ = linker::inspect::stats(data, &subject, &mut out);
+    }
+}
+
 /// Wherever a file is cut off, or whatever byte of its headers is changed, a command ends with 0 or 1.
 #[test]
 fn a_cut_or_changed_image_never_panics() {
     let folder = folder("a_cut_image");
     let (path, _) = image(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
     let data = fs::read(&path).unwrap();
-    let try_all = |data: &[u8]| {
-        if let Ok(image) = linker::image::Image::parse(data) {
-            let _ = linker::cfi::Frames::of(&image);
-            let _ = linker::symbols::Symbols::of(&image.file);
-        }
-        let _ = linker::make::make(data, &linker::link::Options::default());
-        let _ = linker::inspect::check(data, unwind::sframe::StartRule::FromFlags);
-        if let Ok(subject) = linker::inspect::Subject::parse(data) {
-            let mut out = Vec::new();
-            linker::inspect::dump(&subject, &mut out).unwrap();
-            linker::inspect::json(&subject, &mut out).unwrap();
-            linker::inspect::lookup(&subject, 0xffff_ffff_8010_0000, &mut out).unwrap();
-            let _ = linker::inspect::stats(data, &subject, &mut out);
-        }
-    };
-    for_each_damage(&data, try_all);
+    for_each_damage(&data, |data| try_commands(data, 0xffff_ffff_8010_0000));
+}
+
+/// The same of an image for 32-bit ARM, with a rule map and exception tables.
+#[test]
+fn a_cut_or_changed_image_for_arm_never_panics() {
+    let options = ["--symbols=names", "-zmax-page-size=4096"];
+    let path = arm::linked(&folder("a_cut_arm_image"), arm::TEXT, &options);
+    let data = fs::read(&path).unwrap();
+    let check = sframe(&["check"], &path);
+    assert!(check.status.success(), "{}", stderr(&check));
+    for_each_damage(&data, |data| try_commands(data, 0x4020_0018));
 }
 
 /// The same of an object file, which is laid out first.

@@ -240,3 +240,45 @@ fn what_has_nothing_to_make_tables_from_is_refused() {
     );
     assert!(!output.exists());
 }
+
+/// With a rule map loaded, `.sframe` is in no segment, and both say the same. Each can be made again as the other.
+#[test]
+fn a_rule_map_is_loaded_instead() {
+    let folder = folder("make_map");
+    let program = Path::new(env!("CARGO_BIN_EXE_sframe"));
+    let [map, again, plain] = ["map", "again", "plain"].map(|name| folder.join(name));
+    let switches = ["--symbols=names", "--sframe-load=map"];
+    let text = make(program, &map, &switches);
+    assert!(text.starts_with(".unwind_map: "), "{text}");
+    assert_only_appended(program, &map);
+    let check = stdout(&sframe(&["check"], &map));
+    let compared = "addresses of .unwind_map compared with .sframe: 0 differences\n";
+    assert!(check.contains(compared), "{check}");
+    // It runs, and reads itself.
+    let stats = stdout(&succeed(Command::new(&map).arg("stats").arg(&map)));
+    assert!(stats.contains("\n.unwind_map: "), "{stats}");
+
+    make(&map, &again, &switches);
+    make(&again, &plain, &["--symbols=names"]);
+    for (file, has_map) in [(&map, true), (&again, true), (&plain, false)] {
+        let data = fs::read(file).unwrap();
+        let file = object::File::parse(data.as_slice()).unwrap();
+        let is_loaded = |name| {
+            let section = file.section_by_name(name)?;
+            let (from, size) = section.file_range().unwrap();
+            Some(file.segments().any(|segment| {
+                let (start, length) = segment.file_range();
+                start <= from && from + size <= start + length
+            }))
+        };
+        assert_eq!(is_loaded(".unwind_map"), has_map.then_some(true));
+        assert_eq!(is_loaded(".sframe"), Some(!has_map));
+        let object::File::Elf64(file) = &file else {
+            panic!("not 64 bits");
+        };
+        let endian = file.endian();
+        let own = |one: &&elf::ProgramHeader64<_>| one.p_type.get(endian) == elf::PT_GNU_SFRAME;
+        let count = file.elf_program_headers().iter().filter(own).count();
+        assert_eq!(count, usize::from(!has_map));
+    }
+}

@@ -22,6 +22,7 @@ fn function(start: u64, rows: &[(u32, i64)]) -> Function {
         },
         frame_pointer: Rule::Same,
         signed: false,
+        kept: unwind::Kept::ALL,
     };
     Function {
         start,
@@ -29,6 +30,7 @@ fn function(start: u64, rows: &[(u32, i64)]) -> Function {
         rows: rows.iter().map(row).collect(),
         signal: false,
         key_b: false,
+        continues: false,
         block: None,
     }
 }

@@ -17,6 +17,7 @@ fn row(offset: u32, cfa: i64) -> Row {
         return_address: Rule::Same,
         frame_pointer: Rule::Same,
         signed: false,
+        kept: unwind::Kept::ALL,
     }
 }
 
@@ -27,6 +28,7 @@ fn function(start: u64, rows: &[Row], block: Option<u8>) -> Function {
         rows: rows.to_vec(),
         signal: false,
         key_b: false,
+        continues: false,
         block,
     }
 }

@@ -34,10 +34,12 @@ fn table(architecture: &'static Architecture, version: Version) -> Vec<u8> {
                 },
                 frame_pointer: Rule::Same,
                 signed: false,
+                kept: unwind::Kept::ALL,
             })
             .to_vec(),
         signal: false,
         key_b: false,
+        continues: false,
         block: None,
     });
     let mut frames = Frames {

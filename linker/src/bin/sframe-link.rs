@@ -44,6 +44,8 @@ Every argument goes to the linker (--help and --version too), except
     --symbol-names=short|full      without or with generic arguments; short unless said otherwise
     --symbols-compare=yes|no       compare all names and lines with debug information, not only those of a thousand functions; yes
                                    if the linker is asked to optimize, as rustc does from opt-level 2 on; sframe check does it too
+    --sframe-room=BYTES            the least room for the rows that are loaded, and for .symbols, as 65536 or 64K. If all tables have
+    --symbols-room=BYTES           one, and it is enough, the linker runs once always, not only where the last image has as much
     --symt=FILE                    write names, lines and inlined functions of calls to FILE as libdragon's SYMT too, if all code
                                    lies at multiples of 4, in 32 bits
     --gsym=FILE                    write names, lines and inlined functions to FILE as LLVM's GSYM too, for the host

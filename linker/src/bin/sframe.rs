@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use linker::covered::LEAST;
 use linker::inspect::{self, Subject, with_file, with_laid_out};
-use linker::link::{Options, covers_little, fewer_levels, left_out, sizes};
+use linker::link::{Options, covers_little, fewer_levels, left_out, no_map, sizes};
 use linker::make::make;
 use linker::symt::Table;
 use linker::whole;
@@ -29,7 +29,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print every function and row, in the way of objdump --sframe; of libdragon's SYMT every entry.
+    /// Print every function and row, in the way of objdump --sframe; of a file for 32-bit ARM those of its rule map, and its exception
+    /// tables; of libdragon's SYMT every entry.
     Dump {
         /// A linked ELF file, or an object file; or a SYMT file.
         file: PathBuf,
@@ -63,6 +64,9 @@ enum Command {
         /// Compare rows with the code, mend wrong ones and make missing ones: yes or no.
         #[arg(long, value_name = "YES|NO", default_value = "yes")]
         sframe_repair: String,
+        /// What of the rows is loaded: sframe; or map, a rule map of half the size, with .sframe beside it for tools.
+        #[arg(long, value_name = "TABLE", default_value = "sframe")]
+        sframe_load: String,
         /// What .symbols is to say: names, lines, call-sites, calls, faults, all or none.
         #[arg(long, value_name = "LEVEL", default_value = "faults")]
         symbols: String,
@@ -147,6 +151,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             output,
             sframe,
             sframe_repair,
+            sframe_load,
             symbols,
             symbol_names,
             gsym,
@@ -160,6 +165,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             for switch in [
                 format!("--sframe={sframe}"),
                 format!("--sframe-repair={sframe_repair}"),
+                format!("--sframe-load={sframe_load}"),
                 format!("--symbols={symbols}"),
                 format!("--symbol-names={symbol_names}"),
             ] {
@@ -172,6 +178,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
                 let others = fewer_levels(&made.tables).into_iter();
                 for line in missing
                     .chain(others)
+                    .chain(no_map(&made.tables))
                     .chain(covers_little(&made.tables, LEAST))
                 {
                     eprintln!("sframe: warning: {line}");

@@ -6,9 +6,9 @@
 //! of a kernel built with `-Z branch-protection=b-key`.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use gimli::{EndianSlice, Format, Reader, RunTimeEndian};
+use rustc_hash::FxHashMap;
 
 /// The letters of an augmentation string that are used here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,9 +43,9 @@ pub(super) fn replace_letters(
     data: &[u8],
     kind: Kind,
     endian: RunTimeEndian,
-) -> (Cow<'_, [u8]>, HashMap<usize, Letters>) {
+) -> (Cow<'_, [u8]>, FxHashMap<usize, Letters>) {
     let mut data = Cow::Borrowed(data);
-    let mut all = HashMap::new();
+    let mut all = FxHashMap::default();
     let mut at = 0;
     // At damage this loop ends, and gimli reports it later.
     while let Some(entry) = Entry::at(&data, at, kind, endian) {

@@ -101,6 +101,7 @@ impl<'a, 'data, S: UnwindSection<Slice<'data>>> Converter<'a, S> {
                         rows: piece.rows,
                         signal,
                         key_b: letters.key_b,
+                        continues: false,
                         block: piece.block,
                     }));
             }
@@ -243,6 +244,7 @@ fn plt_rows(architecture: &Architecture, from: u8) -> Vec<Row> {
         return_address: architecture.default_return_address(),
         frame_pointer: Rule::Same,
         signed: false,
+        kept: unwind::Kept::ALL,
     };
     vec![row(0, 8), row(from.into(), 16)]
 }

@@ -148,7 +148,7 @@ impl Frames {
     ) -> Result<Self> {
         let (data, letters) = augmentation::replace_letters(data, Kind::EhFrame, endian);
         let mut section = EhFrame::new(&data, endian);
-        section.set_address_size(8);
+        section.set_address_size(architecture.word);
         section.set_vendor(architecture.vendor);
         let mut frames = section::read(
             architecture,
@@ -172,7 +172,7 @@ impl Frames {
     ) -> Result<Self> {
         let (data, letters) = augmentation::replace_letters(data, Kind::DebugFrame, endian);
         let mut section = DebugFrame::new(&data, endian);
-        section.set_address_size(8);
+        section.set_address_size(architecture.word);
         section.set_vendor(architecture.vendor);
         let bases = BaseAddresses::default();
         let mut frames = section::read(

@@ -1,6 +1,7 @@
 //! Converts one row of DWARF's table to one row of SFrame.
 
 use gimli::{CfaRule, Encoding, Register, RegisterRule, UnwindSection, UnwindTableRow};
+use unwind::Kept;
 use unwind::sframe::{Base, Row, Rule};
 
 use super::Slice;
@@ -84,6 +85,7 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
             return_address,
             frame_pointer,
             signed: self.is_signed(row),
+            kept: self.kept(row),
         };
         let converted = match self.stack_pointer(row, signal)? {
             Some(stack_pointer) => self.with_cfa_by(converted, stack_pointer)?,
@@ -162,6 +164,18 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
         })
     }
 
+    /// The rules of further registers.
+    fn kept(&self, row: &DwarfRow) -> Kept {
+        let mut kept = Kept::ALL;
+        for number in self.architecture.kept.clone() {
+            let column = Register(number);
+            let rule = self.register("register", column, row.register(column));
+            // One that no row can express is not known then.
+            kept.set(number.into(), rule.unwrap_or(Rule::Undefined));
+        }
+        kept
+    }
+
     /// The rule of the caller's stack pointer, if it is not the one that the ABI implies.
     fn stack_pointer(&self, row: &DwarfRow, signal: bool) -> Result<Option<Rule>, Construct> {
         let of = "stack pointer";
@@ -209,6 +223,8 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
             cfa,
             return_address: rebase("return address", row.return_address, row.cfa)?,
             frame_pointer: rebase("frame pointer", row.frame_pointer, row.cfa)?,
+            // They count from the CFA, and from nothing else.
+            kept: without_saved(row.kept),
             ..row
         })
     }
@@ -224,6 +240,17 @@ impl<'data, S: UnwindSection<Slice<'data>>> Context<'_, S> {
         let expression = expression.get(self.section).map_err(Construct::Malformed)?;
         Ok(recognise(expression, self.encoding))
     }
+}
+
+/// The same, but what is saved counts as lost.
+fn without_saved(kept: Kept) -> Kept {
+    let mut rest = Kept::ALL;
+    for (number, rule) in kept.rules() {
+        if rule != Rule::Same {
+            rest.set(number, Rule::Undefined);
+        }
+    }
+    rest
 }
 
 /// Rewrites a rule that is relative to the CFA to one relative to the CFA's base.
@@ -273,6 +300,7 @@ const OUTERMOST: Row = Row {
     return_address: Rule::Undefined,
     frame_pointer: Rule::Undefined,
     signed: false,
+    kept: Kept::ALL,
 };
 
 fn rule(of: &'static str, rule: &str) -> Construct {

@@ -1,10 +1,10 @@
 //! Converts all entries of a section.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use anyhow::{Context, Result};
 use gimli::{BaseAddresses, CieOrFde, CommonInformationEntry, Reader, UnwindOffset, UnwindSection};
+use rustc_hash::FxHashMap;
 
 use super::augmentation::{Kind, Letters};
 use super::function::Converter;
@@ -17,7 +17,7 @@ pub(super) fn read<'data, S>(
     architecture: &'static Architecture,
     section: &S,
     bases: &BaseAddresses,
-    letters: &HashMap<usize, Letters>,
+    letters: &FxHashMap<usize, Letters>,
     kind: Kind,
     is_code: impl Fn(u64) -> bool,
 ) -> Result<Frames>
@@ -25,7 +25,7 @@ where
     S: UnwindSection<Slice<'data>>,
 {
     let mut converter = Converter::new(architecture, section, bases, kind);
-    let mut cies: HashMap<usize, CommonInformationEntry<Slice<'data>>> = HashMap::new();
+    let mut cies: FxHashMap<usize, CommonInformationEntry<Slice<'data>>> = FxHashMap::default();
     let mut frames = Frames::default();
     let mut entries = section.entries(bases);
     let mut last = None;

@@ -1,14 +1,15 @@
-//! `sframe check`: compares `.sframe` with `.eh_frame` and the code, and `.symbols` with debug information.
+//! `sframe check`: compares `.sframe`, or the rule map of a file for 32-bit ARM, with call frame information and the code, and `.symbols`
+//! with debug information.
 
 use std::io::{self, Write};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use object::Object;
 use unwind::sframe::StartRule;
 use unwind::symbols::{Precision, format};
 
 use super::proof::Proven;
-use super::{Strict, Subject};
+use super::{Exceptions, Strict, Subject};
 use crate::cfi::Frames;
 use crate::covered::{ADVICE, Covered};
 use crate::function::LeftOut;
@@ -22,6 +23,10 @@ use crate::symbols::{self, Code, Coverage, Names, Symbol, Symbols};
 /// The results of a check.
 #[derive(Debug)]
 pub struct Check {
+    /// The name of the section with the rows.
+    pub table: &'static str,
+    /// How many entries the exception tables have, if there are such tables; or which one cannot be read, and why.
+    pub exceptions: Option<Result<usize, String>>,
     /// The comparison of `.sframe`.
     pub comparison: Comparison,
     /// What is not strict about `.sframe`.
@@ -55,25 +60,44 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     if let Some((offset, error)) = subject.symbols_error {
         return Err(error).with_context(|| format!("section .symbols at offset {offset}"));
     }
+    if subject.section.is_none() && subject.map.is_none() {
+        bail!("no section .unwind_map");
+    }
     let functions = Symbols::of(&image.file);
     let others = Frames::default();
     let rows = Rows::of(&image, true, others, &functions)?;
-    let own = crate::sframe::functions(&subject.tables).ok();
-    let map = compare_map(&subject, own.as_ref())?;
+    let own = subject.functions();
+    let exceptions = subject.exceptions.as_ref().map(check_exceptions);
+    let map = compare_map(&subject, own.as_ref().ok())?;
     let left_out = &rows.frames.left_out;
     let covered =
         (own.as_ref()).map(|own| Covered::of(&image, &own.functions, left_out, &functions));
     // Neither code nor call frame information shows that a link has declared a function to have no caller.
-    let own = own.unwrap_or_default();
-    let declared = outermost::declared(&own.functions, &rows.frames, &functions);
-    let proven = Proven::of(&image, &rows, &subject.tables, functions)?;
+    let known = own.as_ref().map_or(&[][..], |own| &own.functions);
+    let declared = outermost::declared(known, &rows.frames, &functions);
+    let covered = covered.ok();
+    let proven = match &rows.proof {
+        Some(_) => {
+            let mut own = own?;
+            if subject.only_map().is_some() {
+                map::fill_gaps(&mut own, &functions);
+            }
+            Proven::of(&image, &rows, &own, functions)
+        }
+        None => None,
+    };
     let compared = |mut frames: Frames, is_judged: &dyn Fn(u64) -> bool| {
         outermost::repeat(&mut frames, &declared);
         // Functions that this version of the format cannot hold are not expected.
         let version = subject.tables.first().map_or(3, |table| table.version());
         let version = Version::of(version);
-        let _ = Table::of_version(version, image.architecture, &mut frames);
-        let mut comparison = compare(&subject.tables, &frames.functions);
+        let mut comparison = match subject.only_map() {
+            Some(map) => map::compare_with(map, &frames.functions),
+            None => {
+                let _ = Table::of_version(version, image.architecture, &mut frames);
+                compare(&subject.tables, &frames.functions)
+            }
+        };
         comparison.differences.retain(|one| {
             let is_for_the_proof = match &one.what {
                 // The proof believes that there is no caller.
@@ -124,9 +148,13 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     comparison
         .differences
         .retain(|one| one.what != Mismatch::Unexpected || frames.covers(one.address));
+    let strict = subject.section.as_ref();
+    let strict = strict.map(|section| Strict::of(&subject.tables, section, image.architecture));
     Ok(Check {
         proven,
-        strict: Strict::of(&subject.tables, &subject.section, image.architecture),
+        table: subject.rows_section(),
+        exceptions,
+        strict: strict.unwrap_or_default(),
         uncompared: differences - comparison.differences.len(),
         comparison,
         covered,
@@ -138,12 +166,25 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     })
 }
 
-/// Compares a file's rule map, if it has one, with its `.sframe`.
+/// Counts the entries of exception tables, if all can be read.
+fn check_exceptions(exceptions: &Exceptions<'_>) -> Result<usize, String> {
+    let tables = exceptions.tables();
+    match tables.verify() {
+        Ok(()) => Ok(tables.entries().count()),
+        Err((number, error)) => Err(format!("entry {number}: {error}")),
+    }
+}
+
+/// Verifies a file's rule map, if it has one, and compares it with its `.sframe`, if it has that.
 fn compare_map(subject: &Subject<'_>, own: Option<&Frames>) -> Result<Option<map::Comparison>> {
     let (Some(map), Some(own)) = (&subject.map, own) else {
         return Ok(None);
     };
-    map.verify().context("section .unwind_map")?;
+    map.verify()
+        .with_context(|| format!("section .unwind_map at offset {}", subject.map_offset))?;
+    if subject.only_map().is_some() {
+        return Ok(None);
+    }
     let compared = map::compare(map, &subject.tables, &own.functions);
     Ok(Some(compared))
 }
@@ -163,6 +204,7 @@ impl Check {
                 .is_none_or(|proven| proven.wrong.is_empty())
             && symbols.is_none_or(|symbols| symbols.differences.is_empty())
             && (self.map.as_ref()).is_none_or(|map| map.differences.is_empty())
+            && self.exceptions.as_ref().is_none_or(Result::is_ok)
     }
 
     /// Writes what was compared, and every difference; and what to do if less than so many percent of the code are covered.
@@ -185,7 +227,11 @@ impl Check {
             let LeftOut { start, size, why } = left;
             writeln!(
                 out,
-                "{start:#x}, {size} bytes: not in SFrame's words: {why}"
+                "{start:#x}, {size} bytes: {}: {why}",
+                match self.table {
+                    map::SECTION => "no row can say it",
+                    _ => "not in SFrame's words",
+                }
             )?;
         }
         for Symbol { start, size, name } in &self.declared {
@@ -213,9 +259,14 @@ impl Check {
                 "{count} addresses of .unwind_map compared with .sframe: {differences} differences"
             )?;
         }
+        match &self.exceptions {
+            Some(Ok(entries)) => writeln!(out, "{entries} entries of .ARM.exidx can be read")?,
+            Some(Err(why)) => writeln!(out, "error: .ARM.exidx: {why}")?,
+            None => {}
+        }
         self.strict.write(out)?;
         if let Some(covered) = &self.covered {
-            writeln!(out, "{covered}")?;
+            writeln!(out, "{}", covered.of_table(self.table))?;
             if !covered.is_at_least(least) {
                 writeln!(out, "error: that is less than {least} %: {ADVICE}")?;
             }
@@ -223,8 +274,8 @@ impl Check {
         if self.uncompared > 0 {
             writeln!(
                 out,
-                "{} functions not compared: only .sframe describes them",
-                self.uncompared
+                "{} functions not compared: only {} describes them",
+                self.uncompared, self.table
             )?;
         }
         if let Some(why) = self.symbols_uncompared {

@@ -7,11 +7,15 @@ use unwind::sframe::{Abi, Function, Section};
 use super::Subject;
 use crate::sframe::rule::texts;
 
-/// Writes all functions and rows, laid out as `objdump --sframe` does, with names.
+/// Writes all functions and rows, laid out as `objdump --sframe` does, with names. Of a file for 32-bit ARM those of its rule map, and the
+/// entries of its exception tables.
 ///
 /// # Errors
 /// Those of the output.
 pub fn dump(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if subject.section.is_none() {
+        return super::arm::dump(subject, out);
+    }
     if let Some(map) = &subject.map {
         super::map::dump(map, out)?;
     }

@@ -13,6 +13,9 @@ use crate::sframe::rule::texts;
 /// # Errors
 /// Those of the output.
 pub fn json(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if subject.section.is_none() {
+        return super::arm::json(subject, out);
+    }
     for section in subject.tables.sections().flatten() {
         writeln!(
             out,

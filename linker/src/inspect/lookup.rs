@@ -39,6 +39,19 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
         }
         (None, None) => write!(out, "no name")?,
     }
+    let has_row = match subject.section {
+        None => super::arm::lookup(subject, address, out)?,
+        Some(_) => rules(subject, address, out)?,
+    };
+    writeln!(out)?;
+    for (name, place) in inlined_into {
+        writeln!(out, "        inlined into {name}{place}")?;
+    }
+    Ok(name.is_some() || has_row)
+}
+
+/// Writes the rules of `.sframe` for an address. Returns whether there are some.
+fn rules(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::Result<bool> {
     // Each section has its own header, and so its own fixed offsets.
     let found = subject
         .tables
@@ -64,11 +77,7 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
             }
         }
     }
-    writeln!(out)?;
-    for (name, place) in inlined_into {
-        writeln!(out, "        inlined into {name}{place}")?;
-    }
-    Ok(name.is_some() || found.is_some())
+    Ok(found.is_some())
 }
 
 fn place(frame: &SourceFrame<'_>) -> String {

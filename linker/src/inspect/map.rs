@@ -10,7 +10,7 @@ use super::dump::abi;
 pub(super) fn dump(map: &Map<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "Section .unwind_map at {:#x}:\n", map.address())?;
     writeln!(out, "    Version: {}", format::VERSION)?;
-    writeln!(out, "    ABI: {}", abi(map.abi()))?;
+    writeln!(out, "    ABI: {}", map.abi().map_or("32-bit ARM", abi))?;
     for (what, count) in counts(map) {
         writeln!(out, "    Num {what}: {count}")?;
     }

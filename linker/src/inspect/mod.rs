@@ -1,7 +1,9 @@
 //! The commands of the program `sframe`, which shows and checks a file's tables.
 
+mod arm;
 mod check;
 mod dump;
+mod exceptions;
 mod json;
 mod lookup;
 mod map;
@@ -13,31 +15,38 @@ mod strict;
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use object::{Architecture, Object, ObjectKind};
 use unwind::map::Map;
 use unwind::sframe::{StartRule, Tables};
 use unwind::symbols::{SymbolTable, SymbolsError};
 
 pub use check::check;
 pub use dump::dump;
+pub use exceptions::Exceptions;
 pub use json::json;
 pub use lookup::lookup;
 pub use stats::stats;
 pub use strict::Strict;
 
+use crate::cfi::Frames;
 use crate::image::{self, Section};
 use crate::symbols::{Names, Symbols, printable};
-use crate::{relocatable, sframe, symbols};
+use crate::{architecture, map as rule_map, relocatable, sframe, symbols};
 
 /// A file's tables.
 #[derive(Debug)]
 pub struct Subject<'data> {
-    /// Section `.sframe`.
-    pub section: Section<'data>,
+    /// Section `.sframe`. A file for 32-bit ARM has none: its rows are in the rule map.
+    pub section: Option<Section<'data>>,
     /// The tables in it.
     pub tables: Tables<'data>,
     /// The rule map, if the file has one.
     pub map: Option<Map<'data>>,
+    /// Where that lies in the file.
+    pub map_offset: u64,
+    /// The exception tables of a file for 32-bit ARM.
+    pub exceptions: Option<Exceptions<'data>>,
     names: NameSource<'data>,
     /// Why the section `.symbols` at this offset is not used for names.
     pub symbols_error: Option<(u64, SymbolsError)>,
@@ -54,7 +63,7 @@ impl<'data> Subject<'data> {
     /// Opens a linked ELF file of any architecture.
     ///
     /// # Errors
-    /// It is none, or has no `.sframe`, or one that cannot be read.
+    /// It is none, or has no `.sframe`, or one that cannot be read. For 32-bit ARM: neither a rule map nor exception tables.
     pub fn parse(data: &'data [u8]) -> Result<Self> {
         Self::parse_with(data, StartRule::FromFlags)
     }
@@ -65,10 +74,18 @@ impl<'data> Subject<'data> {
     /// Those of [`Self::parse`].
     pub fn parse_with(data: &'data [u8], starts: StartRule) -> Result<Self> {
         let file = image::linked(data)?;
-        let section = image::section(&file, sframe::SECTION)?.context("no section .sframe")?;
-        let tables = Tables::with(section.data, section.address, starts);
-        for table in tables.sections() {
-            table.with_context(|| format!("section .sframe at offset {}", section.offset))?;
+        let is_arm = file.architecture() == Architecture::Arm;
+        let section = image::section(&file, sframe::SECTION)?;
+        let section = match section {
+            None if !is_arm => bail!("no section .sframe"),
+            section => section,
+        };
+        let (bytes, address) = section.map_or((&[][..], 0), |its| (its.data, its.address));
+        let tables = Tables::with(bytes, address, starts);
+        if let Some(section) = &section {
+            for table in tables.sections() {
+                table.with_context(|| format!("section .sframe at offset {}", section.offset))?;
+            }
         }
         let blob = image::section(&file, symbols::SECTION)?
             .filter(|section| !section.data.is_empty())
@@ -83,17 +100,61 @@ impl<'data> Subject<'data> {
                 none.and_then(Result::err),
             ),
         };
-        let map = image::section(&file, crate::map::SECTION)?.map(|section| {
+        let map = image::section(&file, rule_map::SECTION)?;
+        // A link without rows leaves an empty one.
+        let map = map.filter(|section| !section.data.is_empty());
+        let map_offset = map.map_or(0, |section| section.offset);
+        let map = map.map(|section| {
             let parsed = Map::parse(section.data, section.address);
             parsed.with_context(|| format!("section .unwind_map at offset {}", section.offset))
         });
+        let map = map.transpose()?;
+        let exceptions = match is_arm {
+            true => Exceptions::of(&file)?,
+            false => None,
+        };
+        if section.is_none() && map.is_none() && exceptions.is_none() {
+            bail!("neither a section .unwind_map nor .ARM.exidx");
+        }
         Ok(Self {
             section,
             tables,
-            map: map.transpose()?,
+            map,
+            map_offset,
+            exceptions,
             names,
             symbols_error,
         })
+    }
+
+    /// The functions of `.sframe`, or of the rule map where that is all there is.
+    ///
+    /// # Errors
+    /// The table is damaged, or there is none.
+    pub fn functions(&self) -> Result<Frames> {
+        match (&self.section, &self.map) {
+            (None, Some(map)) => Ok(rule_map::functions(map, &architecture::ARM)),
+            (None, None) => bail!("no section .unwind_map"),
+            (Some(_), _) => sframe::functions(&self.tables),
+        }
+    }
+
+    /// The rule map, if it is all that has rows.
+    #[must_use]
+    pub const fn only_map(&self) -> Option<&Map<'data>> {
+        match self.section {
+            None => self.map.as_ref(),
+            Some(_) => None,
+        }
+    }
+
+    /// The name of the section that has the rows.
+    #[must_use]
+    pub const fn rows_section(&self) -> &'static str {
+        match self.section {
+            None => rule_map::SECTION,
+            Some(_) => sframe::SECTION,
+        }
     }
 
     /// The image's `.symbols`.
@@ -139,6 +200,13 @@ pub fn with_file<T>(path: &Path, act: impl FnOnce(&[u8]) -> Result<T>) -> Result
 /// The file cannot be read, or `act` fails.
 pub fn with_laid_out<T>(path: &Path, act: impl FnOnce(&[u8], StartRule) -> Result<T>) -> Result<T> {
     with_file(path, |data| {
+        if let Ok(file) = object::File::parse(data)
+            && file.architecture() == Architecture::Arm
+            && file.kind() == ObjectKind::Relocatable
+        {
+            // It has no rows before it is linked, and its exception tables lead nowhere.
+            bail!("an object file for 32-bit ARM; this wants a linked image");
+        }
         let laid_out = relocatable::lay_out(data)?;
         act(&laid_out.data, laid_out.starts)
     })

@@ -3,15 +3,13 @@
 
 use std::io::{self, Write};
 
-use anyhow::Result;
-use unwind::sframe::Tables;
-
+use crate::cfi::Frames;
 use crate::function::Function;
 use crate::image::Image;
 use crate::prove::contradiction::Contradiction;
 use crate::prove::tally::{Functions, Tally};
 use crate::prove::{Made, Proof, Rows};
-use crate::sframe::{self, rule};
+use crate::sframe::rule;
 use crate::symbols::{Names, Symbols};
 
 /// A handler of interrupts.
@@ -44,29 +42,16 @@ pub struct Proven {
 }
 
 impl Proven {
-    /// Judges the rows that a link would make, and those that the image has. `None`: its instructions cannot be followed.
-    ///
-    /// # Errors
-    /// The table is damaged.
-    pub fn of(
-        image: &Image<'_>,
-        rows: &Rows,
-        tables: &Tables<'_>,
-        symbols: Symbols,
-    ) -> Result<Option<Self>> {
-        let Some(proof) = &rows.proof else {
-            return Ok(None);
-        };
-        let own = sframe::functions(tables)?;
+    /// Judges the rows that a link would make, and those that the image has, which are `own`. `None`: its instructions cannot be followed.
+    #[must_use]
+    pub fn of(image: &Image<'_>, rows: &Rows, own: &Frames, symbols: Symbols) -> Option<Self> {
+        let proof = rows.proof.as_ref()?;
         let handlers = handlers(proof, &rows.described);
         let mut mended = proof.contradictions(image, &rows.described);
         // Every row of a handler is wrong, for one reason.
         mended.retain(|one| !handlers.iter().any(|handler| handler.contains(one.start)));
-        let judged = Proof::of(image, &own, &symbols);
-        let Some(judged) = judged else {
-            return Ok(None);
-        };
-        Ok(Some(Self {
+        let judged = Proof::of(image, own, &symbols)?;
+        Some(Self {
             mended,
             handlers,
             wrong: judged.contradictions(image, &own.functions),
@@ -74,7 +59,7 @@ impl Proven {
             functions: proof.tally.functions.clone(),
             made: proof.made.clone(),
             symbols,
-        }))
+        })
     }
 
     /// Writes all results.

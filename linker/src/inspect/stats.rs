@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use object::{Object, ObjectSection, SectionFlags, elf};
 
+use unwind::RowSource;
 use unwind::sframe::{Verified, format};
 
 use super::Subject;
@@ -43,7 +44,8 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
         // The sizes in a damaged file may overflow.
         .fold(0, u64::saturating_add);
     let unwinding = size(".eh_frame").saturating_add(size(".eh_frame_hdr"));
-    let sframe = subject.section.data.len() as u64;
+    let sframe = subject.section.map_or(0, |its| its.data.len() as u64);
+    let is_arm = subject.section.is_none();
     let percent = |part: u64, whole: u64| match whole {
         0 => String::new(),
         _ => format!("{:.1} %", part as f64 * 100.0 / whole as f64),
@@ -53,6 +55,12 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
         ("code", code),
         (".eh_frame", size(".eh_frame")),
         (".eh_frame_hdr", size(".eh_frame_hdr")),
+        (
+            ".debug_frame",
+            if is_arm { size(".debug_frame") } else { 0 },
+        ),
+        (".ARM.exidx", size(".ARM.exidx")),
+        (".ARM.extab", size(".ARM.extab")),
         (crate::sframe::SECTION, sframe),
         (crate::map::SECTION, size(crate::map::SECTION)),
         (symbols::SECTION, size(symbols::SECTION)),
@@ -65,21 +73,26 @@ pub fn stats(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<
             writeln!(out, "{what:24}{bytes:>12}{:>12}", percent(bytes, code))?;
         }
     }
-    if unwinding > 0 {
+    if unwinding > 0 && !is_arm {
         writeln!(
             out,
             ".sframe is {} of .eh_frame and .eh_frame_hdr",
             percent(sframe, unwinding)
         )?;
     }
-    parts(subject, out)?;
+    if !is_arm {
+        parts(subject, out)?;
+    }
     if let Some(map) = &subject.map {
         super::map::stats(map, out)?;
     }
     if let Some(section) = image::section(&file, symbols::SECTION)? {
         super::parts::parts(section.data, code, out)?;
     }
-    rows(subject, out)?;
+    match is_arm {
+        true => arm_rows(subject, &subject.functions().unwrap_or_default(), out)?,
+        false => rows(subject, out)?,
+    }
     origins(data, subject, out)?;
     missing(data, subject, out)?;
     Ok(())
@@ -128,13 +141,13 @@ fn origins(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()
     let Ok(rows) = Rows::of(&image, true, Frames::default(), &symbols) else {
         return Ok(());
     };
-    let own = crate::sframe::functions(&subject.tables)?;
+    let own = subject.functions()?;
     let right = &rows.frames.functions;
     let declared = outermost::starts(&own.functions, &rows.frames, &symbols);
     let merged = HashSet::new();
     let origins = Origins::of(&own.functions, &rows.described, right, &merged, &declared);
     writeln!(out, "{:26}{:>12}{:>12}", "from", "functions", "rows")?;
-    for (origin, count) in origins.named() {
+    for (origin, count) in origins.named(subject.rows_section()) {
         writeln!(out, "{origin:26}{:>12}{:>12}", count.functions, count.rows)?;
     }
     Ok(())
@@ -154,12 +167,17 @@ fn missing(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> io::Resul
     for left in &frames.left_out {
         add(left.why.to_string(), left.size);
     }
+    let has = |address| match subject.only_map() {
+        Some(map) => RowSource::function(map, address).is_some(),
+        None => subject.tables.function_at(address).is_some(),
+    };
+    let words = match subject.section {
+        Some(_) => "in .eh_frame, not in .sframe",
+        None => "in call frame information, not in .unwind_map",
+    };
     for function in &frames.functions {
-        if subject.tables.function_at(function.start).is_none() {
-            add(
-                "in .eh_frame, not in .sframe".to_owned(),
-                function.size.into(),
-            );
+        if !has(function.start) {
+            add(words.to_owned(), function.size.into());
         }
     }
     writeln!(
@@ -182,6 +200,34 @@ fn missing(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> io::Resul
     Ok(())
 }
 
+/// Writes how many rows a rule map has, and which functions have most; and how many entries the exception tables have.
+fn arm_rows(subject: &Subject<'_>, own: &Frames, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(exceptions) = &subject.exceptions {
+        let entries = exceptions.tables().entries().count();
+        writeln!(out, ".ARM.exidx: {entries} entries")?;
+    }
+    let mut functions: Vec<_> = own.functions.iter().collect();
+    let signal = functions.iter().filter(|one| one.signal).count();
+    writeln!(
+        out,
+        "{} functions, {} rows; {signal} signal frames",
+        functions.len(),
+        own.row_count()
+    )?;
+    functions.sort_by_key(|function| (Reverse(function.rows.len()), function.start));
+    writeln!(out, "most rows:")?;
+    for function in functions.iter().take(BIGGEST) {
+        let count = function.rows.len();
+        writeln!(out, "{count:>8}  {}", name_of(subject, function.start))?;
+    }
+    Ok(())
+}
+
+fn name_of(subject: &Subject<'_>, start: u64) -> String {
+    let name = subject.name_at(start);
+    name.map_or_else(|| format!("{start:#x}"), |(name, _, _)| name)
+}
+
 fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut functions: Vec<_> = subject
         .tables
@@ -200,8 +246,7 @@ fn rows(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     functions.sort_by_key(|function| (Reverse(function.row_count()), function.start()));
     writeln!(out, "most rows:")?;
     for function in functions.iter().take(BIGGEST) {
-        let name = subject.name_at(function.start());
-        let name = name.map_or_else(|| format!("{:#x}", function.start()), |(name, _, _)| name);
+        let name = name_of(subject, function.start());
         writeln!(out, "{:>8}  {name}", function.row_count())?;
     }
     Ok(())

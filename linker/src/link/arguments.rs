@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::{dependencies, response};
-use crate::architecture::Architecture;
 use crate::covered::LEAST;
 use crate::sframe::Version;
 use crate::symbols::{Level, Names};
@@ -37,6 +36,10 @@ pub struct Options {
     pub coverage: u8,
     /// `--sframe-outermost`: functions that have no caller.
     pub outermost: Vec<String>,
+    /// `--sframe-room`: the least room for what is loaded of the rows, in bytes.
+    pub sframe_room: usize,
+    /// `--symbols-room`: the least room for `.symbols`, in bytes.
+    pub symbols_room: usize,
 }
 
 impl Default for Options {
@@ -53,17 +56,8 @@ impl Default for Options {
             stats: None,
             coverage: LEAST,
             outermost: Vec::new(),
-        }
-    }
-}
-
-impl Options {
-    /// The options as far as they are possible for an architecture: where SFrame has no ABI, there are names only.
-    #[must_use]
-    pub fn possible(&self, architecture: &Architecture) -> Self {
-        Self {
-            sframe: self.sframe.filter(|_| architecture.abi.is_some()),
-            ..self.clone()
+            sframe_room: 0,
+            symbols_room: 0,
         }
     }
 }
@@ -201,6 +195,8 @@ impl Options {
                     | "--sframe-repair"
                     | "--sframe-coverage"
                     | "--sframe-outermost"
+                    | "--sframe-room"
+                    | "--symbols-room"
                     | "--symbols"
                     | "--symbol-names"
                     | "--symbols-compare"
@@ -243,6 +239,8 @@ impl Options {
                 Ok(percent @ 0..=100) => self.coverage = percent,
                 _ => bail!("--sframe-coverage={percent}: a number from 0 to 100"),
             },
+            ("--sframe-room", size) => self.sframe_room = bytes(switch, size)?,
+            ("--symbols-room", size) => self.symbols_room = bytes(switch, size)?,
             ("--symt", "") => bail!("--symt= wants a file"),
             ("--symt", file) => self.symt = Some(file.into()),
             ("--gsym", "") => bail!("--gsym= wants a file"),
@@ -252,6 +250,23 @@ impl Options {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+/// The most that a room may have, in bytes: more is a slip of the pen, as tables of the largest programs take some megabytes.
+const MOST_ROOM: usize = 1 << 30;
+
+/// A number of bytes, or of kibibytes with a `K` behind it.
+fn bytes(switch: &str, text: &str) -> Result<usize> {
+    let (number, unit) = match text.strip_suffix('K') {
+        Some(number) => (number, 1024),
+        None => (text, 1),
+    };
+    let size = number.parse::<usize>().ok();
+    let size = size.and_then(|number| number.checked_mul(unit));
+    match size.filter(|size| *size <= MOST_ROOM) {
+        Some(size) => Ok(size.next_multiple_of(8)),
+        None => bail!("{switch}={text}: bytes, as 65536 or 64K, at most {MOST_ROOM}"),
     }
 }
 
@@ -282,6 +297,8 @@ mod tests {
             "--sframe-coverage=50",
             "--sframe-outermost=one",
             "--sframe-outermost=two",
+            "--sframe-room=64K",
+            "--symbols-room=1001",
             "-o",
             "out",
         ])
@@ -304,6 +321,8 @@ mod tests {
                 stats: Some(Stats::File("x".into())),
                 coverage: 50,
                 outermost: vec!["one".to_owned(), "two".to_owned()],
+                sframe_room: 65536,
+                symbols_room: 1008,
             }
         );
     }
@@ -368,6 +387,10 @@ mod tests {
                 "--sframe-coverage=101: a number from 0 to 100",
             ),
             ("--sframe-load=both", "--sframe-load=both: sframe or map"),
+            (
+                "--sframe-room=64k",
+                "--sframe-room=64k: bytes, as 65536 or 64K, at most 1073741824",
+            ),
             ("--symbol-names=long", "--symbol-names=long: short or full"),
             ("--symbols-compare=all", "--symbols-compare=all: yes or no"),
             (

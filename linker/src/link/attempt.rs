@@ -10,6 +10,7 @@ use super::inputs::Found;
 use super::linker::{Linker, Outcome};
 use super::place::{self, NAME_REGION, PLACE_THEM};
 use super::room::{self, Room};
+use super::strip::{self, Strip, WITHOUT_DEBUG};
 use super::tables::Tables;
 use super::temporary::Temporary;
 use super::{exit_code, finish, inputs, script};
@@ -18,18 +19,8 @@ use crate::cfi::Source;
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
 
-/// The switch for a first link without debug information.
-const WITHOUT_DEBUG: &str = "--strip-debug";
-
-/// Switches that strip symbols or debug information, from which the tables are made: only the second link gets them.
-const STRIP: [&str; 6] = [
-    "-s",
-    "--strip-all",
-    "-strip-all",
-    "-S",
-    "--strip-debug",
-    "-strip-debug",
-];
+/// The switch for a link that lld does in one thread.
+const ONE_THREAD: &str = "--threads=1";
 
 /// How a link ended.
 enum Linked {
@@ -93,23 +84,46 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
         None => line.linker.clone(),
     };
     // The last one holds.
-    let arguments = [arguments, vec!["-o".into(), image.path().into()]].concat();
-    let unstripped: Vec<OsString> = arguments
-        .iter()
-        .filter(|argument| !STRIP.iter().any(|strip| argument == strip))
-        .cloned()
-        .collect();
-    // Guess that the tables need the same room as in the last build: if so, one link is enough.
-    let is_stripped = unstripped.len() != arguments.len();
+    let mut arguments = [arguments, vec!["-o".into(), image.path().into()]].concat();
+    let strip = Strip::of(&arguments);
+    // Whoever says how many threads there shall be has them.
+    let says_threads = arguments.iter().any(|argument| {
+        let argument = argument.as_encoded_bytes();
+        argument.starts_with(b"--threads") || argument.starts_with(b"-threads")
+    });
+    let is_quick = |with_debug| linker.is_lld() && !says_threads && inputs.are_little(with_debug);
+    if is_quick(strip == Strip::Nothing) {
+        arguments.push(ONE_THREAD.into());
+    }
+    let unstripped = strip::unstripped(&arguments);
+    // One link is enough where what it strips is not what the tables are made from, or is not there, which only its result tells for sure.
+    let strips_needed = strip == Strip::Debug && keeps_debug;
+    let may_be_one = strip == Strip::Nothing
+        || strip == Strip::Debug && !keeps_debug
+        || strips_needed && linker.is_lld() && !inputs.may_have_debug;
+    // Guess that the tables need the same room as in the last build, or no more than the options give them.
+    let asked = Room::asked_for(&line.options);
+    let asked = || asked.zip(inputs.architecture);
     let guess = room
         .or_else(|| Room::of_file(output))
         .or_else(|| Room::of_file(&room::second_name(output)?))
-        .filter(|(room, architecture)| {
-            room.is_for(&line.options.possible(architecture)) && !is_stripped
-        });
+        .filter(|(room, _)| room.is_for(&line.options));
+    let guess = match guess {
+        Some((room, architecture)) => {
+            let least = asked().map_or(room, |(asked, _)| asked);
+            Some((room.max(least), architecture))
+        }
+        None => asked(),
+    };
+    let guess = guess.filter(|_| may_be_one);
     let mut guessed = match guess {
         Some((room, architecture)) => {
-            let outcome = link_with_room(line, &arguments, linker, room, architecture)?;
+            let arguments = if strips_needed {
+                &unstripped
+            } else {
+                &arguments
+            };
+            let outcome = link_with_room(line, arguments, linker, room, architecture)?;
             Some((outcome, room))
         }
         None => None,
@@ -123,6 +137,9 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
             let mut arguments = unstripped;
             if !keeps_debug {
                 arguments.push(WITHOUT_DEBUG.into());
+            }
+            if is_quick(keeps_debug) {
+                arguments.push(ONE_THREAD.into());
             }
             (linker.run(&arguments, line.long, output)?, None)
         }
@@ -143,7 +160,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
         return Ok(failed(&first, after.is_some()));
     }
     let data = Mapped::open(image.path())?;
-    let linked = Image::parse_for_names(&data)?;
+    let linked = Image::parse(&data)?;
     let last = script::last_code(&linked);
     if after.is_some() && last.is_some() && after != last {
         return Ok(Linked::Again(Attempt {
@@ -153,7 +170,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
         }));
     }
     first.show(None);
-    let options = line.options.possible(linked.architecture);
+    let options = &line.options;
     let others = match options.sframe {
         Some(_) => inputs.read(&linked),
         None => inputs::Inputs::default(),
@@ -161,15 +178,15 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     for line in &others.lost {
         eprintln!("sframe-link: warning: {line}");
     }
-    let tables = Tables::of(&linked, &options, others.frames)?;
-    if tables.table.is_some() {
+    let tables = Tables::of(&linked, options, others.frames)?;
+    if tables.has_rows() {
         place::expect(&linked, &place::SFRAME)?;
     }
     if tables.blob.is_some() {
         place::expect(&linked, &place::SYMBOLS)?;
     }
     let needed = tables.room();
-    if guess == Some(needed) {
+    if guess == Some(needed) && (!strips_needed || strip::has_none(&linked)) {
         let patches = tables.patches(&linked)?;
         tables.write_files(&linked, &line.options)?;
         // Unmap the file before it is written to.
@@ -197,7 +214,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     }
     checked?;
     let data = Mapped::open(image.path())?;
-    let linked = Image::parse_for_names(&data)?;
+    let linked = Image::parse(&data)?;
     if is_without_debug && linked.section(".debug_frame")?.is_some() {
         return Ok(Linked::Again(Attempt {
             after,
@@ -208,7 +225,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     let unmoved = tables.check_unmoved(&linked, &source);
     // A section that no script names may have another place when the tables have a size. With symbols, tables can be made of
     // what came of that.
-    if unmoved.is_err() && after.is_some() && room.is_none() && !is_stripped {
+    if unmoved.is_err() && after.is_some() && room.is_none() && may_be_one {
         let room = Some((needed, architecture));
         return Ok(Linked::Again(Attempt {
             after,
@@ -249,7 +266,7 @@ fn find_code(line: &CommandLine, linker: &Linker) -> Result<Option<String>> {
         return Ok(None);
     }
     let data = Mapped::open(image.path())?;
-    Ok(script::last_code(&Image::parse_for_names(&data)?))
+    Ok(script::last_code(&Image::parse(&data)?))
 }
 
 fn link_with_room(

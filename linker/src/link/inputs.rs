@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use object::read::archive::ArchiveFile;
-use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
+use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, elf};
 use unwind::sframe::{StartRule, Tables};
 
+use super::strip;
+use crate::architecture::Architecture;
 use crate::cfi::Frames;
 use crate::image::{Image, Mapped};
 use crate::{relocatable, sframe};
@@ -33,12 +35,22 @@ pub(super) struct Found {
     with_table: Vec<(PathBuf, Vec<u8>)>,
     /// One has `.debug_frame`.
     pub(super) has_debug_frame: bool,
+    /// One has debug information, or is not known here.
+    pub(super) may_have_debug: bool,
+    /// Of the first one.
+    pub(super) architecture: Option<&'static Architecture>,
+    /// Bytes of all sections that can be loaded.
+    loaded: u64,
 }
+
+/// So many bytes lld links as quickly with one thread: others take as long to start as they save.
+const LITTLE: u64 = 1 << 20;
 
 /// Looks at the files on the linker's command line.
 pub(super) fn find(arguments: &[OsString]) -> Result<Found> {
     let mut found = Found::default();
     for argument in arguments {
+        found.may_have_debug |= strip::is_library(argument);
         let path = Path::new(argument);
         if !path.is_file() {
             continue;
@@ -52,6 +64,11 @@ pub(super) fn find(arguments: &[OsString]) -> Result<Found> {
 }
 
 impl Found {
+    /// Whether there is little to link, in a link with or without debug information.
+    pub(super) fn are_little(&self, with_debug: bool) -> bool {
+        self.loaded <= LITTLE && !(with_debug && self.may_have_debug)
+    }
+
     fn look_at(&mut self, object: &[u8], path: &Path) {
         let Ok(file) = object::File::parse(object) else {
             return;
@@ -59,11 +76,21 @@ impl Found {
         if file.kind() != ObjectKind::Relocatable {
             return;
         }
+        let architecture = || Architecture::of(file.architecture(), !file.is_little_endian());
+        self.architecture = self.architecture.or_else(architecture);
         let mut has_table = false;
         for section in file.sections() {
+            let is_loaded = matches!(section.flags(),
+                SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(elf::SHF_ALLOC));
+            if is_loaded && section.kind() != SectionKind::UninitializedData {
+                self.loaded = self.loaded.saturating_add(section.size());
+            }
             match section.name_bytes() {
                 Ok(name) if name == sframe::SECTION.as_bytes() => has_table = true,
-                Ok(b".debug_frame" | b".zdebug_frame") => self.has_debug_frame = true,
+                Ok(name) if name.starts_with(b".debug") || name.starts_with(b".zdebug") => {
+                    self.may_have_debug = true;
+                    self.has_debug_frame |= matches!(name, b".debug_frame" | b".zdebug_frame");
+                }
                 _ => {}
             }
         }

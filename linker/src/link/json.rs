@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::report::{place_of, without_frames};
 use super::tables::Tables;
 use crate::covered::Covered;
+use crate::map::Map;
 use crate::prove::contradiction::Contradiction;
 use crate::prove::origin::{Count, Origins};
 use crate::prove::tally::Tally;
@@ -23,9 +24,9 @@ pub fn json(tables: &Tables) -> String {
         "form": FORM,
         "sframe_link": env!("CARGO_PKG_VERSION"),
         "sframe": sframe(tables),
-        "rule_map": tables.loaded_map().map(|map| json!({ "bytes": map.size() })),
+        "rule_map": tables.loaded_map().map(|map| rule_map(tables, map)),
         "symbols": symbols(tables),
-        "covered": tables.table.as_ref().map(|_| covered(&tables.covered)),
+        "covered": tables.has_rows().then(|| covered(&tables.covered)),
         "code": tables.proof.as_ref().map(|proof| code(&proof.tally)),
         "contradictions": list(&tables.contradictions, |one| contradiction(tables, one)),
         "left_out": list(&tables.frames.left_out, |left| json!({
@@ -34,13 +35,13 @@ pub fn json(tables: &Tables) -> String {
             "function": place_of(tables, left.start),
             "reason": left.why.to_string(),
         })),
-        "without_unwind_information": match tables.table {
-            Some(_) => list(&without_frames(tables), |symbol| json!({
+        "without_unwind_information": match tables.has_rows() {
+            true => list(&without_frames(tables), |symbol| json!({
                 "address": hex(symbol.start),
                 "size": symbol.size,
                 "function": tables.names.name(&symbol.name),
             })),
-            None => Value::Null,
+            false => Value::Null,
         },
     });
     // One line for each number, so that `diff` can compare two files.
@@ -49,6 +50,31 @@ pub fn json(tables: &Tables) -> String {
 
 fn sframe(tables: &Tables) -> Option<Value> {
     let table = tables.table.as_ref()?;
+    Some(json!({
+        "version": table.version().number(),
+        "bytes": table.size(),
+        "functions": table.function_count(),
+        "rows": tables.frames.row_count(),
+        "rows_stored": table.stored_row_count(),
+        "from": from(tables),
+    }))
+}
+
+/// The size of a map; and where it is all that has rows, what it has.
+fn rule_map(tables: &Tables, map: &Map) -> Value {
+    match tables.table {
+        Some(_) => json!({ "bytes": map.size() }),
+        None => json!({
+            "bytes": map.size(),
+            "functions": tables.frames.functions.len(),
+            "rows": tables.frames.row_count(),
+            "from": from(tables),
+        }),
+    }
+}
+
+/// Where rows come from.
+fn from(tables: &Tables) -> Value {
     let Origins {
         described,
         mended,
@@ -56,20 +82,13 @@ fn sframe(tables: &Tables) -> Option<Value> {
         declared,
         input,
     } = tables.origins();
-    Some(json!({
-        "version": table.version().number(),
-        "bytes": table.size(),
-        "functions": table.function_count(),
-        "rows": tables.frames.row_count(),
-        "rows_stored": table.stored_row_count(),
-        "from": {
-            "call_frame_information": count(described),
-            "mended": count(mended),
-            "made_from_code": count(made),
-            "declared": count(declared),
-            "input_sframe": count(input),
-        },
-    }))
+    json!({
+        "call_frame_information": count(described),
+        "mended": count(mended),
+        "made_from_code": count(made),
+        "declared": count(declared),
+        "input_sframe": count(input),
+    })
 }
 
 fn symbols(tables: &Tables) -> Option<Value> {

@@ -75,6 +75,11 @@ impl Linker {
         Self { path, driver }
     }
 
+    /// Whether it is lld, called as `rust-lld` or `lld`.
+    pub(super) fn is_lld(&self) -> bool {
+        self.driver == Driver::Lld
+    }
+
     /// Runs a link. Standard output is passed through, standard error is captured.
     ///
     /// # Errors

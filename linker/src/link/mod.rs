@@ -2,7 +2,7 @@
 //!
 //! There are two links, because the tables' sizes are known only after the first, and the addresses in them only after the
 //! second. The first has no debug information if the tables need none. If the last build's output file has room of the same size, which
-//! rounding makes likely, one link is enough, with the same result. Tables are written into the linked file, so that they can contain
+//! rounding makes likely, or if the options give as much room as is needed, one link is enough, with the same result. Tables are written into the linked file, so that they can contain
 //! the build id, which the linker computes over the file, and so that the linker only has to know their size.
 
 mod arguments;
@@ -16,6 +16,7 @@ mod report;
 mod response;
 mod room;
 mod script;
+mod strip;
 mod tables;
 mod temporary;
 mod unloaded;
@@ -39,9 +40,9 @@ use temporary::Temporary;
 /// The linker-script fragment with the output sections of the tables.
 pub const SCRIPT: &str = include_str!("../../scripts/tables.ld");
 
-/// The warning where rows are wanted, and SFrame has no ABI for the architecture.
-const NO_ROWS: &str = "no .sframe: SFrame has no ABI for 32-bit ARM, so an image has names only, and is unwound by .ARM.exidx, \
-     which the compiler makes (--sframe=none does without this warning)";
+/// The warning where rows are wanted, and there is no form for them.
+const NO_ROWS: &str = "no rows: SFrame has no ABI for 32-bit ARM, and there is no rule map, so that an image is unwound by .ARM.exidx, which \
+     the compiler makes";
 
 /// Links with the given arguments, and adds tables to the image. `called_as` is the name under which this program was called.
 /// Returns the linker's own exit status if there was no image to add tables to.
@@ -87,7 +88,7 @@ fn tell(tables: &Tables, options: &Options) -> Result<()> {
         Some(Stats::File(path)) => write_stats(path, tables)?,
         None => {}
     }
-    if options.sframe.is_some() && tables.table.is_none() {
+    if options.sframe.is_some() && !tables.has_rows() {
         eprintln!("sframe-link: warning: {NO_ROWS}");
     }
     if let Some(line) = fewer_levels(tables) {
@@ -97,6 +98,9 @@ fn tell(tables: &Tables, options: &Options) -> Result<()> {
         eprintln!("sframe-link: warning: {line}");
     }
     if let Some(line) = covers_little(tables, options.coverage) {
+        eprintln!("sframe-link: warning: {line}");
+    }
+    for line in tables.outgrown() {
         eprintln!("sframe-link: warning: {line}");
     }
     // The statistics on standard error list what is left out; otherwise warn.

@@ -1,14 +1,14 @@
 //! The sections and symbols of an image that hold the tables.
 
 use anyhow::{Context, Result, bail, ensure};
-use object::elf::{self, SectionHeader64};
+use object::elf::{self, SectionHeader32, SectionHeader64};
 use object::pod::bytes_of;
-use object::read::elf::FileHeader;
+use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
 use super::tables::Patch;
 use crate::image::{Image, Section};
-use crate::{sframe, symbols};
+use crate::{map, sframe, symbols};
 
 /// The names of a table's sections, and of the symbols around it, as in `tables.ld`.
 #[derive(Debug)]
@@ -112,6 +112,40 @@ pub(super) fn sframe_header(image: &Image<'_>, section: Section<'_>) -> Result<O
         offset: at,
         bytes: bytes_of(&header).to_vec(),
     }))
+}
+
+/// The patches that give the section with a rule map its name, in a file of 32 bits: the names of sections are written again behind the
+/// file's end.
+pub(super) fn map_header(image: &Image<'_>, section: Section<'_>) -> Result<Vec<Patch>> {
+    let object::File::Elf32(elf) = &image.file else {
+        bail!("a file of 64 bits for {}", image.architecture.name);
+    };
+    let (endian, data) = (elf.endian(), elf.data());
+    let table = elf.elf_section_table();
+    let names_index = SectionIndex(elf.elf_header().shstrndx(endian, data)? as usize);
+    let mut names_header = *table.section(names_index)?;
+    let mut names = names_header.data(endian, data)?.to_vec();
+    let name = names.len() as u32;
+    names.extend_from_slice(map::SECTION.as_bytes());
+    names.push(0);
+    let end = u32::try_from(data.len()).context("the file is too large")?;
+    names_header.sh_offset.set(endian, end);
+    names_header.sh_size.set(endian, names.len() as u32);
+    let mut header = *table.section(SectionIndex(section.index))?;
+    header.sh_name.set(endian, name);
+    let headers = u64::from(elf.elf_header().e_shoff(endian));
+    let patch = |index: usize, header: &SectionHeader32<Endianness>| Patch {
+        offset: headers + (index * size_of::<SectionHeader32<Endianness>>()) as u64,
+        bytes: bytes_of(header).to_vec(),
+    };
+    Ok(vec![
+        Patch {
+            offset: end.into(),
+            bytes: names,
+        },
+        patch(names_index.0, &names_header),
+        patch(section.index, &header),
+    ])
 }
 
 fn address_of(image: &Image<'_>, name: &str) -> Option<u64> {

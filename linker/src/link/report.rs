@@ -34,20 +34,25 @@ pub fn no_map(tables: &Tables) -> Option<String> {
     let Some(Err(why)) = &tables.map else {
         return None;
     };
-    Some(format!("no rule map, so .sframe is loaded: {why}"))
+    Some(match &tables.table {
+        Some(_) => format!("no rule map, so .sframe is loaded: {why}"),
+        None => format!("no rule map: {why}"),
+    })
 }
 
 /// A warning if less than so many percent of the code have rows.
 #[must_use]
 pub fn covers_little(tables: &Tables, least: u8) -> Option<String> {
     let covered = &tables.covered;
-    (!covered.is_at_least(least)).then(|| format!("{covered}: {ADVICE}"))
+    let line = || format!("{}: {ADVICE}", covered.of_table(tables.rows_section()));
+    (!covered.is_at_least(least)).then(line)
 }
 
 fn left_out_line(tables: &Tables, left: &LeftOut) -> String {
     let LeftOut { start, size, why } = left;
     let name = place_of(tables, *start).unwrap_or_else(|| "code without a name".to_owned());
-    format!("left out of .sframe: {name} at {start:#x}, {size} bytes: {why}")
+    let table = tables.rows_section();
+    format!("left out of {table}: {name} at {start:#x}, {size} bytes: {why}")
 }
 
 /// The function at an address, with the offset in it unless that is 0.
@@ -82,8 +87,15 @@ pub fn without_frames(tables: &Tables) -> Vec<&Symbol> {
 #[must_use]
 pub fn sizes(tables: &Tables) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(map) = tables.loaded_map() {
-        lines.push(format!(".unwind_map: {} bytes", map.size()));
+    match (tables.loaded_map(), &tables.table) {
+        (Some(map), Some(_)) => lines.push(format!(".unwind_map: {} bytes", map.size())),
+        (Some(map), None) => lines.push(format!(
+            ".unwind_map: {} functions, {} rows, {} bytes",
+            tables.frames.functions.len(),
+            tables.frames.row_count(),
+            map.size(),
+        )),
+        (None, _) => {}
     }
     if let Some(table) = &tables.table {
         lines.push(format!(
@@ -93,7 +105,9 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
             table.stored_row_count(),
             table.size(),
         ));
-        let named = tables.origins().named();
+    }
+    if tables.has_rows() {
+        let named = tables.origins().named(tables.rows_section());
         let others = named
             .iter()
             .skip(1)
@@ -104,9 +118,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
                 count.functions, count.rows
             ));
         }
-    }
-    if tables.table.is_some() {
-        lines.push(tables.covered.to_string());
+        lines.push(tables.covered.of_table(tables.rows_section()).to_string());
     }
     lines.extend(proof(tables));
     if let Some(blob) = &tables.blob {
@@ -150,7 +162,7 @@ pub fn stats(tables: &Tables) -> String {
     for left_out in left_out {
         line(format!("  {left_out}"));
     }
-    if tables.table.is_some() {
+    if tables.has_rows() {
         let without = without_frames(tables);
         line(format!("without unwind information: {}", without.len()));
         for symbol in without {

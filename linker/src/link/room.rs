@@ -46,7 +46,7 @@ impl Room {
     /// The space in a linked file, and its architecture.
     pub(super) fn of_file(path: &Path) -> Option<(Self, &'static Architecture)> {
         let data = Mapped::open(path).ok()?;
-        let image = Image::parse_for_names(&data).ok()?;
+        let image = Image::parse(&data).ok()?;
         // An image without a table has an empty section.
         let size = |name| {
             let size = image.section(name).ok()??.data.len();
@@ -57,6 +57,24 @@ impl Room {
             symbols: size(symbols::SECTION),
         };
         Some((room, image.architecture))
+    }
+
+    /// The room that the options ask for, if they do for each table.
+    pub(super) fn asked_for(options: &Options) -> Option<Self> {
+        let room = Self {
+            sframe: (options.sframe.is_some()).then_some(options.sframe_room),
+            symbols: (options.symbols.is_some()).then_some(options.symbols_room),
+        };
+        let is_asked = room.sframe != Some(0) && room.symbols != Some(0);
+        is_asked.then_some(room)
+    }
+
+    /// As much of each as in both.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            sframe: self.sframe.max(other.sframe),
+            symbols: self.symbols.max(other.symbols),
+        }
     }
 
     /// Whether there is space for exactly the tables that the options ask for.

@@ -80,15 +80,19 @@ fn mentions_place(name: &OsStr, folders: &[PathBuf], depth: usize) -> bool {
 
 /// The text of a file, unless it is too large for a script or is an object file or an archive.
 fn text(path: &Path) -> Option<String> {
-    let file = File::open(path).ok()?;
+    let mut file = File::open(path).ok()?;
     let known = file.metadata().ok()?;
     if !known.is_file() || known.len() > LARGEST {
         return None;
     }
+    // Most are object files: their first bytes tell.
     let mut text = Vec::new();
+    file.by_ref().take(4).read_to_end(&mut text).ok()?;
+    if text.starts_with(b"\x7fELF") || text.starts_with(b"!<") {
+        return None;
+    }
     file.take(LARGEST).read_to_end(&mut text).ok()?;
-    let is_binary = text.starts_with(b"\x7fELF") || text.starts_with(b"!<");
-    (!is_binary).then(|| String::from_utf8_lossy(&text).into_owned())
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// A script that puts the tables behind a section of the others', or of the linker's own.

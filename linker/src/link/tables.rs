@@ -61,7 +61,13 @@ pub struct Tables {
     pub names: Names,
     /// All of `.symbols` is compared with debug information, not only a sample.
     pub(super) is_compared: bool,
+    /// The least room for what is loaded of the rows, and for `.symbols`, in bytes.
+    least: [usize; 2],
 }
+
+/// Where the link strips what the rows are made from, which then cannot be compared.
+const STRIPPED: &str = "the link strips .debug_frame, from which rows are made, so that nothing tells whether they fit the stripped image: \
+     strip the image after the link, or have .eh_frame made by `-C force-unwind-tables=yes`";
 
 /// About how many functions' names and lines are looked up in a finished image: if all were compared before, and if not.
 const SAMPLE_AGAIN: usize = 100;
@@ -81,7 +87,9 @@ impl Tables {
             let rows = Rows::of(image, options.repair, others, &functions)?;
             let mut frames = rows.frames.clone();
             outermost::declare(&mut frames, image, &functions, &options.outermost)?;
-            let table = Table::of_version(version, image.architecture, &mut frames);
+            let has_abi = image.architecture.abi.is_some();
+            let table =
+                has_abi.then(|| Table::of_version(version, image.architecture, &mut frames));
             Ok::<_, Error>(Some((frames, rows, table)))
         };
         let symbols = || {
@@ -95,19 +103,19 @@ impl Tables {
             let blob = options.symbols.map(|level| Blob::new(&code, level));
             Ok::<_, Error>((symbols, code, blob))
         };
-        let (sframe, symbols) = both(sframe, symbols);
+        let (symbols, sframe) = both(symbols, sframe);
         let (symbols, code, blob) = symbols?;
-        let (frames, rows, table) = match sframe? {
-            Some((frames, rows, table)) => (frames, rows, Some(table)),
-            None => (Frames::default(), Rows::default(), None),
-        };
-        let map = (table.is_some() && options.load == Load::Map)
+        let (frames, rows, table) = sframe?.unwrap_or_default();
+        // Where SFrame has no ABI, a map is all that there can be.
+        let is_wanted = options.sframe.is_some();
+        let only_map = is_wanted && image.architecture.abi.is_none();
+        let map = (only_map || is_wanted && options.load == Load::Map)
             .then(|| Map::new(image.architecture, &frames.functions));
         let contradictions = contradictions(image, &rows);
         let declared = outermost::starts(&frames.functions, &rows.frames, &symbols);
-        let covered = match table {
-            Some(_) => Covered::of(image, &frames.functions, &frames.left_out, &symbols),
-            None => Covered::default(),
+        let covered = match is_wanted {
+            true => Covered::of(image, &frames.functions, &frames.left_out, &symbols),
+            false => Covered::default(),
         };
         Ok(Self {
             frames,
@@ -125,6 +133,7 @@ impl Tables {
             wanted: options.symbols,
             names: options.names,
             is_compared: options.compare != Some(false),
+            least: [options.sframe_room, options.symbols_room],
         })
     }
 
@@ -147,13 +156,45 @@ impl Tables {
         self.map.as_ref()?.as_ref().ok()
     }
 
+    /// The name of the section that has all that is known of the rows.
+    #[must_use]
+    pub fn rows_section(&self) -> &'static str {
+        match (&self.table, self.loaded_map()) {
+            (None, Some(_)) => crate::map::SECTION,
+            _ => crate::sframe::SECTION,
+        }
+    }
+
+    /// Whether there are rows in any form.
+    pub(super) fn has_rows(&self) -> bool {
+        self.table.is_some() || self.loaded_map().is_some()
+    }
+
     pub(super) fn room(&self) -> Room {
         let map = self.loaded_map().map(Map::size);
         let size = map.or(self.table.as_ref().map(Table::size));
+        let [sframe, symbols] = self.least;
         Room {
-            sframe: size.map(room),
-            symbols: self.blob.as_ref().map(|blob| room(blob.size())),
+            sframe: size.map(|size| room(size).max(sframe)),
+            symbols: (self.blob.as_ref()).map(|blob| room(blob.size()).max(symbols)),
         }
+    }
+
+    /// A warning for each table that takes more than the room that the options give it.
+    pub(super) fn outgrown(&self) -> Vec<String> {
+        let room = self.room();
+        let [sframe, symbols] = self.least;
+        let tables = [
+            (room.sframe, sframe, "--sframe-room"),
+            (room.symbols, symbols, "--symbols-room"),
+        ];
+        let outgrown = tables.into_iter().filter_map(|(room, least, switch)| {
+            let needed = room.filter(|room| least != 0 && *room > least)?;
+            Some(format!(
+                "{switch}={least} is too little for one link: {needed} bytes are taken"
+            ))
+        });
+        outgrown.collect()
     }
 
     /// Checks that the second link has everything at the same addresses as the first, which had this call frame information.
@@ -167,7 +208,7 @@ impl Tables {
 
     fn check_unmoved_frames(&self, image: &Image<'_>, first: &Source) -> Result<()> {
         // It is read again only if it is not the same, byte for byte: references to data may differ.
-        if self.table.is_none() || Source::of(image)? == *first {
+        if !self.has_rows() || Source::of(image)? == *first {
             return Ok(());
         }
         let frames = Frames::of(image)?;
@@ -187,6 +228,7 @@ impl Tables {
             bail!("the unwind information of {name} at {from:#x} differs between the two links");
         }
         let before = before.count();
+        ensure!(!frames.functions.is_empty() || before == 0, STRIPPED);
         ensure!(
             before == frames.functions.len(),
             "the second link has {} functions, the first had {before}",
@@ -219,12 +261,10 @@ impl Tables {
     /// The bytes to write into an image that has space for the tables.
     pub(super) fn patches(&self, image: &Image<'_>) -> Result<Vec<Patch>> {
         let mut patches = Vec::new();
-        if let Some(map) = self.loaded_map()
-            && let Some(table) = &self.table
-        {
-            let size = room(map.size());
+        let room = self.room();
+        let size = room.sframe.unwrap_or_default();
+        if let Some(map) = self.loaded_map() {
             let place = super::place::find(image, &super::place::SFRAME, size)?;
-            ensure!(table.reaches(place.address), TOO_FAR);
             let mut bytes = map.to_bytes(place.address);
             // Readers ignore the padding: the header has the length.
             bytes.resize(size, 0);
@@ -232,10 +272,15 @@ impl Tables {
                 offset: place.offset,
                 bytes,
             });
-            let table = table.to_bytes(place.address);
-            patches.extend(super::unloaded::patches(image, place, &table)?);
+            match &self.table {
+                Some(table) => {
+                    ensure!(table.reaches(place.address), TOO_FAR);
+                    let table = table.to_bytes(place.address);
+                    patches.extend(super::unloaded::patches(image, place, &table)?);
+                }
+                None => patches.extend(super::place::map_header(image, place)?),
+            }
         } else if let Some(table) = &self.table {
-            let size = room(table.size());
             let place = super::place::find(image, &super::place::SFRAME, size)?;
             ensure!(table.reaches(place.address), TOO_FAR);
             patches.push(Patch {
@@ -245,7 +290,7 @@ impl Tables {
             patches.extend(super::place::sframe_header(image, place)?);
         }
         if let Some(blob) = &self.blob {
-            let size = room(blob.size());
+            let size = room.symbols.unwrap_or_default();
             let place = super::place::find(image, &super::place::SYMBOLS, size)?;
             let build_id = image.file.build_id()?.unwrap_or_default();
             let mut bytes = blob.to_bytes(place.address, build_id);
@@ -271,7 +316,7 @@ impl Tables {
 
     /// Compares the tables in an image, as `unwind` reads them, with what was to be written.
     pub(crate) fn check_written(&self, data: &[u8]) -> Result<()> {
-        let image = Image::parse_for_names(data)?;
+        let image = Image::parse(data)?;
         let (sframe, symbols) = both(
             || self.check_sframe(&image),
             || self.check_symbols_written(&image),
@@ -281,7 +326,7 @@ impl Tables {
 
     fn check_sframe(&self, image: &Image<'_>) -> Result<()> {
         if self.table.is_none() {
-            return Ok(());
+            return self.check_map(image, None);
         }
         let section = image.section(crate::sframe::SECTION)?;
         let section = section.context("no .sframe in the image that was written")?;
@@ -297,10 +342,10 @@ impl Tables {
                 comparison.differences.len(),
             );
         }
-        self.check_map(image, &tables)
+        self.check_map(image, Some(&tables))
     }
 
-    fn check_map(&self, image: &Image<'_>, tables: &sframe::Tables<'_>) -> Result<()> {
+    fn check_map(&self, image: &Image<'_>, tables: Option<&sframe::Tables<'_>>) -> Result<()> {
         if self.loaded_map().is_none() {
             return Ok(());
         }
@@ -310,6 +355,17 @@ impl Tables {
             .context("the rule map that was written; please report this")?;
         map.verify()
             .context("the rule map that was written; please report this")?;
+        let Some(tables) = tables else {
+            let different = crate::map::compare_with(&map, &self.frames.functions).differences;
+            if let Some(first) = different.first() {
+                bail!(
+                    "the rule map that was written says something else than was meant at {} addresses, first {first}; please \
+                     report this",
+                    different.len(),
+                );
+            }
+            return Ok(());
+        };
         let comparison = crate::map::compare(&map, tables, &self.frames.functions);
         if let Some(first) = comparison.differences.first() {
             bail!(

@@ -9,13 +9,11 @@
 //! to be in memory, too.
 
 use anyhow::{Context, Result, bail, ensure};
-use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
-use object::pod::bytes_of;
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
-use object::{Endianness, U16, U32, U64};
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{ElfFile, SectionHeader};
+use object::{Endianness, FileKind};
 
-type Segment = ProgramHeader64<Endianness>;
-type Header = SectionHeader64<Endianness>;
+use super::class::{Class, Header, Headers, Segment, fits};
 
 /// Alignment of a section, in bytes.
 const ALIGNMENT: u64 = 8;
@@ -25,6 +23,8 @@ const MAX_GAP: u64 = 64 << 20;
 
 /// The error if the file reaches up to the last address.
 const NO_ADDRESSES: &str = "no addresses left for tables";
+/// The error if the tables lie behind the last offset that a file's header can name.
+const TOO_LONG: &str = "the file with its tables is longer than its headers can say";
 
 /// A section to add, or to replace the one of this name with.
 #[derive(Clone, Copy, Debug)]
@@ -37,15 +37,27 @@ pub struct NewSection {
     pub segment: Option<elf::ProgramType>,
     /// Size in bytes.
     pub size: u64,
+    /// If it is not loaded: the index of the new section whose address it has, for what in it is relative to that.
+    pub beside: Option<usize>,
+}
+
+/// What a file has no more.
+#[derive(Clone, Copy, Debug)]
+pub struct Gone<'a> {
+    /// The names of sections.
+    pub sections: &'a [&'static str],
+    /// The types of segments: those of sections that are replaced among them.
+    pub segments: &'a [elf::ProgramType],
 }
 
 /// A file with room for new sections, whose addresses are known before their content.
 #[derive(Debug)]
 pub struct Appended<'data> {
     data: &'data [u8],
-    header: FileHeader64<Endianness>,
-    segments: Vec<Segment>,
-    sections: Vec<Header>,
+    /// The bytes of the file's header, of the program headers and of the section headers.
+    header: Vec<u8>,
+    segments: Vec<u8>,
+    sections: Vec<u8>,
     names: Vec<u8>,
     /// Offsets in the file of the parts.
     segments_at: u64,
@@ -56,47 +68,77 @@ pub struct Appended<'data> {
 }
 
 impl<'data> Appended<'data> {
-    /// Finds addresses and offsets for the sections.
+    /// Finds addresses and offsets for the sections. Those that are not loaded are the last of them.
     ///
     /// # Errors
-    /// The file is damaged, or not a linked ELF file of 64 bits, or has no segments.
-    pub fn new(data: &'data [u8], new: &[NewSection], page: u64) -> Result<Self> {
-        let file = ElfFile64::<Endianness>::parse(data).context("damaged ELF file")?;
+    /// The file is damaged, or not a linked ELF file, or has no segments, or no room for the sections.
+    pub fn new(data: &'data [u8], new: &[NewSection], gone: &Gone<'_>, page: u64) -> Result<Self> {
+        match FileKind::parse(data).context("damaged ELF file")? {
+            FileKind::Elf32 => Self::of::<FileHeader32<Endianness>>(data, new, gone, page),
+            _ => Self::of::<FileHeader64<Endianness>>(data, new, gone, page),
+        }
+    }
+
+    fn of<C: Class>(
+        data: &'data [u8],
+        new: &[NewSection],
+        gone: &Gone<'_>,
+        page: u64,
+    ) -> Result<Self> {
+        let file = ElfFile::<C>::parse(data).context("damaged ELF file")?;
         let endian = file.endian();
-        let mut header = *file.elf_header();
-        let mut segments = file.elf_program_headers().to_vec();
-        // Remove the segments of sections that are replaced.
-        segments.retain(|segment| {
-            let kind = segment.p_type(endian);
-            new.iter().all(|section| section.segment != Some(kind))
-        });
-        let mut sections: Vec<Header> = file.elf_section_table().iter().copied().collect();
+        let segments = file.elf_program_headers().iter();
+        let mut segments: Vec<Segment> = segments.map(|one| Segment::read(one, endian)).collect();
+        segments.retain(|segment| !gone.segments.contains(&segment.kind));
+        let sections = file.elf_section_table().iter();
+        let mut sections: Vec<Header> = sections.map(|one| Header::read(one, endian)).collect();
         let names_index = file
             .elf_header()
             .shstrndx(endian, data)
             .context("damaged ELF file: section names")?;
-        let names_header = sections.get_mut(names_index as usize);
-        let names_header = names_header.context("no section names")?;
+        let names_header = file.elf_section_table().iter().nth(names_index as usize);
         let mut names = names_header
+            .context("no section names")?
             .data(endian, data)
             .context("damaged ELF file: section names")?
             .to_vec();
         let of_sections = new.iter().filter(|section| section.segment.is_some());
         let count = segments.len() + 1 + of_sections.count();
-        let place = Location::of(&segments, endian, data.len() as u64, page)?;
+        let place = Location::of(&segments, data.len() as u64, page)?;
 
-        let mut end = (count * size_of::<Segment>()) as u64;
+        for name in gone.sections {
+            let known = file
+                .elf_section_table()
+                .section_by_name(endian, name.as_bytes());
+            if let Some((index, _)) = known {
+                // A header of this type is none. The others keep their numbers.
+                let none = &mut sections[index.0];
+                none.kind = elf::SHT_NULL;
+                none.name = 0;
+            }
+        }
+
+        let headers = (count * C::SEGMENT) as u64;
         let sizes = new.iter().map(|section| section.size + ALIGNMENT);
-        place
-            .address
-            .checked_add(end + sizes.sum::<u64>())
-            .context(NO_ADDRESSES)?;
-        let mut places = Vec::new();
+        let room = headers + sizes.sum::<u64>();
+        let above = place.address.checked_add(room).context(NO_ADDRESSES)?;
+        fits::<C>(above, NO_ADDRESSES)?;
+        let mut end = headers;
+        // Those that are not loaded come last, behind the new segment's end.
+        let mut loaded = end;
+        let mut places: Vec<(u64, u64)> = Vec::new();
         let mut more = Vec::new();
         for section in new {
             let at = end.next_multiple_of(ALIGNMENT);
             end = at + section.size;
-            let (address, offset) = (place.address + at, place.offset + at);
+            let offset = place.offset + at;
+            let address = match section.beside {
+                Some(index) => places[index].0,
+                None => {
+                    loaded = end;
+                    place.address + at
+                }
+            };
             places.push((address, offset));
             let known = file
                 .elf_section_table()
@@ -105,27 +147,26 @@ impl<'data> Appended<'data> {
                 Some((_, known)) => known.sh_name(endian),
                 None => add_name(&mut names, section.name)?,
             };
-            let header = section_header(section, name, address, offset, endian);
+            let header = section_header(section, name, address, offset);
             match known {
                 Some((index, _)) => sections[index.0] = header,
                 None => sections.push(header),
             }
             if let Some(kind) = section.segment {
                 let at = place.at(at);
-                more.push(at.segment(kind, section.size, ALIGNMENT, endian));
+                more.push(at.segment(kind, section.size, ALIGNMENT));
             }
         }
         let after_loads = 1 + segments
             .iter()
-            .rposition(|segment| segment.p_type(endian) == elf::PT_LOAD)
+            .rposition(|segment| segment.kind == elf::PT_LOAD)
             .context("nothing is loaded")?;
-        segments.insert(after_loads, place.segment(elf::PT_LOAD, end, page, endian));
+        segments.insert(after_loads, place.segment(elf::PT_LOAD, loaded, page));
         segments.append(&mut more);
         // The program headers have moved.
         for segment in &mut segments {
-            if segment.p_type(endian) == elf::PT_PHDR {
-                let size = (count * size_of::<Segment>()) as u64;
-                *segment = place.segment(elf::PT_PHDR, size, ALIGNMENT, endian);
+            if segment.kind == elf::PT_PHDR {
+                *segment = place.segment(elf::PT_PHDR, headers, ALIGNMENT);
             }
         }
         ensure!(
@@ -135,19 +176,24 @@ impl<'data> Appended<'data> {
 
         let names_at = place.offset + end;
         let sections_at = (names_at + names.len() as u64).next_multiple_of(ALIGNMENT);
+        fits::<C>(sections_at + (sections.len() * C::SECTION) as u64, TOO_LONG)?;
         let names_header = &mut sections[names_index as usize];
-        names_header.sh_offset = U64::new(endian, names_at);
-        names_header.sh_size = U64::new(endian, names.len() as u64);
-        header.e_phoff = U64::new(endian, place.offset);
-        header.e_shoff = U64::new(endian, sections_at);
-        // Both are below 0xffff.
-        header.e_phnum = U16::new(endian, segments.len() as u16);
-        header.e_shnum = U16::new(endian, sections.len() as u16);
+        names_header.offset = names_at;
+        names_header.size = names.len() as u64;
+        let headers = Headers {
+            segments_at: place.offset,
+            sections_at,
+            // Both are below 0xffff.
+            segments: segments.len() as u16,
+            sections: sections.len() as u16,
+        };
+        let segments = segments.iter().flat_map(|one| C::segment(one, endian));
+        let sections = sections.iter().flat_map(|one| C::section(one, endian));
         Ok(Self {
             data,
-            header,
-            segments,
-            sections,
+            header: file.elf_header().with(headers, endian),
+            segments: segments.collect(),
+            sections: sections.collect(),
             names,
             segments_at: place.offset,
             names_at,
@@ -165,14 +211,12 @@ impl<'data> Appended<'data> {
     /// The file with its new sections. Each content has the size given in its [`NewSection`].
     #[must_use]
     pub fn to_bytes(&self, contents: &[Vec<u8>]) -> Vec<u8> {
-        let size = self.sections_at as usize + size_of_val(self.sections.as_slice());
+        let size = self.sections_at as usize + self.sections.len();
         let mut out = Vec::with_capacity(size);
         out.extend_from_slice(self.data);
-        out[..size_of_val(&self.header)].copy_from_slice(bytes_of(&self.header));
+        out[..self.header.len()].copy_from_slice(&self.header);
         out.resize(self.segments_at as usize, 0);
-        for segment in &self.segments {
-            out.extend_from_slice(bytes_of(segment));
-        }
+        out.extend_from_slice(&self.segments);
         for (content, &(_, offset)) in contents.iter().zip(&self.places) {
             out.resize(offset as usize, 0);
             out.extend_from_slice(content);
@@ -180,9 +224,7 @@ impl<'data> Appended<'data> {
         out.resize(self.names_at as usize, 0);
         out.extend_from_slice(&self.names);
         out.resize(self.sections_at as usize, 0);
-        for section in &self.sections {
-            out.extend_from_slice(bytes_of(section));
-        }
+        out.extend_from_slice(&self.sections);
         out
     }
 }
@@ -201,13 +243,12 @@ impl Location {
     ///
     /// Linux before 5.18 computes `AT_PHDR` as the first segment's start plus `e_phoff`. If the file is a program that uses it
     /// (it has a `PT_PHDR`), the new segment has the same distance from the first one in memory as in the file.
-    fn of(segments: &[Segment], endian: Endianness, length: u64, page: u64) -> Result<Self> {
+    fn of(segments: &[Segment], length: u64, page: u64) -> Result<Self> {
         let loads = || {
-            segments
-                .iter()
-                .filter(|segment| segment.p_type(endian) == elf::PT_LOAD)
+            let segments = segments.iter();
+            segments.filter(|segment| segment.kind == elf::PT_LOAD)
         };
-        let end_of = |load: &&Segment| load.p_vaddr(endian).checked_add(load.p_memsz(endian));
+        let end_of = |load: &&Segment| load.address.checked_add(load.in_memory);
         let (Some(first), Some(last)) = (loads().next(), loads().max_by_key(end_of)) else {
             bail!("nothing is loaded, so there is no address for tables");
         };
@@ -216,13 +257,10 @@ impl Location {
         let mut place = Self {
             address: above(end)?,
             offset: above(length)?,
-            physical: last.p_paddr(endian).wrapping_sub(last.p_vaddr(endian)),
+            physical: last.physical.wrapping_sub(last.address),
         };
-        if segments
-            .iter()
-            .any(|segment| segment.p_type(endian) == elf::PT_PHDR)
-        {
-            let distance = first.p_vaddr(endian).wrapping_sub(first.p_offset(endian));
+        if segments.iter().any(|segment| segment.kind == elf::PT_PHDR) {
+            let distance = first.address.wrapping_sub(first.offset);
             let address = place.address.max(above(length.wrapping_add(distance))?);
             let offset = address.wrapping_sub(distance);
             if (length..length.saturating_add(MAX_GAP)).contains(&offset) {
@@ -245,44 +283,36 @@ impl Location {
         }
     }
 
-    fn segment(
-        self,
-        kind: elf::ProgramType,
-        size: u64,
-        alignment: u64,
-        endian: Endianness,
-    ) -> Segment {
+    fn segment(self, kind: elf::ProgramType, size: u64, alignment: u64) -> Segment {
         Segment {
-            p_type: U32::new(endian, kind),
-            p_flags: U32::new(endian, elf::PF_R),
-            p_offset: U64::new(endian, self.offset),
-            p_vaddr: U64::new(endian, self.address),
-            p_paddr: U64::new(endian, self.address.wrapping_add(self.physical)),
-            p_filesz: U64::new(endian, size),
-            p_memsz: U64::new(endian, size),
-            p_align: U64::new(endian, alignment),
+            kind,
+            flags: elf::PF_R,
+            offset: self.offset,
+            address: self.address,
+            physical: self.address.wrapping_add(self.physical),
+            size,
+            in_memory: size,
+            alignment,
         }
     }
 }
 
-fn section_header(
-    section: &NewSection,
-    name: u32,
-    address: u64,
-    offset: u64,
-    endian: Endianness,
-) -> Header {
+fn section_header(section: &NewSection, name: u32, address: u64, offset: u64) -> Header {
+    let flags = match section.beside {
+        Some(_) => elf::SectionFlags::default(),
+        None => elf::SHF_ALLOC,
+    };
     Header {
-        sh_name: U32::new(endian, name),
-        sh_type: U32::new(endian, section.kind),
-        sh_flags: U64::new(endian, elf::SHF_ALLOC),
-        sh_addr: U64::new(endian, address),
-        sh_offset: U64::new(endian, offset),
-        sh_size: U64::new(endian, section.size),
-        sh_link: U32::new(endian, 0),
-        sh_info: U32::new(endian, 0),
-        sh_addralign: U64::new(endian, ALIGNMENT),
-        sh_entsize: U64::new(endian, 0),
+        name,
+        kind: section.kind,
+        flags,
+        address,
+        offset,
+        size: section.size,
+        link: 0,
+        info: 0,
+        alignment: ALIGNMENT,
+        entry_size: 0,
     }
 }
 

@@ -1,8 +1,9 @@
 //! `sframe make`: adds tables to a linked file.
 
 mod append;
+mod class;
 
-pub use append::{Appended, NewSection};
+pub use append::{Appended, Gone, NewSection};
 
 use anyhow::{Context, Result, ensure};
 use object::{Object, elf};
@@ -10,6 +11,7 @@ use object::{Object, elf};
 use crate::cfi::Frames;
 use crate::image::Image;
 use crate::link::{Options, TOO_FAR, Tables};
+use crate::map::{self, Map};
 use crate::sframe::Table;
 use crate::symbols::Blob;
 use crate::{sframe, symbols};
@@ -23,62 +25,26 @@ pub struct Made {
     pub tables: Tables,
 }
 
-/// Adds `.sframe` and `.symbols` to a linked ELF file, and reads them back. Tables that it has are replaced; of
-/// functions that only they describe, the rows are kept.
+/// Adds `.sframe` and `.symbols` to a linked ELF file, and reads them back. If a rule map is loaded instead, `.sframe` is in the file
+/// beside it; a file for 32-bit ARM gets only the map. Tables that it has are replaced; of functions that only they describe, the rows are kept.
 ///
 /// # Errors
 /// The file is damaged or has nothing to make tables from, or what was written is not what was meant.
 pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     let image = Image::parse(data)?;
-    let others = match image.section(sframe::SECTION)? {
-        Some(section) => {
-            let tables = unwind::sframe::Tables::new(section.data, section.address);
-            sframe::functions(&tables).with_context(|| {
-                format!(
-                    "section .sframe at offset {}, which is to be replaced (without it, after \
-                     objcopy --remove-section=.sframe, nothing of it is kept)",
-                    section.offset
-                )
-            })?
-        }
-        None => Frames::default(),
-    };
+    let others = replaced(&image)?;
     let mut tables = Tables::of(&image, options, others)?;
     // A stripped file gets no `.symbols`, which would be empty.
     tables.blob = tables.blob.filter(|blob| blob.function_count() > 0);
-    let new: Vec<NewSection> = [
-        tables.table.as_ref().map(|table| NewSection {
-            name: sframe::SECTION,
-            kind: elf::SHT_GNU_SFRAME,
-            segment: Some(elf::PT_GNU_SFRAME),
-            size: table.size() as u64,
-        }),
-        tables.blob.as_ref().map(|blob| NewSection {
-            name: symbols::SECTION,
-            kind: elf::SHT_PROGBITS,
-            segment: None,
-            size: blob.size() as u64,
-        }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    ensure!(!new.is_empty(), "no symbols to make a table of");
-    let appended = Appended::new(data, &new, image.architecture.page)?;
+    let contents = contents(&tables);
+    ensure!(!contents.is_empty(), "no symbols to make a table of");
+    let new: Vec<NewSection> = contents.iter().map(Content::section).collect();
+    let appended = Appended::new(data, &new, &gone(&tables), image.architecture.page)?;
     let build_id = image.file.build_id()?.unwrap_or_default();
-    let table = tables.table.as_ref().map(Content::Table);
-    let blob = tables.blob.as_ref().map(Content::Blob);
-    let contents: Vec<Vec<u8>> = table
-        .into_iter()
-        .chain(blob)
+    let contents: Vec<Vec<u8>> = contents
+        .iter()
         .enumerate()
-        .map(|(index, content)| {
-            let address = appended.address(index);
-            match content {
-                Content::Table(table) => table.to_bytes(address),
-                Content::Blob(blob) => blob.to_bytes(address, build_id),
-            }
-        })
+        .map(|(index, content)| content.to_bytes(appended.address(index), build_id))
         .collect();
     let reaches = |table: &Table| table.reaches(appended.address(0));
     ensure!(tables.table.as_ref().is_none_or(reaches), TOO_FAR);
@@ -89,7 +55,81 @@ pub fn make(data: &[u8], options: &Options) -> Result<Made> {
     Ok(Made { bytes, tables })
 }
 
+/// The rows of an image that has `.sframe` already. Those of a rule map are made again: each was found in the code.
+fn replaced(image: &Image<'_>) -> Result<Frames> {
+    let Some(section) = image.section(sframe::SECTION)? else {
+        return Ok(Frames::default());
+    };
+    let tables = unwind::sframe::Tables::new(section.data, section.address);
+    sframe::functions(&tables).with_context(|| {
+        format!(
+            "section .sframe at offset {}, which is to be replaced (without it, after objcopy \
+             --remove-section=.sframe, nothing of it is kept)",
+            section.offset
+        )
+    })
+}
+
+/// The sections that are added. The map is the first one, as `.sframe` has its address; what is not loaded is the last one.
+fn contents(tables: &Tables) -> Vec<Content<'_>> {
+    let map = tables.loaded_map().map(Content::Map);
+    let is_loaded = map.is_none();
+    let table = tables
+        .table
+        .as_ref()
+        .map(|table| Content::Table { table, is_loaded });
+    let blob = tables.blob.as_ref().map(Content::Blob);
+    let all = match is_loaded {
+        true => [table, blob, None],
+        false => [map, blob, table],
+    };
+    all.into_iter().flatten().collect()
+}
+
+/// What of a file that has tables is no more in it. It keeps what is not made again.
+fn gone(tables: &Tables) -> Gone<'static> {
+    let is_made = tables.table.is_some();
+    Gone {
+        sections: match is_made && tables.loaded_map().is_none() {
+            true => &[map::SECTION],
+            false => &[],
+        },
+        segments: if is_made { &[elf::PT_GNU_SFRAME] } else { &[] },
+    }
+}
+
 enum Content<'a> {
-    Table(&'a Table),
+    Map(&'a Map),
+    Table { table: &'a Table, is_loaded: bool },
     Blob(&'a Blob),
+}
+
+impl Content<'_> {
+    fn section(&self) -> NewSection {
+        let plain = |name, size| NewSection {
+            name,
+            kind: elf::SHT_PROGBITS,
+            segment: None,
+            size: size as u64,
+            beside: None,
+        };
+        match *self {
+            Self::Map(map) => plain(map::SECTION, map.size()),
+            Self::Blob(blob) => plain(symbols::SECTION, blob.size()),
+            Self::Table { table, is_loaded } => NewSection {
+                kind: elf::SHT_GNU_SFRAME,
+                segment: is_loaded.then_some(elf::PT_GNU_SFRAME),
+                beside: (!is_loaded).then_some(0),
+                ..plain(sframe::SECTION, table.size())
+            },
+        }
+    }
+
+    fn to_bytes(&self, address: u64, build_id: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Map(map) => map.to_bytes(address),
+            Self::Table { table, .. } => table.to_bytes(address),
+            Self::Blob(blob) => blob.to_bytes(address, build_id),
+        }
+    }
 }

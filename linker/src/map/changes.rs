@@ -17,10 +17,16 @@ pub(super) struct Change {
 }
 
 /// The changes of functions, which ascend by start, and their end. `unit` is the number of bytes that instructions are aligned to,
-/// as a power of two.
-pub(super) fn changes(functions: &[Function], unit: u8) -> Result<Vec<Change>, Unfit> {
+/// as a power of two, `word` that of a word.
+/// With `joins`, functions are one that are parts of one.
+pub(super) fn changes(
+    functions: &[Function],
+    unit: u8,
+    word: i64,
+    joins: bool,
+) -> Result<Vec<Change>, Unfit> {
     let mut changes = Vec::new();
-    let mut end: Option<u64> = None;
+    let (mut end, mut first): (Option<u64>, usize) = (None, 0);
     for function in functions.iter().filter(|function| function.size > 0) {
         if let Some(end) = end {
             if function.start < end {
@@ -30,11 +36,16 @@ pub(super) fn changes(functions: &[Function], unit: u8) -> Result<Vec<Change>, U
                 changes.push(nothing(end));
             }
         }
+        let is_next = end == Some(function.start);
         let after = function.start.checked_add(function.size.into());
         // One more address is needed: that of the end.
         end = Some(after.ok_or(Unfit::TooLarge)?);
-        let first = changes.len();
-        add(function, &mut changes)?;
+        let before = changes.len();
+        add(function, word, &mut changes)?;
+        match changes.get_mut(before) {
+            Some(change) if is_next && joins && function.continues => change.begins = false,
+            _ => first = before,
+        }
         if changes.len() - first >= format::MAX_CHANGES {
             return Err(Unfit::TooManyChanges(function.start));
         }
@@ -52,18 +63,18 @@ fn nothing(address: u64) -> Change {
     Change {
         address,
         begins: true,
-        rule: store(&State::Nothing).expect("it has no offset"),
+        rule: store(&State::Nothing, 1).expect("it has no offset"),
     }
 }
 
 /// Adds the changes of a function.
-fn add(function: &Function, changes: &mut Vec<Change>) -> Result<(), Unfit> {
+fn add(function: &Function, word: i64, changes: &mut Vec<Change>) -> Result<(), Unfit> {
     let signal = function.signal;
     if function.rows.is_empty() {
         changes.push(Change {
             address: function.start,
             begins: true,
-            rule: store(&State::NoRows { signal }).expect("it has no offset"),
+            rule: store(&State::NoRows { signal }, word).expect("it has no offset"),
         });
         return Ok(());
     }
@@ -78,7 +89,12 @@ fn add(function: &Function, changes: &mut Vec<Change>) -> Result<(), Unfit> {
             }
             let address = function.start + u64::from(offset);
             let rules = Rules::from(row);
-            let rule = store(&State::Row { rules, signal }).ok_or(Unfit::Offset(address))?;
+            let state = State::Row {
+                rules,
+                kept: row.kept,
+                signal,
+            };
+            let rule = store(&state, word).ok_or(Unfit::Offset(address))?;
             if last != Some(rule) {
                 changes.push(Change {
                     address,

@@ -82,7 +82,7 @@ impl Comparison {
 }
 
 /// What a source has for an address, and all of its function.
-fn look_up(source: &impl RowSource, address: u64) -> Result<Found, LookupError> {
+pub(super) fn look_up(source: &impl RowSource, address: u64) -> Result<Found, LookupError> {
     let mut found = Found::EMPTY;
     source.look_up(address, &mut found)?;
     found.range = source.function(address).unwrap_or(found.range);

@@ -1,14 +1,18 @@
-//! Writes rule maps, and compares them with the `.sframe` that is made from the same rows. The format is that of
-//! [`unwind::map`].
+//! Writes rule maps, reads them back, and compares them with the rows that they are made of, and with the `.sframe` of the same rows. The
+//! format is that of [`unwind::map`].
 
 mod changes;
 mod compare;
+mod meant;
+mod read;
 mod regions;
 mod rule;
 mod table;
 mod unfit;
 
 pub use compare::{Comparison, Difference, compare};
+pub use meant::compare_with;
+pub use read::{fill_gaps, functions, row, row_at};
 pub use table::Map;
 pub use unfit::Unfit;
 

@@ -8,7 +8,7 @@ use super::unfit::Unfit;
 /// Gaps of more pages than this begin a new region, unless there are too many: a page without a change takes as much as others.
 const GAP: u64 = 4;
 
-/// The greatest number of pages: they take 36 MiB.
+/// The greatest number of pages: they take 40 MiB.
 const MAX_PAGES: u64 = 1 << 20;
 
 /// The changes of each region. Every gap begins with a change, which ends its region.

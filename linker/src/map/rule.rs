@@ -1,8 +1,8 @@
 //! What holds from an address on, and how a map stores it.
 
-use unwind::Rules;
 use unwind::map::format;
 use unwind::sframe::{Base, Rule};
+use unwind::{Kept, Rules};
 
 /// What holds from an address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(super) enum State {
     Row {
         /// What it says.
         rules: Rules,
+        /// What it says of further registers.
+        kept: Kept,
         /// The function is trap or signal code.
         signal: bool,
     },
@@ -28,6 +30,8 @@ pub(super) enum State {
 pub(super) struct Stored {
     pub(super) flags: u16,
     pub(super) numbers: Numbers,
+    /// As [`Kept::bytes`] has it.
+    pub(super) kept: [u8; Kept::COUNT],
 }
 
 impl Stored {
@@ -40,24 +44,29 @@ impl Stored {
 /// The numbers of a stored rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Numbers {
-    /// Offsets, divided by [`format::SCALE`].
+    /// Offsets, in words.
     Short([i16; 3]),
     /// Registers and offsets.
     Long([u32; 3], [i32; 3]),
 }
 
-/// How a state is stored; `None` if an offset does not fit.
-pub(super) fn store(state: &State) -> Option<Stored> {
+/// How a state is stored, with words of so many bytes; `None` if an offset does not fit.
+pub(super) fn store(state: &State, word: i64) -> Option<Stored> {
     let other = |kind, signal| {
         Some(Stored {
             flags: kind | if signal { format::SIGNAL } else { 0 },
             numbers: Numbers::Short([0; 3]),
+            kept: Kept::ALL.bytes(),
         })
     };
-    let (rules, signal) = match *state {
+    let (rules, kept, signal) = match *state {
         State::Nothing => return other(format::KIND_NO_FUNCTION, false),
         State::NoRows { signal } => return other(format::KIND_NO_ROWS, signal),
-        State::Row { rules, signal } => (rules, signal),
+        State::Row {
+            rules,
+            kept,
+            signal,
+        } => (rules, kept, signal),
     };
     let parts = [rules.cfa(), rules.return_address(), rules.frame_pointer()].map(part);
     let mut flags = if signal { format::SIGNAL } else { 0 };
@@ -67,10 +76,8 @@ pub(super) fn store(state: &State) -> Option<Stored> {
     let registers = parts.map(|(_, register, _)| register);
     let offsets = parts.map(|(_, _, offset)| offset);
     let short = offsets.map(|offset| {
-        let scaled = offset % format::SCALE == 0;
-        i16::try_from(offset / format::SCALE)
-            .ok()
-            .filter(|_| scaled)
+        let scaled = offset % word == 0;
+        i16::try_from(offset / word).ok().filter(|_| scaled)
     });
     if let ([0, 0, 0], [Some(a), Some(b), Some(c)]) = (registers, short)
         && !parts
@@ -80,6 +87,7 @@ pub(super) fn store(state: &State) -> Option<Stored> {
         return Some(Stored {
             flags: flags | format::KIND_SHORT,
             numbers: Numbers::Short([a, b, c]),
+            kept: kept.bytes(),
         });
     }
     let mut long = [0; 3];
@@ -89,6 +97,7 @@ pub(super) fn store(state: &State) -> Option<Stored> {
     Some(Stored {
         flags: flags | format::KIND_LONG,
         numbers: Numbers::Long(registers, long),
+        kept: kept.bytes(),
     })
 }
 

@@ -39,8 +39,8 @@ struct Region {
 #[derive(Debug)]
 struct Page {
     first_change: u32,
-    /// How many changes there are up to the end of each block.
-    ends: [u16; format::BLOCKS as usize],
+    /// How many changes of the page come before each block, and before the block after the last one.
+    passed: [u16; format::BLOCKS as usize + 1],
 }
 
 /// A rule, and whether a function begins with it.
@@ -52,7 +52,14 @@ impl Map {
     /// # Errors
     /// What a map cannot say of them: then there is none, and the image needs `.sframe`.
     pub fn new(architecture: &'static Architecture, functions: &[Function]) -> Result<Self, Unfit> {
-        let changes = changes(functions, architecture.unit)?;
+        // Where there is a `.sframe`, both say the same.
+        let joins = architecture.abi.is_none();
+        let changes = changes(
+            functions,
+            architecture.unit,
+            architecture.word.into(),
+            joins,
+        )?;
         let (rules, in_bytes, plain) = numbered(&changes);
         let mut map = Self {
             architecture,
@@ -107,7 +114,8 @@ impl Map {
         let mut rest = changes;
         for page in 0..u64::from(pages) {
             let first_change = self.changes.len();
-            let ends = std::array::from_fn(|block| {
+            let mut passed = [0; format::BLOCKS as usize + 1];
+            for (block, passed) in passed.iter_mut().skip(1).enumerate() {
                 let number = page * format::BLOCKS + block as u64;
                 let is_inside = |change: &Change| units(change) / format::BLOCK == number;
                 let count = rest.iter().take_while(|change| is_inside(change)).count();
@@ -122,11 +130,11 @@ impl Map {
                     self.changes.push([units(change) as u8, code]);
                 }
                 // A page has 4,096 units, and at most as many changes.
-                (self.changes.len() - first_change) as u16
-            });
+                *passed = (self.changes.len() - first_change) as u16;
+            }
             self.pages.push(Page {
                 first_change: u32::try_from(first_change).map_err(|_| Unfit::TooLarge)?,
-                ends,
+                passed,
             });
         }
         Ok(())
@@ -140,9 +148,24 @@ impl Map {
             + self.rules.len() * format::RULE_SIZE
             + self.long.len() * format::LONG_RULE_SIZE
             + self.exceptions.len() * format::EXCEPTION_SIZE
-            + self.pages.len() * format::PAGE_SIZE
+            + self.pages.len() * (format::PAGE_SIZE + format::BLOCKS_SIZE)
             + self.changes.len() * format::CHANGE_SIZE
+            + self.kept().len() * format::KEPT_SIZE
             + format::CHECKSUM_SIZE
+    }
+
+    /// The rules of which it says where further registers are: all of them, where the architecture has such.
+    fn kept(&self) -> &[Stored] {
+        match self.architecture.kept.is_empty() {
+            true => &[],
+            false => &self.rules,
+        }
+    }
+
+    /// How many rules it has.
+    #[must_use]
+    pub fn rule_count(&self) -> usize {
+        self.rules.len()
     }
 
     /// The bytes of the section at an address.
@@ -154,7 +177,7 @@ impl Map {
         };
         out.u32(format::MAGIC);
         out.u8(format::VERSION);
-        out.u8(self.architecture.abi() as u8);
+        out.u8(self.architecture.abi.map_or(format::ARM, |abi| abi as u8));
         out.u8(self.architecture.unit);
         out.u8(self.plain);
         for count in [
@@ -199,10 +222,18 @@ impl Map {
             out.u32(rule);
         }
         for page in &self.pages {
+            page.passed.into_iter().for_each(|count| out.u16(count));
+        }
+        for page in &self.pages {
+            let [.., count] = page.passed;
             out.u32(page.first_change);
-            page.ends.into_iter().for_each(|end| out.u16(end));
+            out.u16(count);
         }
         out.bytes.extend_from_slice(self.changes.as_flattened());
+        for rule in self.kept() {
+            out.bytes.extend_from_slice(&rule.kept);
+            out.u8(0);
+        }
         let checksum = crc32fast::hash(&out.bytes);
         out.u32(checksum);
         out.bytes

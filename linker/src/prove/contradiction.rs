@@ -1,14 +1,11 @@
 //! Lists where call frame information contradicts the code, with the instructions.
 
-use unwind::sframe::{Abi, Row};
+use unwind::sframe::Row;
 
-use super::aarch64::A64;
 use super::isa::Isa;
 use super::text::Text;
 use super::unit::{Found, Span};
 use super::world::row_of;
-use super::x86_64::X86;
-use crate::architecture::Architecture;
 use crate::function::Function;
 use crate::reason::Reason;
 
@@ -31,18 +28,15 @@ pub struct Contradiction {
 
 /// The contradictions among `spans`; `described` has the rows that are wrong.
 #[must_use]
-pub fn contradictions(
-    architecture: &Architecture,
+pub fn contradictions<I: Isa>(
+    isa: &I,
     text: &Text<'_>,
     spans: &[Span],
     described: &[Function],
 ) -> Vec<Contradiction> {
     let instruction = |at: u64| {
         let code = text.code_at(at)?;
-        Some(match architecture.abi() {
-            Abi::Amd64 => X86.text(code, at),
-            _ => A64.text(code, at),
-        })
+        Some(isa.text(code, at))
     };
     let mut found = Vec::new();
     for (index, span) in spans.iter().enumerate() {
@@ -66,7 +60,7 @@ pub fn contradictions(
             instruction: instruction(span.start).unwrap_or_default(),
             before: before
                 .filter(is_next)
-                .and_then(|before| last_instruction(architecture, text, before))
+                .and_then(|before| last_instruction(isa, text, before))
                 .and_then(instruction),
         });
     }
@@ -74,14 +68,11 @@ pub fn contradictions(
 }
 
 /// Address of the last instruction of a span.
-fn last_instruction(architecture: &Architecture, text: &Text<'_>, span: &Span) -> Option<u64> {
-    if architecture.abi() != Abi::Amd64 {
-        return span.end.checked_sub(4);
-    }
+fn last_instruction<I: Isa>(isa: &I, text: &Text<'_>, span: &Span) -> Option<u64> {
     let (mut at, mut last) = (span.start, None);
     while at < span.end {
         last = Some(at);
-        at += u64::from(X86.length(text.code_at(at)?)?);
+        at += u64::from(isa.length(text.code_at(at)?, at)?);
     }
     last
 }

@@ -61,6 +61,15 @@ impl<I: Isa> Follow<'_, I> {
         }
     }
 
+    /// Control goes on at `next` as if the conditional instruction before it were not there.
+    pub(super) fn pass_over(&mut self, at: u64, next: u64, mut before: Machine) {
+        self.judge.isa.passed_over(&mut before);
+        // The last one of a function is always executed.
+        if self.world.goes_on(at, next) {
+            self.jump(at, next, &before);
+        }
+    }
+
     /// A jump to a value: a constant, a jump table's entry, or an indirect tail call.
     fn jump_to_value(&mut self, at: u64, to: Value, machine: &Machine) {
         match to {
@@ -118,7 +127,8 @@ impl<I: Isa> Follow<'_, I> {
         let returns = target
             .or_else(word)
             .map_or(Returns::Perhaps, |to| self.world.returns(to));
-        let was_wrong = self.row_agrees(at, machine) == Some(false);
+        // Only if the callee perhaps returns, this makes a difference.
+        let was_wrong = returns == Returns::Perhaps && self.row_agrees(at, machine) == Some(false);
         self.returned(to, machine);
         if let Some(pad) = landing_pad {
             let mut landed = machine.clone();
@@ -162,7 +172,7 @@ impl<I: Isa> Follow<'_, I> {
         machine.call(I::KEPT_BY_CALLS);
         if let (Some(effect), Some(before)) = (effect, before) {
             let pushed = self.judge.architecture.fixed_return_address.unwrap_or(0);
-            effect.apply(&before, machine, pushed.into());
+            effect.apply(&before, machine, pushed.into(), I::WORD);
         }
     }
 
@@ -170,7 +180,7 @@ impl<I: Isa> Follow<'_, I> {
     pub(super) fn is_as_at_entry(&self, machine: &Machine) -> bool {
         let frame_pointer = machine.get(I::FRAME_POINTER) == Value::entry(I::FRAME_POINTER);
         let is_there = match self.judge.architecture.fixed_return_address {
-            Some(_) => machine.peek(Base::ENTRY, 0, 8) == self.caller.return_address,
+            Some(_) => machine.peek(Base::ENTRY, 0, I::WORD) == self.caller.return_address,
             None => machine.get(I::RETURN_ADDRESS) == self.caller.return_address,
         };
         machine.sp() == Value::Stack(Base::ENTRY, 0) && frame_pointer && is_there
@@ -208,7 +218,7 @@ impl<I: Isa> Follow<'_, I> {
                 self.outcome.interrupt_return = Some((at, offset));
             }
             (true, Value::Stack(base, offset))
-                if machine.peek(base, offset, 8) == self.caller.return_address => {}
+                if machine.peek(base, offset, I::WORD) == self.caller.return_address => {}
             // On AArch64 the interrupted address is in a system register (`ELR_EL1`), not on the stack.
             (true, _) if !I::KEEPS_INTERRUPTED_ON_STACK => {}
             _ => self.outcome.fail(Reason::Unbalanced(at)),

@@ -21,7 +21,7 @@ impl<I: Isa> Judge<'_, I> {
                     .fixed_return_address
                     .map_or(0, |offset| -i64::from(offset));
                 if pushed > 0 {
-                    machine.store(word(0), 8, return_address);
+                    machine.store(word(0), I::WORD, return_address);
                 }
                 Some(Caller {
                     return_address,
@@ -33,8 +33,8 @@ impl<I: Isa> Judge<'_, I> {
             Entry::Interrupt(code) => {
                 let code = i64::from(code);
                 let stack_pointer = Value::entry(I::STACK_POINTER);
-                machine.interrupted(Base::ENTRY, code, return_address);
-                machine.interrupted(Base::ENTRY, code + 24, stack_pointer);
+                machine.interrupted(Base::ENTRY, code, I::WORD, return_address);
+                machine.interrupted(Base::ENTRY, code + 24, I::WORD, stack_pointer);
                 Some(Caller {
                     return_address,
                     stack_pointer,
@@ -56,7 +56,7 @@ impl<I: Isa> Judge<'_, I> {
                 .plus(constant(offset));
             match (rule, from) {
                 (Rule::Saved { .. }, Value::Stack(base, offset)) => {
-                    machine.interrupted(base, offset, value);
+                    machine.interrupted(base, offset, I::WORD, value);
                     Some(value)
                 }
                 (Rule::Value { .. }, Value::Stack(..)) => Some(from),
@@ -76,7 +76,7 @@ impl<I: Isa> Judge<'_, I> {
                     return None;
                 };
                 let value = Value::entry(I::RETURN_ADDRESS);
-                machine.interrupted(base, from + offset, value);
+                machine.interrupted(base, from + offset, I::WORD, value);
                 value
             }
             rule => at_sp(rule, Value::entry(I::RETURN_ADDRESS), machine)?,
@@ -96,7 +96,7 @@ impl<I: Isa> Judge<'_, I> {
                     },
                     Value::Stack(base, from),
                 ) => {
-                    machine.store(Address::Stack(base, from + offset), 8, frame_pointer);
+                    machine.store(Address::Stack(base, from + offset), I::WORD, frame_pointer);
                 }
                 (rule, _) => {
                     at_sp(rule, frame_pointer, machine)?;

@@ -28,6 +28,7 @@ pub fn entry_row(architecture: &Architecture) -> Row {
         return_address: architecture.default_return_address(),
         frame_pointer: Rule::Same,
         signed: false,
+        kept: unwind::Kept::ALL,
     }
 }
 

@@ -1,10 +1,12 @@
 //! Makes a row from the abstract state.
 
+use unwind::Kept;
 use unwind::sframe::{Base as RowBase, Row, Rule};
 
 use super::isa::Isa;
 use super::judge::{Caller, Judge, is_below, why_lost};
-use super::machine::Machine;
+use super::machine::{MEMORY, Machine};
+use super::memory::Slot;
 use super::value::{Base, Origin, REGISTERS, Register, Value};
 use crate::reason::Reason;
 
@@ -40,6 +42,14 @@ impl<I: Isa> Judge<'_, I> {
                 .or_else(|| self.in_register(meant, machine, caller.is_interrupted))
                 .unwrap_or_else(|| self.architecture.lost_frame_pointer()),
         };
+        let mut kept = Kept::ALL;
+        for &register in I::FOLLOWED {
+            let meant = Value::entry(register);
+            if machine.get(register) != meant {
+                let saved = self.in_slot(meant, machine, slots);
+                kept.set(register.into(), saved.unwrap_or(Rule::Undefined));
+            }
+        }
         let signed = self.is_signed(return_address, machine, caller);
         Ok(Row {
             offset: 0,
@@ -47,7 +57,15 @@ impl<I: Isa> Judge<'_, I> {
             return_address: if is_link { Rule::Same } else { return_address },
             frame_pointer,
             signed,
+            kept,
         })
+    }
+
+    /// What of a state a row is made from: bits as in [`Machine::changed`], those of all system registers among them.
+    pub(super) fn looked_at(&self) -> u64 {
+        let registers = self.bases().chain([I::RETURN_ADDRESS]);
+        let registers = registers.chain(I::FOLLOWED.iter().copied());
+        registers.fold(MEMORY | u64::MAX << 32, |all, register| all | 1 << register)
     }
 
     fn is_signed(&self, rule: Rule, machine: &Machine, caller: &Caller) -> bool {
@@ -119,29 +137,34 @@ impl<I: Isa> Judge<'_, I> {
     /// The rule for a slot of the stack that holds a value.
     fn in_slot(&self, meant: Value, machine: &Machine, cfa: Option<(Base, i64)>) -> Option<Rule> {
         let holding = machine.known().filter(|slot| {
-            slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
+            slot.value == meant
+                && slot.size == I::WORD
+                && !is_below(machine, slot.base, slot.offset)
         });
+        let rules = holding.filter_map(|slot| Some((slot, self.saved(slot, machine, cfa)?)));
         // Registers are saved next to the caller's frame, variables further down.
-        let mut holding: Vec<_> = holding.collect();
-        holding.sort_by_key(|slot| (slot.base != Base::ENTRY, -slot.offset));
-        holding.into_iter().find_map(|slot| {
-            if let Some((base, offset)) = cfa
-                && base == slot.base
-            {
-                return Some(Rule::Saved {
-                    base: RowBase::Cfa,
+        let first = rules.min_by_key(|(slot, _)| (slot.base != Base::ENTRY, -slot.offset));
+        first.map(|(_, rule)| rule)
+    }
+
+    /// The rule for a slot, if something is known to lie at a distance from it.
+    fn saved(&self, slot: &Slot, machine: &Machine, cfa: Option<(Base, i64)>) -> Option<Rule> {
+        if let Some((base, offset)) = cfa
+            && base == slot.base
+        {
+            return Some(Rule::Saved {
+                base: RowBase::Cfa,
+                offset: slot.offset.wrapping_sub(offset),
+            });
+        }
+        self.bases()
+            .find_map(|register| match machine.get(register) {
+                Value::Stack(base, offset) if base == slot.base => Some(Rule::Saved {
+                    base: self.rule_base(register),
                     offset: slot.offset.wrapping_sub(offset),
-                });
-            }
-            self.bases()
-                .find_map(|register| match machine.get(register) {
-                    Value::Stack(base, offset) if base == slot.base => Some(Rule::Saved {
-                        base: self.rule_base(register),
-                        offset: slot.offset.wrapping_sub(offset),
-                    }),
-                    _ => None,
-                })
-        })
+                }),
+                _ => None,
+            })
     }
 
     pub(super) fn bases(&self) -> impl Iterator<Item = Register> + Clone {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::block::{Block, Spare};
 use super::compare::Condition;
 use super::isa::{Flow, Isa};
-use super::judge::{Caller, Judge, Judgement};
+use super::judge::{Caller, Judge};
 use super::jump_table::Sweeps;
 use super::machine::Machine;
 use super::outcome::{Entry, Outcome};
@@ -32,34 +33,18 @@ pub struct Point<'m> {
     pub is_dead: bool,
 }
 
-/// A basic block: instructions that are entered at the first one only.
-#[derive(Debug)]
-pub struct Block {
-    /// The state at its start: the join over its predecessors.
-    machine: Machine,
-    /// Address after its last instruction.
-    pub end: u64,
-    /// It can only be reached by the return of a call that never returns.
-    is_dead: bool,
-    /// Every instruction has a row, and that row is right.
-    pub agrees: bool,
-    /// Calls, jumps and problems, as its last run found them.
-    outcome: Outcome,
-    /// The state where it returns to the caller.
-    exit: Option<Box<Machine>>,
-}
-
 /// Follows one function.
 #[derive(Debug)]
-pub struct Follow<'a, I> {
+pub struct Follow<'a, I: Isa> {
     pub(super) judge: Judge<'a, I>,
     pub(super) text: &'a Text<'a>,
     pub(super) world: &'a World,
     pub(super) start: u64,
     /// The caller's registers, as values at the entry.
     pub caller: Caller,
+    spare: &'a Spare<I::Instruction>,
     /// By start address. Boxed, because the map moves its values.
-    blocks: BTreeMap<u64, Box<Block>>,
+    blocks: BTreeMap<u64, Box<Block<I::Instruction>>>,
     /// Starts of the blocks whose state has changed since they ran.
     worklist: BTreeSet<u64>,
     /// The block that runs, so far: in the map it has the end that it had before.
@@ -69,7 +54,9 @@ pub struct Follow<'a, I> {
     /// The state of the block that ran last, kept to reuse its allocations.
     scratch: Option<Box<Machine>>,
     pub(super) tables: Tables,
-    rows: RowsOf<'a>,
+    pub(super) rows: RowsOf<'a>,
+    /// Addresses of the running block whose row agrees, as far as it was followed.
+    pub(super) agreed: Range<u64>,
     /// The outcome of the block that runs now.
     pub(super) outcome: Outcome,
     /// The state where the block that runs now returns to the caller.
@@ -92,8 +79,8 @@ pub struct Follow<'a, I> {
 /// The largest number of instructions that an interrupt's entry has behind its call: each register's, and some for the stack.
 const MOST_UNTIL_RETURN: usize = 64;
 
-/// No block runs.
-const NOTHING: Range<u64> = u64::MAX..u64::MAX;
+/// No addresses: no block runs, or no row is known to agree.
+pub(super) const NOTHING: Range<u64> = u64::MAX..u64::MAX;
 
 /// The largest number of instructions executed for one function, counting each run of a block: enough for nested loops.
 const MAX_STEPS: usize = 4_000_000;
@@ -112,8 +99,12 @@ impl<'a, I: Isa> Follow<'a, I> {
         world: &'a World,
         start: u64,
         entry: Entry,
+        spare: &'a Spare<I::Instruction>,
     ) -> Option<Self> {
-        let follow = |most| Self::function_with(isa, architecture, text, world, start, entry, most);
+        let follow = |most| {
+            let judge = Judge { isa, architecture };
+            Self::function_with(judge, text, world, start, entry, spare, most)
+        };
         let whole = follow(usize::MAX)?;
         // Of several tables nobody knows which of them is too long.
         let guessed: Vec<usize> = whole.guessed.values().copied().collect();
@@ -155,15 +146,14 @@ impl<'a, I: Isa> Follow<'a, I> {
 
     /// The same, with so many entries at most of a table whose length nothing tells.
     fn function_with(
-        isa: &'a I,
-        architecture: &'static Architecture,
+        judge: Judge<'a, I>,
         text: &'a Text<'a>,
         world: &'a World,
         start: u64,
         entry: Entry,
+        spare: &'a Spare<I::Instruction>,
         most: usize,
     ) -> Option<Self> {
-        let judge = Judge { isa, architecture };
         let mut machine = Machine::at_entry(I::STACK_POINTER);
         let caller = judge.caller(entry, &mut machine)?;
         let mut follow = Self {
@@ -172,6 +162,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             world,
             start,
             caller,
+            spare,
             blocks: BTreeMap::new(),
             worklist: BTreeSet::new(),
             running: NOTHING,
@@ -179,6 +170,7 @@ impl<'a, I: Isa> Follow<'a, I> {
             scratch: None,
             tables: Tables::default(),
             rows: RowsOf::new(world),
+            agreed: NOTHING,
             outcome: Outcome::default(),
             exit: None,
             steps: 0,
@@ -239,25 +231,38 @@ impl<'a, I: Isa> Follow<'a, I> {
 
     /// Executes a block, up to its end or the start of another one.
     fn run(&mut self, start: u64) {
-        let Some(block) = self.blocks.get(&start) else {
+        let Some(block) = self.blocks.get_mut(&start) else {
             return;
         };
+        let mut decoded = std::mem::take(&mut block.decoded);
+        let mut instructions = 0;
         let mut machine = self
             .scratch
             .take()
             .unwrap_or_else(|| block.machine.clone().into());
         (*machine).clone_from(&block.machine);
         let mut agrees = true;
+        self.agreed = NOTHING;
         let mut at = start;
         self.next_block = self.first_block_from(start.saturating_add(1));
         loop {
             machine.at = at;
-            agrees = agrees && self.row_agrees(at, &machine) == Some(true);
-            // The section ends here.
-            let Some(code) = self.text.code_at(at) else {
-                break;
-            };
-            let executed = self.judge.isa.execute(code, &mut machine, &mut self.tables);
+            agrees = agrees && self.row_still_agrees(at, &mut machine);
+            if instructions == decoded.len() {
+                // The section ends here.
+                let Some(code) = self.text.code_at(at) else {
+                    break;
+                };
+                self.judge.isa.decode(code, at, &mut decoded);
+            }
+            let (isa, tables) = (self.judge.isa, &mut self.tables);
+            let instruction = decoded.get(instructions);
+            instructions += 1;
+            let before = instruction
+                .filter(|instruction| isa.may_be_passed_over(instruction, &machine))
+                .map(|_| machine.clone());
+            let executed =
+                instruction.and_then(|instruction| isa.run(instruction, &mut machine, tables));
             let Some(executed) = executed else {
                 self.outcome.fail(Reason::NotCode(at));
                 break;
@@ -266,8 +271,11 @@ impl<'a, I: Isa> Follow<'a, I> {
             let next = at.wrapping_add(executed.length.into());
             // Known now, because the block may jump into its own middle.
             self.running = start..next;
+            if let Some(before) = before {
+                self.pass_over(at, next, *before);
+            }
             let goes_on = self.follow_flow(executed.flow, at, next, &mut machine);
-            if matches!(executed.flow, Flow::Call(_)) {
+            if self.leaves_return_address(executed.flow, next, &machine) {
                 agrees = agrees && self.row_agrees_during_call(at, &machine);
             }
             at = next;
@@ -290,6 +298,7 @@ impl<'a, I: Isa> Follow<'a, I> {
         let (outcome, exit) = (std::mem::take(&mut self.outcome), self.exit.take());
         if let Some(block) = self.blocks.get_mut(&start) {
             block.end = at;
+            block.decoded = decoded;
             block.agrees = agrees;
             block.outcome = outcome;
             block.exit = exit;
@@ -332,15 +341,8 @@ impl<'a, I: Isa> Follow<'a, I> {
         if to >= self.running.end {
             self.next_block = self.next_block.min(to);
         }
-        let block = Block {
-            machine: machine.clone(),
-            end: to,
-            is_dead: self.is_dead,
-            agrees: false,
-            outcome: Outcome::default(),
-            exit: None,
-        };
-        self.blocks.insert(to, Box::new(block));
+        let block = self.spare.block(machine, to, self.is_dead);
+        self.blocks.insert(to, block);
         self.worklist.insert(to);
     }
 
@@ -355,26 +357,6 @@ impl<'a, I: Isa> Follow<'a, I> {
         let block = self.blocks.range(..=address).next_back();
         block.is_some_and(|(start, block)| {
             !block.is_dead && (*start == address || address < block.end)
-        })
-    }
-
-    /// Whether the row of call frame information for an address is right. `None`: there is none, or it is undecided.
-    pub(super) fn row_agrees(&mut self, at: u64, machine: &Machine) -> Option<bool> {
-        let row = self.rows.at(at)?;
-        match self.judge.judge(&row, machine, &self.caller) {
-            Judgement::Agrees => Some(true),
-            Judgement::Contradicts => Some(false),
-            Judgement::Undecided(_) => None,
-        }
-    }
-
-    /// Whether the row of a call also holds while the callee runs, which may have clobbered registers and memory.
-    fn row_agrees_during_call(&mut self, at: u64, machine: &Machine) -> bool {
-        let row = self.rows.at(at);
-        row.is_some_and(|row| {
-            self.judge
-                .judge_during_call(&row, machine, &self.caller)
-                .is_none_or(|judgement| judgement == Judgement::Agrees)
         })
     }
 
@@ -426,28 +408,39 @@ impl<'a, I: Isa> Follow<'a, I> {
             true => !(I::KEPT_BY_CALLS | 1 << I::RETURN_ADDRESS | 1 << I::STACK_POINTER),
             false => 0,
         };
-        whole.effect = exit.and_then(|exit| Effect::of(&exit, I::KEPT_BY_CALLS, relied_on, own));
+        whole.effect =
+            exit.and_then(|exit| Effect::of(&exit, I::KEPT_BY_CALLS, relied_on, own, I::WORD));
         whole
     }
 
     /// Its blocks, ascending by start address.
-    pub fn blocks(&self) -> impl Iterator<Item = (u64, &Block)> {
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, &Block<I::Instruction>)> {
         self.blocks.iter().map(|(start, block)| (*start, &**block))
     }
 
     /// Calls `see` for every instruction of a block, in ascending order, with the state there. Only valid after the fixed point
     /// is reached: before that, a state has not been joined with those of all predecessors.
-    pub fn visit(&self, start: u64, block: &Block, mut see: impl FnMut(&Point<'_>)) {
+    pub fn visit(
+        &self,
+        start: u64,
+        block: &Block<I::Instruction>,
+        mut see: impl FnMut(&Point<'_>),
+    ) {
         let mut tables = self.tables.clone();
         let mut machine = block.machine.clone();
+        machine.changed = u64::MAX;
         // Overwritten for each instruction, which reuses its allocations.
         let mut before = machine.clone();
         let mut at = start;
-        while at < block.end {
+        for instruction in &block.decoded {
+            if at >= block.end {
+                return;
+            }
             machine.at = at;
             before.clone_from(&machine);
-            let code = self.text.code_at(at).unwrap_or_default();
-            let Some(executed) = self.judge.isa.execute(code, &mut machine, &mut tables) else {
+            machine.changed = 0;
+            let executed = self.judge.isa.run(instruction, &mut machine, &mut tables);
+            let Some(executed) = executed else {
                 return;
             };
             match executed.flow {
@@ -457,14 +450,23 @@ impl<'a, I: Isa> Follow<'a, I> {
                 Flow::Call(to) => self.returned(to, &mut machine),
                 _ => {}
             }
+            let next = at.wrapping_add(executed.length.into());
+            let is_call = self.leaves_return_address(executed.flow, next, &machine);
             see(&Point {
                 at,
                 length: executed.length,
                 machine: &before,
-                during_call: matches!(executed.flow, Flow::Call(_)).then_some(&machine),
+                during_call: is_call.then_some(&machine),
                 is_dead: block.is_dead,
             });
-            at = at.wrapping_add(executed.length.into());
+            at = next;
         }
+    }
+}
+
+impl<I: Isa> Drop for Follow<'_, I> {
+    fn drop(&mut self) {
+        let blocks = std::mem::take(&mut self.blocks);
+        self.spare.keep(blocks.into_values());
     }
 }

@@ -1,5 +1,7 @@
 //! The interface to an architecture: its instructions and its calling convention.
 
+use std::fmt::Debug;
+
 use super::compare::Condition;
 use super::machine::Machine;
 use super::table::Tables;
@@ -37,6 +39,8 @@ pub struct Executed {
 
 /// An instruction set and its calling convention.
 pub trait Isa: Sync {
+    /// Bytes of a register, and of a saved one on the stack.
+    const WORD: u8 = 8;
     /// DWARF's number of the stack pointer.
     const STACK_POINTER: Register;
     /// DWARF's number of the frame pointer.
@@ -49,17 +53,59 @@ pub trait Isa: Sync {
     /// interrupted frame only.
     const OTHER_BASES: &'static [Register];
 
+    /// Callee-saved registers beside these, of which rows say where the caller's value is: those of [`unwind::Kept`].
+    const FOLLOWED: &'static [Register] = &[];
+
+    /// Rows that are not decided are withdrawn, too: there is another source of rows for such code.
+    const IS_STRICT: bool = false;
+
     /// An interrupt pushes the interrupted code's registers on the stack.
     const KEEPS_INTERRUPTED_ON_STACK: bool;
 
     /// Pairs of a DWARF register number that is too large for [`Register`], and the number used instead.
     const RENUMBERED: &'static [(u32, Register)] = &[];
 
-    /// Executes the first instruction in `code`, which lies at the machine's address. `None`: no valid instruction.
-    fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed>;
+    /// A decoded instruction.
+    type Instruction: Copy + Debug;
 
-    /// Bytes of the first instruction in `code`. `None`: no valid instruction.
-    fn length(&self, code: &[u8]) -> Option<u8>;
+    /// Decodes `code`, which lies at an address: the first instruction, and those behind it up to one that may lead elsewhere. Adds
+    /// none if the first one is not valid.
+    fn decode(&self, code: &[u8], at: u64, decoded: &mut Vec<Self::Instruction>);
+
+    /// Runs an instruction that lies at the machine's address. `None`: it is not valid.
+    fn run(
+        &self,
+        instruction: &Self::Instruction,
+        machine: &mut Machine,
+        tables: &mut Tables,
+    ) -> Option<Executed>;
+
+    /// Decodes and runs the first instruction in `code`, which lies at the machine's address. `None`: no valid instruction.
+    fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed> {
+        let mut decoded = Vec::new();
+        self.decode(code, machine.at, &mut decoded);
+        self.run(decoded.first()?, machine, tables)
+    }
+
+    /// Whether the first instruction in `code`, which lies at the machine's address, is one that is executed under a condition and changes
+    /// where control goes. With such a one control may also go on to the next instruction, as if it were not there.
+    fn may_be_passed_over(&self, instruction: &Self::Instruction, machine: &Machine) -> bool {
+        let _ = (instruction, machine);
+        false
+    }
+
+    /// Changes the state before such an instruction to that behind it, where its condition does not hold.
+    fn passed_over(&self, machine: &mut Machine) {
+        let _ = machine;
+    }
+
+    /// Bytes of each instruction in `code`, which lies at an address, up to the first that is not valid.
+    fn lengths(&self, code: &[u8], at: u64) -> impl Iterator<Item = u8>;
+
+    /// Bytes of the first instruction in `code`, which lies at an address. `None`: no valid instruction.
+    fn length(&self, code: &[u8], at: u64) -> Option<u8> {
+        self.lengths(code, at).next()
+    }
 
     /// Bytes of the error code on an interrupt handler's stack, if `code` starts with a prologue that only such handlers have.
     fn interrupt_handler(&self, code: &[u8]) -> Option<u8> {

@@ -97,10 +97,8 @@ impl<I: Isa> Judge<'_, I> {
                 Reason::FramePointer,
             ),
         ];
-        if parts
-            .iter()
-            .any(|(part, _)| matches!(part, RuleJudgement::Wrong))
-        {
+        let is_wrong = |(part, _): &(RuleJudgement, _)| matches!(part, RuleJudgement::Wrong);
+        if parts.iter().any(is_wrong) || !self.keeps(row, machine, cfa) {
             return Judgement::Contradicts;
         }
         let unknown = parts
@@ -208,10 +206,30 @@ impl<I: Isa> Judge<'_, I> {
         self.compare_saved(found, meant, || self.is_frame_pointer_known(machine))
     }
 
+    /// Whether what the row says of the registers in [`Isa::FOLLOWED`] is right. There is always a row that says nothing wrong of them, so
+    /// that what is not known counts as wrong.
+    fn keeps(&self, row: &Row, machine: &Machine, cfa: Value) -> bool {
+        row.kept.rules().into_iter().all(|(number, rule)| {
+            let number = number as Register;
+            let meant = Value::entry(number);
+            !I::FOLLOWED.contains(&number)
+                || match rule {
+                    Rule::Same => machine.get(number) == meant,
+                    Rule::Undefined => true,
+                    rule => {
+                        !self.is_overwritten(rule, machine, cfa)
+                            && self.value(rule, machine, cfa) == meant
+                    }
+                }
+        })
+    }
+
     fn is_frame_pointer_known(&self, machine: &Machine) -> bool {
         let meant = Value::entry(I::FRAME_POINTER);
         let in_slot = machine.known().any(|slot| {
-            slot.value == meant && slot.size == 8 && !is_below(machine, slot.base, slot.offset)
+            slot.value == meant
+                && slot.size == I::WORD
+                && !is_below(machine, slot.base, slot.offset)
         });
         in_slot || machine.get(I::FRAME_POINTER) == meant
     }
@@ -233,7 +251,7 @@ impl<I: Isa> Judge<'_, I> {
             Rule::Value { base, offset } => self.base(base, machine, cfa).plus(constant(offset)),
             Rule::Saved { base, offset } => {
                 match self.base(base, machine, cfa).plus(constant(offset)) {
-                    Value::Stack(base, offset) => machine.peek(base, offset, 8),
+                    Value::Stack(base, offset) => machine.peek(base, offset, I::WORD),
                     _ => Value::Unknown,
                 }
             }

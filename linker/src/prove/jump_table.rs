@@ -53,11 +53,19 @@ impl<I: Isa> Follow<'_, I> {
 /// The starts of instructions, decoded one after another, up to the first bytes that are no instruction.
 fn sweep<I: Isa>(isa: &I, text: &Text<'_>, mut at: u64, end: u64) -> Vec<u64> {
     let mut starts = Vec::new();
-    while at < end
-        && let Some(length) = text.code_at(at).and_then(|code| isa.length(code))
-    {
-        starts.push(at);
-        at += u64::from(length);
+    while at < end {
+        for length in isa.lengths(text.code_at(at).unwrap_or(&[]), at) {
+            if at >= end {
+                return starts;
+            }
+            starts.push(at);
+            at += u64::from(length);
+        }
+        // A jump table, or constants.
+        let Some(length) = text.data_at(at) else {
+            break;
+        };
+        at += length;
     }
     starts
 }
@@ -68,15 +76,16 @@ pub(super) fn overlap<I: Isa>(
     text: &Text<'_>,
     blocks: impl Iterator<Item = (u64, u64)>,
 ) -> bool {
-    let instructions: BTreeSet<(u64, u64)> = blocks
+    let mut instructions: Vec<(u64, u64)> = blocks
         .flat_map(|(start, end)| {
             let starts = sweep(isa, text, start, end);
             let ends: Vec<u64> = starts.iter().skip(1).copied().chain([end]).collect();
             starts.into_iter().zip(ends)
         })
         .collect();
-    let mut after = instructions.iter().skip(1);
+    instructions.sort_unstable();
+    instructions.dedup();
     instructions
-        .iter()
-        .any(|(_, end)| after.next().is_some_and(|(start, _)| end > start))
+        .windows(2)
+        .any(|pair| matches!(pair, [(_, end), (start, _)] if end > start))
 }

@@ -24,10 +24,15 @@ pub struct Machine {
     pub(super) bounds: Vec<Bound>,
     pub(super) flags: Flags,
     /// A Bloom filter over names and bases in use, by [`bit`]: a new name that is not in it needs no search for old uses.
-    names: u64,
+    names: [u64; FILTER],
     /// Why the stack pointer is not known, if it is not.
     pub(super) lost: Option<Reason>,
+    /// What has changed since somebody set this to zero: a bit for each register, and [`MEMORY`].
+    pub(super) changed: u64,
 }
+
+/// The bit of [`Machine::changed`] for memory whose value a row may give: a slot was forgotten, or has now a saved register.
+pub(super) const MEMORY: u64 = 1 << 63;
 
 impl Clone for Machine {
     fn clone(&self) -> Self {
@@ -52,12 +57,17 @@ impl Clone for Machine {
         self.flags = other.flags;
         self.names = other.names;
         self.lost = other.lost;
+        self.changed = other.changed;
     }
 }
 
-/// The bit of the Bloom filter for a name or a base.
-const fn bit(name: u64) -> u64 {
-    1 << (name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+/// Words of the Bloom filter: in one word, functions of some hundred instructions would set nearly every bit.
+const FILTER: usize = 8;
+
+/// The word and the bit of the Bloom filter for a name or a base.
+const fn bit(name: u64) -> (usize, u64) {
+    let hash = name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    (hash as usize >> 6 & (FILTER - 1), 1 << (hash & 63))
 }
 
 impl Machine {
@@ -76,8 +86,9 @@ impl Machine {
             facts: Vec::new(),
             bounds: Vec::new(),
             flags: Flags::Unknown,
-            names: 0,
+            names: [0; FILTER],
             lost: None,
+            changed: 0,
         }
     }
 
@@ -101,6 +112,7 @@ impl Machine {
             }
         }
         self.registers[usize::from(register)] = value;
+        self.changed |= 1 << register;
         if register == self.stack_pointer {
             self.stack_pointer_changed(value);
         }
@@ -111,6 +123,7 @@ impl Machine {
         match value {
             Value::Stack(base, sp) => {
                 self.lost = None;
+                self.changed |= MEMORY;
                 let end = sp.wrapping_sub(RED_ZONE);
                 self.slots.retain(|slot| match slot.base == base {
                     true => slot.offset >= end,
@@ -125,10 +138,9 @@ impl Machine {
     /// A new symbolic value for the result of the instruction that runs: unknown, but equal in all its copies.
     pub fn name(&mut self) -> Value {
         let name = self.at;
-        if self.names & bit(name) != 0 {
+        if self.is_in_use(name) {
             self.forget(|value| value.is_named(name));
         }
-        self.names |= bit(name);
         Value::Same(Origin::Named(name))
     }
 
@@ -145,12 +157,20 @@ impl Machine {
     /// A new base for a stack address whose distance from the others is unknown.
     pub fn new_base(&mut self) -> Value {
         let base = Base(self.at);
-        if self.names & bit(base.0) != 0 {
+        if self.is_in_use(base.0) {
             self.forget(|value| value.is_from(base));
             self.slots.retain(|slot| slot.base != base);
+            self.changed |= MEMORY;
         }
-        self.names |= bit(base.0);
         Value::Stack(base, 0)
+    }
+
+    /// Whether a name or a base may be in use; from now on it is.
+    fn is_in_use(&mut self, name: u64) -> bool {
+        let (word, bit) = bit(name);
+        let was = self.names[word] & bit != 0;
+        self.names[word] |= bit;
+        was
     }
 
     /// The value of a register. An unknown one becomes a symbolic value, so that a bound of one copy holds for all.
@@ -159,6 +179,7 @@ impl Machine {
             Value::Unknown => {
                 let value = self.name();
                 self.registers[usize::from(register)] = value;
+                self.changed |= 1 << register;
                 value
             }
             known => known,
@@ -167,6 +188,7 @@ impl Machine {
 
     /// Forgets all values that `which` selects, in registers, memory, bounds and flags.
     fn forget(&mut self, which: impl Fn(Value) -> bool) {
+        self.changed = u64::MAX;
         let stack_pointer = self.sp();
         for value in &mut self.registers {
             if which(*value) {
@@ -194,12 +216,14 @@ impl Machine {
                 *value = Value::Unknown;
             }
         }
+        self.changed |= !kept;
         self.forget_variables();
         self.flags = Flags::Unknown;
         if let Value::Stack(base, sp) = self.sp() {
             self.slots
                 .retain(|slot| slot.base != base || slot.offset >= sp);
         }
+        self.changed |= MEMORY;
         self.forget_bounds();
     }
 
@@ -226,6 +250,7 @@ impl Machine {
 
     /// The join of two states where paths meet at an address: keeps what holds in both. Returns whether this state changed.
     pub fn join(&mut self, other: &Self, address: u64) -> bool {
+        self.changed = u64::MAX;
         let mut changed = false;
         for (value, other) in self.registers.iter_mut().zip(&other.registers) {
             if *value != *other && *value != Value::Unknown {
@@ -238,10 +263,15 @@ impl Machine {
             changed = true;
         }
         let before = (self.slots.len(), self.facts.len(), self.bounds.len());
-        self.slots.retain(|slot| other.slots.contains(slot));
-        self.facts.retain(|fact| other.facts.contains(fact));
-        self.bounds
-            .retain_mut(|bound| match other.limit(bound.value) {
+        keep_common(&mut self.slots, &other.slots);
+        keep_common(&mut self.facts, &other.facts);
+        let mut at = 0..;
+        self.bounds.retain_mut(|bound| {
+            // A bound that both have stays as it is: if another one of the same value is lower there, this one is the higher of the two.
+            if at.next().and_then(|index| other.bounds.get(index)) == Some(bound) {
+                return true;
+            }
+            match other.limit(bound.value) {
                 Some(limit) => {
                     let either = bound.limit.or(limit);
                     changed |= either != bound.limit;
@@ -249,13 +279,25 @@ impl Machine {
                     true
                 }
                 None => false,
-            });
+            }
+        });
         changed |= before != (self.slots.len(), self.facts.len(), self.bounds.len());
         if self.flags != Flags::Unknown && self.flags != other.flags {
             self.flags = Flags::Unknown;
             changed = true;
         }
-        self.names |= other.names;
+        for (names, other) in self.names.iter_mut().zip(other.names) {
+            *names |= other;
+        }
         changed
     }
+}
+
+/// Keeps what another list has, too. Mostly it has it at the same place, and need not be searched.
+fn keep_common<T: PartialEq>(list: &mut Vec<T>, other: &[T]) {
+    let mut at = 0..;
+    list.retain(|one| {
+        let same = at.next().and_then(|index| other.get(index));
+        same == Some(one) || other.contains(one)
+    });
 }

@@ -1,7 +1,7 @@
 //! The abstract state of memory: slots of the stack, and values that were loaded from elsewhere.
 
 use super::compare::{Bound, Limit};
-use super::machine::Machine;
+use super::machine::{MEMORY, Machine};
 use super::value::{Address, Base, Origin, Value};
 
 /// The largest number of slots that are tracked: frames of generated code with thousands of spills would take too long.
@@ -44,12 +44,13 @@ pub(super) const fn is_saved(value: Value) -> bool {
 }
 
 impl Machine {
-    /// Adds 8 bytes that an interrupt pushed on the stack.
-    pub(super) fn interrupted(&mut self, base: Base, offset: i64, value: Value) {
+    /// Adds a word of `size` bytes that an interrupt pushed on the stack.
+    pub(super) fn interrupted(&mut self, base: Base, offset: i64, size: u8, value: Value) {
+        self.changed |= MEMORY;
         self.interrupted.push(Slot {
             base,
             offset,
-            size: 8,
+            size,
             value,
         });
     }
@@ -121,12 +122,21 @@ impl Machine {
         value
     }
 
+    /// As [`Machine::load`], but an unknown value stays so, for instructions that load several: there is one name for all.
+    #[must_use]
+    pub fn load_known(&self, address: Address, size: u8) -> Value {
+        match address {
+            Address::Stack(base, offset) => self.peek(base, offset, size),
+            _ => Value::Unknown,
+        }
+    }
+
     /// Stores `size` bytes. An address that is not derived from the stack pointer is assumed not to alias a slot where a
     /// register is saved.
     pub fn store(&mut self, address: Address, size: u8, value: Value) {
         match address {
             Address::Stack(base, offset) => {
-                self.slots.retain(|slot| !slot.overlaps(base, offset, size));
+                self.keep_slots(|slot| !slot.overlaps(base, offset, size));
                 if value != Value::Unknown && size <= 8 {
                     self.remember(base, offset, size, value);
                 }
@@ -138,7 +148,15 @@ impl Machine {
     /// Forgets all memory except slots with saved registers: an unknown store may have changed any variable.
     pub(super) fn forget_variables(&mut self) {
         self.facts.clear();
-        self.slots.retain(|slot| is_saved(slot.value));
+        self.keep_slots(|slot| is_saved(slot.value));
+    }
+
+    fn keep_slots(&mut self, keep: impl Fn(&Slot) -> bool) {
+        let before = self.slots.len();
+        self.slots.retain(keep);
+        if self.slots.len() != before {
+            self.changed |= MEMORY;
+        }
     }
 
     fn remember(&mut self, base: Base, offset: i64, size: u8, value: Value) {
@@ -149,6 +167,9 @@ impl Machine {
             if let Some(other) = self.slots.iter().position(|slot| !is_saved(slot.value)) {
                 self.slots.swap_remove(other);
             }
+        }
+        if is_saved(value) {
+            self.changed |= MEMORY;
         }
         self.slots.push(Slot {
             base,

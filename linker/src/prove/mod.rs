@@ -7,13 +7,17 @@
 //! | module | does |
 //! |---|---|
 //! | [`value`], [`machine`], `memory`, [`compare`], [`table`] | the abstract state: registers and stack before an instruction |
-//! | [`isa`], [`x86_64`], [`aarch64`] | the transfer function: how an instruction changes that state |
-//! | [`follow`], `edges`, `jump_table`, [`outcome`] | one function, through its control flow graph to a fixed point |
+//! | [`isa`], [`x86_64`], [`aarch64`], [`arm`] | the transfer function: how an instruction changes that state |
+//! | [`follow`], [`block`], `agree`, `edges`, `jump_table`, [`outcome`], [`addresses`] | one function, through its control flow graph to a fixed point |
 //! | [`rounds`], [`world`], [`entries`], [`text`], `multiboot` | all functions, and what they have to know of each other |
 //! | [`judge`], `enter`, `find_row`, [`mod@unit`] | compares rows with the state, and makes rows from it |
-//! | [`repair`], [`tally`], [`origin`] | corrects a table, counts how much is proven, and says where a table's rows come from |
+//! | [`repair`], `strict`, [`tally`], [`origin`] | corrects a table, counts how much is proven, and says where a table's rows come from |
 
 pub mod aarch64;
+pub mod addresses;
+mod agree;
+pub mod arm;
+pub mod block;
 pub mod compare;
 pub mod contradiction;
 mod edges;
@@ -33,6 +37,7 @@ pub mod outcome;
 pub mod repair;
 pub mod rounds;
 mod rows_of;
+mod strict;
 pub mod table;
 pub mod tally;
 pub mod text;
@@ -47,8 +52,6 @@ use std::ops::Range;
 use anyhow::{Result, ensure};
 use rustc_hash::FxHashSet;
 
-use unwind::sframe::Abi;
-
 use crate::architecture::Architecture;
 use crate::cfi::Frames;
 use crate::cfi::landing::landing_pads;
@@ -57,6 +60,7 @@ use crate::image::Image;
 use crate::reason::Reason;
 use crate::symbols::Symbols;
 use aarch64::A64;
+use arm::Arm;
 use contradiction::Contradiction;
 use entries::Entries;
 use isa::Isa;
@@ -68,6 +72,27 @@ use text::Text;
 use unit::{Found, Span};
 use world::World;
 use x86_64::X86;
+
+/// An expression with the interpreter of an image's architecture; `None` if there is none.
+macro_rules! with_isa {
+    ($image:expr, $isa:ident => $with:expr) => {
+        match $image.architecture.machine {
+            object::Architecture::X86_64 => {
+                let $isa = &X86;
+                Some($with)
+            }
+            object::Architecture::Aarch64 => {
+                let $isa = &A64;
+                Some($with)
+            }
+            object::Architecture::Arm => {
+                let $isa = &Arm::of(&$image.file);
+                Some($with)
+            }
+            _ => None,
+        }
+    };
+}
 
 /// What was proven of an image.
 #[derive(Debug)]
@@ -98,26 +123,7 @@ impl Proof {
             ..World::default()
         };
         let entries = entries::find(architecture, &text, symbols, &mut world);
-        let world = &mut world;
-        match architecture.abi() {
-            Abi::Amd64 => Some(Self::prove(
-                &X86,
-                architecture,
-                &text,
-                entries,
-                world,
-                symbols,
-            )),
-            Abi::AArch64Little | Abi::AArch64Big => Some(Self::prove(
-                &A64,
-                architecture,
-                &text,
-                entries,
-                world,
-                symbols,
-            )),
-            Abi::S390x => None,
-        }
+        with_isa!(image, isa => Self::prove(isa, architecture, &text, entries, &mut world, symbols))
     }
 
     fn prove<I: Isa>(
@@ -153,29 +159,30 @@ impl Proof {
     #[must_use]
     pub fn contradictions(&self, image: &Image<'_>, described: &[Function]) -> Vec<Contradiction> {
         let text = Text::of(&image.file);
-        contradiction::contradictions(image.architecture, &text, &self.spans, described)
+        let found = with_isa!(image, isa => contradiction::contradictions(isa, &text, &self.spans, described));
+        found.unwrap_or_default()
     }
 
     /// Corrects the rows in `frames`, and adds those that are missing, as far as the code proves them.
     pub fn mend(&self, image: &Image<'_>, frames: &mut Frames) -> Made {
         let text = Text::of(&image.file);
+        let made = with_isa!(image, isa => self.mend_by(isa, &text, frames));
+        made.unwrap_or_default()
+    }
+
+    fn mend_by<I: Isa>(&self, isa: &I, text: &Text<'_>, frames: &mut Frames) -> Made {
         let is_handler = |start| self.handlers.contains_key(&start);
-        frames.functions = repair::mend(
-            std::mem::take(&mut frames.functions),
-            &self.spans,
-            is_handler,
-        );
+        let functions = std::mem::take(&mut frames.functions);
+        let is_padding = |from, to| tally::is_padding(isa, text, from, to);
+        frames.functions = match I::IS_STRICT {
+            true => {
+                let spans = strict::only_decided(&self.spans, &functions, is_padding);
+                repair::mend(functions, &spans, is_handler)
+            }
+            false => repair::mend(functions, &self.spans, is_handler),
+        };
         let is_start = |start| self.entries.contains(&start);
-        repair::make(
-            frames,
-            &self.spans,
-            is_start,
-            is_handler,
-            |from, to| match image.architecture.abi() {
-                Abi::Amd64 => tally::is_padding(&X86, &text, from, to),
-                _ => tally::is_padding(&A64, &text, from, to),
-            },
-        )
+        repair::make(frames, &self.spans, is_start, is_handler, is_padding)
     }
 }
 
@@ -213,8 +220,14 @@ impl Rows {
             true => ", and no code that tells",
             false => "",
         };
+        let is_empty = frames.functions.is_empty() && frames.left_out.is_empty();
         ensure!(
-            !(frames.functions.is_empty() && frames.left_out.is_empty()),
+            !is_empty || image.architecture.abi.is_some(),
+            "no .debug_frame to make rows from{without}: compile with debug information, or keep the symbols, those among them \
+             that tell ARM code from Thumb code and from data ($a, $t, $d)"
+        );
+        ensure!(
+            !is_empty,
             "no .eh_frame to make tables from{without}: compile with -C force-unwind-tables=yes, and keep the section in \
              the linker script"
         );

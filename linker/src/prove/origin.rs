@@ -70,16 +70,18 @@ impl Origins {
         origins
     }
 
-    /// A name for each count.
+    /// A name for each count, of rows in the section with this name.
     #[must_use]
-    pub const fn named(&self) -> [(&'static str, Count); 5] {
+    pub fn named(&self, table: &str) -> [(String, Count); 5] {
+        let input = format!("only in {table}");
         [
             ("call frame information", self.described),
             ("mended", self.mended),
             ("made from the code", self.made),
             ("declared to have no caller", self.declared),
-            ("only in .sframe", self.input),
+            (input.as_str(), self.input),
         ]
+        .map(|(name, count)| (name.to_owned(), count))
     }
 
     const fn count(&mut self, provenance: Provenance) -> &mut Count {

@@ -1,9 +1,8 @@
 //! How a function is entered, and the results about it as a whole.
 
-use std::collections::BTreeSet;
-
 use unwind::sframe::Row;
 
+use super::addresses::Addresses;
 use super::world::Effect;
 use crate::reason::Reason;
 
@@ -22,16 +21,16 @@ pub enum Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Functions that it calls directly.
-    pub calls: BTreeSet<u64>,
+    pub calls: Addresses,
     /// Callees whose return was followed.
-    pub relies_on: BTreeSet<u64>,
+    pub relies_on: Addresses,
     /// Functions that it jumps to with the stack as at its own entry.
-    pub tail_calls: BTreeSet<u64>,
+    pub tail_calls: Addresses,
     /// Functions that it jumps to with another stack.
-    pub intrudes: BTreeSet<u64>,
+    pub intrudes: Addresses,
     /// Callees whose return was not followed: they never return, or that is not known and the row after the call contradicts
     /// the state there.
-    pub stops_at: BTreeSet<u64>,
+    pub stops_at: Addresses,
     /// It may return to the caller, perhaps by a tail call.
     pub returns: bool,
     /// It has a return instruction that leads back to the caller, or a tail call of a function that has one.
@@ -41,7 +40,7 @@ pub struct Outcome {
     /// Address of an interrupt return, and bytes from the entry's stack pointer to the interrupt frame that it pops.
     pub interrupt_return: Option<(u64, i64)>,
     /// Addresses of the jump tables that it reads.
-    pub tables: BTreeSet<u64>,
+    pub tables: Addresses,
     /// The length of one of them was guessed from where the next one starts.
     pub guesses: bool,
     /// Why all results about the function are void.

@@ -34,10 +34,11 @@ pub fn mend(
             continue;
         }
         let signal = function.signal || is_handler(function.start);
-        for piece in pieces(&parts(&function, own)) {
+        for (number, piece) in pieces(&parts(&function, own)).into_iter().enumerate() {
             mended.push(Function {
                 signal,
                 key_b: function.key_b,
+                continues: function.continues || number > 0,
                 ..piece
             });
         }
@@ -101,6 +102,7 @@ fn pieces(parts: &[Part]) -> Vec<Function> {
                     .collect(),
                 signal: false,
                 key_b: false,
+                continues: false,
                 block: None,
             });
             continue;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rustc_hash::FxHashSet;
 
+use super::block::Spare;
 use super::entries::Entries;
 use super::isa::Isa;
 use super::outcome::Entry;
@@ -65,11 +66,12 @@ pub fn follow<I: Isa>(
         };
         let before = &*world;
         let done = in_parts(&mut jobs, weight, |jobs| {
+            let spare = Spare::default();
             let follow = |(start, entry): &(u64, Entry)| {
                 step.one_more();
                 (
                     *start,
-                    Unit::follow(isa, architecture, text, before, *start, *entry),
+                    Unit::follow(isa, architecture, text, before, *start, *entry, &spare),
                 )
             };
             jobs.iter().map(follow).collect::<Vec<_>>()

@@ -29,6 +29,11 @@ impl<'a> RowsOf<'a> {
         }
     }
 
+    /// The addresses that have the row of the last one, as far as that is known.
+    pub fn holds(&self) -> Range<u64> {
+        self.holds.clone()
+    }
+
     /// The row for an address.
     pub fn at(&mut self, address: u64) -> Option<Row> {
         if !self.holds.contains(&address) {

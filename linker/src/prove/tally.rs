@@ -230,8 +230,9 @@ impl Tally {
 /// Whether there is only padding between two addresses.
 pub(super) fn is_padding<I: Isa>(isa: &I, text: &Text<'_>, mut from: u64, to: u64) -> bool {
     while from < to {
-        match text.code_at(from).and_then(|code| isa.padding(code)) {
-            Some(length) => from += u64::from(length),
+        let padding = text.code_at(from).and_then(|code| isa.padding(code));
+        match padding.map(u64::from).or_else(|| text.data_at(from)) {
+            Some(length) => from += length,
             None => return false,
         }
     }

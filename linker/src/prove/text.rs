@@ -1,8 +1,11 @@
 //! The bytes of an image that a proof reads: code and read-only data.
 
+use std::ops::Range;
+
 use object::SegmentFlags;
 use object::{Object, ObjectSection, ObjectSegment, SectionFlags, elf};
 
+use super::arm::Mapping;
 use super::multiboot;
 
 /// Where an image's code and constants lie.
@@ -10,6 +13,8 @@ use super::multiboot;
 pub struct Text<'data> {
     /// Executable sections, without the data that is known to be in them: address and bytes, ascending.
     code: Vec<(u64, &'data [u8])>,
+    /// Address ranges of that data, where symbols tell it (32-bit ARM).
+    data: Vec<Range<u64>>,
     /// Read-only sections: address and bytes.
     constants: Vec<(u64, &'data [u8])>,
     big_endian: bool,
@@ -31,6 +36,8 @@ impl<'data> Text<'data> {
             big_endian: !file.is_little_endian(),
             ..Self::default()
         };
+        let is_arm = file.architecture() == object::Architecture::Arm;
+        let mapping = is_arm.then(|| Mapping::of(file));
         for section in file.sections() {
             let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
                 continue;
@@ -43,8 +50,27 @@ impl<'data> Text<'data> {
             if sh_flags.contains(elf::SHF_EXECINSTR) {
                 let in_file = section.file_range().map_or(u64::MAX, |(offset, _)| offset);
                 let parts = multiboot::code_around(data, in_file).into_iter();
-                text.code
-                    .extend(parts.map(|part| (at + part.start as u64, &data[part])));
+                let known = mapping.as_ref();
+                for part in parts {
+                    let start = at.wrapping_add(part.start as u64);
+                    // A section that reaches beyond the last address is damaged, and no ARM code.
+                    let end = start.checked_add(part.len() as u64);
+                    let holes = known.zip(end);
+                    let holes = holes.map_or_else(Vec::new, |(it, end)| it.data(start..end));
+                    let mut from = part.start;
+                    let ends = holes.iter().map(|hole| {
+                        let offset = |address: u64| (address - at) as usize;
+                        offset(hole.start)..offset(hole.end)
+                    });
+                    for hole in ends.chain(std::iter::once(part.end..part.end)) {
+                        let code = &data[from..hole.start];
+                        if !code.is_empty() {
+                            text.code.push((at.wrapping_add(from as u64), code));
+                        }
+                        from = hole.end;
+                    }
+                    text.data.extend(holes);
+                }
             }
             let is_written = sh_flags.contains(elf::SHF_WRITE)
                 && (!has_segments || writable.iter().any(|range| range.contains(&at)));
@@ -53,6 +79,7 @@ impl<'data> Text<'data> {
             }
         }
         text.code.sort_by_key(|(at, _)| *at);
+        text.data.sort_by_key(|range| range.start);
         text
     }
 
@@ -63,6 +90,14 @@ impl<'data> Text<'data> {
         let (start, data) = self.code.get(after.checked_sub(1)?)?;
         data.get(usize::try_from(address - start).ok()?..)
             .filter(|rest| !rest.is_empty())
+    }
+
+    /// Bytes of data from an address on, if that is data among code.
+    #[must_use]
+    pub(super) fn data_at(&self, address: u64) -> Option<u64> {
+        let after = self.data.partition_point(|range| range.start <= address);
+        let range = self.data.get(after.checked_sub(1)?)?;
+        (address < range.end).then(|| range.end - address)
     }
 
     /// Executable sections, without the data that is known to be in them: address and bytes, ascending.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use unwind::sframe::Row;
 
+use super::block::Spare;
 use super::follow::{Follow, Point};
 use super::isa::Isa;
 use super::judge::{Caller, Judge, Judgement};
@@ -80,8 +81,9 @@ impl Unit {
         world: &World,
         start: u64,
         entry: Entry,
+        spare: &Spare<I::Instruction>,
     ) -> Self {
-        let follow = Follow::function(isa, architecture, text, world, start, entry);
+        let follow = Follow::function(isa, architecture, text, world, start, entry, spare);
         let Some(follow) = follow else {
             let outcome = Outcome {
                 problem: Some(Reason::Entered),
@@ -100,6 +102,7 @@ impl Unit {
             function: None,
             extent: 0..0,
             last: None,
+            holds: None,
             spans: Vec::new(),
         };
         for (start, block) in follow.blocks() {
@@ -144,11 +147,14 @@ struct Spans<'a, I> {
     extent: Range<u64>,
     /// The row that was made last, used again as long as it holds.
     last: Option<Row>,
+    /// The row that was made for the instruction before.
+    holds: Option<Row>,
     spans: Vec<Span>,
 }
 
 impl<I: Isa> Spans<'_, I> {
     fn find(&mut self, point: &Point<'_>, caller: &Caller) -> Found {
+        let mut before = self.holds.take();
         if !self.extent.contains(&point.at) {
             self.function = self.world.function_at(point.at);
             // Several functions may share code of another one. Starting there without a last row, they all choose the same of
@@ -156,7 +162,11 @@ impl<I: Isa> Spans<'_, I> {
             if let Some((start, end)) = self.world.extent(point.at) {
                 self.extent = start..end;
                 self.last = None;
+                before = None;
             }
+        } else if (self.function).is_none_or(|one| point.at < one.start || point.at >= one.end()) {
+            // A symbol's code may have rows in some places only.
+            self.function = self.world.function_at(point.at);
         }
         if self
             .function
@@ -177,7 +187,13 @@ impl<I: Isa> Spans<'_, I> {
             };
         }
         let Some(row) = row else {
-            return match self.right_row(point, caller) {
+            // Nothing that a row is made from has changed, so it would be the same.
+            let same = before.filter(|_| {
+                point.during_call.is_none() && point.machine.changed & self.judge.looked_at() == 0
+            });
+            let row = same.map_or_else(|| self.right_row(point, caller), Ok);
+            self.holds = row.ok().filter(|_| point.during_call.is_none());
+            return match row {
                 Ok(row) => Found::Made(Box::new(row)),
                 Err(reason) => Found::Missing(reason),
             };
@@ -203,6 +219,7 @@ impl<I: Isa> Spans<'_, I> {
         // Using the last row as long as it holds gives fewer rows.
         if let Some(last) = self.last
             && last.frame_pointer == row.frame_pointer
+            && last.kept == row.kept
             && self.judge_at(&last, point, caller) == Judgement::Agrees
         {
             return Ok(last);

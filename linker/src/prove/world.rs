@@ -36,8 +36,14 @@ pub struct Effect {
 impl Effect {
     /// What differs at the exit, if anything does. `kept` are the callee-saved registers, `relied_on` those caller-saved ones of
     /// which callers know whether they come back as they were. `end` is where the function's own frame ends, in bytes from the
-    /// stack pointer at the entry.
-    pub(super) fn of(exit: &Machine, kept: u64, relied_on: u64, end: i64) -> Option<Self> {
+    /// stack pointer at the entry; `word` are the bytes of a register.
+    pub(super) fn of(
+        exit: &Machine,
+        kept: u64,
+        relied_on: u64,
+        end: i64,
+        word: u8,
+    ) -> Option<Self> {
         let registers = (0..REGISTERS as Register)
             .filter(|register| kept & 1 << register != 0 && *register != exit.stack_pointer)
             .map(|register| (register, exit.get(register)))
@@ -47,7 +53,7 @@ impl Effect {
         let words = exit
             .slots
             .iter()
-            .filter(|slot| slot.base == Base::ENTRY && slot.offset >= end && slot.size == 8)
+            .filter(|slot| slot.base == Base::ENTRY && slot.offset >= end && slot.size == word)
             .filter(|slot| is_saved(slot.value))
             .map(|slot| (slot.offset, slot.value))
             .collect::<Vec<_>>();
@@ -66,7 +72,7 @@ impl Effect {
 
     /// Applies it to the caller's state. `before` is that at the call; `pushed`, zero or negative, is what the call itself adds
     /// to the stack pointer.
-    pub(super) fn apply(&self, before: &Machine, after: &mut Machine, pushed: i64) {
+    pub(super) fn apply(&self, before: &Machine, after: &mut Machine, pushed: i64, word: u8) {
         let sp = before.sp().plus(Value::Constant(pushed.cast_unsigned()));
         let translate = |value: Value| match value {
             Value::Same(Origin::Entry(register)) => before.get(register),
@@ -83,7 +89,7 @@ impl Effect {
             }
         }
         for (offset, value) in &self.words {
-            after.store(Address::of(sp, *offset), 8, translate(*value));
+            after.store(Address::of(sp, *offset), word, translate(*value));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use unwind::sframe::{LookupError, Row, Tables};
+use unwind::sframe::{Function as WrittenFunction, LookupError, Row, Tables};
 use unwind::{Found, Range, RowSource, Rules};
 
 use crate::function::Function;
@@ -64,7 +64,7 @@ impl fmt::Display for Difference {
                 write!(f, "the row is there, but a walk does not find it: {error}")
             }
             Mismatch::Function(what) => write!(f, "the function's {what} is another"),
-            Mismatch::Unexpected => f.write_str("a function that is not in .eh_frame"),
+            Mismatch::Unexpected => f.write_str("a function that is not in call frame information"),
         }
     }
 }
@@ -101,10 +101,13 @@ fn compare_functions(tables: &Tables<'_>, functions: &[&Function], step: &Step) 
     for function in functions {
         step.one_more();
         comparison.rows += function.rows.len();
-        if let Some(difference) = compare_attributes(tables, function) {
-            comparison.differences.push(difference);
-            continue;
-        }
+        let written = match compare_attributes(tables, function) {
+            Ok(written) => written,
+            Err(difference) => {
+                comparison.differences.push(difference);
+                continue;
+            }
+        };
         for (index, expected) in function.rows.iter().enumerate() {
             let end = match (function.rows.get(index + 1), function.block) {
                 (Some(next), _) => next.offset,
@@ -114,14 +117,14 @@ fn compare_functions(tables: &Tables<'_>, functions: &[&Function], step: &Step) 
             for offset in [expected.offset, end - 1] {
                 let address = function.start.wrapping_add(offset.into());
                 comparison.addresses += 1;
-                let what = match tables.lookup(address) {
-                    Ok((_, found)) if found == *expected => {
+                let what = match written.lookup(address) {
+                    Ok(found) if found == *expected => {
                         match a_walk_differs(tables, address, function, expected) {
                             None => continue,
                             Some(found) => Mismatch::Walk(found),
                         }
                     }
-                    Ok((_, found)) => Mismatch::Row {
+                    Ok(found) => Mismatch::Row {
                         found: Box::new(found),
                         expected: Box::new(*expected),
                     },
@@ -152,10 +155,13 @@ fn a_walk_differs(
     (found != Ok(expected)).then_some(found)
 }
 
-/// Compares everything about a function except its rows.
-fn compare_attributes(tables: &Tables<'_>, expected: &Function) -> Option<Difference> {
+/// Compares everything about a function except its rows. Returns it as it was written.
+fn compare_attributes<'data>(
+    tables: &Tables<'data>,
+    expected: &Function,
+) -> Result<WrittenFunction<'data>, Difference> {
     let difference = |what| {
-        Some(Difference {
+        Err(Difference {
             address: expected.start,
             what,
         })
@@ -175,7 +181,7 @@ fn compare_attributes(tables: &Tables<'_>, expected: &Function) -> Option<Differ
             return difference(Mismatch::Function(what));
         }
     }
-    None
+    Ok(found)
 }
 
 /// Functions in the sections that are not among `functions`, which are ascending by start.

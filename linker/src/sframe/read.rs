@@ -28,6 +28,7 @@ pub fn functions(tables: &Tables<'_>) -> Result<Frames> {
                     rows,
                     signal: entry.is_signal_frame(),
                     key_b: entry.uses_key_b(),
+                    continues: false,
                     block: block(&entry),
                 }),
                 None => frames.left_out.push(LeftOut {

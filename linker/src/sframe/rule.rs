@@ -42,7 +42,8 @@ pub(crate) fn line(row: &Row) -> String {
     format!("cfa {cfa}, ra {return_address}{signed}, fp {frame_pointer}")
 }
 
-fn text(rule: Rule) -> String {
+/// A rule as text.
+pub(crate) fn text(rule: Rule) -> String {
     match rule {
         Rule::Same => "u".to_owned(),
         Rule::Undefined => "undefined".to_owned(),

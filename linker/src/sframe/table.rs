@@ -1,8 +1,8 @@
 //! Writes a whole section: header, index of functions, rows, checksum.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use rustc_hash::FxHashMap;
 use unwind::sframe::format::{self, Flags};
 
 use super::Version;
@@ -56,7 +56,7 @@ impl Table {
             rows: Vec::new(),
             row_count: 0,
         };
-        let mut known = HashMap::new();
+        let mut known = FxHashMap::default();
         frames
             .functions
             .retain(|function| match encode(function, architecture, version) {
@@ -78,7 +78,7 @@ impl Table {
     }
 
     /// Adds an encoded function.
-    fn add(&mut self, function: &Function, encoded: Encoded, known: &mut HashMap<Vec<u8>, u32>) {
+    fn add(&mut self, function: &Function, encoded: Encoded, known: &mut FxHashMap<Vec<u8>, u32>) {
         let Encoded {
             count, info, block, ..
         } = encoded;

@@ -1,11 +1,13 @@
 //! An image's functions, and the source frames of each of their instructions.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use object::{Object, ObjectSection, SectionFlags, elf};
 use rustc_hash::FxHashMap;
 
 use super::instructions::{Coding, Decoded};
-use super::lines::{Frame, Lines, Sections, Texts};
+use super::lines::{Frame, Lines, Sections, Texts, paths};
 use super::{Names, Symbol, Symbols};
 use crate::parallel::{in_parts, in_parts_beside};
 use crate::progress::Step;
@@ -154,7 +156,8 @@ impl Code {
             })
             .filter_map(|section| Some((section.address(), section.data().ok()?)))
             .collect();
-        let paths = sections.paths()?;
+        let dwarf = sections.open();
+        let paths = paths(&dwarf)?;
         let mut pieces = std::mem::take(&mut self.pieces);
         let step = Step::new("looking lines up", pieces.len());
         // Each part reads which code each unit of debug information is about; and the rows are made at the same time.
@@ -162,7 +165,7 @@ impl Code {
             &mut pieces,
             |piece| piece.end - piece.start,
             |pieces| -> Result<Traces> {
-                let lines = Lines::new(sections, &paths, self.style)?;
+                let lines = Lines::new(Arc::clone(&dwarf), &paths, self.style)?;
                 let mut traces = Traces::default();
                 traces.add(pieces, self, &contents, coding, lines, &step);
                 Ok(traces)

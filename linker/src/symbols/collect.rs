@@ -1,12 +1,13 @@
 //! Collects the functions of an image from its symbol table.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use object::{
     Architecture, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex,
     Symbol as ObjectFileSymbol, SymbolIterator, SymbolKind, elf,
 };
+use rustc_hash::FxHashMap;
 
 /// A function and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ fn place(file: &object::File<'_>, symbol: &ObjectFileSymbol<'_, '_>) -> u64 {
 }
 
 /// The sections with code: where each starts and ends.
-fn code_of(file: &object::File<'_>) -> HashMap<SectionIndex, (u64, u64)> {
+fn code_of(file: &object::File<'_>) -> FxHashMap<SectionIndex, (u64, u64)> {
     let has_code = |flags| matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(elf::SHF_EXECINSTR));
     let sections = file.sections().filter(|section| has_code(section.flags()));
     let ends = sections.map(|section| {
@@ -122,7 +123,7 @@ fn code_of(file: &object::File<'_>) -> HashMap<SectionIndex, (u64, u64)> {
 /// The rank and the section of a symbol, if it may be the name of a function.
 fn candidate<'data>(
     symbol: &ObjectFileSymbol<'data, '_>,
-    code: &HashMap<SectionIndex, (u64, u64)>,
+    code: &FxHashMap<SectionIndex, (u64, u64)>,
 ) -> Option<(Rank<'data>, SectionIndex)> {
     let section = symbol.section_index()?;
     let &(start, end) = code.get(&section)?;
@@ -149,7 +150,7 @@ fn candidate<'data>(
 /// Gives a size to symbols without one, and leaves out labels inside of functions.
 fn with_sizes(
     best: &BTreeMap<u64, (Rank<'_>, SectionIndex)>,
-    code: &HashMap<SectionIndex, (u64, u64)>,
+    code: &FxHashMap<SectionIndex, (u64, u64)>,
 ) -> Vec<Symbol> {
     let mut symbols: Vec<Symbol> = Vec::with_capacity(best.len());
     // The largest end so far: functions may be nested.

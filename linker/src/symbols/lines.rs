@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use addr2line::Context as Addresses;
 use anyhow::{Context, Result};
-use gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
+use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 
 use super::path::Paths;
 use super::{Names, printable, short};
 
-type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
+/// Reads a section of debug information.
+pub type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// The sections of debug information, uncompressed.
 #[derive(Debug)]
@@ -50,28 +52,32 @@ impl<'data> Sections<'data> {
         Ok(Some(Self { sections, endian }))
     }
 
-    fn dwarf(&self) -> Dwarf<Reader<'_>> {
+    /// The sections for readers, of which several share what all need: the abbreviations, which are read once.
+    #[must_use]
+    pub fn open(&self) -> Arc<Dwarf<Reader<'_>>> {
         let endian = self.endian;
-        self.sections
-            .borrow(|section| EndianSlice::new(section, endian))
+        let mut dwarf = self
+            .sections
+            .borrow(|section| EndianSlice::new(section, endian));
+        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::All);
+        Arc::new(dwarf)
     }
+}
 
-    /// The folders that paths of files are relative to.
-    ///
-    /// # Errors
-    /// Debug information is damaged.
-    pub fn paths(&self) -> Result<Paths> {
-        let dwarf = self.dwarf();
-        let mut folders = BTreeSet::new();
-        let mut units = dwarf.units();
-        while let Some(header) = units.next().context("damaged section .debug_info")? {
-            let unit = dwarf.unit(header).context("damaged section .debug_info")?;
-            if let Some(folder) = unit.comp_dir {
-                folders.insert(folder.to_string_lossy().into_owned());
-            }
+/// The folders that paths of files are relative to.
+///
+/// # Errors
+/// Debug information is damaged.
+pub fn paths(dwarf: &Dwarf<Reader<'_>>) -> Result<Paths> {
+    let mut folders = BTreeSet::new();
+    let mut units = dwarf.units();
+    while let Some(header) = units.next().context("damaged section .debug_info")? {
+        let unit = dwarf.unit(header).context("damaged section .debug_info")?;
+        if let Some(folder) = unit.comp_dir {
+            folders.insert(folder.to_string_lossy().into_owned());
         }
-        Ok(Paths::new(&folders))
     }
+    Ok(Paths::new(&folders))
 }
 
 /// A source frame.
@@ -143,8 +149,8 @@ impl<'a> Lines<'a> {
     ///
     /// # Errors
     /// It is damaged.
-    pub fn new(sections: &'a Sections<'_>, paths: &'a Paths, names: Names) -> Result<Self> {
-        let addresses = Addresses::from_dwarf(sections.dwarf());
+    pub fn new(dwarf: Arc<Dwarf<Reader<'a>>>, paths: &'a Paths, names: Names) -> Result<Self> {
+        let addresses = Addresses::from_arc_dwarf(dwarf);
         Ok(Self {
             addresses: addresses.context("damaged debug information")?,
             paths,

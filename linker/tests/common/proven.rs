@@ -50,9 +50,13 @@ pub fn prove(name: &str, target: &str, assembly: &str) -> String {
 
 /// Links a text without tables, and returns the image.
 pub fn linked(name: &str, target: &str, assembly: &str, switches: &[&str]) -> Vec<u8> {
+    linked_by(SCRIPT, name, target, assembly, switches)
+}
+
+fn linked_by(script: &str, name: &str, target: &str, assembly: &str, switches: &[&str]) -> Vec<u8> {
     let folder = folder(name);
     let object = assemble(&folder, target, assembly);
-    fs::write(folder.join("image.ld"), SCRIPT).unwrap();
+    fs::write(folder.join("image.ld"), script).unwrap();
     let path = folder.join("image");
     let mut link = sframe_link();
     link.current_dir(&folder)
@@ -74,8 +78,17 @@ pub fn linked(name: &str, target: &str, assembly: &str, switches: &[&str]) -> Ve
 
 /// [`prove`], with more switches for the linker.
 pub fn prove_linked(name: &str, target: &str, assembly: &str, switches: &[&str]) -> String {
-    let data = linked(name, target, assembly, switches);
-    let image = Image::parse(&data).unwrap();
+    results(&linked(name, target, assembly, switches), START)
+}
+
+/// [`prove`], with the first instruction at another address.
+pub fn prove_at(name: &str, target: &str, assembly: &str, start: u64) -> String {
+    let script = SCRIPT.replace(&format!("{START:#x}"), &format!("{start:#x}"));
+    results(&linked_by(&script, name, target, assembly, &[]), start)
+}
+
+fn results(data: &[u8], first: u64) -> String {
+    let image = Image::parse(data).unwrap();
     let symbols = Symbols::of(&image.file);
     let proof = proof_of(&image, &symbols);
     let mut lines: Vec<(u64, u64, String)> = Vec::new();
@@ -88,7 +101,7 @@ pub fn prove_linked(name: &str, target: &str, assembly: &str, switches: &[&str])
             Found::Undecided(reason) => format!("undecided: {}", reason.words()),
             Found::Missing(reason) => format!("missing: {}", reason.words()),
         };
-        let (start, end) = (span.start - START, span.end - START);
+        let (start, end) = (span.start - first, span.end - first);
         match lines.last_mut() {
             Some(last) if last.1 == start && last.2 == found && !found.starts_with("made") => {
                 last.1 = end;

@@ -37,7 +37,7 @@ fn bytes_that_only_fill_room() {
     let padding = |word: u32| A64.padding(&word.to_le_bytes());
     assert_eq!([0xd503_201f, 0xd420_0020, 0].map(padding), [Some(4); 3]);
     assert_eq!(padding(0xd65f_03c0), None);
-    assert_eq!(A64.length(&[0; 4]), Some(4));
-    assert_eq!(A64.length(&[0; 5]), Some(4));
-    assert_eq!(A64.length(&[0; 3]), None);
+    assert_eq!(A64.length(&[0; 4], 0), Some(4));
+    assert_eq!(A64.length(&[0; 5], 0), Some(4));
+    assert_eq!(A64.length(&[0; 3], 0), None);
 }

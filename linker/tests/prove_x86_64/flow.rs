@@ -72,8 +72,8 @@ fn bytes_that_only_fill_room() {
     for ((text, expected), code) in cases.iter().zip(codes("fills", &texts)) {
         assert_eq!(X86.padding(&code), *expected, "{text}");
     }
-    assert_eq!(X86.length(&[0x06]), None);
-    assert_eq!(X86.length(&[]), None);
+    assert_eq!(X86.length(&[0x06], 0), None);
+    assert_eq!(X86.length(&[], 0), None);
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn run_code(code: &[u8], assumed: &[(usize, Condition)]) -> Ran {
     while at < code.len() {
         machine.at = START + at as u64;
         let executed = X86.execute(&code[at..], &mut machine, &mut tables).unwrap();
-        assert_eq!(X86.length(&code[at..]), Some(executed.length));
+        assert_eq!(X86.length(&code[at..], 0), Some(executed.length));
         at += usize::from(executed.length);
         flows.push(executed.flow);
         for (_, condition) in assumed.iter().filter(|(behind, _)| *behind == flows.len()) {

@@ -7,21 +7,11 @@ use super::*;
 #[test]
 fn the_first_link_has_the_debug_information_that_tables_need() {
     let (folder, main) = assembled("links", CALLS);
-    let described = "
-.cfi_sections .debug_frame
-.globl described
-.type described, %function
-described:
-.cfi_startproc
- push %rbp
- .cfi_def_cfa_offset 16
- .cfi_offset rbp, -16
- pop %rbp
- ret
-.cfi_endproc
-.size described, . - described
-";
-    let described = common::assemble(&common::folder("links_described"), TARGET, described);
+    let described = common::assemble(
+        &common::folder("links_described"),
+        TARGET,
+        &only_in_debug_frame("described"),
+    );
     let library = described.parent().unwrap().to_str().unwrap();
     let by_name = format!("-l:{}", described.file_name().unwrap().to_str().unwrap());
     let linker = counting_linker(&folder);
@@ -53,4 +43,95 @@ described:
     let unnamed = ["-L", library, &by_name];
     let expected = (vec![true, false, false, false], true);
     assert_eq!(links("none", &unnamed), expected);
+}
+
+/// Whatever was linked before, and with the same result. Where it is too little there are two links, and a warning.
+#[test]
+fn a_link_with_room_enough_is_one() {
+    let (folder, main) = assembled("links_room", CALLS);
+    let linker = format!("--sframe-linker={}", counting_linker(&folder).display());
+    let again = |switches: &[&str]| {
+        let _ = fs::remove_file(folder.join("runs"));
+        let output = link(
+            &folder,
+            SCRIPT,
+            &[&[&*linker, &*main, "--symbols=names"], switches].concat(),
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        let runs = fs::read_to_string(folder.join("runs")).unwrap();
+        let image = fs::read(folder.join("image")).unwrap();
+        (runs.lines().count(), image, stderr(&output))
+    };
+    for load in ["--sframe-load=sframe", "--sframe-load=map"] {
+        let _ = fs::remove_file(folder.join("image"));
+        let enough = [load, "--sframe-room=8K", "--symbols-room=16384"];
+        let (runs, first, said) = again(&enough);
+        assert_eq!((runs, &*said), (1, ""), "{load}");
+        let checked = sframe(&["check"], &folder.join("image"));
+        assert!(checked.status.success(), "{}", stdout(&checked));
+        assert_eq!(again(&enough), (1, first.clone(), String::new()));
+        // The last image has less.
+        assert_eq!(again(&[load]).0, 2);
+        assert_eq!(again(&enough), (1, first, String::new()));
+        let little = [load, "--sframe-room=8", "--symbols-room=16384"];
+        let (runs, _, said) = again(&little);
+        assert_eq!(runs, 2);
+        assert!(
+            said.contains("warning: --sframe-room=8 is too little for one link"),
+            "{said}"
+        );
+    }
+}
+
+/// A link that strips debug information, as cargo's release builds do, is done once if there is none or the tables need none, and gives the
+/// same image as two.
+#[test]
+fn a_stripped_link_is_one_where_nothing_needed_is_stripped() {
+    let (folder, main) = assembled("links_stripped", CALLS);
+    let debug = ".section .debug_str,\"MS\",@progbits,1\n.asciz \"text\"\n";
+    let debug = common::assemble(&common::folder("links_debug"), TARGET, debug);
+    let debug = debug.to_str().unwrap();
+    let by_name = format!("-l:{}", Path::new(debug).file_name().unwrap().display());
+    let library = [
+        "-L",
+        Path::new(debug).parent().unwrap().to_str().unwrap(),
+        &by_name,
+    ];
+    // Only of lld it is known what it strips.
+    let linker = counting_linker(&folder);
+    let lld = folder.join("rust-lld");
+    fs::copy(&linker, &lld).unwrap();
+    let again = |linker: &Path, arguments: &[&str]| {
+        let is_lld = linker == lld;
+        let linker = format!("--sframe-linker={}", linker.display());
+        let image = folder.join("image");
+        let mut images = Vec::new();
+        let _ = fs::remove_file(&image);
+        for _ in 0..2 {
+            let _ = fs::remove_file(folder.join("runs"));
+            let output = link(
+                &folder,
+                SCRIPT,
+                &[&[linker.as_str(), &main], arguments].concat(),
+            );
+            assert!(output.status.success(), "{}", stderr(&output));
+            images.push(fs::read(&image).unwrap());
+        }
+        assert!(images[0] == images[1], "{arguments:?}");
+        let runs = fs::read_to_string(folder.join("runs")).unwrap();
+        // There is little to link. Another linker may not know the switch.
+        assert_eq!(runs.contains("--threads=1"), is_lld);
+        runs.lines().count()
+    };
+    for (arguments, once, of_others) in [
+        (&["--symbols=calls", "--strip-debug"][..], 1, 2),
+        (&["--symbols=none", "--strip-debug"], 1, 1),
+        (&["--symbols=calls", "-S", debug], 2, 2),
+        (&["--symbols=names", "-S", debug], 1, 1),
+        (&[&["--symbols=calls", "-S"][..], &library].concat(), 2, 2),
+        (&["--symbols=none", "-s"], 2, 2),
+    ] {
+        assert_eq!(again(&lld, arguments), once, "{arguments:?}");
+        assert_eq!(again(&linker, arguments), of_others, "{arguments:?}");
+    }
 }

@@ -53,12 +53,38 @@ impl Isa for A64 {
     const KEEPS_INTERRUPTED_ON_STACK: bool = false;
     const RENUMBERED: &'static [(u32, Register)] = &[(unwind::aarch64::SP_EL0, SP_EL0)];
 
-    fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed> {
-        let word = u32::from_le_bytes(*code.first_chunk()?);
-        let opcode = disarm64::decoder::decode(word)?;
+    type Instruction = (u32, Opcode);
+
+    fn decode(&self, code: &[u8], _at: u64, decoded: &mut Vec<(u32, Opcode)>) {
+        for word in code.chunks_exact(LENGTH.into()) {
+            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            let Some(opcode) = disarm64::decoder::decode(word) else {
+                break;
+            };
+            decoded.push((word, opcode));
+            if matches!(
+                opcode.definition().class,
+                InsnClass::BRANCH_IMM
+                    | InsnClass::BRANCH_REG
+                    | InsnClass::CONDBRANCH
+                    | InsnClass::COMPBRANCH
+                    | InsnClass::TESTBRANCH
+                    | InsnClass::EXCEPTION
+            ) {
+                break;
+            }
+        }
+    }
+
+    fn run(
+        &self,
+        (word, opcode): &(u32, Opcode),
+        machine: &mut Machine,
+        tables: &mut Tables,
+    ) -> Option<Executed> {
         let mut run = Run {
-            word,
-            opcode,
+            word: *word,
+            opcode: *opcode,
             machine,
             tables,
         };
@@ -71,8 +97,8 @@ impl Isa for A64 {
         })
     }
 
-    fn length(&self, code: &[u8]) -> Option<u8> {
-        (code.len() >= usize::from(LENGTH)).then_some(LENGTH)
+    fn lengths(&self, code: &[u8], _: u64) -> impl Iterator<Item = u8> {
+        code.chunks_exact(LENGTH.into()).map(|_| LENGTH)
     }
 
     fn text(&self, code: &[u8], at: u64) -> String {

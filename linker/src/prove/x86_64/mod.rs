@@ -35,14 +35,29 @@ impl Isa for X86 {
     const OTHER_BASES: &'static [Register] = &[10, 11];
     const KEEPS_INTERRUPTED_ON_STACK: bool = true;
 
-    fn execute(&self, code: &[u8], machine: &mut Machine, tables: &mut Tables) -> Option<Executed> {
-        let mut decoder = Decoder::with_ip(64, code, machine.at, DecoderOptions::NONE);
-        let instruction = decoder.decode();
-        if instruction.is_invalid() {
-            return None;
+    type Instruction = Instruction;
+
+    fn decode(&self, code: &[u8], at: u64, decoded: &mut Vec<Instruction>) {
+        // A decoder takes longer to make than an instruction to decode.
+        for instruction in &mut Decoder::with_ip(64, code, at, DecoderOptions::NONE) {
+            if instruction.is_invalid() {
+                break;
+            }
+            decoded.push(instruction);
+            if instruction.flow_control() != FlowControl::Next {
+                break;
+            }
         }
+    }
+
+    fn run(
+        &self,
+        instruction: &Instruction,
+        machine: &mut Machine,
+        tables: &mut Tables,
+    ) -> Option<Executed> {
         let mut run = Run {
-            instruction: &instruction,
+            instruction,
             machine,
             tables,
         };
@@ -53,9 +68,10 @@ impl Isa for X86 {
         })
     }
 
-    fn length(&self, code: &[u8]) -> Option<u8> {
-        let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
-        (!instruction.is_invalid()).then_some(instruction.len() as u8)
+    fn lengths(&self, code: &[u8], _: u64) -> impl Iterator<Item = u8> {
+        let all = Decoder::new(64, code, DecoderOptions::NONE).into_iter();
+        all.take_while(|instruction| !instruction.is_invalid())
+            .map(|instruction| instruction.len() as u8)
     }
 
     fn interrupt_handler(&self, code: &[u8]) -> Option<u8> {

@@ -1,0 +1,399 @@
+//! T32, instructions of 32 bits. Manual: Arm Architecture Reference Manual for ARMv7-A and ARMv7-R (DDI 0406), A6.3 "32-bit Thumb instruction
+//! encoding", whose order this has. Bits are numbered as in the manual's page of each instruction, those of the first half from 16 on.
+
+use super::bits::Bits;
+use super::coprocessor;
+use super::op::{ALWAYS, Decoded, Indexing, Op, PC, Place, Source};
+use super::t16;
+
+/// The instruction at the start of `code`, which lies at an address, in a block of conditional instructions or not.
+pub(super) fn decode(code: &[u8], at: u32, is_in_block: bool) -> Option<Decoded> {
+    let first = u16::from_le_bytes(*code.first_chunk()?);
+    if length(first) == 2 {
+        let (op, condition) = t16::decode(first, at, is_in_block)?;
+        return Some(Decoded {
+            op,
+            length: 2,
+            condition,
+        });
+    }
+    let second = u16::from_le_bytes(*code.get(2..)?.first_chunk()?);
+    let bits = Bits(u32::from(first) << 16 | u32::from(second));
+    let (op, condition) = match (bits.get(27, 2), bits.is(15)) {
+        (2, true) => control(bits, at)?,
+        (1, _) => (first_group(bits)?, ALWAYS),
+        (2, false) => (immediate(bits)?, ALWAYS),
+        _ => (last_group(bits)?, ALWAYS),
+    };
+    Some(Decoded {
+        op,
+        length: 4,
+        condition,
+    })
+}
+
+/// Bytes of an instruction that begins with this half.
+pub(super) const fn length(first: u16) -> u8 {
+    if first >> 11 >= 0b1_1101 { 4 } else { 2 }
+}
+
+/// A6.3, op1 01.
+fn first_group(bits: Bits) -> Option<Op> {
+    match (bits.is(26), bits.is(25), bits.is(22)) {
+        (true, ..) => vectors(bits),
+        (false, true, _) => {
+            let shift = bits.get(12, 3) << 2 | bits.get(6, 2);
+            let right = match bits.get(4, 2) {
+                0 => Source::Register(bits.register(0), shift as u8),
+                _ => Source::Other,
+            };
+            data(bits, right)
+        }
+        (false, false, false) => multiple(bits),
+        (false, false, true) => two(bits),
+    }
+}
+
+/// A6.3.5.
+fn multiple(bits: Bits) -> Option<Op> {
+    let (registers, loads) = (bits.get(0, 16) as u16, bits.is(20));
+    let size = 4 * registers.count_ones().cast_signed();
+    let (start, moved) = match bits.get(23, 2) {
+        1 => (0, size),
+        2 => (-size, -size),
+        _ if loads => return Some(Op::InterruptReturn),
+        // srs
+        _ => return None,
+    };
+    (registers != 0).then_some(Op::Multiple {
+        loads,
+        base: bits.register(16),
+        registers,
+        start,
+        moves: bits.is(21).then_some(moved),
+        user: false,
+    })
+}
+
+/// A6.3.6: two registers, exclusive accesses, and branches by a table.
+fn two(bits: Bits) -> Option<Op> {
+    let (index, writes_back, loads) = (bits.is(24), bits.is(21), bits.is(20));
+    let (base, first, second) = (bits.register(16), bits.register(12), bits.register(8));
+    let words = bits.get(0, 8) << 2;
+    if index || writes_back {
+        return Some(Op::Pair {
+            loads,
+            registers: [first, second],
+            place: Place {
+                base,
+                offset: Source::Constant(bits.offset(words, 23)),
+                indexing: match (index, writes_back) {
+                    (true, false) => Indexing::Offset,
+                    (true, true) => Indexing::Pre,
+                    (false, _) => Indexing::Post,
+                },
+            },
+        });
+    }
+    let place = |offset| Place {
+        base,
+        offset: Source::Constant(offset),
+        indexing: Indexing::Offset,
+    };
+    let load = |size, place| Op::Load {
+        to: first,
+        size,
+        signed: false,
+        place,
+    };
+    if !bits.is(23) {
+        return Some(match loads {
+            true => load(4, place(words)),
+            false => Op::StoreExclusive {
+                status: second,
+                size: 4,
+                place: place(words),
+            },
+        });
+    }
+    let store = |size| Op::StoreExclusive {
+        status: bits.register(0),
+        size,
+        place: place(0),
+    };
+    Some(match (loads, bits.get(4, 4)) {
+        (true, size @ (0 | 1)) => Op::Table {
+            base,
+            index: bits.register(0),
+            size: 1 << size,
+        },
+        (true, 4) => load(1, place(0)),
+        (true, 5) => load(2, place(0)),
+        (true, 7) => Op::Pair {
+            loads,
+            registers: [first, second],
+            place: place(0),
+        },
+        (false, 4) => store(1),
+        (false, 5) => store(2),
+        (false, 7) => store(8),
+        // What ARMv8 has more.
+        _ => return None,
+    })
+}
+
+/// A6.3.1 and A6.3.11: arithmetic and logic.
+fn data(bits: Bits, right: Source) -> Option<Op> {
+    let (to, left, flags) = (bits.register(8), bits.register(16), bits.is(20));
+    Some(match (bits.get(21, 4), to, left) {
+        (13, PC, _) if flags => Op::Compare(left, right),
+        (0 | 4 | 8, PC, _) if flags => Op::Flags,
+        (_, PC, _) => return None,
+        (2, _, PC) => Op::Move {
+            to,
+            from: right,
+            inverts: false,
+            flags,
+        },
+        (3, _, PC) => Op::Move {
+            to,
+            from: right,
+            inverts: true,
+            flags,
+        },
+        (operation @ (0 | 1), ..) => Op::And {
+            to,
+            left,
+            right,
+            clears: operation == 1,
+            flags,
+        },
+        (operation @ (8 | 13), ..) => Op::Add {
+            to,
+            left,
+            right,
+            subtracts: operation == 13,
+            flags,
+        },
+        _ => Op::Unknown {
+            to: bits.mask(8),
+            flags,
+        },
+    })
+}
+
+/// A6.3.1 to A6.3.3.
+fn immediate(bits: Bits) -> Option<Op> {
+    let number = bits.get(26, 1) << 11 | bits.get(12, 3) << 8 | bits.get(0, 8);
+    if !bits.is(25) {
+        return data(bits, Source::Constant(expand(number)));
+    }
+    let (to, left) = (bits.register(8), bits.register(16));
+    let half = bits.get(16, 4) << 12 | number;
+    if to == PC {
+        return None;
+    }
+    Some(match bits.get(20, 5) {
+        0b0_0000 | 0b0_1010 => Op::Add {
+            to,
+            left,
+            right: Source::Constant(number),
+            subtracts: bits.is(21),
+            flags: false,
+        },
+        0b0_0100 => Op::Move {
+            to,
+            from: Source::Constant(half),
+            inverts: false,
+            flags: false,
+        },
+        0b0_1100 => Op::Top {
+            to,
+            half: half as u16,
+        },
+        0b1_0000..=0b1_1110 => Op::Unknown {
+            to: bits.mask(8),
+            flags: false,
+        },
+        _ => return None,
+    })
+}
+
+/// A6.3.2.
+const fn expand(number: u32) -> u32 {
+    let byte = number & 0xff;
+    match number >> 8 & 15 {
+        0 => byte,
+        1 => byte << 16 | byte,
+        2 => byte << 24 | byte << 8,
+        3 => byte << 24 | byte << 16 | byte << 8 | byte,
+        _ => (byte & 0x7f | 0x80).rotate_right(number >> 7 & 31),
+    }
+}
+
+/// A6.3.4: branches and control.
+fn control(bits: Bits, at: u32) -> Option<(Op, u8)> {
+    let after = at.wrapping_add(4);
+    let op = match (bits.is(14), bits.is(12)) {
+        (true, true) => Op::Call(after.wrapping_add_signed(distance(bits))),
+        // To ARM code.
+        (true, false) => Op::Call((after & !3).wrapping_add_signed(distance(bits) & !3)),
+        (false, true) => Op::Jump(after.wrapping_add_signed(distance(bits))),
+        (false, false) if bits.get(23, 3) != 7 => {
+            let far = bits.get(26, 1) << 19
+                | bits.get(11, 1) << 18
+                | bits.get(13, 1) << 17
+                | bits.get(16, 6) << 11
+                | bits.get(0, 11);
+            let distance = Bits(far).signed(0, 20) << 1;
+            let condition = bits.get(22, 4) as u8;
+            return Some((Op::Jump(after.wrapping_add_signed(distance)), condition));
+        }
+        (false, false) => match bits.get(20, 7) {
+            0b011_1000 | 0b011_1001 if bits.is(5) => return None,
+            0b011_1000 => match bits.get(8, 4) & 1 {
+                0 => Op::Flags,
+                _ => Op::Mode,
+            },
+            0b011_1001 | 0b011_1011 => Op::Nothing,
+            0b011_1010 if bits.is(8) => Op::Mode,
+            0b011_1010 => Op::Nothing,
+            0b011_1101 => Op::InterruptReturn,
+            0b011_1110 | 0b011_1111 if !bits.is(5) => Op::Unknown {
+                to: bits.mask(8),
+                flags: false,
+            },
+            0b111_1110 => Op::Supervisor,
+            0b111_1111 if bits.is(13) => Op::Trap,
+            0b111_1111 => Op::Supervisor,
+            _ => return None,
+        },
+    };
+    Some((op, ALWAYS))
+}
+
+/// The distance of a branch: a sign, two bits that are stored inverted if it is positive, ten bits, eleven bits, a zero.
+fn distance(bits: Bits) -> i32 {
+    let sign = bits.get(26, 1);
+    let [upper, lower] = [13, 11].map(|at| (bits.get(at, 1) ^ sign ^ 1) & 1);
+    let number =
+        sign << 24 | upper << 23 | lower << 22 | bits.get(16, 10) << 12 | bits.get(0, 11) << 1;
+    Bits(number).signed(0, 25)
+}
+
+/// A6.3, op1 11.
+fn last_group(bits: Bits) -> Option<Op> {
+    if bits.is(26) {
+        return vectors(bits);
+    }
+    match (bits.get(24, 2), bits.is(20)) {
+        (0, _) | (1, true) => access(bits),
+        (1, false) => Some(coprocessor::structures(bits)),
+        (2, _) => data_of_registers(bits),
+        _ => Some(multiply(bits)),
+    }
+}
+
+/// A6.3.18: coprocessors, floating point, vectors.
+fn vectors(bits: Bits) -> Option<Op> {
+    match bits.get(24, 4) {
+        0b1111 => Some(Op::Nothing),
+        // Those of the second set of coprocessors are other instructions of ARMv8.
+        _ if bits.is(28) => None,
+        _ => coprocessor::decode(bits),
+    }
+}
+
+/// A6.3.7 to A6.3.10: loads and stores of one register.
+fn access(bits: Bits) -> Option<Op> {
+    let (base, register, loads, signed) = (
+        bits.register(16),
+        bits.register(12),
+        bits.is(20),
+        bits.is(24),
+    );
+    let size = match bits.get(21, 2) {
+        0 => 1,
+        1 => 2,
+        2 => 4,
+        _ => return None,
+    };
+    let small = bits.get(0, 8);
+    let (offset, indexing) = match (base, bits.is(23), bits.is(11)) {
+        (PC, up, _) if loads => {
+            let offset = bits.get(0, 12);
+            let offset = if up { offset } else { offset.wrapping_neg() };
+            (Source::Constant(offset), Indexing::Offset)
+        }
+        (_, true, _) => (Source::Constant(bits.get(0, 12)), Indexing::Offset),
+        (_, false, true) => {
+            let indexing = match (bits.is(10), bits.is(8)) {
+                (true, false) => Indexing::Offset,
+                (true, true) => Indexing::Pre,
+                (false, true) => Indexing::Post,
+                (false, false) => return None,
+            };
+            (Source::Constant(bits.offset(small, 9)), indexing)
+        }
+        (_, false, false) if bits.get(6, 5) == 0 => {
+            let shift = bits.get(4, 2) as u8;
+            (Source::Register(bits.register(0), shift), Indexing::Offset)
+        }
+        _ => return None,
+    };
+    let place = Place {
+        base,
+        offset,
+        indexing,
+    };
+    Some(match loads {
+        // pld, pli
+        true if register == PC && size < 4 => match indexing {
+            Indexing::Offset => Op::Nothing,
+            _ => return None,
+        },
+        true => Op::Load {
+            to: register,
+            size,
+            signed,
+            place,
+        },
+        false => Op::Store {
+            from: register,
+            size,
+            place,
+        },
+    })
+}
+
+/// A6.3.12 to A6.3.15.
+fn data_of_registers(bits: Bits) -> Option<Op> {
+    let (to, from) = (bits.register(8), bits.register(0));
+    if bits.get(12, 4) != 15 || to == PC {
+        return None;
+    }
+    let extends = bits.is(7) && !bits.is(23) && bits.register(16) == PC && bits.get(4, 2) == 0;
+    Some(match (bits.get(20, 4), extends) {
+        (kind @ (1 | 5), true) => Op::Low {
+            to,
+            from,
+            bits: if kind == 1 { 16 } else { 8 },
+        },
+        (kind, _) => Op::Unknown {
+            to: bits.mask(8),
+            flags: kind & 1 != 0 && !bits.is(7),
+        },
+    })
+}
+
+/// A6.3.16 and A6.3.17.
+fn multiply(bits: Bits) -> Op {
+    let upper = match bits.is(23) && bits.register(12) != PC {
+        true => bits.mask(12),
+        false => 0,
+    };
+    Op::Unknown {
+        to: bits.mask(8) | upper,
+        flags: false,
+    }
+}
