@@ -13,7 +13,7 @@
 //! | `begin` | the version of this format, the architecture, the build id in hexadecimal digits, `-` if it is not known, and the address of `postmortem_read`, which tells how far the image was moved |
 //! | `cpu` | the registers of this CPU, as far as they are known; or that it does not answer |
 //! | `more` | further registers of this CPU, without which a walk is possible |
-//! | `at` | words of memory from this address on: packed as in `lines/pack.rs`, then in base64 |
+//! | `at` | words of memory from this address on, of 32 bits on 32-bit ARM, of 64 elsewhere: packed as in `lines/pack.rs`, then in base64 |
 //! | `end` | how many lines came before it |
 //!
 //! Each ends with the CRC-32 (that of zlib) of what is before it in the line, without the space. So a line that a serial line has
@@ -23,7 +23,7 @@ use core::fmt;
 
 use unwind::{Range, RegisterSet as _};
 
-use crate::arch::{NAME, all, write_needed};
+use crate::arch::{NAME, Registers, all, write_needed};
 use crate::lines::{Lines, write_image};
 use crate::postmortem::{Cpus, Dump, Postmortem};
 use crate::probe;
@@ -78,7 +78,7 @@ impl Postmortem {
             }
         }
         for range in (0..).map_while(|index| self.platform.noted(index)) {
-            let start = range.start.next_multiple_of(8);
+            let start = range.start.next_multiple_of(Registers::WORD);
             lines.memory(Range::new(start, range.end), read)?;
         }
         lines.end()
@@ -119,7 +119,7 @@ fn write_cpu(lines: &mut Lines, cpus: &dyn Cpus, cpu: usize) -> fmt::Result {
 
 /// A word of a stack, or of what the kernel notes.
 fn read(address: u64) -> Option<u64> {
-    // SAFETY: aligned, as `Lines::memory` asks for every eighth byte from an aligned one on, and not a device, as `Platform` promises
+    // SAFETY: aligned, as `Lines::memory` asks for one word behind the other from an aligned one on, and not a device, as `Platform` promises
     // for the words of every stack, and for what it has noted.
     unsafe { probe::read(address) }
 }

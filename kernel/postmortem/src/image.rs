@@ -42,7 +42,7 @@ impl Section {
 pub struct Image {
     /// All code: what lies between `__text_start` and `__text_end`.
     pub code: Section,
-    /// The unwind tables between `__sframe_start` and `__sframe_end`: `.sframe`, or a rule map. On 32-bit ARM the exception tables between
+    /// The unwind tables between `__sframe_start` and `__sframe_end`: `.sframe`, or a rule map. On 32-bit ARM also the exception tables between
     /// `__exidx_start` and `__exidx_end` and between `__extab_start` and `__extab_end`. Each report verifies them.
     pub tables: ImageTables<'static>,
     /// Code whose functions have no caller: what lies between `__outermost_start` and `__outermost_end`. Exception tables do not tell it.
@@ -90,6 +90,8 @@ macro_rules! image {
         unsafe extern "C" {
             static __text_start: u8;
             static __text_end: u8;
+            static __sframe_start: u8;
+            static __sframe_end: u8;
             static __exidx_start: u8;
             static __exidx_end: u8;
             static __extab_start: u8;
@@ -103,6 +105,7 @@ macro_rules! image {
         unsafe {
             $crate::Image::new(
                 $crate::Section::between(&raw const __text_start, &raw const __text_end),
+                $crate::Section::between(&raw const __sframe_start, &raw const __sframe_end),
                 $crate::Section::between(&raw const __exidx_start, &raw const __exidx_end),
                 $crate::Section::between(&raw const __extab_start, &raw const __extab_end),
                 $crate::Section::between(&raw const __outermost_start, &raw const __outermost_end),
@@ -123,26 +126,42 @@ macro_rules! image {
 }
 
 impl Image {
-    /// An image with this code, these exception tables (`.ARM.exidx` and `.ARM.extab`), this part of the code with functions that have no
-    /// caller, and these names; the build id is not known.
+    /// An image with this code, this rule map, these exception tables (`.ARM.exidx` and `.ARM.extab`), this part of the code with functions
+    /// that have no caller, and these names; the build id is not known.
     #[cfg(target_arch = "arm")]
     #[must_use]
     pub fn new(
         code: Section,
+        map: Section,
         index: Section,
         table: Section,
         outermost: Section,
         symbols: Section,
     ) -> Self {
+        use unwind::ehabi::Tables;
         let range = |section: Section| unwind::Range::new(section.address, section.end());
         let (at, table_at) = (index.address as u32, table.address as u32);
+        let exceptions = Tables::new(index.bytes, at, table.bytes, table_at, range(code));
         Self {
             code,
-            tables: ImageTables::new(index.bytes, at, table.bytes, table_at, range(code)),
+            tables: ImageTables::new(map.bytes, map.address, exceptions),
             outermost: range(outermost),
             symbols,
             build_id: &[],
         }
+    }
+
+    /// Its tables, with what they do not tell themselves.
+    #[cfg(target_arch = "arm")]
+    pub(crate) const fn rows(&self) -> ImageTables<'_> {
+        self.tables
+            .outermost(core::slice::from_ref(&self.outermost))
+    }
+
+    /// Its tables.
+    #[cfg(not(target_arch = "arm"))]
+    pub(crate) const fn rows(&self) -> ImageTables<'_> {
+        self.tables
     }
 
     /// An image with this code, these tables and these names; the build id is not known.

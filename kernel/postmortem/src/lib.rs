@@ -16,17 +16,15 @@ pub mod arm;
 mod atomics;
 mod cause;
 mod code;
-#[cfg(not(target_arch = "arm"))]
 mod cpu;
-#[cfg(not(target_arch = "arm"))]
 mod dump;
 mod entry;
+mod exception;
 mod first_failure;
 mod guarded_stack;
 mod held;
 mod image;
 mod last_words;
-#[cfg(not(target_arch = "arm"))]
 mod lines;
 mod machine;
 mod module;
@@ -34,12 +32,10 @@ mod modules;
 mod names;
 mod platform;
 mod postmortem;
-#[cfg(not(target_arch = "arm"))]
 mod print;
 pub mod probe;
 mod rendezvous;
 mod report;
-#[cfg(not(target_arch = "arm"))]
 mod samples;
 mod stack;
 mod stacks;
@@ -71,14 +67,12 @@ pub use modules::{Modules, Room};
 pub use names::Names;
 pub use platform::{Platform, Task, TrapCode};
 pub use postmortem::{Out, PerCpu, Postmortem, WriteTrace};
-#[cfg(target_arch = "aarch64")]
+#[cfg(not(target_arch = "x86_64"))]
 pub use print::trap_frame;
-#[cfg(not(target_arch = "arm"))]
 pub use print::{
     physical_memory_at, print, print_from, print_interrupted, print_no_more, print_stack,
     print_stack_from, report_on, stacks_by, stop_if_asked, stop_if_asked_from, stop_others,
 };
-#[cfg(not(target_arch = "arm"))]
 pub use samples::{Sampler, Samples};
 pub use stack::{Owner, ReadWord, Stack};
 pub use stacks::{Guard, Place, Stacks};

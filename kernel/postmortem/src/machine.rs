@@ -25,11 +25,7 @@ impl Machine {
         Self {
             build_id: image.build_id,
             verified,
-            // Of tables that are damaged the address may be, too.
-            moved_by: match verified {
-                Ok(_) => moved_by(&image.tables).unwrap_or(0),
-                Err(_) => 0,
-            },
+            moved_by: moved_by(&image.tables, &verified).unwrap_or(0),
         }
     }
 }

@@ -19,10 +19,6 @@ use crate::x86_64::{LastMachineCheck, MachineCheck};
 pub type WriteTrace = fn(&Walk, &mut dyn Write) -> fmt::Result;
 
 /// What a report knows of the CPUs.
-#[cfg_attr(
-    target_arch = "arm",
-    expect(dead_code, reason = "32-bit ARM has no dumps, which alone ask")
-)]
 pub(crate) trait Cpus {
     /// The one that writes it.
     fn this(&self) -> usize;
@@ -233,10 +229,6 @@ impl Postmortem {
     }
 
     /// The same, and this one, which may be too early to be online.
-    #[cfg_attr(
-        target_arch = "arm",
-        expect(dead_code, reason = "32-bit ARM has no dumps, which alone ask")
-    )]
     pub(crate) fn running(&self, this: usize) -> impl Iterator<Item = usize> + '_ {
         let all = 0..self.per_cpu.len();
         all.filter(move |cpu| *cpu == this || self.platform.is_online(*cpu))

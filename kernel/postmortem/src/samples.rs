@@ -3,9 +3,9 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use unwind::{Cached, Code, Fallbacks, RuleCache, Undeclared, Unwinder};
+use unwind::{Cached, Code, Fallbacks, RegisterSet as _, RuleCache, Undeclared, Unwinder};
 
-use crate::arch::{NAME, TrapFrame, for_walk};
+use crate::arch::{NAME, Registers, TrapFrame, for_walk};
 use crate::image::Image;
 use crate::lines::{Lines, Packed, write_image};
 use crate::machine::Machine;
@@ -21,6 +21,9 @@ const FRAMES: usize = 64;
 
 /// Bytes of a packed sample.
 const ROOM: usize = 384;
+
+/// Bytes of a word of a stack.
+const WORD: u64 = Registers::WORD;
 
 /// What a sample's last word has besides the number of frames: what it is, and that it is one.
 const COMPLETE: u64 = 1 << 32;
@@ -152,11 +155,12 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
         // The one that was read last: to look through all takes longer than to read.
         let last = core::cell::Cell::new(unwind::Range::new(0, 0));
         let read = |address: u64| {
-            if !address.is_multiple_of(8) {
+            if !address.is_multiple_of(WORD) {
                 return None;
             }
-            if !last.get().holds(address, 8) {
-                let stack = stacks.iter().find(|stack| stack.words.holds(address, 8))?;
+            if !last.get().holds(address, WORD) {
+                let mut stacks = stacks.iter();
+                let stack = stacks.find(|stack| stack.words.holds(address, WORD))?;
                 last.set(stack.words);
             }
             // SAFETY: aligned, as just checked, and a stack's, which `Platform` promises is no device.
@@ -167,7 +171,7 @@ impl<const ENTRIES: usize> Sampler<ENTRIES> {
             Some(stack.range())
         };
         let code = [Code::new(self.image.code.bytes, self.image.code.address)];
-        let unwinder = Unwinder::new(Cached::new(self.image.tables, self.cache))
+        let unwinder = Unwinder::new(Cached::new(self.image.rows(), self.cache))
             .code(&code)
             .trap_registers(platform.trap_code().saved)
             .fallbacks(Fallbacks::all().difference(Fallbacks::SCAN));

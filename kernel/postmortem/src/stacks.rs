@@ -26,17 +26,23 @@ impl<'a> Stacks<'a> {
         (0..).map_while(move |index| self.0.stack(index))
     }
 
-    /// The word at `address`, if that is aligned, lies in the words of a stack and can be read. In a dying kernel the memory of
-    /// a stack may be unmapped; then the read faults, and the result is `None`.
-    ///
-    /// All reads of stacks go through here: whatever address a damaged frame has, nothing outside of stacks is read.
+    /// The eight bytes at `address`, if that is a multiple of 8, they lie in the words of a stack and can be read. In a dying kernel the
+    /// memory of a stack may be unmapped; then the read faults, and the result is `None`.
     #[must_use]
-    #[cfg(not(target_arch = "arm"))]
     pub fn read_u64(self, address: u64) -> Option<u64> {
-        self.read_word(address)
+        if !address.is_multiple_of(8) {
+            return None;
+        }
+        let low = self.read_word(address)?;
+        match Registers::WORD {
+            8 => Some(low),
+            _ => Some(self.read_word(address.wrapping_add(4))? << 32 | low),
+        }
     }
 
     /// The same of a word of this architecture: 32 bits on 32-bit ARM, 64 elsewhere.
+    ///
+    /// All reads of stacks go through here: whatever address a damaged frame has, nothing outside of stacks is read.
     pub(crate) fn read_word(self, address: u64) -> Option<u64> {
         if !address.is_multiple_of(Registers::WORD) || !self.holds_words(address, Registers::WORD) {
             return None;

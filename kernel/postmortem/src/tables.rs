@@ -1,10 +1,11 @@
-//! The unwind tables of an image, and what they are worth: those that `sframe-link` adds or, on 32-bit ARM, those of its compiler.
+//! The unwind tables of an image, and what they are worth: those that `sframe-link` adds and, on 32-bit ARM, those
+//! of its compiler.
 
 #[cfg(not(target_arch = "arm"))]
 pub(crate) use sframe::{ImageTables, Outcome, moved_by, none, of_module, write_outcome};
 
 #[cfg(target_arch = "arm")]
-pub(crate) use exidx::{ImageTables, Outcome, moved_by, none, of_module, write_outcome};
+pub(crate) use arm::{ImageTables, Outcome, moved_by, none, of_module, write_outcome};
 
 #[cfg(not(target_arch = "arm"))]
 mod sframe {
@@ -34,9 +35,10 @@ mod sframe {
         Ok(tables)
     }
 
-    /// How far they lie above the address that they were written for, modulo 2^64, if they tell.
-    pub(crate) fn moved_by(tables: &ImageTables<'_>) -> Option<u64> {
-        tables.moved_by()
+    /// How far they lie above the address that they were written for, modulo 2^64, if they tell. Of tables that are damaged the address
+    /// may be, too.
+    pub(crate) fn moved_by(tables: &ImageTables<'_>, outcome: &Outcome) -> Option<u64> {
+        outcome.ok().and_then(|_| tables.moved_by())
     }
 
     pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
@@ -50,36 +52,42 @@ mod sframe {
 }
 
 #[cfg(target_arch = "arm")]
-mod exidx {
+mod arm {
     use core::fmt;
 
-    use unwind::ehabi::{Error, Tables};
-    use unwind::{End, Range};
+    use unwind::sframe::{Damage, ParseError};
+    use unwind::{ArmTables, ArmVerified, End};
 
-    pub(crate) type ImageTables<'a> = Tables<'a>;
+    pub(crate) type ImageTables<'a> = ArmTables<'a>;
 
-    /// What verifying them has found: the number of the first damaged entry, and why.
-    pub(crate) type Outcome = Result<(), (u32, Error)>;
+    /// What verifying them has found.
+    pub(crate) type Outcome = ArmVerified;
 
     /// Those of an image that has none.
     pub(crate) const fn none() -> ImageTables<'static> {
-        Tables::new(&[], 0, &[], 0, Range::new(0, 0))
+        ArmTables::none()
     }
 
-    /// A module would have two sections of them, and [`Module`](crate::Module) has room for one.
+    /// A module would have three sections of them, and [`Module`](crate::Module) has room for one.
     pub(crate) const fn of_module(_: &'static [u8], _: u64) -> Result<ImageTables<'static>, End> {
         Err(End::Unusable(
             "tables of modules are not read on 32-bit ARM",
         ))
     }
 
-    /// They do not tell.
-    pub(crate) const fn moved_by(_: &ImageTables<'_>) -> Option<u64> {
-        None
+    /// How far the rule map lies above the address that it was written for, modulo 2^64, if there is one. Of one that is damaged the
+    /// address may be, too.
+    pub(crate) fn moved_by(tables: &ImageTables<'_>, outcome: &Outcome) -> Option<u64> {
+        outcome.map.ok().and_then(|_| tables.moved_by())
     }
 
     pub(crate) fn write_outcome(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
-        match outcome {
+        match outcome.map {
+            Ok(_) => f.write_str("tables verified, ")?,
+            Err(Damage::Section(ParseError::Empty)) => {}
+            Err(damage) => write!(f, "tables damaged: {damage}, ")?,
+        }
+        match outcome.exceptions {
             // Nobody has compared them with the code.
             Ok(()) => f.write_str("exception tables, for calls only"),
             Err((number, error)) => {

@@ -8,7 +8,7 @@ use unwind::report::{Text, write_bytes};
 use unwind::symbols::{SymbolTable, SymbolsError};
 use unwind::{Code, CodeReader, Event, MAX_STACKS, Range, Trace, Unwinder, compact};
 
-use crate::arch::{Registers, TrapFrame, for_walk};
+use crate::arch::{Registers, TrapFrame, for_walk, frames};
 use crate::image::Image;
 use crate::module::{Loaded, Rows, names};
 use crate::modules::Reading;
@@ -84,13 +84,8 @@ impl Walk {
             Some(reading) => (reading.modules(), reading.code()),
             None => (&[][..], &[][..]),
         };
-        #[cfg(target_arch = "arm")]
-        let outermost = [self.image.outermost];
-        #[cfg(target_arch = "arm")]
-        let tables = &self.image.tables.outermost(&outermost);
-        #[cfg(not(target_arch = "arm"))]
-        let tables = &self.image.tables;
-        let rows = Rows::new(tables, modules);
+        let tables = self.image.rows();
+        let rows = Rows::new(&tables, modules);
         // Checked at the first frame that needs it, and known from then on.
         let of_image = Cell::new(None);
         let function_at = |pc| self.function_at(modules, &of_image, pc);
@@ -99,14 +94,7 @@ impl Walk {
             .code(&self.code)
             .more_code(module_code)
             .trap_registers(self.platform.trap_code().saved);
-        #[cfg(target_arch = "arm")]
-        let frames = match self.registers.at_call {
-            true => unwinder.frames_from_call(self.registers, memory),
-            false => unwinder.frames(self.registers, memory),
-        };
-        #[cfg(not(target_arch = "arm"))]
-        let frames = unwinder.frames(self.registers, memory);
-        Trace::new(frames)
+        Trace::new(frames(&unwinder, self.registers, memory))
             .ends(SHOWN.0, SHOWN.1)
             .tell(listener)
             .map(|_| ())

@@ -22,9 +22,9 @@ const COMPILERS: Source = Source {
     architecture: None,
 };
 const PACKAGE: &str = "rust-src";
-/// A Debian suite with Linux, of whose packages one has the device trees.
+/// The first Debian suite whose Linux has the device tree of a Raspberry Pi 5.
 const LINUX: Source = Source {
-    suite: "bookworm",
+    suite: "trixie",
     architecture: Some("arm64"),
 };
 /// The package that stands for the newest Linux of a suite.

@@ -24,6 +24,10 @@ pub use unwind::aarch64::Registers;
 #[cfg(target_arch = "aarch64")]
 #[doc(hidden)]
 pub use unwind::aarch64::{ELR, SP_EL0};
+#[cfg(target_arch = "aarch64")]
+pub(crate) use unwind::aarch64::{LR, SPSR};
+#[cfg(target_arch = "aarch64")]
+use unwind::{Frames, Memory, RowSource, Unwinder};
 pub use words::{Kind, Words};
 
 /// Bytes of an overflow stack, for exceptions that find no room on the current stack.
@@ -59,6 +63,16 @@ pub fn capture() -> Registers {
         );
     }
     Registers::new(pc, sp, fp, lr)
+}
+
+/// Starts a walk.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn frames<'u, S: RowSource, M: Memory>(
+    unwinder: &'u Unwinder<'_, S>,
+    registers: Registers,
+    memory: M,
+) -> Frames<'u, Registers, M, S> {
+    unwinder.frames(registers, memory)
 }
 
 /// Writes the registers that a walk knows, in a line.

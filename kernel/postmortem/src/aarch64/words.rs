@@ -3,7 +3,6 @@
 use core::fmt;
 
 use super::{Syndrome, TrapFrame};
-use crate::names::Names;
 
 /// The kind of an exception: the four vectors of each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,23 +80,7 @@ impl TrapFrame {
 }
 
 /// An exception; as text, what happened.
-#[derive(Clone, Copy)]
-pub struct Words<'a> {
-    frame: &'a TrapFrame,
-    names: &'a dyn Names,
-}
-
-impl<'a> Words<'a> {
-    pub(super) const fn new(frame: &'a TrapFrame, names: &'a dyn Names) -> Self {
-        Self { frame, names }
-    }
-}
-
-impl fmt::Debug for Words<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+pub type Words<'a> = crate::exception::Words<'a, TrapFrame>;
 
 impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,8 @@
 //! Trap code: what the CPU enters at an exception or interrupt. Manual: B1.8 "Exception handling".
 //!
-//! Exception tables have rows for calls only, so trap code has one: where it calls the handler, all sixteen registers are in the trap
-//! frame.
+//! Until the trap frame has what a walk reads of it, there is no row: the interrupted stack pointer may be another mode's, which no row can
+//! name, and FIQs are masked from the first instruction on. From there to the last instruction but one there are rows for each instruction,
+//! and an entry of the exception tables, which says for calls where each of the sixteen registers is.
 
 use core::cell::UnsafeCell;
 
@@ -45,13 +46,20 @@ macro_rules! exception_entries_text {
         concat!(
             r#"
 .arm
+.cfi_sections .debug_frame
 .section .text.exception_vectors, "ax", %progbits
 .balign 32
 .global exception_vectors
+.type exception_vectors, %function
 exception_vectors:
+    // Without an entry of its own, the exception tables would take it for the end of whatever lies before it.
+    .fnstart
+    .cantunwind
 .irp number, 0, 1, 2, 3, 4, 5, 6, 7
     b exception_\number
 .endr
+    .fnend
+.size exception_vectors, . - exception_vectors
 
 // sp points to the scratch words of this mode; r0 is the vector; r0, the program counter and the state are there already.
 .macro postmortem_enter number:req
@@ -59,7 +67,17 @@ exception_vectors:
     str r0, [sp, #12]
     mov r0, sp
     cps #0x13
-    b trap_entry
+    b exception_save
+.endm
+
+// The trap frame is at sp; its return address is the interrupted program counter.
+.macro postmortem_frame_is_at_sp
+    .cfi_def_cfa sp, 96
+    .cfi_offset sp, 52 - 96
+    .cfi_offset lr, 60 - 96
+    .irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+    .cfi_offset r\number, 4 * \number - 96
+    .endr
 .endm
 
 // lr is so many bytes behind the interrupted program counter.
@@ -133,12 +151,12 @@ postmortem_unused 5
 postmortem_vector 6, 4
 postmortem_vector 7, 4
 
-// r0 points to the scratch words: r0, program counter, state and vector; behind them is room for r1 and r2.
-.type trap_entry, %function
-trap_entry:
+// r0 points to the scratch words: r0, program counter, state and vector; behind them is room for r1 and r2. Saves all that a walk reads of
+// the frame, and goes to trap_entry with the frame at sp.
+.type exception_save, %function
+exception_save:
     .fnstart
-    // At the call below: r0 to r3 are popped, then r4 to r15.
-    .unwind_raw 96, 0xb1, 0x0f, 0x8f, 0xff
+    .cantunwind
     str r1, [r0, #16]
     str r2, [r0, #20]
     sub r1, sp, #96
@@ -157,6 +175,7 @@ trap_entry:
     bne 3f
 1:  str sp, [r1, #84]
     ldr r2, [r0, #8]
+    str r2, [r1, #64]
     and r2, r2, #0x1f
     cmp r2, #0x13
     streq sp, [r1, #52]
@@ -164,13 +183,40 @@ trap_entry:
     addne r2, r1, #52
     stmiane r2, {{sp, lr}}^
     nop
+    ldr r2, [r0, #4]
+    str r2, [r1, #60]
+    add r2, r1, #12
+    stmia r2, {{r3-r12}}
     mov sp, r1
-    add r1, r1, #12
-    stmia r1, {{r3-r12}}
+    b trap_entry
+    // There is no room, or the stack pointer is wrong. If the overflow stack itself was interrupted, the frame goes below what is in
+    // use there.
+3:  ldr r2, [r0, #12]
+    orr r2, r2, #16
+    str r2, [r0, #12]
+"#,
+            $overflow_stack,
+            r#"
+    sub r2, r1, sp
+    lsrs r2, r2, #{overflow_shift}
+    moveq r1, sp
+    sub r1, r1, #96
+    bic r1, r1, #7
+    b 1b
+    .fnend
+.size exception_save, . - exception_save
+
+// The frame is at sp, and lacks r0 to r2, which are in the scratch words still, to which r0 points, and why it was entered.
+.type trap_entry, %function
+trap_entry:
+    .fnstart
+    // At the call below: r0 to r3 are popped, then r4 to r15.
+    .unwind_raw 96, 0xb1, 0x0f, 0x8f, 0xff
+    .cfi_startproc simple
+    .cfi_signal_frame
+    postmortem_frame_is_at_sp
     ldmia r0, {{r1-r6}}
     stmia sp, {{r1, r5, r6}}
-    str r2, [sp, #60]
-    str r3, [sp, #64]
     str r4, [sp, #68]
     mov r6, #0
     mov r7, #0
@@ -200,30 +246,20 @@ trap_entry:
     ldmia r0, {{sp, lr}}^
     nop
     b trap_return_above
-    // There is no room, or the stack pointer is wrong. If the overflow stack itself was interrupted, the frame goes below what is in
-    // use there.
-3:  ldr r2, [r0, #12]
-    orr r2, r2, #16
-    str r2, [r0, #12]
-"#,
-            $overflow_stack,
-            r#"
-    sub r2, r1, sp
-    lsrs r2, r2, #{overflow_shift}
-    moveq r1, sp
-    sub r1, r1, #96
-    bic r1, r1, #7
-    b 1b
+    .cfi_endproc
     .fnend
 .size trap_entry, . - trap_entry
 
 // The program counter and the state go right below the stack pointer that the interrupted code had here, into words of the frame that
-// are not needed any more. The last instruction takes them from there.
+// are not needed any more. The last instruction takes them from there: at it the frame is given up, and there is no row.
 .global trap_return_above
 .type trap_return_above, %function
 trap_return_above:
     .fnstart
     .unwind_raw 96, 0xb1, 0x0f, 0x8f, 0xff
+    .cfi_startproc simple
+    .cfi_signal_frame
+    postmortem_frame_is_at_sp
     ldr r0, [sp, #60]
     ldr r1, [sp, #64]
     ldr r2, [sp, #84]
@@ -232,6 +268,10 @@ trap_return_above:
     ldr lr, [sp, #56]
     ldmia sp, {{r0-r12}}
     ldr sp, [sp, #80]
+    .cfi_endproc
+    .fnend
+    .fnstart
+    .cantunwind
     rfeia sp!
     .fnend
 .size trap_return_above, . - trap_return_above
@@ -241,8 +281,10 @@ trap_return_above:
 }
 
 /// Words for trap code, outside of all stacks: for a CPU's undefined instructions, aborts, IRQs and FIQs.
+///
+/// The first of them are left alone: a stack may end where they begin, and a stack pointer there would be one of that stack.
 #[derive(Debug)]
-pub struct Scratch(UnsafeCell<[[u32; SCRATCH]; 4]>);
+pub struct Scratch(UnsafeCell<[[u32; SCRATCH]; 5]>);
 
 // SAFETY: nothing but the trap code of one CPU uses the words.
 unsafe impl Sync for Scratch {}
@@ -257,7 +299,7 @@ impl Scratch {
     /// Words that nothing uses yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self(UnsafeCell::new([[0; SCRATCH]; 4]))
+        Self(UnsafeCell::new([[0; SCRATCH]; 5]))
     }
 
     /// Makes the trap code of this CPU use the words: points the stack pointers of the four modes of exceptions there.
@@ -268,7 +310,7 @@ impl Scratch {
     #[cfg(target_os = "none")]
     pub unsafe fn load(&'static self) {
         let [undefined, abort, irq, fiq] =
-            [0, 1, 2, 3].map(|mode| self.0.get().cast::<[u32; SCRATCH]>().wrapping_add(mode));
+            [1, 2, 3, 4].map(|place| self.0.get().cast::<[u32; SCRATCH]>().wrapping_add(place));
         // SAFETY: the code changes the four stack pointers, which nothing else uses, and comes back to the mode that it began in. No
         // interrupt comes meanwhile.
         unsafe {

@@ -3,14 +3,22 @@
 #[cfg(target_arch = "arm")]
 mod entry;
 mod frame;
+#[cfg(any(all(target_arch = "arm", target_os = "none"), test))]
+mod mapped;
 mod status;
 mod words;
 
 #[cfg(target_arch = "arm")]
 pub use entry::Scratch;
 pub use frame::TrapFrame;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub(crate) use mapped::Mapped;
 pub use status::Status;
 pub use unwind::arm::Registers;
+#[cfg(target_arch = "arm")]
+pub(crate) use unwind::arm::{LR, SPSR};
+#[cfg(target_arch = "arm")]
+use unwind::{Frames, Memory, RegisterSet as _, RowSource, Unwinder};
 pub use words::{Kind, Words};
 
 /// Bytes of an overflow stack, for exceptions that find no room on the current stack.
@@ -57,6 +65,122 @@ pub fn capture() -> Registers {
 #[cfg(target_arch = "arm")]
 pub(crate) const fn for_walk(registers: Registers) -> Registers {
     registers
+}
+
+/// Starts a walk: what stands behind a call, as [`capture`] has it, needs no row for an instruction.
+#[cfg(target_arch = "arm")]
+pub(crate) fn frames<'u, S: RowSource, M: Memory>(
+    unwinder: &'u Unwinder<'_, S>,
+    registers: Registers,
+    memory: M,
+) -> Frames<'u, Registers, M, S> {
+    match registers.at_call {
+        true => unwinder.frames_from_call(registers, memory),
+        false => unwinder.frames(registers, memory),
+    }
+}
+
+/// Writes the registers that a walk knows, in lines.
+#[cfg(target_arch = "arm")]
+pub(crate) fn write_known(
+    out: &mut dyn core::fmt::Write,
+    registers: &Registers,
+    fp_is_known: bool,
+) -> core::fmt::Result {
+    let Registers { pc, sp, fp, lr, .. } = registers;
+    write!(out, "  pc {pc:#010x}  sp {sp:#010x}  r11 ")?;
+    match fp_is_known {
+        true => write!(out, "{fp:#010x}")?,
+        false => out.write_str("not known")?,
+    }
+    match lr {
+        Some(lr) => write!(out, "  lr {lr:#010x}")?,
+        None => out.write_str("  lr not known")?,
+    }
+    for (count, (name, value)) in known(registers).enumerate() {
+        let begin = if count % 8 == 0 { "\n  " } else { "  " };
+        write!(out, "{begin}{name} {value:#010x}")?;
+    }
+    out.write_str(match known(registers).count() {
+        GENERAL => "\n",
+        _ => ", others not known\n",
+    })
+}
+
+/// How many registers there are besides the program counter, the stack pointer, the link register and `r11`.
+#[cfg(target_arch = "arm")]
+const GENERAL: usize = 12;
+
+/// Those of them that are known.
+#[cfg(target_arch = "arm")]
+fn known(registers: &Registers) -> impl Iterator<Item = (General, u64)> {
+    let numbers = (0..13).filter(|number| *number != unwind::arm::R11);
+    numbers.filter_map(|number| Some((General(number), registers.other(number)?)))
+}
+
+/// The general register with this number; as text, its name.
+#[cfg(target_arch = "arm")]
+pub(crate) struct General(u32);
+
+#[cfg(target_arch = "arm")]
+impl core::fmt::Display for General {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "r{}", self.0)
+    }
+}
+
+/// Writes the registers that a walk may need, which are all that are known, with the state of the `frame` that was interrupted.
+#[cfg(target_arch = "arm")]
+pub(crate) fn write_needed(
+    out: &mut dyn core::fmt::Write,
+    registers: &Registers,
+    frame: Option<&TrapFrame>,
+) -> core::fmt::Result {
+    let Registers { pc, sp, fp, .. } = registers;
+    write!(out, " pc {pc:#010x} sp {sp:#010x} r11 {fp:#010x}")?;
+    if let Some(lr) = registers.lr {
+        write!(out, " lr {lr:#010x}")?;
+    }
+    for (name, value) in known(registers) {
+        write!(out, " {name} {value:#x}")?;
+    }
+    match frame {
+        Some(frame) => write!(out, " cpsr {:#x}", frame.spsr),
+        None => Ok(()),
+    }
+}
+
+/// The other registers of a frame, with their names: what a fault says of itself.
+#[cfg(target_arch = "arm")]
+pub(crate) fn all(frame: &TrapFrame) -> impl Iterator<Item = (&'static str, u64)> {
+    [("fsr", frame.fsr.into()), ("far", frame.far.into())].into_iter()
+}
+
+/// The affinity of `MPIDR`.
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub(crate) fn hardware_number() -> u32 {
+    let mpidr: u32;
+    // SAFETY: only reads a register.
+    unsafe {
+        core::arch::asm!("mrc p15, 0, {}, c0, c0, 5", out(reg) mpidr, options(nomem, nostack, preserves_flags));
+    }
+    mpidr & 0x00ff_ffff
+}
+
+/// All that this CPU has written can be read by others, before it sends them an interrupt in whatever way.
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub(crate) fn publish() {
+    // SAFETY: orders memory accesses; not `nomem`, so that the compiler keeps that order.
+    unsafe { core::arch::asm!("dsb ish", options(nostack, preserves_flags)) };
+}
+
+/// Stops this CPU for ever.
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub(crate) fn halt() -> ! {
+    loop {
+        // SAFETY: changes the interrupt mask, and waits; other CPUs read this one's memory, so it is not `nomem`.
+        unsafe { core::arch::asm!("cpsid aif", "wfi", options(nostack, preserves_flags)) };
+    }
 }
 
 /// Masks ordinary interrupts of this CPU.

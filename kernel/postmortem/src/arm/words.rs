@@ -3,7 +3,6 @@
 use core::fmt;
 
 use super::{Status, TrapFrame};
-use crate::names::Names;
 
 /// The kind of an exception: its vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,27 +93,13 @@ impl TrapFrame {
 }
 
 /// An exception; as text, what happened.
-#[derive(Clone, Copy)]
-pub struct Words<'a> {
-    frame: &'a TrapFrame,
-    names: &'a dyn Names,
-}
+pub type Words<'a> = crate::exception::Words<'a, TrapFrame>;
 
-impl<'a> Words<'a> {
-    pub(super) const fn new(frame: &'a TrapFrame, names: &'a dyn Names) -> Self {
-        Self { frame, names }
-    }
-
+impl Words<'_> {
     fn abort(&self, f: &mut fmt::Formatter<'_>, action: &str) -> fmt::Result {
         let (address, status) = (self.frame.far, self.frame.status());
         write!(f, "{action} {address:#010x}, {status}")?;
         self.names.write_guard(f, address.into())
-    }
-}
-
-impl fmt::Debug for Words<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -6,8 +6,9 @@ use core::fmt::{self, Write};
 
 use base64ct::{Base64, Encoding};
 use crc::{CRC_32_ISO_HDLC, Crc, Digest, NoTable};
-use unwind::Range;
+use unwind::{Range, RegisterSet as _};
 
+use crate::arch::Registers;
 use crate::image::Image;
 use crate::postmortem::Postmortem;
 use crate::probe;
@@ -60,7 +61,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Sends the words in this range, whose start is a multiple of 8, that can be read.
+    /// Sends the words of this architecture in this range, whose start is a multiple of their size, that can be read.
     pub(crate) fn memory(
         &mut self,
         range: Range,
@@ -68,8 +69,8 @@ impl Lines {
     ) -> fmt::Result {
         let (mut first, mut packed) = (range.start, Packed::<ROOM>::new());
         let mut at = range.start;
-        while range.holds(at, 8) {
-            let next = at.saturating_add(8);
+        while range.holds(at, Registers::WORD) {
+            let next = at.saturating_add(Registers::WORD);
             let word = read(at);
             // What cannot be read ends a line, and so does what has no room.
             if !word.is_some_and(|word| packed.add(word)) {

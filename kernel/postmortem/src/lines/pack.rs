@@ -1,4 +1,4 @@
-//! Words in fewer bytes. Most words of a stack are zero, small numbers, or addresses that have their upper bytes in common.
+//! Words in fewer bytes: of 64 bits or fewer. Most words of a stack are zero, small numbers, or addresses that have their upper bytes in common.
 //!
 //! | first byte | what follows, and the word |
 //! |---|---|

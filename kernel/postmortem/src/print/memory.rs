@@ -4,10 +4,11 @@ use core::fmt::{self, Write};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use unwind::Range;
+use unwind::{Range, RegisterSet as _};
 
 #[cfg(target_os = "none")]
 use crate::arch::Mapped;
+use crate::arch::Registers;
 use crate::probe;
 
 /// On the host nothing is known of page tables.
@@ -36,7 +37,7 @@ static PHYSICAL_MEMORY: AtomicU64 = AtomicU64::new(NOT_TOLD);
 static STACK_OF: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
 /// Tells [`print`](super::print) that physical memory is mapped from this address on: 0 in a kernel that maps memory to its own
-/// addresses. Without it, reports on x86-64 read only what [`stacks_by`] tells. On AArch64 it is not needed: the MMU is asked.
+/// addresses. Without it, reports on x86-64 read only what [`stacks_by`] tells. On Arm it is not needed: the MMU is asked.
 ///
 /// A report looks there for the page tables that CR3 names, and uses them only if they map that address to themselves; otherwise it
 /// says that it is wrong, and reads only stacks that the kernel tells. Where nothing is mapped, the look is a page fault.
@@ -127,9 +128,12 @@ impl Stacks {
     pub(super) fn read(&self, address: u64) -> Option<u64> {
         let is_there = match self.tables {
             Ok(_) => self.is_memory(address),
-            Err(_) => self.of(address)?.holds(address, 8),
+            Err(_) => self.of(address)?.holds(address, Registers::WORD),
         };
-        let is_there = is_there && self.own.is_none_or(|own| !own.holds(address, 8));
+        let is_there = is_there
+            && self
+                .own
+                .is_none_or(|own| !own.holds(address, Registers::WORD));
         // SAFETY: aligned, as every word of a walk. It is memory by the page tables; or the kernel has said so.
         is_there.then(|| unsafe { probe::read(address) })?
     }

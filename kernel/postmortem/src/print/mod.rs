@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use unwind::report::Text;
 use unwind::{Code, Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
 
-use crate::arch::{INSTRUCTION, Registers, for_walk, write_known};
+use crate::arch::{INSTRUCTION, Registers, for_walk, frames, write_known};
 use crate::code;
 use crate::cpu;
 use crate::image::Image;
@@ -41,7 +41,7 @@ pub use others::{stop_if_asked, stop_if_asked_from, stop_others};
 pub use own_stack::report_on;
 use regions::Regions;
 pub use stack::{print_stack, print_stack_from};
-#[cfg(target_arch = "aarch64")]
+#[cfg(not(target_arch = "x86_64"))]
 pub use trap_frame::trap_frame;
 
 /// The largest number of frames: those of a recursion that has filled megabytes.
@@ -57,7 +57,7 @@ static WRITTEN: AtomicPtr<Subject> = AtomicPtr::new(null_mut());
 /// interrupts and exceptions have interrupted. For a panic handler, with the [`PanicInfo`](core::panic::PanicInfo) as `what`, and
 /// for handlers of exceptions that unwind tables describe, such as `extern "x86-interrupt"` functions.
 ///
-/// It takes no lock, allocates nothing, does not panic, and reads only what is mapped as memory that may be cached: on AArch64 the
+/// It takes no lock, allocates nothing, does not panic, and reads only what is mapped as memory that may be cached: on Arm the
 /// MMU is asked, on x86-64 the page tables and MTRRs, once [`physical_memory_at`] has told where they are. It needs the tables that
 /// `sframe-link` adds to the image; in an image without, it says that. If `what` or `out` fails and its handler comes here again,
 /// or an interrupt's handler or another CPU fails meanwhile, that adds one line, and what fails besides adds none; so it is for
@@ -255,7 +255,8 @@ impl Report<'_> {
         head: Option<Head<'_>>,
     ) -> fmt::Result {
         let (code, count) = self.regions.code();
-        let rows = Rows::new(&self.image.tables, self.modules());
+        let tables = self.image.rows();
+        let rows = Rows::new(&tables, self.modules());
         let (saved, told) = trap_frame::told();
         // By reference: walks are copied.
         let unwinder = Unwinder::new(&rows)
@@ -267,8 +268,13 @@ impl Report<'_> {
             None | Some([]) => unwinder,
             Some(code) => unwinder.code(code).more_code(self.module_code()),
         };
-        let frames_from =
-            |registers| unwinder.frames(registers, Undeclared::new(self.read, self.stack_of));
+        let frames_from = |registers| {
+            frames(
+                &unwinder,
+                registers,
+                Undeclared::new(self.read, self.stack_of),
+            )
+        };
         let (mut first, mut before) = (for_walk(*registers), 0);
         let mut pc = registers.pc;
         if begin == Begin::Interrupted

@@ -3,7 +3,7 @@
 use unwind::{Code, Range};
 
 use super::memory::Stacks;
-use crate::image::{Image, Section};
+use crate::image::Section;
 
 /// More of them than an image has sections with code that lie apart.
 const MOST: usize = 4;
@@ -27,13 +27,15 @@ impl Regions {
     }
 
     /// What lies between all functions with rows, as far as it can be read: in one piece, unless that has holes.
-    pub(super) fn described(image: &Image, stacks: &Stacks) -> Self {
+    pub(super) fn described<F: Iterator<Item = Range>>(
+        functions: impl Fn() -> F,
+        stacks: &Stacks,
+    ) -> Self {
         let mut regions = Self::one(Section::new(&[]));
         let can_be_read = |region: &Range| {
             let size = region.end.saturating_sub(region.start);
             size <= CODE && stacks.are_memory(region.start, region.end)
         };
-        let functions = || image.tables.functions();
         let mut found = apart(functions(), CODE);
         if !found
             .iter()

@@ -3,6 +3,8 @@
 
 use core::fmt::{self, Display, Write};
 
+use unwind::RegisterSet as _;
+
 use super::memory::Stacks;
 use super::{alone, start};
 use crate::arch::{Registers, write_known};
@@ -11,6 +13,11 @@ use crate::probe;
 /// So much of a stack is written: the rest of the page that the stack pointer is in, and another page.
 const PAGE: u64 = 0x1000;
 const TWO_PAGES: u64 = 2 * PAGE;
+
+/// Bytes of a word of the stack, the hexadecimal digits that it is written with, and how many of them are in a line.
+const WORD: u64 = Registers::WORD;
+const DIGITS: usize = 2 * WORD as usize;
+const IN_LINE: u64 = 32 / WORD;
 
 /// Writes what [`print`](super::print) is asked to in the smallest way: `what` happened, registers, and the stack's words, 4 to
 /// 8 KiB of them, which are 20 KB of text at most. `unwind-qemu autopsy LOG --image FILE` makes the trace of that, by the image's
@@ -46,17 +53,17 @@ pub fn print_stack_from(out: &mut dyn Write, what: &dyn Display, registers: Regi
 
 fn write_words(out: &mut dyn Write, stacks: &Stacks, registers: Registers) -> fmt::Result {
     write_known(out, &registers, true)?;
-    let mut end = registers.sp & !7;
-    let most = TWO_PAGES.wrapping_sub(end & (PAGE - 1)) / 8;
+    let mut end = registers.sp & !(WORD - 1);
+    let most = TWO_PAGES.wrapping_sub(end & (PAGE - 1)) / WORD;
     for number in 0..most {
         let Some(word) = stacks.read(end) else {
             break;
         };
-        if number & 3 == 0 {
+        if number & (IN_LINE - 1) == 0 {
             write!(out, "\nstack {end:#018x}:")?;
         }
-        write!(out, " {word:016x}")?;
-        end = end.wrapping_add(8);
+        write!(out, " {word:0DIGITS$x}")?;
+        end = end.wrapping_add(WORD);
     }
     // So that nothing can be missing unnoticed. By where the function lies that reads, the host tells how far a loader has moved the
     // image.

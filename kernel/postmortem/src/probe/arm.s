@@ -2,6 +2,7 @@
 // then.
 .arm
 .section .text.postmortem_read, "ax", %progbits
+.balign 4
 .global postmortem_read
 .global postmortem_read_failed
 .type postmortem_read, %function

@@ -71,7 +71,6 @@ pub(crate) unsafe fn read(address: u64) -> Option<u64> {
 }
 
 /// Where the read lies: with the image's symbols, a host tells by it how far a loader has moved the image.
-#[cfg(not(target_arch = "arm"))]
 pub(crate) fn address() -> u64 {
     #[cfg(target_os = "none")]
     return postmortem_read as *const () as u64;

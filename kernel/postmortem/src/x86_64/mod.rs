@@ -22,6 +22,8 @@ pub(crate) use mapped::Mapped;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", test)))]
 pub use tables::Tables;
 pub use unwind::x86_64::Registers;
+#[cfg(target_arch = "x86_64")]
+use unwind::{Frames, Memory, RowSource, Unwinder};
 pub use words::Words;
 
 /// The architecture's name in a report.
@@ -58,6 +60,16 @@ pub fn capture() -> Registers {
 #[cfg(target_arch = "x86_64")]
 pub(crate) const fn for_walk(registers: Registers) -> Registers {
     registers
+}
+
+/// Starts a walk.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn frames<'u, S: RowSource, M: Memory>(
+    unwinder: &'u Unwinder<'_, S>,
+    registers: Registers,
+    memory: M,
+) -> Frames<'u, Registers, M, S> {
+    unwinder.frames(registers, memory)
 }
 
 /// Writes the registers that a walk knows, in a line.

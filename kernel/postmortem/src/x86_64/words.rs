@@ -5,7 +5,6 @@ use core::fmt;
 use bitflags::bitflags;
 
 use super::TrapFrame;
-use crate::names::Names;
 
 const NMI: u64 = 2;
 const BREAKPOINT: u64 = 3;
@@ -110,17 +109,9 @@ impl TrapFrame {
 }
 
 /// An exception; as text, what happened.
-#[derive(Clone, Copy)]
-pub struct Words<'a> {
-    frame: &'a TrapFrame,
-    names: &'a dyn Names,
-}
+pub type Words<'a> = crate::exception::Words<'a, TrapFrame>;
 
-impl<'a> Words<'a> {
-    pub(super) const fn new(frame: &'a TrapFrame, names: &'a dyn Names) -> Self {
-        Self { frame, names }
-    }
-
+impl Words<'_> {
     fn page_fault(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = PageFault::from_bits_retain(self.frame.error_code);
         let action = if code.contains(PageFault::INSTRUCTION_FETCH) {
@@ -145,12 +136,6 @@ impl<'a> Words<'a> {
             write!(f, ", {name}")?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for Words<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -10,6 +10,8 @@ use crate::guarded_stack::GuardedStack;
 core::arch::global_asm!(include_str!("x86_64.s"));
 #[cfg(all(target_os = "none", target_arch = "aarch64"))]
 core::arch::global_asm!(include_str!("aarch64.s"));
+#[cfg(all(target_os = "none", target_arch = "arm"))]
+core::arch::global_asm!(include_str!("arm.s"), options(raw));
 
 /// Not 0 from the first call of [`report_on`] on.
 static START: AtomicU64 = AtomicU64::new(0);

@@ -1,0 +1,46 @@
+//! With the tables that `sframe-link` adds.
+
+use unwind::Range;
+
+use crate::image::{Image, Section};
+
+// Weak symbols are zero where nobody defines them: an image that was linked by another linker links all the same, and a report
+// says that it has no tables.
+#[cfg(target_os = "none")]
+core::arch::global_asm!(
+    ".pushsection .data.rel.ro.postmortem_linked, \"aw\"",
+    ".balign 8",
+    ".global postmortem_linked",
+    "postmortem_linked:",
+    ".irp name, __text_start, __text_end, __sframe_start, __sframe_end, __symbols_start, __symbols_end",
+    ".weak \\name",
+    ".quad \\name",
+    ".endr",
+    ".popsection",
+);
+
+/// The addresses of those symbols: where each section begins and ends.
+#[cfg(target_os = "none")]
+pub(super) fn symbols() -> [[u64; 2]; 3] {
+    unsafe extern "C" {
+        static postmortem_linked: [[u64; 2]; 3];
+    }
+    // SAFETY: the assembly above defines it; volatile, because a loader may have relocated it.
+    unsafe { (&raw const postmortem_linked).read_volatile() }
+}
+
+/// A program on the host has none of them.
+#[cfg(not(target_os = "none"))]
+pub(super) fn symbols() -> [[u64; 2]; 3] {
+    [[0; 2]; 3]
+}
+
+/// The image with these sections, in the order of the symbols.
+pub(super) fn image([code, tables, names]: [Section; 3]) -> Image {
+    Image::new(code, tables, names)
+}
+
+/// Its functions, as far as they have rows.
+pub(super) fn functions(image: &Image) -> impl Iterator<Item = Range> {
+    image.tables.functions()
+}
