@@ -6,14 +6,13 @@ use postmortem::x86_64::MachineCheck;
 use crate::arch::Handlers;
 use crate::arch::interrupts::TIMER;
 use crate::platform::POSTMORTEM;
-use crate::{breakpoint, interrupt, nmi, task, timer};
+use crate::{breakpoint, interrupt, nmi, task, timer, user};
 
 /// The table.
 pub static HANDLERS: Handlers = Handlers {
     fault,
     breakpoint: breakpoint::hit,
-    #[cfg(not(target_arch = "arm"))]
-    system_call: crate::user::called,
+    system_call: user::called,
     nmi: nmi::received,
     interrupt,
     preempt: task::preempt,

@@ -5,7 +5,6 @@ use spin::Once;
 
 use crate::arch::cpu;
 use crate::arch::interrupts::TIMER;
-#[cfg(not(target_arch = "arm"))]
 use crate::arch::user::SYSTEM_CALL;
 
 /// A guard that masks ordinary interrupts of this CPU; when it is dropped they are as they were before.
@@ -42,7 +41,7 @@ const COUNT: usize = 288;
 /// The handlers, by interrupt number.
 static HANDLERS: [Once<Handler>; COUNT] = [const { Once::new() }; COUNT];
 
-/// Calls `handler` at every interrupt with this number from now on: x86-64 a vector, AArch64 an interrupt ID. Later calls for
+/// Calls `handler` at every interrupt with this number from now on: x86-64 a vector, Arm an interrupt ID. Later calls for
 /// the same number change nothing.
 ///
 /// # Panics
@@ -54,7 +53,6 @@ pub fn handle_with(number: u32, handler: Handler) {
 /// The name of the interrupt that has this number, if it has one.
 pub fn name(number: u64) -> Option<&'static str> {
     match number {
-        #[cfg(not(target_arch = "arm"))]
         SYSTEM_CALL => Some("system call"),
         _ => (number == u64::from(TIMER)).then_some("timer interrupt"),
     }

@@ -6,13 +6,6 @@
 //! command line chooses one [`scenario`] to run.
 #![no_std]
 #![no_main]
-#![cfg_attr(
-    target_arch = "arm",
-    allow(
-        dead_code,
-        reason = "some functions are for scenarios that ARMv7-A has not"
-    )
-)]
 
 #[cfg(not(target_os = "none"))]
 compile_error!("the kernel runs on bare metal: `cargo run` builds it for that");
@@ -45,7 +38,6 @@ mod stacks;
 mod symbols;
 mod task;
 mod timer;
-#[cfg(not(target_arch = "arm"))]
 mod user;
 mod verdict;
 mod watchdog;
@@ -78,7 +70,6 @@ extern "C" fn kernel_main(argument: u64) -> ! {
     if has("markup") {
         platform::show_markup();
     }
-    #[cfg(not(target_arch = "arm"))]
     if has("dump") {
         platform::dump_at_end();
     }

@@ -15,17 +15,10 @@ use crate::verdict::Verdict;
 use crate::{board, cpus, crash_screen, frames, image, interrupt, stacks, task, wire};
 
 /// Writes all reports.
-#[cfg(not(target_arch = "arm"))]
-pub static POSTMORTEM: Postmortem = reports().with_dump(|| IS_DUMPED.load(Ordering::Relaxed));
-/// Writes all reports, of which none has a dump.
-#[cfg(target_arch = "arm")]
-pub static POSTMORTEM: Postmortem = reports();
-
-const fn reports() -> Postmortem {
-    Postmortem::new(&Kernel, &PER_CPU)
-        .with_last_words(&REGION)
-        .with_traces(write_trace)
-}
+pub static POSTMORTEM: Postmortem = Postmortem::new(&Kernel, &PER_CPU)
+    .with_last_words(&REGION)
+    .with_traces(write_trace)
+    .with_dump(|| IS_DUMPED.load(Ordering::Relaxed));
 
 static PER_CPU: [PerCpu; cpus::MAX_CPUS] = [const { PerCpu::new() }; cpus::MAX_CPUS];
 
@@ -44,7 +37,6 @@ static WIDTH: AtomicUsize = AtomicUsize::new(0);
 static HAS_MARKUP: AtomicBool = AtomicBool::new(false);
 
 /// Whether a report is followed by a dump.
-#[cfg(not(target_arch = "arm"))]
 static IS_DUMPED: AtomicBool = AtomicBool::new(false);
 
 /// Whether to reset the machine after a report.
@@ -78,7 +70,6 @@ pub fn show_markup() {
     HAS_MARKUP.store(true, Ordering::Relaxed);
 }
 
-#[cfg(not(target_arch = "arm"))]
 /// Makes a dump follow the report that ends the kernel.
 pub fn dump_at_end() {
     IS_DUMPED.store(true, Ordering::Relaxed);

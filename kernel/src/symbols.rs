@@ -6,15 +6,15 @@
 //! | name | what it is |
 //! | --- | --- |
 //! | `kernel_entry` | the outermost function of the first CPU |
-//! | `start_entry` on x86-64, `start_high` on AArch64 | that of each other CPU |
+//! | `start_entry` on x86-64, `start_high` on AArch64, `start_outermost` on ARM | that of each other CPU |
 //! | `task_begin` | that of each task |
 //! | `task_start` | where a new task begins, by the return from `task_switch`; in `task_begin` |
 //! | `task_switch` | where a task leaves its CPU; it goes on at `task_resume`, in the same function |
 //! | `exception_NUMBER` | a vector |
-//! | `exception_overflow_NUMBER` | on AArch64, where a vector goes on that has found no room on the stack |
+//! | `exception_overflow_NUMBER` | of 64 bits of Arm, where a vector goes on that has found no room on the stack |
 //! | `trap_entry` | saves registers, calls the handler, and returns from it |
-//! | `trap_return_above` | on AArch64, returns from the handler to code on the same stack |
-//! | `trap_preempted` | on AArch64, where a task goes on that the timer interrupted |
+//! | `trap_return_above` | on Arm, returns from the handler to code on the same stack |
+//! | `trap_preempted` | on Arm, where a task goes on that the timer interrupted |
 //! | `call_on_stack` | on x86-64, calls a handler on the stack of interrupts |
 //! | `postmortem_read` | the read of a word that may not be there |
 //!

@@ -1,5 +1,6 @@
-//! What tables cost in the link of the guide's kernels: processor time of `sframe-link`, as a ratio to the linker alone. Cargo builds
-//! each kernel with the changes of the guide, and with this program as its linker, which links the same again and again.
+//! What tables cost in the link of the guide's kernels: processor time of `sframe-link`, as a ratio to the linker alone, and for lines
+//! to the linker and one pass of gimli over all line programs. Cargo builds each kernel with the changes of the guide, and with this
+//! program as its linker, which links the same again and again.
 //!
 //! ```sh
 //! cargo bench -p qemu --bench links --profile dev
@@ -8,9 +9,12 @@
 use std::env::{args_os, current_exe, var_os};
 use std::ffi::OsString;
 use std::fs;
+use std::hint::black_box;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use addr2line::gimli::{Dwarf, DwarfSections, EndianSlice, RunTimeEndian};
+use object::{Object, ObjectSection};
 use qemu::build::Profile;
 use qemu::workspace;
 use steps::apply;
@@ -27,6 +31,12 @@ const TIMES: &str = "LINKS_TIMES";
 const WRAPPER: &str = "LINKS_WRAPPER";
 /// How often each link is done.
 const ROUNDS: u32 = 20;
+/// What `.symbols` holds, and what such a link may cost: as a multiple of the linker alone, or of that and a pass over the lines.
+const LEVELS: [(&str, f64, bool); 3] = [
+    ("none", 1.35, false),
+    ("names", 1.7, false),
+    ("calls", 1.2, true),
+];
 
 /// A kernel, its folders, what it is built for, and the heading of its part of the guide.
 type Kind = (
@@ -69,17 +79,34 @@ fn main() -> ExitCode {
 
 fn measure() {
     let wrapper = wrapper();
-    println!("| kernel | the linker alone, ms | with tables | with the last image |");
-    println!("|---|---|---|---|");
+    println!(
+        "| kernel | the linker alone, ms | a pass over the lines | `none`, goal 1.35 | `names`, goal 1.7 | `calls`, goal 1.2 |"
+    );
+    println!("|---|---|---|---|---|---|");
     for (name, folders, triple, heading) in KINDS {
         for profile in [Profile::Debug, Profile::Release] {
             let times = times(folders, triple, heading, profile, &wrapper);
-            let [plain, first, again] = times[..] else {
-                panic!("three times: {times:?}");
+            let [plain, lines, ref links @ ..] = times[..] else {
+                panic!("two times, and those of links: {times:?}");
             };
-            let [first, again] =
-                [first, again].map(|time| format!("{time:.0}, {:.1} times", time / plain));
-            println!("| {name}, {profile:?} | {plain:.0} | {first} | {again} |");
+            print!("| {name}, {profile:?} | {plain:.0} | {lines:.1} |");
+            for (link, (_, goal, has_lines)) in links.chunks_exact(2).zip(LEVELS) {
+                let peer = if has_lines { plain + lines } else { plain };
+                let is_met = |time: f64| {
+                    if time <= goal * peer {
+                        "met"
+                    } else {
+                        "not met"
+                    }
+                };
+                let [first, again] = [link[0], link[1]].map(|time| time / peer);
+                let met = is_met(link[0]);
+                print!(
+                    " {:.0}, {:.0} ms: {first:.2}, {again:.2}: {met} |",
+                    link[0], link[1]
+                );
+            }
+            println!();
         }
     }
 }
@@ -149,18 +176,46 @@ fn link(times: &Path) -> ExitCode {
 
     let mut alone = Command::new("rust-lld");
     alone.args(plain);
-    let mut with = Command::new(wrapper);
-    with.args(&arguments);
+    let mut measured = vec![mean(&mut alone, || ())];
+    let image = fs::read(output).expect("the image is there");
+    let start = own();
+    for _ in 0..ROUNDS {
+        black_box(rows(&image));
+    }
+    measured.push(mean_of(own() - start));
     let forget = || fs::remove_file(output).expect("the image can be removed");
-    let text: String = [
-        mean(&mut alone, || ()),
-        mean(&mut with, forget),
-        mean(&mut with, || ()),
-    ]
-    .map(|time| format!("{time}\n"))
-    .concat();
+    for (level, ..) in LEVELS {
+        let mut with = Command::new(&wrapper);
+        with.args(&arguments).arg(format!("--symbols={level}"));
+        measured.push(mean(&mut with, forget));
+        measured.push(mean(&mut with, || ()));
+    }
+    let text: String = measured.iter().map(|time| format!("{time}\n")).collect();
     fs::write(times, text).expect("the times can be written");
     ExitCode::SUCCESS
+}
+
+/// All rows of all line programs, read once by gimli: what whoever knows lines has to do at least.
+fn rows(image: &[u8]) -> usize {
+    let file = object::File::parse(image).expect("an image");
+    let sections = DwarfSections::load(|id| {
+        let section = file.section_by_name(id.name());
+        section.map_or(Ok(&[][..]), |section| section.data())
+    });
+    let sections = sections.expect("the image has its sections");
+    let dwarf: Dwarf<_> = sections.borrow(|data| EndianSlice::new(data, RunTimeEndian::Little));
+    let (mut units, mut count) = (dwarf.units(), 0);
+    while let Some(header) = units.next().expect("a unit") {
+        let unit = dwarf.unit(header).expect("a unit");
+        let Some(program) = unit.line_program else {
+            continue;
+        };
+        let mut rows = program.rows();
+        while rows.next_row().expect("a row").is_some() {
+            count += 1;
+        }
+    }
+    count
 }
 
 /// The mean of the processor times of a command, after `before` each time, in milliseconds.
@@ -171,16 +226,30 @@ fn mean(command: &mut Command, before: impl Fn()) -> f64 {
         let status = command.status().expect("the linker starts");
         assert!(status.success(), "{command:?}");
     }
-    // Linux counts in hundredths of seconds.
-    f64::from(of_children() - start) * 10.0 / f64::from(ROUNDS)
+    mean_of(of_children() - start)
 }
 
-/// The processor time of all children that have ended, in ticks.
+/// The milliseconds of one round. Linux counts in hundredths of seconds.
+fn mean_of(ticks: u32) -> f64 {
+    f64::from(ticks) * 10.0 / f64::from(ROUNDS)
+}
+
+/// The processor time of all children that have ended, in ticks: `cutime` and `cstime`, fields 16 and 17 of all.
 fn of_children() -> u32 {
+    ticks(16)
+}
+
+/// The processor time of this program, in ticks: `utime` and `stime`, fields 14 and 15.
+fn own() -> u32 {
+    ticks(14)
+}
+
+/// The sum of two fields of `/proc/self/stat`.
+fn ticks(first: usize) -> u32 {
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux has it");
-    // Behind the name, which is in parentheses: `cutime` and `cstime` are fields 16 and 17 of all.
+    // Behind the name, which is in parentheses, field 3 comes first.
     let (_, fields) = stat.rsplit_once(')').expect("a name");
-    let fields = fields.split_whitespace().skip(13).take(2);
+    let fields = fields.split_whitespace().skip(first - 3).take(2);
     fields
         .map(|field| field.parse::<u32>().expect("a number"))
         .sum()

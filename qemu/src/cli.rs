@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::autopsy::Autopsy;
 use crate::decode::Decode;
-use crate::machine::{Arch, Board, Gdb, INSTRUCTIONS, Statuses};
+use crate::machine::{Board, Gdb, INSTRUCTIONS, Processor, Statuses};
 use crate::oracle::Oracle;
 use crate::profile::OfLog;
 use crate::raspi::Card;
@@ -55,37 +55,11 @@ Exit status:
 Of several scenarios, the first that did not end as it should decides.
 
 What an image tells: QEMU's own exit status 33 is success and 101 a panic. On x86_64 the image writes 16 or 50 to port
-0xf4 (isa-debug-exit), on AArch64 it calls semihosting's SYS_EXIT; there, switching the machine off by PSCI is success too.
+0xf4 (isa-debug-exit), on Arm it calls semihosting's SYS_EXIT (of 32 bits SYS_EXIT_EXTENDED); there, switching the machine off by PSCI is success too.
 Serial text goes to standard output, the runner's own words go to standard error. Where standard output is a terminal, control
 characters but colours are shown as ^[ and the like, unless you type to the machine; where CI, GITHUB_ACTIONS, TF_BUILD or
 TEAMCITY_VERSION is set, lines that would command the CI system are broken by a space, too. The serial line of each boot is
 also kept in target/serial, byte for byte; that of a second run at the same time in target/serial/2, and so on.";
-
-/// What `--arch` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Processor {
-    /// AMD64, on a PC.
-    #[value(name = "x86_64")]
-    X86_64,
-    /// 64-bit Arm, on QEMU's `virt` board unless another one is named.
-    #[value(name = "aarch64")]
-    Aarch64,
-    /// 32-bit Arm, on QEMU's `virt` board: the kernel's scenarios only, and no look from outside
-    #[value(name = "armv7a")]
-    Armv7a,
-}
-
-impl Processor {
-    /// The architecture, of which machines are walked from outside, too; `None` for ARMv7-A.
-    #[must_use]
-    pub const fn arch(self) -> Option<Arch> {
-        match self {
-            Self::X86_64 => Some(Arch::X86_64),
-            Self::Aarch64 => Some(Arch::Aarch64),
-            Self::Armv7a => None,
-        }
-    }
-}
 
 /// Boots the kernel in QEMU, shows its serial line and judges how it ended.
 ///
@@ -108,13 +82,17 @@ pub struct Cli {
     #[arg(long, value_enum)]
     pub arch: Option<Processor>,
 
-    /// Board to boot [default: pc or virt, by the architecture]
+    /// Board to boot [default: pc, virt or virt32, by the architecture]
     #[arg(long, value_enum)]
     pub board: Option<Board>,
 
     /// Build the kernel with optimizations
     #[arg(long, conflicts_with = "image")]
     pub release: bool,
+
+    /// Build the kernel in Thumb code
+    #[arg(long, conflicts_with = "image")]
+    pub thumb: bool,
 
     /// CPUs of the machine; some scenarios have two at least
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
@@ -179,7 +157,7 @@ pub struct Cli {
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
 
-    /// With --image: QEMU's exit status when the kernel reports success; on AArch64 0, switching off, is one too
+    /// With --image: QEMU's exit status when the kernel reports success; on Arm 0, switching off, is one too
     #[arg(long, value_name = "N", default_value_t = Statuses::USUAL.success, requires = "image")]
     pub success_status: u8,
 

@@ -3,17 +3,18 @@
 use disarm64::InsnDisplay;
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 
 /// The instructions in these bytes, the first of which is at `start`: each with its address. Where bytes are none, the text says so.
 pub fn disassemble(
-    arch: Arch,
+    arch: Processor,
     start: u64,
     bytes: &[u8],
 ) -> Box<dyn Iterator<Item = (u64, String)> + '_> {
     match arch {
-        Arch::X86_64 => Box::new(x86_64(start, bytes)),
-        Arch::Aarch64 => Box::new(aarch64(start, bytes)),
+        Processor::X86_64 => Box::new(x86_64(start, bytes)),
+        Processor::Aarch64 => Box::new(aarch64(start, bytes)),
+        Processor::Armv7a => Box::new(armv7a(start, bytes)),
     }
 }
 
@@ -48,4 +49,12 @@ fn aarch64(start: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, String)> {
         };
         (at, text)
     })
+}
+
+/// Words, as nothing here knows the instructions.
+fn armv7a(start: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, String)> {
+    let (words, _) = bytes.as_chunks();
+    let addresses = (start..).step_by(4);
+    let words = words.iter().map(|word| u32::from_le_bytes(*word));
+    addresses.zip(words.map(|word| format!(".word {word:#010x}")))
 }

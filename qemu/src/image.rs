@@ -6,32 +6,39 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use object::elf;
 use object::read::ReadCache;
-use object::read::elf::ElfFile64;
-use object::{Architecture, Endianness, Object, ObjectSymbol};
+use object::{Architecture, Object, ObjectSymbol};
 
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 
-/// The architecture an ELF image is for.
+/// The processor an ELF image is for.
 ///
 /// # Errors
-/// When the file cannot be read, is no 64-bit ELF executable, or is for an architecture that is not booted here.
-pub fn architecture(image: &Path) -> Result<Arch> {
+/// When the file cannot be read, is no ELF executable, or is for a processor that is not booted here.
+pub fn processor(image: &Path) -> Result<Processor> {
     let shown = image.display();
     let cache = open(image)?;
     let parsed = parse(image, &cache)?;
-    let kind = parsed.elf_header().e_type.get(parsed.endian());
+    let (kind, machine) = match &parsed {
+        object::File::Elf32(file) => {
+            let (header, endian) = (file.elf_header(), file.endian());
+            (header.e_type.get(endian), header.e_machine.get(endian))
+        }
+        object::File::Elf64(file) => {
+            let (header, endian) = (file.elf_header(), file.endian());
+            (header.e_type.get(endian), header.e_machine.get(endian))
+        }
+        _ => bail!("image {shown} is no ELF file"),
+    };
     if kind != elf::ET_EXEC && kind != elf::ET_DYN {
         bail!("image {shown} is no executable (ELF type {kind}); was it linked?");
     }
     match parsed.architecture() {
-        Architecture::X86_64 => Ok(Arch::X86_64),
-        Architecture::Aarch64 => Ok(Arch::Aarch64),
-        _ => {
-            let machine = parsed.elf_header().e_machine.get(parsed.endian());
-            bail!(
-                "image {shown} is for ELF machine {machine}; x86_64 (62) and aarch64 (183) can be booted"
-            )
-        }
+        Architecture::X86_64 => Ok(Processor::X86_64),
+        Architecture::Aarch64 => Ok(Processor::Aarch64),
+        Architecture::Arm => Ok(Processor::Armv7a),
+        _ => bail!(
+            "image {shown} is for ELF machine {machine}; x86_64 (62), aarch64 (183) and armv7a (40) can be booted"
+        ),
     }
 }
 
@@ -39,7 +46,7 @@ pub fn architecture(image: &Path) -> Result<Arch> {
 /// stops there, and finds it by this name only: how it shows the name to people differs from version to version.
 ///
 /// # Errors
-/// When the file cannot be read or is no 64-bit ELF file.
+/// When the file cannot be read or is no ELF file.
 pub fn panic_handler(image: &Path) -> Result<Option<String>> {
     let cache = open(image)?;
     let parsed = parse(image, &cache)?;
@@ -54,7 +61,7 @@ pub const PROBE: &str = "postmortem_read";
 /// Where an image was linked to have that function. None if it has none, or no symbols.
 ///
 /// # Errors
-/// When the file cannot be read or is no 64-bit ELF file.
+/// When the file cannot be read or is no ELF file.
 pub fn probe(image: &Path) -> Result<Option<u64>> {
     let cache = open(image)?;
     let parsed = parse(image, &cache)?;
@@ -73,7 +80,7 @@ fn open(image: &Path) -> Result<ReadCache<File>> {
 fn parse<'c>(
     image: &Path,
     cache: &'c ReadCache<File>,
-) -> Result<ElfFile64<'c, Endianness, &'c ReadCache<File>>> {
+) -> Result<object::File<'c, &'c ReadCache<File>>> {
     let shown = image.display();
-    ElfFile64::parse(cache).map_err(|error| anyhow!("image {shown} is no 64-bit ELF file: {error}"))
+    object::File::parse(cache).map_err(|error| anyhow!("image {shown} is no ELF file: {error}"))
 }

@@ -10,7 +10,6 @@
 //! Serial text goes to standard output, byte for byte unless that is a terminal or a CI system's log. The runner's own words go to standard error, so that
 //! `cargo run > log` holds what the kernel said and nothing else.
 
-pub mod armv7a;
 pub mod autopsy;
 pub mod build;
 pub mod cli;

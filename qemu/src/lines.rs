@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use base64ct::{Base64, Encoding};
 use flate2::Crc;
 
-use crate::image::{PROBE, architecture, probe};
+use crate::image::{PROBE, probe, processor};
 use crate::machine::PAGE;
 
 /// The version of the format.
@@ -38,7 +38,7 @@ pub fn whole<'l>(line: &'l str, word: &str) -> Option<&'l str> {
 /// # Errors
 /// What it is of instead.
 pub fn expect_of(origin: [&str; 4], image: &Path, build: Option<&str>) -> Result<u64> {
-    let (shown, arch) = (image.display(), architecture(image)?);
+    let (shown, arch) = (image.display(), processor(image)?);
     let [version, its_arch, its_build, lies] = origin;
     if version != VERSION {
         bail!("what the kernel has sent has version {version} of its format, not {VERSION}");
@@ -71,17 +71,17 @@ pub fn moved_by(linked: u64, lies: u64) -> Option<u64> {
     by.is_multiple_of(PAGE).then_some(by)
 }
 
-/// The words, as bytes, that this text stands for.
+/// The words that this text stands for.
 ///
 /// # Errors
 /// When it stands for none.
-pub fn unpacked(text: &str) -> Result<Vec<u8>> {
+pub fn unpacked(text: &str) -> Result<Vec<u64>> {
     let packed = Base64::decode_vec(text).map_err(|error| anyhow!("{error}"))?;
     unpack(&packed)
 }
 
-fn unpack(mut packed: &[u8]) -> Result<Vec<u8>> {
-    let (mut bytes, mut before) = (Vec::new(), 0_u64);
+fn unpack(mut packed: &[u8]) -> Result<Vec<u64>> {
+    let (mut words, mut before) = (Vec::new(), 0_u64);
     while let [first, rest @ ..] = packed {
         packed = rest;
         let (count, upper) = match *first {
@@ -89,7 +89,7 @@ fn unpack(mut packed: &[u8]) -> Result<Vec<u8>> {
             first @ 1..=8 => (first, 0),
             first @ 9..=16 => (first - 8, before),
             first => {
-                bytes.resize(bytes.len() + 8 * usize::from(first - 16), 0);
+                words.resize(words.len() + usize::from(first - 16), 0);
                 continue;
             }
         };
@@ -98,14 +98,14 @@ fn unpack(mut packed: &[u8]) -> Result<Vec<u8>> {
         packed = rest;
         let mut word = upper.to_le_bytes();
         word[..low.len()].copy_from_slice(low);
-        bytes.extend(word);
         let word = u64::from_le_bytes(word);
+        words.push(word);
         // An address, to the kernel.
         if word >= 1 << 16 {
             before = word;
         }
     }
-    Ok(bytes)
+    Ok(words)
 }
 
 #[cfg(test)]
@@ -118,10 +118,7 @@ mod tests {
         let packed = [
             8, 0, 0, 0x10, 0x80, 0xff, 0xff, 0xff, 0xff, 1, 7, 10, 0x34, 0x12, 18,
         ];
-        let words: Vec<u8> = [high, 7, high + 0x1234, 0, 0]
-            .into_iter()
-            .flat_map(u64::to_le_bytes)
-            .collect();
+        let words = [high, 7, high + 0x1234, 0, 0];
         assert_eq!(unpack(&packed).expect("it is whole"), words);
         for damaged in [&packed[..8], &[0], &[9], &[1]] {
             assert!(unpack(damaged).is_err(), "{damaged:?}");

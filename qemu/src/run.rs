@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::armv7a;
 use crate::autopsy::autopsy;
 use crate::build::{Kernel, Profile};
-use crate::cli::{Cli, Command, Processor};
+use crate::cli::{Cli, Command};
 use crate::decode::{Decoder, Style, Symbolizer, decode};
 use crate::dump::{self, Keeper};
 use crate::judge;
 use crate::machine::{
-    Arch, Board, Boot, Booted, Debugger, Gdb, GdbStub, Given, Screen, Statuses, Witness,
+    Board, Boot, Booted, Debugger, Gdb, GdbStub, Given, Processor, Screen, Statuses, Witness,
 };
 use crate::oracle::oracle;
 use crate::output::Output;
@@ -40,16 +39,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// # Errors
 /// When the arguments cannot be used, or the runner fails.
 pub fn run(cli: &Cli) -> Result<Status, Failure> {
-    if cli.arch == Some(Processor::Armv7a) && !cli.list {
-        return armv7a::run(cli);
-    }
     if cli.list {
-        let arch = match cli.arch {
-            Some(Processor::Armv7a) => armv7a::NAME,
-            // What one of these has, the other has too.
-            _ => Arch::X86_64.name(),
-        };
-        let listing = scenario::listing(arch) + "\n";
+        let board = board(cli, cli.arch).map_err(Failure::usage)?;
+        let listing = scenario::listing(board.processor().name()) + "\n";
         std::io::stdout()
             .write_all(listing.as_bytes())
             .context("cannot write the list")?;
@@ -66,7 +58,7 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
         };
     }
     for program in &cli.symbols {
-        image::architecture(program).map_err(Failure::usage)?;
+        image::processor(program).map_err(Failure::usage)?;
     }
     if let Some(folder) = &cli.dump {
         dump::prepare(folder).map_err(Failure::usage)?;
@@ -79,19 +71,15 @@ pub fn run(cli: &Cli) -> Result<Status, Failure> {
 
 /// Boots somebody's own image.
 fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
-    let arch = image::architecture(image).map_err(Failure::usage)?;
-    if let Some(wanted) = cli
-        .arch
-        .and_then(Processor::arch)
-        .filter(|wanted| *wanted != arch)
-    {
+    let processor = image::processor(image).map_err(Failure::usage)?;
+    if let Some(wanted) = cli.arch.filter(|wanted| *wanted != processor) {
         let shown = image.display();
         let error = anyhow!(
-            "image {shown} is for {arch}, not for {wanted}; leave --arch out, the image says it"
+            "image {shown} is for {processor}, not for {wanted}; leave --arch out, the image says it"
         );
         return Err(Failure::usage(error));
     }
-    let board = board(cli, Some(arch)).map_err(Failure::usage)?;
+    let board = board(cli, Some(processor)).map_err(Failure::usage)?;
     if cli.success_status == cli.panic_status {
         let status = cli.success_status;
         let error = anyhow!("exit status {status} cannot be both a success and a panic");
@@ -100,8 +88,10 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
     let given = (!cli.machine.is_empty()).then(|| Given::new(&cli.machine));
     let given = given.transpose().map_err(Failure::usage)?;
     let emulator = match &given {
-        Some(given) if given.program() != Path::new(arch.emulator()) => given.program().to_owned(),
-        _ => emulator(arch, &workspace::target_folder_for(image)?)?,
+        Some(given) if given.program() != Path::new(processor.emulator()) => {
+            given.program().to_owned()
+        }
+        _ => emulator(processor, &workspace::target_folder_for(image)?)?,
     };
     let command_line = cli.scenarios.join(" ");
     let recorder = Recorder::asked_for(cli.profile.as_deref(), cli.profile_rate, board, cli.cpus)
@@ -135,15 +125,10 @@ fn run_image(cli: &Cli, image: &Path) -> Result<Status, Failure> {
 
 /// Builds the kernel and boots each scenario.
 fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
-    let scenarios =
-        scenario::wanted(&cli.scenarios, Arch::X86_64.name()).map_err(Failure::usage)?;
-    let board = board(cli, cli.arch.and_then(Processor::arch)).map_err(Failure::usage)?;
-    let arch = board.arch();
-    let profile = if cli.release {
-        Profile::Release
-    } else {
-        Profile::Debug
-    };
+    let board = board(cli, cli.arch).map_err(Failure::usage)?;
+    let arch = board.processor();
+    let scenarios = scenario::wanted(&cli.scenarios, arch.name()).map_err(Failure::usage)?;
+    let profile = profile(cli, arch).map_err(Failure::usage)?;
 
     let recorder = match scenarios[..] {
         [only] if cli.profile.is_some() && only.outcome == Outcome::Interactive => {
@@ -205,6 +190,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
         };
         let booted = boot(cli, machine, &mut out)?;
         let serial = booted.serial.clone();
+        let outcome = scenario.outcome;
         let judgement = match cli.defmt {
             true => {
                 let serial = frames::text(&booted.serial, &image)?;
@@ -212,9 +198,9 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
                     serial,
                     ..booted.clone()
                 };
-                judge::scenario(scenario.outcome, &decoded)
+                judge::scenario(outcome, &decoded)
             }
-            false => judge::scenario(scenario.outcome, &booted),
+            false => judge::scenario(outcome, &booted),
         };
         let status = results.add(subject, booted, judgement)?;
         let status = machine.profile(status, &serial, name);
@@ -228,19 +214,32 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
     Ok(result)
 }
 
-/// The board that is named, or the first one of this architecture.
-fn board(cli: &Cli, arch: Option<Arch>) -> Result<Board> {
-    match (cli.board, arch) {
-        (Some(board), Some(arch)) if board.arch() != arch => {
-            bail!("board {board} has {}, not {arch}", board.arch())
+/// How the kernel is built.
+fn profile(cli: &Cli, processor: Processor) -> Result<Profile> {
+    match (cli.thumb, cli.release) {
+        (true, _) if processor != Processor::Armv7a => {
+            bail!("only armv7a has Thumb code, not {processor}")
         }
-        (Some(board), _) => Ok(board),
-        (None, arch) => Ok(Board::of(arch.unwrap_or(Arch::X86_64))),
+        (true, false) => Ok(Profile::ThumbDebug),
+        (true, true) => Ok(Profile::ThumbRelease),
+        (false, false) => Ok(Profile::Debug),
+        (false, true) => Ok(Profile::Release),
     }
 }
 
-fn emulator(arch: Arch, target: &Path) -> Result<PathBuf> {
-    setup::program(arch.emulator(), arch.emulator_package(), target)
+/// The board that is named, or the first one of this processor.
+fn board(cli: &Cli, processor: Option<Processor>) -> Result<Board> {
+    match (cli.board, processor) {
+        (Some(board), Some(processor)) if board.processor() != processor => {
+            bail!("board {board} has {}, not {processor}", board.processor())
+        }
+        (Some(board), _) => Ok(board),
+        (None, processor) => Ok(Board::of(processor.unwrap_or(Processor::X86_64))),
+    }
+}
+
+fn emulator(processor: Processor, target: &Path) -> Result<PathBuf> {
+    setup::program(processor.emulator(), processor.emulator_package(), target)
 }
 
 /// What boots, and in what.
@@ -268,9 +267,8 @@ impl Machine<'_> {
         };
         let word = (self.command_line.split_whitespace().next()).unwrap_or_default();
         let boot = Boot {
-            board: self.board,
             reboots: scenario::resets(word),
-            ..Boot::new(self.board.arch(), self.image, self.command_line)
+            ..Boot::on(self.board, self.image, self.command_line)
         };
         let Err(error) = recorder.make(&boot, serial, self.emulator, name) else {
             return status;
@@ -347,7 +345,6 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
         } else {
             Duration::ZERO
         },
-        board,
         given,
         observer,
         recorded: recorder.and_then(Recorder::recorded),
@@ -355,7 +352,7 @@ fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<Booted> {
             success: cli.success_status,
             panicked: cli.panic_status,
         },
-        ..Boot::new(board.arch(), image, command_line)
+        ..Boot::on(board, image, command_line)
     };
     out.begin(boot.limit, interactive);
     let booted = run_to(&boot, cli, emulator, out);

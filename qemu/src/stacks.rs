@@ -1,8 +1,7 @@
 //! The stacks and tasks that a kernel declares: arrays of them, at the symbols that `kernel/src/symbols.rs` promises.
 
 use anyhow::{Context, Result};
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSegment, ObjectSymbol};
+use object::{Object, ObjectSegment, ObjectSymbol};
 use unwind::Range;
 
 /// The symbols of arrays, and whether the stacks of an array are tasks', not CPUs'.
@@ -36,7 +35,7 @@ pub struct Declared {
 ///
 /// # Errors
 /// When a symbol is there, and no array.
-pub fn declared(file: &ElfFile64<'_, Endianness>) -> Result<Vec<Declared>> {
+pub fn declared<'data>(file: &impl Object<'data>) -> Result<Vec<Declared>> {
     let mut stacks = Vec::new();
     for (symbol, is_task) in ARRAYS {
         let Some([first, count, stride, guard, size]) = array(file, symbol)? else {
@@ -75,13 +74,15 @@ pub struct Tasks {
     pub known: u64,
     /// Where those go on that do not run.
     pub resume: u64,
+    /// Bytes of an address, and of a number that counts things in memory.
+    pub word: u64,
 }
 
 /// The tasks, if the image says where they are.
 ///
 /// # Errors
 /// When a symbol is there, and no array.
-pub fn tasks(file: &ElfFile64<'_, Endianness>) -> Result<Option<Tasks>> {
+pub fn tasks<'data>(file: &impl Object<'data>) -> Result<Option<Tasks>> {
     let (array, resume) = (array(file, "TASKS")?, file.symbol_by_name("task_resume"));
     let tasks = array
         .zip(resume)
@@ -91,17 +92,18 @@ pub fn tasks(file: &ElfFile64<'_, Endianness>) -> Result<Option<Tasks>> {
             stride,
             known,
             resume: resume.address(),
+            word: word(file) as u64,
         });
     Ok(tasks)
 }
 
 /// The words of an array: where its first is, how many there are, bytes from one to the next, of guard pages or known, and in use.
-fn array(file: &ElfFile64<'_, Endianness>, symbol: &str) -> Result<Option<[u64; 5]>> {
+fn array<'data>(file: &impl Object<'data>, symbol: &str) -> Result<Option<[u64; 5]>> {
     let Some(array) = file.symbol_by_name(symbol) else {
         return Ok(None);
     };
     let mut words = [0; 5];
-    for (word, offset) in words.iter_mut().zip([0, 8, 16, 24, 32]) {
+    for (word, offset) in words.iter_mut().zip((0..).step_by(word(file))) {
         let address = array.address().checked_add(offset);
         let found = address.and_then(|address| constant(file, address));
         *word = found.with_context(|| format!("{symbol} lies in no segment"))?;
@@ -109,15 +111,22 @@ fn array(file: &ElfFile64<'_, Endianness>, symbol: &str) -> Result<Option<[u64; 
     Ok(Some(words))
 }
 
+fn word<'data>(file: &impl Object<'data>) -> usize {
+    if file.is_64() { 8 } else { 4 }
+}
+
 /// The most stacks or tasks of an array that anybody looks at: what a damaged file says can be any number.
 const MOST: u64 = 1024;
 
 /// A word of the file.
-fn constant(file: &ElfFile64<'_, Endianness>, address: u64) -> Option<u64> {
+fn constant<'data>(file: &impl Object<'data>, address: u64) -> Option<u64> {
     let mut segments = file.segments();
     segments.find_map(|segment| {
         let offset = usize::try_from(address.checked_sub(segment.address())?).ok()?;
-        let word = segment.data().ok()?.get(offset..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*word))
+        let bytes = segment.data().ok()?.get(offset..)?;
+        Some(match file.is_64() {
+            true => u64::from_le_bytes(*bytes.first_chunk()?),
+            false => u32::from_le_bytes(*bytes.first_chunk()?).into(),
+        })
     })
 }

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use public_api::Builder;
 use qemu::build::{bare_metal, cargo};
-use qemu::machine::Arch;
+use qemu::machine::Processor;
 use qemu::{setup, workspace};
 use similar::TextDiff;
 use support::built::target;
@@ -87,11 +87,11 @@ fn postmortem() {
     let target = target();
     let source = setup::rust_src(&target).expect("the source of core is to be had");
     let target = target.join("kernel-clippy");
-    for arch in Arch::ALL {
-        let mut rustdoc = bare_metal("rustdoc", arch, OsStr::new("rust-lld"), &source);
+    for processor in Processor::ALL {
+        let mut rustdoc = bare_metal("rustdoc", processor, OsStr::new("rust-lld"), &source);
         rustdoc.arg("--target-dir").arg(&target);
-        let documents = target.join(arch.triple());
+        let documents = target.join(processor.triple());
         let now = api(rustdoc, "kernel-postmortem", "postmortem", &documents);
-        compare(&now, &format!("kernel/postmortem/API.{arch}.txt"));
+        compare(&now, &format!("kernel/postmortem/API.{processor}.txt"));
     }
 }

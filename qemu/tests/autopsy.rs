@@ -20,7 +20,7 @@ use monitor::{
     what_cannot_be_run_is_named,
 };
 use qemu::build::Kernel;
-use qemu::machine::Arch;
+use qemu::machine::{Arch, Processor};
 use sent::{
     all_that_is_sent_says_the_same, gdb_says_the_same_of_what_is_sent, what_is_missing_is_said,
     what_is_sent_can_be_asked_more, what_is_sent_has_its_image, what_is_sent_says_the_same,
@@ -33,7 +33,7 @@ use support::session::Session;
 use support::tiny::{self, Act};
 use tempfile::TempDir;
 
-kernel_tests! { every:
+kernel_tests! { every_of_all:
     four_cpus,
     tasks,
 }
@@ -51,9 +51,15 @@ kernel_tests! { release:
     what_is_missing_is_said,
     what_is_sent_can_be_asked_more,
     what_is_sent_says_the_same,
-    gdb_says_the_same,
     gdb_says_the_same_of_what_is_sent,
+}
+
+kernel_tests! { release_of_all:
     what_gdb_has_read_says_the_same,
+}
+
+kernel_tests! { release_and_arm:
+    gdb_says_the_same,
 }
 
 kernel_tests! { debug:
@@ -145,13 +151,13 @@ fn expect_of(image: &Path, scenario: &str, cpus: &str, says: &[&str]) -> (TempDi
 }
 
 /// All CPUs; and no other image is taken for the one that ran.
-fn four_cpus(kernel: Kernel) {
+fn four_cpus(kernel: Kernel<Processor>) {
     let last = "cpu 3, stopped at ";
     let (folder, dump) = expect_of(&image(kernel), "hang-masked", "4", &[last, ": complete, "]);
     let other = match kernel.arch {
-        Arch::X86_64 => tiny::image(folder.path(), kernel.arch, &[Act::Spin]),
+        Processor::X86_64 => tiny::image(folder.path(), Arch::X86_64, &[Act::Spin]),
         // One with a build id, and another one.
-        Arch::Aarch64 => {
+        Processor::Aarch64 | Processor::Armv7a => {
             let name = folder.path().join("other");
             let mut bytes = fs::read(image(kernel)).expect("the image is there");
             let id = build_id(&bytes);
@@ -186,7 +192,7 @@ fn build_id(image: &[u8]) -> usize {
 }
 
 /// Those that run and those that do not, and what they wait for.
-fn tasks(kernel: Kernel) {
+fn tasks(kernel: Kernel<Processor>) {
     let says = [
         "cpu 0, stopped at ",
         "\ntask 0 main: waits for task 8 worker to end, stack boot\n",

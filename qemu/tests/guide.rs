@@ -1,6 +1,8 @@
 //! The guide is true: its steps, taken out of its text and made to a kernel that knows nothing of unwinding, give the
 //! report that it shows.
 
+#[path = "guide/armv7a.rs"]
+mod armv7a;
 #[path = "guide/bootimage.rs"]
 mod bootimage;
 #[path = "guide/cpus.rs"]

@@ -1,6 +1,11 @@
 //! A Raspberry Pi 3 in QEMU, with all that its board has: four processors, which start from a spin table and interrupt each other by
 //! mailboxes; their timers; its screen.
 
+#[allow(dead_code, reason = "others use all of it")]
+#[path = "ask/asked.rs"]
+mod asked;
+#[path = "raspi3/hangs.rs"]
+mod hangs;
 mod support;
 
 use std::path::Path;

@@ -3,7 +3,8 @@
 mod support;
 
 use object::{Object, ObjectSymbol};
-use support::built::{image, kernel};
+use qemu::build::Profile;
+use support::built::{image, image_for_arm, kernel};
 
 /// The names: labels in the first column of the table, and statics.
 fn promised(source: &str) -> Vec<String> {
@@ -27,8 +28,9 @@ fn every_promised_name_is_in_the_kernels() {
     assert!(names.len() > 15, "{names:?}");
     let mut missing = names;
     // Some are those of one architecture.
-    for name in ["x86_64_release", "aarch64_release"] {
-        let data = std::fs::read(image(kernel(name))).expect("the image can be read");
+    let images = ["x86_64_release", "aarch64_release"].map(|name| image(kernel(name)));
+    for path in images.into_iter().chain([image_for_arm(Profile::Release)]) {
+        let data = std::fs::read(path).expect("the image can be read");
         let file = object::File::parse(&*data).expect("the image is ELF");
         let has = |wanted: &str| {
             let mut symbols = file.symbols();

@@ -62,6 +62,9 @@ impl State {
     }
 }
 
+/// The last tick that a word has room for; with a thousand ticks a second, it comes after two million years. Who sleeps longer is woken then.
+const LAST_TICK: u64 = (1 << 56) - 1;
+
 const fn encode(state: State) -> u64 {
     match state {
         State::Free => 0,
@@ -71,7 +74,8 @@ const fn encode(state: State) -> u64 {
         State::Locks => 4,
         State::Ended => 5,
         State::Idles => 7,
-        State::Sleeps(tick) => 6 | tick << 8,
+        State::Sleeps(tick) if tick < LAST_TICK => 6 | tick << 8,
+        State::Sleeps(_) => 6 | LAST_TICK << 8,
     }
 }
 
@@ -111,6 +115,15 @@ mod tests {
             let word = AtomicState::new(State::Ready);
             word.store(state);
             assert_eq!(word.load(), state);
+        }
+    }
+
+    /// A sum of ticks that was counted wrongly must not end a sleep at once.
+    #[test]
+    fn nobody_sleeps_longer_than_there_are_ticks() {
+        for tick in [1 << 56, u64::MAX / 2, u64::MAX / 2 + 1, u64::MAX] {
+            let word = AtomicState::new(State::Sleeps(tick));
+            assert_eq!(word.load(), State::Sleeps(LAST_TICK), "{tick:#x}");
         }
     }
 

@@ -11,12 +11,11 @@ pub struct Handlers {
     pub fault: fn(&TrapFrame, Option<MachineCheck>) -> !,
     /// A breakpoint.
     pub breakpoint: fn(&TrapFrame),
-    #[cfg(not(target_arch = "arm"))]
     /// A system call of user code, which goes on when this returns.
     pub system_call: fn(&mut TrapFrame),
-    /// An NMI; on AArch64 an interrupt of group 0.
+    /// An NMI; on Arm an interrupt of group 0.
     pub nmi: fn(&TrapFrame),
-    /// An ordinary interrupt with this number (x86-64 a vector, AArch64 an interrupt ID), already acknowledged. Returns whether
+    /// An ordinary interrupt with this number (x86-64 a vector, Arm an interrupt ID), already acknowledged. Returns whether
     /// to call `preempt`: only if the interrupted stack has room for a trap frame.
     pub interrupt: fn(usize, &mut TrapFrame) -> bool,
     /// Runs another task. Called at the end of an ordinary interrupt, on the interrupted stack.

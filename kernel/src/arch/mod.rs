@@ -1,6 +1,10 @@
-//! What differs between architectures. Each folder has files of the same names, with the same job and public names.
+//! What differs between architectures. Each folder has files of the same names, with the same job and public names; `arms` has what two of
+//! them share.
 
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+mod arms;
 mod handlers;
+mod tasks;
 
 pub use handlers::Handlers;
 

@@ -10,6 +10,11 @@ mod arm;
 #[cfg(target_arch = "arm")]
 pub use arm::*;
 
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+mod arms;
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+pub use arms::*;
+
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
@@ -53,12 +58,6 @@ unsafe extern "C" {
     pub fn bad_frame_pointer(address: u64);
     /// Sets its stack pointer to the address, and fails.
     pub fn bad_stack_pointer(address: u64);
-    /// Sets its stack pointer to the address, and loops.
-    pub fn stay_stack_pointer(address: u64);
-    /// Returns to the address, not to its caller.
-    pub fn stray_return(to: u64);
-    /// Overwrites its frame with zeros, and what is above it, and loops.
-    pub fn lie_overwritten();
     /// Loops until `word` is not zero, and sets `runs` to 1 meanwhile.
     pub fn bad_loop(word: *const u32, runs: *mut u32);
     /// Writes 1 to the first word in a loop, as long as the second one is zero.
@@ -72,8 +71,17 @@ unsafe extern "C" {
     pub fn stack_from_memory(callee: extern "C" fn(), store: *mut u64, load: *const u64);
 }
 
-// Defined in `lies.s` of the architecture. On ARM there are no rules for single instructions, so none can be wrong.
-#[cfg(not(target_arch = "arm"))]
+// The same, for scenarios of which only somebody outside tells.
+unsafe extern "C" {
+    /// Sets its stack pointer to the address, and loops.
+    pub fn stay_stack_pointer(address: u64);
+    /// Returns to the address, not to its caller.
+    pub fn stray_return(to: u64);
+    /// Overwrites its frame with zeros, and what is above it, and loops.
+    pub fn lie_overwritten();
+}
+
+// Defined in `lies.s` of the architecture.
 unsafe extern "C" {
     fn lie_early_save();
     fn lie_early_frame();
@@ -88,7 +96,6 @@ unsafe extern "C" {
     fn lie_register();
 }
 
-#[cfg(not(target_arch = "arm"))]
 /// Functions whose CFI directives are wrong, each with a breakpoint where they are. They change no memory but their stack.
 pub const LIES: &[unsafe extern "C" fn()] = &[
     lie_early_save,

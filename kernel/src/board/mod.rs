@@ -1,8 +1,6 @@
 //! What differs between machines of one architecture: the serial port, the command line, the list of CPUs, the button, the screen.
 
-#[cfg(not(target_arch = "arm"))]
 mod fw_cfg;
-#[cfg(not(target_arch = "arm"))]
 mod ramfb;
 
 #[cfg(target_arch = "x86_64")]
@@ -12,31 +10,32 @@ mod pc;
 #[cfg(target_arch = "x86_64")]
 pub use pc::*;
 
-#[cfg(target_arch = "arm")]
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+mod arms;
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+mod button;
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
 mod mini_uart;
-#[cfg(target_arch = "arm")]
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
 mod pl011;
-#[cfg(target_arch = "arm")]
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
 mod port;
-#[cfg(target_arch = "arm")]
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
 mod registers;
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+mod virt;
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+pub use arms::*;
+
 #[cfg(target_arch = "arm")]
-mod virt32;
+mod arm;
 #[cfg(target_arch = "arm")]
-pub use virt32::*;
+use arm as of_arch;
 
 #[cfg(target_arch = "aarch64")]
-mod arm;
-#[cfg(target_arch = "aarch64")]
-mod button;
+mod aarch64;
 #[cfg(target_arch = "aarch64")]
 mod mailbox;
-#[cfg(target_arch = "aarch64")]
-mod mini_uart;
-#[cfg(target_arch = "aarch64")]
-mod pl011;
-#[cfg(target_arch = "aarch64")]
-mod port;
 #[cfg(target_arch = "aarch64")]
 mod raspi;
 #[cfg(target_arch = "aarch64")]
@@ -44,8 +43,6 @@ mod raspi3;
 #[cfg(target_arch = "aarch64")]
 mod raspi4;
 #[cfg(target_arch = "aarch64")]
-mod registers;
+mod raspi5;
 #[cfg(target_arch = "aarch64")]
-mod virt;
-#[cfg(target_arch = "aarch64")]
-pub use arm::*;
+use aarch64 as of_arch;

@@ -1,4 +1,4 @@
-//! A serial port of an AArch64 board: which device it is, and its address.
+//! A serial port of an Arm board: which device it is, and its address.
 
 use portable::device_tree::Uart;
 

@@ -1,45 +1,34 @@
 //! The functions of the scenarios of [`portable::scenarios`]: what the kernel does once it is up.
 
 mod access;
-#[cfg(not(target_arch = "arm"))]
 mod busy;
 mod cpus;
-#[cfg(not(target_arch = "arm"))]
 mod crowd;
 mod deadlock;
 mod deep;
 mod display;
 pub mod early;
-#[cfg(not(target_arch = "arm"))]
 mod epitaph;
-#[cfg(not(target_arch = "arm"))]
 mod hangs;
 mod heap_panic;
 mod instructions;
-#[cfg(not(target_arch = "arm"))]
 mod late_save;
-#[cfg(not(target_arch = "arm"))]
 mod lies;
-#[cfg(not(target_arch = "arm"))]
 mod logging;
 mod nested;
 mod ok;
-#[cfg(not(target_arch = "arm"))]
+mod one_call;
 mod others;
 pub mod overflow;
 mod panic;
-#[cfg(not(target_arch = "arm"))]
 mod places;
-#[cfg(not(target_arch = "arm"))]
 mod sampled;
 mod screen;
 mod tasks;
 #[cfg(target_arch = "arm")]
 mod thumb;
 mod timer;
-#[cfg(not(target_arch = "arm"))]
 mod unreadable;
-#[cfg(not(target_arch = "arm"))]
 mod user;
 
 use portable::scenarios;
@@ -100,7 +89,7 @@ pub fn run(name: &str, argument: Option<u32>) -> Verdict {
     }
     println!("there is no scenario {name} on {NAME}; there are:");
     for scenario in SCENARIOS.iter().filter(|scenario| scenario.is_on(NAME)) {
-        let end = match scenario.outcome_on(NAME) {
+        let end = match scenario.outcome {
             Outcome::Succeeds => "succeeds",
             Outcome::Panics => "panics",
             Outcome::PanicsInDoubt => "panics in doubt",

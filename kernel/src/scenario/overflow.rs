@@ -19,11 +19,13 @@ pub(super) fn descend(depth: u64) -> u64 {
 }
 
 /// Overflows the stack by one function whose variables are larger than the stack.
+#[cfg(not(target_arch = "arm"))]
 #[inline(never)]
 pub fn huge_frame() {
     black_box(huge(black_box(7)));
 }
 
+#[cfg(not(target_arch = "arm"))]
 #[inline(never)]
 fn huge(index: usize) -> u8 {
     let mut variables = [0_u8; 1024 * 1024];

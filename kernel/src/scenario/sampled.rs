@@ -1,7 +1,7 @@
 //! All CPUs sample themselves at each tick of their timers, and send where their time went.
 
 use core::hint::black_box;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use postmortem::{RuleCache, Sampler, Samples, TrapFrame};
 use spin::Once;
@@ -27,6 +27,9 @@ static COUNTS: [[AtomicU32; 3]; MAX_CPUS] = [const { [const { AtomicU32::new(0) 
 
 /// How long the samples took, in ticks of each CPU's counter.
 static TOOK: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
+
+/// Which CPUs are done: whose ticks, which go on while it is idle, are of no interest, and add nothing while samples are sent.
+static IS_DONE: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
 
 /// How many CPUs are done.
 static DONE: AtomicUsize = AtomicUsize::new(0);
@@ -57,6 +60,9 @@ pub fn run() {
 /// At every tick.
 fn sample(frame: &mut TrapFrame) {
     let this = cpus::this();
+    if IS_DONE[this].load(Ordering::Relaxed) {
+        return;
+    }
     let does = DOES[this].load(Ordering::Relaxed);
     COUNTS[this][usize::from(does)].fetch_add(1, Ordering::Relaxed);
     if let Some(sampler) = SAMPLER.get() {
@@ -86,6 +92,7 @@ fn work() {
         DOES[this].store(0, Ordering::Relaxed);
     }
     cpu::mask_interrupts();
+    IS_DONE[this].store(true, Ordering::Relaxed);
     DONE.fetch_add(1, Ordering::Release);
 }
 

@@ -2,7 +2,6 @@
 
 use core::fmt::Write;
 use core::hint::black_box;
-use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use postmortem::{TrapFrame, capture};
@@ -130,9 +129,9 @@ pub fn places() {
 /// Reports an interrupt of code that loops in one instruction, and moves its program counter on.
 fn report_place(frame: &mut TrapFrame) {
     static REPORTED: AtomicUsize = AtomicUsize::new(0);
-    if !stays(frame.pc()) {
+    let Some(size) = size_of_stay(frame.pc()) else {
         return;
-    }
+    };
     let mut out = POSTMORTEM.out();
     let cpu = cpus::this();
     let at = frame.pc();
@@ -146,16 +145,20 @@ fn report_place(frame: &mut TrapFrame) {
     if REPORTED.fetch_add(1, Ordering::Relaxed) + 1 == PLACES.len() {
         exit::leave(Verdict::Success);
     }
-    frame.set_pc(at + bad::STAY.len() as u64);
+    frame.set_pc(at + size);
 }
 
 /// Whether the instruction there jumps to itself.
 pub fn stays(pc: u64) -> bool {
+    size_of_stay(pc).is_some()
+}
+
+/// The bytes of the instruction there, if it jumps to itself.
+fn size_of_stay(pc: u64) -> Option<u64> {
     let code = image::code();
-    let Some(at) = pc.checked_sub(code.address) else {
-        return false;
-    };
-    let at = at as usize;
-    let Range { start, end } = at..at.saturating_add(bad::STAY.len());
-    code.bytes.get(start..end) == Some(&bad::STAY)
+    let at = pc.checked_sub(code.address)?;
+    let rest = code.bytes.get(at as usize..)?;
+    let mut forms = bad::STAY.iter();
+    let form = forms.find(|form| rest.starts_with(form))?;
+    Some(form.len() as u64)
 }

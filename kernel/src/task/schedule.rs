@@ -36,7 +36,7 @@ pub fn give_way() {
 /// Lets other tasks run for at least so many ticks of the [`timer`].
 pub fn sleep(ticks: u64) {
     timer::start();
-    leave(State::Sleeps(timer::now() + ticks));
+    leave(State::Sleeps(timer::now().saturating_add(ticks)));
 }
 
 /// Whether the time slice of each CPU's current task is over. The task is preempted at the end of the interrupt that sets it.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::words::{address, expect_no_more, number};
 use crate::disassemble::disassemble;
 use crate::dump::Remains;
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 use crate::outside::{Asked, Outside};
 
 /// Words of memory, and instructions, that are shown unless a count is typed; and the most that may be.
@@ -226,10 +226,12 @@ impl Monitor {
             [start, count] => (start, number(count)?),
             _ => bail!("an address is expected, and perhaps a count"),
         };
-        let start = address(start, &self.asked)? & !7;
+        let size = self.asked.word_size();
+        let digits = 2 + 2 * size as usize;
+        let start = address(start, &self.asked)? & !(size - 1);
         let (mut text, mut last) = (String::new(), String::new());
         for nth in 0..expect_few(count)? {
-            let Some(at) = start.checked_add(nth * 8) else {
+            let Some(at) = start.checked_add(nth * size) else {
                 break;
             };
             match self.asked.word(&mut *self.dump, self.cpu, at) {
@@ -246,7 +248,7 @@ impl Monitor {
                         format!(" {part}")
                     };
                     let points_to = self.lies_at(word);
-                    writeln!(text, "{at:#018x}: {word:#018x}{part}{points_to}")?;
+                    writeln!(text, "{at:#018x}: {word:#0digits$x}{part}{points_to}")?;
                 }
                 None => {
                     writeln!(text, "{at:#018x}: no memory is mapped here")?;
@@ -267,7 +269,7 @@ impl Monitor {
         };
         expect_few(count as u64)?;
         let arch = self.asked.arch();
-        if arch == Arch::Aarch64 && !start.is_multiple_of(4) {
+        if arch == Processor::Aarch64 && !start.is_multiple_of(4) {
             bail!("instructions of AArch64 lie at multiples of 4");
         }
         let bytes = self.bytes(start, count as u64 * LONGEST);
@@ -302,10 +304,11 @@ impl Monitor {
 
     /// Bytes of memory, as far as it is mapped.
     fn bytes(&mut self, start: u64, count: u64) -> Vec<u8> {
-        let first = start & !7;
-        let words = (first..start.saturating_add(count)).step_by(8);
+        let size = self.asked.word_size();
+        let first = start & !(size - 1);
+        let words = (first..start.saturating_add(count)).step_by(size as usize);
         let words = words.map_while(|at| self.asked.word(&mut *self.dump, self.cpu, at));
-        let bytes = words.flat_map(u64::to_le_bytes);
+        let bytes = words.flat_map(|word| word.to_le_bytes().into_iter().take(size as usize));
         bytes.skip((start - first) as usize).collect()
     }
 }

@@ -108,7 +108,7 @@ fn of_raw(arguments: &Autopsy) -> Result<Status, Failure> {
     let files = arguments.registers.as_ref().zip(arguments.image.as_ref());
     let files = files.context("--registers and --image are needed without a dump");
     let (registers, image) = files.map_err(Failure::usage)?;
-    let arch = crate::image::architecture(image).map_err(Failure::usage)?;
+    let arch = crate::image::processor(image).map_err(Failure::usage)?;
     let raw = Raw::read(registers, &arguments.memory, arch);
     let mut raw = raw.map_err(Failure::usage)?;
     let outside = Outside::new(image).programs(&arguments.symbols);
@@ -122,7 +122,7 @@ fn of_log(file: &Path, arguments: &Autopsy) -> Result<Status, Failure> {
     let image = arguments.image.as_ref();
     let image = image.with_context(|| format!("{path} is a log: --image has to name what ran"));
     let image = image.map_err(Failure::usage)?;
-    let arch = crate::image::architecture(image).map_err(Failure::usage)?;
+    let arch = crate::image::processor(image).map_err(Failure::usage)?;
     let probe = crate::image::probe(image).map_err(Failure::usage)?;
     let log = fs::read(file).with_context(|| format!("cannot read {path}"))?;
     let log = String::from_utf8_lossy(&log);

@@ -16,7 +16,7 @@ use gdbstub::target::ext::thread_extra_info::{ThreadExtraInfo, ThreadExtraInfoOp
 use gdbstub::target::{Target, TargetError, TargetResult};
 
 use crate::dump::Remains;
-use crate::hardware::Arch as Hardware;
+use crate::hardware::Processor as Hardware;
 use crate::machine::PIECE;
 use crate::stub::general;
 
@@ -112,7 +112,7 @@ impl MultiThreadBase for Remote {
         let (mut read, mut last) = (0, None);
         while read < to.len() {
             let address = from.wrapping_add(read as u64);
-            if !self.dump.knows(address & !7) {
+            if !self.dump.knows(address & !7, 8) {
                 break;
             }
             let begin = address / PIECE * PIECE;

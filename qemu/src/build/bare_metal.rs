@@ -4,13 +4,18 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 use super::cargo::cargo;
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 use crate::setup::RustSrc;
 
-/// A cargo command that builds for `arch`, links with `linker`, and takes the flags from `.cargo/config.toml`.
+/// A cargo command that builds for a processor, links with `linker`, and takes the flags from `.cargo/config.toml`.
 #[must_use]
-pub fn bare_metal(subcommand: &str, arch: Arch, linker: &OsStr, source: &RustSrc) -> Command {
-    for_target(subcommand, arch.triple(), linker, source)
+pub fn bare_metal(
+    subcommand: &str,
+    processor: impl Into<Processor>,
+    linker: &OsStr,
+    source: &RustSrc,
+) -> Command {
+    for_target(subcommand, processor.into().triple(), linker, source)
 }
 
 /// The same for a target of Rust's by its name.

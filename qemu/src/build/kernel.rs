@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::bare_metal::bare_metal;
+use super::bare_metal::for_target;
 use super::cargo::run;
 use super::linker;
-use crate::hardware::Arch;
+use crate::hardware::{Arch, Processor};
 use crate::setup::RustSrc;
+
+/// Rust's target for Thumb code.
+const THUMB: &str = "thumbv7a-none-eabi";
 
 /// How much the compiler optimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +30,10 @@ pub enum Profile {
     Level(Level),
     /// Fully, with signed return addresses, which only AArch64 has.
     Signed,
+    /// Not at all, in Thumb code, which only 32-bit ARM has.
+    ThumbDebug,
+    /// Fully, in Thumb code.
+    ThumbRelease,
 }
 
 /// A level of optimization that is neither that of [`Profile::Debug`] nor of [`Profile::Release`].
@@ -67,28 +74,30 @@ impl Profile {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Debug => "debug",
-            Self::Release | Self::Plain | Self::Level(_) | Self::Signed => "release",
+            Self::Debug | Self::ThumbDebug => "debug",
+            Self::Release | Self::Plain | Self::Level(_) | Self::Signed | Self::ThumbRelease => {
+                "release"
+            }
         }
     }
 
     /// Whether functions may be inlined.
     #[must_use]
     pub const fn is_optimized(self) -> bool {
-        !matches!(self, Self::Debug)
+        !matches!(self, Self::Debug | Self::ThumbDebug)
     }
 }
 
-/// A kernel to build.
+/// A kernel to build: for an [`Arch`], or for any [`Processor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kernel {
+pub struct Kernel<A = Arch> {
     /// For this architecture.
-    pub arch: Arch,
+    pub arch: A,
     /// Optimized so.
     pub profile: Profile,
 }
 
-impl Kernel {
+impl<A: Into<Processor>> Kernel<A> {
     /// Builds the kernel with its tables, and returns the image's path.
     ///
     /// # Errors
@@ -151,18 +160,22 @@ impl Kernel {
     }
 
     fn build_with(self, linker: &OsStr, source: &RustSrc, folder: &Path) -> Result<PathBuf> {
-        let mut command = bare_metal("build", self.arch, linker, source);
+        let triple = match self.profile {
+            Profile::ThumbDebug | Profile::ThumbRelease => THUMB,
+            _ => self.arch.into().triple(),
+        };
+        let mut command = for_target("build", triple, linker, source);
         let mut folder = folder.to_owned();
         if self.profile.is_optimized() {
             command.arg("--release");
         }
         // Cargo puts these flags after those of `.cargo/config.toml`, and the last one wins.
         let mut flags = |flags: &str| {
-            let flags = format!("target.{}.rustflags=[{flags}]", self.arch.triple());
+            let flags = format!("target.{triple}.rustflags=[{flags}]");
             command.args(["--config", &flags]);
         };
         match self.profile {
-            Profile::Debug | Profile::Release => {}
+            Profile::Debug | Profile::Release | Profile::ThumbDebug | Profile::ThumbRelease => {}
             Profile::Plain => {
                 folder.push("plain");
                 flags(r#""-Cforce-unwind-tables=no""#);
@@ -182,9 +195,6 @@ impl Kernel {
             .args(["--package", "kernel", "--target-dir"])
             .arg(&folder);
         run(command, "the kernel")?;
-        Ok(folder
-            .join(self.arch.triple())
-            .join(self.profile.name())
-            .join("kernel"))
+        Ok(folder.join(triple).join(self.profile.name()).join("kernel"))
     }
 }

@@ -1,12 +1,10 @@
 //! Builds the kernel and its linker, by cargo, which rebuilds only what has changed. Its output goes to standard error.
 
-mod armv7a;
 mod bare_metal;
 mod cargo;
 mod kernel;
 pub mod linker;
 
-pub use armv7a::armv7a;
 pub use bare_metal::bare_metal;
 pub use cargo::cargo;
 pub use kernel::{Kernel, Level, Profile};

@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 use addr2line::Loader;
 use anyhow::{Context, Result, anyhow, bail};
 use linker::symbols::printable;
-use object::{CompressionFormat, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use object::{
+    Architecture, CompressionFormat, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind,
+};
 
 use crate::frames::Words;
 
@@ -236,6 +238,8 @@ fn functions(file: &object::File<'_>) -> Vec<Function> {
         file.section_by_index(index)
             .is_ok_and(|section| section.kind() == SectionKind::Text)
     };
+    // The lowest bit of a 32-bit ARM function says that its code is Thumb.
+    let thumb = u64::from(file.architecture() == Architecture::Arm);
     let mut functions: Vec<_> = file
         .symbols()
         .filter(|symbol| match symbol.kind() {
@@ -246,13 +250,13 @@ fn functions(file: &object::File<'_>) -> Vec<Function> {
         })
         .filter_map(|symbol| {
             let name = symbol.name().ok()?;
-            // AArch64's mapping symbols, which mark code and data, name nothing.
+            // Arm's mapping symbols, which mark code and data, name nothing.
             if name.is_empty() || name.starts_with('$') {
                 return None;
             }
             Some(Function {
                 symbol: name.to_owned(),
-                start: symbol.address(),
+                start: symbol.address() & !thumb,
                 size: symbol.size(),
             })
         })

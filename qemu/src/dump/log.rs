@@ -1,13 +1,15 @@
 //! Stacks that a kernel has written into its log, by `print_stack` of `kernel/postmortem`, each as a machine of one CPU.
 
+mod registers;
+
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 use crate::lines::moved_by;
 use crate::machine::{PIECE, Source};
-use crate::stub::{Level, Registers, State};
+use crate::stub::State;
 
 /// The line after the last word of a stack, up to the address behind it. Then it says where `postmortem_read` lies.
 const END: &str = "end of stack 0x";
@@ -19,6 +21,8 @@ pub struct Logged {
     pub what: String,
     state: State,
     words: BTreeMap<u64, u64>,
+    /// Bytes of each.
+    size: u64,
     /// How far the image lies above the addresses that it was linked for, modulo 2^64, if that is known.
     moved_by: Option<u64>,
 }
@@ -28,17 +32,23 @@ impl Logged {
     ///
     /// # Errors
     /// When one of them is damaged: a line is missing or is not whole.
-    pub fn all(log: &str, arch: Arch, probe: Option<u64>) -> Result<Vec<Self>> {
+    pub fn all(log: &str, arch: Processor, probe: Option<u64>) -> Result<Vec<Self>> {
         let mut all = Vec::new();
         let (mut before, mut lines) = ("", log.lines().map(str::trim_end).zip(1..));
         while let Some((line, number)) = lines.next() {
             if line.starts_with("  rip 0x") || line.starts_with("  pc 0x") {
-                let rest = lines.clone();
+                let mut rest = lines.clone().peekable();
+                let mut registers = vec![line];
+                while let Some((line, _)) = rest.next_if(|(it, _)| it.starts_with(registers::MORE))
+                {
+                    registers.push(line);
+                }
                 let mut stack = rest.skip_while(|(line, _)| line.is_empty()).peekable();
                 if stack.peek().is_some_and(|(line, _)| is_stack(line)) {
-                    let state = state(line, arch);
+                    let state = registers::state(&registers, arch);
                     let state = state.with_context(|| format!("line {number} is damaged"))?;
-                    let (words, lies) = words(stack, state.sp & !7)?;
+                    let size = arch.word();
+                    let (words, lies) = words(stack, state.sp & !(size - 1), size)?;
                     let moved_by = probe.map(|linked| moved_by(linked, lies));
                     let of_another = "a stack in the log is of another image";
                     let moved_by = moved_by.map(|by| by.context(of_another)).transpose()?;
@@ -46,6 +56,7 @@ impl Logged {
                         what: before.to_owned(),
                         state,
                         words,
+                        size,
                         moved_by,
                     });
                 }
@@ -60,31 +71,11 @@ fn is_stack(line: &str) -> bool {
     line.starts_with("stack 0x")
 }
 
-/// The registers in a line.
-fn state(line: &str, arch: Arch) -> Option<State> {
-    let mut numbers = line.split("0x").skip(1).map(|rest| {
-        let digits = rest.split(|c: char| !c.is_ascii_hexdigit()).next()?;
-        (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok())?
-    });
-    let mut next = || numbers.next()?;
-    let (pc, sp, fp) = (next()?, next()?, next()?);
-    let registers = match arch {
-        Arch::X86_64 => Registers::X86(unwind::x86_64::Registers::new(pc, sp, fp)),
-        Arch::Aarch64 => Registers::Arm(unwind::aarch64::Registers::new(pc, sp, fp, next()?)),
-    };
-    Some(State {
-        pc,
-        sp,
-        is_masked: false,
-        level: Level::Kernel,
-        registers,
-    })
-}
-
-/// The words in these lines, from an address on, and where `postmortem_read` lies.
+/// The words of so many bytes in these lines, from an address on, and where `postmortem_read` lies.
 fn words<'l>(
     lines: impl Iterator<Item = (&'l str, usize)>,
     start: u64,
+    size: u64,
 ) -> Result<(BTreeMap<u64, u64>, u64)> {
     let (mut words, mut next) = (BTreeMap::new(), start);
     for (line, number) in lines {
@@ -111,9 +102,9 @@ fn words<'l>(
         for word in found.split_whitespace() {
             let word = u64::from_str_radix(word, 16)
                 .ok()
-                .filter(|_| word.len() == 16);
+                .filter(|_| word.len() as u64 == 2 * size);
             words.insert(next, word.with_context(damaged)?);
-            next = next.wrapping_add(8);
+            next = next.wrapping_add(size);
         }
     }
     bail!("the log ends in the middle of a stack")
@@ -131,12 +122,14 @@ impl Source for Logged {
     /// Nobody reads below the stack pointer. What lies above the last word is zero, where a walk ends.
     fn piece(&mut self, _: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
         let start = address / PIECE * PIECE;
-        let mut found = self.words.range(start..=start + (PIECE - 8)).peekable();
+        let last = start + (PIECE - self.size);
+        let mut found = self.words.range(start..=last).peekable();
         found.peek()?;
         let mut piece = Box::new([0; PIECE as usize]);
         for (at, word) in found {
             let at = (at - start) as usize;
-            piece[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            let bytes = &word.to_le_bytes()[..self.size as usize];
+            piece[at..at + bytes.len()].copy_from_slice(bytes);
         }
         Some(piece)
     }
@@ -157,7 +150,7 @@ end of stack 0x0000000000002040 read 0x111230\r\n";
 
     #[test]
     fn words_are_where_they_were() {
-        let all = Logged::all(LOG, Arch::X86_64, Some(0x10_1230));
+        let all = Logged::all(LOG, Processor::X86_64, Some(0x10_1230));
         let mut all = all.expect("it is whole");
         assert_eq!(all.len(), 1);
         let one = &mut all[0];
@@ -188,11 +181,11 @@ end of stack 0x0000000000002040 read 0x111230\r\n";
             ("111230", "11123"),
         ] {
             assert!(LOG.contains(old), "{old}");
-            let all = Logged::all(&LOG.replace(old, new), Arch::X86_64, Some(0x10_1230));
+            let all = Logged::all(&LOG.replace(old, new), Processor::X86_64, Some(0x10_1230));
             assert!(all.is_err(), "{old} as {new}: {all:?}");
         }
         let reports = LOG.replace("stack 0x", "others 0x");
-        let all = Logged::all(&reports, Arch::X86_64, None).expect("it has none");
+        let all = Logged::all(&reports, Processor::X86_64, None).expect("it has none");
         assert!(all.is_empty());
     }
 }

@@ -66,7 +66,8 @@ impl Dump {
         let path = folder.join(MEMORY);
         about.memory.expect(&path)?;
         let pages = File::open(&path).map_err(Error::from);
-        let pages = pages.and_then(Pages::open);
+        let processor = about.cpus[0].answers.processor();
+        let pages = pages.and_then(|file| Pages::open(file, processor));
         let cpus = about.cpus.iter();
         Ok(Self {
             paging: cpus.map(|cpu| cpu.answers.paging()).collect(),

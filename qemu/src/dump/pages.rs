@@ -9,13 +9,12 @@ use anyhow::{Context, Result, bail};
 use flate2::read::ZlibDecoder;
 
 use super::flat::Flat;
+use crate::hardware::Processor;
 
-/// How the header begins, and where its numbers are: bytes of a block, which is a page; and how many blocks the second header
-/// and the bits have.
+/// How the header begins.
 const SIGNATURE: &[u8] = b"KDUMP   ";
-const BLOCK: usize = 428;
-const SECOND: usize = 432;
-const BITS: usize = 436;
+/// How much less of it a processor of 32 bits has: the time, before its numbers, is shorter.
+const NARROWER: usize = 12;
 /// All of the header that is read.
 const HEADER: usize = 440;
 /// The most that each of them can be in a file that is no nonsense: 64 KiB, the largest page that any machine has, and the bits
@@ -47,14 +46,15 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn open(file: File) -> Result<Self> {
+    /// Those of a machine with this processor.
+    pub(super) fn open(file: File, processor: Processor) -> Result<Self> {
         let file = Flat::open(file)?;
         let mut header = [0; HEADER];
         file.read(0, &mut header)?;
         if !header.starts_with(SIGNATURE) {
             bail!("it is no dump in makedumpfile's format");
         }
-        let numbers = [BLOCK, SECOND, BITS].map(|at| u64::from(number(&header, at)));
+        let numbers = numbers(processor).map(|at| u64::from(number(&header, at)));
         let is_sane = numbers.iter().zip(LARGEST).all(|(is, most)| *is <= most);
         let [size, second, bits] = numbers;
         if !is_sane || !size.is_power_of_two() || size < SMALLEST {
@@ -141,6 +141,15 @@ impl Pages {
         }
         Ok(page)
     }
+}
+
+/// Where the header's numbers are: bytes of a block, which is a page; and how many blocks the second header and the bits have.
+const fn numbers(processor: Processor) -> [usize; 3] {
+    let first = match processor {
+        Processor::X86_64 | Processor::Aarch64 => 428,
+        Processor::Armv7a => 428 - NARROWER,
+    };
+    [first, first + 4, first + 8]
 }
 
 /// The smallest page that any machine has.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::segments::Segments;
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 use crate::machine::{PIECE, Source};
-use crate::stub::{KnownArm, KnownX86, State};
+use crate::stub::{KnownArm, KnownArm32, KnownX86, State};
 
 /// The line before the registers of a further CPU, with its number.
 const CPU: &str = "cpu ";
@@ -52,7 +52,7 @@ impl Raw {
     ///
     /// # Errors
     /// When one cannot be read, or registers are missing without which there is no walk.
-    pub fn read(registers: &Path, memory: &[Place], arch: Arch) -> Result<Self> {
+    pub fn read(registers: &Path, memory: &[Place], arch: Processor) -> Result<Self> {
         let shown = registers.display();
         let text = fs::read(registers).with_context(|| format!("cannot read {shown}"))?;
         let states = states(&String::from_utf8_lossy(&text), arch);
@@ -73,7 +73,7 @@ impl Raw {
 }
 
 /// The registers of each CPU.
-fn states(text: &str, arch: Arch) -> Result<Vec<State>> {
+fn states(text: &str, arch: Processor) -> Result<Vec<State>> {
     let mut cpus: Vec<Vec<&str>> = vec![Vec::new()];
     for line in text.lines() {
         let number = line.trim().strip_prefix(CPU).map(str::parse::<usize>);
@@ -87,7 +87,13 @@ fn states(text: &str, arch: Arch) -> Result<Vec<State>> {
     }
     let cpus = cpus.iter().enumerate();
     let states = cpus.map(|(cpu, lines)| {
-        state(&Given(lines), arch).with_context(|| format!("the registers of cpu {cpu}"))
+        let given = Given(lines);
+        let state = state(&given, arch).and_then(|state| match arch {
+            // Without it, they would be those behind a call.
+            Processor::Armv7a => given.expect("lr").map(|_| state),
+            Processor::X86_64 | Processor::Aarch64 => Ok(state),
+        });
+        state.with_context(|| format!("the registers of cpu {cpu}"))
     });
     states.collect()
 }
@@ -113,13 +119,13 @@ impl Given<'_> {
 }
 
 /// The registers in this line.
-pub(super) fn state_in(line: &str, arch: Arch) -> Result<State> {
+pub(super) fn state_in(line: &str, arch: Processor) -> Result<State> {
     state(&Given(&[line]), arch)
 }
 
-fn state(given: &Given<'_>, arch: Arch) -> Result<State> {
+fn state(given: &Given<'_>, arch: Processor) -> Result<State> {
     Ok(match arch {
-        Arch::X86_64 => State::from(KnownX86 {
+        Processor::X86_64 => State::from(KnownX86 {
             pc: given.expect("rip")?,
             sp: given.expect("rsp")?,
             fp: given.expect("rbp")?,
@@ -129,7 +135,7 @@ fn state(given: &Given<'_>, arch: Arch) -> Result<State> {
             cs: given.get("cs"),
             efer: given.get("efer"),
         }),
-        Arch::Aarch64 => State::from(KnownArm {
+        Processor::Aarch64 => State::from(KnownArm {
             pc: given.expect("pc")?,
             sp: given.expect("sp")?,
             fp: given.expect("x29")?,
@@ -139,6 +145,14 @@ fn state(given: &Given<'_>, arch: Arch) -> Result<State> {
             elr: given.get("ELR_EL1"),
             sp_el0: given.get("SP_EL0"),
             spsr: given.get("SPSR_EL1"),
+        }),
+        Processor::Armv7a => State::from(KnownArm32 {
+            pc: given.expect("pc")?,
+            sp: given.expect("sp")?,
+            fp: given.expect("r11")?,
+            link: given.get("lr"),
+            others: std::array::from_fn(|number| given.get(&format!("r{number}"))),
+            flags: given.get("cpsr"),
         }),
     })
 }
@@ -158,8 +172,8 @@ impl Source for Raw {
         self.memory.piece(address)
     }
 
-    fn knows(&self, address: u64) -> bool {
-        self.memory.know(address)
+    fn knows(&self, address: u64, bytes: u64) -> bool {
+        self.memory.know(address, bytes)
     }
 }
 
@@ -179,7 +193,7 @@ mod tests {
              cpsr           0x3c5               [ EL=1 ]\n";
         let by_hand = "PC = 0x80100\nSP = 0x84f60\nX29 = 0x84f70\nX30 = 0x80123\ncpsr=0x3c5\n";
         for text in [of_openocd, of_gdb, by_hand] {
-            let states = states(text, Arch::Aarch64).expect(text);
+            let states = states(text, Processor::Aarch64).expect(text);
             let mut expected = aarch64::Registers::new(0x8_0100, 0x8_4f60, 0x8_4f70, 0x8_0123);
             expected.user = false;
             let [state] = states[..] else {
@@ -191,7 +205,7 @@ mod tests {
         // A hypervisor's caller is not where EL1 was entered from.
         for (cpsr, is_own) in [("0x3c5", true), ("0x3c9", false)] {
             let text = by_hand.replace("0x3c5", cpsr) + "ELR_EL1 0x80200\n";
-            let states = states(&text, Arch::Aarch64).expect(&text);
+            let states = states(&text, Processor::Aarch64).expect(&text);
             let Registers::Arm(registers) = states[0].registers else {
                 panic!("{states:?}");
             };
@@ -203,7 +217,7 @@ mod tests {
     fn cpus_follow_each_other() {
         let one = |rip: u64| format!("rip {rip:#x}\nrsp 0x20\nrbp 0x30\ncs 0x33\n");
         let text = format!("cpu 0\n{}cpu 1\n{}", one(1), one(2));
-        let read = states(&text, Arch::X86_64).expect("both are whole");
+        let read = states(&text, Processor::X86_64).expect("both are whole");
         assert_eq!(
             read.iter().map(|state| state.pc).collect::<Vec<_>>(),
             [1, 2]
@@ -222,7 +236,7 @@ mod tests {
             (String::new(), "the registers of cpu 0: no rip"),
             (one(1).replace("0x1", "1"), "no rip"),
         ] {
-            let error = states(&text, Arch::X86_64).expect_err(&text);
+            let error = states(&text, Processor::X86_64).expect_err(&text);
             assert!(format!("{error:#}").contains(says), "{error:#}");
         }
     }

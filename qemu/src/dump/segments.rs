@@ -35,15 +35,25 @@ impl Segments {
         piece
     }
 
-    /// Whether the word at this address is known, all of it by one part.
-    pub(super) fn know(&self, address: u64) -> bool {
-        self.0.iter().any(|(first, bytes)| {
-            let offset = address.checked_sub(*first);
-            offset.is_some_and(|offset| {
+    /// Whether the word of so many bytes at this address is known. A kernel of 32 bits sends parts whose ends are in the middle of
+    /// words of 64, and the next one from there on.
+    pub(super) fn know(&self, address: u64, size: u64) -> bool {
+        let mut known = 0;
+        while known < size {
+            let Some(at) = address.checked_add(known) else {
+                return false;
+            };
+            let behind = self.0.iter().filter_map(|(first, bytes)| {
                 let length = bytes.len() as u64;
-                length >= 8 && offset <= length - 8
-            })
-        })
+                length.checked_sub(at.checked_sub(*first)?)
+            });
+            let count = behind.max().unwrap_or(0);
+            if count == 0 {
+                return false;
+            }
+            known = known.saturating_add(count);
+        }
+        true
     }
 }
 
@@ -70,11 +80,14 @@ mod tests {
         let piece = segments.piece(0x1008).expect("a part is known");
         assert_eq!((piece[0x17], piece[0x18], piece[0x20]), (1, 0, 2));
         let known = [0xff8, 0x1000, 0x1010, 0x1014, 0x1018, 0x1020, 0x1028];
-        let known = known.map(|address| segments.know(address));
+        let known = known.map(|address| segments.know(address, 8));
         assert_eq!(known, [false, true, true, false, false, true, false]);
+        assert!(segments.know(0x1014, 4) && !segments.know(0x1018, 4));
+        let beside = Segments(vec![(0x100c, vec![1; 4]), (0x1000, vec![1; 12])]);
+        assert!(beside.know(0x1008, 8) && !beside.know(0x100c, 8));
         assert!(segments.piece(0x1800).is_none());
         // The last byte that there is.
         let last = Segments(vec![(u64::MAX - 7, vec![3; 8])]);
-        assert!(last.know(u64::MAX - 7) && last.piece(u64::MAX).is_some());
+        assert!(last.know(u64::MAX - 7, 8) && last.piece(u64::MAX).is_some());
     }
 }

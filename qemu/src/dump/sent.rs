@@ -5,15 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, bail};
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSegment, SegmentFlags, elf};
+use object::{Object, ObjectSegment, SegmentFlags, elf};
 
 use super::raw::state_in;
 use super::segments::Segments;
 use super::{IMAGE, Remains, SENT};
 use crate::decode::Symbolizer;
-use crate::hardware::Arch;
-use crate::image::architecture;
+use crate::hardware::Processor;
+use crate::image::processor;
 use crate::lines::{checked, expect_of, unpacked};
 use crate::machine::{PIECE, Source};
 use crate::stub::State;
@@ -57,7 +56,7 @@ impl Sent {
         let Some(first) = lines.next() else {
             return Ok(Vec::new());
         };
-        let (arch, constants) = (architecture(image)?, constants(image)?);
+        let (arch, constants) = (processor(image)?, constants(image)?);
         let symbolizer = Symbolizer::open(image)?;
         let new = || Self {
             memory: constants.clone(),
@@ -130,12 +129,12 @@ impl Sent {
         Ok(Some((last, image)))
     }
 
-    fn add(&mut self, word: &str, rest: &str, arch: Arch) -> Result<()> {
+    fn add(&mut self, word: &str, rest: &str, arch: Processor) -> Result<()> {
         let (first, rest) = rest.split_once(' ').context("it is short")?;
         if word == "at" {
             let digits = first.strip_prefix("0x").context("no address")?;
             let address = u64::from_str_radix(digits, 16)?;
-            let bytes = unpacked(rest)?;
+            let bytes = bytes(&unpacked(rest)?, arch)?;
             if address.checked_add(bytes.len() as u64).is_none() {
                 bail!("it goes beyond the last address");
             }
@@ -221,8 +220,8 @@ impl Source for Sent {
         self.memory.piece(address)
     }
 
-    fn knows(&self, address: u64) -> bool {
-        self.memory.know(address)
+    fn knows(&self, address: u64, bytes: u64) -> bool {
+        self.memory.know(address, bytes)
     }
 
     fn moved_by(&self) -> Option<u64> {
@@ -230,12 +229,27 @@ impl Source for Sent {
     }
 }
 
+/// Words as they lie in memory.
+fn bytes(words: &[u64], arch: Processor) -> Result<Vec<u8>> {
+    let size = arch.word() as usize;
+    let mut bytes = Vec::with_capacity(words.len() * size);
+    for word in words {
+        let word = word.to_le_bytes();
+        let (low, high) = word.split_at(size);
+        if high.iter().any(|byte| *byte != 0) {
+            bail!("a word has more than {size} bytes");
+        }
+        bytes.extend_from_slice(low);
+    }
+    Ok(bytes)
+}
+
 /// What cannot have changed since the image was loaded: code and constants.
 fn constants(image: &Path) -> Result<Segments> {
     let shown = image.display();
     let data = fs::read(image).with_context(|| format!("cannot read image {shown}"))?;
-    let file = ElfFile64::<Endianness>::parse(&*data);
-    let file = file.with_context(|| format!("image {shown} is no 64-bit ELF file"))?;
+    let file = object::File::parse(&*data);
+    let file = file.with_context(|| format!("image {shown} is no ELF file"))?;
     let constant = file.segments().filter(|segment| {
         matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if !p_flags.contains(elf::PF_W))
     });

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result};
 use defmt_decoder::Table;
-use object::elf::{self, FileHeader64, Sym64};
+use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
-use object::{Endianness, pod};
+use object::{Endianness, FileKind, pod};
 
 /// Decodes a frame to a line, by the `.defmt` section of an image.
 #[derive(Debug)]
@@ -58,7 +58,27 @@ fn aligned(text: &str) -> String {
 /// Truncates the symbols of section `.defmt` to the low 16 bits, which are what is sent. `defmt-decoder` expects the section
 /// at address 0. `None` if there is no such section.
 fn number_words(image: &mut [u8]) -> Option<()> {
-    let header = FileHeader64::<Endianness>::parse(&*image).ok()?;
+    /// What is sent of an address.
+    const SENT: u16 = u16::MAX;
+    match FileKind::parse(&*image).ok()? {
+        FileKind::Elf32 => number::<FileHeader32<Endianness>>(image, |symbol, endian| {
+            let value = symbol.st_value.get(endian) & u32::from(SENT);
+            symbol.st_value.set(endian, value);
+        }),
+        FileKind::Elf64 => number::<FileHeader64<Endianness>>(image, |symbol, endian| {
+            let value = symbol.st_value.get(endian) & u64::from(SENT);
+            symbol.st_value.set(endian, value);
+        }),
+        _ => None,
+    }
+}
+
+/// Calls `truncate` with each symbol of section `.defmt`.
+fn number<Elf: FileHeader<Endian = Endianness>>(
+    image: &mut [u8],
+    truncate: impl Fn(&mut Elf::Sym, Endianness),
+) -> Option<()> {
+    let header = Elf::parse(&*image).ok()?;
     let endian = header.endian().ok()?;
     let sections = header.sections(endian, &*image).ok()?;
     let (index, _) = sections.section_by_name(endian, b".defmt")?;
@@ -67,12 +87,11 @@ fn number_words(image: &mut [u8]) -> Option<()> {
         .find(|(_, section)| section.sh_type(endian) == elf::SHT_SYMTAB)?;
     let (offset, size) = table.file_range(endian)?;
     let bytes = image.get_mut(offset as usize..)?.get_mut(..size as usize)?;
-    let count = bytes.len() / size_of::<Sym64<Endianness>>();
-    let (symbols, _) = pod::slice_from_bytes_mut::<Sym64<Endianness>>(bytes, count).ok()?;
+    let count = bytes.len() / size_of::<Elf::Sym>();
+    let (symbols, _) = pod::slice_from_bytes_mut::<Elf::Sym>(bytes, count).ok()?;
     for symbol in symbols {
         if usize::from(symbol.st_shndx(endian).0) == index.0 {
-            let number = symbol.st_value(endian) & 0xffff;
-            symbol.st_value.set(endian, number);
+            truncate(symbol, endian);
         }
     }
     Some(())

@@ -1,12 +1,11 @@
-//! The architectures.
+//! The architectures of 64 bits.
 
 use std::fmt;
 
-/// An architecture that can be booted.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
+use super::Processor;
+
+/// An architecture of 64 bits: its tables are SFrame's, and the oracle's command follows all of its tasks and CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub enum Arch {
     /// AMD64, on a PC.
     #[value(name = "x86_64")]
@@ -20,42 +19,37 @@ impl Arch {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// The name on the command line.
+    /// Its processor.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn processor(self) -> Processor {
         match self {
-            Self::X86_64 => "x86_64",
-            Self::Aarch64 => "aarch64",
+            Self::X86_64 => Processor::X86_64,
+            Self::Aarch64 => Processor::Aarch64,
         }
     }
 
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.processor().name()
+    }
+
     /// Rust's target for a kernel.
-    ///
-    /// AArch64 without floating point: a kernel that used the vector registers would have to save them at every trap.
     #[must_use]
     pub const fn triple(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86_64-unknown-none",
-            Self::Aarch64 => "aarch64-unknown-none-softfloat",
-        }
+        self.processor().triple()
     }
 
     /// QEMU's emulator.
     #[must_use]
     pub const fn emulator(self) -> &'static str {
-        match self {
-            Self::X86_64 => "qemu-system-x86_64",
-            Self::Aarch64 => "qemu-system-aarch64",
-        }
+        self.processor().emulator()
     }
 
     /// The package with [`Self::emulator`] on Debian and Ubuntu.
     #[must_use]
     pub const fn emulator_package(self) -> &'static str {
-        match self {
-            Self::X86_64 => "qemu-system-x86",
-            Self::Aarch64 => "qemu-system-arm",
-        }
+        self.processor().emulator_package()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Arch;
+use super::Processor;
 
 /// A board that can be booted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
@@ -15,28 +15,32 @@ pub enum Board {
     Raspi3b,
     /// Raspberry Pi 4 Model B, AArch64; QEMU has it from version 9.0 on
     Raspi4b,
+    /// `virt` with a processor of 32 bits, ARMv7-A
+    Virt32,
 }
 
 impl Board {
     /// The board that is booted unless another one is named.
     #[must_use]
-    pub const fn of(arch: Arch) -> Self {
-        match arch {
-            Arch::X86_64 => Self::Pc,
-            Arch::Aarch64 => Self::Virt,
+    pub const fn of(processor: Processor) -> Self {
+        match processor {
+            Processor::X86_64 => Self::Pc,
+            Processor::Aarch64 => Self::Virt,
+            Processor::Armv7a => Self::Virt32,
         }
     }
 
-    /// Its architecture.
+    /// Its processor.
     #[must_use]
-    pub const fn arch(self) -> Arch {
+    pub const fn processor(self) -> Processor {
         match self {
-            Self::Pc => Arch::X86_64,
-            Self::Virt | Self::Raspi3b | Self::Raspi4b => Arch::Aarch64,
+            Self::Pc => Processor::X86_64,
+            Self::Virt | Self::Raspi3b | Self::Raspi4b => Processor::Aarch64,
+            Self::Virt32 => Processor::Armv7a,
         }
     }
 
-    /// The name on the command line, which is QEMU's.
+    /// The name on the command line, which is QEMU's, but for `virt32`, which QEMU calls `virt` too.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,6 +48,7 @@ impl Board {
             Self::Virt => "virt",
             Self::Raspi3b => "raspi3b",
             Self::Raspi4b => "raspi4b",
+            Self::Virt32 => "virt32",
         }
     }
 
@@ -95,13 +100,24 @@ impl Board {
                 "-semihosting-config",
                 "enable=on,target=native",
             ],
+            // `max` would have 64 bits.
+            Self::Virt32 => &[
+                "-machine",
+                "virt,accel=tcg",
+                "-cpu",
+                "cortex-a15",
+                "-m",
+                "256M",
+                "-semihosting-config",
+                "enable=on,target=native",
+            ],
         }
     }
 
     /// How many processors it has, if that cannot be chosen.
     pub(crate) const fn fixed_cpus(self) -> Option<u32> {
         match self {
-            Self::Pc | Self::Virt => None,
+            Self::Pc | Self::Virt | Self::Virt32 => None,
             Self::Raspi3b | Self::Raspi4b => Some(4),
         }
     }

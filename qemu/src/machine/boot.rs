@@ -15,7 +15,9 @@ use super::run::{Asker, Run};
 use super::screen::Camera;
 use super::serial::{Ending, Event};
 use super::terminal::Terminal;
-use super::{Arch, Board, Debugger, GdbStub, Given, Observer, Screen, Statuses, Verdict, Witness};
+use super::{
+    Board, Debugger, GdbStub, Given, Observer, Processor, Screen, Statuses, Verdict, Witness,
+};
 use crate::raspi::Console;
 
 /// What to boot, and how.
@@ -77,11 +79,17 @@ pub struct Booted {
 }
 
 impl<'a> Boot<'a> {
-    /// A boot of this image on the architecture's first board, with one CPU and no options.
+    /// A boot of this image on the processor's first board, with one CPU and no options.
     #[must_use]
-    pub const fn new(arch: Arch, image: &'a Path, command_line: &'a str) -> Self {
+    pub fn new(processor: impl Into<Processor>, image: &'a Path, command_line: &'a str) -> Self {
+        Self::on(Board::of(processor.into()), image, command_line)
+    }
+
+    /// The same on this board.
+    #[must_use]
+    pub const fn on(board: Board, image: &'a Path, command_line: &'a str) -> Self {
         Self {
-            board: Board::of(arch),
+            board,
             given: None,
             statuses: Statuses::USUAL,
             console: Console::Pl011,
@@ -178,7 +186,7 @@ impl<'a> Boot<'a> {
                     Some(Ending::Panicked) => Verdict::Panicked,
                     ending => {
                         let was_reset = ending == Some(Ending::Reset);
-                        Verdict::of(self.statuses, self.board.arch(), status, was_reset)
+                        Verdict::of(self.statuses, self.board.processor(), status, was_reset)
                     }
                 }
             }

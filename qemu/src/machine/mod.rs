@@ -18,7 +18,7 @@ mod stopped;
 pub(crate) mod terminal;
 mod verdict;
 
-pub use crate::hardware::{Arch, Board};
+pub use crate::hardware::{Arch, Board, Processor};
 pub use boot::{Boot, Booted};
 pub use debugger::Debugger;
 pub use gdb::{Gdb, GdbStub};

@@ -11,7 +11,7 @@ use super::recording::{Recorded, Recording};
 use super::serial::Event;
 use super::stopped::Door;
 use super::{Boot, Stopped};
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 
 /// How many instructions before its end QEMU may end a recording that was ended from outside.
 const CLOSE: u64 = 2 * INSTRUCTIONS / 1000;
@@ -19,7 +19,7 @@ const CLOSE: u64 = 2 * INSTRUCTIONS / 1000;
 /// A machine that is replayed.
 #[derive(Debug)]
 pub struct Replay {
-    arch: Arch,
+    arch: Processor,
     monitor: Monitor,
     door: Door,
     events: Receiver<Event>,
@@ -52,7 +52,7 @@ impl Replay {
         line.watch(machine.0.stdout.take().map(Into::into), false, sender)?;
         let (monitor, _) = Monitor::start(sockets.monitor, false, PATIENCE, |_| ())?;
         Ok(Self {
-            arch: boot.board.arch(),
+            arch: boot.board.processor(),
             monitor,
             door: Door::Closed(sockets.stub),
             events,

@@ -200,7 +200,8 @@ impl<'b> Asker<'b> {
 
     /// Stops the machine.
     fn stop(&mut self) -> Result<Stopped<'_>> {
-        Stopped::new(self.monitor, &mut self.door, self.boot.board.arch())
+        let arch = self.boot.board.processor();
+        Stopped::new(self.monitor, &mut self.door, arch)
     }
 
     /// Stops the machine, and notes and shows where it is.

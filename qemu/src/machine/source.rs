@@ -29,10 +29,10 @@ pub trait Source: Debug {
     /// read a device would change it.
     fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>>;
 
-    /// Whether the word at this address of a piece is known. Of memory that somebody has read or sent in parts, the rest of a piece is
+    /// Whether the word of so many bytes at this address of a piece is known. Of memory that somebody has read or sent in parts, the rest of a piece is
     /// not, and zeros there would be made up.
-    fn knows(&self, address: u64) -> bool {
-        let _ = address;
+    fn knows(&self, address: u64, bytes: u64) -> bool {
+        let _ = (address, bytes);
         true
     }
 

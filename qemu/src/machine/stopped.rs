@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::Arch;
+use super::Processor;
 use super::monitor::Monitor;
 use super::source::{PAGE, PIECE, Source};
 use crate::stub::{Answers, Reader, State, Stub, bytes};
@@ -63,7 +63,7 @@ pub struct Stopped<'m> {
 
 impl<'m> Stopped<'m> {
     /// Stops the machine.
-    pub(super) fn new(monitor: &'m Monitor, door: &'m mut Door, arch: Arch) -> Result<Self> {
+    pub(super) fn new(monitor: &'m Monitor, door: &'m mut Door, arch: Processor) -> Result<Self> {
         monitor.execute("stop")?;
         Self::still(monitor, door, arch, Some(LIMIT))
     }
@@ -72,7 +72,7 @@ impl<'m> Stopped<'m> {
     pub(super) fn still(
         monitor: &'m Monitor,
         door: &'m mut Door,
-        arch: Arch,
+        arch: Processor,
         limit: Option<Duration>,
     ) -> Result<Self> {
         if let Door::Closed(stream) = door {

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use super::Arch;
+use super::Processor;
 
 /// The exit statuses of QEMU by which a kernel gives its verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,20 +44,25 @@ pub enum Verdict {
 impl Verdict {
     /// The verdict in QEMU's exit status; `was_reset`: the machine is known to have reset itself.
     #[must_use]
-    pub fn of(statuses: Statuses, arch: Arch, status: ExitStatus, was_reset: bool) -> Self {
+    pub fn of(
+        statuses: Statuses,
+        processor: Processor,
+        status: ExitStatus,
+        was_reset: bool,
+    ) -> Self {
         if let Some(signal) = status.signal() {
             return Self::Failed(format!("QEMU was ended by signal {signal}"));
         }
         let [success, panicked] = [statuses.success, statuses.panicked].map(i32::from);
-        match (arch, status.code()) {
-            (Arch::Aarch64, Some(0)) if was_reset => {
+        match (processor, status.code()) {
+            (Processor::Aarch64 | Processor::Armv7a, Some(0)) if was_reset => {
                 Self::Failed("the machine reset itself without a verdict".into())
             }
             (_, Some(code)) if code == success && !(code == 0 && was_reset) => Self::Success,
             (_, Some(code)) if code == panicked => Self::Panicked,
             // PSCI's SYSTEM_OFF, the only way out for an image that knows no semihosting.
-            (Arch::Aarch64, Some(0)) => Self::Success,
-            (Arch::X86_64, Some(0)) => Self::Failed(
+            (Processor::Aarch64 | Processor::Armv7a, Some(0)) => Self::Success,
+            (Processor::X86_64, Some(0)) => Self::Failed(
                 "the machine reset (a triple fault) or was switched off without a verdict \
                  (QEMU ended with status 0)"
                     .into(),
@@ -82,24 +87,27 @@ mod tests {
         ExitStatus::from_raw(code << 8)
     }
 
-    fn verdict(arch: Arch, status: ExitStatus, was_reset: bool) -> Verdict {
-        Verdict::of(Statuses::USUAL, arch, status, was_reset)
+    fn verdict(processor: Processor, status: ExitStatus, was_reset: bool) -> Verdict {
+        Verdict::of(Statuses::USUAL, processor, status, was_reset)
     }
 
     #[test]
-    fn both_architectures_report_by_33_and_101() {
-        for arch in Arch::ALL {
-            assert_eq!(verdict(arch, exited(33), false), Verdict::Success);
-            assert_eq!(verdict(arch, exited(101), false), Verdict::Panicked);
+    fn all_processors_report_by_33_and_101() {
+        for processor in Processor::ALL {
+            assert_eq!(verdict(processor, exited(33), false), Verdict::Success);
+            assert_eq!(verdict(processor, exited(101), false), Verdict::Panicked);
         }
     }
 
     #[test]
     fn switching_off_is_success_only_where_it_is_the_way_out() {
-        assert_eq!(verdict(Arch::Aarch64, exited(0), false), Verdict::Success);
-        let reset = verdict(Arch::Aarch64, exited(0), true);
+        assert_eq!(
+            verdict(Processor::Aarch64, exited(0), false),
+            Verdict::Success
+        );
+        let reset = verdict(Processor::Aarch64, exited(0), true);
         assert!(matches!(reset, Verdict::Failed(_)), "{reset:?}");
-        let Verdict::Failed(words) = verdict(Arch::X86_64, exited(0), false) else {
+        let Verdict::Failed(words) = verdict(Processor::X86_64, exited(0), false) else {
             panic!("status 0 is no verdict on x86_64");
         };
         assert!(words.contains("triple fault"), "{words}");
@@ -107,16 +115,16 @@ mod tests {
 
     #[test]
     fn anything_else_is_no_verdict() {
-        for arch in Arch::ALL {
+        for processor in Processor::ALL {
             for code in [1, 2, 35, 100, 102, 255] {
                 assert!(matches!(
-                    verdict(arch, exited(code), false),
+                    verdict(processor, exited(code), false),
                     Verdict::Failed(_)
                 ));
             }
             let killed = ExitStatus::from_raw(9);
             assert_eq!(
-                verdict(arch, killed, false),
+                verdict(processor, killed, false),
                 Verdict::Failed("QEMU was ended by signal 9".into())
             );
         }
@@ -129,7 +137,7 @@ mod tests {
             success: 0,
             panicked: 35,
         };
-        let of = |code, reset| Verdict::of(statuses, Arch::X86_64, exited(code), reset);
+        let of = |code, reset| Verdict::of(statuses, Processor::X86_64, exited(code), reset);
         assert_eq!(of(0, false), Verdict::Success);
         assert!(matches!(of(0, true), Verdict::Failed(_)));
         assert_eq!(of(35, false), Verdict::Panicked);

@@ -2,14 +2,13 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use super::follow::{Plan, follow};
-use super::image::Image;
+use super::follow::Plan;
+use super::subject::{Subject, check};
 use super::tally::Tally;
-use super::total::{totals, unseen};
 use crate::build::{Kernel, Level, Profile};
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 use crate::scenario::{self, Outcome, Scenario};
 use crate::status::{Failure, Status};
 use crate::words::say;
@@ -26,11 +25,13 @@ use crate::{setup, workspace};
 /// A boot has too many instructions to follow each: a call that was followed from a place, or a function that goes round in a
 /// loop, is let run up to its return. The seed decides which are followed again. The boot itself is followed in the first
 /// scenario only. Unused stack is filled with return addresses first.
+///
+/// On armv7a one CPU is followed, and no NMI can be asked for.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Oracle {
     /// Architecture
     #[arg(long, value_enum, default_value = "x86_64")]
-    pub arch: Arch,
+    pub arch: Processor,
 
     /// Build the kernel with optimizations
     #[arg(long)]
@@ -88,6 +89,7 @@ const FOUR: [&str; 5] = ["busy", "cpus", "crowd", "panic", "tasks"];
 /// # Errors
 /// When the arguments cannot be used, or a machine fails.
 pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
+    check(arguments).map_err(Failure::usage)?;
     let scenarios = wanted(arguments).map_err(Failure::usage)?;
     // A file that cannot be written is found out now, not when all is done; one that is there stays as it is until then.
     if let Some(file) = &arguments.unseen {
@@ -103,7 +105,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
     let emulator = setup::program(arch.emulator(), arch.emulator_package(), &target)?;
     let source = setup::rust_src(&target)?;
     let file = Kernel { arch, profile }.build(&source, &target)?;
-    let image = Image::read(&file, arch)?;
+    let subject = Subject::read(&file, arch)?;
     let (boundaries, visits) = match arguments.full {
         true => (60_000, 6),
         false => (25_000, 1),
@@ -130,7 +132,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         };
         let started = Instant::now();
         let name = scenario.name;
-        let tally = follow(&emulator, &file, &image, &image.table, name, plan);
+        let tally = subject.follow(&emulator, &file, name, plan);
         // What the other scenarios have come to is not lost.
         let tally = tally.unwrap_or_else(|error| Tally {
             surprises: vec![format!("cannot be followed: {error:#}")],
@@ -145,11 +147,13 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         anstream::println!("{tally}");
         tallies.push(tally);
     }
-    for total in totals(&image, &tallies) {
+    for total in subject.totals(&tallies) {
         anstream::println!("{total}");
     }
-    if let Some(file) = &arguments.unseen {
-        linker::whole::write(file, unseen(&image, &tallies).as_bytes())?;
+    if let Some(file) = &arguments.unseen
+        && let Some(unseen) = subject.unseen(&tallies)
+    {
+        linker::whole::write(file, unseen.as_bytes())?;
     }
     let wants_nmis = arguments.nmi.is_some() || arguments.nmi_in.is_some();
     if wants_nmis
@@ -168,16 +172,21 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
 
 /// The scenarios that are asked for, each with a number of CPUs.
 fn wanted(arguments: &Oracle) -> Result<Vec<(&'static Scenario, u32)>> {
+    let arch = arguments.arch;
+    // CPUs that can be followed.
+    let most = if arch == Processor::Armv7a { 1 } else { 8 };
     let cpus = |scenario: &Scenario| arguments.cpus.unwrap_or(1).max(scenario.cpus);
+    let is_fit = |scenario: &Scenario| ends(scenario) && cpus(scenario) <= most;
     if arguments.full {
-        let all = scenario::SCENARIOS.iter().filter(|one| ends(one));
+        let all = scenario::SCENARIOS.iter();
+        let all = all.filter(|one| one.is_on(arch.name()) && is_fit(one));
         let mut all: Vec<_> = all.map(|one| (one, cpus(one))).collect();
         // Those of one CPU first.
         all.sort_by_key(|(_, cpus)| *cpus);
         let more = FOUR
             .iter()
             .filter_map(|name| Some((scenario::find(name)?, 4)));
-        all.extend(more.filter(|_| arguments.cpus.is_none()));
+        all.extend(more.filter(|_| arguments.cpus.is_none() && most > 1));
         return Ok(all);
     }
     let default: Vec<String> = DEFAULT.map(str::to_owned).into();
@@ -185,15 +194,18 @@ fn wanted(arguments: &Oracle) -> Result<Vec<(&'static Scenario, u32)>> {
         true => &default,
         false => &arguments.scenarios,
     };
-    let find = |name: &String| -> Result<(&'static Scenario, u32)> {
-        let found = scenario::find(name);
-        let found = found.with_context(|| format!("there is no scenario {name:?}"))?;
+    let found = scenario::wanted(names, arch.name())?;
+    for found in &found {
+        let name = found.name;
         if !ends(found) {
             bail!("scenario {name} takes somebody who types, or does not end");
         }
-        Ok((found, cpus(found)))
-    };
-    names.iter().map(find).collect()
+        if !is_fit(found) {
+            let cpus = cpus(found);
+            bail!("scenario {name} with {cpus} CPUs: on {arch} one is followed");
+        }
+    }
+    Ok(found.into_iter().map(|one| (one, cpus(one))).collect())
 }
 
 /// Whether it comes to its end with nobody there.

@@ -1,6 +1,8 @@
 //! The walk from a boundary between two instructions, compared with the shadow stack.
 
-use unwind::{End, Frame, FrameKind, Frames, Memory, Range, RegisterSet, Stacks, Unwinder};
+use unwind::{
+    End, Frame, FrameKind, Frames, Memory, Range, RegisterSet, RowSource, Stacks, Unwinder,
+};
 
 use super::image::Image;
 use super::memory::Ram;
@@ -67,28 +69,32 @@ impl<'a> Walker<'a> {
         let tables = self.image.tables(self.table);
         let unwinder = Unwinder::new(tables).code(&code);
         let memory = Stacks::new(&self.ranges, |address| ram.word(address));
+        let at = (state.pc, state.sp);
         match state.registers {
             Registers::X86(registers) => {
                 let unwinder = unwinder.trap_registers(&SAVED_X86);
-                compare(unwinder.frames(registers, memory), state, waiting)
+                compare(unwinder.frames(registers, memory), at, waiting)
             }
             Registers::Arm(registers) => {
                 let unwinder = unwinder.trap_registers(&SAVED_ARM);
-                compare(unwinder.frames(registers, memory), state, waiting)
+                compare(unwinder.frames(registers, memory), at, waiting)
             }
+            // It is followed in another way; by these tables there is no walk.
+            Registers::Arm32(registers) => compare(unwinder.frames(registers, memory), at, waiting),
         }
     }
 }
 
-fn compare<R: RegisterSet, M: Memory>(
-    mut frames: Frames<'_, R, M>,
-    state: &State,
+/// Compares a walk, from registers with this program counter and stack pointer, with those who wait, the outermost first.
+pub(super) fn compare<R: RegisterSet, M: Memory, S: RowSource>(
+    mut frames: Frames<'_, R, M, S>,
+    (pc, sp): (u64, u64),
     waiting: &[Waiting],
 ) -> Compared {
     let first = Listed {
-        pc: state.pc,
+        pc,
         kind: FrameKind::Exact,
-        sp: state.sp,
+        sp,
     };
     let happened = || std::iter::once(first).chain(waiting.iter().rev().map(listed));
     let mut walked: Vec<Listed> = frames.by_ref().map(|frame| found(&frame)).collect();
@@ -120,7 +126,7 @@ fn compare<R: RegisterSet, M: Memory>(
         (true, true, _) => Compared::Equal,
         (true, _, last) => {
             let reason = doubt.map_or(end, |doubt| doubt.reason);
-            Compared::Incomplete(reason, last.map_or(state.pc, |frame| frame.pc))
+            Compared::Incomplete(reason, last.map_or(pc, |frame| frame.pc))
         }
     }
 }

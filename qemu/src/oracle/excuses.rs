@@ -30,15 +30,17 @@ pub fn reason(end: &End) -> &'static str {
         End::NoCfa => "no address of a frame",
         End::LinkRegisterLost => "the link register is lost",
         End::TrapFrame(_) => "trap code without rows",
+        End::TrapNotAtBase(_) => "a trap frame of user code is not at the base",
+        End::OnlyAtCalls(_) => "a row for calls only",
         End::Limit => "as many frames as were asked for",
         End::DamagedTables(_) => "damaged tables",
         _ => "another reason",
     }
 }
 
-/// An excuse: for this reason, in a function with this name (empty: any), in these scenarios (none: all).
+/// An excuse: for one of these reasons, in a function with this name (empty: any; with a star: that begins so), in these scenarios (none: all).
 struct Excuse {
-    reason: &'static str,
+    reasons: &'static [&'static str],
     function: &'static str,
     /// Only if the machine is in that function, and not in one that it has called.
     only_there: bool,
@@ -48,63 +50,117 @@ struct Excuse {
 
 const EXCUSES: &[Excuse] = &[
     Excuse {
-        reason: "the stack pointer is in no stack",
+        reasons: &["the stack pointer is in no stack"],
         function: "kernel_entry",
         only_there: true,
         scenarios: &[],
         why: "the entry function has not set it yet",
     },
     Excuse {
-        reason: "the stack pointer is in no stack",
+        reasons: &["the stack pointer is in no stack"],
         function: "start_entry",
         only_there: true,
         scenarios: &[],
         why: "the entry function of another CPU has not set it yet",
     },
     Excuse {
-        reason: "the stack pointer is in no stack",
+        reasons: &["the stack pointer is in no stack"],
         function: "start_high",
         only_there: true,
         scenarios: &[],
         why: "the entry function of another CPU has not set it yet",
     },
     Excuse {
-        reason: "no code at the program counter",
+        reasons: &["no code at the program counter"],
         function: "",
         only_there: false,
         scenarios: &["null-call", "wild-jump", "call-data"],
         why: "who goes to where no code is may have called or jumped",
     },
     Excuse {
-        reason: "it is not known where the trap frame ends",
+        reasons: &["it is not known where the trap frame ends"],
         function: "",
         only_there: false,
         scenarios: &["user-call", "user-read", "user-interrupted"],
         why: "on AArch64 its place is not, before it is complete and after it was restored",
     },
     Excuse {
-        reason: "the stack pointer is in no stack",
+        reasons: &["the stack pointer is in no stack", "no row"],
         function: "enter_user",
         only_there: true,
         scenarios: &["user-call", "user-read", "user-interrupted"],
-        why: "it has set the user's stack pointer",
+        why: "it has set the user's stack pointer, or is about to, and on ARMv7-A never had a caller",
     },
     Excuse {
-        reason: "no row",
+        reasons: &["no row"],
         function: "stack_from_memory",
         only_there: false,
         scenarios: &["asm-beyond-proof"],
         why: "it takes its stack pointer from memory, which no row can say",
     },
     Excuse {
-        reason: "no code at the return address",
+        reasons: &["no row"],
+        function: "trap_return_above",
+        only_there: true,
+        scenarios: &[],
+        why: "on ARMv7-A its last instruction has given up the frame, and the interrupted stack pointer is another mode's",
+    },
+    Excuse {
+        reasons: &["no row"],
+        function: "exception_*",
+        only_there: true,
+        scenarios: &[],
+        why: "on ARMv7-A it has not saved any register yet, and the interrupted stack pointer is another mode's",
+    },
+    Excuse {
+        reasons: &["the stack pointer is in no stack"],
+        function: "exception_*",
+        only_there: true,
+        scenarios: &[],
+        why: "on ARMv7-A it points to the words in which trap code keeps registers first",
+    },
+    Excuse {
+        reasons: &["the stack pointer is in no stack"],
+        function: "<postmortem::arm::entry::Scratch>::load",
+        only_there: true,
+        scenarios: &[],
+        why: "on ARMv7-A it sets the stack pointers of other modes, of which one is in use meanwhile",
+    },
+    Excuse {
+        reasons: &[
+            "a row for calls only",
+            "no code at the return address",
+            "no call before the return address",
+            "the call leads elsewhere",
+        ],
+        function: "task_switch",
+        only_there: true,
+        scenarios: &[],
+        why: "on ARMv7-A no row is proven where its stack pointer has come from an argument",
+    },
+    Excuse {
+        reasons: &["a row for calls only"],
+        function: "kernel::scenario::timer::*",
+        only_there: false,
+        scenarios: &["interrupted-places"],
+        why: "on ARMv7-A no row is proven behind its endless loop, where only the handler has it go on",
+    },
+    Excuse {
+        reasons: &["a row for calls only"],
+        function: "stay_*",
+        only_there: false,
+        scenarios: &["interrupted-places"],
+        why: "on ARMv7-A no row is proven behind its endless loop, where only the handler has it go on",
+    },
+    Excuse {
+        reasons: &["no code at the return address", "the link register is lost"],
         function: "bad_return_address",
         only_there: false,
         scenarios: &["damaged-return-address"],
         why: "it has overwritten its return address",
     },
     Excuse {
-        reason: "the stack pointer is in no stack",
+        reasons: &["the stack pointer is in no stack"],
         function: "bad_stack_pointer",
         only_there: false,
         scenarios: &["stray-stack-pointer", "stray-in-handler"],
@@ -115,10 +171,13 @@ const EXCUSES: &[Excuse] = &[
 /// Why this is excused, if it is. `is_there`: the walk vouches for no frame but that of the function itself.
 #[must_use]
 pub fn find(reason: &str, function: &str, is_there: bool, scenario: &str) -> Option<&'static str> {
-    let fits = |pattern: &str, text: &str| pattern.is_empty() || pattern == text;
+    let fits = |pattern: &str, text: &str| match pattern.strip_suffix('*') {
+        Some(start) => text.starts_with(start),
+        None => pattern.is_empty() || pattern == text,
+    };
     let mut excuses = EXCUSES.iter();
     let excuse = excuses.find(|excuse| {
-        excuse.reason == reason
+        excuse.reasons.contains(&reason)
             && fits(excuse.function, function)
             && (is_there || !excuse.only_there)
             && (excuse.scenarios.is_empty() || excuse.scenarios.contains(&scenario))

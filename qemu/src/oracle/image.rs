@@ -5,11 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use object::read::elf::{ElfFile64, ProgramHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
+use object::{Endianness, Object, ObjectSection, elf};
 use unwind::sframe::Tables;
 use unwind::{Code, Range};
 
 use super::memory::Mapped;
+use super::names::Names;
 use super::state::{Flow, decode};
 use crate::hardware::Arch;
 use crate::stacks;
@@ -37,8 +38,8 @@ pub struct Image {
     text_address: u64,
     /// Segments: addresses, physical addresses, and the bytes in the file.
     segments: Vec<(u64, u64, Vec<u8>, u64)>,
-    /// Names of functions and labels, by address.
-    symbols: Vec<(u64, u64, String)>,
+    /// Names of functions and labels.
+    pub names: Names,
     /// The stacks, of CPUs and of tasks.
     pub stacks: Vec<Stack>,
     /// Where exceptions are entered.
@@ -72,20 +73,6 @@ impl Image {
             (start, header.p_paddr(endian), bytes, start + size)
         });
         let segments = segments.collect();
-        let mut symbols: Vec<_> = file
-            .symbols()
-            .filter(|symbol| {
-                matches!(
-                    symbol.kind(),
-                    SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
-                )
-            })
-            .filter_map(|symbol| {
-                let name = format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?));
-                (!name.is_empty()).then_some((symbol.address(), symbol.size(), name))
-            })
-            .collect();
-        symbols.sort();
         let mut image = Self {
             arch,
             table,
@@ -93,7 +80,7 @@ impl Image {
             text,
             text_address,
             segments,
-            symbols,
+            names: Names::of(&file),
             stacks: Vec::new(),
             vectors: Vec::new(),
             nmis: Vec::new(),
@@ -106,19 +93,19 @@ impl Image {
                 cpu: stack.cpu,
             })
             .collect();
-        for (address, _, name) in &image.symbols {
+        for (address, _, name) in image.names.all() {
             let number = name.strip_prefix("exception_");
             let Some(number) = number.and_then(|digits| digits.parse::<u8>().ok()) else {
                 continue;
             };
-            image.vectors.push(*address);
+            image.vectors.push(address);
             let is_nmi = match arch {
                 Arch::X86_64 => number == 2,
                 // FIQ, of each four vectors the third.
                 Arch::Aarch64 => number % 4 == 2,
             };
             if is_nmi {
-                image.nmis.push(*address);
+                image.nmis.push(address);
             }
         }
         Ok(image)
@@ -229,33 +216,18 @@ impl Image {
     /// # Errors
     /// When there is none with this name.
     pub fn address(&self, name: &str) -> Result<u64> {
-        let mut symbols = self.symbols.iter();
-        let symbol = symbols.find(|(_, _, known)| known == name);
-        Ok(symbol
-            .with_context(|| format!("the image has no {name}"))?
-            .0)
+        self.names.address(name)
     }
 
     /// The name of the function at an address, or of the label before it.
     #[must_use]
     pub fn name(&self, address: u64) -> &str {
-        self.symbol(address).map_or("no code", |(_, _, name)| name)
+        self.names.name(address)
     }
 
     /// The start of the function at an address.
     #[must_use]
     pub fn function(&self, address: u64) -> Option<u64> {
-        self.symbol(address).map(|(start, ..)| *start)
-    }
-
-    fn symbol(&self, address: u64) -> Option<&(u64, u64, String)> {
-        let end = self
-            .symbols
-            .partition_point(|(start, ..)| *start <= address);
-        let before = &self.symbols[..end];
-        let holds = |(start, size, _): &&(u64, u64, String)| address - start < *size;
-        let function = before.iter().rev().take(64).find(holds);
-        let label = before.last().filter(|_| self.bytes(address).is_some());
-        function.or(label)
+        self.names.function(address)
     }
 }

@@ -53,7 +53,7 @@ impl Machine {
         let memory = folder.path().join("memory");
         let boot = thread(emulator, file, image.arch, word, cpus, &socket, &memory);
         let mut stub = Stub::connect(&socket)?;
-        let reader = Reader::new(image.arch, &mut stub)?;
+        let reader = Reader::new(image.arch.processor(), &mut stub)?;
         let start = match image.arch {
             Arch::X86_64 => 0,
             Arch::Aarch64 => 0x4000_0000,

@@ -10,6 +10,7 @@
 //! The shadow stack knows the registers, the bytes of code and a few names that the kernel promises; the walk knows the tables.
 
 mod aarch64;
+pub mod armv7a;
 mod command;
 mod compare;
 mod excuses;
@@ -17,12 +18,14 @@ mod follow;
 mod image;
 mod machine;
 mod memory;
+mod names;
 mod passage;
 mod running;
 mod shadow;
 mod stale;
 mod state;
 mod steps;
+mod subject;
 mod tally;
 mod total;
 mod turns;
@@ -32,4 +35,5 @@ pub use command::{Oracle, oracle};
 pub use compare::{Compared, Listed, Lists};
 pub use follow::{Plan, follow};
 pub use image::Image;
+pub use names::Names;
 pub use tally::Tally;

@@ -47,6 +47,8 @@ pub fn interrupted(
     match &state.registers {
         Registers::X86(_) => x86_64::interrupted(state.sp, word),
         Registers::Arm(registers) => aarch64::interrupted(registers),
+        // It is followed in another way.
+        Registers::Arm32(_) => None,
     }
 }
 

@@ -75,6 +75,8 @@ impl Follower<'_> {
         let ends = |pc| Ok(Turn::Ends(End::Over(format!("in {}", name(pc)))));
         if !matches!(flow, Some(Flow::Spins | Flow::Waits)) {
             return match self.machine.step()? {
+                // QEMU may stop before it has done anything, as when an interrupt comes that is masked.
+                Some(after) if after == *state => Ok(Turn::Goes),
                 Some(after) => self.stepped(state, &after),
                 None => ends(state.pc),
             };
@@ -116,7 +118,7 @@ impl Follower<'_> {
                 let name = self.image.name(state.pc);
                 return Ok(Turn::Ends(End::Left(format!("reset itself in {name}"))));
             }
-            self.tally.surprise(self.image, &surprise);
+            self.tally.surprise(&self.image.names, &surprise);
             if !matches!(surprise, Surprise::Returned(..)) {
                 let name = self.image.name(after.pc);
                 return Ok(Turn::Ends(End::Left(format!("lost in {name}"))));
@@ -144,7 +146,7 @@ impl Follower<'_> {
         }
         let walker = &self.walkers[self.cpu];
         let compared = walker.compare(state, &self.shadow.waiting, ram);
-        (self.tally).count(self.image, self.cpu, state.pc, compared);
+        (self.tally).count(&self.image.names, self.cpu, state.pc, compared);
     }
 
     /// Whether there are as many boundaries as were asked for.

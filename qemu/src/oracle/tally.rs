@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use super::compare::{Compared, Listed, Lists};
 use super::excuses;
-use super::image::Image;
+use super::names::Names;
 use super::shadow::Surprise;
 
 /// How many wrong lists are kept of a scenario.
@@ -60,7 +60,7 @@ impl Tally {
     }
 
     /// Counts a comparison at `pc` on this CPU.
-    pub fn count(&mut self, image: &Image, cpu: usize, pc: u64, compared: Compared) {
+    pub fn count(&mut self, names: &Names, cpu: usize, pc: u64, compared: Compared) {
         self.boundaries += 1;
         self.cpus[cpu] += 1;
         self.seen.insert(pc);
@@ -69,12 +69,12 @@ impl Tally {
             Compared::Wrong(lists) => {
                 self.wrong += 1;
                 if self.kept.len() < KEPT {
-                    let at = format!("boundary {}, at {}", self.boundaries, place(image, pc));
-                    self.kept.push(format!("{at}\n{}", both(image, &lists)));
+                    let at = format!("boundary {}, at {}", self.boundaries, place(names, pc));
+                    self.kept.push(format!("{at}\n{}", both(names, &lists)));
                 }
             }
             Compared::Incomplete(end, at) => {
-                let (reason, function) = (excuses::reason(&end), image.name(at));
+                let (reason, function) = (excuses::reason(&end), names.name(at));
                 match excuses::find(reason, function, at == pc, &self.scenario) {
                     Some(why) => {
                         let key = (reason, function.to_owned(), why);
@@ -90,8 +90,8 @@ impl Tally {
     }
 
     /// Notes a surprise.
-    pub fn surprise(&mut self, image: &Image, surprise: &Surprise) {
-        let at = |address| place(image, address);
+    pub fn surprise(&mut self, names: &Names, surprise: &Surprise) {
+        let at = |address| place(names, address);
         let text = match *surprise {
             Surprise::Went(from, to) => format!("went from {} to {}", at(from), at(to)),
             Surprise::Returned(from, (to, sp), expected) => {
@@ -157,19 +157,19 @@ impl fmt::Display for Tally {
     }
 }
 
-fn place(image: &Image, address: u64) -> String {
-    let name: String = image.name(address).chars().take(NAME).collect();
+fn place(names: &Names, address: u64) -> String {
+    let name: String = names.name(address).chars().take(NAME).collect();
     format!("{address:#x} ({name})")
 }
 
-fn both(image: &Image, lists: &Lists) -> String {
+fn both(names: &Names, lists: &Lists) -> String {
     let mut text = format!("    the walk says: {}", lists.end);
     for (who, list) in [("walked", &lists.walked), ("happened", &lists.happened)] {
         for Listed { pc, kind, sp } in list {
             let _ = write!(
                 text,
                 "\n    {who:8} {kind:?} {} sp {sp:#x}",
-                place(image, *pc)
+                place(names, *pc)
             );
         }
     }

@@ -35,7 +35,6 @@ pub(super) fn totals(image: &Image, tallies: &[Tally]) -> Vec<String> {
 
 /// The sums of these.
 fn total(image: &Image, tallies: &[&Tally]) -> String {
-    let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum::<u64>();
     let seen: BTreeSet<u64> = tallies
         .iter()
         .flat_map(|tally| tally.seen.iter().copied())
@@ -53,15 +52,32 @@ fn total(image: &Image, tallies: &[&Tally]) -> String {
         (section.function_count(), section.row_count())
     });
     format!(
-        "{} scenarios: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained; at {} instructions of {} of {all_functions} functions, by {} of {all_rows} rows",
+        "{}; at {} instructions of {} of {all_functions} functions, by {} of {all_rows} rows",
+        counts(tallies),
+        seen.len(),
+        functions.len(),
+        rows.len(),
+    )
+}
+
+/// The sums of scenarios of a kernel for 32-bit ARM, each with one CPU.
+pub(super) fn of_arm(tallies: &[Tally]) -> String {
+    let seen: BTreeSet<u64> = (tallies.iter())
+        .flat_map(|tally| tally.seen.iter().copied())
+        .collect();
+    let tallies: Vec<&Tally> = tallies.iter().collect();
+    format!("{}; at {} instructions", counts(&tallies), seen.len())
+}
+
+fn counts(tallies: &[&Tally]) -> String {
+    let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum::<u64>();
+    format!(
+        "{} scenarios: {} boundaries, {} equal, {} excused, {} wrong, {} unexplained",
         tallies.len(),
         sum(|tally| tally.boundaries),
         sum(|tally| tally.equal),
         sum(Tally::excused),
         sum(|tally| tally.wrong),
         sum(|tally| tally.unexplained.values().sum()),
-        seen.len(),
-        functions.len(),
-        rows.len(),
     )
 }

@@ -11,7 +11,7 @@ use super::moved;
 use super::tasks::{write_task, write_tasks};
 use super::tell::{named, write_cpu};
 use crate::decode::{Answer, Static, Style, Symbolizer, statics};
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 use crate::machine::Source;
 
 /// What is known of the image that runs on a machine.
@@ -50,7 +50,7 @@ impl Asked {
 
     /// The image's architecture.
     #[must_use]
-    pub const fn arch(&self) -> Arch {
+    pub const fn arch(&self) -> Processor {
         self.image.arch
     }
 
@@ -153,9 +153,18 @@ impl Asked {
         address.wrapping_sub(self.image.moved_by)
     }
 
-    /// The word of memory at an address, a multiple of 8, as a CPU sees it. None if nothing is mapped there.
+    /// Bytes of a word of the image's architecture.
+    #[must_use]
+    pub const fn word_size(&self) -> u64 {
+        match self.image.arch {
+            Processor::X86_64 | Processor::Aarch64 => 8,
+            Processor::Armv7a => 4,
+        }
+    }
+
+    /// The word of memory at an address, a multiple of its bytes, as a CPU sees it. None if nothing is mapped there.
     pub fn word(&self, source: &mut dyn Source, cpu: usize, address: u64) -> Option<u64> {
-        Memory::new(source, cpu).word(address)
+        Memory::new(source, cpu).word_with(address, self.word_size())
     }
 
     fn named(&self, text: &str) -> Result<String> {

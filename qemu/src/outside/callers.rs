@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use unwind::{End, Range, RegisterSet, Stacks};
+use unwind::{End, Range, Stacks};
 
+use super::begin::{Begin, frames};
 use super::image::Image;
 use super::memory::Memory;
 use crate::machine::Stopped;
@@ -60,15 +61,17 @@ impl Callers {
             let (frames, end) = match state.registers {
                 Registers::X86(registers) => self.walk(&memory, &ranges, registers),
                 Registers::Arm(registers) => self.walk(&memory, &ranges, registers),
+                Registers::Arm32(registers) => self.walk(&memory, &ranges, registers),
             };
             stack.frames = frames;
-            let begins = stack.frames.len() == 1 && self.image.has_no_caller(state.pc);
+            let begins =
+                stack.frames.len() == 1 && self.image.rows().say_that_has_no_caller(state.pc);
             stack.is_complete = begins || end.is_some_and(|end| end.is_complete());
         }
         Ok(stack)
     }
 
-    fn walk<R: RegisterSet>(
+    fn walk<R: Begin>(
         &self,
         memory: &Memory<'_>,
         ranges: &[Range],
@@ -78,8 +81,8 @@ impl Callers {
         let function_at = |pc| self.image.function_at(pc);
         let rows = self.image.rows();
         let unwinder = self.image.unwinder::<R>(rows, &code, &function_at);
-        let stacks = Stacks::new(ranges, |address| memory.word(address));
-        let mut frames = unwinder.frames(registers, stacks);
+        let stacks = Stacks::new(ranges, |address| memory.word_of::<R>(address));
+        let mut frames = frames(&unwinder, registers, stacks);
         let found = frames.by_ref().map(|frame| frame.lookup_pc()).collect();
         (found, frames.end())
     }

@@ -4,31 +4,23 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use linker::cfi::Frames;
-use linker::sframe::{Table, Version};
 use linker::symbols::Symbols;
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
-use unwind::sframe::{Damage, Tables, Verified};
-use unwind::{
-    Code, CodeReader, End, Found, FunctionAt, LookupError, Machine, Range, RegisterSet, RowSource,
-    SavedRegister, Unwinder,
-};
+use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind};
+use unwind::{Code, CodeReader, FunctionAt, Range, RegisterSet, SavedRegister, Unwinder};
 
 use super::memory::Memory;
+use super::tables::{Rows, Tables};
 use crate::decode::MOVED;
-use crate::hardware::Arch;
+use crate::hardware::Processor;
 use crate::image::PROBE;
 use crate::stacks::{self, Declared, Tasks};
-use crate::stub::{SAVED_ARM, SAVED_X86};
+use crate::stub::{SAVED_ARM, SAVED_ARM32, SAVED_X86};
 
 /// An image.
 #[derive(Clone, Debug)]
 pub(super) struct Image {
-    pub(super) arch: Arch,
-    /// The bytes of a table, and their address.
-    table: (Vec<u8>, u64),
-    origin: Origin,
+    pub(super) arch: Processor,
+    tables: Tables,
     /// The bytes of each section of code, and their address.
     pub(super) code: Vec<(Vec<u8>, u64)>,
     /// Its functions, as it was linked: where there are no rows, their code is read.
@@ -45,51 +37,26 @@ pub(super) struct Image {
     pub(super) moved_by: u64,
 }
 
-/// Where rows come from.
-#[derive(Clone, Debug)]
-enum Origin {
-    /// The image's `.sframe`.
-    Own(Result<Verified, Damage>),
-    /// Made here from these sections.
-    Made(String),
-    /// From nowhere: nothing can be made, for this reason.
-    Nowhere(String),
-}
-
 impl Image {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let data = std::fs::read(path).with_context(|| format!("cannot read image {shown}"))?;
-        let file = ElfFile64::<Endianness>::parse(&*data)
-            .with_context(|| format!("image {shown} is no 64-bit ELF file"))?;
-        let arch = crate::image::architecture(path)?;
+        let file = File::parse(&*data).with_context(|| format!("image {shown} is no ELF file"))?;
+        let arch = crate::image::processor(path)?;
         let code = file
             .sections()
             .filter(|one| one.kind() == SectionKind::Text);
         let code = code.map(|one| Ok((one.data()?.to_vec(), one.address())));
         let code = code.collect::<object::Result<Vec<_>>>();
-        let own = file.section_by_name(".sframe");
-        let own = own.and_then(|section| Some((section.data().ok()?.to_vec(), section.address())));
-        let (table, origin) = match own.filter(|(bytes, _)| !bytes.is_empty()) {
-            Some(own) => {
-                let verified = Tables::new(&own.0, own.1).verify();
-                (own, Origin::Own(verified))
-            }
-            None => match made(&data) {
-                Ok((table, from)) => (table, Origin::Made(from)),
-                Err(error) => ((Vec::new(), 0), Origin::Nowhere(format!("{error:#}"))),
-            },
-        };
         let (stacks, tasks) = (stacks::declared(&file), stacks::tasks(&file));
         let errors = [stacks.as_ref().err(), tasks.as_ref().err()];
         let unreadable = errors.into_iter().flatten().next();
         Ok(Self {
             arch,
-            table,
-            origin,
+            tables: Tables::read(&data, arch).with_context(|| format!("image {shown}"))?,
             code: code.with_context(|| format!("image {shown}"))?,
             unreadable: unreadable.map(ToString::to_string),
-            functions: Symbols::of(&object::File::parse(&*data)?),
+            functions: Symbols::of(&file),
             stacks: stacks.unwrap_or_default(),
             tasks: tasks.unwrap_or_default(),
             is_postmortem: file.symbols().any(|one| one.name() == Ok(PROBE)),
@@ -102,7 +69,7 @@ impl Image {
         let move_it = |address: &mut u64| *address = address.wrapping_add(by);
         let mut image = self.clone();
         move_it(&mut image.moved_by);
-        move_it(&mut image.table.1);
+        image.tables.move_by(by);
         image.code.iter_mut().for_each(|(_, at)| move_it(at));
         for stack in &mut image.stacks {
             let Range { start, end } = stack.range;
@@ -116,32 +83,9 @@ impl Image {
         image
     }
 
-    /// The same for a walk through functions whose code was changed after the rows were made.
-    pub(super) fn rows_of_another(&self) -> Rows<'_> {
-        let Rows(tables, doubt) = self.rows();
-        Rows(tables, doubt.or(Some(End::Unusable(CHANGED))))
-    }
-
     /// The rows, with what is in doubt about all of them.
     pub(super) fn rows(&self) -> Rows<'_> {
-        let tables = Tables::new(&self.table.0, self.table.1);
-        match self.origin {
-            // Whoever has written them does not say that they are whole.
-            Origin::Own(Ok(Verified { checksum: false })) => {
-                Rows(tables, Some(End::Unusable(NOT_COMPARED)))
-            }
-            Origin::Own(verified) => Rows(tables.verified(verified), None),
-            Origin::Made(_) => Rows(tables, Some(End::Unusable(NOT_COMPARED))),
-            Origin::Nowhere(_) => Rows(tables, None),
-        }
-    }
-
-    /// Whether the function with this instruction has no caller, by rows that are in no doubt: wherever its stack pointer is, as
-    /// boot code has to choose a stack first.
-    pub(super) fn has_no_caller(&self, pc: u64) -> bool {
-        let rows = self.rows();
-        let row = rows.0.lookup(pc).ok();
-        rows.doubt().is_none() && row.is_some_and(|(_, row)| row.is_outermost())
+        self.tables.rows()
     }
 
     /// The function with code there, from its first instruction on. No piece of one that is only jumped to.
@@ -176,6 +120,15 @@ impl Image {
         code.any(|code| (code.range().start..code.range().end).contains(&address))
     }
 
+    /// The instruction of four bytes at this address.
+    pub(super) fn instruction(&self, address: u64) -> Option<u32> {
+        self.code.iter().find_map(|(bytes, start)| {
+            let at = usize::try_from(address.checked_sub(*start)?).ok()?;
+            let word = bytes.get(at..)?.first_chunk()?;
+            Some(u32::from_le_bytes(*word))
+        })
+    }
+
     /// Whether memory has the image's code around this address. None if it cannot be read, or the image has none there.
     pub(super) fn is_in_memory(&self, memory: &Memory<'_>, pc: u64) -> Option<bool> {
         let mut code = self.code.iter();
@@ -198,8 +151,9 @@ impl Image {
     const fn saved(&self) -> &'static [SavedRegister] {
         match (self.is_postmortem, self.arch) {
             (false, _) => &[],
-            (true, Arch::X86_64) => &SAVED_X86,
-            (true, Arch::Aarch64) => &SAVED_ARM,
+            (true, Processor::X86_64) => &SAVED_X86,
+            (true, Processor::Aarch64) => &SAVED_ARM,
+            (true, Processor::Armv7a) => &SAVED_ARM32,
         }
     }
 
@@ -228,51 +182,13 @@ impl Image {
     }
 }
 
-/// Why a walk by rows that were made here, or that no link of ours has made, is never complete: compilers write wrong ones now and
-/// then, and who writes assembly does so more often.
-const NOT_COMPARED: &str = "nobody has compared the rows with the code";
-
-/// Why a walk is never complete if another build runs than the image's, or code that has changed itself: rows were compared with the
-/// image's code.
-const CHANGED: &str = "the code in memory is not the image's";
-
 /// Bytes of code that are compared on each side of a frame's program counter.
 const COMPARED: u64 = 16;
-
-/// Rows, and a doubt about all of them that they do not know of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rows<'a>(Tables<'a>, Option<End>);
-
-impl RowSource for Rows<'_> {
-    fn describes(&self, machine: Machine) -> Result<(), End> {
-        self.0.describes(machine)
-    }
-
-    fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
-        RowSource::look_up(&self.0, pc, found)
-    }
-
-    fn covers(&self, pc: u64) -> bool {
-        RowSource::covers(&self.0, pc)
-    }
-
-    fn doubt(&self) -> Option<End> {
-        self.1.or_else(|| self.0.doubt())
-    }
-}
 
 /// What is known of the rows and of the stacks, as text.
 impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.origin {
-            Origin::Own(Ok(Verified { checksum: true })) => f.write_str("tables verified")?,
-            Origin::Own(Ok(Verified { checksum: false })) => {
-                f.write_str("tables without checksum")?;
-            }
-            Origin::Own(Err(damage)) => write!(f, "tables damaged: {damage}")?,
-            Origin::Made(from) => write!(f, "tables made from {from}")?,
-            Origin::Nowhere(why) => write!(f, "no tables: {why}")?,
-        }
+        write!(f, "{}", self.tables)?;
         if let Some(why) = &self.unreadable {
             write!(f, ", {why}")?;
         }
@@ -284,25 +200,4 @@ impl fmt::Display for Image {
             false => Ok(()),
         }
     }
-}
-
-/// A table made from what compilers have written, its address, and the sections that it was made from.
-fn made(data: &[u8]) -> Result<((Vec<u8>, u64), String)> {
-    let image = linker::image::Image::parse(data)?;
-    let mut frames = Frames::of(&image)?;
-    let is_there = |name: &&str| {
-        let section = image.file.section_by_name(name);
-        section.is_some_and(|section| section.size() > 0)
-    };
-    let from: Vec<_> = [".eh_frame", ".debug_frame"]
-        .into_iter()
-        .filter(is_there)
-        .collect();
-    if frames.functions.is_empty() {
-        anyhow::bail!("no .sframe, .eh_frame or .debug_frame");
-    }
-    let table = Table::of_version(Version::V3, image.architecture, &mut frames);
-    // Any address will do: starts of functions are relative to it, in 64 bits.
-    let address = 0;
-    Ok(((table.to_bytes(address), address), from.join(" and ")))
 }

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use unwind::RegisterSet;
+
 use crate::machine::{PIECE, Source};
 
 /// The most pieces that are read for a CPU: some stacks are long, and the machine waits.
@@ -32,28 +34,38 @@ impl<'s> Memory<'s> {
 
     /// The same as [`Self::word`], of code.
     pub(super) fn code(&self, address: u64) -> Option<u64> {
-        self.word_in(&self.code, address)
+        self.word_in(&self.code, address, 8)
     }
 
-    /// The word at this address, which is a multiple of 8.
+    /// The eight bytes at this address, which is a multiple of 8.
     pub(super) fn word(&self, address: u64) -> Option<u64> {
-        self.word_in(&self.pieces, address)
+        self.word_in(&self.pieces, address, 8)
     }
 
-    fn word_in(&self, pieces: &RefCell<Pieces>, address: u64) -> Option<u64> {
+    /// The word of this architecture's at an address, which is a multiple of its bytes: 4 or 8.
+    pub(super) fn word_of<R: RegisterSet>(&self, address: u64) -> Option<u64> {
+        self.word_in(&self.pieces, address, R::WORD)
+    }
+
+    /// A word of so many bytes, 4 or 8.
+    pub(super) fn word_with(&self, address: u64, bytes: u64) -> Option<u64> {
+        self.word_in(&self.pieces, address, bytes)
+    }
+
+    fn word_in(&self, pieces: &RefCell<Pieces>, address: u64, size: u64) -> Option<u64> {
         let mut pieces = pieces.borrow_mut();
         let count = pieces.len();
         let piece = pieces.entry(address / PIECE).or_insert_with(|| {
             let mut source = self.source.borrow_mut();
             (count < MOST).then(|| source.piece(self.cpu, address))?
         });
-        if !self.source.borrow().knows(address) {
+        if !self.source.borrow().knows(address, size) {
             return None;
         }
-        let word = piece
-            .as_ref()?
-            .get((address % PIECE) as usize..)?
-            .first_chunk()?;
-        Some(u64::from_le_bytes(*word))
+        let from = (address % PIECE) as usize;
+        let found = piece.as_ref()?.get(from..from + size as usize)?;
+        let mut word = [0; 8];
+        word.get_mut(..found.len())?.copy_from_slice(found);
+        Some(u64::from_le_bytes(word))
     }
 }

@@ -10,12 +10,15 @@
 //! It needs nothing of the guest: not one line of code, no heap that is whole, and no page tables.
 
 mod asked;
+mod begin;
 mod callers;
 mod image;
 mod memory;
 mod moved;
 mod names;
 mod program;
+mod resumed;
+mod tables;
 mod tasks;
 mod tell;
 mod walk;

@@ -10,14 +10,17 @@ use crate::stacks::Tasks;
 const NAME: u64 = 16;
 const LENGTH: u64 = 31;
 const WANTS: u64 = 32;
-/// Bytes at the begin of a task that have all of these.
-const KNOWN: u64 = 40;
 /// The longest name of a lock that is shown.
 const LONGEST: u64 = 64;
 
 /// Where a task's words begin.
 pub(super) const fn begin(tasks: Tasks, number: u64) -> u64 {
     tasks.first.wrapping_add(number.wrapping_mul(tasks.stride))
+}
+
+/// Whether what is known of a task has all of these.
+const fn has_names(tasks: Tasks) -> bool {
+    tasks.known >= WANTS + tasks.word
 }
 
 /// A task's number, and its name if it has one.
@@ -29,7 +32,7 @@ pub(super) fn task(memory: &Memory<'_>, tasks: Tasks, number: u64) -> String {
 }
 
 fn name(memory: &Memory<'_>, tasks: Tasks, number: u64) -> Option<String> {
-    if tasks.known < KNOWN || number >= tasks.count {
+    if !has_names(tasks) || number >= tasks.count {
         return None;
     }
     let begin = begin(tasks, number);
@@ -43,11 +46,12 @@ fn name(memory: &Memory<'_>, tasks: Tasks, number: u64) -> Option<String> {
 
 /// The lock that a task waits for, and the task that holds it. None if that is not known.
 pub(super) fn lock(memory: &Memory<'_>, tasks: Tasks, number: u64) -> Option<String> {
-    if tasks.known < KNOWN {
+    if !has_names(tasks) {
         return None;
     }
-    let lock = memory.word(begin(tasks, number).wrapping_add(WANTS))?;
-    let words = [0, 8, 16].map(|at| memory.word(lock.wrapping_add(at)));
+    let word = |at| memory.word_with(at, tasks.word);
+    let lock = word(begin(tasks, number).wrapping_add(WANTS))?;
+    let words = [0, 1, 2].map(|number| word(lock.wrapping_add(number * tasks.word)));
     let [Some(name), Some(length), Some(holder)] = words else {
         return None;
     };

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use unwind::report::Text;
-use unwind::{Range, RegisterSet, Stacks, Trace};
+use unwind::{Range, Stacks, Trace};
 
+use super::begin::{Begin, frames};
 use super::image::Image;
 use super::memory::Memory;
 use super::moved;
@@ -54,13 +55,14 @@ impl Known {
         match registers {
             Registers::X86(registers) => walk(out, image, memory, registers)?,
             Registers::Arm(registers) => walk(out, image, memory, registers)?,
+            Registers::Arm32(registers) => walk(out, image, memory, registers)?,
         }
         Ok(())
     }
 }
 
 /// Walks from `registers`, in user code or not, as they say.
-fn walk<R: RegisterSet>(
+fn walk<R: Begin>(
     out: &mut String,
     image: &Image,
     memory: &Memory<'_>,
@@ -71,9 +73,9 @@ fn walk<R: RegisterSet>(
     let unwinder = image.unwinder::<R>(image.rows(), &code, &function_at);
     let unwinder = unwinder.user_code(&code);
     let ranges = [Range::new(registers.sp(), u64::MAX)];
-    let stacks = Stacks::new(&ranges, |address| memory.word(address));
+    let stacks = Stacks::new(&ranges, |address| memory.word_of::<R>(address));
     let text = Text::new(None);
-    Trace::new(unwinder.frames(registers, stacks))
+    Trace::new(frames(&unwinder, registers, stacks))
         .ends(SHOWN.0, SHOWN.1)
         .tell(&mut |event| text.write(out, event))?;
     Ok(())

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use portable::task_state::State;
-use unwind::{aarch64, x86_64};
+use unwind::{aarch64, arm, x86_64};
 
 use super::image::Image;
 use super::memory::Memory;
-use super::names;
 use super::walk::{stacks, walk};
-use crate::hardware::Arch;
+use super::{names, resumed};
+use crate::hardware::Processor;
 use crate::machine::Source;
 use crate::stacks::Tasks;
 use crate::stub::{Level, Registers};
@@ -72,6 +72,7 @@ fn stacks_in_use(image: &Image, source: &mut dyn Source) -> BTreeSet<u64> {
         in_use.append(&mut match state.registers {
             Registers::X86(registers) => stacks(image, &memory, &ranges, registers),
             Registers::Arm(registers) => stacks(image, &memory, &ranges, registers),
+            Registers::Arm32(registers) => stacks(image, &memory, &ranges, registers),
         });
     }
     in_use
@@ -117,12 +118,23 @@ fn write(
     writeln!(out, "task {task}: {waits}, stack {stack}")?;
     let ranges = image.ranges_of_tasks();
     match image.arch {
-        Arch::X86_64 => {
+        Processor::X86_64 => {
             let registers = x86_64::Registers::new(tasks.resume, sp, 0);
             walk(out, image, memory, &ranges, registers)?;
         }
-        Arch::Aarch64 => {
+        Processor::Aarch64 => {
             let registers = aarch64::Registers::new(tasks.resume, sp, 0, 0);
+            walk(out, image, memory, &ranges, registers)?;
+        }
+        Processor::Armv7a => {
+            // Where the code in memory is another, nobody knows what it loads.
+            let is_same = image.is_in_memory(memory, tasks.resume) != Some(false);
+            let resumed = resumed::registers(image, memory, tasks.resume, sp);
+            let registers = resumed.filter(|_| is_same).unwrap_or_else(|| {
+                let mut registers = arm::Registers::new(tasks.resume, sp, 0, 0);
+                registers.lr = None;
+                registers
+            });
             walk(out, image, memory, &ranges, registers)?;
         }
     }

@@ -162,5 +162,9 @@ pub(super) fn write_cpu(
             let user = walk(out, image, &memory, &ranges, registers)?;
             user.map(Registers::Arm)
         }
+        Registers::Arm32(registers) => {
+            let user = walk(out, image, &memory, &ranges, registers)?;
+            user.map(Registers::Arm32)
+        }
     })
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use unwind::report::Text;
-use unwind::{End, Event, Range, RegisterSet, Stacks, Trace};
+use unwind::{End, Event, Range, Stacks, Trace};
 
+use super::begin::{Begin, frames};
 use super::image::Image;
 use super::memory::Memory;
 use super::names;
@@ -14,7 +15,7 @@ use super::names;
 pub(super) const SHOWN: (u32, u32) = (256, 32);
 
 /// Walks from `registers` on the stacks in `ranges`. Returns the registers of the user code that it has reached, if it has.
-pub(super) fn walk<R: RegisterSet>(
+pub(super) fn walk<R: Begin>(
     out: &mut String,
     image: &Image,
     memory: &Memory<'_>,
@@ -22,14 +23,12 @@ pub(super) fn walk<R: RegisterSet>(
     registers: R,
 ) -> Result<Option<R>, fmt::Error> {
     let code = image.ranges_of_code();
-    let stacks = || Stacks::new(ranges, |address| memory.word(address));
+    let stacks = || Stacks::new(ranges, |address| memory.word_of::<R>(address));
     let function_at = |pc| image.function_at(pc);
     let unwinder = |rows| image.unwinder::<R>(rows, &code, &function_at);
     // Whose rows they are is known only after a walk by them.
     let walked = unwinder(image.rows());
-    let places = walked
-        .frames(registers, stacks())
-        .map(|frame| frame.lookup_pc());
+    let places = frames(&walked, registers, stacks()).map(|frame| frame.lookup_pc());
     let places: BTreeSet<u64> = places.collect();
     let places = places.into_iter().filter(|pc| image.is_code(*pc));
     let same: Vec<_> = places.map(|pc| image.is_in_memory(memory, pc)).collect();
@@ -37,12 +36,12 @@ pub(super) fn walk<R: RegisterSet>(
     let is_another =
         same.contains(&Some(false)) || same.contains(&None) && same.contains(&Some(true));
     let unwinder = match is_another {
-        true => unwinder(image.rows_of_another()),
+        true => unwinder(image.rows().of_another()),
         false => walked,
     };
     let text = Text::new(None);
     let (mut was_interrupted, mut last) = (false, None);
-    Trace::new(unwinder.frames(registers, stacks()))
+    Trace::new(frames(&unwinder, registers, stacks()))
         .ends(SHOWN.0, SHOWN.1)
         .tell(&mut |event| {
             if let Event::Interrupted(_) = event {
@@ -67,7 +66,7 @@ pub(super) fn walk<R: RegisterSet>(
 }
 
 /// Where the stacks begin that a walk from `registers` leads over.
-pub(super) fn stacks<R: RegisterSet>(
+pub(super) fn stacks<R: Begin>(
     image: &Image,
     memory: &Memory<'_>,
     ranges: &[Range],
@@ -76,10 +75,8 @@ pub(super) fn stacks<R: RegisterSet>(
     let code = image.ranges_of_code();
     let function_at = |pc| image.function_at(pc);
     let unwinder = image.unwinder::<R>(image.rows(), &code, &function_at);
-    let frames = unwinder.frames(
-        registers,
-        Stacks::new(ranges, |address| memory.word(address)),
-    );
-    let frames = frames.filter_map(|frame| image.stack(frame.registers?.sp()));
+    let memory = Stacks::new(ranges, |address| memory.word_of::<R>(address));
+    let frames =
+        frames(&unwinder, registers, memory).filter_map(|frame| image.stack(frame.registers?.sp()));
     frames.map(|stack| stack.range.start).collect()
 }

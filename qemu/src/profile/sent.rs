@@ -154,9 +154,6 @@ impl Sent {
 }
 
 fn stack(what: &str, packed: &str) -> Result<Stack> {
-    let bytes = unpacked(packed)?;
-    let words = bytes.chunks_exact(8);
-    let words = words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
     let (level, is_complete) = match what {
         "complete" => (Level::Kernel, true),
         "incomplete" => (Level::Kernel, false),
@@ -165,7 +162,7 @@ fn stack(what: &str, packed: &str) -> Result<Stack> {
     };
     Ok(Stack {
         level,
-        frames: words.collect(),
+        frames: unpacked(packed)?,
         is_complete,
     })
 }

@@ -24,12 +24,14 @@ dtoverlay=disable-bt
 init_uart_clock=48000000
 # On a Raspberry Pi 4 interrupts go to the cores as on a 3, not through the GIC, whose FIQs belong to the firmware.
 enable_gic=0
+# A Raspberry Pi 5 otherwise starts only kernels that name it in a device tree of their own.
+os_check=0
 ";
 
-/// Writes what to put on the SD card of a Raspberry Pi 3 or 4: `kernel8.img`, `config.txt` and `cmdline.txt`
+/// Writes what to put on the SD card of a Raspberry Pi 3, 4 or 5: `kernel8.img`, `config.txt` and `cmdline.txt`
 ///
 /// It goes beside the firmware's own files: `bootcode.bin`, `start.elf` and `fixup.dat` on a 3, `start4.elf` and `fixup4.dat`
-/// on a 4, the device tree of the model, and `overlays/disable-bt.dtbo`, all from
+/// on a 4, none on a 5, the device tree of the model, and `overlays/disable-bt.dtbo`, all from
 /// <https://github.com/raspberrypi/firmware>.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Card {
@@ -57,6 +59,8 @@ pub enum Model {
     Raspi3,
     /// Raspberry Pi 4, 400 and Compute Module 4
     Raspi4,
+    /// Raspberry Pi 5, 500 and Compute Module 5
+    Raspi5,
 }
 
 /// Does what [`Card`] says.

@@ -63,7 +63,7 @@ pub fn device_tree(board: Board, console: Console) -> Result<Vec<u8>> {
     let model = match board {
         Board::Raspi3b => RASPI3B,
         Board::Raspi4b => RASPI4B,
-        Board::Pc | Board::Virt => {
+        Board::Pc | Board::Virt | Board::Virt32 => {
             bail!("{board} is no Raspberry Pi, and has a device tree from elsewhere")
         }
     };

@@ -29,7 +29,7 @@ pub(super) fn lines(ran: &[Ran]) -> Result<String> {
     for ran in ran {
         let line = Line {
             scenario: &ran.subject.name,
-            arch: ran.subject.board.arch().name(),
+            arch: ran.subject.board.processor().name(),
             board: ran.subject.board.name(),
             profile: ran.subject.profile,
             status: ran.judgement.status as u8,

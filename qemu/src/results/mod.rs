@@ -44,9 +44,9 @@ impl Subject {
 
     /// Where it ran: `x86_64-debug`, and on a board that is not the architecture's first, `raspi3b-debug`.
     fn place(&self) -> String {
-        let arch = self.board.arch();
-        let place = match Board::of(arch) == self.board {
-            true => arch.name(),
+        let processor = self.board.processor();
+        let place = match Board::of(processor) == self.board {
+            true => processor.name(),
             false => self.board.name(),
         };
         match self.profile {

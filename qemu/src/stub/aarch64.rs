@@ -4,8 +4,9 @@ use anyhow::{Context, Result, bail};
 use unwind::{SavedRegister, aarch64};
 
 use super::answers::Paging;
-use super::client::{Stub, bytes};
+use super::client::bytes;
 use super::state::{Level, Registers, State};
+use super::system::{Names, System};
 
 /// Where the kernel's trap code keeps registers that rows do not name: `TrapFrame::SAVED`.
 pub const SAVED: [SavedRegister; 5] = [
@@ -38,9 +39,6 @@ const LONG_ADDRESSES_2: u64 = 1 << 32;
 const SIZE: u64 = 0x3f;
 const NO_TABLES: u64 = 1 << 7;
 
-/// A register of the system: its names, of which QEMU's versions use one or another.
-type Names = &'static [&'static str];
-
 /// Those that a walk begins with, after the general ones.
 const STATE: [Names; 3] = [&["ELR_EL1"], &["SP_EL0"], &["SPSR_EL1"]];
 /// Those that say how page tables are used: a kernel's, and a hypervisor's, which not every machine has.
@@ -52,46 +50,16 @@ const KERNEL: [Names; 4] = [
 ];
 const HYPERVISOR: [Names; 4] = [&["SCTLR_EL2"], &["TCR_EL2"], &["TTBR0_EL2"], &["HCR_EL2"]];
 
-/// Which system registers the stub has, by its own description.
-#[derive(Clone, Debug)]
-pub(super) struct System(String);
+/// What to ask the stub for a walk: the general registers, and those of the system that it begins with.
+pub(super) fn questions(system: &System) -> Result<Vec<String>> {
+    Ok([vec!["g".to_owned()], system.questions(&STATE)?].concat())
+}
 
-impl System {
-    pub(super) fn of(stub: &mut Stub) -> Result<Self> {
-        Ok(Self(stub.document("system-registers.xml")?))
-    }
-
-    /// What to ask the stub: the general registers, and those of the system that a walk begins with.
-    pub(super) fn state(&self) -> Result<Vec<String>> {
-        self.questions(&STATE)
-    }
-
-    /// What to ask for beyond that of page tables.
-    pub(super) fn paging(&self) -> Result<Vec<String>> {
-        let mut questions = self.questions(&KERNEL)?.split_off(1);
-        if let Ok(more) = self.questions(&HYPERVISOR) {
-            questions.extend_from_slice(&more[1..]);
-        }
-        Ok(questions)
-    }
-
-    fn questions(&self, registers: &[Names]) -> Result<Vec<String>> {
-        let mut questions = vec!["g".to_owned()];
-        for names in registers {
-            let mut numbers = names.iter().filter_map(|name| self.number(name));
-            let number = numbers.next();
-            let number =
-                number.with_context(|| format!("QEMU's stub does not have {}", names[0]))?;
-            questions.push(format!("p{number:x}"));
-        }
-        Ok(questions)
-    }
-
-    fn number(&self, name: &str) -> Option<u32> {
-        let (_, rest) = self.0.split_once(&format!("name=\"{name}\""))?;
-        let (_, rest) = rest.split_once("regnum=\"")?;
-        rest.split_once('"')?.0.parse().ok()
-    }
+/// What to ask for beyond that of page tables.
+pub(super) fn more_questions(system: &System) -> Result<Vec<String>> {
+    let mut questions = system.questions(&KERNEL)?;
+    questions.extend(system.questions(&HYPERVISOR).unwrap_or_default());
+    Ok(questions)
 }
 
 /// How page tables are used, by the answers to both lists of questions.

@@ -4,13 +4,13 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::state::State;
-use super::{aarch64, x86_64};
-use crate::hardware::Arch;
+use super::{aarch64, armv7a, x86_64};
+use crate::hardware::Processor;
 
 /// The stub's answers, in its own digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answers {
-    arch: Arch,
+    arch: Processor,
     registers: Vec<String>,
 }
 
@@ -48,10 +48,21 @@ pub enum Paging {
         /// TTBR0_EL2.
         table: u64,
     },
+    /// Registers of 32-bit ARM.
+    Arm32 {
+        /// A program runs, which may not read the kernel.
+        is_user: bool,
+        /// SCTLR, which says whether it does.
+        control: u64,
+        /// TTBCR: which addresses each table has.
+        translation: u64,
+        /// TTBR0 and TTBR1: where they are.
+        tables: [u64; 2],
+    },
 }
 
 impl Answers {
-    pub(super) fn new(arch: Arch, answers: Vec<Vec<u8>>) -> Self {
+    pub(super) fn new(arch: Processor, answers: Vec<Vec<u8>>) -> Self {
         let answers = answers.iter();
         let registers = answers.map(|answer| String::from_utf8_lossy(answer).into_owned());
         Self {
@@ -60,14 +71,21 @@ impl Answers {
         }
     }
 
+    /// Whose they are.
+    #[must_use]
+    pub const fn processor(&self) -> Processor {
+        self.arch
+    }
+
     /// The registers that a walk begins with.
     ///
     /// # Errors
     /// When some are missing.
     pub fn state(&self) -> Result<State> {
         match self.arch {
-            Arch::X86_64 => x86_64::state(&self.bytes()),
-            Arch::Aarch64 => aarch64::state(&self.bytes()),
+            Processor::X86_64 => x86_64::state(&self.bytes()),
+            Processor::Aarch64 => aarch64::state(&self.bytes()),
+            Processor::Armv7a => armv7a::state(&self.bytes()),
         }
     }
 
@@ -77,8 +95,9 @@ impl Answers {
     /// When registers are missing, or it is done in a way that is not known here.
     pub fn paging(&self) -> Result<Paging> {
         match self.arch {
-            Arch::X86_64 => x86_64::paging(&self.bytes()),
-            Arch::Aarch64 => aarch64::paging(&self.bytes()),
+            Processor::X86_64 => x86_64::paging(&self.bytes()),
+            Processor::Aarch64 => aarch64::paging(&self.bytes()),
+            Processor::Armv7a => armv7a::paging(&self.bytes()),
         }
     }
 
@@ -86,8 +105,9 @@ impl Answers {
     #[must_use]
     pub fn named(&self) -> Vec<(String, u64)> {
         match self.arch {
-            Arch::X86_64 => x86_64::named(&self.bytes()),
-            Arch::Aarch64 => aarch64::named(&self.bytes()),
+            Processor::X86_64 => x86_64::named(&self.bytes()),
+            Processor::Aarch64 => aarch64::named(&self.bytes()),
+            Processor::Armv7a => armv7a::named(&self.bytes()),
         }
     }
 

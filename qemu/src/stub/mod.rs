@@ -2,14 +2,17 @@
 
 mod aarch64;
 mod answers;
+mod armv7a;
 mod client;
 mod general;
 mod run;
 mod state;
+mod system;
 mod x86_64;
 
 pub use aarch64::{Known as KnownArm, SAVED as SAVED_ARM};
 pub use answers::{Answers, Paging};
+pub use armv7a::{Known as KnownArm32, SAVED as SAVED_ARM32};
 pub use client::{Stub, bytes};
 pub use general::general;
 pub use run::Ran;

@@ -3,11 +3,11 @@
 use anyhow::Result;
 use unwind::RegisterSet;
 
-use super::aarch64::System;
 use super::answers::Answers;
 use super::client::Stub;
-use super::{aarch64, x86_64};
-use crate::hardware::Arch;
+use super::system::System;
+use super::{aarch64, armv7a, x86_64};
+use crate::hardware::Processor;
 
 /// Registers between two instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub enum Registers {
     X86(unwind::x86_64::Registers),
     /// Those of AArch64.
     Arm(unwind::aarch64::Registers),
+    /// Those of 32-bit ARM.
+    Arm32(unwind::arm::Registers),
 }
 
 impl Registers {
@@ -51,6 +53,7 @@ impl Registers {
         match self {
             Self::X86(registers) => registers.pc(),
             Self::Arm(registers) => registers.pc(),
+            Self::Arm32(registers) => registers.pc(),
         }
     }
 }
@@ -58,7 +61,7 @@ impl Registers {
 /// Reads registers.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    arch: Arch,
+    arch: Processor,
     questions: Vec<String>,
     /// What to ask for beyond that, to know how page tables are used.
     more: Vec<String>,
@@ -69,13 +72,19 @@ impl Reader {
     ///
     /// # Errors
     /// When the stub does not have the registers.
-    pub fn new(arch: Arch, stub: &mut Stub) -> Result<Self> {
+    pub fn new(arch: Processor, stub: &mut Stub) -> Result<Self> {
         let (questions, more) = match arch {
-            Arch::X86_64 => (vec!["g".to_owned()], Vec::new()),
-            Arch::Aarch64 => {
+            Processor::X86_64 => (vec!["g".to_owned()], Vec::new()),
+            Processor::Aarch64 => {
                 let system = System::of(stub)?;
                 // Without the others there is a walk, and a dump of which only `crash` can read the memory.
-                (system.state()?, system.paging().unwrap_or_default())
+                let more = aarch64::more_questions(&system).unwrap_or_default();
+                (aarch64::questions(&system)?, more)
+            }
+            Processor::Armv7a => {
+                let system = System::of(stub)?;
+                let more = armv7a::more_questions(&system).unwrap_or_default();
+                (armv7a::questions(), more)
             }
         };
         Ok(Self {
@@ -92,8 +101,9 @@ impl Reader {
     pub fn read(&self, stub: &mut Stub) -> Result<State> {
         let answers = ask(stub, &self.questions)?;
         match self.arch {
-            Arch::X86_64 => x86_64::state(&answers),
-            Arch::Aarch64 => aarch64::state(&answers),
+            Processor::X86_64 => x86_64::state(&answers),
+            Processor::Aarch64 => aarch64::state(&answers),
+            Processor::Armv7a => armv7a::state(&answers),
         }
     }
 

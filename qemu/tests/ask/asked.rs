@@ -56,7 +56,19 @@ pub fn interrupted(image: &Path, command_line: &str, cpus: usize) -> Asked {
 /// The same of one that says something else last.
 #[track_caller]
 pub fn interrupted_after(last: &str, image: &Path, command_line: &str, cpus: usize) -> Asked {
-    let mut session = start(image, command_line, cpus);
+    interrupted_on(&[], last, image, command_line, cpus)
+}
+
+/// The same with these options for the runner.
+#[track_caller]
+pub fn interrupted_on(
+    options: &[&str],
+    last: &str,
+    image: &Path,
+    command_line: &str,
+    cpus: usize,
+) -> Asked {
+    let mut session = start(options, image, command_line, cpus);
     session.wait_for(last);
     std::thread::sleep(SETTLE);
     session.interrupt();
@@ -69,12 +81,19 @@ pub fn interrupted_after(last: &str, image: &Path, command_line: &str, cpus: usi
 /// Boots a scenario that ends its machine.
 #[track_caller]
 pub fn ended(image: &Path, command_line: &str) -> Asked {
-    Asked::of(start(image, command_line, 1).end())
+    ended_on(&[], image, command_line)
 }
 
-fn start(image: &Path, command_line: &str, cpus: usize) -> Session {
+/// The same with these options for the runner.
+#[track_caller]
+pub fn ended_on(options: &[&str], image: &Path, command_line: &str) -> Asked {
+    Asked::of(start(options, image, command_line, 1).end())
+}
+
+fn start(options: &[&str], image: &Path, command_line: &str, cpus: usize) -> Session {
     let mut command = command();
     command
+        .args(options)
         .args(["--timeout", "120", "--cpus", &cpus.to_string(), "--image"])
         .arg(image)
         .arg(command_line);

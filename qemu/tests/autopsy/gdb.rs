@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use qemu::build::Kernel;
+use qemu::machine::Processor;
 use qemu::setup;
 
 use super::expect_of;
@@ -48,7 +49,7 @@ fn names(text: &str) -> Vec<&str> {
 }
 
 /// gdb says the same of the dump as the walk of the machine.
-pub fn gdb_says_the_same(kernel: Kernel) {
+pub fn gdb_says_the_same(kernel: Kernel<Processor>) {
     let image = image(kernel);
     let (_folder, dump) = expect_of(&image, "hang-masked", "2", &["cpu 1"]);
     expect_the_same(&["autopsy".as_ref(), dump.as_os_str()]);
@@ -150,7 +151,7 @@ pub fn gdb_may_come_by_a_port(kernel: Kernel) {
 const PAGES: u64 = 4;
 
 /// Registers and stacks that gdb has written to files are enough for the same report.
-pub fn what_gdb_has_read_says_the_same(kernel: Kernel) {
+pub fn what_gdb_has_read_says_the_same(kernel: Kernel<Processor>) {
     let image = image(kernel);
     let (folder, dump) = expect_of(&image, "hang-masked", "1", &["complete"]);
     let file = |name: &str| folder.path().join(name);

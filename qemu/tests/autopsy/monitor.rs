@@ -7,12 +7,13 @@ use std::process::{Command, Stdio};
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use qemu::build::Kernel;
-use qemu::machine::Arch;
+use qemu::machine::{Arch, Processor};
 use qemu::setup;
 
 use super::{expect_equal, expect_of};
-use crate::support::built::{image, target};
+use crate::support::built::{image, kernel_of, target};
 use crate::support::runner::{Ran, command, fed, run};
+use crate::support::symbols::address;
 use crate::support::terminal;
 
 /// A function of the kernel's that all its code goes through.
@@ -122,6 +123,47 @@ pub fn commands_say_what_the_machine_was(kernel: Kernel) {
     assert_eq!(shown, instructions(kernel.arch, &path, start, count));
     let here = said("cpu 1\ndisassemble\n");
     assert!(here.contains(&format!("\n=> {pc}  ")), "{here}");
+}
+
+/// Of 32-bit ARM: words have 32 bits, each with what lies where it points to; and so have instructions, which nothing here knows.
+#[test]
+fn words_have_the_size_of_their_architecture() {
+    let path = image(kernel_of::<Processor>("armv7a_release"));
+    let (_folder, dump) = expect_of(&path, "hang-masked", "1", &[]);
+    let (start, words) = code(&path);
+    let words: Vec<u64> = words
+        .iter()
+        .flat_map(|word| [word & 0xffff_ffff, word >> 32])
+        .skip((start % 8 / 4) as usize)
+        .collect();
+    let expected = |line: fn(u64, u64) -> String| {
+        let lines = (start..).step_by(4).zip(&words);
+        lines.map(|(at, word)| line(at, *word)).collect::<Vec<_>>()
+    };
+    let said = |command: &str| {
+        let command = format!("{command} {FUNCTION} {}\n", words.len());
+        script(&dump, &command).expect(0).text()
+    };
+    let shown = said("x");
+    let lines = expected(|at, word| format!("{at:#018x}: {word:#010x}"));
+    assert_eq!(shown.lines().count(), words.len(), "{shown}");
+    for (line, begin) in shown.lines().zip(&lines) {
+        assert!(line.starts_with(begin), "no {begin} in {shown}");
+    }
+    let shown = said("disassemble");
+    for line in expected(|at, word| format!("   {at:#018x}  .word {word:#010x}")) {
+        assert!(
+            shown.lines().any(|found| found == line),
+            "no {line} in {shown}"
+        );
+    }
+    // A static that is a pointer to a function.
+    let data = fs::read(&path).expect("the image is there");
+    let file = object::File::parse(&*data).expect("it is ELF");
+    let at = address(&file, "AT_MAIN");
+    let pointer = script(&dump, &format!("x {at:x} 1\n"));
+    let shown = pointer.expect(0).text();
+    assert!(shown.contains(" kernel::kernel_main+0x0/"), "{shown}");
 }
 
 /// What lies where in a static, as gdb finds it by the same debug information: of arrays, structures and tuples within each other.

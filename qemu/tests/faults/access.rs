@@ -32,7 +32,7 @@ fn write_to_code(kernel: Kernel) {
         "write-to-code",
         [
             "page fault: write to 0xffffffff80",
-            "data abort: write to 0xffff0000402",
+            "data abort: write to 0xffff00004",
         ],
         "p kernel::scenario::access::write_to_code",
     );
@@ -112,7 +112,7 @@ fn call_data(kernel: Kernel) {
         "call-data",
         [
             "page fault: execution of 0xffffffff80",
-            "instruction abort: execution of 0xffff0000402",
+            "instruction abort: execution of 0xffff00004",
         ],
         "p -
          l kernel::scenario::access::call_data",

@@ -55,7 +55,7 @@ fn below_assembly_beyond_proof(kernel: Kernel) {
         end: [
             "outermost function reached, from frame 2 on by frame pointer (no row for 0xffffffff80",
             "incomplete: a rule needs the stack pointer, which is not known here, from frame 2 on by frame pointer (no \
-             row for 0xffff0000402",
+             row for 0xffff00004",
         ],
     }
     .check(kernel);

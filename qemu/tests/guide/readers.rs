@@ -64,7 +64,7 @@ fn readers_that_are_left_out_are_gone() {
         assert!(kib.abs_diff(shown) <= 2, "{features}: {kib} KiB");
         for (feature, code) in [
             ("sframe", "8find_row"),
-            ("map", "13block_in_page"),
+            ("map", "10address_of"),
             ("symbols", "7symbols6record"),
         ] {
             let is_there = said.symbols().iter().any(|name| name.contains(code));

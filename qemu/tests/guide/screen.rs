@@ -19,7 +19,7 @@ const HEADING: &str = "\n## A boot loader's framebuffer\n";
 fn firmware_gives_a_screen() {
     let readme = workspace::root().join("kernel/screen/README.md");
     let readme = fs::read_to_string(readme).expect("it is there");
-    let (built, machine, _) = uefi::prepare(Profile::Debug, |kernel| {
+    let (built, machine) = uefi::prepare(Profile::Debug, |kernel| {
         steps::apply(part(&guide(), uefi::HEADING), kernel.folder());
         steps::apply(part(&readme, HEADING), kernel.folder());
         kernel.name_repository("Cargo.toml");

@@ -1,7 +1,7 @@
 //! A kernel that UEFI firmware starts from a disk, which the crate `bootloader` 0.11 makes, and whose loader moves the kernel.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use object::Object;
@@ -40,19 +40,21 @@ pub fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
 }
 
 fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
-    let (kept, machine, built) = prepare(profile, change);
+    let (kept, machine) = prepare(profile, change);
     let kind = Kernel {
         arch: Arch::X86_64,
         profile,
     };
     let machine: Vec<&str> = machine.iter().map(String::as_str).collect();
+    // Its own copy: where it was built, another test builds another one.
+    let image = kept.image.clone();
     let said = Said::of(kind, kept, &machine);
-    let moved = moved(&said.text, &built);
+    let moved = moved(&said.text, &image);
     said.moved_by(moved)
 }
 
-/// Builds the kernel with this change, and a disk with it. Returns both, the command that boots, and where the kernel was built.
-pub fn prepare(profile: Profile, change: impl FnOnce(&Outside)) -> (Built, Vec<String>, PathBuf) {
+/// Builds the kernel with this change, and a disk with it. Returns both, and the command that boots.
+pub fn prepare(profile: Profile, change: impl FnOnce(&Outside)) -> (Built, Vec<String>) {
     setup::file(Path::new(FIRMWARE), "ovmf", &target()).expect("firmware is to be had");
     let _alone = alone();
     let kernel = overlaid(&["bootimage", "uefi"]);
@@ -65,7 +67,7 @@ pub fn prepare(profile: Profile, change: impl FnOnce(&Outside)) -> (Built, Vec<S
     let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
     let machine = ["qemu-system-x86_64", "-bios", FIRMWARE, "-drive", &drive];
     let machine = machine.into_iter().chain(exit).map(str::to_owned);
-    (kept, machine.collect(), built)
+    (kept, machine.collect())
 }
 
 /// Makes the disk with a program of its own, which has the boot loader in it.

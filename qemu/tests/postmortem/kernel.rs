@@ -74,7 +74,7 @@ pub fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
         limit: Some(Duration::from_secs(300)),
         ..Boot::new(arch, &image, "")
     };
-    let emulator = built::emulator(boot.board.arch());
+    let emulator = built::emulator(boot.board.processor());
     let booted = boot.run(&emulator, &mut io::sink()).expect("QEMU starts");
     let text = String::from_utf8_lossy(&booted.serial).replace('\r', "");
     assert_eq!(booted.verdict, Verdict::Panicked, "{text}");

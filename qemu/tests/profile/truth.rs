@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use object::{Object, ObjectSection, SectionKind};
 use qemu::decode::Symbolizer;
-use qemu::machine::{Arch, Boot, Verdict};
+use qemu::machine::{Boot, Processor, Verdict};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::support::built::emulator;
@@ -38,7 +38,7 @@ struct Called {
 
 impl Truth {
     /// That of an image with this command line.
-    pub fn of(image: &Path, arch: Arch, words: &str) -> Self {
+    pub fn of(image: &Path, arch: Processor, words: &str) -> Self {
         let symbolizer = Symbolizer::open(image).expect("it is an image");
         let find = |name| symbolizer.find(name, 0).expect("the function is there");
         let names = FUNCTIONS.map(|name| format!("kernel::scenario::busy::{name}"));
@@ -82,7 +82,7 @@ impl Truth {
 }
 
 /// Runs the image, and passes on the address of each instruction of its code.
-fn log(image: &Path, arch: Arch, words: &str, mut each: impl FnMut(u64)) {
+fn log(image: &Path, arch: Processor, words: &str, mut each: impl FnMut(u64)) {
     let (reader, writer) = std::io::pipe().expect("a pipe can be made");
     fcntl_setfd(&writer, FdFlags::empty()).expect("it can be inherited");
     let file = format!("/dev/fd/{}", writer.as_raw_fd());

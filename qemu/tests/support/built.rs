@@ -1,18 +1,40 @@
 //! Builds kernels, each once per test program. Cargo avoids repeated builds by several test programs.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use qemu::build::{Kernel, Profile};
-use qemu::machine::Arch;
+use qemu::machine::{Arch, Processor};
 use qemu::{setup, workspace};
 
-/// The kernel with this name: architecture and profile, `aarch64_release`.
+/// What a kernel is built for: one of 64 bits, or any.
+pub trait BuiltFor: Copy + Into<Processor> + 'static {
+    /// All of them.
+    const ALL: &'static [Self];
+}
+
+impl BuiltFor for Arch {
+    const ALL: &'static [Self] = &Self::ALL;
+}
+
+impl BuiltFor for Processor {
+    const ALL: &'static [Self] = &Self::ALL;
+}
+
+/// The kernel of 64 bits with this name: architecture and profile, `aarch64_release`.
 #[track_caller]
 pub fn kernel(name: &str) -> Kernel {
+    kernel_of(name)
+}
+
+/// The kernel with this name.
+#[track_caller]
+pub fn kernel_of<A: BuiltFor>(name: &str) -> Kernel<A> {
     let (arch, profile) = name.rsplit_once('_').expect("two parts");
-    let arch = Arch::ALL.into_iter().find(|known| known.name() == arch);
+    let mut all = A::ALL.iter().copied();
+    let arch = all.find(|known| (*known).into().name() == arch);
     let profile = match profile {
         "debug" => Profile::Debug,
         "release" => Profile::Release,
@@ -36,12 +58,22 @@ pub fn plain(arch: Arch) -> Kernel {
 }
 
 /// The image of this kernel, as `cargo run` builds it.
-pub fn image(kernel: Kernel) -> PathBuf {
-    static BUILT: Mutex<Option<HashMap<Kernel, PathBuf>>> = Mutex::new(None);
+pub fn image<A: BuiltFor>(kernel: Kernel<A>) -> PathBuf {
+    static BUILT: Mutex<Option<HashMap<Kernel<Processor>, PathBuf>>> = Mutex::new(None);
+    let kernel = Kernel {
+        arch: kernel.arch.into(),
+        profile: kernel.profile,
+    };
     once(&BUILT, kernel, |target| {
         let source = setup::rust_src(target).expect("the source of core is to be had");
         kernel.build(&source, target).expect("the kernel is built")
     })
+}
+
+/// The image of the kernel for 32-bit ARM.
+pub fn image_for_arm(profile: Profile) -> PathBuf {
+    let arch = Processor::Armv7a;
+    image(Kernel { arch, profile })
 }
 
 /// The image of this kernel, linked by Rust's own linker: without tables.
@@ -78,8 +110,9 @@ pub fn image_without_names(kernel: Kernel) -> PathBuf {
 }
 
 /// The emulator of this architecture.
-pub fn emulator(arch: Arch) -> PathBuf {
-    setup::program(arch.emulator(), arch.emulator_package(), &target()).expect("QEMU is to be had")
+pub fn emulator(of: impl Into<Processor>) -> PathBuf {
+    let of = of.into();
+    setup::program(of.emulator(), of.emulator_package(), &target()).expect("QEMU is to be had")
 }
 
 /// The target folder.
@@ -88,9 +121,9 @@ pub fn target() -> PathBuf {
 }
 
 /// Runs a build once. The lock is held during the build: cargo would serialize two builds anyway.
-pub fn once(
-    built: &Mutex<Option<HashMap<Kernel, PathBuf>>>,
-    kernel: Kernel,
+pub fn once<A: Copy + Eq + Hash>(
+    built: &Mutex<Option<HashMap<Kernel<A>, PathBuf>>>,
+    kernel: Kernel<A>,
     build: impl FnOnce(&Path) -> PathBuf,
 ) -> PathBuf {
     let mut built = built.lock().unwrap_or_else(|broken| broken.into_inner());

@@ -16,7 +16,7 @@ use super::report::{Frame, Report};
 #[derive(Debug)]
 pub struct Calls {
     image: PathBuf,
-    is_arm: bool,
+    of: Architecture,
     text: Vec<u8>,
     address: u64,
     /// Start and end of functions. Labels of assembly inside of a function end with it.
@@ -43,7 +43,7 @@ impl Calls {
         let text = file.section_by_name(".text").expect("an image has code");
         let range = text.address()..text.address() + text.size();
         let is_function = |symbol: &object::Symbol<'_, '_>| {
-            // `$x` and `$d` are AArch64's mapping symbols.
+            // `$x`, `$a` and `$d` are mapping symbols of Arm's architectures.
             let is_mark = symbol.name().is_ok_and(|name| name.starts_with('$'));
             range.contains(&symbol.address()) && !is_mark
         };
@@ -66,7 +66,7 @@ impl Calls {
         }
         Self {
             image: image.to_owned(),
-            is_arm: file.architecture() == Architecture::Aarch64,
+            of: file.architecture(),
             text: text.data().expect("its bytes").to_vec(),
             address: text.address(),
             functions,
@@ -118,7 +118,10 @@ impl Calls {
     /// The target of the call before an address, or `Some(None)` if that call is indirect; `None` if there is no call.
     fn called_before(&self, address: u64) -> Option<Option<u64>> {
         let (&start, _) = self.functions.range(..address).next_back()?;
-        if self.is_arm {
+        if self.of == Architecture::Arm {
+            return self.called_in_arm_code(start, address);
+        }
+        if self.of == Architecture::Aarch64 {
             let word = self.word(address.checked_sub(4)?)?;
             let is_by_register = word & 0xffff_fc1f == 0xd63f_0000; // blr
             return match word >> 26 {
@@ -133,6 +136,23 @@ impl Calls {
         match call.flow_control() {
             FlowControl::Call => Some(Some(call.near_branch_target())),
             FlowControl::IndirectCall => Some(None),
+            _ => None,
+        }
+    }
+
+    /// The same of ARM code of 32 bits. Thumb code, whose functions are marked by the lowest bit of their addresses, is not read here.
+    fn called_in_arm_code(&self, start: u64, address: u64) -> Option<Option<u64>> {
+        assert!(start.is_multiple_of(4), "{address:#x} is in Thumb code");
+        let at = address.checked_sub(4)?;
+        let word = self.word(at)?;
+        let is_by_register = word & 0x0fff_fff0 == 0x012f_ff30; // blx
+        match (word >> 28, word >> 24 & 15) {
+            (0..15, 0b1011) => {
+                // bl: 24 bits, from two instructions further on.
+                let distance = (word << 8).cast_signed() >> 6;
+                Some(Some((at + 8).wrapping_add_signed(distance.into())))
+            }
+            (0..15, _) => is_by_register.then_some(None),
             _ => None,
         }
     }

@@ -9,6 +9,8 @@
 ///
 /// * `every`: all four
 /// * `debug`, `release`, `x86_64`, `aarch64`: those of them
+/// * `release_of_all`, `every_of_all`: the same with 32-bit ARM, for functions that take any [`Processor`](qemu::machine::Processor);
+///   `release_and_arm`: with its test in `cargo test`
 /// * `debug_in_long`, `every_in_long`: the same, all of them in `.ci/long`
 /// * `much_and_little_inlined`: the two of `cargo test` only
 /// * `plain`: those whose compilers said nothing of unwinding, only in `.ci/long`
@@ -28,6 +30,18 @@ macro_rules! kernel_tests {
     };
     (release: $($test:ident),+ $(,)?) => {
         $(kernel_tests!(@ $test [x86_64_release] [aarch64_release]);)+
+    };
+    (release_of_all: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test [x86_64_release] [aarch64_release armv7a_release]);)+
+    };
+    (release_and_arm: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(@ $test [x86_64_release armv7a_release] [aarch64_release]);)+
+    };
+    (every_of_all: $($test:ident),+ $(,)?) => {
+        $(kernel_tests!(
+            @ $test [x86_64_release aarch64_debug armv7a_release]
+                [x86_64_debug aarch64_release armv7a_debug]
+        );)+
     };
     (x86_64: $($test:ident),+ $(,)?) => {
         $(kernel_tests!(@ $test [x86_64_release] [x86_64_debug]);)+
@@ -66,14 +80,14 @@ macro_rules! kernel_tests {
             $(
                 #[test]
                 fn $kernel() {
-                    super::$test($crate::support::built::kernel(stringify!($kernel)));
+                    super::$test($crate::support::built::kernel_of(stringify!($kernel)));
                 }
             )*
             $(
                 #[test]
                 #[ignore = "takes long: .ci/long"]
                 fn $long() {
-                    super::$test($crate::support::built::kernel(stringify!($long)));
+                    super::$test($crate::support::built::kernel_of(stringify!($long)));
                 }
             )*
         }

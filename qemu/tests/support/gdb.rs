@@ -62,7 +62,7 @@ pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item =
         gdb: Some(stub),
         ..boot
     };
-    let emulator = built::emulator(boot.board.arch());
+    let emulator = built::emulator(boot.board.processor());
     let (booted, output) = std::thread::scope(|scope| {
         let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
         let mut looks = 0;

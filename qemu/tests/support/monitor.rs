@@ -32,7 +32,7 @@ pub fn with<T>(boot: Boot<'_>, drive: impl FnOnce(&mut Machine) -> T) -> (Booted
     let folder = tempfile::tempdir().expect("a folder can be made");
     let socket = folder.path().join("monitor");
     let device = format!("unix:{},server=on,wait=off", socket.display());
-    let emulator = built::emulator(boot.board.arch());
+    let emulator = built::emulator(boot.board.processor());
     let (sender, output) = mpsc::channel();
     let more: Vec<_> = boot.more.iter().copied().chain(["-qmp", &device]).collect();
     let boot = Boot {

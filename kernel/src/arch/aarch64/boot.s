@@ -149,9 +149,9 @@ boot_common:
 .size boot_common, . - boot_common
 .ltorg
 
-// The first four gigabytes: devices, the image, the device tree, devices. RAM in the gigabytes of devices is not accessed
-// through these blocks. mmu.rs replaces them by tables with permissions. Those have another ASID and these blocks are not
-// global, so that TLB entries of both for the same address do not conflict.
+// The first four gigabytes: devices, the image, the device tree, devices; and number 65, with the devices of a Raspberry Pi 5. RAM in the
+// gigabytes of devices is not accessed through these blocks. mmu.rs replaces them by tables with permissions. Those have another ASID
+// and these blocks are not global, so that TLB entries of both for the same address do not conflict.
 .section .boot.data, "a", @progbits
 .balign 4096
 boot_level0:
@@ -159,7 +159,9 @@ boot_level0:
 boot_level1:
     .quad 0, 0, 0
     .quad 0xc0000000 + 0x0060000000000c01   // block, not global, accessed, memory type 0 (device), no code
-    .fill 508, 8, 0
+    .fill 61, 8, 0
+    .quad 65 * 0x40000000 + 0x0060000000000c01
+    .fill 446, 8, 0
 boot_level2_low:
     .set address, 0
     .rept 512

@@ -91,6 +91,11 @@ pub fn flush_cache(start: u64, length: u64) {
     barrier::dsb(barrier::SY);
 }
 
+/// Lets other CPUs, and their page table walks, see everything that was written before what follows.
+pub fn publish() {
+    barrier::dsb(barrier::ISHST);
+}
+
 /// Invalidates the TLBs of all CPUs.
 pub fn flush_translations() {
     // SAFETY: a TLB only caches the page tables, and is filled from them again.

@@ -6,54 +6,30 @@ use aarch64_cpu::asm::barrier;
 use aarch64_cpu::registers::{
     PAR_EL1, ReadWriteable, Readable, TCR_EL1, TTBR0_EL1, TTBR1_EL1, Writeable,
 };
-use bitflags::bitflags;
 use portable::BootMemory;
 use spin::Once;
 use unwind::Range;
 
-use crate::image::Access;
-use crate::page_table::{self, PAGE, Table, map_image};
+use crate::arch::arms::pages::{self, ASID, BLOCK, Entry, of_kernel, of_user};
+use crate::page_table::{PAGE, Table, map_image};
+
+pub use crate::arch::arms::pages::MAIR;
 
 /// Virtual minus physical address of devices, and of the image where the linker script has it.
 pub const HIGH: u64 = 0xffff_0000_0000_0000;
-
-/// Memory types for MAIR_EL1: 0 device, nGnRE; 1 normal, write-back.
-pub const MAIR: u64 = 0xff04;
 
 /// TCR_EL1 for the boot tables: 48-bit addresses in both halves (T0SZ, T1SZ), tables in write-back, inner shareable memory
 /// (IRGN, ORGN, SH), 4 KiB pages (TG0, TG1), the ASID in TTBR1_EL1 (A1), 40-bit physical addresses (IPS), which all supported
 /// cores have.
 pub const BOOT_TCR: u64 = 16 | 0x3500 | ((16 | 0x3500) << 16) | (1 << 22) | (2 << 30) | (2 << 32);
 
-/// The ASID of the tables here; those of boot.s have 0.
-const ASID: u64 = 1;
-
-bitflags! {
-    /// Attributes of a table entry (D8.3 "Translation table descriptor formats").
-    struct Entry: u64 {
-        const VALID = 1;
-        /// A table, or a page at the last level; without it a block.
-        const TABLE_OR_PAGE = 1 << 1;
-        /// Memory type 1.
-        const NORMAL = 1 << 2;
-        const USER = 1 << 6;
-        const READ_ONLY = 1 << 7;
-        const INNER_SHAREABLE = 3 << 8;
-        const ACCESSED = 1 << 10;
-        const NO_KERNEL_CODE = 1 << 53;
-        const NO_USER_CODE = 1 << 54;
-    }
-}
-
 static LEVEL0: Table = Table::new();
 static LEVEL1: Table = Table::new();
 static LEVEL2: Table = Table::new();
-/// Pages of the first 16 MiB from [`IMAGE`] on.
-static LEVEL3: [Table; 8] = [const { Table::new() }; 8];
 
-/// The gigabytes with a board's devices: the first, and on a Raspberry Pi 4 the fourth. RAM in them is mapped too, but only what the
-/// firmware shares is accessed: the words of a spin table, and pixels.
-const DEVICES: [usize; 2] = [0, 3];
+/// The gigabytes with a board's devices, counted from zero: 0, on a Raspberry Pi 4 also 3, on a 5 also 65. RAM in them is mapped too, but
+/// only what the firmware shares is accessed: the words of a spin table, and pixels.
+const DEVICES: [usize; 3] = [0, 3, 65];
 
 /// The start of the second gigabyte, where the image is mapped, without [`HIGH`].
 const IMAGE: u64 = 0x4000_0000;
@@ -66,7 +42,6 @@ const BEHIND_IMAGE: u64 = HIGH + 0x8000_0000 - BLOCK;
 
 /// Where boot.s maps the device tree: the block of 2 MiB with its first byte, and the next block.
 const TREE: u64 = HIGH + 0x8000_0000;
-const BLOCK: u64 = 2 << 20;
 
 /// Bits of a physical address in PAR_EL1 (D19.2.115 "PAR_EL1").
 const PAR_ADDRESS: u64 = 0xffff_ffff_f000;
@@ -114,22 +89,20 @@ pub fn physical_address(of: u64) -> u64 {
 pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
     let offset = image_offset();
     let address = |of: u64| (of - HIGH).wrapping_add(offset);
-    let table = Entry::VALID | Entry::TABLE_OR_PAGE;
-    let entry = |to: &Table| address(to.address()) | table.bits();
+    let entry = |to: &Table| address(to.address()) | Entry::TABLE.bits();
     LEVEL0.set(0, entry(&LEVEL1));
-    let devices = Entry::VALID | Entry::ACCESSED | Entry::NO_KERNEL_CODE | Entry::NO_USER_CODE;
     for gigabyte in DEVICES {
-        LEVEL1.set(gigabyte, (gigabyte as u64) << 30 | devices.bits());
+        LEVEL1.set(gigabyte, (gigabyte as u64) << 30 | Entry::DEVICES.bits());
     }
     LEVEL1.set(1, entry(&LEVEL2));
-    for (index, level3) in LEVEL3.iter().enumerate() {
+    for (index, level3) in pages::IMAGE.iter().enumerate() {
         LEVEL2.set(index, entry(level3));
     }
     if let Some(block) = DEVICES_BEHIND.get() {
-        LEVEL2.set(511, block | devices.bits());
+        LEVEL2.set(511, block | Entry::DEVICES.bits());
     }
-    map_image(&LEVEL3, HIGH + IMAGE, guards, |page, access| {
-        address(page) | flags(access).bits()
+    map_image(&pages::IMAGE, HIGH + IMAGE, guards, |page, access| {
+        address(page) | of_kernel(access, Entry::NO_CODE).bits()
     });
 
     barrier::dsb(barrier::ISHST);
@@ -142,16 +115,10 @@ pub fn map_user(pages: [(u64, u64, bool); 2]) {
     static TABLES: [Table; 4] = [const { Table::new() }; 4];
     let [level0, level1, level2, level3] = &TABLES;
     let entry = |page: u64, flags: Entry| physical(page) | flags.bits();
-    let table = |to: &Table| entry(to.address(), Entry::VALID | Entry::TABLE_OR_PAGE);
+    let table = |to: &Table| entry(to.address(), Entry::TABLE);
     for (page, of_image, is_data) in pages {
-        let flags = match is_data {
-            true => flags(Access::Write),
-            false => flags(Access::Read).difference(Entry::NO_USER_CODE),
-        };
-        level3.set(
-            (page >> 12) as usize % 512,
-            entry(of_image, flags | Entry::USER),
-        );
+        let entry = entry(of_image, of_user(is_data));
+        level3.set((page >> 12) as usize % 512, entry);
         level2.set((page >> 21) as usize % 512, table(level3));
     }
     level1.set(0, table(level2));
@@ -168,31 +135,18 @@ pub fn map_user(pages: [(u64, u64, bool); 2]) {
 /// # Safety
 /// The page is not used any more.
 pub unsafe fn unmap(page: u64) {
-    page_table::unmap(&LEVEL3, HIGH + IMAGE, page);
-    barrier::dsb(barrier::ISHST);
-    super::cpu::flush_translations();
+    pages::unmap(HIGH + IMAGE, page);
 }
+
+/// Does nothing: `postmortem::print` asks the MMU.
+pub const fn tell_report() {}
 
 /// Makes this CPU use the tables that [`protect`] filled.
 pub fn switch() {
     // The new tables map the whole image, which is all that the program refers to, and the devices, at the same addresses. What
     // they no longer map has no references to it: guard pages, low memory, the rest of RAM.
-    TTBR1_EL1.set(physical(LEVEL0.address()) | (ASID << 48));
+    TTBR1_EL1.set(physical(LEVEL0.address()) | (u64::from(ASID) << 48));
     TCR_EL1.modify(TCR_EL1::EPD0::DisableTTBR0Walks);
     barrier::isb(barrier::SY);
     super::cpu::flush_translations();
-}
-
-fn flags(access: Access) -> Entry {
-    let page = Entry::VALID
-        | Entry::TABLE_OR_PAGE
-        | Entry::NORMAL
-        | Entry::INNER_SHAREABLE
-        | Entry::ACCESSED
-        | Entry::NO_USER_CODE;
-    page | match access {
-        Access::Execute => Entry::READ_ONLY,
-        Access::Read => Entry::READ_ONLY | Entry::NO_KERNEL_CODE,
-        Access::Write => Entry::NO_KERNEL_CODE,
-    }
 }

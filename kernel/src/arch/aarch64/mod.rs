@@ -3,18 +3,23 @@
 pub mod boot;
 pub mod cpu;
 pub mod exit;
+pub mod firmware;
 pub mod frame;
-pub mod interrupts;
+pub mod gic_version3;
+mod local;
 pub mod mmu;
 pub mod stacks;
 pub mod start;
 pub mod switch;
 pub mod timer;
-pub mod trap;
 pub mod user;
 mod vectors;
 
+pub use postmortem::aarch64::{Kind, OVERFLOW_STACK};
+
+pub use super::arms::interrupts;
 use super::handlers::{self, Handlers};
+pub use local::Local;
 
 /// The architecture's name in a report.
 pub const NAME: &str = "aarch64";

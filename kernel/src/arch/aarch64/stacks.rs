@@ -1,30 +1,6 @@
-//! The stacks that exceptions run on.
+//! The stacks that exceptions run on: [`EXCEPTION`] is SP_EL1's. Everything else runs on SP_EL0.
 
-use postmortem::aarch64::OVERFLOW_STACK;
+pub use crate::arch::arms::stacks::{COUNT, EXCEPTION, OVERFLOW, get, overflow};
 
-use crate::percpu::MAX_CPUS;
-use crate::stack::{Exception, Stack};
-
-/// The stacks of all exceptions, by CPU: SP_EL1. Everything else runs on SP_EL0.
-pub static EXCEPTION: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 // The code in vectors.rs shifts an offset to find out whether it is in this array.
 const _: () = assert!(size_of_val(&EXCEPTION).is_power_of_two());
-
-/// The stacks, by CPU, of exceptions that find no room on the exception stack.
-pub static OVERFLOW: [Stack<OVERFLOW_STACK>; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
-
-/// How many of these stacks a CPU has.
-pub const COUNT: usize = 2;
-
-/// A CPU's stack with this index, less than [`COUNT`].
-pub fn get(cpu: usize, index: usize) -> postmortem::Stack {
-    match index {
-        0 => EXCEPTION[cpu].extent("exception", cpu),
-        _ => OVERFLOW[cpu].extent("overflow", cpu),
-    }
-}
-
-/// The initial stack pointer of a CPU's overflow stack.
-pub fn overflow(cpu: usize) -> u64 {
-    OVERFLOW[cpu].extent("overflow", cpu).end()
-}

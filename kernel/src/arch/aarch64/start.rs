@@ -3,11 +3,10 @@
 
 use aarch64_cpu::asm::{barrier, sev};
 use portable::BootMemory;
-use portable::device_tree::Conduit;
-use smccc::{Hvc, Smc, psci};
 use spin::Once;
 
 use super::exit::CONDUIT;
+use super::firmware;
 use super::mmu::{self, HIGH};
 
 /// Where CPUs wait for the address of their first instruction.
@@ -60,12 +59,8 @@ pub unsafe fn start(index: usize, mpidr: u64) -> bool {
     }
     // SAFETY: boot.s defines it as a constant word.
     let entry = unsafe { start_address }.wrapping_add(mmu::image_offset());
-    let started = match CONDUIT.get() {
-        Some(Conduit::Hypervisor) => psci::cpu_on::<Hvc>(mpidr, entry, index as u64),
-        Some(Conduit::SecureMonitor) => psci::cpu_on::<Smc>(mpidr, entry, index as u64),
-        None => return false,
-    };
-    started.is_ok()
+    let conduit = CONDUIT.get();
+    conduit.is_some_and(|conduit| firmware::cpu_on(*conduit, mpidr, entry, index as u64))
 }
 
 /// Lets the CPU with this MPIDR affinity go to the physical address `entry`. Returns false if it is not in the table.

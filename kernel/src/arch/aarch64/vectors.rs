@@ -6,7 +6,7 @@ use aarch64_cpu::asm::barrier;
 use aarch64_cpu::registers::{VBAR_EL1, Writeable};
 
 postmortem::exception_entries!(
-    super::trap::exception,
+    crate::arch::arms::trap::exception,
     // The field `overflow_stack` of this CPU's `Cpu`, to which TPIDR_EL1 points.
     overflow_stack: "
         mrs x0, tpidr_el1
@@ -28,7 +28,7 @@ postmortem::exception_entries!(
     stacks = sym super::stacks::EXCEPTION,
     stacks_shift = const size_of_val(&super::stacks::EXCEPTION).ilog2(),
 );
-global_asm!(include_str!("preempted.s"), preempted = sym super::trap::preempted);
+global_asm!(include_str!("preempted.s"), preempted = sym crate::arch::arms::trap::preempted);
 
 unsafe extern "C" {
     /// The vector table, which `exception_entries!` defines. It has no value, only an address.

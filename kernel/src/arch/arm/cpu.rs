@@ -3,7 +3,7 @@
 use core::arch::asm;
 
 use aarch32_cpu::asm::{dsb, isb, wfi};
-use aarch32_cpu::register::{Cpsr, Mpidr, TlbIAll, Tpidrprw};
+use aarch32_cpu::register::{Cpsr, Mpidr, Tpidrprw};
 
 /// Stops this CPU for ever, with interrupts masked.
 pub fn halt() -> ! {
@@ -76,9 +76,15 @@ pub fn hardware_id() -> u64 {
     u64::from(Mpidr::read().0 & 0x00ff_ffff)
 }
 
-/// Invalidates the TLB.
+/// Lets other CPUs, and their page table walks, see everything that was written before what follows.
+pub fn publish() {
+    dsb();
+}
+
+/// Invalidates the TLBs of all CPUs.
 pub fn flush_translations() {
-    TlbIAll::write();
+    // TLBIALLIS. SAFETY: a TLB only caches the page tables, and is filled from them again.
+    unsafe { asm!("mcr p15, 0, {}, c8, c3, 0", in(reg) 0, options(nostack, preserves_flags)) };
     dsb();
     isb();
 }

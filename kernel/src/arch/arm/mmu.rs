@@ -3,52 +3,30 @@
 
 use core::arch::asm;
 
-use aarch32_cpu::asm::{dsb, isb};
-use bitflags::bitflags;
+use aarch32_cpu::asm::isb;
 use portable::BootMemory;
 use unwind::Range;
 
-use crate::image::Access;
-use crate::page_table::{self, Table, map_image};
+use super::cpu;
+use crate::arch::arms::pages::{self, ASID, BLOCK, Entry, of_kernel, of_user};
+use crate::page_table::{Table, map_image};
+
+pub use crate::arch::arms::pages::MAIR;
 
 /// Virtual minus physical address of everything.
 pub const HIGH: u64 = 0;
-
-/// Memory types for MAIR0: 0 device; 1 normal, write-back.
-pub const MAIR: u32 = 0xff04;
 
 /// TTBCR for all tables: the long format (EAE), all of the address space by TTBR0 (T0SZ, EPD1), tables in write-back, inner shareable
 /// memory (IRGN0, ORGN0, SH0).
 pub const BOOT_TTBCR: u32 = 1 << 31 | 1 << 23 | 0x3500;
 
-/// The ASID of the tables here; those of boot.s have 0.
-const ASID: u32 = 1;
-
-bitflags! {
-    /// Attributes of a table entry (B3.6.1 "Long-descriptor translation table format descriptors").
-    struct Entry: u64 {
-        const VALID = 1;
-        /// A table, or a page at the last level; without it a block.
-        const TABLE_OR_PAGE = 1 << 1;
-        /// Memory type 1.
-        const NORMAL = 1 << 2;
-        const READ_ONLY = 1 << 7;
-        const INNER_SHAREABLE = 3 << 8;
-        const ACCESSED = 1 << 10;
-        const NOT_GLOBAL = 1 << 11;
-        const NO_KERNEL_CODE = 1 << 53;
-        const NO_CODE = 1 << 54;
-    }
-}
-
 static LEVEL1: Table = Table::new();
-/// That of devices, in the first gigabyte, and that of the image, in the second one.
+/// That of user programs and devices, in the first gigabyte, and that of the image, in the second one.
 static LEVEL2: [Table; 2] = [const { Table::new() }; 2];
-/// Pages of the first 16 MiB from [`IMAGE`] on.
-static LEVEL3: [Table; 8] = [const { Table::new() }; 8];
+/// That of a user program.
+static USER: Table = Table::new();
 
-/// Blocks of 2 MiB with the devices of QEMU's `virt`, which are at 128 to 256 MiB.
-const BLOCK: u64 = 2 << 20;
+/// Blocks with the devices of QEMU's `virt`, which are at 128 to 256 MiB.
 const DEVICES: core::ops::Range<usize> = 64..128;
 
 /// The start of RAM, in which the image is.
@@ -72,23 +50,35 @@ pub const fn physical_address(of: u64) -> u64 {
 /// Replaces the boot tables: the image, code read-only, data not executable, `guards` unmapped, and the devices;
 /// nothing in the lowest addresses, so that a null pointer faults.
 pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
-    let table = (Entry::VALID | Entry::TABLE_OR_PAGE).bits();
-    let [devices, image] = &LEVEL2;
-    LEVEL1.set(0, devices.address() | table);
-    LEVEL1.set(1, image.address() | table);
-    let device =
-        Entry::VALID | Entry::ACCESSED | Entry::NOT_GLOBAL | Entry::NO_KERNEL_CODE | Entry::NO_CODE;
+    let table = |to: &Table| to.address() | Entry::TABLE.bits();
+    let [low, image] = &LEVEL2;
+    LEVEL1.set(0, table(low));
+    LEVEL1.set(1, table(image));
     for block in DEVICES {
-        devices.set(block, block as u64 * BLOCK | device.bits());
+        let address = block as u64 * BLOCK;
+        low.set(block, address | Entry::DEVICES.bits());
     }
-    for (index, level3) in LEVEL3.iter().enumerate() {
-        image.set(index, level3.address() | table);
+    for (index, level3) in pages::IMAGE.iter().enumerate() {
+        image.set(index, table(level3));
     }
-    map_image(&LEVEL3, IMAGE, guards, |page, access| {
-        page | flags(access).bits()
+    map_image(&pages::IMAGE, IMAGE, guards, |page, access| {
+        page | of_kernel(access, Entry::empty()).bits()
     });
-    dsb();
+    cpu::publish();
     switch();
+}
+
+/// Maps pages for user code, all in the same 2 MiB below the devices: their virtual address, the image's page that is mapped there, and
+/// whether it is to be written, not executed.
+pub fn map_user(pages: [(u64, u64, bool); 2]) {
+    for (page, of_image, is_data) in pages {
+        let entry = of_image | of_user(is_data).bits();
+        USER.set((page >> 12) as usize % 512, entry);
+        let table = USER.address() | Entry::TABLE.bits();
+        LEVEL2[0].set((page >> 21) as usize % 512, table);
+    }
+    cpu::publish();
+    cpu::flush_translations();
 }
 
 /// Unmaps the page of the image at this address.
@@ -96,10 +86,11 @@ pub fn protect(_: BootMemory, guards: impl Iterator<Item = Range>) {
 /// # Safety
 /// The page is not used any more.
 pub unsafe fn unmap(page: u64) {
-    page_table::unmap(&LEVEL3, IMAGE, page);
-    dsb();
-    super::cpu::flush_translations();
+    pages::unmap(IMAGE, page);
 }
+
+/// Does nothing: `postmortem::print` asks the MMU.
+pub const fn tell_report() {}
 
 /// Makes this CPU use the tables that [`protect`] filled.
 pub fn switch() {
@@ -114,19 +105,5 @@ pub fn switch() {
         );
     }
     isb();
-    super::cpu::flush_translations();
-}
-
-fn flags(access: Access) -> Entry {
-    let page = Entry::VALID
-        | Entry::TABLE_OR_PAGE
-        | Entry::NORMAL
-        | Entry::INNER_SHAREABLE
-        | Entry::ACCESSED
-        | Entry::NOT_GLOBAL;
-    page | match access {
-        Access::Execute => Entry::READ_ONLY,
-        Access::Read => Entry::READ_ONLY | Entry::NO_CODE,
-        Access::Write => Entry::NO_CODE,
-    }
+    cpu::flush_translations();
 }

@@ -2,21 +2,25 @@
 //! Manual, ARMv7-A and ARMv7-R edition".
 //!
 //! The kernel runs in system mode, and exceptions in supervisor mode, which has a stack pointer of its own: so exceptions have a stack also
-//! when the other one is full. It uses the processor that boots, and has no user programs.
+//! when the other one is full. User mode has the stack pointer of system mode.
 
 pub mod boot;
 pub mod cpu;
 pub mod exit;
+pub mod firmware;
 pub mod frame;
-pub mod interrupts;
+pub mod gic_version3;
 pub mod mmu;
 pub mod stacks;
 pub mod start;
 pub mod switch;
 pub mod timer;
-pub mod trap;
+pub mod user;
 mod vectors;
 
+pub use postmortem::arm::{Kind, OVERFLOW_STACK};
+
+pub use super::arms::interrupts;
 use super::handlers::{self, Handlers};
 
 /// The architecture's name in a report.

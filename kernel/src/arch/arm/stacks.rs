@@ -1,31 +1,9 @@
-//! The stacks that exceptions run on.
+//! The stacks that exceptions run on: [`EXCEPTION`] is that of supervisor mode. Everything else runs in system mode.
 
-use postmortem::arm::{OVERFLOW_STACK, Scratch};
+use postmortem::arm::Scratch;
 
+pub use crate::arch::arms::stacks::{COUNT, EXCEPTION, OVERFLOW, get, overflow};
 use crate::percpu::MAX_CPUS;
-use crate::stack::{Exception, Stack};
-
-/// The stacks of all exceptions, by CPU: those of supervisor mode. Everything else runs in system mode.
-pub static EXCEPTION: [Exception; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
-
-/// The stacks, by CPU, of exceptions that find no room on the exception stack.
-pub static OVERFLOW: [Stack<OVERFLOW_STACK>; MAX_CPUS] = [const { Stack::new() }; MAX_CPUS];
 
 /// What trap code keeps before it knows where there is room, by CPU.
 pub static SCRATCH: [Scratch; MAX_CPUS] = [const { Scratch::new() }; MAX_CPUS];
-
-/// How many of these stacks a CPU has.
-pub const COUNT: usize = 2;
-
-/// A CPU's stack with this index, less than [`COUNT`].
-pub fn get(cpu: usize, index: usize) -> postmortem::Stack {
-    match index {
-        0 => EXCEPTION[cpu].extent("exception", cpu),
-        _ => OVERFLOW[cpu].extent("overflow", cpu),
-    }
-}
-
-/// The initial stack pointer of a CPU's overflow stack.
-pub fn overflow(cpu: usize) -> u64 {
-    OVERFLOW[cpu].extent("overflow", cpu).end()
-}

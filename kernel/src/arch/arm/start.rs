@@ -1,16 +1,27 @@
-//! Starting other CPUs, which this kernel does not do on ARMv7-A.
+//! Starting other CPUs by firmware: "Power State Coordination Interface", 5.1.4 "CPU_ON".
 
 use portable::BootMemory;
 
-/// Returns false: no other CPU can be started.
-pub const fn prepare(_: &mut BootMemory) -> bool {
-    false
+use super::exit::CONDUIT;
+use super::firmware;
+
+unsafe extern "C" {
+    /// Their first instruction, in boot.s. It has no value, only an address.
+    static start_entry: u8;
 }
 
-/// Returns false: the CPU is not started.
+/// Does nothing, and returns true: other CPUs start in the image itself.
+pub fn prepare(_: &mut BootMemory) -> bool {
+    true
+}
+
+/// Starts the CPU with this MPIDR affinity, which calls `start_main` of [`entry`](super::boot::entry) with the number `index`.
+/// Returns false if firmware knows no such CPU, or cannot start it.
 ///
 /// # Safety
-/// None is needed; elsewhere the CPU must not have been started.
-pub const unsafe fn start(_: usize, _: u64) -> bool {
-    false
+/// The CPU has not been started, and the stacks of this number are not in use.
+pub unsafe fn start(index: usize, mpidr: u64) -> bool {
+    let entry = &raw const start_entry as u64;
+    let conduit = CONDUIT.get();
+    conduit.is_some_and(|conduit| firmware::cpu_on(*conduit, mpidr, entry, index as u64))
 }

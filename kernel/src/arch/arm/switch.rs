@@ -4,28 +4,11 @@ use core::arch::global_asm;
 
 use postmortem::Registers;
 
+pub use crate::arch::tasks::{Entry, Main, switch};
+
 global_asm!(include_str!("switch.s"), options(raw));
 
-/// The function that a task calls, and ends with.
-pub type Entry = fn(usize);
-
-/// The first function of every task, called with the task's [`Entry`] and its argument.
-#[allow(
-    improper_ctypes_definitions,
-    reason = "the pointer goes through a register, from one place of this kernel to another"
-)]
-pub type Main = extern "C" fn(Entry, usize) -> !;
-
 unsafe extern "C" {
-    /// Pushes the callee-saved registers of this task on its stack, stores its stack pointer at `save`, and resumes the task
-    /// whose stack pointer is `load`. Returns when this task is resumed.
-    ///
-    /// # Safety
-    /// `load` was stored by this function, or points to a new [`Context`], and has not been resumed since. Interrupts are
-    /// masked.
-    #[link_name = "task_switch"]
-    pub fn switch(save: *mut u64, load: u64);
-
     /// Where a new task starts. It has no value, only an address.
     static task_start: u8;
 }
@@ -64,6 +47,7 @@ pub fn registers(sp: u64) -> Registers {
     let context = sp as *const Context;
     // SAFETY: `switch` or `Context::new` has stored it there. If the task runs by now, its words have other values, of any of which there
     // are registers.
+    let context = unsafe { context.read_volatile() };
     let Context {
         r4,
         r5,
@@ -71,7 +55,7 @@ pub fn registers(sp: u64) -> Registers {
         r7_to_r11: [r7, r8, r9, r10, r11],
         lr,
         ..
-    } = unsafe { context.read_volatile() };
+    } = context;
     let above = sp + size_of::<Context>() as u64;
     Registers::after_call(lr.into(), above, &[r4, r5, r6, r7, r8, r9, r10, r11])
 }

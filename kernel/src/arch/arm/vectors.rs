@@ -8,14 +8,14 @@ use aarch32_cpu::register::Vbar;
 use super::{cpu, stacks};
 
 postmortem::exception_entries!(
-    super::trap::exception,
+    crate::arch::arms::trap::exception,
     // The field `overflow_stack` of this CPU's `Cpu`, to which TPIDRPRW points.
     overflow_stack: "
     mrc p15, 0, r1, c13, c0, 4
     ldr r1, [r1, #8]
     ",
 );
-global_asm!(include_str!("preempted.s"), preempted = sym super::trap::preempted);
+global_asm!(include_str!("preempted.s"), preempted = sym crate::arch::arms::trap::preempted);
 
 unsafe extern "C" {
     /// The vector table, which `exception_entries!` defines. It has no value, only an address.

@@ -99,6 +99,12 @@ pub unsafe fn unmap(page: u64) {
     tlb::flush(VirtAddr::new(page));
 }
 
+/// Tells `postmortem::print` where page tables are.
+pub fn tell_report() {
+    // SAFETY: they are in the image, which is mapped there, and map nothing but that and devices, which are not cached.
+    unsafe { postmortem::physical_memory_at(HIGH) };
+}
+
 /// Makes this CPU use the tables that [`protect`] filled.
 pub fn switch() {
     let root = PhysFrame::containing_address(PhysAddr::new(LEVEL4.address() - HIGH));

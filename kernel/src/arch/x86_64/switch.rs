@@ -4,28 +4,11 @@ use core::arch::global_asm;
 
 use postmortem::Registers;
 
+pub use crate::arch::tasks::{Entry, Main, switch};
+
 global_asm!(include_str!("switch.s"));
 
-/// The function that a task calls, and ends with.
-pub type Entry = fn(usize);
-
-/// The first function of every task, called with the task's [`Entry`] and its argument.
-#[allow(
-    improper_ctypes_definitions,
-    reason = "the pointer goes through a register, from one place of this kernel to another"
-)]
-pub type Main = extern "C" fn(Entry, usize) -> !;
-
 unsafe extern "C" {
-    /// Pushes the callee-saved registers of this task on its stack, stores its stack pointer at `save`, and resumes the task
-    /// whose stack pointer is `load`. Returns when this task is resumed.
-    ///
-    /// # Safety
-    /// `load` was stored by this function, or points to a new [`Context`], and has not been resumed since. Interrupts are
-    /// masked.
-    #[link_name = "task_switch"]
-    pub fn switch(save: *mut u64, load: u64);
-
     /// Where [`switch`] resumes the other task, and where a new task starts. They have no value, only an address.
     static task_resume: u8;
     static task_start: u8;

@@ -36,34 +36,14 @@ pub unsafe fn call(address: u64) {
     unsafe { asm!("blr {}", in(reg) address, clobber_abi("C")) };
 }
 
-/// Executes an undefined instruction.
-#[inline(always)]
-pub fn undefined() {
-    // SAFETY: raises an exception, whose handler does not return.
-    unsafe { asm!("udf #0", options(nomem, nostack)) };
-}
-
-/// Loops in one instruction, until a handler changes the saved program counter.
-#[inline(always)]
-pub fn stay() {
-    // SAFETY: a jump to itself changes nothing.
-    unsafe { asm!("b .", options(nomem, nostack)) };
-}
-
-/// The bytes of the instruction of [`stay`].
-pub const STAY: [u8; 4] = 0x1400_0000_u32.to_le_bytes();
+/// The bytes of the instruction of [`stay`](super::stay).
+pub const STAY: &[&[u8]] = &[&0x1400_0000_u32.to_le_bytes()];
 
 /// Executes a breakpoint instruction.
 #[inline(always)]
 pub fn breakpoint() {
     // SAFETY: raises an exception, whose handler keeps all registers.
     unsafe { asm!("brk #1", options(nostack)) };
-}
-
-/// Divides. The CPU raises no exception for a zero divisor, so Rust checks it, and panics.
-#[inline(always)]
-pub fn divide(dividend: u64, divisor: u64) -> u64 {
-    dividend / divisor
 }
 
 /// Makes an access that must be aligned, unlike ordinary ones.

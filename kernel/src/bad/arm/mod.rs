@@ -3,6 +3,7 @@
 use core::arch::{asm, global_asm};
 
 global_asm!(include_str!("bad.s"), options(raw));
+global_asm!(include_str!("lies.s"), options(raw));
 
 /// Reads a word. The compiler cannot see the access in the assembly, so it does not remove it.
 ///
@@ -48,34 +49,14 @@ pub unsafe fn call(address: u64) {
     }
 }
 
-/// Executes an undefined instruction.
-#[inline(always)]
-pub fn undefined() {
-    // SAFETY: raises an exception, whose handler does not return.
-    unsafe { asm!("udf #0", options(nomem, nostack)) };
-}
-
-/// Loops in one instruction, until a handler changes the saved program counter.
-#[inline(always)]
-pub fn stay() {
-    // SAFETY: a jump to itself changes nothing.
-    unsafe { asm!("b .", options(nomem, nostack)) };
-}
-
-/// The bytes of the instruction of [`stay`], in ARM code.
-pub const STAY: [u8; 4] = 0xeaff_fffe_u32.to_le_bytes();
+/// The bytes of the instruction of [`stay`](super::stay): in ARM code, and in Thumb code.
+pub const STAY: &[&[u8]] = &[&0xeaff_fffe_u32.to_le_bytes(), &0xe7fe_u16.to_le_bytes()];
 
 /// Executes a breakpoint instruction.
 #[inline(always)]
 pub fn breakpoint() {
     // SAFETY: raises an exception, whose handler keeps all registers.
     unsafe { asm!("bkpt #1", options(nostack)) };
-}
-
-/// Divides. The CPU raises no exception for a zero divisor, so Rust checks it, and panics.
-#[inline(always)]
-pub fn divide(dividend: u64, divisor: u64) -> u64 {
-    dividend / divisor
 }
 
 /// Makes an access that must be aligned, unlike ordinary ones.
@@ -87,5 +68,35 @@ pub unsafe fn aligned(address: u64) {
     // SAFETY: the caller says that the address is misaligned, so the access raises an exception.
     unsafe {
         asm!("ldrex {}, [{}]", out(reg) _, in(reg) address as u32, options(nostack, readonly));
+    }
+}
+
+/// Forgets where the vectors of exceptions are.
+///
+/// # Safety
+/// The next exception is entered where nothing is mapped, again and again.
+pub unsafe fn forget_vectors() {
+    // SAFETY: as the caller says. The register is VBAR.
+    unsafe { asm!("mcr p15, 0, {}, c12, c0, 0", "isb", in(reg) 0, options(nomem, nostack)) };
+}
+
+/// Has this CPU use no page tables.
+///
+/// # Safety
+/// Neither this program nor a vector goes on.
+pub unsafe fn forget_tables() {
+    // SAFETY: as the caller says. The bit is EPD0 of TTBCR; then TLBIALL.
+    unsafe {
+        asm!(
+            "mrc p15, 0, {control}, c2, c0, 2",
+            "orr {control}, {control}, #(1 << 7)",
+            "mcr p15, 0, {control}, c2, c0, 2",
+            "isb",
+            "mcr p15, 0, {control}, c8, c7, 0",
+            "dsb",
+            "isb",
+            control = out(reg) _,
+            options(nostack)
+        );
     }
 }

@@ -60,7 +60,7 @@ pub fn stay() {
 }
 
 /// The bytes of the instruction of [`stay`].
-pub const STAY: [u8; 2] = [0xeb, 0xfe];
+pub const STAY: &[&[u8]] = &[&[0xeb, 0xfe]];
 
 /// Executes a breakpoint instruction.
 #[inline(always)]

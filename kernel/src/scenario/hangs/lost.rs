@@ -10,11 +10,12 @@ use crate::bad;
 /// A jump to itself, where no code of the image is, while the boot code's page tables let the CPU execute everything.
 #[inline(never)]
 pub fn outside() {
+    const STAY: &[u8] = bad::STAY[0];
     #[repr(align(64))]
-    struct Bytes([AtomicU8; bad::STAY.len()]);
-    static BYTES: Bytes = Bytes([const { AtomicU8::new(0) }; bad::STAY.len()]);
-    for (byte, stay) in BYTES.0.iter().zip(bad::STAY) {
-        byte.store(stay, Ordering::Relaxed);
+    struct Bytes([AtomicU8; STAY.len()]);
+    static BYTES: Bytes = Bytes([const { AtomicU8::new(0) }; STAY.len()]);
+    for (byte, stay) in BYTES.0.iter().zip(STAY) {
+        byte.store(*stay, Ordering::Relaxed);
     }
     // SAFETY: the code there jumps to itself.
     unsafe { bad::call(black_box(&raw const BYTES as u64)) };

@@ -8,6 +8,10 @@ use flate2::write::ZlibEncoder;
 use super::*;
 
 const SIZE: u64 = 4096;
+const WIDE: Processor = Processor::X86_64;
+const BLOCK: usize = numbers(WIDE)[0];
+const SECOND: usize = numbers(WIDE)[1];
+const BITS: usize = numbers(WIDE)[2];
 /// Where the bits of the pages that are here begin, and what is known of each.
 const HERE: u64 = 3 * SIZE;
 const LIST: u64 = 4 * SIZE;
@@ -19,9 +23,15 @@ type Record = (u64, Vec<u8>);
 
 /// The records of a file with one page.
 fn records(kind: u32, data: &[u8]) -> Vec<Record> {
+    records_of(WIDE, kind, data)
+}
+
+/// The same of a machine with this processor.
+fn records_of(processor: Processor, kind: u32, data: &[u8]) -> Vec<Record> {
+    let [block, second, bits] = numbers(processor);
     let mut header = vec![0; HEADER];
     header[..SIGNATURE.len()].copy_from_slice(SIGNATURE);
-    for (at, word) in [(BLOCK, SIZE as u32), (SECOND, 1), (BITS, 2)] {
+    for (at, word) in [(block, SIZE as u32), (second, 1), (bits, 2)] {
         header[at..at + 4].copy_from_slice(&word.to_le_bytes());
     }
     let mut bits = vec![0; 2 * SIZE as usize];
@@ -72,7 +82,8 @@ fn page() -> Vec<u8> {
 /// Why the file is refused, or its page.
 #[track_caller]
 fn refused(records: &[Record], says: &str) {
-    let read = Pages::open(file(records)).and_then(|mut pages| pages.bytes::<8>(PAGE_THERE * SIZE));
+    let read =
+        Pages::open(file(records), WIDE).and_then(|mut pages| pages.bytes::<8>(PAGE_THERE * SIZE));
     let error = read.expect_err("it is refused");
     let error = format!("{error:#}");
     assert!(error.contains(says), "{error}");
@@ -81,8 +92,15 @@ fn refused(records: &[Record], says: &str) {
 #[test]
 fn a_page_is_read_plain_and_compressed() {
     let plain = page();
-    for records in [records(PLAIN, &plain), records(ZLIB, &packed(&plain))] {
-        let mut pages = Pages::open(file(&records)).expect("a dump");
+    for (processor, records) in [
+        (WIDE, records(PLAIN, &plain)),
+        (WIDE, records(ZLIB, &packed(&plain))),
+        (
+            Processor::Armv7a,
+            records_of(Processor::Armv7a, PLAIN, &plain),
+        ),
+    ] {
+        let mut pages = Pages::open(file(&records), processor).expect("a dump");
         let found = pages.bytes(PAGE_THERE * SIZE + 0x123).expect("whole");
         assert_eq!(found, plain[0x123..].first_chunk::<8>().copied());
         // Over the end of the page, in others, and behind all bits.
@@ -158,7 +176,7 @@ fn records_that_do_not_end_are_refused() {
         bytes.resize(4096, 0);
         bytes.extend(0_u64.to_be_bytes());
         bytes.extend(count.to_be_bytes());
-        let error = Pages::open(written(&bytes)).expect_err("it is refused");
+        let error = Pages::open(written(&bytes), WIDE).expect_err("it is refused");
         let error = format!("{error:#}");
         let says = ["it is cut off between two records", "a record has no end"];
         assert_eq!(
@@ -166,7 +184,7 @@ fn records_that_do_not_end_are_refused() {
             Some(says[usize::from(count != 100)])
         );
     }
-    let error = Pages::open(written(b"makedumpfile")).expect_err("it is refused");
+    let error = Pages::open(written(b"makedumpfile"), WIDE).expect_err("it is refused");
     assert_eq!(
         error.to_string(),
         "it is no dump of memory as QEMU writes it"

@@ -76,6 +76,18 @@ impl Half {
         }
     }
 
+    /// Addresses of so many bits of the table there, whose pages have 4 KiB: the long format of 32-bit ARM, which is the same.
+    pub(super) fn of_32_bits(width: u32, table: u64) -> Self {
+        Self {
+            is_upper: false,
+            same: 64 - width,
+            ignores_top: false,
+            granule: 12,
+            table,
+            is_none: false,
+        }
+    }
+
     /// The physical address, if page tables are used at all, as SCTLR says.
     pub(super) fn translate(
         self,

@@ -2,6 +2,7 @@
 //! is mapped.
 
 mod aarch64;
+mod armv7a;
 mod x86_64;
 
 use anyhow::Result;
@@ -43,6 +44,12 @@ pub(super) fn translate(paging: Paging, pages: &mut Pages, address: u64) -> Resu
             let half = aarch64::Half::of_hypervisor(translation, table);
             half.translate(control, false, &mut word, address)
         }
+        Paging::Arm32 {
+            is_user,
+            control,
+            translation,
+            tables,
+        } => armv7a::translate((control, translation, tables), is_user, &mut word, address),
     };
     failed.map_or(Ok(found), Err)
 }

@@ -1,0 +1,102 @@
+//! SFrame's tables.
+
+use std::fmt;
+
+use anyhow::Result;
+use linker::cfi::Frames;
+use linker::sframe::{Table, Version};
+use object::{Object, ObjectSection};
+use unwind::sframe::{self, Damage, Verified};
+
+use super::Rows;
+
+/// The bytes of a table, and their address.
+#[derive(Clone, Debug)]
+pub(in crate::outside) struct SFrame {
+    bytes: Vec<u8>,
+    address: u64,
+    origin: Origin,
+}
+
+/// Where rows come from.
+#[derive(Clone, Debug)]
+enum Origin {
+    /// The image's `.sframe`.
+    Own(Result<Verified, Damage>),
+    /// Made here from these sections.
+    Made(String),
+    /// From nowhere: nothing can be made, for this reason.
+    Nowhere(String),
+}
+
+impl SFrame {
+    pub(super) fn read(data: &[u8]) -> Result<Self> {
+        let file = object::File::parse(data)?;
+        let own = file.section_by_name(".sframe");
+        let own = own.and_then(|section| Some((section.data().ok()?.to_vec(), section.address())));
+        let ((bytes, address), origin) = match own.filter(|(bytes, _)| !bytes.is_empty()) {
+            Some(own) => {
+                let verified = sframe::Tables::new(&own.0, own.1).verify();
+                (own, Origin::Own(verified))
+            }
+            None => match made(data) {
+                // Any address will do: starts of functions are relative to it, in 64 bits.
+                Ok((bytes, from)) => ((bytes, 0), Origin::Made(from)),
+                Err(error) => ((Vec::new(), 0), Origin::Nowhere(format!("{error:#}"))),
+            },
+        };
+        Ok(Self {
+            bytes,
+            address,
+            origin,
+        })
+    }
+
+    pub(super) const fn move_by(&mut self, bytes: u64) {
+        self.address = self.address.wrapping_add(bytes);
+    }
+
+    pub(super) fn rows(&self) -> Rows<'_> {
+        let tables = sframe::Tables::new(&self.bytes, self.address);
+        match self.origin {
+            // Whoever has written them does not say that they are whole.
+            Origin::Own(Ok(Verified { checksum: false })) | Origin::Made(_) => {
+                Rows::not_compared(tables)
+            }
+            Origin::Own(verified) => Rows::new(tables.verified(verified)),
+            Origin::Nowhere(_) => Rows::new(tables),
+        }
+    }
+}
+
+/// What is known of the rows, as text.
+impl fmt::Display for SFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::Own(Ok(Verified { checksum: true })) => f.write_str("tables verified"),
+            Origin::Own(Ok(Verified { checksum: false })) => f.write_str("tables without checksum"),
+            Origin::Own(Err(damage)) => write!(f, "tables damaged: {damage}"),
+            Origin::Made(from) => write!(f, "tables made from {from}"),
+            Origin::Nowhere(why) => write!(f, "no tables: {why}"),
+        }
+    }
+}
+
+/// A table made from what compilers have written, for address 0, and the sections that it was made from.
+fn made(data: &[u8]) -> Result<(Vec<u8>, String)> {
+    let image = linker::image::Image::parse(data)?;
+    let mut frames = Frames::of(&image)?;
+    let is_there = |name: &&str| {
+        let section = image.file.section_by_name(name);
+        section.is_some_and(|section| section.size() > 0)
+    };
+    let from: Vec<_> = [".eh_frame", ".debug_frame"]
+        .into_iter()
+        .filter(is_there)
+        .collect();
+    if frames.functions.is_empty() {
+        anyhow::bail!("no .sframe, .eh_frame or .debug_frame");
+    }
+    let table = Table::of_version(Version::V3, image.architecture, &mut frames);
+    Ok((table.to_bytes(0), from.join(" and ")))
+}

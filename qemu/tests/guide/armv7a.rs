@@ -1,0 +1,171 @@
+//! The kernel for 32-bit ARM, with what the guide changes in it: what it says of a fault, and of a panic in the handler.
+
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSection, ObjectSegment};
+use qemu::build::Profile;
+use qemu::workspace;
+
+use crate::short::{Built, alone, replace, write_shop};
+use crate::steps;
+use crate::support::built::target;
+use crate::support::outside::Outside;
+use crate::support::report::Report;
+use crate::support::runner::run;
+use crate::text::{guide, part, shown, without_numbers};
+
+const HEADING: &str = "\n## 32-bit ARM\n";
+
+/// How many lines change.
+const LINES: usize = 15;
+
+/// A kernel that has run.
+struct Said {
+    text: String,
+    image: Built,
+}
+
+/// Builds the kernel for one of the targets, changed in this way, and boots it.
+fn boot(triple: &str, profile: Profile, change: impl FnOnce(&Outside)) -> Said {
+    let image = {
+        let _alone = alone();
+        let kernel = Outside::copy("qemu/tests/guide/armv7a");
+        let shop = workspace::root().join("qemu/tests/guide/kernel/src/shop.rs");
+        std::fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
+        change(&kernel);
+        let config = kernel.folder().join(".cargo/config.toml");
+        replace(&config, "armv7a-none-eabi", triple);
+        let status = kernel.command("guide", profile).status();
+        assert!(status.expect("cargo starts").success(), "it is built");
+        let built: PathBuf = target().join("guide").join(triple);
+        Built::keep(&built.join(profile.name()).join("corner-shop"))
+    };
+    let ran = run(["--image".as_ref(), image.image.as_os_str()]);
+    Said {
+        text: ran.expect(101).text().replace('\r', ""),
+        image,
+    }
+}
+
+/// The kernel after the changes of the guide, and this one.
+fn with(triple: &str, profile: Profile, change: impl FnOnce(&Path)) -> Said {
+    boot(triple, profile, |kernel| {
+        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
+        assert_eq!(lines, LINES);
+        kernel.name_repository("Cargo.toml");
+        change(kernel.folder());
+    })
+}
+
+const ARM: &str = "armv7a-none-eabi";
+const THUMB: &str = "thumbv7a-none-eabi";
+
+impl Said {
+    /// KiB of the image that are loaded, and of these two of its sections.
+    fn sizes(&self) -> [u64; 3] {
+        let data = std::fs::read(&self.image.image).expect("the image can be read");
+        let file = object::File::parse(&*data).expect("the image is ELF");
+        let loaded = file.segments().map(|segment| segment.file_range().1);
+        let section = |name| {
+            let section = file.section_by_name(name);
+            section.map_or(0, |section| section.size())
+        };
+        let sizes = [loaded.sum(), section(".unwind_map"), section(".symbols")];
+        sizes.map(|bytes| bytes.div_ceil(1024))
+    }
+
+    /// The report behind this line.
+    fn report(&self, begin: &str) -> Report {
+        let at = self.text.find(begin);
+        let at = at.unwrap_or_else(|| panic!("no {begin:?} in:\n{}", self.text));
+        // The runner knows the words of a panic only.
+        Report::find(["fault on cpu 0: ", &self.text[at..]].concat().as_bytes())
+    }
+}
+
+#[test]
+fn the_guide_shows_what_a_kernel_for_32_bit_arm_says() {
+    let before = boot(ARM, Profile::Debug, |_| ());
+    let text = &before.text;
+    assert!(text.contains("\nexception 4 at 0x"), "{text}");
+    assert!(!text.contains("backtrace"), "{text}");
+
+    let said = with(ARM, Profile::Debug, |_| ());
+    let report = &said.text[said.text.find("exception\narmv7a").expect("a report")..];
+    let guide = guide();
+    let part = part(&guide, HEADING);
+    assert_eq!(without_numbers(report).trim_end(), shown(part).trim_end());
+
+    // Sizes differ a little from one checkout to the next, because images contain the paths of their sources.
+    let (_, line) = part
+        .split_once("The kernel is loaded with ")
+        .expect("its sizes");
+    let (line, _) = line.split_once(" names and lines.").expect("its sizes");
+    let words = line.split(|letter: char| !letter.is_ascii_digit());
+    let stated: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    let ([before, ..], [after, map, names]) = (before.sizes(), said.sizes());
+    let made = [before, after, map, names];
+    let is_about = |(stated, made): (&u64, &u64)| stated.abs_diff(*made) <= 2 + made / 50;
+    let is_same = stated.len() == 4 && stated.iter().zip(&made).all(is_about);
+    assert!(is_same, "the guide says {stated:?}, it is {made:?}");
+}
+
+/// What is passed over, and then fails: all callers in ARM code and in Thumb code, optimized; and of a handler that fails, what frame
+/// pointers tell.
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn a_kernel_for_32_bit_arm_reports_what_returns_and_what_does_not() {
+    let shop = "
+        use core::hint::black_box;
+        #[inline(never)]
+        pub fn serve(customers: u64) {
+            stop();
+            crate::println!(\"went on\");
+            sell(black_box(customers));
+            crate::println!(\"nobody comes here\");
+        }
+        #[inline(never)]
+        #[instruction_set(arm::a32)]
+        fn stop() {
+            // SAFETY: its handler returns.
+            unsafe { core::arch::asm!(\"udf #7\") };
+        }
+        #[inline(never)]
+        fn sell(customers: u64) { assert!(customers == 0, \"sold out\"); }
+    ";
+    let names = |report: &Report| -> Vec<String> {
+        let names = report.names().into_iter();
+        names.map(str::to_owned).collect()
+    };
+    for triple in [ARM, THUMB] {
+        let said = with(triple, Profile::Release, |folder| write_shop(folder, shop));
+        assert!(said.text.contains("\nwent on\n"), "{}", said.text);
+        for (begin, name) in [("exception\narmv7a", "stop"), ("panicked at ", "sell")] {
+            let report = said.report(begin);
+            let names = names(&report);
+            let at = names
+                .iter()
+                .position(|it| *it == format!("corner_shop::shop::{name}"));
+            let callers = &names[at.unwrap_or_else(|| panic!("no {name}: {}", report.text)) + 1..];
+            assert!(callers.iter().any(|it| it == "with_mmu"), "{}", report.text);
+            let end = "end of backtrace: outermost function reached";
+            assert!(report.text.contains(end), "{}", report.text);
+        }
+    }
+    let said = with(ARM, Profile::Debug, |folder| {
+        write_shop(folder, shop);
+        let exceptions = folder.join("src/exceptions.rs");
+        replace(
+            &exceptions,
+            "1 => context.pc += 4",
+            "1 => panic!(\"not here\")",
+        );
+    });
+    let report = said.report("panicked at src/exceptions.rs");
+    let handler = report.frames.iter().position(|frame| frame.letter == 'f');
+    let handler = handler.unwrap_or_else(|| panic!("no frame pointer: {}", report.text));
+    let names = names(&report);
+    assert_eq!(names[handler - 2..handler], ["exception", "save"]);
+    let end = " by frame pointer (no row for 0x";
+    assert!(report.text.contains(end), "{}", report.text);
+}
