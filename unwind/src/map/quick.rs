@@ -34,9 +34,10 @@ impl Block {
         // This one is read before the block's own numbers are known, so that memory is waited for once. What is before it need not be looked
         // through.
         let [guessed, _] = *changes.get(self.near)?;
-        let passed = self.near.wrapping_sub(self.from);
-        let is_before = (passed < self.to.wrapping_sub(self.from)) & (guessed <= self.place);
+        let is_before = guessed <= self.place;
         let from = select_unpredictable(is_before, self.near, self.from);
+        let from = select_unpredictable(self.near < self.to, from, self.from);
+        let from = from.max(self.from);
         let mut rest = changes.get(from..self.to)?;
         // They ascend, so the last of four tells of all.
         while let [_, _, _, [last, _], behind @ ..] = rest
@@ -50,7 +51,7 @@ impl Block {
             rest = behind;
         }
         // It may be one of a block before.
-        self.to.wrapping_sub(rest.len()).checked_sub(1)
+        Some(self.to.wrapping_sub(rest.len()).wrapping_sub(1))
     }
 }
 
@@ -83,8 +84,8 @@ impl Map<'_> {
         reads::note();
         let [a, b, c, d, e, f, g, h] = *self.rules.get(usize::from(number))?;
         let flags = u16::from_ne_bytes([a, b]);
-        // No other kind has these bits: the rules of a row, with a canonical frame address.
-        if flags & (format::KIND | HAS_VALUE) != HAS_VALUE {
+        // Only the rules of a row, with a canonical frame address, have these bits so. Trap code is seldom.
+        if flags & (format::KIND | format::SIGNAL | HAS_VALUE) != HAS_VALUE {
             return None;
         }
         let offset = |bytes| i64::from(i16::from_ne_bytes(bytes)).wrapping_mul(format::SCALE);
@@ -93,7 +94,7 @@ impl Map<'_> {
             range: Range::of_one(pc),
             // It is below their number, which has 32 bits.
             place: change as u32,
-            is_trap: flags & format::SIGNAL != 0,
+            is_trap: false,
             rules: Rules::short(flags.wrapping_shr(CFA).into(), offsets),
         };
         Some(())
