@@ -7,6 +7,7 @@
 
 mod arguments;
 mod attempt;
+mod check;
 mod dependencies;
 mod inputs;
 mod json;
@@ -20,6 +21,7 @@ mod strip;
 mod tables;
 mod temporary;
 mod unloaded;
+mod write;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -31,8 +33,8 @@ pub use arguments::{CommandLine, Load, Options, Stats};
 pub use json::json;
 pub use linker::{LINKER_VARIABLE, Linker};
 pub use report::{covers_little, fewer_levels, left_out, no_map, sizes, stats, without_frames};
-pub(crate) use tables::TOO_FAR;
 pub use tables::Tables;
+pub(crate) use write::TOO_FAR;
 
 use crate::whole;
 use temporary::Temporary;

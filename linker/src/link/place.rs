@@ -6,9 +6,15 @@ use object::pod::bytes_of;
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
-use super::tables::Patch;
 use crate::image::{Image, Section};
 use crate::{map, sframe, symbols};
+
+/// Bytes for a place in a file.
+#[derive(Debug)]
+pub(super) struct Patch {
+    pub(super) offset: u64,
+    pub(super) bytes: Vec<u8>,
+}
 
 /// The names of a table's sections, and of the symbols around it, as in `tables.ld`.
 #[derive(Debug)]

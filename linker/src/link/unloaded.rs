@@ -6,7 +6,7 @@ use object::pod::bytes_of;
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, File, U16, U32, U64};
 
-use super::tables::Patch;
+use super::place::Patch;
 use crate::image::{Image, Section};
 use crate::{map, sframe};
 

@@ -1,0 +1,199 @@
+//! Checks of the tables: that the second link has everything where the first had it, that they are what was to be written, and that
+//! they say the same as what they were made from.
+
+use anyhow::{Context, Result, bail, ensure};
+use object::Object;
+use unwind::sframe;
+use unwind::symbols::SymbolTable;
+
+use super::tables::Tables;
+use crate::cfi::{Frames, Source};
+use crate::image::Image;
+use crate::parallel::both;
+use crate::sframe::compare;
+use crate::symbols::{self, Coverage, Symbols, printable};
+
+/// The advice for code that moves between the two links.
+const MOVED: &str =
+    "the linker script must have INCLUDE tables.ld after every section that holds code";
+
+/// Where the link strips what the rows are made from, which then cannot be compared.
+const STRIPPED: &str = "the link strips .debug_frame, from which rows are made, so that nothing tells whether they fit the stripped image: \
+     strip the image after the link, or have .eh_frame made by `-C force-unwind-tables=yes`";
+
+/// About how many functions' names and lines are looked up in a finished image: if all were compared before, and if not.
+const SAMPLE_AGAIN: usize = 100;
+const SAMPLE_ONLY: usize = 1000;
+
+impl Tables {
+    /// Checks that the second link has everything at the same addresses as the first, which had this call frame information.
+    pub(super) fn check_unmoved(&self, image: &Image<'_>, first: &Source) -> Result<()> {
+        let (frames, symbols) = both(
+            || self.check_unmoved_frames(image, first),
+            || self.check_unmoved_symbols(image),
+        );
+        frames.and(symbols)
+    }
+
+    fn check_unmoved_frames(&self, image: &Image<'_>, first: &Source) -> Result<()> {
+        // It is read again only if it is not the same, byte for byte: references to data may differ.
+        if !self.has_rows() || Source::of(image)? == *first {
+            return Ok(());
+        }
+        let frames = Frames::of(image)?;
+        let own = self.described.iter();
+        let before = own.filter(|function| !self.merged.contains(&function.start));
+        let moved = before
+            .clone()
+            .zip(&frames.functions)
+            .find(|(before, after)| before != after);
+        if let Some((before, after)) = moved {
+            let name = self.name_of(before.start);
+            let (from, to) = (before.start, after.start);
+            ensure!(
+                from == to,
+                "{name} is at {from:#x} without tables and at {to:#x} with them: {MOVED}",
+            );
+            bail!("the unwind information of {name} at {from:#x} differs between the two links");
+        }
+        let before = before.count();
+        ensure!(!frames.functions.is_empty() || before == 0, STRIPPED);
+        ensure!(
+            before == frames.functions.len(),
+            "the second link has {} functions, the first had {before}",
+            frames.functions.len(),
+        );
+        Ok(())
+    }
+
+    fn check_unmoved_symbols(&self, image: &Image<'_>) -> Result<()> {
+        // A stripped image has no symbols left to compare.
+        let symbols = Symbols::of(&image.file);
+        let moved = self
+            .symbols
+            .0
+            .iter()
+            .zip(&symbols.0)
+            .find(|(before, after)| before != after);
+        if let Some((before, after)) = moved {
+            bail!(
+                "{} is at {:#x} without tables, where {} is at {:#x} with them: {MOVED}",
+                printable(&before.name),
+                before.start,
+                printable(&after.name),
+                after.start,
+            );
+        }
+        Ok(())
+    }
+
+    /// Compares the tables in an image, as `unwind` reads them, with what was to be written.
+    pub(crate) fn check_written(&self, data: &[u8]) -> Result<()> {
+        let image = Image::parse(data)?;
+        let (sframe, symbols) = both(
+            || self.check_sframe(&image),
+            || self.check_symbols_written(&image),
+        );
+        sframe.and(symbols)
+    }
+
+    fn check_sframe(&self, image: &Image<'_>) -> Result<()> {
+        if self.table.is_none() {
+            return self.check_map(image, None);
+        }
+        let section = image.section(crate::sframe::SECTION)?;
+        let section = section.context("no .sframe in the image that was written")?;
+        let tables = sframe::Tables::new(section.data, section.address);
+        tables
+            .verify()
+            .context("the .sframe that was written; please report this")?;
+        let comparison = compare(&tables, &self.frames.functions);
+        if let Some(first) = comparison.differences.first() {
+            bail!(
+                "the .sframe that was written differs from .eh_frame at {} addresses, first {first}; \
+                 please report this",
+                comparison.differences.len(),
+            );
+        }
+        self.check_map(image, Some(&tables))
+    }
+
+    fn check_map(&self, image: &Image<'_>, tables: Option<&sframe::Tables<'_>>) -> Result<()> {
+        if self.loaded_map().is_none() {
+            return Ok(());
+        }
+        let section = image.section(crate::map::SECTION)?;
+        let section = section.context("no rule map in the image that was written")?;
+        let map = unwind::map::Map::parse(section.data, section.address)
+            .context("the rule map that was written; please report this")?;
+        map.verify()
+            .context("the rule map that was written; please report this")?;
+        let Some(tables) = tables else {
+            let different = crate::map::compare_with(&map, &self.frames.functions).differences;
+            if let Some(first) = different.first() {
+                bail!(
+                    "the rule map that was written says something else than was meant at {} addresses, first {first}; please \
+                     report this",
+                    different.len(),
+                );
+            }
+            return Ok(());
+        };
+        let comparison = crate::map::compare(&map, tables, &self.frames.functions);
+        if let Some(first) = comparison.differences.first() {
+            bail!(
+                "the rule map that was written differs from .sframe at {} addresses, first {first}; \
+                 please report this",
+                comparison.differences.len(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Compares all of `.symbols`, as `unwind` reads it, with debug information, before its address is known, if that is wanted. The
+    /// address only changes its ranges, which [`Self::check_written`] checks.
+    ///
+    /// # Errors
+    /// They differ.
+    pub(crate) fn check_symbols(&self) -> Result<()> {
+        match &self.blob {
+            Some(blob) if self.is_compared => {
+                self.compare_symbols(&blob.to_bytes(0, &[]), 0, Coverage::Ends)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_symbols_written(&self, image: &Image<'_>) -> Result<()> {
+        let Some(blob) = &self.blob else {
+            return Ok(());
+        };
+        let section = image.section(crate::symbols::SECTION)?;
+        let section = section.context("no .symbols in the image that was written")?;
+        let build_id = image.file.build_id()?.unwrap_or_default();
+        ensure!(
+            section
+                .data
+                .starts_with(&blob.to_bytes(section.address, build_id)),
+            "the .symbols that was written reads back as something else"
+        );
+        let functions = match self.is_compared {
+            true => SAMPLE_AGAIN,
+            false => SAMPLE_ONLY,
+        };
+        self.compare_symbols(section.data, section.address, Coverage::Sample(functions))
+    }
+
+    fn compare_symbols(&self, data: &[u8], address: u64, coverage: Coverage) -> Result<()> {
+        let table = SymbolTable::parse(data, address).context("the .symbols that was made")?;
+        let comparison = symbols::compare(&table, &self.code, coverage);
+        if let Some(first) = comparison.differences.first() {
+            bail!(
+                "the .symbols that was made differs from debug information at {} addresses, first {first}; \
+                 please report this",
+                comparison.differences.len(),
+            );
+        }
+        Ok(())
+    }
+}

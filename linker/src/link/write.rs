@@ -1,0 +1,94 @@
+//! Writes the tables: into the second link, and into files of other formats.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use object::Object;
+
+use super::arguments::Options;
+use super::place::{self, Patch};
+use super::tables::Tables;
+use super::unloaded;
+use crate::gsym::gsym;
+use crate::image::{Image, Mapped};
+use crate::symt::symt;
+use crate::whole;
+
+/// The error for code that version 2 cannot reach.
+pub(crate) const TOO_FAR: &str =
+    ".sframe is more than 2 GiB from some code, too far for version 2: use --sframe=v3";
+
+impl Tables {
+    /// The bytes to write into an image that has space for the tables.
+    pub(super) fn patches(&self, image: &Image<'_>) -> Result<Vec<Patch>> {
+        let mut patches = Vec::new();
+        let room = self.room();
+        let size = room.sframe.unwrap_or_default();
+        if let Some(map) = self.loaded_map() {
+            let place = place::find(image, &place::SFRAME, size)?;
+            let mut bytes = map.to_bytes(place.address);
+            // Readers ignore the padding: the header has the length.
+            bytes.resize(size, 0);
+            patches.push(Patch {
+                offset: place.offset,
+                bytes,
+            });
+            match &self.table {
+                Some(table) => {
+                    ensure!(table.reaches(place.address), TOO_FAR);
+                    let table = table.to_bytes(place.address);
+                    patches.extend(unloaded::patches(image, place, &table)?);
+                }
+                None => patches.extend(place::map_header(image, place)?),
+            }
+        } else if let Some(table) = &self.table {
+            let place = place::find(image, &place::SFRAME, size)?;
+            ensure!(table.reaches(place.address), TOO_FAR);
+            patches.push(Patch {
+                offset: place.offset,
+                bytes: table.to_bytes_of(place.address, size),
+            });
+            patches.extend(place::sframe_header(image, place)?);
+        }
+        if let Some(blob) = &self.blob {
+            let size = room.symbols.unwrap_or_default();
+            let place = place::find(image, &place::SYMBOLS, size)?;
+            let build_id = image.file.build_id()?.unwrap_or_default();
+            let mut bytes = blob.to_bytes(place.address, build_id);
+            // Readers ignore the padding: the header has the length.
+            bytes.resize(size, 0);
+            patches.push(Patch {
+                offset: place.offset,
+                bytes,
+            });
+        }
+        Ok(patches)
+    }
+
+    /// Writes the tables into the linked image, and reads them back.
+    pub(super) fn write(&self, path: &Path, patches: &[Patch]) -> Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        for patch in patches {
+            file.write_all_at(&patch.bytes, patch.offset)?;
+        }
+        drop(file);
+        self.check_written(&Mapped::open(path)?)
+    }
+
+    /// Writes the files that `--gsym` and `--symt` name.
+    ///
+    /// # Errors
+    /// Those of a file; or the image has code at addresses for which SYMT has no room.
+    pub fn write_files(&self, image: &Image<'_>, options: &Options) -> Result<()> {
+        if let Some(path) = &options.gsym {
+            let build_id = image.file.build_id()?.unwrap_or_default();
+            whole::write(path, &gsym(&self.code, build_id))?;
+        }
+        if let Some(path) = &options.symt {
+            whole::write(path, &symt(&self.code)?)?;
+        }
+        Ok(())
+    }
+}
