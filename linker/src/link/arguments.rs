@@ -4,82 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use super::options::Options;
 use super::{dependencies, response};
-use crate::covered::LEAST;
-use crate::sframe::Version;
-use crate::symbols::{Level, Names};
-
-/// The options of `sframe-link`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// `--sframe=v3` or `v2`; `None` for `none`.
-    pub sframe: Option<Version>,
-    /// `--sframe-load=sframe` or `map`: what of the rows is loaded with the image.
-    pub load: Load,
-    /// `--sframe-repair`: compare rows with the code, mend wrong ones, and make missing ones.
-    pub repair: bool,
-    /// `--symbols=names`, `lines`, `call-sites`, `calls`, `faults` or `all`; `None` for `none`.
-    pub symbols: Option<Level>,
-    /// `--symbol-names=short` or `full`.
-    pub names: Names,
-    /// `--symbols-compare`: compare all of `.symbols` with debug information. `None`: if the linker was asked to optimize.
-    pub compare: Option<bool>,
-    /// `--gsym`: the file to write names, lines and inlined functions to, as LLVM's GSYM.
-    pub gsym: Option<PathBuf>,
-    /// `--symt`: the file to write names, lines and inlined functions of calls to, as libdragon's SYMT.
-    pub symt: Option<PathBuf>,
-    /// `--sframe-stats`.
-    pub stats: Option<Stats>,
-    /// `--sframe-coverage`: warn if less than so many percent of the code have rows.
-    pub coverage: u8,
-    /// `--sframe-outermost`: functions that have no caller.
-    pub outermost: Vec<String>,
-    /// `--sframe-room`: the least room for what is loaded of the rows, in bytes.
-    pub sframe_room: usize,
-    /// `--symbols-room`: the least room for `.symbols`, in bytes.
-    pub symbols_room: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            sframe: Some(Version::V3),
-            load: Load::default(),
-            repair: true,
-            symbols: Some(Level::default()),
-            names: Names::Short,
-            compare: None,
-            gsym: None,
-            symt: None,
-            stats: None,
-            coverage: LEAST,
-            outermost: Vec::new(),
-            sframe_room: 0,
-            symbols_room: 0,
-        }
-    }
-}
-
-/// What of the rows is loaded with the image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Load {
-    /// `.sframe`, which every reader of SFrame knows.
-    #[default]
-    SFrame,
-    /// A rule map in its place; `.sframe` is in the file only.
-    Map,
-}
-
-/// Where to write the statistics.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stats {
-    /// To standard error. rustc shows it only when the link fails, or with `-W linker-messages`.
-    Stderr,
-    /// To a file: as JSON, if its name ends in `.json`.
-    File(PathBuf),
-}
 
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,111 +96,11 @@ fn output(argument: &OsStr, next: Option<&OsString>) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(value)))
 }
 
-impl Options {
-    /// Whether lines and inlined functions of debug information are wanted.
-    #[must_use]
-    pub fn needs_debug(&self) -> bool {
-        self.symbols > Some(Level::Names) || self.gsym.is_some() || self.symt.is_some()
-    }
-
-    /// Sets an option by an argument. Returns false if the argument is none of ours.
-    ///
-    /// # Errors
-    /// Its value is invalid.
-    pub fn take(&mut self, argument: &OsStr) -> Result<bool> {
-        let Some(text) = argument.to_str() else {
-            return Ok(false);
-        };
-        if text == "--sframe-stats" {
-            self.stats = Some(Stats::Stderr);
-            return Ok(true);
-        }
-        let Some((switch, value)) = text.split_once('=') else {
-            if matches!(
-                text,
-                "--sframe"
-                    | "--sframe-load"
-                    | "--sframe-repair"
-                    | "--sframe-coverage"
-                    | "--sframe-outermost"
-                    | "--sframe-room"
-                    | "--symbols-room"
-                    | "--symbols"
-                    | "--symbol-names"
-                    | "--symbols-compare"
-                    | "--sframe-linker"
-            ) {
-                bail!("{text} wants a value: see sframe-link --sframe-help");
-            }
-            return Ok(false);
-        };
-        match (switch, value) {
-            ("--sframe", "v3") => self.sframe = Some(Version::V3),
-            ("--sframe", "v2") => self.sframe = Some(Version::V2),
-            ("--sframe", "none") => self.sframe = None,
-            ("--sframe", _) => bail!("--sframe={value}: v3, v2 or none"),
-            ("--sframe-load", "sframe") => self.load = Load::SFrame,
-            ("--sframe-load", "map") => self.load = Load::Map,
-            ("--sframe-load", _) => bail!("--sframe-load={value}: sframe or map"),
-            ("--sframe-repair", "yes") => self.repair = true,
-            ("--sframe-repair", "no") => self.repair = false,
-            ("--sframe-repair", _) => bail!("--sframe-repair={value}: yes or no"),
-            ("--symbols", "none") => self.symbols = None,
-            ("--symbols", "names") => self.symbols = Some(Level::Names),
-            ("--symbols", "lines") => self.symbols = Some(Level::Lines),
-            ("--symbols", "call-sites") => self.symbols = Some(Level::CallSites),
-            ("--symbols", "calls") => self.symbols = Some(Level::Calls),
-            ("--symbols", "faults") => self.symbols = Some(Level::Faults),
-            ("--symbols", "all") => self.symbols = Some(Level::All),
-            ("--symbols", _) => {
-                bail!("--symbols={value}: names, lines, call-sites, calls, faults, all or none")
-            }
-            ("--symbol-names", "short") => self.names = Names::Short,
-            ("--symbol-names", "full") => self.names = Names::Full,
-            ("--symbols-compare", "yes") => self.compare = Some(true),
-            ("--symbols-compare", "no") => self.compare = Some(false),
-            ("--symbols-compare", _) => bail!("--symbols-compare={value}: yes or no"),
-            ("--symbol-names", _) => bail!("--symbol-names={value}: short or full"),
-            ("--sframe-outermost", "") => bail!("--sframe-outermost= wants the name of a function"),
-            ("--sframe-outermost", name) => self.outermost.push(name.to_owned()),
-            ("--sframe-coverage", percent) => match percent.parse() {
-                Ok(percent @ 0..=100) => self.coverage = percent,
-                _ => bail!("--sframe-coverage={percent}: a number from 0 to 100"),
-            },
-            ("--sframe-room", size) => self.sframe_room = bytes(switch, size)?,
-            ("--symbols-room", size) => self.symbols_room = bytes(switch, size)?,
-            ("--symt", "") => bail!("--symt= wants a file"),
-            ("--symt", file) => self.symt = Some(file.into()),
-            ("--gsym", "") => bail!("--gsym= wants a file"),
-            ("--gsym", file) => self.gsym = Some(file.into()),
-            ("--sframe-stats", "") => bail!("--sframe-stats= wants a file, or no ="),
-            ("--sframe-stats", file) => self.stats = Some(Stats::File(file.into())),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-}
-
-/// The most that a room may have, in bytes: more is a slip of the pen, as tables of the largest programs take some megabytes.
-const MOST_ROOM: usize = 1 << 30;
-
-/// A number of bytes, or of kibibytes with a `K` behind it.
-fn bytes(switch: &str, text: &str) -> Result<usize> {
-    let (number, unit) = match text.strip_suffix('K') {
-        Some(number) => (number, 1024),
-        None => (text, 1),
-    };
-    let size = number.parse::<usize>().ok();
-    let size = size.and_then(|number| number.checked_mul(unit));
-    match size.filter(|size| *size <= MOST_ROOM) {
-        Some(size) => Ok(size.next_multiple_of(8)),
-        None => bail!("{switch}={text}: bytes, as 65536 or 64K, at most {MOST_ROOM}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::{Load, Stats};
+    use crate::symbols::{Level, Names};
 
     fn parse(arguments: &[&str]) -> Result<CommandLine> {
         let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();

@@ -12,6 +12,7 @@ mod dependencies;
 mod inputs;
 mod json;
 mod linker;
+mod options;
 mod place;
 mod report;
 mod response;
@@ -29,9 +30,10 @@ use std::process::{ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
 
-pub use arguments::{CommandLine, Load, Options, Stats};
+pub use arguments::CommandLine;
 pub use json::json;
 pub use linker::{LINKER_VARIABLE, Linker};
+pub use options::{Load, Options, Stats};
 pub use report::{covers_little, fewer_levels, left_out, no_map, sizes, stats, without_frames};
 pub use tables::Tables;
 pub(crate) use write::TOO_FAR;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use object::write::Object;
 use object::{BinaryFormat, Endianness, SectionFlags, SectionKind, elf};
 
-use super::arguments::Options;
+use super::options::Options;
 use crate::architecture::Architecture;
 use crate::image::{Image, Mapped};
 use crate::{map, sframe, symbols};

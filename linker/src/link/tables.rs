@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::{Error, Result};
 
-use super::arguments::{Load, Options};
+use super::options::{Load, Options};
 use super::room::{Room, room};
 use crate::cfi::Frames;
 use crate::covered::Covered;

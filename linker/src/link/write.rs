@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use object::Object;
 
-use super::arguments::Options;
+use super::options::Options;
 use super::place::{self, Patch};
 use super::tables::Tables;
 use super::unloaded;
