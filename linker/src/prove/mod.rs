@@ -8,19 +8,17 @@
 //! |---|---|
 //! | [`value`], [`machine`], `memory`, [`compare`], [`table`] | the abstract state: registers and stack before an instruction |
 //! | [`isa`], [`x86_64`], [`aarch64`], [`arm`] | the transfer function: how an instruction changes that state |
-//! | [`follow`], [`block`], `agree`, `edges`, `jump_table`, [`outcome`], [`addresses`] | one function, through its control flow graph to a fixed point |
+//! | [`follow`], [`block`], [`outcome`], [`addresses`] | one function, through its control flow graph to a fixed point |
 //! | [`rounds`], [`world`], [`entries`], [`text`], `multiboot` | all functions, and what they have to know of each other |
 //! | [`judge`], `enter`, `find_row`, [`mod@unit`] | compares rows with the state, and makes rows from it |
 //! | [`repair`], `strict`, [`tally`], [`origin`] | corrects a table, counts how much is proven, and says where a table's rows come from |
 
 pub mod aarch64;
 pub mod addresses;
-mod agree;
 pub mod arm;
 pub mod block;
 pub mod compare;
 pub mod contradiction;
-mod edges;
 mod enter;
 pub mod entries;
 mod find_row;
@@ -28,7 +26,6 @@ pub mod follow;
 mod imports;
 pub mod isa;
 pub mod judge;
-mod jump_table;
 pub mod machine;
 mod memory;
 mod multiboot;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::follow::Follow;
-use super::isa::Isa;
-use super::table::Table;
-use super::text::Text;
+use super::super::isa::Isa;
+use super::super::table::Table;
+use super::super::text::Text;
+use super::Follow;
 
 /// Linear sweeps: by a function's start, the instruction starts if its bytes are decoded one after another. Compilers put
 /// nothing else between a function's instructions.

@@ -2,11 +2,11 @@
 
 use unwind::sframe::{Base, Row, Rule};
 
-use super::follow::{Follow, NOTHING};
-use super::isa::{Flow, Isa};
-use super::judge::Judgement;
-use super::machine::{MEMORY, Machine};
-use super::value::Value;
+use super::super::isa::{Flow, Isa};
+use super::super::judge::Judgement;
+use super::super::machine::{MEMORY, Machine};
+use super::super::value::Value;
+use super::{Follow, NOTHING};
 
 impl<I: Isa> Follow<'_, I> {
     /// Whether the row of call frame information for an address is right. `None`: there is none, or it is undecided.

@@ -1,12 +1,12 @@
 //! Where control goes after an instruction: to the next one, elsewhere in the function, to another function, or back to the
 //! caller.
 
-use super::compare::Condition;
-use super::follow::Follow;
-use super::isa::{Flow, Isa};
-use super::machine::Machine;
-use super::value::{Base, Value};
-use super::world::Returns;
+use super::super::compare::Condition;
+use super::super::isa::{Flow, Isa};
+use super::super::machine::Machine;
+use super::super::value::{Base, Value};
+use super::super::world::Returns;
+use super::Follow;
 use crate::reason::Reason;
 
 impl<I: Isa> Follow<'_, I> {
