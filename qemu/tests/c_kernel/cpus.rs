@@ -6,8 +6,8 @@ use std::path::Path;
 use qemu::machine::Arch;
 use qemu::workspace;
 
-use crate::begin;
 use crate::build::{Tools, replace};
+use crate::reports::begin;
 
 /// Has the kernel start another CPU, and stop it before the report of a panic.
 fn start_other(tools: Tools, folder: &Path) {

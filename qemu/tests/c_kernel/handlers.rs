@@ -5,9 +5,9 @@ use std::path::Path;
 use qemu::machine::Arch;
 
 use crate::build::{Tools, replace};
+use crate::reports::{begin, exception};
 use crate::steps;
 use crate::text::{guide, part};
-use crate::{begin, exception};
 
 /// What the guide changes for it.
 pub fn describe(tools: Tools, folder: &Path) {

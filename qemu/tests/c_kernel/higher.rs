@@ -6,7 +6,7 @@ use std::path::Path;
 use qemu::workspace;
 
 use crate::build::{Tools, replace};
-use crate::{begin, exception, expect_both};
+use crate::reports::{begin, exception, expect_both};
 
 /// Where physical memory is mapped.
 const PHYSICAL: &str = "0xffff800000000000";

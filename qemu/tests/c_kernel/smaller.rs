@@ -3,10 +3,11 @@
 use std::fs;
 
 use crate::build::{Tools, replace};
+use crate::reports::expect_both;
+use crate::size::{MEASURED, code_size, stack_taken};
 use crate::steps;
 use crate::support::runner::run;
 use crate::text::{guide, part};
-use crate::{MEASURED, code_size, expect_both, stack_taken};
 
 pub fn a_report_on_a_stack_of_its_own_takes_little_of_others(tools: Tools) {
     let said = tools.with(|folder| {

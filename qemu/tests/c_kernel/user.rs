@@ -8,8 +8,8 @@ use qemu::machine::Arch;
 use qemu::workspace;
 
 use crate::build::{Said, Tools, replace};
-use crate::exception;
 use crate::handlers::describe;
+use crate::reports::exception;
 
 /// Where user code finds the kernel's memory.
 const ALIAS: u64 = 0x4000_0000;

@@ -1,0 +1,132 @@
+//! What a kernel in C says as it is: of a breakpoint, of a panic, of a read where nothing is, and without the library.
+
+use std::fs;
+
+use qemu::machine::Arch;
+
+use crate::build::{CROSS_GCC, GCC, Said, Tools, replace};
+use crate::code;
+use crate::support::report::Report;
+use crate::text::{guide, part, shown, without_numbers};
+
+/// Where all begins.
+pub fn begin(tools: Tools) -> &'static str {
+    match tools.arch {
+        Arch::X86_64 => "r kernel_main\nr long_mode",
+        Arch::Aarch64 => "r kernel_main\nr start",
+    }
+}
+
+/// The first line of an exception, without its address: of a breakpoint, and of a read where nothing is.
+pub fn exception(arch: Arch) -> [&'static str; 2] {
+    match arch {
+        Arch::X86_64 => ["trap 3 at 0x", "trap 14 at 0x"],
+        Arch::Aarch64 => [
+            "trap, ESR_EL1 0x00000000f2000000, at 0x",
+            "trap, ESR_EL1 0x0000000096000005, at 0x",
+        ],
+    }
+}
+
+/// Fails unless a frame is there with these functions, innermost first, each where its file has this text.
+#[track_caller]
+fn expect_places(said: &Said, report: &Report, expected: &[(&str, &str, &str)]) {
+    let name = expected.last().map(|(name, ..)| *name);
+    let frame = report.frames.iter().find(|one| one.name.as_deref() == name);
+    let frame = frame.unwrap_or_else(|| panic!("no {name:?} in:\n{}", report.text));
+    let found = frame.sources.iter().map(|source| {
+        let (file, line) = source.place.clone().expect("its line is known");
+        (source.name.clone(), file, line)
+    });
+    let expected = expected.iter().map(|(name, file, text)| {
+        let path = said.folder().join(file);
+        let text_of = fs::read_to_string(path).expect("the file is there");
+        let line = text_of.lines().position(|line| line.contains(text));
+        let line = line.unwrap_or_else(|| panic!("no {text:?} in {file}")) + 1;
+        let line = u32::try_from(line).expect("a short file");
+        ((*name).to_owned(), (*file).to_owned(), line)
+    });
+    assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}
+
+pub fn without_the_library_it_says_nothing_of_callers(tools: Tools) {
+    let text = tools.without().text;
+    let last = text.lines().last();
+    assert_eq!(last, Some("panic: no apples left"), "{text}");
+    assert!(text.contains(exception(tools.arch)[0]), "{text}");
+    assert!(!text.contains("backtrace"), "{text}");
+}
+
+/// The two reports of the kernel as it is.
+#[track_caller]
+pub fn expect_both(tools: Tools, said: &Said) -> [Report; 2] {
+    let breakpoint = format!("p serve\n{}", begin(tools));
+    let breakpoint = said.expect(exception(tools.arch)[0], &breakpoint);
+    let panic = format!(
+        "p unwind_print\nr panic\nr~ take\nr sell\nr serve\n{}",
+        begin(tools)
+    );
+    [breakpoint, said.expect("panic: no apples left", &panic)]
+}
+
+pub fn a_breakpoint_and_a_panic_are_reported(tools: Tools) {
+    let said = tools.with(|_| ());
+    let warnings = said.warnings.lines().map(|line| {
+        let rest = line.strip_prefix("sframe-link: warning: left out of .sframe: ");
+        let words = rest.unwrap_or(line).split(' ').take(2);
+        words.collect::<Vec<_>>().join(" ")
+    });
+    assert_eq!(warnings.collect::<Vec<_>>(), expected_warnings(tools));
+    let [_, panic] = expect_both(tools, &said);
+    expect_places(
+        &said,
+        &panic,
+        &[
+            ("take", "shop.c", "panic(\"no apples left\")"),
+            ("sell", "shop.c", "take(customer / 2 + 1)"),
+        ],
+    );
+    expect_places(&said, &panic, &[("serve", "shop.c", "sell(customer);")]);
+    expect_places(&said, &panic, &[("kernel_main", "main.c", "serve(3);")]);
+    code::expect_general_registers_and_no_red_zone(&said.image);
+}
+
+/// Nothing leads to vectors, and no rules describe them: a link says that traces end there.
+fn expected_warnings(tools: Tools) -> &'static [&'static str] {
+    match tools.arch {
+        Arch::X86_64 => &[],
+        Arch::Aarch64 => &["vectors at", "all_traps at"],
+    }
+}
+
+/// The page fault of a function that is inlined.
+pub fn a_read_of_nothing_is_reported(tools: Tools) {
+    let said = tools.with(|folder| {
+        let read = "return *(volatile unsigned *)0x7000000000 + wanted;";
+        replace(folder, "shop.c", "return wanted * 3;", read);
+    });
+    let trace = format!("p sell\nr serve\n{}", begin(tools));
+    said.expect(exception(tools.arch)[1], &trace);
+}
+
+#[test]
+fn the_guide_shows_what_a_kernel_in_c_says() {
+    let guide = guide();
+    for (tools, begin, heading) in [
+        (GCC, "panic: ", "\n# In C\n"),
+        (
+            CROSS_GCC,
+            exception(Arch::Aarch64)[0],
+            "\n## In C, on AArch64\n",
+        ),
+    ] {
+        let text = tools.with(|_| ()).text;
+        let report = &text[text.find(begin).expect("a report")..];
+        let (report, _) = report.split_once(" frames\n").expect("its last line");
+        let shown = shown(part(&guide, heading));
+        assert_eq!(
+            without_numbers(report).trim_end().to_owned() + " frames",
+            shown.trim_end()
+        );
+    }
+}
