@@ -5,6 +5,8 @@
 mod armv7a;
 #[path = "guide/bootimage.rs"]
 mod bootimage;
+#[path = "guide/costs.rs"]
+mod costs;
 #[path = "guide/cpus.rs"]
 mod cpus;
 #[path = "screen/drawn.rs"]
@@ -33,10 +35,14 @@ mod release;
 mod reports;
 #[path = "guide/screen.rs"]
 mod screen;
+#[path = "guide/settings.rs"]
+mod settings;
 #[path = "guide/short.rs"]
 mod short;
 #[path = "guide/small_stacks.rs"]
 mod small_stacks;
+#[path = "guide/smallest.rs"]
+mod smallest;
 #[path = "guide/steps.rs"]
 mod steps;
 #[path = "guide/storm.rs"]

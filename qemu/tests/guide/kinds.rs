@@ -7,97 +7,13 @@ use qemu::build::Profile;
 use qemu::machine::Arch;
 
 use crate::reports::{IN_DOUBT, expect_stop, stop_in};
-use crate::short::{HANDLERS, HIGHER, Kind, SMALLEST, Said, VECTORS};
-use crate::text::{guide, guide_file, part, shown, without_numbers};
+use crate::short::{HANDLERS, HIGHER, Said, VECTORS};
+use crate::text::{guide, part, shown, without_numbers};
 use crate::{bootimage, limine, makefile, raspi, short, uefi};
-
-/// What each kind costs is about what the guide's table says; with `TABLE=write` that is made. Sizes differ a little from one
-/// checkout to the next, because images contain the paths of their sources.
-#[test]
-#[ignore = "takes long: .ci/long"]
-fn the_table_of_costs() {
-    let debug = Profile::Debug;
-    let of = |kind: Kind| (kind.without(debug), kind.with(debug, |_| ()));
-    let kinds = [
-        (
-            "handlers of the convention `x86-interrupt`",
-            HANDLERS.lines,
-            of(HANDLERS),
-        ),
-        ("vectors on AArch64", VECTORS.lines, of(VECTORS)),
-        (
-            "a disk of the crate `bootloader`, unoptimized",
-            bootimage::LINES,
-            (bootimage::without(), bootimage::with(debug, |_| ())),
-        ),
-        (
-            "UEFI, by the crate `bootloader` 0.11, unoptimized",
-            uefi::LINES,
-            (uefi::without(), uefi::with(debug, |_| ())),
-        ),
-        (
-            "Limine's protocol, unoptimized",
-            limine::LINES,
-            (limine::without(), limine::with(debug, |_| ())),
-        ),
-        (
-            "a Makefile with `RUSTFLAGS`, and an ISO",
-            makefile::LINES,
-            (makefile::without(), makefile::with(|_| ())),
-        ),
-        (
-            "a Raspberry Pi",
-            raspi::LINES,
-            (raspi::without(), raspi::with(|_| ())),
-        ),
-        ("the smallest form", SMALLEST.lines, of(SMALLEST)),
-    ];
-    let kib = |bytes: u64| bytes.div_ceil(1024);
-    let rows = kinds.map(|(name, lines, (before, after))| {
-        let [sframe, symbols] = [".sframe", ".symbols"].map(|name| kib(after.section(name)));
-        let [before, after] = [before, after].map(|said| kib(said.loaded()));
-        format!("| {name} | {lines} | {before} | {after} | {sframe} | {symbols} |\n")
-    });
-    let table = TABLE.to_owned() + &rows.concat();
-    let guide = guide();
-    let (before, rest) = guide.split_once(TABLE).expect("its table");
-    let (_, after) = rest.split_once("\n\n").expect("text behind it");
-    let made = format!("{before}{table}\n{after}");
-    if std::env::var_os("TABLE").is_some() {
-        std::fs::write(guide_file(), &made).expect("the guide can be written");
-    } else {
-        let shown = before.len() + TABLE.len()..guide.len() - after.len() - 1;
-        let shown: Vec<_> = guide[shown].lines().collect();
-        let is_same = shown.len() == rows.len() && shown.into_iter().zip(&rows).all(is_about);
-        assert!(is_same, "TABLE=write makes this of it:\n{table}");
-    }
-}
-
-/// Whether two rows of the table have the same name and lines, and sizes that differ by paths only.
-fn is_about((shown, made): (&str, &String)) -> bool {
-    let cells = |row: &str| row.split(" | ").map(str::to_owned).collect::<Vec<_>>();
-    let number = |cell: &str| cell.trim_matches([' ', '|', '\n']).parse::<u64>();
-    let (shown, made) = (cells(shown), cells(made));
-    let sizes = shown.iter().zip(&made).skip(2);
-    shown.len() == made.len()
-        && shown[..2] == made[..2]
-        && sizes.into_iter().all(|(shown, made)| {
-            let [Ok(shown), Ok(made)] = [shown, made].map(|cell| number(cell)) else {
-                return false;
-            };
-            shown.abs_diff(made) <= 2 + made / 50
-        })
-}
-
-/// The head of that table.
-const TABLE: &str = "\
-| kernel | changed lines | KiB loaded before | after | of them rows | names and lines |
-|---|---|---|---|---|---|
-";
 
 /// Fails unless the guide's part shows this report, which begins with this line.
 #[track_caller]
-fn expect_shown(text: &str, begin: &str, heading: &str) {
+pub fn expect_shown(text: &str, begin: &str, heading: &str) {
     let report = &text[text.find(begin).expect("a report")..];
     let guide = guide();
     let shown = shown(part(&guide, heading));
@@ -222,66 +138,6 @@ fn a_makefile_with_rustflags_and_an_iso() {
     assert!(said.text.contains("\nwent on\n"), "{}", said.text);
 }
 
-/// What the guide says of `debug` in a profile.
-#[test]
-#[ignore = "takes long: .ci/long"]
-fn debug_information_of_less_detail() {
-    let debug = |value: &str| {
-        let said = makefile::with(|folder| {
-            let with = format!("opt-level = 1\ndebug = {value}");
-            short::replace(&folder.join("Cargo.toml"), "opt-level = 1", &with);
-        });
-        said.text
-    };
-    expect_shown(&debug("\"limited\""), "panicked at ", makefile::HEADING);
-
-    let text = debug("\"line-tables-only\"");
-    for line in [
-        "inlined into price_on at src/shop.rs:27\n",
-        "inlined into corner_shop::shop::sell at src/shop.rs:15\n",
-    ] {
-        assert!(text.contains(line), "{text}");
-    }
-
-    let text = debug("false");
-    let (_, trace) = text.split_once("\n   0: 0x").expect("a report");
-    assert!(
-        trace.contains(" r corner_shop::exceptions::page_fault+0x"),
-        "{text}"
-    );
-    for lost in [" at src/", " at core/", "inlined into"] {
-        assert!(!trace.contains(lost), "{text}");
-    }
-}
-
-/// What the guide says of `-Zbuild-std`: the kernel's profile decides whether `core` has debug assertions. Rustup's has none, as this
-/// program shows, which has the same code and was not optimized either.
-#[test]
-#[ignore = "takes long: .ci/long"]
-fn core_that_is_built_as_the_profile_says() {
-    let shop = "
-        #[inline(never)]
-        pub fn serve(customers: u64) {
-            let sum: u64 = core::hint::black_box([customers, 1]).into_iter().sum();
-            panic!(\"{sum}\");
-        }
-    ";
-    // An assertion of `core::ops::IndexRange`, by which arrays are walked.
-    let assertion = "assertion failed: self.START < self.end".replace("START", "start");
-    let has_assertion = |bytes: &[u8]| {
-        let mut windows = bytes.windows(assertion.len());
-        windows.any(|window| window == assertion.as_bytes())
-    };
-    let of = |profile| has_assertion(&HANDLERS.with_shop(profile, shop).image());
-    assert!(of(Profile::Debug));
-    assert!(!of(Profile::Release));
-
-    let numbers = std::hint::black_box([3_u64, 1]);
-    assert_eq!(numbers.into_iter().sum::<u64>(), 4);
-    let this = std::env::current_exe().and_then(std::fs::read);
-    assert!(!has_assertion(&this.expect("it can be read")));
-}
-
 /// Where gdb knows all callers: without an exception between them, as the call frame information of interrupt handlers is wrong, and
 /// vectors have none.
 #[test]
@@ -332,22 +188,6 @@ const STOP_AND_FAULT: &str = "
     }
 ";
 
-/// Cargo leaves out the `rustflags` of `.cargo/config.toml`, and says nothing.
-#[test]
-#[ignore = "takes long: .ci/long"]
-fn rustflags_of_the_environment_take_the_place_of_those_in_the_file() {
-    let said = makefile::with(makefile::set_in_config);
-    let (_, end) = said
-        .text
-        .split_once("\nend of backtrace: ")
-        .expect("a report");
-    let (_, end) = end.split_once("incomplete: no row for 0x").expect(end);
-    assert_eq!(
-        end.get(16..),
-        Some(": no function in the table, 7 frames\n")
-    );
-}
-
 #[test]
 #[ignore = "takes long: .ci/long"]
 fn a_raspberry_pi() {
@@ -394,36 +234,3 @@ const STOP_IN_THE_MIDDLE: &str = "
         crate::println!(\"nobody comes here\");
     }
 ";
-
-/// The kernel says registers and words only, and the runner who called.
-#[test]
-#[ignore = "takes long: .ci/long"]
-fn the_smallest_form() {
-    let said = SMALLEST.with(Profile::Debug, |_| ());
-    let text = said.autopsy();
-    // The folder where it was built.
-    let (before, _) = text.split_once("/src/exceptions.rs").expect("its handler");
-    let (_, folder) = before.rsplit_once(" at ").expect("a place");
-    let text = text.replace(&format!("{folder}/"), "");
-    expect_shown(&text, "asked from outside", "\n## The smallest form\n");
-
-    let said = SMALLEST.with_shop(Profile::Release, &stop_in(Arch::X86_64));
-    let text = said.autopsy();
-    let (stop, panic) = text.split_once("sold out").expect("two stacks");
-    for (text, names) in [
-        (stop, &["breakpoint", "stop", "serve", "long_mode"][..]),
-        (panic, &["panic_fmt", "sell", "serve", "long_mode"]),
-    ] {
-        let mut lines = text.lines();
-        for name in names {
-            let is_there = lines.any(|line| line.contains(name));
-            assert!(is_there, "no {name} in its place in:\n{text}");
-        }
-    }
-
-    let before = SMALLEST.without(Profile::Release).loaded();
-    let after = SMALLEST.with(Profile::Release, |_| ()).loaded();
-    let whole = HANDLERS.with(Profile::Release, |_| ()).loaded();
-    println!("{before} bytes are loaded, {after} with a stack's words, {whole} with reports");
-    assert!(after - before < 8192, "{after} - {before}");
-}
