@@ -1,0 +1,143 @@
+//! Dumps that cannot be written, that would be of another image, or that are no whole dumps: each is refused, and it is said why.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use qemu::machine::Arch;
+
+use super::{ASKED, asked, build_id, expect_same, folder, spin};
+use crate::support::built::{image, kernel};
+use crate::support::runner::{command, run};
+use crate::support::session::Session;
+
+/// The verdict stays what it is, and the report was made.
+#[test]
+fn a_dump_that_cannot_be_written_changes_nothing() {
+    let folder = folder();
+    let image = spin(folder.path(), Arch::Aarch64);
+    let image = image.to_str().expect("a path in UTF-8");
+    // A folder in which nobody can make another one.
+    let words = ["--guest-timeout", "1", "--image", image, "--dump", "/proc"];
+    let ran = run(words).expect(124);
+    let ran = ran.expect_words("error: no dump: cannot write ");
+    assert!(ran.words.contains(ASKED), "{}", ran.words);
+}
+
+/// It is said before the boot, which may take hours to come to what a dump is for.
+#[test]
+fn what_cannot_be_a_folder_of_dumps_is_refused() {
+    let folder = folder();
+    let image = spin(folder.path(), Arch::Aarch64);
+    let image = image.to_str().expect("a path in UTF-8");
+    let ran = run(["--image", image, "--dump", image]).expect(2);
+    ran.expect_words("cannot write dumps to ");
+}
+
+/// An image that was built anew since the machine began to run it has nothing to do with its memory.
+#[test]
+fn an_image_that_has_changed_is_not_kept() {
+    let folder = folder();
+    let built = image(kernel("aarch64_debug"));
+    let name = folder.path().join("kernel");
+    fs::copy(&built, &name).expect("it can be copied");
+    let dumps = folder.path().join("dumps");
+    let dumps = dumps.to_str().expect("a path in UTF-8");
+    let mut command = command();
+    let limits = ["--ask", "1", "--timeout", "120", "--dump", dumps];
+    command.args(limits).arg("--image").arg(&name);
+    let session = Session::of(command.arg("hang-masked"));
+    // An unfinished one has a name that begins with a dot.
+    let is_kept = || {
+        fs::read_dir(dumps).is_ok_and(|mut all| {
+            all.any(|one| one.is_ok_and(|one| !one.file_name().to_string_lossy().starts_with('.')))
+        })
+    };
+    let begun = Instant::now();
+    while !is_kept() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "no dump was made"
+        );
+        thread::sleep(Duration::from_millis(50));
+    }
+    let mut bytes = fs::read(&built).expect("the image is there");
+    let id = build_id(&bytes);
+    bytes[id] ^= 1;
+    fs::write(&name, bytes).expect("a file can be written");
+    session.interrupt();
+    let ran = session.end().expect(130);
+    ran.expect_words("error: no dump: ")
+        .expect_words(" is not the image that runs any more: its build is ");
+    let left = fs::read_dir(dumps).expect("the folder is there");
+    assert_eq!(left.count(), 1, "the first dump, and nothing else");
+}
+
+#[test]
+fn what_is_no_whole_dump_is_refused() {
+    let folder = folder();
+    let image = spin(folder.path(), Arch::Aarch64);
+    let image = image.to_str().expect("a path in UTF-8");
+    let words = ["--guest-timeout", "1", "--image", image];
+    let reports = asked(&folder.path().join("dumps"), 124, &words);
+    let (report, dump) = &reports[0];
+    expect_same(report, dump);
+    let refused = |says: &str| {
+        let ran = run(["autopsy".as_ref(), dump.as_os_str()]).expect(2);
+        let ran = ran.expect_words(says);
+        assert_eq!(ran.words.lines().count(), 1, "one line: {}", ran.words);
+        assert_eq!(ran.text(), "", "and no report");
+    };
+    let spoil = |file: &str, says: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let path = dump.join(file);
+        let whole = fs::read(&path).expect("the file is there");
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        fs::write(&path, bytes).expect("it can be written");
+        refused(says);
+        fs::remove_file(&path).expect("it can be removed");
+        refused(&match file {
+            "dump.json" => format!("cannot read {file}"),
+            _ => format!("cannot read {}", path.display()),
+        });
+        // Something without an end is none of them.
+        std::os::unix::fs::symlink("/dev/zero", &path).expect("it can be linked");
+        refused(&format!("{} is no file", path.display()));
+        fs::remove_file(&path).expect("it can be removed");
+        fs::write(&path, whole).expect("it can be written");
+    };
+    for file in ["memory", "image.elf"] {
+        spoil(file, "is cut off: ", &|bytes| {
+            bytes.pop();
+        });
+        let other = "is not the file that the dump was made with";
+        spoil(file, other, &|bytes| bytes[100] ^= 1);
+        spoil(file, other, &|bytes| bytes.push(0));
+    }
+    spoil("dump.json", "is damaged or cut off", &|bytes| {
+        bytes.truncate(bytes.len() / 2);
+    });
+    spoil("dump.json", "has format 2, not 1", &|bytes| {
+        let text = String::from_utf8_lossy(bytes).replace("\"format\": 1", "\"format\": 2");
+        *bytes = text.into_bytes();
+    });
+    // A digit of a register.
+    spoil("dump.json", "is damaged", &|bytes| {
+        let text = b"\"registers\": [";
+        let at = bytes.windows(text.len()).position(|part| part == text);
+        let at = at.expect("it is there") + text.len();
+        let quote = bytes[at..].iter().position(|byte| *byte == b'"');
+        let digit = at + quote.expect("it is there") + 1;
+        bytes[digit] = if bytes[digit] == b'0' { b'1' } else { b'0' };
+    });
+    // What would act on a terminal.
+    spoil("dump.json", "unknown variant `\\u{9b}2J`", &|bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let changed = text.replace("\"aarch64\"", "\"\u{9b}2J\"");
+        assert_ne!(changed, text);
+        *bytes = changed.into_bytes();
+    });
+    expect_same(report, dump);
+    fs::remove_dir_all(dump).expect("it can be removed");
+    refused("is no dump");
+}
