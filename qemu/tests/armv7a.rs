@@ -8,6 +8,8 @@ mod support;
 mod asked;
 #[path = "armv7a/asked.rs"]
 mod asked_hangs;
+#[path = "armv7a/boundaries.rs"]
+mod boundaries;
 #[path = "armv7a/cpus.rs"]
 mod cpus;
 #[path = "armv7a/lies.rs"]
@@ -21,18 +23,15 @@ mod tables;
 #[path = "armv7a/trap_code.rs"]
 mod trap_code;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use qemu::build::Profile;
 use qemu::machine::{Boot, Processor};
-use qemu::oracle::Tally;
-use qemu::oracle::armv7a::{Image, Plan, follow};
+use qemu::oracle::armv7a::Image;
 use qemu::scenario::{Outcome, SCENARIOS, Scenario};
-use qemu::setup;
 use support::report::{Frame, Report};
 use support::runner::{Ran, run};
 use support::{built, gdb};
-use unwind::map::format;
 
 /// `cargo run -- --arch armv7a [--release] SCENARIO…`
 fn armv7a(release: bool, words: &[&str]) -> Ran {
@@ -47,6 +46,12 @@ fn built_image(release: bool) -> PathBuf {
         true => Profile::Release,
         false => Profile::Debug,
     })
+}
+
+fn image(release: bool) -> (PathBuf, Image) {
+    let file = built_image(release);
+    let image = Image::read(&file).expect("the kernel's image");
+    (file, image)
 }
 
 fn scenarios() -> impl Iterator<Item = &'static Scenario> {
@@ -150,115 +155,6 @@ fn a_list_across_an_interruption_is_complete_debug() {
 #[test]
 fn a_list_across_an_interruption_is_complete_release() {
     a_list_across_an_interruption_is_complete(true);
-}
-
-/// Until trap code has a frame no row says what was interrupted, whose stack pointer is another mode's: that are so many instructions of an
-/// exception, with the last one of its return.
-const WITHOUT_FRAME: u64 = 46;
-/// Instructions of the boot at which another mode's stack pointer is in use.
-const OF_OTHER_MODES: u64 = 8;
-
-/// Follows scenarios by this map, each up to so many boundaries.
-fn followed(file: &Path, image: &Image, map: &[u8], scenarios: &[&str], plan: Plan) -> Vec<Tally> {
-    let target = built::target();
-    let (emulator, package) = (
-        Processor::Armv7a.emulator(),
-        Processor::Armv7a.emulator_package(),
-    );
-    let emulator = setup::program(emulator, package, &target).expect("QEMU is to be had");
-    let follow = |scenario: &&str| follow(&emulator, file, image, map, scenario, plan);
-    let tallies = scenarios.iter().map(follow);
-    tallies
-        .map(|tally| tally.expect("it is followed"))
-        .collect()
-}
-
-fn image(release: bool) -> (PathBuf, Image) {
-    let file = built_image(release);
-    let image = Image::read(&file).expect("the kernel's image");
-    (file, image)
-}
-
-const PLAN: Plan = Plan {
-    seed: 1,
-    boundaries: 8_000,
-    visits: 1,
-    boot: false,
-};
-
-/// Between every two instructions of code in both sets, of a report, of trap code, and of what that interrupts.
-fn every_boundary_is_right(release: bool) {
-    let (file, image) = image(release);
-    let scenarios = [
-        "thumb",
-        "thumb-undefined",
-        "exception-in-handler",
-        "panic-in-timer",
-    ];
-    let mut tallies = followed(&file, &image, &image.map, &scenarios, PLAN);
-    let with_boot = Plan { boot: true, ..PLAN };
-    tallies.extend(followed(&file, &image, &image.map, &["panic"], with_boot));
-    for tally in tallies {
-        assert!(tally.is_right(), "{tally}");
-        assert!(tally.boundaries >= PLAN.boundaries / 2, "{tally}");
-        // Each exception is at one vector; how many ticks of the timer there are is a matter of the host's time.
-        let excused = tally.excused.iter();
-        let at_vectors = excused.filter(|((_, function, _), _)| function == "exception_vectors");
-        let exceptions: u64 = at_vectors.map(|(_, count)| count).sum();
-        let most = exceptions * WITHOUT_FRAME + OF_OTHER_MODES;
-        assert!(tally.excused() <= most, "{tally}");
-    }
-}
-
-#[test]
-#[ignore = "takes long: .ci/long"]
-fn every_boundary_is_right_debug() {
-    every_boundary_is_right(false);
-}
-
-#[test]
-fn every_boundary_is_right_release() {
-    every_boundary_is_right(true);
-}
-
-/// Also while a handler has an interrupted task go on elsewhere, as its time slice is over, and while tasks change.
-#[test]
-fn every_boundary_of_tasks_is_right() {
-    let (file, image) = image(true);
-    let plan = Plan {
-        boundaries: 30_000,
-        ..PLAN
-    };
-    let preempted = image.names.address("trap_preempted").expect("it is there");
-    let scenarios = ["interrupted-places", "tasks"];
-    for tally in followed(&file, &image, &image.map, &scenarios, plan) {
-        assert!(tally.is_right(), "{tally}");
-        assert!(tally.seen.contains(&preempted), "{tally}");
-    }
-}
-
-/// The map's rules that take the return address from the stack take it from a word above.
-#[test]
-fn rules_that_are_wrong_are_found() {
-    let (file, image) = image(true);
-    let mut map = image.map.clone();
-    let number = |at: usize| u32::from_le_bytes(map[at..at + 4].try_into().expect("four bytes"));
-    let (regions, rules) = (number(12) as usize, number(16) as usize);
-    let first = format::HEADER_SIZE + regions * format::REGION_SIZE;
-    let [_, shift, _] = format::SHIFTS;
-    for rule in map[first..].chunks_exact_mut(format::RULE_SIZE).take(rules) {
-        let flags = u16::from_le_bytes([rule[0], rule[1]]);
-        if flags >> shift & 0xf == u16::from(format::SAVED) {
-            rule[4] = rule[4].wrapping_add(1);
-        }
-    }
-    let plan = Plan {
-        boundaries: 500,
-        ..PLAN
-    };
-    for tally in followed(&file, &image, &map, &["deep"], plan) {
-        assert!(!tally.is_right() && tally.equal < 100, "{tally}");
-    }
 }
 
 /// The trap frame that its entry in the exception tables leads to: with what was interrupted.
