@@ -10,9 +10,7 @@ use std::io::{self, Write};
 use linker::symbols::printable;
 
 use super::Rules;
-
-/// The largest number of bytes of a colour, and of carriage returns before a line feed.
-const LONGEST: usize = 32;
+use super::token::Token;
 
 /// Text on its way to a writer, of which the rules leave nothing that acts.
 #[derive(Debug)]
@@ -41,15 +39,6 @@ enum Marks {
     One,
     /// `##`, and perhaps letters after it.
     Word,
-}
-
-/// The next thing in a text.
-enum Token {
-    /// The end of a line, or a colour: it stays as it is.
-    Kept(usize),
-    Character(char),
-    /// A byte that is not of UTF-8.
-    Byte(u8),
 }
 
 impl<W: Write> Filter<W> {
@@ -88,7 +77,7 @@ impl<W: Write> Filter<W> {
         let mut shown = Vec::with_capacity(held.len());
         let mut rest = &held[..];
         while let Some(first) = rest.first() {
-            let token = match self.token(rest) {
+            let token = match Token::first(rest, self.rules) {
                 Some(token) => token,
                 // It does not go on.
                 None if is_end && first.is_ascii() => Token::Character(char::from(*first)),
@@ -106,29 +95,6 @@ impl<W: Write> Filter<W> {
         }
         self.held = rest.to_vec();
         self.out.write_all(&shown)
-    }
-
-    /// What the text begins with; `None` if that depends on what comes.
-    fn token(&self, text: &[u8]) -> Option<Token> {
-        if self.rules.controls {
-            match text {
-                [0x1b, ..] => return colour(text),
-                [b'\r', ..] => return end_of_line(text),
-                _ => {}
-            }
-        }
-        let length = match text.first()? {
-            0xc2..=0xdf => 2,
-            0xe0..=0xef => 3,
-            0xf0..=0xf4 => 4,
-            _ => 1,
-        };
-        let start = &text[..length.min(text.len())];
-        match std::str::from_utf8(start) {
-            Ok(character) => character.chars().next().map(Token::Character),
-            Err(error) if error.error_len().is_none() => None,
-            Err(_) => text.first().copied().map(Token::Byte),
-        }
     }
 
     /// Shows a token of these bytes.
@@ -217,31 +183,6 @@ impl<W: Write> Drop for Filter<W> {
     fn drop(&mut self) {
         // Who wants to know of an error has called it before.
         let _ = self.finish();
-    }
-}
-
-/// The colour (SGR, ECMA-48) at the start of a text, or else the character that would begin it.
-fn colour(text: &[u8]) -> Option<Token> {
-    let parameters = |byte: &u8| byte.is_ascii_digit() || b";:".contains(byte);
-    match text {
-        [_] => None,
-        [_, b'[', rest @ ..] => match rest.iter().position(|byte| !parameters(byte)) {
-            None if rest.len() < LONGEST => None,
-            Some(length) if length < LONGEST && rest[length] == b'm' => {
-                Some(Token::Kept(length + 3))
-            }
-            _ => Some(Token::Character('\x1b')),
-        },
-        _ => Some(Token::Character('\x1b')),
-    }
-}
-
-/// The end of a line at the start of a text, which may begin with several carriage returns, or else one.
-fn end_of_line(text: &[u8]) -> Option<Token> {
-    match text.iter().position(|byte| *byte != b'\r') {
-        None if text.len() < LONGEST => None,
-        Some(length) if length < LONGEST && text[length] == b'\n' => Some(Token::Kept(length + 1)),
-        _ => Some(Token::Character('\r')),
     }
 }
 

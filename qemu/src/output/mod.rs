@@ -8,6 +8,7 @@
 mod filter;
 pub mod fold;
 mod queue;
+mod token;
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
