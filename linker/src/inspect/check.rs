@@ -1,8 +1,6 @@
 //! `sframe check`: compares `.sframe`, or the rule map of a file for 32-bit ARM, with call frame information and the code, and `.symbols`
 //! with debug information.
 
-use std::io::{self, Write};
-
 use anyhow::{Context, Result, bail};
 use object::Object;
 use unwind::sframe::StartRule;
@@ -11,7 +9,7 @@ use unwind::symbols::{Precision, format};
 use super::proof::Proven;
 use super::{Exceptions, Strict, Subject};
 use crate::cfi::Frames;
-use crate::covered::{ADVICE, Covered};
+use crate::covered::Covered;
 use crate::function::LeftOut;
 use crate::image::Image;
 use crate::map;
@@ -205,100 +203,5 @@ impl Check {
             && symbols.is_none_or(|symbols| symbols.differences.is_empty())
             && (self.map.as_ref()).is_none_or(|map| map.differences.is_empty())
             && self.exceptions.as_ref().is_none_or(Result::is_ok)
-    }
-
-    /// Writes what was compared, and every difference; and what to do if less than so many percent of the code are covered.
-    ///
-    /// # Errors
-    /// Those of the output.
-    pub fn write(&self, least: u8, out: &mut dyn Write) -> io::Result<()> {
-        let comparison = &self.comparison;
-        match &self.proven {
-            Some(proven) => proven.write(out)?,
-            None => writeln!(
-                out,
-                "not compared with the code: its instructions are not known here"
-            )?,
-        }
-        for difference in &comparison.differences {
-            writeln!(out, "{difference}")?;
-        }
-        for left in &self.left_out {
-            let LeftOut { start, size, why } = left;
-            writeln!(
-                out,
-                "{start:#x}, {size} bytes: {}: {why}",
-                match self.table {
-                    map::SECTION => "no row can say it",
-                    _ => "not in SFrame's words",
-                }
-            )?;
-        }
-        for Symbol { start, size, name } in &self.declared {
-            let name = Names::Short.name(name);
-            writeln!(
-                out,
-                "{start:#x}, {size} bytes, {name}: declared to have no caller"
-            )?;
-        }
-        writeln!(
-            out,
-            "{} functions, {} rows, {} addresses compared: {} differences",
-            comparison.functions,
-            comparison.rows,
-            comparison.addresses,
-            comparison.differences.len(),
-        )?;
-        if let Some(map) = &self.map {
-            for difference in &map.differences {
-                writeln!(out, "{difference}")?;
-            }
-            let (count, differences) = (map.addresses, map.differences.len());
-            writeln!(
-                out,
-                "{count} addresses of .unwind_map compared with .sframe: {differences} differences"
-            )?;
-        }
-        match &self.exceptions {
-            Some(Ok(entries)) => writeln!(out, "{entries} entries of .ARM.exidx can be read")?,
-            Some(Err(why)) => writeln!(out, "error: .ARM.exidx: {why}")?,
-            None => {}
-        }
-        self.strict.write(out)?;
-        if let Some(covered) = &self.covered {
-            writeln!(out, "{}", covered.of_table(self.table))?;
-            if !covered.is_at_least(least) {
-                writeln!(out, "error: that is less than {least} %: {ADVICE}")?;
-            }
-        }
-        if self.uncompared > 0 {
-            writeln!(
-                out,
-                "{} functions not compared: only {} describes them",
-                self.uncompared, self.table
-            )?;
-        }
-        if let Some(why) = self.symbols_uncompared {
-            writeln!(out, ".symbols not compared: {why}")?;
-        }
-        let Some(symbols) = &self.symbols else {
-            return Ok(());
-        };
-        for difference in &symbols.differences {
-            writeln!(out, "{difference}")?;
-        }
-        writeln!(
-            out,
-            "{} answers of .symbols compared, {} of them with all frames, {} with the outermost line: {} differences",
-            symbols.answers,
-            symbols.exact,
-            symbols.outer,
-            symbols.differences.len(),
-        )?;
-        let (exact, faults) = (symbols.exact_faults, symbols.faults);
-        writeln!(
-            out,
-            "{exact} of {faults} instructions that can fault have all frames"
-        )
     }
 }

@@ -9,7 +9,7 @@ mod lookup;
 mod map;
 mod parts;
 mod proof;
-
+mod report;
 mod stats;
 mod strict;
 
