@@ -5,7 +5,8 @@
 //! | functions of the image | `collect` |
 //! | names as a report prints them | `short` |
 //! | which instructions there are | `instructions` |
-//! | the frames at each of them | `lines`, `path`, `code` |
+//! | the frames at each of them | `lines`, `path`, `trace` |
+//! | functions with the frames of their instructions | `code` |
 //! | as few rows as a level needs | `rows` |
 //! | functions of the source, and what is inlined where | `records` |
 //! | rows as bytes, in chunks | `chunks` |
@@ -30,6 +31,7 @@ mod records;
 mod repair;
 mod rows;
 mod short;
+mod trace;
 
 pub use blob::Blob;
 pub use code::{Code, Function, Piece, Traced};
