@@ -12,6 +12,7 @@
 //! | rows as bytes, in chunks | `chunks` |
 //! | rows as phrases, and names by a grammar | `phrases`, `grammar` |
 //! | the rules that both are made of | `repair`, `pairs` |
+//! | rows, names and files in parts | `parts` |
 //! | all of it behind a header | `blob` |
 
 mod blob;
@@ -24,6 +25,7 @@ mod instructions;
 mod level;
 mod lines;
 mod pairs;
+mod parts;
 mod path;
 mod phrases;
 mod printable;
