@@ -33,6 +33,8 @@ mod readers;
 mod release;
 #[path = "guide/reports.rs"]
 mod reports;
+#[path = "guide/said.rs"]
+mod said;
 #[path = "guide/screen.rs"]
 mod screen;
 #[path = "guide/settings.rs"]

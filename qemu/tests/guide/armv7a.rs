@@ -6,7 +6,8 @@ use object::{Object, ObjectSection, ObjectSegment};
 use qemu::build::Profile;
 use qemu::workspace;
 
-use crate::short::{Built, alone, replace, write_shop};
+use crate::said::Built;
+use crate::short::{alone, replace, write_shop};
 use crate::steps;
 use crate::support::built::target;
 use crate::support::outside::Outside;

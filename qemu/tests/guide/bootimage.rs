@@ -10,7 +10,8 @@ use qemu::machine::Arch;
 use qemu::{setup, workspace};
 use serde_json::Value;
 
-use crate::short::{Built, Said, alone, overlaid};
+use crate::said::{Built, Said};
+use crate::short::{alone, overlaid};
 use crate::steps;
 use crate::support::built::target;
 use crate::support::outside::{Outside, as_others_call_it};

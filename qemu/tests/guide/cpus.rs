@@ -6,7 +6,8 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 
 use crate::reports::{IN_DOUBT, expect_stop, stop_in};
-use crate::short::{self, Built, HANDLERS, Kind, Said, VECTORS, alone, overlaid, replace};
+use crate::said::{Built, Said};
+use crate::short::{self, HANDLERS, Kind, VECTORS, alone, overlaid, replace};
 use crate::steps;
 use crate::support::runner::run;
 use crate::text::{guide, part, shown, without_numbers};

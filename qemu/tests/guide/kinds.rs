@@ -7,7 +7,8 @@ use qemu::build::Profile;
 use qemu::machine::Arch;
 
 use crate::reports::{IN_DOUBT, expect_stop, stop_in};
-use crate::short::{HANDLERS, HIGHER, Said, VECTORS};
+use crate::said::Said;
+use crate::short::{HANDLERS, HIGHER, VECTORS};
 use crate::text::{guide, part, shown, without_numbers};
 use crate::{bootimage, limine, makefile, raspi, short, uefi};
 

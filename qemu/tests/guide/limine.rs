@@ -10,7 +10,8 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::workspace;
 
-use crate::short::{Built, Said, alone, overlaid};
+use crate::said::{Built, Said};
+use crate::short::{alone, overlaid};
 use crate::steps;
 use crate::support::outside::Outside;
 use crate::text::{guide, part};

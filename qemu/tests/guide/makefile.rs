@@ -8,7 +8,8 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::setup;
 
-use crate::short::{Built, Said, alone, overlaid};
+use crate::said::{Built, Said};
+use crate::short::{alone, overlaid};
 use crate::steps;
 use crate::support::built::target;
 use crate::support::outside::{Outside, as_others_call_it};

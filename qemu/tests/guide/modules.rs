@@ -9,6 +9,7 @@ use qemu::build::Profile;
 use qemu::machine::Arch;
 use tempfile::TempDir;
 
+use crate::said::Said;
 use crate::short::{self, HANDLERS, Kind, VECTORS};
 use crate::steps;
 use crate::text::{guide, part};
@@ -165,7 +166,7 @@ pub fn apply(arch: Arch, folder: &Path, shop: &str) {
 }
 
 /// What a kernel says that does this with the module.
-fn boot(kind: Kind, shop: &str) -> short::Said {
+fn boot(kind: Kind, shop: &str) -> Said {
     kind.with(Profile::Debug, |folder| apply(kind.arch, folder, shop))
 }
 

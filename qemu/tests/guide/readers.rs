@@ -2,7 +2,8 @@
 
 use qemu::build::Profile;
 
-use crate::short::{HANDLERS, SMALLEST, Said, replace};
+use crate::said::Said;
+use crate::short::{HANDLERS, SMALLEST, replace};
 use crate::steps;
 use crate::text::{guide, part};
 

@@ -3,7 +3,8 @@
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
-use crate::short::{self, HANDLERS, HIGHER, Said, VECTORS, replace};
+use crate::said::Said;
+use crate::short::{self, HANDLERS, HIGHER, VECTORS, replace};
 use crate::steps;
 use crate::text::{guide, part};
 
