@@ -55,10 +55,11 @@ mod text;
 #[path = "guide/uefi.rs"]
 mod uefi;
 
+use kinds::expect_shown;
 use qemu::build::Profile;
 use short::{HANDLERS, VECTORS};
 use support::outside::Outside;
-use text::{guide, part, shown, without_numbers};
+use text::{guide, shown, without_numbers};
 
 /// The heading of the guide's part for kernels that write their report themselves.
 const LONG_WAY: &str = "\n# By your own report\n";
@@ -100,7 +101,6 @@ fn the_guide_leads_to_the_report_it_shows() {
 
 #[test]
 fn the_guide_shows_what_one_call_writes() {
-    let guide = guide();
     for (kind, begin, heading) in [
         (
             HANDLERS,
@@ -113,8 +113,6 @@ fn the_guide_shows_what_one_call_writes() {
         let is_bare = before.contains(begin) && !before.contains("backtrace");
         assert!(is_bare, "{before}");
         let text = kind.with(Profile::Debug, |_| ()).text;
-        let report = &text[text.find(begin).expect("an exception")..];
-        let shown = shown(part(&guide, heading));
-        assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
+        expect_shown(&text, begin, heading);
     }
 }
