@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::memory::Range;
 use crate::rules::Rules;
+use crate::text::{Filled, texts};
 
 /// The row that a source has for an address, and its function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +64,14 @@ pub enum LookupError {
 
 impl fmt::Display for LookupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f)
+        self.filled().write(f)
     }
 }
 
 impl LookupError {
-    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
-        f.write_str(match self {
+    /// The text of [`Display`](fmt::Display).
+    pub(crate) fn filled(&self) -> Filled {
+        texts! { *self, [0; 2];
             Self::NoFunction => "no function in the table",
             Self::NoRows { signal: true } => "a trap frame without rows",
             Self::NoRows { signal: false } => "a function without rows",
@@ -78,7 +79,7 @@ impl LookupError {
             Self::Damaged => "its table entry is damaged",
             Self::Unsupported => "its table entry is of an unknown kind",
             Self::TooLarge => "its table is too large to be searched",
-        })
+        }
     }
 }
 

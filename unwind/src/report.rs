@@ -40,7 +40,7 @@ use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
 use crate::symbols::{self, Answer, SymbolTable};
-use crate::text;
+use crate::text::{self, texts};
 use crate::trace::{Event, Trace};
 use crate::verdict::{Doubt, End, How};
 use crate::walk::{Frame, Frames};
@@ -317,9 +317,7 @@ pub fn write_frame<R>(
 /// Writes a frame's line up to its letter.
 fn write_address<R>(out: &mut dyn Write, number: u32, frame: &Frame<R>) -> fmt::Result {
     text::padded_decimal(out, u64::from(number), 4)?;
-    out.write_str(": ")?;
-    text::hex(out, frame.pc, 16)?;
-    out.write_str(" ")?;
+    text::fill(out, ": @ ", &[frame.pc])?;
     out.write_char(frame.letter())
 }
 
@@ -340,10 +338,8 @@ fn write_names(
         if innermost {
             out.write_str(" ")?;
             source.name.write(out)?;
-            out.write_str("+")?;
-            text::hex(out, pc.wrapping_sub(answer.start), 1)?;
-            out.write_str("/")?;
-            text::hex(out, answer.size, 1)?;
+            let offset = pc.wrapping_sub(answer.start);
+            text::fill(out, "+~/~", &[offset, answer.size])?;
         } else {
             out.write_str("\n        inlined into ")?;
             source.name.write(out)?;
@@ -351,8 +347,7 @@ fn write_names(
         if let Some((file, line)) = source.place() {
             out.write_str(" at ")?;
             file.write(out)?;
-            out.write_str(":")?;
-            text::decimal(out, u64::from(line))?;
+            text::fill(out, ":#", &[line.into()])?;
         }
         innermost = false;
     }
@@ -366,46 +361,34 @@ fn write_names(
 #[inline(never)]
 pub fn write_end(out: &mut dyn Write, end: End, doubt: Option<Doubt>, count: u32) -> fmt::Result {
     out.write_str("end of backtrace: ")?;
-    match end {
-        End::Complete => out.write_str("complete")?,
-        End::Outermost => out.write_str("outermost function reached")?,
-        End::User(_) => {
-            end.write(out)?;
-            if doubt.is_none() {
-                out.write_str(", complete for the kernel")?;
-            }
-        }
-        reason => {
-            out.write_str("incomplete: ")?;
-            reason.write(out)?;
-        }
+    if !matches!(end, End::Complete | End::Outermost | End::User(_)) {
+        out.write_str("incomplete: ")?;
     }
+    end.write(out)?;
     if let Some(doubt) = doubt {
-        out.write_str(", from frame ")?;
-        text::decimal(out, u64::from(doubt.frame))?;
-        out.write_str(match doubt.how {
-            How::Analysis => " on by its callee's code",
-            How::FramePointer => " on by frame pointer",
-            How::LinkRegister => " on by link register",
-            How::Scan => " on by scanning",
-            _ => " on in doubt",
-        })?;
-        if doubt.reason != end {
+        text::fill(out, ", from frame # on ", &[doubt.frame.into()])?;
+        let how = texts! { doubt.how, [0; 2];
+            How::Analysis => "by its callee's code",
+            How::FramePointer => "by frame pointer",
+            How::LinkRegister => "by link register",
+            How::Scan => "by scanning",
+            _ => "in doubt",
+        };
+        how.write(out)?;
+        if !doubt.reason.is(&end) {
             out.write_str(" (")?;
             doubt.reason.write(out)?;
             out.write_str(")")?;
         }
+    } else if let End::User(_) = end {
+        out.write_str(", complete for the kernel")?;
     }
-    out.write_str(", ")?;
-    text::decimal(out, u64::from(count))?;
-    out.write_str(" frames\n")
+    text::fill(out, ", # frames\n", &[count.into()])
 }
 
 #[inline(never)]
 fn write_left_out(out: &mut dyn Write, count: u32) -> fmt::Result {
-    out.write_str("   ----- ")?;
-    text::decimal(out, u64::from(count))?;
-    out.write_str(" frames left out -----\n")
+    text::fill(out, "   ----- # frames left out -----\n", &[count.into()])
 }
 
 /// Writes bytes as hexadecimal digits, two for each: a build id.

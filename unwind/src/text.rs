@@ -6,16 +6,20 @@
 //! The writer is a trait object here and in all code that writes a report: generic code, with a copy for each type of writer,
 //! was half the code that a report adds to a kernel.
 
+mod filled;
+
 use core::fmt::{Result, Write};
 
-const DIGITS: [&str; 16] = [
-    "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f",
-];
+pub(crate) use filled::{Filled, are_texts, fill, texts};
 
 #[inline(never)]
 fn digit(out: &mut dyn Write, value: u64) -> Result {
-    let index = usize::try_from(value & 0xf).unwrap_or(0);
-    out.write_str(DIGITS.get(index).copied().unwrap_or("?"))
+    let value = (value & 0xf) as u8;
+    let first = match value {
+        ..10 => b'0',
+        _ => const { b'a'.wrapping_sub(10) },
+    };
+    out.write_char(first.wrapping_add(value).into())
 }
 
 /// Writes `0x` and `value` in lower-case hexadecimal, with at least `least` digits (at most 16).

@@ -1,10 +1,11 @@
 //! How a frame was found, why a walk ended, and what that says of the list.
 
+mod words;
+
 use core::fmt;
 
 use crate::lookup::LookupError;
 use crate::sframe::{Abi, Damage, ParseError};
-use crate::{aarch64, text};
 
 /// Why there is no further frame. Only [`Self::Complete`] vouches for the whole list.
 ///
@@ -143,98 +144,6 @@ impl End {
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f)
-    }
-}
-
-impl End {
-    /// The text of [`Display`](fmt::Display), for a writer that is no formatter. The words are data, which all endings write by the
-    /// same code: it takes half the bytes of code for each.
-    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
-        let (before, address, after) = self.words();
-        f.write_str(before)?;
-        if let Some(address) = address {
-            text::hex(f, address, 16)?;
-        }
-        f.write_str(after)?;
-        match *self {
-            Self::NoTables(error) => error.write(f),
-            Self::NoRow(_, error) => error.write(f),
-            Self::CalledElsewhere(_, target) => {
-                text::hex(f, target, 16)?;
-                f.write_str(", not to the function of the frame")
-            }
-            Self::RegisterLost(number) => {
-                match number {
-                    // A name, because the number is only defined in this crate.
-                    aarch64::SP_EL0 => f.write_str("SP_EL0")?,
-                    number => text::decimal(f, u64::from(number))?,
-                }
-                f.write_str(", which is not known here")
-            }
-            Self::DamagedTables(damage) => damage.write(f),
-            _ => Ok(()),
-        }
-    }
-
-    /// The words that it begins with, with an address in them.
-    const fn words(&self) -> (&'static str, Option<u64>, &'static str) {
-        let (before, address, after) = match *self {
-            Self::NotAtBase(sp) => (
-                "outermost function reached with sp ",
-                sp,
-                ", where no stack begins",
-            ),
-            Self::BaseUnknown(sp) => ("it is not known whether its stack begins at ", sp, ""),
-            Self::User(pc) => ("user code reached at ", pc, ""),
-            Self::TrapNotAtBase(end) => (
-                "the trap frame of user code ends at ",
-                end,
-                ", where no stack begins",
-            ),
-            Self::UserInKernel(pc) => (
-                "user code, says its trap frame, but ",
-                pc,
-                " is the kernel's",
-            ),
-            Self::NoRow(pc, _) => ("no row for ", pc, ": "),
-            Self::BadPc(pc @ 1..) => ("the program counter ", pc, " is not in any code"),
-            Self::BadReturnAddress(pc @ 1..) => ("the return address ", pc, " is not in any code"),
-            Self::NoCall(pc) => ("no call before the return address ", pc, ""),
-            Self::CalledElsewhere(pc, _) => ("the call before ", pc, " leads to "),
-            Self::OnlyAtCalls(pc) => ("interrupted at ", pc, ", and its row holds at calls only"),
-            Self::NoStack(sp) => ("the stack pointer ", sp, " is outside every stack"),
-            Self::Unreadable(address) => ("the stack word at ", address, " cannot be read"),
-            Self::UnalignedWord(address) => ("the stack word at ", address, " is not aligned"),
-            Self::NotAdvancing(sp) => ("the caller's stack pointer ", sp, " would not be above"),
-            Self::Misaligned(cfa) => ("the frame address ", cfa, " is misaligned"),
-            Self::TrapFrame(sp) => ("a trap frame of unknown layout at ", sp, ""),
-            _ => return (self.words_alone(), None, ""),
-        };
-        (before, Some(address), after)
-    }
-
-    /// The same of endings without an address.
-    const fn words_alone(&self) -> &'static str {
-        match *self {
-            Self::Complete => "complete",
-            Self::Outermost => "outermost function reached",
-            Self::TrapEndUnknown => "it is not known where the trap frame of user code ends",
-            Self::NoTables(_) => "no .sframe table: ",
-            Self::Unusable(words) => words,
-            Self::WrongAbi(_) => "the .sframe table is for another architecture",
-            Self::BadPc(_) => "the program counter is null",
-            Self::BadReturnAddress(_) => "the return address is null",
-            Self::CallsUnchecked => "calls were not checked, as the code is not known",
-            Self::RegisterLost(_) => "a rule needs register ",
-            Self::FramePointerLost => "a rule needs the frame pointer, which is not known here",
-            Self::StackPointerLost => "a rule needs the stack pointer, which is not known here",
-            Self::NoCfa => "a rule needs a frame address that is not there",
-            Self::LinkRegisterLost => "a rule needs the link register, which is not known here",
-            Self::Limit => "as many frames as asked for",
-            Self::DamagedTables(_) => "the tables are damaged: ",
-            // Those with an address: see `words`.
-            _ => "",
-        }
     }
 }
 

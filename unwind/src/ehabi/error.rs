@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::lookup::LookupError;
-use crate::text;
+use crate::text::texts;
 
 /// Why an entry of the exception tables cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,39 +51,26 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::StartHasBit31 => f.write_str("bit 31 of the function's word is set"),
-            Self::NotSorted => f.write_str("the function is not above the one before"),
-            Self::OutsideTable(address) => {
-                text::hex(f, address, 8)?;
-                f.write_str(" is outside of .ARM.extab")
-            }
-            Self::Reserved(number) => {
-                f.write_str("there is no personality routine ")?;
-                text::decimal(f, number.into())
-            }
-            Self::UnknownPersonality(address) => {
-                f.write_str("the personality routine at ")?;
-                text::hex(f, address, 8)?;
-                f.write_str(" is not known")
-            }
-            Self::Truncated(byte) => {
-                f.write_str("the opcodes end inside ")?;
-                text::hex(f, byte.into(), 2)
-            }
-            Self::Spare(first, second) => {
-                f.write_str("no meaning is defined for ")?;
-                text::hex(f, first.into(), 2)?;
-                f.write_str(" ")?;
-                text::hex(f, second.into(), 2)
-            }
-            Self::TooLarge => f.write_str("a number does not fit into 32 bits"),
-            Self::CannotUnwind => f.write_str("the function cannot be unwound"),
-            Self::Refused => f.write_str("it refuses to unwind"),
-            Self::AfterStackPointer => {
-                f.write_str("it counts on from a stack pointer that was restored")
-            }
-        }
+        let numbers = match *self {
+            Self::OutsideTable(address) | Self::UnknownPersonality(address) => [address, 0],
+            Self::Reserved(byte) | Self::Truncated(byte) => [byte.into(), 0],
+            Self::Spare(first, second) => [first.into(), second.into()],
+            _ => [0; 2],
+        };
+        let filled = texts! { *self, numbers;
+            Self::StartHasBit31 => "bit 31 of the function's word is set",
+            Self::NotSorted => "the function is not above the one before",
+            Self::OutsideTable(_) => "$ is outside of .ARM.extab",
+            Self::Reserved(_) => "there is no personality routine #",
+            Self::UnknownPersonality(_) => "the personality routine at $ is not known",
+            Self::Truncated(_) => "the opcodes end inside %",
+            Self::Spare(..) => "no meaning is defined for % %",
+            Self::TooLarge => "a number does not fit into 32 bits",
+            Self::CannotUnwind => "the function cannot be unwound",
+            Self::Refused => "it refuses to unwind",
+            Self::AfterStackPointer => "it counts on from a stack pointer that was restored",
+        };
+        filled.write(f)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::text;
+use crate::text::{Filled, texts};
 
 /// Why [`Section::parse`](super::Section::parse) refuses bytes.
 ///
@@ -55,57 +55,36 @@ pub enum ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f)
+        self.filled().write(f)
     }
 }
 
 impl ParseError {
-    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
-        match *self {
-            Self::Empty => f.write_str("empty"),
-            Self::Short { length } => {
-                text::decimal(f, length as u64)?;
-                f.write_str(" bytes are too short for a header")
-            }
-            Self::BadMagic { found } => {
-                f.write_str("bad magic ")?;
-                text::hex(f, u64::from(found), 4)?;
-                f.write_str(" at offset 0, 0xdee2 wanted")
-            }
-            Self::UnknownVersion(version) => {
-                f.write_str("unknown version ")?;
-                text::decimal(f, u64::from(version))?;
-                f.write_str(" at offset 2")
-            }
-            Self::DraftVersion1 => {
-                f.write_str("version 1 as in its first posted patch, not as released")
-            }
-            Self::UnknownFlags(flags) => {
-                f.write_str("unknown flags ")?;
-                text::hex(f, u64::from(flags), 2)?;
-                f.write_str(" at offset 3")
-            }
-            Self::UnknownAbi(abi) => {
-                f.write_str("unknown ABI ")?;
-                text::decimal(f, u64::from(abi))?;
-                f.write_str(" at offset 4")
-            }
-            Self::AuxiliaryHeader { length } => {
-                f.write_str("auxiliary header of ")?;
-                text::decimal(f, u64::from(length))?;
-                f.write_str(" bytes does not fit")
-            }
-            Self::Functions { end } => {
-                f.write_str("functions end outside, at offset ")?;
-                text::decimal(f, end)
-            }
-            Self::Rows { end } => {
-                f.write_str("rows end outside, at offset ")?;
-                text::decimal(f, end)
-            }
-            Self::Map => f.write_str("a rule map with a header that cannot be used"),
-            Self::LeftOut => f.write_str("their reader is left out"),
+    /// The text of [`Display`](fmt::Display).
+    pub(crate) fn filled(&self) -> Filled {
+        let number = match *self {
+            Self::Short { length } => length as u64,
+            Self::BadMagic { found } => found.into(),
+            Self::UnknownVersion(number)
+            | Self::UnknownFlags(number)
+            | Self::UnknownAbi(number)
+            | Self::AuxiliaryHeader { length: number } => number.into(),
+            Self::Functions { end } | Self::Rows { end } => end,
+            _ => 0,
+        };
+        texts! { *self, [number, 0];
+            Self::Empty => "empty",
+            Self::Short { .. } => "# bytes are too short for a header",
+            Self::BadMagic { .. } => "bad magic & at offset 0, 0xdee2 wanted",
+            Self::UnknownVersion(_) => "unknown version # at offset 2",
+            Self::DraftVersion1 => "version 1 as in its first posted patch, not as released",
+            Self::UnknownFlags(_) => "unknown flags % at offset 3",
+            Self::UnknownAbi(_) => "unknown ABI # at offset 4",
+            Self::AuxiliaryHeader { .. } => "auxiliary header of # bytes does not fit",
+            Self::Functions { .. } => "functions end outside, at offset #",
+            Self::Rows { .. } => "rows end outside, at offset #",
+            Self::Map => "a rule map with a header that cannot be used",
+            Self::LeftOut => "their reader is left out",
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::sframe::format;
 use crate::sframe::function::Function;
 use crate::sframe::section::Section;
 use crate::sframe::tables::Tables;
-use crate::text;
+use crate::text::{Filled, texts};
 
 /// The greatest number of rows to read, for each byte of a section. Functions may share rows, and in a damaged table all
 /// functions may share all rows. Tables of real programs need less than one for each byte.
@@ -76,40 +76,31 @@ pub enum Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f)
+        self.filled().write(f)
     }
 }
 
 impl Damage {
-    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
-        let number = |f: &mut dyn fmt::Write, before: &str, number: u32, after: &str| {
-            f.write_str(before)?;
-            text::decimal(f, number.into())?;
-            f.write_str(after)
+    /// The text of [`Display`](fmt::Display).
+    pub(crate) fn filled(&self) -> Filled {
+        let (first, second) = match *self {
+            Self::Section(error) => return error.filled(),
+            Self::Unsorted { function: number }
+            | Self::Overlap { function: number }
+            | Self::Function { function: number }
+            | Self::RowCount { header: number } => (number, 0),
+            Self::Row { function, row } | Self::RowOrder { function, row } => (row, function),
+            Self::Checksum | Self::TooManyRows => (0, 0),
         };
-        match *self {
-            Self::Section(error) => error.write(f),
-            Self::Checksum => f.write_str("wrong checksum"),
-            Self::Unsorted { function } => {
-                number(f, "function ", function, " starts before the one before it")
-            }
-            Self::Overlap { function } => {
-                number(f, "function ", function, " overlaps the one before it")
-            }
-            Self::Function { function } => number(f, "the entry of function ", function, " is bad"),
-            Self::Row { function, row } => {
-                number(f, "row ", row, "")?;
-                number(f, " of function ", function, " cannot be read")
-            }
-            Self::RowOrder { function, row } => {
-                number(f, "row ", row, "")?;
-                number(f, " of function ", function, " starts in the wrong place")
-            }
-            Self::RowCount { header } => {
-                number(f, "not the ", header, " rows that the header counts")
-            }
-            Self::TooManyRows => f.write_str("rows are shared too often"),
+        texts! { *self, [first.into(), second.into()];
+            Self::Checksum => "wrong checksum",
+            Self::Unsorted { .. } => "function # starts before the one before it",
+            Self::Overlap { .. } => "function # overlaps the one before it",
+            Self::Function { .. } => "the entry of function # is bad",
+            Self::Row { .. } => "row # of function # cannot be read",
+            Self::RowOrder { .. } => "row # of function # starts in the wrong place",
+            Self::RowCount { .. } => "not the # rows that the header counts",
+            Self::TooManyRows => "rows are shared too often",
         }
     }
 }

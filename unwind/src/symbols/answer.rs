@@ -106,7 +106,8 @@ impl<'t, 'a> Answer<'t, 'a> {
     pub fn frames(
         &self,
     ) -> impl DoubleEndedIterator<Item = SourceFrame<'a>> + Clone + use<'t, 'a, '_> {
-        let inner = (0..=self.count).rev();
+        // Not an inclusive range, which has three times the code.
+        let inner = (0..self.count.wrapping_add(1)).rev();
         inner.filter_map(|index| self.frame(index))
     }
 
@@ -200,38 +201,48 @@ impl<'a> Text<'a> {
     pub fn write(&self, out: &mut dyn Write) -> fmt::Result {
         let mut bytes = self.bytes();
         while let Some(first) = bytes.next() {
-            let length: usize = match first {
-                0xf0.. => 4,
-                0xe0.. => 3,
-                0xc0.. => 2,
-                _ => 1,
-            };
-            let mut character = [first, 0, 0, 0];
-            let used = character.get_mut(..length).unwrap_or(&mut []);
-            for byte in used.iter_mut().skip(1) {
-                *byte = bytes.next().unwrap_or(0);
-            }
-            out.write_str(match core::str::from_utf8(used) {
-                Ok(_) if acts(used) => "?",
-                Ok(seen) => seen,
-                Err(_) => "\u{fffd}",
+            out.write_char(match character(first, &mut bytes) {
+                Some(character) if acts(character) => '?',
+                Some(character) => character,
+                None => char::REPLACEMENT_CHARACTER,
             })?;
         }
         Ok(())
     }
 }
 
-/// Whether a character of these bytes does something else than to be seen.
-const fn acts(character: &[u8]) -> bool {
+/// The character that begins with this byte, of as many bytes as that says; `None` if they are not UTF-8. `core::str::from_utf8` knows it
+/// too, but is more code than all else that writes a name.
+#[inline]
+fn character(first: u8, bytes: &mut Take<Expansion<'_>>) -> Option<char> {
+    // How many bytes follow, the least number that needs so many, and what the first byte has beside its bits of the number.
+    let (more, least, mark) = match first {
+        0xf0.. => (3, 0x1_0000, 0xf0 << 18),
+        0xe0.. => (2, 0x800, 0xe0 << 12),
+        0xc0.. => (1, 0x80, 0xc0 << 6),
+        // No character begins with a byte that goes on with another one.
+        0x80.. => (0, u32::MAX, 0),
+        _ => (0, 0, 0),
+    };
+    let mut number = u32::from(first);
+    let mut goes_on = true;
+    for _ in 0..more {
+        let byte = bytes.next().unwrap_or(0);
+        goes_on &= byte & 0xc0 == 0x80;
+        number = number.wrapping_shl(6) | u32::from(byte & 0x3f);
+    }
+    let number = number.wrapping_sub(mark);
+    match goes_on && number >= least {
+        true => char::from_u32(number),
+        false => None,
+    }
+}
+
+/// Whether a character does something else than to be seen.
+const fn acts(character: char) -> bool {
     matches!(
         character,
-        [..0x20 | 0x7f]
-            // U+0080 to U+009F
-            | [0xc2, ..0xa0]
-            // U+200E, U+200F, U+2028 to U+202E
-            | [0xe2, 0x80, 0x8e | 0x8f | 0xa8..=0xae]
-            // U+2066 to U+2069
-            | [0xe2, 0x81, 0xa6..=0xa9]
+        ..' ' | '\u{7f}'..'\u{a0}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     )
 }
 
@@ -323,11 +334,52 @@ mod tests {
             let acts = matches!(character, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}')
                 || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
                 || matches!(character, '\u{2066}'..='\u{2069}');
-            let mut bytes = [0; 4];
-            let bytes = character.encode_utf8(&mut bytes).as_bytes();
-            assert_eq!(super::acts(bytes), acts, "{character:?}");
+            assert_eq!(super::acts(character), acts, "{character:?}");
         }
         // Characters of one byte to four.
         assert_eq!(written("größe → \u{1f980}"), "größe → \u{1f980}");
+    }
+
+    /// As core reads them: each pair of bytes, and each at the borders of longer ones, with what may follow.
+    #[test]
+    fn what_is_no_character_is_replaced() {
+        let mut cases: Vec<Vec<u8>> = Vec::new();
+        for first in 0..=u8::MAX {
+            cases.push([first].into());
+            cases.extend((0..=u8::MAX).map(|second| [first, second].into()));
+            for second in [0, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0] {
+                for third in [0x41, 0x80, 0xbf, 0xc0] {
+                    cases.push([first, second, third].into());
+                    cases.push([first, second, third, 0x80].into());
+                    cases.push([first, second, third, 0xc0].into());
+                }
+            }
+        }
+        for bytes in cases {
+            let codes: Vec<u8> = bytes.iter().flat_map(|byte| [0, *byte]).collect();
+            // A byte tells how many are one character; where the text ends before, there are zeros.
+            let mut expected = String::new();
+            let mut rest = &bytes[..];
+            while let [first, ..] = rest {
+                let length = match first {
+                    0xf0.. => 4,
+                    0xe0.. => 3,
+                    0xc0.. => 2,
+                    _ => 1,
+                };
+                let (one, behind) = rest.split_at(rest.len().min(length));
+                match core::str::from_utf8(one) {
+                    Ok(one) if one.chars().any(super::acts) => expected.push('?'),
+                    Ok(one) => expected.push_str(one),
+                    Err(_) => expected.push('\u{fffd}'),
+                }
+                rest = behind;
+            }
+            assert_eq!(
+                Text::new(&[0, 0], &codes).to_string(),
+                expected,
+                "{bytes:?}"
+            );
+        }
     }
 }

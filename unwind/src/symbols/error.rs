@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::text;
+use crate::text::texts;
 
 /// Why bytes are not a symbol table that can be used. Offsets are bytes from the start of the blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,38 +32,23 @@ pub enum SymbolsError {
 
 impl fmt::Display for SymbolsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f)
-    }
-}
-
-impl SymbolsError {
-    /// The text of [`Display`](fmt::Display), for a writer that is no formatter.
-    pub(crate) fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result {
-        match *self {
-            Self::Empty => f.write_str("empty"),
-            Self::BadMagic => f.write_str("bad magic at offset 0"),
-            Self::UnknownVersion(version) => {
-                f.write_str("unknown version ")?;
-                text::decimal(f, u64::from(version))?;
-                f.write_str(" at offset 8")
-            }
-            Self::UnknownLevel(level) => {
-                f.write_str("unknown level ")?;
-                text::decimal(f, u64::from(level))?;
-                f.write_str(" at offset 24")
-            }
-            Self::DoesNotFit(offset) => {
-                f.write_str("does not fit, says the field at offset ")?;
-                text::decimal(f, offset as u64)
-            }
-            Self::BadChecksum { stored, computed } => {
-                f.write_str("checksum ")?;
-                text::hex(f, u64::from(stored), 8)?;
-                f.write_str(" at offset 16, bytes give ")?;
-                text::hex(f, u64::from(computed), 8)
-            }
-            Self::LeftOut => f.write_str("their reader is left out"),
-        }
+        let numbers = match *self {
+            Self::UnknownVersion(version) => [version.into(), 0],
+            Self::UnknownLevel(level) => [level.into(), 0],
+            Self::DoesNotFit(offset) => [offset as u64, 0],
+            Self::BadChecksum { stored, computed } => [stored.into(), computed.into()],
+            _ => [0; 2],
+        };
+        let filled = texts! { *self, numbers;
+            Self::Empty => "empty",
+            Self::BadMagic => "bad magic at offset 0",
+            Self::UnknownVersion(_) => "unknown version # at offset 8",
+            Self::UnknownLevel(_) => "unknown level # at offset 24",
+            Self::DoesNotFit(_) => "does not fit, says the field at offset #",
+            Self::BadChecksum { .. } => "checksum $ at offset 16, bytes give $",
+            Self::LeftOut => "their reader is left out",
+        };
+        filled.write(f)
     }
 }
 
