@@ -187,6 +187,7 @@ impl<'a> Text<'a> {
     }
 
     /// The bytes of the text, at most [`TEXT_MAX`].
+    #[inline(never)]
     fn bytes(&self) -> Take<Expansion<'a>> {
         Grammar::new(self.grammar)
             .expand(self.codes, TEXT_STEPS)

@@ -56,9 +56,6 @@ struct Found {
     place: Place,
 }
 
-/// Bytes of the ranges that are looked through.
-const RANGES_SIZE: usize = format::RANGES_MAX.saturating_mul(format::RANGE_SIZE);
-
 impl<'a> SymbolTable<'a> {
     /// Parses the blob in `bytes`, which lie at `address`. Bytes after its end are left alone.
     ///
@@ -202,21 +199,19 @@ impl<'a> SymbolTable<'a> {
     fn find(&self, pc: u64, edges: &mut [u32; format::MAX_EDGES]) -> Option<Found> {
         let unit = u32::from(self.unit);
         // Rows of the ranges follow each other, so a chunk ends where the next one starts, whatever its range.
-        let mut index = 0_usize;
-        let ranges = Bytes::new(self.part(format::TAG_RANGES), ByteOrder::Little);
+        let (ranges, _) = self.part(format::TAG_RANGES).as_chunks();
+        let (mut rest, mut left) = (ranges, format::RANGES_MAX);
         let (base, target, first, end) = loop {
-            if index >= RANGES_SIZE {
-                return None;
-            }
-            let base = self.address.wrapping_add(ranges.u64(index)?);
-            let length = ranges.u32(index.checked_add(8)?)?;
-            let first = ranges.u32(index.checked_add(12)?)?;
-            index = index.checked_add(format::RANGE_SIZE)?;
+            left = left.checked_sub(1)?;
+            let (range, behind) = rest.split_first()?;
+            rest = behind;
+            let (start, length, first) = range_of(range);
+            let base = self.address.wrapping_add(start);
             let offset = pc.wrapping_sub(base).wrapping_shr(unit);
             match u32::try_from(offset) {
                 Ok(offset) if offset < length => {
-                    let end = ranges.u32(index.wrapping_add(12));
-                    break (base, offset, first, end);
+                    let next = behind.first();
+                    break (base, offset, first, next.map(|next| range_of(next).2));
                 }
                 _ => {}
             }
@@ -234,12 +229,9 @@ impl<'a> SymbolTable<'a> {
 
     /// The last chunk that starts at or before `target`, of those from `first` to `end`: its start and its codes.
     fn chunk(&self, target: u32, first: u32, end: Option<u32>) -> Option<(u32, &'a [u8])> {
-        let starts = Bytes::new(self.part(format::TAG_CHUNKS), ByteOrder::Little);
-        let start = |number: u32| {
-            let number = usize::try_from(number).ok()?;
-            starts.u32(number.checked_mul(4)?)
-        };
-        let count = u32::try_from(starts.data.len() / 4).ok()?;
+        let (starts, _) = self.part(format::TAG_CHUNKS).as_chunks();
+        let start = |number: u32| Some(u32::from_le_bytes(*starts.get(number as usize)?));
+        let count = starts.len() as u32;
         let mut low = first;
         let mut high = end.unwrap_or(count).min(count);
         while low < high {
@@ -275,6 +267,17 @@ impl<'a> SymbolTable<'a> {
     pub(super) fn text(&self, codes: &'a [u8]) -> Text<'a> {
         Text::new(self.part(format::TAG_TEXT_GRAMMAR), codes)
     }
+}
+
+/// What an entry says of a range: where it starts, from the table's address on, how many units it has, and its first chunk.
+fn range_of(entry: &[u8; format::RANGE_SIZE]) -> (u64, u32, u32) {
+    let [start @ .., a, b, c, d, e, f, g, h] = *entry;
+    let (length, first) = ([a, b, c, d], [e, f, g, h]);
+    (
+        u64::from_le_bytes(start),
+        u32::from_le_bytes(length),
+        u32::from_le_bytes(first),
+    )
 }
 
 /// The bytes from a start, so many of them.
