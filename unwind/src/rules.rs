@@ -64,33 +64,41 @@ impl Rules {
         }
     }
 
-    const fn packed(&self, index: u32, register: u32, offset: i64) -> Packed {
-        Packed {
+    /// The rule for the canonical frame address, the return address or the frame pointer: 0, 1 or 2. One function for the three, and none
+    /// below it: it is at the deepest places of a walk's stack.
+    #[inline(never)]
+    const fn rule(&self, index: u32) -> Rule {
+        let [cfa, return_address, frame_pointer] = self.registers;
+        let offsets = self.offsets;
+        let (register, offset) = match index {
+            0 => (cfa, offsets[0]),
+            1 => (return_address, offsets[1]),
+            _ => (frame_pointer, offsets[2]),
+        };
+        let packed = Packed {
             code: self.codes.wrapping_shr(CODE.wrapping_mul(index)) as u8 & 0xf,
             register,
             offset,
-        }
+        };
+        packed.rule()
     }
 
     /// As [`Row::cfa`].
     #[must_use]
     pub const fn cfa(&self) -> Rule {
-        let ([register, ..], [offset, ..]) = (self.registers, self.offsets);
-        self.packed(0, register, offset).rule()
+        self.rule(0)
     }
 
     /// As [`Row::return_address`].
     #[must_use]
     pub const fn return_address(&self) -> Rule {
-        let ([_, register, _], [_, offset, _]) = (self.registers, self.offsets);
-        self.packed(1, register, offset).rule()
+        self.rule(1)
     }
 
     /// As [`Row::frame_pointer`].
     #[must_use]
     pub const fn frame_pointer(&self) -> Rule {
-        let ([.., register], [.., offset]) = (self.registers, self.offsets);
-        self.packed(2, register, offset).rule()
+        self.rule(2)
     }
 
     /// As [`Row::is_outermost`].
@@ -122,6 +130,21 @@ impl Rules {
             ONE => Some((return_address, None)),
             _ => None,
         }
+    }
+
+    /// How far from the stack pointer the canonical frame address is saved, if it is there.
+    #[inline(always)]
+    pub(crate) const fn cfa_saved_at_sp(&self) -> Option<i64> {
+        let [offset, ..] = self.offsets;
+        match self.codes as u8 & 0xf {
+            Packed::SAVED_AT_STACK_POINTER => Some(offset),
+            _ => None,
+        }
+    }
+
+    /// Whether the return address is a value that counts from another register.
+    pub(crate) const fn return_address_is_in_register(&self) -> bool {
+        (self.codes >> CODE) as u8 & 0xf == Packed::FROM_REGISTER
     }
 
     /// All in one word, which is not 0; `None` if they do not fit.
@@ -200,6 +223,8 @@ impl Packed {
     pub(crate) const SAVED_AT_CFA: u8 = code(SAVED, CFA);
     pub(crate) const FROM_STACK_POINTER: u8 = code(VALUE, STACK_POINTER);
     pub(crate) const FROM_FRAME_POINTER: u8 = code(VALUE, FRAME_POINTER);
+    const FROM_REGISTER: u8 = code(VALUE, REGISTER);
+    const SAVED_AT_STACK_POINTER: u8 = code(SAVED, STACK_POINTER);
 
     /// The value is still in its register.
     #[inline(always)]
@@ -255,6 +280,7 @@ impl Packed {
         }
     }
 
+    #[inline(always)]
     pub(crate) const fn rule(self) -> Rule {
         let base = match self.code >> 2 & 3 {
             CFA => Base::Cfa,

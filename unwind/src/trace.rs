@@ -112,7 +112,7 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
                 break;
             };
             if let (Some(reached), Some(called)) = (told.take(), frame.tail_call) {
-                listener(&Event::TailCall { reached, called })?;
+                pass(listener, Event::TailCall { reached, called })?;
             }
             if MAY_COUNT
                 && let Some((first, last)) = ends
@@ -126,24 +126,34 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
                 continue;
             }
             if left_out != 0 {
-                listener(&Event::LeftOut(core::mem::take(&mut left_out)))?;
+                pass(listener, Event::LeftOut(core::mem::take(&mut left_out)))?;
             }
             if frame.how == How::TrapFrame {
-                listener(&Event::Interrupted(frame.trap_frame))?;
+                pass(listener, Event::Interrupted(frame.trap_frame))?;
             }
-            listener(&Event::Frame(number, frame))?;
+            pass(listener, Event::Frame(number, frame))?;
             told = Some(frame.lookup_pc());
             number = number.wrapping_add(1);
         }
         if left_out != 0 {
-            listener(&Event::LeftOut(left_out))?;
+            pass(listener, Event::LeftOut(left_out))?;
         }
+        self.tell_end(number, listener)
+    }
+
+    /// Tells the last event. Not inlined, so that it is not on the stack during the walk.
+    #[inline(never)]
+    fn tell_end(
+        &self,
+        count: u32,
+        listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
+    ) -> Result<End, fmt::Error> {
         // The iterator has ended, so the reason is there.
         let end = self.end().unwrap_or(End::Limit);
         listener(&Event::End {
             end,
             doubt: self.doubt(),
-            count: number,
+            count,
         })?;
         Ok(end)
     }
@@ -155,4 +165,13 @@ impl<R: RegisterSet, M: Memory + Clone, S: RowSource + Clone> Frames<'_, R, M, S
         while ahead.next_any().is_some() {}
         ahead.found()
     }
+}
+
+/// Passes an event on. Not inlined, so that it is not on the stack during the walk.
+#[inline(never)]
+fn pass<R>(
+    listener: &mut dyn FnMut(&Event<'_, R>) -> fmt::Result,
+    event: Event<'_, R>,
+) -> fmt::Result {
+    listener(&event)
 }

@@ -52,7 +52,7 @@ impl<S: RowSource> Unwinder<'_, S> {
         memory: &impl Memory,
         reason: End,
     ) -> Option<Step<R>> {
-        let registers = cursor.registers;
+        let registers = &cursor.registers;
         let undescribed = match reason {
             End::BadPc(_) => false,
             End::NoRow(_, LookupError::NoFunction) => true,
@@ -94,7 +94,7 @@ impl<S: RowSource> Unwinder<'_, S> {
         cursor: &Cursor<R>,
         memory: &impl Memory,
     ) -> Option<Step<R>> {
-        let registers = cursor.registers;
+        let registers = &cursor.registers;
         let fp = registers.fp();
         let aligned = fp.checked_rem(R::CFA_ALIGNMENT) == Some(0);
         let known = cursor.fp_known && aligned;

@@ -2,7 +2,7 @@
 
 use crate::memory::Memory;
 use crate::registers::RegisterSet;
-use crate::row::{Base, Rule};
+use crate::row::Rule;
 use crate::rules::Rules;
 use crate::verdict::How;
 use crate::walk::SavedRegister;
@@ -91,13 +91,9 @@ impl<R: RegisterSet> Cursor<R> {
     /// pointer is.
     #[inline(never)]
     fn saved_at(&self, rules: &Rules, trap_registers: &[SavedRegister]) -> Option<u64> {
-        let offset = match rules.cfa() {
-            Rule::Saved {
-                base: Base::StackPointer,
-                offset,
-            } if !pc_is_in_register(rules) => offset,
-            _ => return None,
-        };
+        let offset = rules
+            .cfa_saved_at_sp()
+            .filter(|_| !pc_is_in_register(rules))?;
         let mut saved = trap_registers.iter();
         let saved = saved.find(|saved| saved.register == R::STACK_POINTER)?;
         let slot = self.registers.sp().checked_add_signed(offset)?;
@@ -107,11 +103,5 @@ impl<R: RegisterSet> Cursor<R> {
 
 /// Whether trap code with these rules has the interrupted program counter in a register.
 const fn pc_is_in_register(rules: &Rules) -> bool {
-    matches!(
-        rules.return_address(),
-        Rule::Value {
-            base: Base::Register(_),
-            ..
-        }
-    )
+    rules.return_address_is_in_register()
 }

@@ -87,7 +87,9 @@ impl<S: RowSource> Unwinder<'_, S> {
                 Some((Jump::Anywhere, _)) => return Way::Over(true),
                 Some((Jump::To(to), _)) if goal.holds(to, 1) => return Way::Over(true),
                 // Bytes that lead out of all code are not an instruction.
-                Some((Jump::To(to) | Jump::Call(to), of_jump)) if self.is_code(to, user) => {
+                Some((Jump::To(to) | Jump::Call(to), of_jump))
+                    if self.code_at(to, user).is_some() =>
+                {
                     length = of_jump;
                 }
                 _ => {}

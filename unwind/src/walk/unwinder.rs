@@ -5,8 +5,6 @@ use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
-use crate::verdict::How;
-use crate::walk::cursor::Cursor;
 use crate::walk::{Fallbacks, Frames, SavedRegister};
 
 /// The configuration of walks: rows, code, the places of registers in trap frames, and fallbacks. A walk does not change it, so
@@ -102,7 +100,7 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         registers: R,
         memory: M,
     ) -> Frames<'_, R, M, S> {
-        Frames::start(self, Cursor::exact(registers, How::Given), memory)
+        Frames::start(self, registers, true, memory)
     }
 
     /// The frames from `registers` outwards, whose program counter is a return address: those of a task that was switched away
@@ -144,6 +142,6 @@ impl<'a, S: RowSource> Unwinder<'a, S> {
         registers: R,
         memory: M,
     ) -> Frames<'_, R, M, S> {
-        Frames::start(self, Cursor::called(registers, How::Given), memory)
+        Frames::start(self, registers, false, memory)
     }
 }

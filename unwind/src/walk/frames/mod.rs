@@ -69,14 +69,25 @@ enum State {
 }
 
 impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
-    pub(super) fn start(unwinder: &'a Unwinder<'a, S>, cursor: Cursor<R>, mut memory: M) -> Self {
-        let sp = cursor.registers.sp();
+    /// The frames from these registers outwards, which are exact, or those after a call.
+    // Not inlined, and the cursor made here, so that its caller has no copy of it on the stack for the whole walk.
+    #[inline(never)]
+    pub(super) fn start(
+        unwinder: &'a Unwinder<'a, S>,
+        registers: R,
+        exact: bool,
+        mut memory: M,
+    ) -> Self {
+        let sp = registers.sp();
         let usable = unwinder.source.describes(R::MACHINE).is_ok();
         Self {
             unwinder,
             on_stack: memory.enter(sp),
             memory,
-            cursor,
+            cursor: Cursor {
+                exact,
+                ..Cursor::called(registers, How::Given)
+            },
             tail_call: None,
             reached: sp,
             found: Found::EMPTY,
