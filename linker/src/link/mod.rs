@@ -14,6 +14,7 @@ mod json;
 mod linker;
 mod options;
 mod place;
+mod plan;
 mod report;
 mod response;
 mod room;
