@@ -79,6 +79,7 @@ fn lies_are_mended_or_in_doubt_release() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn lies_are_mended_or_in_doubt_in_thumb_code() {
     lies_are_mended_or_in_doubt(&image_for_arm(Profile::ThumbRelease));
 }

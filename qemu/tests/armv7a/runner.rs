@@ -87,6 +87,9 @@ fn what_it_has_not_is_refused() {
     run(["--board", "virt", "--arch", "armv7a", "panic"])
         .expect(2)
         .expect_words("board virt has aarch64, not armv7a");
+    run(["--thumb", "panic"])
+        .expect(2)
+        .expect_words("only armv7a has Thumb code, not x86_64");
     let listed = armv7a(false, &["--list"]).expect(0).text();
     let names: Vec<_> = listed
         .lines()

@@ -26,6 +26,7 @@ fn what_is_sent_says_the_same_release() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn what_is_sent_says_the_same_in_thumb_code() {
     sent::what_is_sent_says_the_same(&thumb());
 }
@@ -58,6 +59,7 @@ fn the_kernel_samples_itself_release() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn the_kernel_samples_itself_in_thumb_code() {
     sampled::a_kernel_samples_itself(&thumb());
 }
@@ -103,6 +105,7 @@ fn the_host_names_the_smallest_report_release() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn the_host_names_the_smallest_report_in_thumb_code() {
     the_host_names_the_smallest_report(&thumb());
 }

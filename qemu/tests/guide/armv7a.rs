@@ -85,6 +85,7 @@ impl Said {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn the_guide_shows_what_a_kernel_for_32_bit_arm_says() {
     let before = boot(ARM, Profile::Debug, |_| ());
     let text = &before.text;

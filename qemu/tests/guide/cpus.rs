@@ -133,6 +133,7 @@ fn a_report_of_an_optimized_kernel_has_the_callers_of_all_cpus() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_has_the_callers_of_all_cpus_on_aarch64() {
     let before = AARCH64.boot(Profile::Debug, |_| ()).text;
     assert_eq!(before.matches("end of backtrace").count(), 1, "{before}");
