@@ -111,6 +111,7 @@ fn a_list_is_complete_at_a_call_release() {
 
 /// ARM and Thumb code call each other: four times each, as the scenario says.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn arm_and_thumb_code_call_each_other() {
     for release in [false, true] {
         let report = Report::find(&armv7a(release, &["thumb"]).expect(0).serial);
@@ -160,6 +161,7 @@ fn a_list_across_an_interruption_is_complete_release() {
 
 /// The trap frame that its entry in the exception tables leads to: with what was interrupted.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn what_was_interrupted_follows_its_trap_code() {
     let report = Report::find(&armv7a(false, &["panic-in-handler"]).expect(0).serial);
     let (before, words) = &report.words[0];
@@ -217,6 +219,7 @@ fn gdb_sees_the_same_callers() {
 
 /// Whose only knowledge of memory is what the MMU says: it ends where nobody can tell that the stack does.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_by_one_call_needs_no_platform() {
     for release in [false, true] {
         let text = armv7a(release, &["one-call"]).expect(0).text();

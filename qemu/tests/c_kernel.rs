@@ -55,7 +55,7 @@ use user::{
     a_fault_of_a_user_program_is_the_programs, a_panic_in_a_call_of_a_user_program_ends_there,
 };
 
-/// A test for each compiler.
+/// A test for each compiler, those of clang only in `.ci/long`.
 macro_rules! each {
     ($($test:ident),+ $(,)?) => {
         $(
@@ -65,8 +65,10 @@ macro_rules! each {
                 #[test]
                 fn cross_gcc() { super::$test(super::CROSS_GCC); }
                 #[test]
+                #[ignore = "takes long: .ci/long"]
                 fn clang() { super::$test(super::CLANG); }
                 #[test]
+                #[ignore = "takes long: .ci/long"]
                 fn cross_clang() { super::$test(super::CROSS_CLANG); }
             }
         )+
@@ -84,29 +86,6 @@ each! {
     a_failure_of_the_console_is_one_line,
     what_the_header_allows_to_be_null_may_be,
     code_and_stack_are_as_large_as_is_said,
-}
-
-/// The same, those of clang only in `.ci/long`.
-macro_rules! each_of_gcc {
-    ($($test:ident),+ $(,)?) => {
-        $(
-            mod $test {
-                #[test]
-                fn gcc() { super::$test(super::GCC); }
-                #[test]
-                fn cross_gcc() { super::$test(super::CROSS_GCC); }
-                #[test]
-                #[ignore = "takes long: .ci/long"]
-                fn clang() { super::$test(super::CLANG); }
-                #[test]
-                #[ignore = "takes long: .ci/long"]
-                fn cross_clang() { super::$test(super::CROSS_CLANG); }
-            }
-        )+
-    };
-}
-
-each_of_gcc! {
     a_panic_in_a_handler_is_reported_across_it,
     an_exception_in_a_handler_is_reported_across_it,
     a_report_may_begin_at_what_was_interrupted,
@@ -118,7 +97,7 @@ each_of_gcc! {
 }
 
 /// The same on x86-64.
-macro_rules! each_of_gcc_on_x86_64 {
+macro_rules! each_on_x86_64 {
     ($($test:ident),+ $(,)?) => {
         $(
             mod $test {
@@ -132,7 +111,7 @@ macro_rules! each_of_gcc_on_x86_64 {
     };
 }
 
-each_of_gcc_on_x86_64! {
+each_on_x86_64! {
     a_kernel_in_the_upper_half_is_reported,
     stacks_in_the_upper_half_need_not_be_told,
 }

@@ -206,14 +206,18 @@ fn a_read_of_the_report_that_fails_ends_the_trace(arch: Arch) {
     assert!(before.ends_with(&first), "{before}");
 }
 
-/// A test of each for each architecture.
+/// A test of each for each architecture, those of AArch64 only in `.ci/long`.
 macro_rules! on_both {
     ($($name:ident,)*) => {
         mod x86_64 {
             $(#[test] fn $name() { super::$name(super::Arch::X86_64) })*
         }
         mod aarch64 {
-            $(#[test] fn $name() { super::$name(super::Arch::Aarch64) })*
+            $(
+                #[test]
+                #[ignore = "takes long: .ci/long"]
+                fn $name() { super::$name(super::Arch::Aarch64) }
+            )*
         }
     };
 }

@@ -88,6 +88,7 @@ fn every_hang_is_asked_release() {
 
 /// What tasks wait for, by their names.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn tasks_say_what_they_wait_for() {
     let hang = HANGS.iter().find(|hang| hang.name == "hang-tasks");
     let asked = asked(hang.expect("it is known"), false);

@@ -11,6 +11,7 @@ use super::support::runner::run;
 use super::{armv7a, built_image};
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn results_are_kept_as_of_others() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [json, junit] = ["boots.json", "boots.xml"].map(|name| folder.path().join(name));
@@ -52,6 +53,7 @@ fn results_are_kept_as_of_others() {
 
 /// The host finds the names in the image of 32 bits: those that the kernel has in its own.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn log_frames_and_names_are_decoded() {
     let whole = Report::find(&armv7a(false, &["thumb"]).expect(0).serial);
     for option in ["--defmt", "--decode"] {
@@ -62,6 +64,7 @@ fn log_frames_and_names_are_decoded() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn it_is_an_image_as_others_are() {
     let image = built_image(false);
     assert_eq!(

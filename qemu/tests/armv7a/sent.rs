@@ -95,6 +95,7 @@ fn the_host_names_the_smallest_report(image: &Path) {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn the_host_names_the_smallest_report_debug() {
     the_host_names_the_smallest_report(&built_image(false));
 }
@@ -112,6 +113,7 @@ fn the_host_names_the_smallest_report_in_thumb_code() {
 
 /// By an option of the runner, as on other architectures.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_dump_is_sent_if_that_is_wanted() {
     let text = armv7a(false, &["--send-dump", "panic"]).expect(0).text();
     assert!(text.contains("\ndump begin 1 armv7a "), "{text}");

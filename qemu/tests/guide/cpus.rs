@@ -113,6 +113,7 @@ fn expect_others(said: &Said, others: &[(&str, &str)]) {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_has_the_callers_of_all_cpus() {
     let before = X86_64.boot(Profile::Debug, |_| ()).text;
     assert_eq!(before.matches("end of backtrace").count(), 1, "{before}");

@@ -7,6 +7,7 @@ use crate::steps;
 use crate::text::{guide, part, without_numbers};
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_kernel_in_the_upper_half_has_the_same_report() {
     let [low, high] = [HANDLERS, HIGHER].map(|kind| {
         let text = without_numbers(&kind.with(Profile::Debug, |_| ()).text);

@@ -189,6 +189,7 @@ pub fn named(report: &str) -> Vec<&str> {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_goes_through_a_module_while_it_is_registered() {
     for (kind, entry) in [(HANDLERS, "r long_mode"), (VECTORS, "r with_mmu")] {
         let said = boot(kind, &SHOP.replace("CALL", "Some(refuse), 4"));

@@ -161,6 +161,7 @@ fn a_lost_stack_pointer_ends_the_trace_not_the_report() {
 
 /// Registers whose stack pointer is that of a device, or of nothing: on AArch64 the serial line, which is mapped.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn what_is_no_memory_is_not_read() {
     for (kind, sp) in [
         (HANDLERS, "0x4000_0000"),
@@ -186,6 +187,7 @@ fn what_is_no_memory_is_not_read() {
 
 /// All of the stack has the address of a device, or one that nothing has.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_survives_a_stack_that_is_overwritten() {
     for (kind, value) in [
         (HANDLERS, "0x7000_0000_0000"),
@@ -251,6 +253,7 @@ fn a_failure_in_a_report_adds_its_line() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_says_what_the_kernel_has_not_told() {
     let said = HANDLERS.with(Profile::Debug, |folder| {
         let line = "    unsafe { postmortem::physical_memory_at(0) };\n";
