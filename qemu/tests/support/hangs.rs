@@ -31,7 +31,7 @@ pub const HANGS: [Hang; 31] = [
     hang("hang-masked", 1, "spin masked > kernel"),
     hang("hang-early", 1, "spin early > kernel"),
     hang("hang-deep", 1, "spin descend*101 deep > kernel"),
-    hang("hang-idle", 1, "idle > kernel"),
+    hang("hang-idle", 1, "... idle > kernel"),
     hang(
         "hang-two-locks",
         2,
@@ -55,14 +55,14 @@ pub const HANGS: [Hang; 31] = [
     hang(
         "hang-tasks",
         1,
-        "spin work > task | tasks > kernel | wait_for_ledger > task",
+        "spin work > task | ... tasks > kernel | wait_for_ledger > task",
     ),
     hang("hang-exceptions", 1, "... exceptions > kernel"),
     hang("hang-storm", 1, "... storm > kernel"),
     hang(
         "hang-livelock",
         1,
-        "... let_go_first > task | ... let_go_first > task | livelock > kernel",
+        "... let_go_first > task | ... let_go_first > task | ... livelock > kernel",
     ),
     hang("hang-reset", 1, "reset > kernel"),
     hang("hang-lock-twice", 1, "locks::twice > kernel"),
