@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize
 use postmortem::{RuleCache, Sampler, Samples, TrapFrame};
 use spin::Once;
 
-use crate::arch::cpu;
+use crate::arch::{self, cpu};
 use crate::console::println;
 use crate::cpus::{self, MAX_CPUS};
 use crate::platform::POSTMORTEM;
@@ -70,6 +70,8 @@ fn sample(frame: &mut TrapFrame) {
         sampler.sample(&SAMPLES[this], frame);
         TOOK[this].fetch_add(cpu::ticks().wrapping_sub(begin), Ordering::Relaxed);
     }
+    // A CPU that takes longer for a sample than from one tick to the next would do nothing else.
+    arch::timer::rearm(TICKS_PER_SECOND);
 }
 
 #[inline(never)]
