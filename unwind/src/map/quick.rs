@@ -50,7 +50,8 @@ impl Block {
         {
             rest = behind;
         }
-        // It may be one of a block before.
+        // It may be one of a block before. Before the first of all there is none: then this is no number of a change, which is seen where its
+        // code is read.
         Some(self.to.wrapping_sub(rest.len()).wrapping_sub(1))
     }
 }
