@@ -1,13 +1,9 @@
 //! 32-bit ARM: an image has names, a rule map, which is made from `.debug_frame` and from the code, and the compiler's exception tables.
 
-mod common;
-#[path = "common/arm.rs"]
-mod image;
-
 use std::fs;
 
-use common::stderr;
-use image::{TEXT, link};
+use crate::common::arm::{TEXT, link};
+use crate::common::stderr;
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
 use unwind::arm::Registers;
 use unwind::symbols::SymbolTable;
@@ -15,7 +11,7 @@ use unwind::{Code, End, FrameKind, Range, Stacks, Unwinder, map};
 
 #[test]
 fn an_image_has_names_and_its_exception_tables() {
-    let folder = common::folder("arm");
+    let folder = crate::common::folder("arm");
     let (image, output) = link(&folder, TEXT, &["--sframe=none"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stderr(&output);
@@ -53,7 +49,7 @@ const STACK: Range = Range::new(0x8000, 0x8100);
 
 #[test]
 fn an_image_has_a_rule_map() {
-    let folder = common::folder("arm-rows");
+    let folder = crate::common::folder("arm-rows");
     // The second link finds the image of the first one, and its room.
     for _ in 0..2 {
         let (image, output) = link(&folder, TEXT, &["--symbols=names"]);

@@ -1,14 +1,10 @@
 //! `sframe` on images for 32-bit ARM: what it prints of their rule maps and exception tables, what it finds wrong, and what it adds.
 
-mod common;
-#[path = "common/arm.rs"]
-mod image;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{folder, sframe, stderr, stdout};
-use image::{TEXT, linked};
+use crate::common::arm::{self, TEXT, linked};
+use crate::common::{folder, sframe, stderr, stdout};
 use linker::image::Image;
 use object::{Object, ObjectSymbol};
 use unwind::map::format;
@@ -146,7 +142,7 @@ fn a_dump_has_all_rows_and_all_entries() {
 #[test]
 fn a_link_has_statistics() {
     let folder = folder("arm_statistics");
-    let (_, output) = image::link(&folder, &text(), &["--symbols=names", "--sframe-stats"]);
+    let (_, output) = arm::link(&folder, &text(), &["--symbols=names", "--sframe-stats"]);
     let said = stderr(&output);
     for expected in [
         ".unwind_map: 6 functions, 11 rows, ",
@@ -312,7 +308,7 @@ fn what_has_no_tables_is_said() {
     // Its exception tables are there.
     let dump = stdout(&sframe(&["dump"], &plain));
     assert!(dump.starts_with("Section .ARM.exidx at "), "{dump}");
-    let object = common::assemble(&folder, "armv7a-none-eabi", TEXT);
+    let object = crate::common::assemble(&folder, "armv7a-none-eabi", TEXT);
     for command in ["dump", "check", "stats"] {
         let said = refused(&[command], &object);
         assert_eq!(

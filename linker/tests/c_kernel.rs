@@ -1,13 +1,11 @@
 //! `sframe-link` as the linker of a C compiler: in front of GNU ld and of lld, for both architectures.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use common::{folder, scripts, sframe, stderr, stdout, succeed, tool};
+use crate::common::{folder, scripts, sframe, stderr, stdout, succeed, tool};
 use linker::image::Image;
 use object::Object;
 use unwind::symbols::SymbolTable;
@@ -162,7 +160,7 @@ fn each_of_two_sections_of_call_frame_information_is_read() {
             .args(["-c", "-O2", "-fno-pic"]);
         succeed(compiler.args(["-ffreestanding", "-fasynchronous-unwind-tables", file]));
     }
-    let mut link = common::sframe_link();
+    let mut link = crate::common::sframe_link();
     link.current_dir(&folder)
         .args(["--sframe-linker=ld", "--sframe-stats=stats.txt"])
         .args(["-L", &scripts(), "-T", "image.ld", "-o", "kernel"])
@@ -176,8 +174,8 @@ fn each_of_two_sections_of_call_frame_information_is_read() {
     let stats = fs::read_to_string(folder.join("stats.txt")).unwrap();
     assert!(stats.contains(".sframe: 5 functions"), "{stats}");
     assert!(!stats.contains("made from the code"), "{stats}");
-    let shown = common::sframe(&["stats"], &folder.join("kernel"));
-    let stats = common::stdout(&shown);
+    let shown = crate::common::sframe(&["stats"], &folder.join("kernel"));
+    let stats = crate::common::stdout(&shown);
     let line = stats.lines().find(|line| line.starts_with(".eh_frame "));
     let line = line.unwrap_or_else(|| panic!("no size: {stats}"));
     let size = line.split_whitespace().nth(1);

@@ -1,13 +1,9 @@
 //! Files that are not what they should be: one line that says so, and status 1.
 
-#[path = "common/arm.rs"]
-mod arm;
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{folder, image, sframe, stderr};
+use crate::common::{folder, image, sframe, stderr};
 use object::{Object, ObjectSection};
 
 const PROGRAM: &str = "
@@ -58,7 +54,7 @@ fn no_image() {
 #[test]
 fn an_object_file() {
     let folder = folder("an_object_file");
-    let object = common::assemble(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
+    let object = crate::common::assemble(&folder, "x86_64-unknown-linux-gnu", PROGRAM);
     assert_eq!(complaint("check", &object), "no section .sframe");
 }
 
@@ -163,7 +159,11 @@ fn a_cut_or_changed_image_never_panics() {
 #[test]
 fn a_cut_or_changed_image_for_arm_never_panics() {
     let options = ["--symbols=names", "-zmax-page-size=4096"];
-    let path = arm::linked(&folder("a_cut_arm_image"), arm::TEXT, &options);
+    let path = crate::common::arm::linked(
+        &folder("a_cut_arm_image"),
+        crate::common::arm::TEXT,
+        &options,
+    );
     let data = fs::read(&path).unwrap();
     let check = sframe(&["check"], &path);
     assert!(check.status.success(), "{}", stderr(&check));
@@ -178,7 +178,7 @@ fn a_cut_or_changed_object_file_never_panics() {
         ".cfi_startproc",
         ".cfi_sections .eh_frame, .debug_frame, .sframe\n.cfi_startproc",
     );
-    let path = common::assemble(&folder, "x86_64-unknown-linux-gnu", &text);
+    let path = crate::common::assemble(&folder, "x86_64-unknown-linux-gnu", &text);
     let data = fs::read(&path).unwrap();
     let check = sframe(&["check"], &path);
     assert!(check.status.success(), "{}", stderr(&check));

@@ -1,11 +1,11 @@
 //! Names with line feeds and escapes, which would forge lines of a report or move a terminal's cursor.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{SCRIPT, assemble, folder, scripts, sframe, sframe_link, stderr, stdout, succeed};
+use crate::common::{
+    SCRIPT, assemble, folder, scripts, sframe, sframe_link, stderr, stdout, succeed,
+};
 use linker::image::Image;
 use linker::symbols::Texts;
 use unwind::symbols::SymbolTable;

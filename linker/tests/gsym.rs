@@ -1,12 +1,10 @@
 //! `--gsym`, as LLVM's own reader sees it: every address of a program has the frames that debug information has.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{folder, program, sframe, stdout, succeed, tool};
+use crate::common::{folder, program, sframe, stdout, succeed, tool};
 use linker::image::Image;
 use object::{Object, ObjectSection};
 

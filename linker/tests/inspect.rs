@@ -1,8 +1,6 @@
 //! What `sframe` prints.
 
-mod common;
-
-use common::{folder, image, sframe, stderr, stdout};
+use crate::common::{folder, image, sframe, stderr, stdout};
 
 const PROGRAM: &str = "
 .globl _start
@@ -93,8 +91,8 @@ fn object_files_are_laid_out() {
     }";
     std::fs::write(&source, text).unwrap();
     let object = folder.join("library.o");
-    common::succeed(
-        common::rustc()
+    crate::common::succeed(
+        crate::common::rustc()
             .args([
                 "--edition=2024",
                 "--crate-type=lib",

@@ -1,12 +1,10 @@
 //! `sframe make`: tables added to files that are linked already, and those files still work.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{folder, rustc, scripts, sframe, sframe_link, stderr, stdout, succeed};
+use crate::common::{folder, rustc, scripts, sframe, sframe_link, stderr, stdout, succeed};
 use object::elf;
 use object::{Object, ObjectSection, ObjectSegment};
 
@@ -163,7 +161,7 @@ fn a_rust_library_gets_tables() {
     for (version, switch) in [(2, "--sframe=v2"), (3, "--sframe=v3")] {
         let made = folder.join(version.to_string());
         make(&library, &made, &[switch, "--symbols=none"]);
-        let dump = stdout(&common::sframe(&["dump"], &made));
+        let dump = stdout(&crate::common::sframe(&["dump"], &made));
         assert!(dump.contains(&format!("    Version: {version}\n")));
     }
 }
@@ -172,7 +170,7 @@ fn a_rust_library_gets_tables() {
 #[test]
 fn a_bare_metal_image_keeps_its_physical_addresses() {
     let folder = folder("make_bare_metal");
-    let object = common::assemble(
+    let object = crate::common::assemble(
         &folder,
         "aarch64-unknown-none-softfloat",
         ".globl _start\n.type _start, %function\n_start:\n.cfi_startproc\n str x30, [sp, #-16]!\n\

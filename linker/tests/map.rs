@@ -1,11 +1,9 @@
 //! Links that load a rule map instead of `.sframe` (`--sframe-load=map`): by lld and by GNU ld, on both architectures.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{
+use crate::common::{
     SCRIPT, assemble, folder, scripts, sframe, sframe_link, stderr, stdout, succeed, tool,
 };
 use linker::image::Image;

@@ -1,14 +1,13 @@
 //! Damaged ELF files, damaged debug information and damaged call frame information, by chance that is the same in every run: no
 //! panic, and always an end. `MUTATIONS=100000 cargo test --release -p sframe-link --test mutated` tries more than `cargo test`.
 
-mod common;
 #[path = "../../unwind/tests/damage/random.rs"]
 mod random;
 
 use std::fs;
 use std::ops::Range;
 
-use common::{folder, program, say};
+use crate::common::{folder, program, say};
 use linker::image::Image;
 use linker::inspect::{self, Subject};
 use linker::link::Options;
@@ -88,8 +87,8 @@ fn images() {
 #[test]
 fn object_files() {
     let folder = folder("mutated_objects");
-    common::sources(&folder);
-    common::compile(&folder, &["--emit=obj", "-Cdebuginfo=2"]);
+    crate::common::sources(&folder);
+    crate::common::compile(&folder, &["--emit=obj", "-Cdebuginfo=2"]);
     let data = fs::read(folder.join("image")).unwrap();
     try_all("object files", &data, 1000, |data, _| {
         if let Ok(laid_out) = linker::relocatable::lay_out(data) {

@@ -1,11 +1,9 @@
 //! Functions without a caller: the entry of an image, and those that a link names.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{SCRIPT, folder, scripts, sframe, stderr, stdout};
+use crate::common::{SCRIPT, folder, scripts, sframe, stderr, stdout};
 use object::{Object, ObjectSection};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -45,7 +43,7 @@ _RNvC6kernel4task:
 /// Links, and returns the exit status, what was said, and the rows at the start of each function.
 fn link(folder: &Path, switches: &[&str]) -> (bool, String, Vec<String>) {
     fs::write(folder.join("image.ld"), SCRIPT).unwrap();
-    let output = common::sframe_link()
+    let output = crate::common::sframe_link()
         .current_dir(folder)
         .args(["-T", "image.ld", "-L", &scripts(), "-o", "image", "input.o"])
         .args(switches)
@@ -80,7 +78,7 @@ fn link(folder: &Path, switches: &[&str]) -> (bool, String, Vec<String>) {
 #[test]
 fn the_entry_and_what_is_named_have_no_caller() {
     let folder = folder("outermost");
-    common::assemble(&folder, TARGET, PROGRAM);
+    crate::common::assemble(&folder, TARGET, PROGRAM);
     let (linked, said, names) = link(&folder, &[]);
     assert!(linked, "{said}");
     assert_eq!(names, ["_start"], "{said}");
@@ -107,7 +105,7 @@ fn the_entry_and_what_is_named_have_no_caller() {
 #[test]
 fn an_entry_with_rows_keeps_them() {
     let folder = folder("outermost_rows");
-    common::assemble(&folder, TARGET, PROGRAM);
+    crate::common::assemble(&folder, TARGET, PROGRAM);
     let (linked, said, names) = link(&folder, &["-e", "first"]);
     assert!(linked, "{said}");
     assert_eq!(names, Vec::<String>::new(), "{said}");
@@ -149,7 +147,7 @@ _ZN6kernel4task17hfedcba9876543210E:
 .size _ZN6kernel4task17hfedcba9876543210E, . - _ZN6kernel4task17hfedcba9876543210E
 ",
     );
-    common::assemble(&folder, TARGET, &functions);
+    crate::common::assemble(&folder, TARGET, &functions);
     let (linked, said, _) = link(&folder, &["--sframe-outermost=kernel::task"]);
     let expected = "--sframe-outermost=kernel::task: 2 functions have that name, at 0x";
     assert!(!linked && said.contains(expected), "{said}");
@@ -177,7 +175,7 @@ variable:
 unsized: .quad 0
 ",
     );
-    common::assemble(&folder, TARGET, &functions);
+    crate::common::assemble(&folder, TARGET, &functions);
     for (name, why) in [
         ("variable", "there is no function of that name"),
         ("unsized", "there is no function of that name"),
@@ -211,7 +209,7 @@ last:
 .size last, . - last
 ",
     );
-    common::assemble(&folder, TARGET, &functions);
+    crate::common::assemble(&folder, TARGET, &functions);
     let (linked, said, names) = link(&folder, &["--sframe-outermost=task"]);
     assert!(linked, "{said}");
     assert_eq!(names, ["_start", "task"], "{said}");
@@ -235,7 +233,7 @@ fn a_row_without_a_caller_that_nothing_explains_is_a_difference() {
 .size first, . - first
 ",
     );
-    common::assemble(&folder, TARGET, &functions);
+    crate::common::assemble(&folder, TARGET, &functions);
     let (linked, said, _) = link(&folder, &[]);
     assert!(linked, "{said}");
     let file = folder.join("image");

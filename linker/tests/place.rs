@@ -1,12 +1,10 @@
 //! Links whose scripts have no place for the tables, or that have no script: `sframe-link` finds one, by lld and by GNU ld.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{folder, sframe, stderr, stdout, tool};
+use crate::common::{folder, sframe, stderr, stdout, tool};
 use linker::image::Image;
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags, elf};
 
@@ -79,7 +77,7 @@ const SCRIPTS: [(&str, &str); 4] = [
 
 /// Links, and returns what was said.
 fn link(folder: &Path, linker: Option<&Path>, script: Option<&str>, more: &[&str]) -> Output {
-    let mut command = common::sframe_link();
+    let mut command = crate::common::sframe_link();
     command
         .current_dir(folder)
         .args(["-o", "image", "-e", "_start", "input.o"]);
@@ -142,7 +140,7 @@ fn in_every_way(name: &str, target: &str, text: &str, linker: Option<&Path>) {
     for (way, script) in ways {
         for mode in ["-static", "-pie"] {
             let folder = folder(&format!("place_{name}_{way}{mode}"));
-            common::assemble(&folder, target, text);
+            crate::common::assemble(&folder, target, text);
             let mut last = None;
             for _ in 0..2 {
                 let output = link(&folder, linker, script, &[mode]);
@@ -191,7 +189,7 @@ fn gnu_ld_gets_a_place_aarch64() {
 fn the_linkers_own_words_are_about_the_program() {
     let folder = folder("place_undefined");
     let text = PROGRAM.replace("call other", "call nobody");
-    common::assemble(&folder, X86_64, &text);
+    crate::common::assemble(&folder, X86_64, &text);
     let output = link(&folder, None, None, &[]);
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
@@ -208,12 +206,12 @@ fn regions_have_to_be_named() {
     let ld = installed("ld", "binutils");
     for (name, linker) in [("lld", None), ("ld", Some(&*ld))] {
         let folder = folder(&format!("place_regions_{name}"));
-        common::assemble(&folder, X86_64, PROGRAM);
+        crate::common::assemble(&folder, X86_64, PROGRAM);
         let output = link(&folder, linker, Some(&regions.replace("PLACE", "")), &[]);
         assert_eq!(output.status.code(), Some(1));
         let note = "sframe-link: note: copy the sections that sframe-link --sframe-script prints into the linker script";
         assert!(stderr(&output).contains(note), "{}", stderr(&output));
-        let printed = common::succeed(common::sframe_link().arg("--sframe-script"));
+        let printed = crate::common::succeed(crate::common::sframe_link().arg("--sframe-script"));
         let sections = stdout(&printed);
         let (tables, discarded) = sections.split_once("/DISCARD/").unwrap();
         let place = format!(
@@ -237,7 +235,7 @@ fn bytes_may_come_last() {
     let ld = installed("ld", "binutils");
     for (name, linker) in [("lld", None), ("ld", Some(&*ld))] {
         let folder = folder(&format!("place_binary_{name}"));
-        common::assemble(&folder, X86_64, PROGRAM);
+        crate::common::assemble(&folder, X86_64, PROGRAM);
         fs::write(folder.join("disk.bin"), "bytes").unwrap();
         for _ in 0..2 {
             let output = link(
@@ -266,7 +264,7 @@ fn bytes_may_come_last() {
 #[test]
 fn a_stripped_image_gets_a_place() {
     let folder = folder("place_stripped");
-    common::assemble(&folder, X86_64, PROGRAM);
+    crate::common::assemble(&folder, X86_64, PROGRAM);
     for (_, script) in SCRIPTS.iter().take(3) {
         let output = link(&folder, None, Some(script), &["-s"]);
         assert!(output.status.success(), "{}", stderr(&output));
@@ -281,8 +279,8 @@ fn a_stripped_image_gets_a_place() {
 #[test]
 fn rustc_needs_no_script() {
     let folder = folder("place_rustc");
-    common::sources(&folder);
-    let mut rustc = Command::new(common::rustc().get_program());
+    crate::common::sources(&folder);
+    let mut rustc = Command::new(crate::common::rustc().get_program());
     let linker = format!("-Clinker={}", env!("CARGO_BIN_EXE_sframe-link"));
     rustc
         .current_dir(&folder)

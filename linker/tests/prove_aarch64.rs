@@ -1,11 +1,7 @@
 //! What A64 instructions do to stack pointer, saved registers and jumps. The instructions are what compilers write, put
 //! through rustc's assembler.
 
-#[path = "common/a64.rs"]
-mod a64;
-mod common;
-
-use a64::{START, code, run, run_assuming};
+use crate::common::a64::{START, code, run, run_assuming};
 use linker::prove::aarch64::{A64, ELR_EL1, SP_EL0};
 use linker::prove::compare::{Condition, Limit};
 use linker::prove::isa::{Flow, Isa};

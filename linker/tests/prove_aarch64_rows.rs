@@ -1,10 +1,6 @@
 //! Functions for AArch64 whose call frame information lies in one way each, and the rows that hold instead.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
-use proven::{function, prove, prove_linked, silent};
+use crate::common::proven::{function, prove, prove_linked, silent};
 
 const TARGET: &str = "aarch64-unknown-none-softfloat";
 

@@ -1,10 +1,6 @@
 //! Trap code for AArch64, which is entered as its first row says, and code that ends in other ways than by a return.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
-use proven::{function, prove, silent};
+use crate::common::proven::{function, prove, silent};
 
 const TARGET: &str = "aarch64-unknown-none-softfloat";
 /// The numbers of `ELR_EL1` and `SP_EL0` in call frame information.

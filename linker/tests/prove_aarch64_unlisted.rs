@@ -2,10 +2,6 @@
 //! Architecture Reference Manual for A-profile architecture (DDI 0487), chapter C6. Extensions that llvm-objdump may not know
 //! are among them.
 
-#[path = "common/a64.rs"]
-mod a64;
-mod common;
-
 use linker::prove::aarch64::A64;
 use linker::prove::isa::{Flow, Isa};
 use linker::prove::machine::Machine;
@@ -35,7 +31,7 @@ use Stores::{Anything, At, Bytes, Nothing};
 fn compare(name: &str, extensions: &str, cases: &[(&str, &[Register], Stores)]) {
     let texts: Vec<&str> = cases.iter().map(|(text, ..)| *text).collect();
     let text = format!("{extensions}\n{}", texts.join("\n"));
-    let code = a64::code(&format!("a64_unlisted_{name}"), &text);
+    let code = crate::common::a64::code(&format!("a64_unlisted_{name}"), &text);
     assert_eq!(code.len(), 4 * cases.len());
     for (word, (text, registers, stores)) in code.chunks_exact(4).zip(cases) {
         let mut before = Machine::at_entry(SP);
@@ -44,7 +40,7 @@ fn compare(name: &str, extensions: &str, cases: &[(&str, &[Register], Stores)]) 
             before.store(Address::Stack(Base::ENTRY, PLACE + offset), 1, value);
         }
         before.set(BASE, Value::Stack(Base::ENTRY, PLACE));
-        before.at = a64::START;
+        before.at = crate::common::a64::START;
         let mut after = before.clone();
         let executed = A64.execute(word, &mut after, &mut Tables::default());
         assert_eq!(executed.map(|done| done.flow), Some(Flow::Next), "{text}");
@@ -316,7 +312,7 @@ fn addresses_made_from_addresses() {
         ("addg_other", "mov x1, sp\n addg x1, x2, #16, #1", false),
     ] {
         let text = format!(".arch_extension sve2\n {text}");
-        let ran = a64::run(&format!("a64_unlisted_{name}"), &text);
+        let ran = crate::common::a64::run(&format!("a64_unlisted_{name}"), &text);
         let value = ran.machine.get(1);
         let is = matches!(value, Value::Stack(base, 0) if base != Base::ENTRY);
         assert_eq!(is, is_stack, "{text}: {value:?}");

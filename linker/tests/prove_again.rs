@@ -1,15 +1,11 @@
 //! What is left of an image's rows holds: a second proof finds nothing wrong with it.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
 use std::fs;
 
-use common::{folder, program};
+use crate::common::proven::proof_of;
+use crate::common::{folder, program};
 use linker::image::Image;
 use linker::symbols::Symbols;
-use proven::proof_of;
 
 /// Compiles the program without an operating system, and proves its rows twice. Bytes of code that have new rows.
 fn check(name: &str, arguments: &[&str]) -> u64 {

@@ -1,10 +1,6 @@
 //! What the proof makes of functions in A32 and in T32: rows that agree, are mended, are made, or are not known.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
-use proven::{function, prove_at, silent};
+use crate::common::proven::{function, prove_at, silent};
 
 /// Where the linker script puts the first instruction.
 const START: u64 = 0x10_0000;

@@ -1,13 +1,11 @@
 //! What executing an A32 or T32 instruction changes, against what llvm-objdump prints for it: registers written, and targets of branches. The
 //! instructions are arbitrary, so that rare ones come up as often as common ones.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use common::{folder, stdout, succeed, tool};
+use crate::common::{folder, stdout, succeed, tool};
 use linker::prove::arm::Arm;
 use linker::prove::isa::{Flow, Isa};
 use linker::prove::machine::Machine;
@@ -51,7 +49,7 @@ fn file(folder: &Path, words: &[u32], is_thumb: bool) -> Vec<u8> {
             false => text.push_str(&format!(".inst {word:#x}\n.inst 0xe320f000\n")),
         }
     }
-    let object = common::assemble(folder, "armv7a-none-eabi", &text);
+    let object = crate::common::assemble(folder, "armv7a-none-eabi", &text);
     fs::read(object).unwrap()
 }
 
@@ -273,7 +271,7 @@ fn compare(is_thumb: bool) {
         &wrong[..wrong.len().min(40)]
     );
     assert!(executed > COUNT / 4, "{executed} of {COUNT}");
-    common::say(format_args!(
+    crate::common::say(format_args!(
         "{name}: {executed} executed, {refused} refused, {unknown} unknown to llvm-objdump"
     ));
 }

@@ -1,10 +1,6 @@
 //! Where code goes on when an exception comes out of a call: no jump leads there, only the tables of compilers do.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
-use proven::{function, prove, silent};
+use crate::common::proven::{function, prove, silent};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

@@ -1,14 +1,10 @@
 //! What becomes of an image's rows, what is said of those that were wrong, and how much of the code is proven.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
+use crate::common::proven::{START, function, linked, silent, text};
 use linker::cfi::Frames;
 use linker::image::Image;
 use linker::prove::Rows;
 use linker::symbols::Symbols;
-use proven::{START, function, linked, silent, text};
 
 const X86_64: &str = "x86_64-unknown-linux-gnu";
 const AARCH64: &str = "aarch64-unknown-none-softfloat";

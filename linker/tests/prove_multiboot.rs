@@ -1,11 +1,7 @@
 //! A Multiboot header between functions is data, which nothing runs from into the function behind it.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
+use crate::common::proven::{START, linked, prove};
 use linker::prove::text::Text;
-use proven::{START, linked, prove};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

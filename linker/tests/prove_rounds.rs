@@ -1,14 +1,10 @@
 //! What functions have to know of each other. Small ones are followed first, so it must not matter whether there are large
 //! ones, too.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
+use crate::common::proven::{START, function, linked, proof_of, prove, prove_linked, silent};
 use linker::image::Image;
 use linker::prove::unit::Found;
 use linker::symbols::Symbols;
-use proven::{START, function, linked, proof_of, prove, prove_linked, silent};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

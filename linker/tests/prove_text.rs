@@ -1,15 +1,11 @@
 //! The bytes that a proof reads: code, and what nothing writes to.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
 use std::fs;
 
-use common::{assemble, folder};
+use crate::common::proven::{START, function, linked};
+use crate::common::{assemble, folder};
 use linker::prove::text::Text;
 use object::{Object, ObjectSection};
-use proven::{START, function, linked};
 
 const SECTIONS: &str = ".section .rodata\n .quad 0x1122334455667788\n .data\n .quad 0x99\n .section .init.text, \"ax\", %progbits\n nop\n .text\n";
 

@@ -1,10 +1,6 @@
 //! Jumps, calls and other ways into and out of functions for x86-64, and what is found out about their rows.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
-use proven::{function, prove, silent};
+use crate::common::proven::{function, prove, silent};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

@@ -1,11 +1,7 @@
 //! Functions for x86-64 whose call frame information lies in one way each, and the rows that hold instead: "CFA, frame
 //! pointer, return address" by offsets of instructions.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
-use proven::{function, prove, silent};
+use crate::common::proven::{function, prove, silent};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

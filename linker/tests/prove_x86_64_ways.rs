@@ -1,10 +1,6 @@
 //! Ways that code for x86-64 takes besides jumps, calls and returns, and code that compilers and linkers say nothing of.
 
-mod common;
-#[path = "common/proven.rs"]
-mod proven;
-
-use proven::{function, prove, prove_linked, silent};
+use crate::common::proven::{function, prove, prove_linked, silent};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

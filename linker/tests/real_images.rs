@@ -4,14 +4,12 @@
 //! Each row of each function is asked from the encoded section with the reader of `unwind`, at its first and its last
 //! byte, in PLT entries at every byte, and must lead to the same caller as gimli's row.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use common::oracle::{AARCH64, Machine, S390X, Slice, X86_64};
-use common::say;
+use crate::common::oracle::{AARCH64, Machine, S390X, Slice, X86_64};
+use crate::common::say;
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, Register, RegisterRule, RunTimeEndian,
     UnwindContext, UnwindSection, Vendor,

@@ -1,11 +1,9 @@
 //! `sframe-link` in rustc's place of a linker: a small program without an operating system, from source to tables.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{folder, program, scripts, sframe, stderr, stdout};
+use crate::common::{folder, program, scripts, sframe, stderr, stdout};
 use linker::image::Image;
 use object::{Object, ObjectSection, ObjectSymbol};
 use unwind::sframe::Tables;
@@ -234,7 +232,7 @@ fn with_less_debug_information_it_says_less_and_says_so() {
     program(&folder, &["-Cdebuginfo=0", "--emit=obj"]);
     fs::rename(&path, folder.join("program.o")).unwrap();
     let link = |level: &str| {
-        let output = common::sframe_link()
+        let output = crate::common::sframe_link()
             .current_dir(&folder)
             .args([
                 "-T",

@@ -3,17 +3,14 @@
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
-mod common;
-#[path = "common/stepper.rs"]
-mod stepper;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::oracle::Caller;
-use common::{folder, rustc, say, succeed};
+use crate::common::oracle::Caller;
+use crate::common::stepper::Stepper;
+use crate::common::{folder, rustc, say, succeed};
 use linker::architecture::X86_64;
 use linker::cfi::Frames;
 use linker::function::Function;
@@ -21,7 +18,6 @@ use linker::image::Image;
 use linker::prove::Rows;
 use linker::prove::world::row_of;
 use linker::symbols::Symbols;
-use stepper::Stepper;
 use unwind::sframe::{Row, Rule};
 
 /// Instructions of each program that are looked at.

@@ -1,10 +1,8 @@
 //! Tables that are not strict, made by hand from one that is: `sframe check` says what is wrong with them.
 
-mod common;
-
 use std::fs;
 
-use common::{folder, sframe, stderr, stdout};
+use crate::common::{folder, sframe, stderr, stdout};
 use linker::architecture::{AARCH64, Architecture, X86_64};
 use linker::cfi::Frames;
 use linker::function::Function;
@@ -225,7 +223,7 @@ fn a_wrong_checksum() {
 fn check_fails() {
     let folder = folder("strict_check_fails");
     let text = ".globl _start\n_start:\n.cfi_startproc\nret\n.cfi_endproc\n";
-    let (path, _) = common::image(&folder, "x86_64-unknown-linux-gnu", text);
+    let (path, _) = crate::common::image(&folder, "x86_64-unknown-linux-gnu", text);
     let check = sframe(&["check"], &path);
     assert!(
         check.status.success(),

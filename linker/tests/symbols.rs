@@ -1,10 +1,8 @@
 //! Which of an image's symbols are names of functions, and which of several names is taken.
 
-mod common;
-
 use std::fs;
 
-use common::{folder, image};
+use crate::common::{folder, image};
 use linker::image::Image;
 use linker::symbols::Symbols;
 

@@ -1,14 +1,12 @@
 //! `--symt`, by a reader of the test's own, written after the description of the format and sharing no code with ours, against debug
 //! information as addr2line has it and calls as objdump lists them. libdragon's own reader runs on its console only.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{folder, succeed, tool};
+use crate::common::{folder, succeed, tool};
 
 /// Functions that are inlined, one in the other; calls behind both; a call as the first instruction of a function, by a jump back to it; a
 /// name that another one begins with; a line that has no room.

@@ -1,12 +1,10 @@
 //! One program, compiled in the ways in which kernels are compiled: with each the tables are complete and right, and the
 //! same input makes the same bytes.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{SCRIPT, compile, folder, sframe, sources, stderr, stdout};
+use crate::common::{SCRIPT, compile, folder, sframe, sources, stderr, stdout};
 use linker::image::Image;
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
 use unwind::symbols::{Precision, SymbolTable};

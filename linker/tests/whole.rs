@@ -1,7 +1,5 @@
 //! What is written is whole, or what was there before: links are killed, disks are full, and outputs are devices.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{SCRIPT, assemble, folder, scripts, sframe, sframe_link, stderr, stdout, succeed};
+use crate::common::{
+    SCRIPT, assemble, folder, scripts, sframe, sframe_link, stderr, stdout, succeed,
+};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -83,7 +83,7 @@ fn a_killed_link_leaves_the_last_image_or_none() {
             }
         }
     }
-    common::say(format_args!(
+    crate::common::say(format_args!(
         "killed: {old} times the last image, {none} times none, {whole} times the new one"
     ));
     assert!(old > 0 && none > 0);
@@ -98,7 +98,11 @@ fn a_killed_link_leaves_the_last_image_or_none() {
 fn a_link_that_is_killed_while_its_linker_has_written_leaves_no_image() {
     let folder = folder("whole_between");
     assemble(&folder, TARGET, &functions(10));
-    let ask = |argument: &str| stdout(&succeed(common::rustc().arg("--print").arg(argument)));
+    let ask = |argument: &str| {
+        stdout(&succeed(
+            crate::common::rustc().arg("--print").arg(argument),
+        ))
+    };
     let (sysroot, host) = (ask("sysroot"), ask("host-tuple"));
     for stops_at in 1..=2 {
         let _ = fs::remove_file(folder.join("runs"));

@@ -23,6 +23,12 @@ use support::outside::Outside;
 
 #[path = "../tests/guide/steps.rs"]
 mod steps;
+#[allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "a part of them is used"
+)]
 #[path = "../tests/support/mod.rs"]
 mod support;
 

@@ -3,19 +3,17 @@
 //!
 //! It is what rustdoc says, as JSON, which is not stable yet: `public-api` must know the format of the toolchain in use.
 
-mod support;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::built::target;
 use public_api::Builder;
 use qemu::build::{bare_metal, cargo};
 use qemu::machine::Processor;
 use qemu::{setup, workspace};
 use similar::TextDiff;
-use support::built::target;
 
 /// Documents a library as JSON in a folder `doc` below `documents`, and lists its items. Blanket implementations and auto traits
 /// are left out: the library does not say them.

@@ -1,37 +1,24 @@
 //! ARMv7-A: every scenario that it has ends as it should; and its lists, by the rule map and, at calls, by exception tables: what they say, and
 //! that they are right between every two instructions.
 
-mod support;
-
-#[allow(dead_code, reason = "the tests of the other processors use all of it")]
-#[path = "ask/asked.rs"]
-mod asked;
-#[path = "armv7a/asked.rs"]
 mod asked_hangs;
-#[path = "armv7a/boundaries.rs"]
 mod boundaries;
-#[path = "armv7a/cpus.rs"]
 mod cpus;
-#[path = "armv7a/lies.rs"]
 mod lies;
-#[path = "armv7a/runner.rs"]
 mod runner;
-#[path = "armv7a/sent.rs"]
 mod sent;
-#[path = "armv7a/tables.rs"]
 mod tables;
-#[path = "armv7a/trap_code.rs"]
 mod trap_code;
 
 use std::path::PathBuf;
 
+use crate::support::report::{Frame, Report};
+use crate::support::runner::{Ran, run};
+use crate::support::{built, gdb};
 use qemu::build::Profile;
 use qemu::machine::{Boot, Processor};
 use qemu::oracle::armv7a::Image;
 use qemu::scenario::{Outcome, SCENARIOS, Scenario};
-use support::report::{Frame, Report};
-use support::runner::{Ran, run};
-use support::{built, gdb};
 
 /// `cargo run -- --arch armv7a [--release] SCENARIO…`
 fn armv7a(release: bool, words: &[&str]) -> Ran {

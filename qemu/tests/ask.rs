@@ -1,40 +1,27 @@
 //! Machines that hang, and are asked where they are: the walk from outside.
 
-#[path = "ask/asked.rs"]
-mod asked;
-#[path = "ask/foreign.rs"]
+pub mod asked;
 mod foreign;
-#[path = "ask/hangs.rs"]
 mod hangs;
-#[path = "ask/lists.rs"]
 mod lists;
-#[path = "ask/locks.rs"]
 mod locks;
-#[path = "ask/lost.rs"]
 mod lost;
-#[path = "ask/moved.rs"]
 mod moved;
-#[path = "ask/program.rs"]
 mod program;
-#[path = "ask/stuck.rs"]
 mod stuck;
-mod support;
-#[path = "ask/table.rs"]
 mod table;
-#[path = "ask/vectors.rs"]
 mod vectors;
-#[path = "ask/waits.rs"]
 mod waits;
 
 use std::time::Duration;
 
+use crate::support::built::{emulator, image, kernel};
+use crate::support::runner::run;
+use crate::support::session::Session;
+use crate::support::tiny::{self, Act};
 use asked::Asked;
 use qemu::machine::{Arch, Boot, Verdict};
 use qemu::outside::Outside;
-use support::built::{emulator, image, kernel};
-use support::runner::run;
-use support::session::Session;
-use support::tiny::{self, Act};
 
 /// It goes on as if nothing had been, and can be asked again.
 #[test]

@@ -1,19 +1,19 @@
 //! Dumps, and that a machine of which only its dump is left tells the same as when it was asked.
 
-#[path = "autopsy/gdb.rs"]
 mod gdb;
-#[path = "autopsy/monitor.rs"]
 mod monitor;
-#[path = "autopsy/refused.rs"]
 mod refused;
-#[path = "autopsy/sent.rs"]
 mod sent;
-mod support;
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::built::image;
+use crate::support::corrupt;
+use crate::support::each::kernel_tests;
+use crate::support::runner::run;
+use crate::support::tiny::{self, Act};
 use gdb::{gdb_may_come_by_a_port, gdb_says_the_same, what_gdb_has_read_says_the_same};
 use monitor::{
     a_terminal_edits_commands, commands_say_what_the_machine_was, statics_have_their_parts,
@@ -25,11 +25,6 @@ use sent::{
     all_that_is_sent_says_the_same, gdb_says_the_same_of_what_is_sent, what_is_missing_is_said,
     what_is_sent_can_be_asked_more, what_is_sent_has_its_image, what_is_sent_says_the_same,
 };
-use support::built::image;
-use support::corrupt;
-use support::each::kernel_tests;
-use support::runner::run;
-use support::tiny::{self, Act};
 use tempfile::TempDir;
 
 kernel_tests! { every_of_all:

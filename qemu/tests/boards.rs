@@ -1,21 +1,19 @@
 //! Other boards than the first of an architecture: the very image that `virt` boots, made flat, on a Raspberry Pi 3. And a PC whose
 //! boot loader names what is no memory.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::at_entry;
+use crate::support::built::{emulator, image};
+use crate::support::each::kernel_tests;
+use crate::support::expected;
+use crate::support::report::Report;
+use crate::support::runner::{command, run};
+use crate::support::session::Session;
+use crate::support::trace;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Board, Boot, Verdict};
 use qemu::raspi::Console;
-use support::at_entry;
-use support::built::{emulator, image};
-use support::each::kernel_tests;
-use support::expected;
-use support::report::Report;
-use support::runner::{command, run};
-use support::session::Session;
-use support::trace;
 
 kernel_tests! { aarch64:
     a_panic_is_the_same_report_on_raspi3b_as_on_virt,
@@ -156,10 +154,10 @@ fn a_board_of_another_architecture_is_refused() {
 #[test]
 fn an_image_without_a_header_is_not_made_flat() {
     let folder = tempfile::tempdir().expect("a folder");
-    let image = support::tiny::image(
+    let image = crate::support::tiny::image(
         folder.path(),
         Arch::Aarch64,
-        &[support::tiny::Act::Exit(33)],
+        &[crate::support::tiny::Act::Exit(33)],
     );
     run(["--board", "raspi3b", "--image"]
         .map(Into::into)

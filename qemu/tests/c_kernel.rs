@@ -1,31 +1,15 @@
 //! A kernel in C, which links the library of `kernel/c` by the steps of the guide: by gcc and GNU ld, and by clang and lld.
 
-#[path = "c_kernel/build.rs"]
 mod build;
-#[path = "c_kernel/code.rs"]
 mod code;
-#[path = "c_kernel/compiled.rs"]
 mod compiled;
-#[path = "c_kernel/cpus.rs"]
 mod cpus;
-#[path = "c_kernel/given.rs"]
 mod given;
-#[path = "c_kernel/handlers.rs"]
 mod handlers;
-#[path = "c_kernel/higher.rs"]
 mod higher;
-#[path = "c_kernel/reports.rs"]
 mod reports;
-#[path = "c_kernel/size.rs"]
 mod size;
-#[path = "c_kernel/smaller.rs"]
 mod smaller;
-#[path = "guide/steps.rs"]
-mod steps;
-mod support;
-#[path = "guide/text.rs"]
-mod text;
-#[path = "c_kernel/user.rs"]
 mod user;
 
 use build::{CLANG, CROSS_CLANG, CROSS_GCC, GCC};

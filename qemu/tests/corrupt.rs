@@ -1,16 +1,14 @@
 //! Images damaged on purpose: each still says that it panicked, what is missing, and the addresses it can vouch for.
 
-mod support;
-
 use std::ops::Range;
 use std::path::Path;
 
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::runner::run;
+use crate::support::{built, corrupt};
 use object::{Object, ObjectSection, ObjectSymbol};
 use qemu::build::Kernel;
-use support::each::kernel_tests;
-use support::report::Report;
-use support::runner::run;
-use support::{built, corrupt};
 
 // Unoptimized kernels: the tables do not know how the code was made.
 kernel_tests! { debug:

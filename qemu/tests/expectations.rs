@@ -1,17 +1,15 @@
 //! The expectations of other tests: a real report meets them, and none does in which anything was changed.
 
-mod support;
-
+use crate::support::built::{self, image};
+use crate::support::calls::Calls;
+use crate::support::each::kernel_tests;
+use crate::support::expected;
+use crate::support::report::{Frame, Report};
+use crate::support::runner::run;
+use crate::support::trace;
+use crate::support::ways::is_scenario;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::{self, image};
-use support::calls::Calls;
-use support::each::kernel_tests;
-use support::expected;
-use support::report::{Frame, Report};
-use support::runner::run;
-use support::trace;
-use support::ways::is_scenario;
 
 kernel_tests! { every:
     no_change_of_a_panic_meets_its_expectation,

@@ -1,26 +1,19 @@
 //! Every exception, on both architectures, in debug and release, and without unwind tables: its words, and the names, kinds
 //! and boundaries of the whole trace.
 
-#[path = "faults/access.rs"]
 mod access;
-#[path = "faults/handlers.rs"]
 mod handlers;
-#[path = "faults/instructions.rs"]
 mod instructions;
-#[path = "faults/overflow.rs"]
 mod overflow;
-#[path = "faults/places.rs"]
 mod places;
-mod support;
-#[path = "faults/without_rules.rs"]
 mod without_rules;
 
+use crate::support::built::image;
+use crate::support::report::Report;
+use crate::support::runner::{Ran, run};
+use crate::support::trace;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::image;
-use support::report::Report;
-use support::runner::{Ran, run};
-use support::trace;
 
 fn boot(kernel: Kernel, scenario: &str) -> Ran {
     run([

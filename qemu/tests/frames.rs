@@ -1,20 +1,18 @@
 //! Traces as log frames: the same trace as in text, in fewer bytes, and damage that harms nothing but what it hits.
 
-#[path = "frames/damaged.rs"]
 mod damaged;
-mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::support::built::{self, image};
+use crate::support::each::kernel_tests;
+use crate::support::report::{Frame, Report};
+use crate::support::runner::run;
 use object::{Object, ObjectSegment};
 use qemu::build::{Kernel, Profile};
 use qemu::decode::plain;
 use qemu::machine::Arch;
-use support::built::{self, image};
-use support::each::kernel_tests;
-use support::report::{Frame, Report};
-use support::runner::run;
 
 kernel_tests! { debug:
     a_trace_is_the_same_by_frames_as_by_text,

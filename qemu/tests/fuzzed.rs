@@ -4,16 +4,14 @@
 //! Implementations of other traits than those of the crate are left out, because the language calls them: `next` by a loop,
 //! `fmt` by a format.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::support::built::target;
 use qemu::build::cargo;
 use qemu::workspace;
-use support::built::target;
 
 /// The crate of which everything is to be called.
 const NAME: &str = "unwind";

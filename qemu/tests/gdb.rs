@@ -1,18 +1,16 @@
 //! gdb reads DWARF from the ELF file and the stack through QEMU; a report is made by the kernel from its own tables.
 //! They must tell the same.
 
-mod support;
-
 use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use crate::support::each::kernel_tests;
+use crate::support::report::{Frame, Report};
+use crate::support::runner::command;
+use crate::support::{built, gdb, symbols};
 use qemu::build::Kernel;
 use qemu::machine::{Boot, Booted, Verdict};
-use support::each::kernel_tests;
-use support::report::{Frame, Report};
-use support::runner::command;
-use support::{built, gdb, symbols};
 
 kernel_tests! { debug:
     gdb_sees_the_same_two_hundred_callers,

@@ -1,16 +1,14 @@
 //! Images that are booted by somebody's own command.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::support::built::{image, kernel};
+use crate::support::report::Report;
+use crate::support::runner::{Ran, command, run};
+use crate::support::tiny::{self, Act};
 use qemu::machine::Arch;
-use support::built::{image, kernel};
-use support::report::Report;
-use support::runner::{Ran, command, run};
-use support::tiny::{self, Act};
 
 /// `unwind-qemu --image IMAGE ARGUMENTS -- COMMAND`, with `IMAGE` in the command for the image.
 fn boot(image: &Path, arguments: &[&str], given: &str) -> Ran {

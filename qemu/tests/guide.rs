@@ -1,64 +1,36 @@
 //! The guide is true: its steps, taken out of its text and made to a kernel that knows nothing of unwinding, give the
 //! report that it shows.
 
-#[path = "guide/armv7a.rs"]
 mod armv7a;
-#[path = "guide/bootimage.rs"]
 mod bootimage;
-#[path = "guide/costs.rs"]
 mod costs;
-#[path = "guide/cpus.rs"]
 mod cpus;
-#[path = "screen/drawn.rs"]
-mod drawn;
-#[path = "guide/higher.rs"]
 mod higher;
-#[path = "guide/kinds.rs"]
 mod kinds;
-#[path = "guide/limine.rs"]
 mod limine;
-#[path = "screen/machine.rs"]
-mod machine;
-#[path = "guide/makefile.rs"]
 mod makefile;
-#[path = "guide/modules.rs"]
 mod modules;
-#[path = "guide/moved.rs"]
 mod moved;
-#[path = "guide/raspi.rs"]
 mod raspi;
-#[path = "guide/readers.rs"]
 mod readers;
-#[path = "guide/release.rs"]
 mod release;
-#[path = "guide/reports.rs"]
 mod reports;
-#[path = "guide/said.rs"]
 mod said;
-#[path = "guide/screen.rs"]
 mod screen;
-#[path = "guide/settings.rs"]
 mod settings;
-#[path = "guide/short.rs"]
 mod short;
-#[path = "guide/small_stacks.rs"]
 mod small_stacks;
-#[path = "guide/smallest.rs"]
 mod smallest;
-#[path = "guide/steps.rs"]
-mod steps;
-#[path = "guide/storm.rs"]
+pub mod steps;
 mod storm;
-mod support;
-#[path = "guide/text.rs"]
-mod text;
-#[path = "guide/uefi.rs"]
+pub mod text;
 mod uefi;
 
+use crate::screen::machine;
+use crate::support::outside::Outside;
 use kinds::expect_shown;
 use qemu::build::Profile;
 use short::{HANDLERS, VECTORS};
-use support::outside::Outside;
 use text::{guide, shown, without_numbers};
 
 /// The heading of the guide's part for kernels that write their report themselves.
@@ -68,7 +40,7 @@ const LONG_WAY: &str = "\n# By your own report\n";
 fn runner(guide: &str) -> String {
     let (_, setting) = guide.split_once("\nrunner = ").expect("the guide has it");
     let setting = setting.lines().next().unwrap_or_default();
-    let runner = support::runner::command();
+    let runner = crate::support::runner::command();
     let runner = runner.get_program().to_str().expect("a path in UTF-8");
     let setting = setting.replace("unwind-qemu", runner);
     format!("target.x86_64-unknown-none.runner={setting}")

@@ -1,23 +1,21 @@
 //! Handlers of the calling convention `x86-interrupt`, which compilers describe as if they were called: a trace crosses
 //! them to what was interrupted, without a changed line in the kernel.
 
-#[path = "handlers/steps.rs"]
 mod steps;
-mod support;
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use crate::support::built;
+use crate::support::each::kernel_tests;
+use crate::support::outside::Outside;
+use crate::support::report::Report;
+use crate::support::runner::run;
+use crate::support::trace;
 use qemu::build::{Kernel, Profile};
 use qemu::workspace;
-use support::built;
-use support::each::kernel_tests;
-use support::outside::Outside;
-use support::report::Report;
-use support::runner::run;
-use support::trace;
 
 kernel_tests! { x86_64_and_plain:
     a_trace_crosses_handlers_that_the_compiler_makes,

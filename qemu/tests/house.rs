@@ -1,26 +1,21 @@
 //! What holds for the house as a whole: each module and each package uses only those below it, and clippy has nothing to say
 //! about the kernel, which the host's clippy never sees.
 
-#[path = "house/circles.rs"]
 mod circles;
-#[path = "house/finder.rs"]
 mod finder;
-#[path = "house/modules.rs"]
 mod modules;
-#[path = "house/root.rs"]
 mod root;
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::process::Stdio;
 
+use crate::support::built::target;
 use qemu::build::{bare_metal, cargo};
 use qemu::machine::Processor;
 use qemu::{setup, workspace};
 use regex::Regex;
 use serde_json::Value;
-use support::built::target;
 
 #[test]
 fn no_module_of_a_crate_is_in_a_circle() {

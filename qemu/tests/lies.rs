@@ -1,17 +1,15 @@
 //! Rules that contradict the code, as compilers emit them: the link mends them, or leaves them out where it cannot.
 
-mod support;
-
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use crate::support::built::image;
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::runner::{Ran, run};
+use crate::support::trace;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::image;
-use support::each::kernel_tests;
-use support::report::Report;
-use support::runner::{Ran, run};
-use support::trace;
 
 kernel_tests! { every_and_both_plain:
     a_rule_before_its_save,

@@ -1,10 +1,8 @@
 //! The runner's exit status for all that a machine can do, with images of a few instructions.
 
-mod support;
-
+use crate::support::runner::{Ran, command, run};
+use crate::support::tiny::{self, Act};
 use qemu::machine::Arch;
-use support::runner::{Ran, command, run};
-use support::tiny::{self, Act};
 
 /// Boots an image that does these things.
 fn boot(arch: Arch, acts: &[Act], more: &[&str]) -> Ran {

@@ -1,13 +1,11 @@
 //! An error of the hardware: on x86_64 a machine check, which QEMU's monitor can make up; on AArch64 an SError, which a
 //! hypervisor below the kernel can.
 
-mod support;
-
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::{built, gdb};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
-use support::each::kernel_tests;
-use support::report::Report;
-use support::{built, gdb};
 
 kernel_tests! { aarch64:
     an_serror_is_reported_where_it_came,

@@ -1,20 +1,18 @@
 //! Symbolizer markup: what LLVM's symbolizer makes of it, from debug information, is what the report says.
 
-mod support;
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::built::image;
+use crate::support::each::kernel_tests;
+use crate::support::llvm::symbolizer;
+use crate::support::report::Report;
+use crate::support::runner::run;
 use object::{File, Object};
 use qemu::build::Kernel;
-use support::built::image;
-use support::each::kernel_tests;
-use support::llvm::symbolizer;
-use support::report::Report;
-use support::runner::run;
 
 kernel_tests! { every:
     a_symbolizer_finds_what_the_report_says,

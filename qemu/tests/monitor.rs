@@ -1,22 +1,20 @@
 //! The monitor, as somebody at the serial line uses it.
 
-mod support;
-
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
+use crate::support::built::image;
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::runner::command;
+use crate::support::session::Session;
+use crate::support::{symbols, terminal, trace};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{LocalModes, tcgetattr};
-use support::built::image;
-use support::each::kernel_tests;
-use support::report::Report;
-use support::runner::command;
-use support::session::Session;
-use support::{symbols, terminal, trace};
 
 kernel_tests! { every:
     a_line_is_edited_as_elsewhere,

@@ -3,19 +3,18 @@
 
 #[path = "../../unwind/tests/damage/random.rs"]
 mod random;
-mod support;
 
 use std::cell::OnceCell;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::built::{image, kernel};
+use crate::support::report::Report;
+use crate::support::runner::run;
 use object::{Object, ObjectSection};
 use qemu::decode::{Decoder, Style, Symbolizer};
 use random::{Random, mutate, on_seeds};
-use support::built::{image, kernel};
-use support::report::Report;
-use support::runner::run;
 
 /// As many cases as the environment says, or so many.
 fn count(usual: u64) -> u64 {

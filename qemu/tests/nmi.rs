@@ -6,23 +6,21 @@
 //! NMI_MOMENTS=1000 cargo test -p qemu --test nmi    # as many of each kernel as one likes; a thousand take some minutes
 //! ```
 
-mod support;
-
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use object::{Architecture, Object};
 
+use crate::support::at_entry::{self, Memory};
+use crate::support::built;
+use crate::support::calls::Calls;
+use crate::support::each::kernel_tests;
+use crate::support::monitor;
+use crate::support::report::Report;
+use crate::support::symbols;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
-use support::at_entry::{self, Memory};
-use support::built;
-use support::calls::Calls;
-use support::each::kernel_tests;
-use support::monitor;
-use support::report::Report;
-use support::symbols;
 
 const CPUS: usize = 4;
 

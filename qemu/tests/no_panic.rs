@@ -1,15 +1,13 @@
 //! The proof that nothing in `unwind` can panic: an image that calls all of it links although its panic handler calls a
 //! function that is nowhere defined. With one panic put in reach it does not.
 
-mod support;
-
 use std::ffi::OsStr;
 use std::process::{Command, Output};
 
+use crate::support::built::target;
 use qemu::build::bare_metal;
 use qemu::machine::Arch;
 use qemu::setup;
-use support::built::target;
 
 /// The function that is nowhere defined.
 const UNDEFINED: &str = "a_panic_is_reachable";

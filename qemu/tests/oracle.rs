@@ -1,19 +1,17 @@
 //! The oracle: between every two instructions, the walk and the call stack that is kept from what the machine does. The long form
 //! of this is `cargo run --release -- oracle --full`.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::support::built;
+use crate::support::each::kernel_tests;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use qemu::build::{Kernel, Level, Profile};
 use qemu::machine::Arch;
 use qemu::oracle::{Image, Plan, Tally, follow};
 use rustc_demangle::demangle;
-use support::built;
-use support::each::kernel_tests;
 use unwind::sframe::{Row, Rule};
 
 kernel_tests! { every:

@@ -1,18 +1,16 @@
 //! Standard output as somebody has it who reads: slowly or not at all, at a terminal, as a CI system.
 
-mod support;
-
 use std::fs::{self, File};
 use std::io::Read;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::built::target;
+use crate::support::runner::command;
+use crate::support::session::Session;
+use crate::support::terminal;
+use crate::support::tiny::{self, Act};
 use qemu::machine::Arch;
-use support::built::target;
-use support::runner::command;
-use support::session::Session;
-use support::terminal;
-use support::tiny::{self, Act};
 use tempfile::TempDir;
 
 /// An image that prints this and exits, and the folder that it is in. Its name is that of its log.

@@ -1,21 +1,15 @@
 //! A kernel that has nothing gets everything from `postmortem` by the changes that its guide shows: reports of panics,
 //! exceptions, breakpoints, stack overflows and failures in the report, and last words after a reset.
 
-#[path = "postmortem/assembly.rs"]
 mod assembly;
-#[path = "postmortem/cpus.rs"]
 mod cpus;
-#[path = "postmortem/kernel.rs"]
 mod kernel;
-#[path = "guide/steps.rs"]
-mod steps;
-mod support;
 
 use std::fs;
 
+use crate::support::report::Report;
 use kernel::{boot, boot_with, replace};
 use qemu::machine::Arch;
-use support::report::Report;
 
 /// The function that calls `main`.
 const fn first_function(arch: Arch) -> &'static str {

@@ -1,7 +1,5 @@
 //! Profiles: call stacks at one of so many instructions, compared with what QEMU's log says of all of them.
 
-mod support;
-#[path = "profile/truth.rs"]
 mod truth;
 
 use std::collections::BTreeMap;
@@ -9,15 +7,15 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::built::image;
+use crate::support::each::kernel_tests;
+use crate::support::runner::{Ran, run};
+use crate::support::sampled;
+use crate::support::tiny::{self, Act};
 use qemu::machine::{Arch, Processor};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 use serde_json::Value;
-use support::built::image;
-use support::each::kernel_tests;
-use support::runner::{Ran, run};
-use support::sampled;
-use support::tiny::{self, Act};
 use truth::Truth;
 
 /// Of any processor.

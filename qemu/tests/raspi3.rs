@@ -1,24 +1,19 @@
 //! A Raspberry Pi 3 in QEMU, with all that its board has: four processors, which start from a spin table and interrupt each other by
 //! mailboxes; their timers; its screen.
 
-#[allow(dead_code, reason = "others use all of it")]
-#[path = "ask/asked.rs"]
-mod asked;
-#[path = "raspi3/hangs.rs"]
 mod hangs;
-mod support;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::built::{emulator, image, target};
+use crate::support::monitor;
+use crate::support::runner::{Ran, run};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Board, Boot};
 use qemu::scenario::{Outcome, SCENARIOS};
 use qemu::setup;
-use support::built::{emulator, image, target};
-use support::monitor;
-use support::runner::{Ran, run};
 
 /// What needs several CPUs, their timers or NMIs.
 const SEVERAL: [&str; 7] = [

@@ -4,6 +4,12 @@
 //! install it. There the result says that these tests are ignored, and why, in CI as well; a plain `#[test]` would have to
 //! fail or to pass. That is why they run by libtest-mimic.
 
+#[allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "a part of them is used"
+)]
 mod support;
 
 use std::process::{Command, ExitCode};

@@ -1,18 +1,16 @@
 //! A Raspberry Pi 5, which no QEMU has: the kernel is told by the device tree that Linux publishes that it runs on one. Where that board
 //! has its serial port, QEMU's `virt` has memory here, so the test finds there what the driver wrote last to each register.
 
-mod support;
-
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::built::{emulator, image, target};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::raspi::flat;
 use qemu::setup;
-use support::built::{emulator, image, target};
 
 /// The physical address of `serial@7d001000` in `bcm2712.dtsi`: what `soc` has at 0 is at 0x10_0000_0000 for the processor.
 const SERIAL_PORT: u64 = 0x10_0000_0000 + 0x7d00_1000;

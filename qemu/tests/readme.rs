@@ -1,12 +1,10 @@
 //! The reports that the README shows are those that its commands print: all but addresses, offsets, sizes and the build.
 
-mod support;
-
 use std::fs;
 
+use crate::support::runner::run;
 use qemu::workspace;
 use regex::Regex;
-use support::runner::run;
 
 /// What is shown of a report: no line of registers or of code bytes, and no number that any change of the kernel changes.
 fn shown(report: &str) -> Vec<String> {

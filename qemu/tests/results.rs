@@ -1,21 +1,19 @@
 //! What a CI system gets of boots: JUnit, JSON, the serial line in a file, and the end of what failed in a fold.
 
-mod support;
-
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::built::{self, target};
+use crate::support::runner::{Ran, command, run};
+use crate::support::session::Session;
+use crate::support::tiny::{self, Act};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::output::CI_VARIABLES;
 use qemu::setup;
 use serde_json::Value;
-use support::built::{self, target};
-use support::runner::{Ran, command, run};
-use support::session::Session;
-use support::tiny::{self, Act};
 
 /// What xmllint says of a file, by the schema.
 fn validate(file: &Path) {

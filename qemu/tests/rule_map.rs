@@ -1,16 +1,14 @@
 //! A kernel that has a rule map loaded instead of `.sframe`: the same reports as of the kernel with `.sframe`, through traps and of
 //! tasks that do not run. A damaged map is noticed, and no report by it is complete.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::built::{image, image_with_map, kernel};
+use crate::support::corrupt;
+use crate::support::report::Report;
+use crate::support::runner::run;
 use object::{Object, ObjectSection};
 use qemu::build::Kernel;
-use support::built::{image, image_with_map, kernel};
-use support::corrupt;
-use support::report::Report;
-use support::runner::run;
 
 /// Scenarios, and the exit status of each.
 const SCENARIOS: [(&str, i32); 6] = [

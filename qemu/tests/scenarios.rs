@@ -1,15 +1,13 @@
 //! Every scenario, on both architectures, in debug and release, by the runner and as a user types it.
 
-mod support;
-
+use crate::support::built::{image, plain};
+use crate::support::each::kernel_tests;
+use crate::support::expected;
+use crate::support::report::Report;
+use crate::support::runner::{Ran, run};
+use crate::support::trace;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use support::built::{image, plain};
-use support::each::kernel_tests;
-use support::expected;
-use support::report::Report;
-use support::runner::{Ran, run};
-use support::trace;
 
 kernel_tests! { every:
     panic_names_every_caller,

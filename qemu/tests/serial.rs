@@ -1,17 +1,15 @@
 //! The console of a board: a machine of QEMU's with its serial line at a pseudo terminal, as a USB adapter's would be.
 
-mod support;
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::support::built::{emulator, image};
+use crate::support::report::Report;
+use crate::support::runner::{Ran, command, run};
+use crate::support::session::Session;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use support::built::{emulator, image};
-use support::report::Report;
-use support::runner::{Ran, command, run};
-use support::session::Session;
 
 const KERNEL: Kernel = Kernel {
     arch: Arch::X86_64,

@@ -1,14 +1,12 @@
 //! Set-up on a machine that lacks something, played by a `PATH` with a few scripts in it.
 
-mod support;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::runner::command;
+use crate::support::tiny::{self, Act};
 use qemu::machine::Arch;
-use support::runner::command;
-use support::tiny::{self, Act};
 use tempfile::TempDir;
 
 /// A folder to be the `PATH`, with a script in it for each name.

@@ -1,17 +1,15 @@
 //! A kernel with signed return addresses, on a CPU that signs them: the same reports as of the kernel without, through traps and
 //! of tasks that do not run.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::built::{SIGNED, emulator, image};
+use crate::support::gdb;
+use crate::support::report::Report;
+use crate::support::runner::run;
 use object::{Object, ObjectSymbol};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
-use support::built::{SIGNED, emulator, image};
-use support::gdb;
-use support::report::Report;
-use support::runner::run;
 
 /// The same without.
 const UNSIGNED: Kernel = Kernel {

@@ -1,10 +1,8 @@
 //! What `kernel/src/symbols.rs` promises to somebody outside is in the kernels.
 
-mod support;
-
+use crate::support::built::{image, image_for_arm, kernel};
 use object::{Object, ObjectSymbol};
 use qemu::build::Profile;
-use support::built::{image, image_for_arm, kernel};
 
 /// The names: labels in the first column of the table, and statics.
 fn promised(source: &str) -> Vec<String> {

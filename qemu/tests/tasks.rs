@@ -1,15 +1,13 @@
 //! Tasks: what each is doing, and who called it to do that.
 
-mod support;
-
+use crate::support::built::image;
+use crate::support::calls::Calls;
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::runner::{Ran, run};
+use crate::support::{recursion, trace};
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::image;
-use support::calls::Calls;
-use support::each::kernel_tests;
-use support::report::Report;
-use support::runner::{Ran, run};
-use support::{recursion, trace};
 
 kernel_tests! { every_and_plain:
     each_task_is_reported_with_its_state_and_all_its_callers,

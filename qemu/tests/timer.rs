@@ -1,14 +1,12 @@
 //! Interrupts of the timer: the whole trace from the handler, on its own stack, over what was interrupted, to the begin.
 
-mod support;
-
+use crate::support::built::image;
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::runner::{Ran, run};
+use crate::support::trace;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::image;
-use support::each::kernel_tests;
-use support::report::Report;
-use support::runner::{Ran, run};
-use support::trace;
 
 kernel_tests! { every_and_plain:
     a_panic_in_the_handler,

@@ -1,24 +1,20 @@
 //! The trap code, instruction by instruction: from each one the walk must lead to what was interrupted, as it does from what the
 //! processor keeps of it when the exception comes, and from where the processor goes on when it returns.
 
-#[path = "trap_code/image.rs"]
 mod image;
-#[path = "trap_code/passages.rs"]
 mod passages;
-#[path = "trap_code/steps.rs"]
 mod steps;
-mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::{built, gdb};
 use image::Image;
 use qemu::build::Kernel;
 use qemu::machine::{Arch, Boot, Verdict};
 use steps::{Kept, Steps};
-use support::each::kernel_tests;
-use support::report::Report;
-use support::{built, gdb};
 
 kernel_tests! { aarch64:
     every_instruction_leads_to_what_was_interrupted_aarch64,

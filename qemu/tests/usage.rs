@@ -1,8 +1,6 @@
 //! Arguments that cannot be used: status 2, and one line that helps.
 
-mod support;
-
-use support::runner::run;
+use crate::support::runner::run;
 
 /// README's first command: of the programs that the workspace has, it is the runner.
 #[test]
@@ -64,8 +62,8 @@ fn an_image_must_be_elf() {
 
 #[test]
 fn an_image_must_be_for_the_machine() {
+    use crate::support::tiny::{self, Act};
     use qemu::machine::Arch;
-    use support::tiny::{self, Act};
 
     let folder = tempfile::tempdir().expect("a folder can be made");
     for (of, on) in [(Arch::X86_64, Arch::Aarch64), (Arch::Aarch64, Arch::X86_64)] {
@@ -79,8 +77,8 @@ fn an_image_must_be_for_the_machine() {
 
 #[test]
 fn an_image_of_an_unknown_architecture_is_refused() {
+    use crate::support::tiny::{self, Act};
     use qemu::machine::Arch;
-    use support::tiny::{self, Act};
 
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Exit(33)]);

@@ -1,14 +1,12 @@
 //! Traces that reach user code: they list all that the kernel did, end there, and say where user code was.
 
-mod support;
-
+use crate::support::built::image;
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::runner::run;
+use crate::support::trace;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built::image;
-use support::each::kernel_tests;
-use support::report::Report;
-use support::runner::run;
-use support::trace;
 
 kernel_tests! { every:
     a_panic_in_a_system_call,

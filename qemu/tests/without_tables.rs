@@ -1,19 +1,17 @@
 //! `core` and `alloc` without unwind tables, as rustup's prebuilt ones are: the rows that the link makes from their code
 //! against those of the same code with tables.
 
-mod support;
-
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use crate::support::built::image;
+use crate::support::each::kernel_tests;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 use linker::symbols::Coding;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use support::built::image;
-use support::each::kernel_tests;
 use unwind::sframe::{Base, Row, Rule, Tables};
 
 kernel_tests! { plain:

@@ -1,7 +1,5 @@
 //! Runs assembled A64 instructions in the interpreter, one after the other.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
-
 use std::fs;
 
 use linker::prove::aarch64::A64;
@@ -12,7 +10,7 @@ use linker::prove::table::{Table, Tables};
 use linker::prove::value::{Base, Register, Value};
 use object::{Object, ObjectSection};
 
-use super::common::{assemble, folder};
+use super::{assemble, folder};
 
 /// Address of the first instruction.
 pub const START: u64 = 0x10_0000;

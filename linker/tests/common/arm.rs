@@ -1,12 +1,10 @@
 //! An image for 32-bit ARM.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use super::common::{assemble, scripts, sframe_link, stderr};
+use super::{assemble, scripts, sframe_link, stderr};
 
 /// A function in ARM code, and one in Thumb code, which it calls.
 pub const TEXT: &str = "

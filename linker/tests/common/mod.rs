@@ -1,8 +1,11 @@
 //! Helpers for the tests: programs to run, and inputs that the toolchain makes.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
-
+pub mod a64;
+pub mod arm;
 pub mod oracle;
+pub mod proven;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub mod stepper;
 
 use std::collections::BTreeMap;
 use std::fs;

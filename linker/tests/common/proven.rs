@@ -1,7 +1,5 @@
 //! Assembles text, proves it, and writes the result for each run of instructions.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
-
 use std::fs;
 
 use linker::cfi::Frames;
@@ -11,7 +9,7 @@ use linker::prove::{Proof, Rows};
 use linker::symbols::Symbols;
 use unwind::sframe::{Base, Row, Rule};
 
-use super::common::{SCRIPT, assemble, folder, scripts, sframe_link, succeed};
+use super::{SCRIPT, assemble, folder, scripts, sframe_link, succeed};
 
 /// Where [`SCRIPT`] puts the first instruction.
 pub const START: u64 = 0xffff_ffff_8010_0000;

@@ -12,7 +12,7 @@ use nix::sys::ptrace;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::common::oracle::Caller;
+use super::oracle::Caller;
 
 /// What an instruction does to the call stack.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -121,7 +121,9 @@ fn stats_of_an_image_say_where_its_rows_come_from() {
 
 #[test]
 fn help_teaches_the_switches() {
-    let help = stdout(&common::succeed(common::sframe_link().arg("--sframe-help")));
+    let help = stdout(&crate::common::succeed(
+        crate::common::sframe_link().arg("--sframe-help"),
+    ));
     for expected in [
         "--sframe-repair=yes|no",
         "--sframe-coverage=PERCENT",
@@ -131,7 +133,7 @@ fn help_teaches_the_switches() {
     }
     let sframe = |arguments: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sframe"));
-        stdout(&common::succeed(command.args(arguments)))
+        stdout(&crate::common::succeed(command.args(arguments)))
     };
     assert!(sframe(&["make", "--help"]).contains("--sframe-repair <YES|NO>"));
     assert!(sframe(&["check", "--help"]).contains("with the code"));

@@ -7,8 +7,8 @@ use super::*;
 #[test]
 fn the_first_link_has_the_debug_information_that_tables_need() {
     let (folder, main) = assembled("links", CALLS);
-    let described = common::assemble(
-        &common::folder("links_described"),
+    let described = crate::common::assemble(
+        &crate::common::folder("links_described"),
         TARGET,
         &only_in_debug_frame("described"),
     );
@@ -89,7 +89,7 @@ fn a_link_with_room_enough_is_one() {
 fn a_stripped_link_is_one_where_nothing_needed_is_stripped() {
     let (folder, main) = assembled("links_stripped", CALLS);
     let debug = ".section .debug_str,\"MS\",@progbits,1\n.asciz \"text\"\n";
-    let debug = common::assemble(&common::folder("links_debug"), TARGET, debug);
+    let debug = crate::common::assemble(&crate::common::folder("links_debug"), TARGET, debug);
     let debug = debug.to_str().unwrap();
     let by_name = format!("-l:{}", Path::new(debug).file_name().unwrap().display());
     let library = [

@@ -21,7 +21,7 @@ fn what_the_linker_says_is_passed_on() {
     let output = link(&folder, "", &[&object, "-r"]);
     assert!(output.status.success(), "{}", stderr(&output));
     // rust-lld's own answer.
-    let version = succeed(common::sframe_link().arg("--version"));
+    let version = succeed(crate::common::sframe_link().arg("--version"));
     assert!(stdout(&version).starts_with("LLD "), "{}", stdout(&version));
 }
 
@@ -37,7 +37,7 @@ fn arguments_may_come_in_a_response_file() {
         ),
     )
     .unwrap();
-    let mut command = common::sframe_link();
+    let mut command = crate::common::sframe_link();
     let output = succeed(
         command
             .current_dir(&folder)
@@ -58,7 +58,7 @@ fn arguments_may_come_in_a_response_file() {
 #[test]
 fn another_linker_can_be_named() {
     let (folder, object) = assembled("another_linker", CALLS);
-    let mut command = common::sframe_link();
+    let mut command = crate::common::sframe_link();
     let output = command
         .env("SFRAME_LINK_LD", "/nowhere/lld")
         .args([
@@ -89,7 +89,8 @@ fn a_second_link_is_left_out_when_the_last_image_has_the_room() {
     let linker = counting_linker(&folder);
     let linker = format!("--sframe-linker={}", linker.display());
     let linked = |count: usize| {
-        let object = common::assemble(&folder, TARGET, &(CALLS.to_owned() + &functions(count)));
+        let object =
+            crate::common::assemble(&folder, TARGET, &(CALLS.to_owned() + &functions(count)));
         let _ = fs::remove_file(folder.join("runs"));
         let output = link(
             &folder,

@@ -104,7 +104,7 @@ fn tables_of_inputs_are_merged() {
         function("local", " ret"),
         function("unused", " ret"),
     );
-    let one = common::assemble(&common::folder("merged_one"), TARGET, &one);
+    let one = crate::common::assemble(&crate::common::folder("merged_one"), TARGET, &one);
     let two = format!(
         "{only}.globl two\n{}",
         function(
@@ -112,11 +112,11 @@ fn tables_of_inputs_are_merged() {
             " sub $16, %rsp\n .cfi_def_cfa_offset 24\n add $16, %rsp\n .cfi_def_cfa_offset 8\n ret"
         )
     );
-    let two_folder = common::folder("merged_two");
-    common::assemble(&two_folder, TARGET, &two);
+    let two_folder = crate::common::folder("merged_two");
+    crate::common::assemble(&two_folder, TARGET, &two);
     let archive = two_folder.join("libtwo.rlib");
     succeed(
-        common::rustc()
+        crate::common::rustc()
             .env("RUSTC_BOOTSTRAP", "1")
             .args([
                 "--target",

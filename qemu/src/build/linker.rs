@@ -27,8 +27,8 @@ pub fn build(target: &Path) -> Result<PathBuf> {
         }
         Some(_) => {
             let mut command = cargo("test");
-            // Any test of the linker's package: cargo builds the program for it.
-            command.args(["--no-run", "--test", "inspect"]);
+            // A test program of the linker's package: cargo builds the linker for it. No package is named here either.
+            command.args(["--no-run", "--test", "linking"]);
             command
         }
     };

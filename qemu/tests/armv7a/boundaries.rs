@@ -9,7 +9,7 @@ use qemu::setup;
 use unwind::map::format;
 
 use super::image;
-use super::support::built;
+use crate::support::built;
 
 /// Until trap code has a frame no row says what was interrupted, whose stack pointer is another mode's: that are so many instructions of an
 /// exception, with the last one of its return.

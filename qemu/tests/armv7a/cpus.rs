@@ -1,7 +1,7 @@
 //! Several CPUs of 32 bits, which firmware starts, and which stop each other by FIQ; user programs; the screen.
 
-use super::support::report::Report;
 use super::{armv7a, own};
+use crate::support::report::Report;
 
 #[test]
 #[ignore = "takes long: .ci/long"]

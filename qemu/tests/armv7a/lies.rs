@@ -5,9 +5,9 @@ use std::path::Path;
 use qemu::build::Profile;
 
 use super::built_image;
-use super::support::built::image_for_arm;
-use super::support::report::Report;
-use super::support::runner::run;
+use crate::support::built::image_for_arm;
+use crate::support::report::Report;
+use crate::support::runner::run;
 
 /// The functions of `lies.s` in the order in which they are called, each with the frames that it has itself; and whether what is behind them
 /// is sure.

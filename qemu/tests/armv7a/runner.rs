@@ -6,9 +6,9 @@ use qemu::image;
 use qemu::machine::Processor;
 use serde_json::Value;
 
-use super::support::report::Report;
-use super::support::runner::run;
 use super::{armv7a, built_image};
+use crate::support::report::Report;
+use crate::support::runner::run;
 
 #[test]
 #[ignore = "takes long: .ci/long"]

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use qemu::build::Profile;
 
-use super::support::built::image_for_arm;
-use super::support::report::Report;
-use super::support::runner::run;
-use super::support::{sampled, sent};
 use super::{armv7a, built_image};
+use crate::support::built::image_for_arm;
+use crate::support::report::Report;
+use crate::support::runner::run;
+use crate::support::{sampled, sent};
 
 fn thumb() -> PathBuf {
     image_for_arm(Profile::ThumbRelease)

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use qemu::setup;
 
-use super::asked::{Asked, interrupted};
 use super::built_image;
-use super::support::built::target;
-use super::support::corrupt;
+use crate::ask::asked::{Asked, interrupted};
+use crate::support::built::target;
+use crate::support::corrupt;
 
 /// A copy of the kernel without these sections' names, by which alone the runner finds them; the kernel has its own ways.
 fn without(folder: &Path, sections: &[&str]) -> PathBuf {

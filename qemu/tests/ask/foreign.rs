@@ -9,7 +9,7 @@ use qemu::build::Profile;
 use qemu::machine::{Arch, Boot};
 use qemu::outside::Outside as Witness;
 
-use crate::asked::Asked;
+use super::asked::Asked;
 use crate::support::built::{emulator, image, kernel};
 use crate::support::corrupt;
 use crate::support::outside::Outside;

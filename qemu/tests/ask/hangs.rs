@@ -3,8 +3,8 @@
 use qemu::build::Kernel;
 use qemu::machine::Arch;
 
-use crate::asked::{Asked, ended, interrupted};
-use crate::lists::{
+use super::asked::{Asked, ended, interrupted};
+use super::lists::{
     SCENARIO, below_others, below_others_at, expect_count, expect_idle, expect_through, expect_two,
     functions,
 };

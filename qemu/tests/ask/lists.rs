@@ -2,7 +2,7 @@
 
 use qemu::build::Kernel;
 
-use crate::asked::{Asked, interrupted};
+use super::asked::{Asked, interrupted};
 use crate::support::built::image;
 use crate::support::report::Report;
 use crate::support::trace;

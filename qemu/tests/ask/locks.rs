@@ -2,8 +2,8 @@
 
 use qemu::build::Kernel;
 
-use crate::asked::interrupted;
-use crate::lists::{SCENARIO, below_others, expect_count, expect_two, functions};
+use super::asked::interrupted;
+use super::lists::{SCENARIO, below_others, expect_count, expect_two, functions};
 use crate::support::built::image;
 use crate::support::each::kernel_tests;
 use crate::support::trace;

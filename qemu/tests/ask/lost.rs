@@ -3,9 +3,9 @@
 use qemu::build::Kernel;
 use qemu::machine::Arch;
 
-use crate::asked::{Asked, ended, interrupted};
-use crate::lists::{SCENARIO, expect_count, functions};
-use crate::stuck::expect_without_stack;
+use super::asked::{Asked, ended, interrupted};
+use super::lists::{SCENARIO, expect_count, functions};
+use super::stuck::expect_without_stack;
 use crate::support::built::image;
 use crate::support::each::kernel_tests;
 use crate::support::runner::run;

@@ -9,7 +9,7 @@ use qemu::build::linker;
 use qemu::decode::plain;
 use setup::assemble;
 
-use crate::asked::Asked;
+use super::asked::Asked;
 use crate::support::built::target;
 use crate::support::report::Report;
 use crate::support::runner::{fed, run};

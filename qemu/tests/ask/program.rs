@@ -9,8 +9,8 @@ use qemu::build::{Kernel, linker};
 use qemu::machine::Arch;
 use setup::assemble;
 
-use crate::asked::Asked;
-use crate::lists::{expect_count, functions};
+use super::asked::Asked;
+use super::lists::{expect_count, functions};
 use crate::support::built::{image, target};
 use crate::support::corrupt;
 use crate::support::each::kernel_tests;

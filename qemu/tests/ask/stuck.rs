@@ -3,7 +3,7 @@
 use qemu::build::Kernel;
 use qemu::machine::Arch;
 
-use crate::asked::Asked;
+use super::asked::Asked;
 use crate::support::built::image;
 use crate::support::corrupt::{self, Instruction};
 use crate::support::each::kernel_tests;

@@ -4,9 +4,9 @@ use object::Object;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
 
-use crate::asked::{Asked, interrupted_after};
-use crate::lists::expect_count;
-use crate::stuck::{beginning_with, expect_without_stack, stuck};
+use super::asked::{Asked, interrupted_after};
+use super::lists::expect_count;
+use super::stuck::{beginning_with, expect_without_stack, stuck};
 use crate::support::built::image;
 use crate::support::corrupt::{self, Instruction};
 use crate::support::each::kernel_tests;

@@ -3,8 +3,8 @@
 use qemu::build::Kernel;
 use qemu::machine::Arch;
 
-use crate::asked::{Asked, interrupted};
-use crate::lists::{SCENARIO, below_others, expect_count, expect_through, functions};
+use super::asked::{Asked, interrupted};
+use super::lists::{SCENARIO, below_others, expect_count, expect_through, functions};
 use crate::support::built::image;
 use crate::support::each::kernel_tests;
 use crate::support::trace;

@@ -9,13 +9,13 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::{setup, workspace};
 
-use crate::steps;
+use crate::guide::steps;
+use crate::guide::text::{guide, part};
 use crate::support::built::target;
 use crate::support::outside::{Outside, as_others_call_it};
 use crate::support::report::Report;
 use crate::support::runner::run;
 use crate::support::trace;
-use crate::text::{guide, part};
 
 /// A compiler and its linker, for an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

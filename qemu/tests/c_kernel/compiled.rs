@@ -5,8 +5,8 @@ use std::path::Path;
 
 use object::Object;
 
-use crate::build::{Tools, replace};
-use crate::reports::expect_both;
+use super::build::{Tools, replace};
+use super::reports::expect_both;
 
 /// Changes how the kernel is compiled.
 fn compile(folder: &Path, flags: &str) {

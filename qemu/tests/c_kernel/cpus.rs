@@ -6,8 +6,8 @@ use std::path::Path;
 use qemu::machine::Arch;
 use qemu::workspace;
 
-use crate::build::{Tools, replace};
-use crate::reports::begin;
+use super::build::{Tools, replace};
+use super::reports::begin;
 
 /// Has the kernel start another CPU, and stop it before the report of a panic.
 fn start_other(tools: Tools, folder: &Path) {
@@ -54,7 +54,7 @@ fn start_other(tools: Tools, folder: &Path) {
 
 pub fn a_report_has_the_callers_of_another_cpu(tools: Tools) {
     let said = tools.with(|folder| {
-        crate::handlers::describe(tools, folder);
+        super::handlers::describe(tools, folder);
         start_other(tools, folder);
     });
     let text = &said.text;

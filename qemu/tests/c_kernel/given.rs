@@ -4,8 +4,8 @@ use std::fs;
 
 use qemu::machine::Arch;
 
-use crate::build::{Tools, replace};
-use crate::reports::{exception, expect_both};
+use super::build::{Tools, replace};
+use super::reports::{exception, expect_both};
 
 /// A linker takes them from the library only if the kernel has none, and both are no error.
 pub fn functions_of_the_kernel_take_the_place_of_the_librarys(tools: Tools) {

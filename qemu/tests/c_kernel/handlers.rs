@@ -4,10 +4,10 @@ use std::path::Path;
 
 use qemu::machine::Arch;
 
-use crate::build::{Tools, replace};
-use crate::reports::{begin, exception};
-use crate::steps;
-use crate::text::{guide, part};
+use super::build::{Tools, replace};
+use super::reports::{begin, exception};
+use crate::guide::steps;
+use crate::guide::text::{guide, part};
 
 /// What the guide changes for it.
 pub fn describe(tools: Tools, folder: &Path) {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use qemu::workspace;
 
-use crate::build::{Tools, replace};
-use crate::reports::{begin, exception, expect_both};
+use super::build::{Tools, replace};
+use super::reports::{begin, exception, expect_both};
 
 /// Where physical memory is mapped.
 const PHYSICAL: &str = "0xffff800000000000";

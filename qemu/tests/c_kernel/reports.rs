@@ -4,10 +4,10 @@ use std::fs;
 
 use qemu::machine::Arch;
 
-use crate::build::{CROSS_GCC, GCC, Said, Tools, replace};
-use crate::code;
+use super::build::{CROSS_GCC, GCC, Said, Tools, replace};
+use super::code;
+use crate::guide::text::{guide, part, shown, without_numbers};
 use crate::support::report::Report;
-use crate::text::{guide, part, shown, without_numbers};
 
 /// Where all begins.
 pub fn begin(tools: Tools) -> &'static str {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use object::{Object, ObjectSection};
 
-use crate::build::{Said, Tools, replace};
+use super::build::{Said, Tools, replace};
 
 /// The bytes of an image's code.
 pub fn code_size(image: &Path) -> u64 {

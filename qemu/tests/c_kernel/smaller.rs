@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use crate::build::{Tools, replace};
-use crate::reports::expect_both;
-use crate::size::{MEASURED, code_size, stack_taken};
-use crate::steps;
+use super::build::{Tools, replace};
+use super::reports::expect_both;
+use super::size::{MEASURED, code_size, stack_taken};
+use crate::guide::steps;
+use crate::guide::text::{guide, part};
 use crate::support::runner::run;
-use crate::text::{guide, part};
 
 pub fn a_report_on_a_stack_of_its_own_takes_little_of_others(tools: Tools) {
     let said = tools.with(|folder| {

@@ -7,9 +7,9 @@ use object::{Object, ObjectSymbol};
 use qemu::machine::Arch;
 use qemu::workspace;
 
-use crate::build::{Said, Tools, replace};
-use crate::handlers::describe;
-use crate::reports::exception;
+use super::build::{Said, Tools, replace};
+use super::handlers::describe;
+use super::reports::exception;
 
 /// Where user code finds the kernel's memory.
 const ALIAS: u64 = 0x4000_0000;

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use qemu::frames::{Frames, Words};
 use qemu::machine::Arch;
 
-use super::support::built::image;
 use super::{kernel, line};
+use crate::support::built::image;
 
 /// What really went over the line once, and the words to decode it by.
 static CAPTURED: LazyLock<(Vec<u8>, Words)> = LazyLock::new(|| {

@@ -6,14 +6,14 @@ use object::{Object, ObjectSection, ObjectSegment};
 use qemu::build::Profile;
 use qemu::workspace;
 
-use crate::said::Built;
-use crate::short::{alone, replace, write_shop};
-use crate::steps;
+use super::said::Built;
+use super::short::{alone, replace, write_shop};
+use super::steps;
+use super::text::{guide, part, shown, without_numbers};
 use crate::support::built::target;
 use crate::support::outside::Outside;
 use crate::support::report::Report;
 use crate::support::runner::run;
-use crate::text::{guide, part, shown, without_numbers};
 
 const HEADING: &str = "\n## 32-bit ARM\n";
 

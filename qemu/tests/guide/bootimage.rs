@@ -10,12 +10,12 @@ use qemu::machine::Arch;
 use qemu::{setup, workspace};
 use serde_json::Value;
 
-use crate::said::{Built, Said};
-use crate::short::{alone, overlaid};
-use crate::steps;
+use super::said::{Built, Said};
+use super::short::{alone, overlaid};
+use super::steps;
+use super::text::{guide, part};
 use crate::support::built::target;
 use crate::support::outside::{Outside, as_others_call_it};
-use crate::text::{guide, part};
 
 /// The heading of its part of the guide.
 pub const HEADING: &str = "\n## A disk of the crate `bootloader`\n";

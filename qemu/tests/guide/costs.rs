@@ -2,9 +2,9 @@
 
 use qemu::build::Profile;
 
-use crate::short::{HANDLERS, Kind, SMALLEST, VECTORS};
-use crate::text::{guide, guide_file};
-use crate::{bootimage, limine, makefile, raspi, uefi};
+use super::short::{HANDLERS, Kind, SMALLEST, VECTORS};
+use super::text::{guide, guide_file};
+use super::{bootimage, limine, makefile, raspi, uefi};
 
 /// What each kind costs is about what the guide's table says; with `TABLE=write` that is made. Sizes differ a little from one
 /// checkout to the next, because images contain the paths of their sources.

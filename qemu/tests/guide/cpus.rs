@@ -5,12 +5,12 @@ use std::path::Path;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 
-use crate::reports::{IN_DOUBT, expect_stop, stop_in};
-use crate::said::{Built, Said};
-use crate::short::{self, HANDLERS, Kind, VECTORS, alone, overlaid, replace};
-use crate::steps;
+use super::reports::{IN_DOUBT, expect_stop, stop_in};
+use super::said::{Built, Said};
+use super::short::{self, HANDLERS, Kind, VECTORS, alone, overlaid, replace};
+use super::steps;
+use super::text::{guide, part, shown, without_numbers};
 use crate::support::runner::run;
-use crate::text::{guide, part, shown, without_numbers};
 
 /// A kernel with four CPUs.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,9 @@
 
 use qemu::build::Profile;
 
-use crate::short::{self, HANDLERS, HIGHER};
-use crate::steps;
-use crate::text::{guide, part, without_numbers};
+use super::short::{self, HANDLERS, HIGHER};
+use super::steps;
+use super::text::{guide, part, without_numbers};
 
 #[test]
 #[ignore = "takes long: .ci/long"]

@@ -6,11 +6,11 @@ use std::path::Path;
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
-use crate::reports::{IN_DOUBT, expect_stop, stop_in};
-use crate::said::Said;
-use crate::short::{HANDLERS, HIGHER, VECTORS};
-use crate::text::{guide, part, shown, without_numbers};
-use crate::{bootimage, limine, makefile, raspi, short, uefi};
+use super::reports::{IN_DOUBT, expect_stop, stop_in};
+use super::said::Said;
+use super::short::{HANDLERS, HIGHER, VECTORS};
+use super::text::{guide, part, shown, without_numbers};
+use super::{bootimage, limine, makefile, raspi, short, uefi};
 
 /// Fails unless the guide's part shows this report, which begins with this line.
 #[track_caller]

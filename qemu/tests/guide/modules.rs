@@ -9,10 +9,10 @@ use qemu::build::Profile;
 use qemu::machine::Arch;
 use tempfile::TempDir;
 
-use crate::said::Said;
-use crate::short::{self, HANDLERS, Kind, VECTORS};
-use crate::steps;
-use crate::text::{guide, part};
+use super::said::Said;
+use super::short::{self, HANDLERS, Kind, VECTORS};
+use super::steps;
+use super::text::{guide, part};
 
 /// The module: it asks the kernel for something, or reads where nothing is.
 const MODULE: &str = "
@@ -29,7 +29,7 @@ const MODULE: &str = "
 /// How the kernel loads it.
 const LOAD: &str = "
     use core::hint::black_box;
-    use crate::{MODULES, println};
+    use super::{MODULES, println};
     use postmortem::{Module, Range};
     type Ask = extern \"C\" fn(u64) -> u64;
     type Order = extern \"C\" fn(Option<Ask>, u64) -> u64;

@@ -5,9 +5,9 @@ use std::path::Path;
 use qemu::build::Profile;
 use regex::Regex;
 
-use crate::short::{MOVED, VECTORS, replace, write_shop};
-use crate::steps;
-use crate::text::{guide, part, without_numbers};
+use super::short::{MOVED, VECTORS, replace, write_shop};
+use super::steps;
+use super::text::{guide, part, without_numbers};
 
 #[test]
 #[ignore = "takes long: .ci/long"]

@@ -2,10 +2,10 @@
 
 use qemu::build::Profile;
 
-use crate::said::Said;
-use crate::short::{HANDLERS, SMALLEST, replace};
-use crate::steps;
-use crate::text::{guide, part};
+use super::said::Said;
+use super::short::{HANDLERS, SMALLEST, replace};
+use super::steps;
+use super::text::{guide, part};
 
 /// The heading of its part of the guide.
 const HEADING: &str = "\n## Less to carry\n";

@@ -7,7 +7,7 @@ use std::process::Command;
 use qemu::machine::Arch;
 use qemu::workspace;
 
-use crate::modules;
+use super::modules;
 use crate::support::built::target;
 
 #[test]

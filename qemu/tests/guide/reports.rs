@@ -3,10 +3,10 @@
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
-use crate::said::Said;
-use crate::short::{self, HANDLERS, HIGHER, VECTORS, replace};
-use crate::steps;
-use crate::text::{guide, part};
+use super::said::Said;
+use super::short::{self, HANDLERS, HIGHER, VECTORS, replace};
+use super::steps;
+use super::text::{guide, part};
 
 /// A breakpoint, from which the kernel goes on, and a panic.
 const STOP: &str = "

@@ -5,11 +5,11 @@ use std::fs;
 use qemu::build::Profile;
 use qemu::workspace;
 
-use crate::machine::Machine;
-use crate::steps;
+use super::machine::Machine;
+use super::steps;
+use super::text::{guide, part};
+use super::uefi;
 use crate::support::runner::command;
-use crate::text::{guide, part};
-use crate::uefi;
 
 /// The heading of its part of that file.
 const HEADING: &str = "\n## A boot loader's framebuffer\n";

@@ -2,9 +2,9 @@
 
 use qemu::build::Profile;
 
-use crate::kinds::expect_shown;
-use crate::makefile;
-use crate::short::{self, HANDLERS};
+use super::kinds::expect_shown;
+use super::makefile;
+use super::short::{self, HANDLERS};
 
 /// What the guide says of `debug` in a profile.
 #[test]

@@ -8,10 +8,10 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::workspace;
 
-use crate::said::{Built, Said};
-use crate::steps;
+use super::said::{Built, Said};
+use super::steps;
+use super::text::{guide, part};
 use crate::support::outside::Outside;
-use crate::text::{guide, part};
 
 /// The folder of these kernels.
 const GUIDE: &str = "qemu/tests/guide";

@@ -5,9 +5,9 @@ use std::path::Path;
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
-use crate::short::{self, HANDLERS, Kind, VECTORS, replace};
-use crate::steps;
-use crate::text::{guide, part};
+use super::short::{self, HANDLERS, Kind, VECTORS, replace};
+use super::steps;
+use super::text::{guide, part};
 
 /// A breakpoint, from which the kernel goes on, and a panic. The stack and what lies below has a pattern before, so that it is seen how
 /// much of it was used.

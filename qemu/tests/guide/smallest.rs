@@ -3,9 +3,9 @@
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
-use crate::kinds::expect_shown;
-use crate::reports::stop_in;
-use crate::short::{HANDLERS, SMALLEST};
+use super::kinds::expect_shown;
+use super::reports::stop_in;
+use super::short::{HANDLERS, SMALLEST};
 
 /// The kernel says registers and words only, and the runner who called.
 #[test]

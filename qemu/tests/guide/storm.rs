@@ -4,9 +4,9 @@
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
-use crate::cpus::X86_64;
-use crate::modules::{self, named};
-use crate::short::replace;
+use super::cpus::X86_64;
+use super::modules::{self, named};
+use super::short::replace;
 
 /// How many NMIs there are, each with its report.
 const REPORTS: usize = 200;

@@ -9,12 +9,12 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::setup;
 
-use crate::said::{Built, Said};
-use crate::short::{alone, overlaid};
-use crate::steps;
+use super::said::{Built, Said};
+use super::short::{alone, overlaid};
+use super::steps;
+use super::text::{guide, part};
 use crate::support::built::target;
 use crate::support::outside::Outside;
-use crate::text::{guide, part};
 
 /// The heading of its part of the guide.
 pub const HEADING: &str = "\n## UEFI, by the crate `bootloader` 0.11\n";

@@ -2,7 +2,7 @@
 
 use qemu::machine::Arch;
 
-use crate::kernel::{builds, replace};
+use super::kernel::{builds, replace};
 
 /// One instruction more would move the next vector.
 #[test]

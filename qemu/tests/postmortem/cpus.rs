@@ -4,7 +4,7 @@ use std::fs;
 
 use qemu::machine::Arch;
 
-use crate::kernel::{boot, replace};
+use super::kernel::{boot, replace};
 use crate::support::report::Report;
 
 /// Room for two CPUs, which are known by their tables.

@@ -9,7 +9,7 @@ use qemu::build::Profile;
 use qemu::machine::{Arch, Boot, Verdict};
 use qemu::workspace;
 
-use crate::steps;
+use crate::guide::steps;
 use crate::support::built;
 use crate::support::outside::Outside;
 

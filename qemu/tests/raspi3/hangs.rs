@@ -4,10 +4,10 @@ use std::path::Path;
 
 use qemu::scenario::{Outcome, SCENARIOS};
 
-use super::asked::{Asked, interrupted_on};
-use super::support::built::{image, kernel};
-use super::support::hangs::{HANGS, Hang};
-use super::support::runner::run;
+use crate::ask::asked::{Asked, interrupted_on};
+use crate::support::built::{image, kernel};
+use crate::support::hangs::{HANGS, Hang};
+use crate::support::runner::run;
 
 /// What each says last, but for one whose message does not end.
 const LAST: &str = "nothing is said from here on";

@@ -1,5 +1,4 @@
 //! Reads a picture: its characters, by comparing each cell with the font's glyphs, and its QR code.
-#![allow(dead_code, reason = "every test program uses a part of it")]
 
 use std::collections::HashMap;
 

@@ -1,5 +1,4 @@
 //! A machine with a screen, whose monitor and keys are in the hands of a test.
-#![allow(dead_code, reason = "every test program uses a part of it")]
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -10,7 +9,7 @@ use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Monitor};
 use tempfile::TempDir;
 
-use crate::drawn::Picture;
+use super::drawn::Picture;
 use crate::support::built::{emulator, image};
 use crate::support::runner::{Ran, command};
 use crate::support::session::Session;

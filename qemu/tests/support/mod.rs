@@ -1,10 +1,4 @@
-//! Helpers of the system tests. Each test program uses a part of them.
-#![allow(
-    dead_code,
-    unused_imports,
-    unused_macros,
-    reason = "every test program compiles this and uses a part"
-)]
+//! Helpers of the system tests.
 
 pub mod at_entry;
 pub mod built;

@@ -2,8 +2,8 @@
 
 use unwind::{End, How};
 
-use crate::image::Image;
-use crate::steps::{Found, Step};
+use super::image::Image;
+use super::steps::{Found, Step};
 
 /// Checks every passage, and counts them: all, and those with a complete list, or one that is in doubt for a reason.
 pub fn check(image: &Image, steps: &[Step], context: &str) -> [u32; 2] {

@@ -8,7 +8,7 @@ use qemu::machine::{Arch, Boot};
 use qemu::stub::{SAVED_ARM, SAVED_X86};
 use unwind::{End, Frames, How, Memory, Range, RegisterSet, Stacks, Unwinder};
 
-use crate::image::Image;
+use super::image::Image;
 use crate::support::gdb::{self, Session};
 use crate::support::words::{Words, hex};
 

@@ -2,14 +2,12 @@
 //! places on the stack written, targets of branches, numbers. The instructions are arbitrary words, so that rare ones come
 //! up as often as common ones.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod text;
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use common::{folder, say, stdout, succeed, tool};
+use crate::common::{folder, say, stdout, succeed, tool};
 use linker::prove::aarch64::A64;
 use linker::prove::isa::{Flow, Isa};
 use linker::prove::machine::Machine;

@@ -3,16 +3,14 @@
 
 mod early;
 mod epitaph;
-#[path = "../support/mod.rs"]
-mod support;
 
+use crate::support::built::image;
+use crate::support::each::kernel_tests;
+use crate::support::report::Report;
+use crate::support::runner::{Ran, run};
+use crate::support::{corrupt, gdb, symbols, trace};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
-use support::built::image;
-use support::each::kernel_tests;
-use support::report::Report;
-use support::runner::{Ran, run};
-use support::{corrupt, gdb, symbols, trace};
 
 kernel_tests! { every_and_plain:
     a_panic_while_a_panic_is_printed_is_one_line,

@@ -1,7 +1,5 @@
 //! What x86-64 instructions do to stack pointer, saved registers, numbers and jumps, one after the other.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod flow;
 mod numbers;
 mod stack;
@@ -9,7 +7,7 @@ mod tables;
 
 use std::fs;
 
-use common::{assemble, folder};
+use crate::common::{assemble, folder};
 use linker::prove::compare::Condition;
 use linker::prove::isa::{Flow, Isa};
 use linker::prove::machine::Machine;

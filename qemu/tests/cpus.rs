@@ -2,23 +2,21 @@
 //! release.
 
 mod started;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::at_entry;
+use crate::support::built::{emulator, image};
+use crate::support::each::kernel_tests;
+use crate::support::monitor;
+use crate::support::report::Report;
+use crate::support::runner::{Ran, run};
+use crate::support::trace;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
 use qemu::workspace;
-use support::at_entry;
-use support::built::{emulator, image};
-use support::each::kernel_tests;
-use support::monitor;
-use support::report::Report;
-use support::runner::{Ran, run};
-use support::trace;
 
 kernel_tests! { every_and_plain:
     an_nmi_in_a_tight_loop_is_reported_for_all_and_returns,

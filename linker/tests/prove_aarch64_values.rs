@@ -1,15 +1,11 @@
 //! What A64 instructions make of numbers, of bounds and of copies.
 
-#[path = "../common/a64.rs"]
-mod a64;
-#[path = "../common/mod.rs"]
-mod common;
 mod compared;
 mod memory;
 mod numbers;
 mod words;
 
-use a64::{START, run, run_assuming};
+use crate::common::a64::{START, run, run_assuming};
 use linker::prove::aarch64::A64;
 use linker::prove::compare::Condition;
 use linker::prove::isa::{Flow, Isa};

@@ -2,23 +2,21 @@
 
 mod images;
 mod logs;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::built::{image, kernel};
+use crate::support::each::kernel_tests;
+use crate::support::llvm::symbolizer;
+use crate::support::report::{Frame, Report, Source};
+use crate::support::runner::{Ran, fed, run};
 use object::{Object, ObjectSection};
 use qemu::build::Kernel;
 use qemu::decode::{Decoder, Style, Symbolizer};
 use qemu::machine::Arch;
 use serde_json::Value;
-use support::built::{image, kernel};
-use support::each::kernel_tests;
-use support::llvm::symbolizer;
-use support::report::{Frame, Report, Source};
-use support::runner::{Ran, fed, run};
 
 kernel_tests! { much_and_little_inlined:
     decoded_is_what_llvm_says,

@@ -1,15 +1,11 @@
 //! Functions for x86-64 that end, run on, jump or are entered in ways that compilers seldom use.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod ends;
 mod entered;
-#[path = "../common/proven.rs"]
-mod proven;
 mod rows;
 mod tables;
 
-use proven::{function, prove, silent};
+use crate::common::proven::{function, prove, silent};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

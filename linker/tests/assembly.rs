@@ -1,13 +1,11 @@
 //! Every construct of call frame information that assembly can have, and the row it becomes. The texts are what
 //! `sframe dump` prints, which is what `objdump --sframe` of GNU binutils 2.46 and later prints.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod debug_frame;
 mod others;
 mod rows;
 
-use common::{folder, image_with, sframe, stdout};
+use crate::common::{folder, image_with, sframe, stdout};
 
 /// Rows of an image, without addresses: each function's name, attributes and offsets.
 fn rows(name: &str, target: &str, text: &str) -> (String, Vec<String>) {
@@ -45,7 +43,7 @@ fn rows_of(name: &str, target: &str, text: &str, switches: &[&str]) -> (String, 
             lines += &format!("  +{} {}\n", pc - start, columns.join(" "));
         }
     }
-    let left_out = common::stderr(&output)
+    let left_out = crate::common::stderr(&output)
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("left out of .sframe: "))
         .map(str::to_owned)

@@ -4,12 +4,12 @@ use qemu::build::Profile;
 use qemu::scenario::{Outcome, SCENARIOS};
 
 use super::armv7a;
-use super::asked::{Asked, ended_on, interrupted_on};
 use super::built_image;
-use super::support::built::image_for_arm;
-use super::support::hangs::{HANGS, Hang};
-use super::support::report::Report;
-use super::support::runner::run;
+use crate::ask::asked::{Asked, ended_on, interrupted_on};
+use crate::support::built::image_for_arm;
+use crate::support::hangs::{HANGS, Hang};
+use crate::support::report::Report;
+use crate::support::runner::run;
 
 /// What each says last, but for one whose message does not end.
 const LAST: &str = "nothing is said from here on";

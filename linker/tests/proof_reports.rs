@@ -2,14 +2,12 @@
 //! `sframe check` and by `sframe stats`.
 
 mod checked;
-#[path = "../common/mod.rs"]
-mod common;
 mod statistics;
 
 use std::fs;
 use std::path::Path;
 
-use common::{folder, image_with, sframe, stderr, stdout};
+use crate::common::{folder, image_with, sframe, stderr, stdout};
 use serde_json::Value;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";

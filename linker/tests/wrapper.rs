@@ -1,7 +1,5 @@
 //! `sframe-link` by hand: what it passes on, and what it refuses.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod links;
 mod passed;
 mod refused;
@@ -12,14 +10,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{SCRIPT, folder, image, scripts, sframe, stderr, stdout, succeed};
+use crate::common::{SCRIPT, folder, image, scripts, sframe, stderr, stdout, succeed};
 use linker::image::Image;
 use unwind::sframe::format::{CHECKSUM_SIZE, LINKED_SIZE};
 
 /// Links an assembled program by hand.
 fn link(folder: &Path, script: &str, arguments: &[&str]) -> Output {
     fs::write(folder.join("image.ld"), script).unwrap();
-    common::sframe_link()
+    crate::common::sframe_link()
         .current_dir(folder)
         .args([
             "-flavor",
@@ -76,7 +74,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 fn assembled(name: &str, text: &str) -> (PathBuf, String) {
     let folder = folder(name);
-    let object = common::assemble(&folder, TARGET, text);
+    let object = crate::common::assemble(&folder, TARGET, text);
     (folder, object.display().to_string())
 }
 
@@ -108,7 +106,11 @@ fn damaged_and_made(folder: &Path, data: &[u8], at: usize, value: u8) -> String 
 
 /// A linker that writes a line for each run.
 fn counting_linker(folder: &Path) -> PathBuf {
-    let ask = |argument: &str| stdout(&succeed(common::rustc().arg("--print").arg(argument)));
+    let ask = |argument: &str| {
+        stdout(&succeed(
+            crate::common::rustc().arg("--print").arg(argument),
+        ))
+    };
     let (sysroot, host) = (ask("sysroot"), ask("host-tuple"));
     let script = format!(
         "#!/bin/sh\necho run $* >> runs\ncase $1 in -flavor) shift 2;; esac\nexec {}/lib/rustlib/{}/bin/rust-lld -flavor gnu \"$@\"\n",
