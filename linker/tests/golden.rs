@@ -1,5 +1,5 @@
 //! The tables that `unwind` stores as examples of the format, byte by byte. `SYMBOLS_GOLDEN=write cargo test -p sframe-link
-//! --test golden` writes them again, after a change that is meant to be one.
+//! golden::` writes them again, after a change that is meant to be one.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,5 +1,5 @@
 //! Damaged ELF files, damaged debug information and damaged call frame information, by chance that is the same in every run: no
-//! panic, and always an end. `MUTATIONS=100000 cargo test --release -p sframe-link --test mutated` tries more than `cargo test`.
+//! panic, and always an end. `MUTATIONS=100000 cargo test --release -p sframe-link mutated::` tries more than `cargo test`.
 
 #[path = "../../unwind/tests/damage/random.rs"]
 mod random;

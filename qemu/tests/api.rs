@@ -1,5 +1,5 @@
 //! The public API of each published crate is what is stored beside its `Cargo.toml`, so that a review sees each change of
-//! it. `API=write cargo test -p qemu --test api -- --ignored` stores what there is now.
+//! it. `API=write cargo test -p qemu api:: -- --ignored` stores what there is now.
 //!
 //! It is what rustdoc says, as JSON, which is not stable yet: `public-api` must know the format of the toolchain in use.
 
@@ -46,7 +46,7 @@ fn compare(now: &str, stored: &str) {
     let difference = TextDiff::from_lines(&*before, now);
     assert!(
         before == now,
-        "what is public has changed; if that is meant: API=write cargo test -p qemu --test api -- --ignored\n{}",
+        "what is public has changed; if that is meant: API=write cargo test -p qemu api:: -- --ignored\n{}",
         difference
             .unified_diff()
             .context_radius(1)

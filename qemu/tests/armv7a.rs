@@ -177,14 +177,8 @@ fn what_was_interrupted_follows_its_trap_code() {
 
 /// gdb goes by `.debug_frame`, and stops at the panic handler; then the kernel goes on, and lists its callers itself. gdb's innermost frame is
 /// somewhat before the kernel's.
-#[test]
-fn gdb_sees_the_same_callers() {
-    for (release, scenario) in [
-        (false, "panic"),
-        (false, "thumb"),
-        (true, "deep"),
-        (true, "thumb"),
-    ] {
+fn gdb_sees_the_same_callers(release: bool, scenarios: [&str; 2]) {
+    for scenario in scenarios {
         let image = built_image(release);
         let script = format!("source {}", gdb::script("walk.py").display());
         let commands = [
@@ -215,6 +209,17 @@ fn gdb_sees_the_same_callers() {
             report.text
         );
     }
+}
+
+#[test]
+#[ignore = "takes long: .ci/long"]
+fn gdb_sees_the_same_callers_debug() {
+    gdb_sees_the_same_callers(false, ["panic", "thumb"]);
+}
+
+#[test]
+fn gdb_sees_the_same_callers_release() {
+    gdb_sees_the_same_callers(true, ["deep", "thumb"]);
 }
 
 /// Whose only knowledge of memory is what the MMU says: it ends where nobody can tell that the stack does.

@@ -26,7 +26,7 @@ use qemu::outside::Outside;
 /// It goes on as if nothing had been, and can be asked again.
 #[test]
 fn a_machine_that_was_asked_goes_on() {
-    for name in ["x86_64_release", "aarch64_release"] {
+    for name in ["x86_64_release", "aarch64_debug"] {
         let image = image(kernel(name));
         let arguments = ["--ask", "0.2", "--ask", "1.5", "--ask", "1.6"];
         let mut session = Session::start(&image, "monitor", &arguments);

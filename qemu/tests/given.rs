@@ -23,7 +23,7 @@ const VIRT: &str = "qemu-system-aarch64 -M virt -cpu max -m 300M -semihosting-co
 
 #[test]
 fn the_machine_is_as_they_say_and_the_verdict_is_the_kernels() {
-    for (name, machine) in [("x86_64_release", PC), ("aarch64_release", VIRT)] {
+    for (name, machine) in [("x86_64_release", PC), ("aarch64_debug", VIRT)] {
         let image = image(kernel(name));
         for line in [
             "-serial stdio",

@@ -27,7 +27,7 @@ pub mod text;
 mod uefi;
 
 use crate::screen::machine;
-use crate::support::outside::Outside;
+use crate::support::outside::{Outside, alone};
 use kinds::expect_shown;
 use qemu::build::Profile;
 use short::{HANDLERS, VECTORS};
@@ -59,7 +59,7 @@ fn the_guide_leads_to_the_report_it_shows() {
 
     // Booted and judged by what the guide's last part says.
     let runner = runner(guide);
-    let _alone = short::alone();
+    let _alone = alone();
     let output = kernel
         .cargo("run", "guide", Profile::Debug)
         .args(["--config", &runner])

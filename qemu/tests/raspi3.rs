@@ -101,6 +101,7 @@ fn the_published_device_tree_says_it_all() {
 
 /// The report's first page, pixel by pixel: the one comes by the Pi's mailbox, the other one by QEMU's `ramfb`.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn the_screen_shows_what_that_of_virt_does() {
     // With optimization, because without it drawing takes seconds.
     let image = image(Kernel {

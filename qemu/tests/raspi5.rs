@@ -83,6 +83,7 @@ fn the_serial_port_is_that_of_the_board_debug() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn the_serial_port_is_that_of_the_board_release() {
     the_serial_port_is_that_of_the_board(Profile::Release);
 }

@@ -130,6 +130,7 @@ fn frames_are_decoded_as_they_come() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn a_report_of_another_image_is_said_to_be_one() {
     let board = Board::start(&image(KERNEL), "monitor");
     let other = image(Kernel {

@@ -1,8 +1,8 @@
 //! What `kernel/src/symbols.rs` promises to somebody outside is in the kernels.
 
-use crate::support::built::{image, image_for_arm, kernel};
+use crate::support::built::{image, kernel_of};
 use object::{Object, ObjectSymbol};
-use qemu::build::Profile;
+use qemu::machine::Processor;
 
 /// The names: labels in the first column of the table, and statics.
 fn promised(source: &str) -> Vec<String> {
@@ -19,15 +19,14 @@ fn promised(source: &str) -> Vec<String> {
     names.map(|name| name.replace("NUMBER", "4")).collect()
 }
 
-#[test]
-fn every_promised_name_is_in_the_kernels() {
+fn every_promised_name_is_in(kernels: &[&str]) {
     let path = qemu::workspace::root().join("kernel/src/symbols.rs");
     let names = promised(&std::fs::read_to_string(path).expect("it is there"));
     assert!(names.len() > 15, "{names:?}");
     let mut missing = names;
     // Some are those of one architecture.
-    let images = ["x86_64_release", "aarch64_release"].map(|name| image(kernel(name)));
-    for path in images.into_iter().chain([image_for_arm(Profile::Release)]) {
+    for name in kernels {
+        let path = image(kernel_of::<Processor>(name));
         let data = std::fs::read(path).expect("the image can be read");
         let file = object::File::parse(&*data).expect("the image is ELF");
         let has = |wanted: &str| {
@@ -37,4 +36,15 @@ fn every_promised_name_is_in_the_kernels() {
         missing.retain(|name| !has(name));
     }
     assert_eq!(missing, Vec::<String>::new());
+}
+
+#[test]
+fn every_promised_name_is_in_the_kernels() {
+    every_promised_name_is_in(&["x86_64_release", "aarch64_debug", "armv7a_release"]);
+}
+
+#[test]
+#[ignore = "takes long, for its kernels: .ci/long"]
+fn every_promised_name_is_in_the_other_kernels() {
+    every_promised_name_is_in(&["x86_64_debug", "aarch64_release", "armv7a_debug"]);
 }

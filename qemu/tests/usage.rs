@@ -2,8 +2,10 @@
 
 use crate::support::runner::run;
 
-/// README's first command: of the programs that the workspace has, it is the runner.
+/// README's first command: of the programs that the workspace has, it is the runner. Cargo compiles that and the linker once more for it,
+/// because packages have fewer features than what tests need.
 #[test]
+#[ignore = "takes long: .ci/long"]
 fn cargo_run_is_the_runner() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = std::process::Command::new(cargo)

@@ -12,7 +12,7 @@ use qemu::outside::Outside as Witness;
 use super::asked::Asked;
 use crate::support::built::{emulator, image, kernel};
 use crate::support::corrupt;
-use crate::support::outside::Outside;
+use crate::support::outside::{self, Outside};
 use crate::support::report::Report;
 use crate::support::runner::run;
 use crate::support::tiny::{self, Act};
@@ -27,6 +27,7 @@ fn after_a_second(image: &Path) -> Asked {
 /// The guide's kernel before its first step, which has no table and declares no stack; here it sells nothing, for ever.
 #[test]
 fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
+    let alone = outside::alone();
     let kernel = Outside::copy("qemu/tests/guide/kernel");
     let shop = kernel.folder().join("src/shop.rs");
     let text = fs::read_to_string(&shop).expect("the file is there");
@@ -34,7 +35,11 @@ fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
     assert!(text.contains(sells), "{text}");
     let hangs = text.replace(sells, "    while price < 10 {}\n");
     fs::write(&shop, hangs).expect("the file can be written");
-    let image = kernel.build(Arch::X86_64, "guide", Profile::Debug, "corner-shop");
+    let built = kernel.build(Arch::X86_64, "guide", Profile::Debug, "corner-shop");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let image = folder.path().join("corner-shop");
+    fs::copy(built, &image).expect("the image can be copied");
+    drop(alone);
     let asked = after_a_second(&image);
     let says = ", tables made from .debug_frame, no stacks declared\n";
     assert!(asked.text.contains(says), "{}", asked.text);

@@ -16,13 +16,14 @@ const MODULES: [&str; 6] = [
 /// How many there are at least, kinds that differ in the number of CPUs only not counted.
 const FEWEST: usize = 40;
 
-/// The tests of this program, as it lists them.
+/// The tests of machines that are asked, as this program lists them.
 fn tests(more: &[&str]) -> BTreeSet<String> {
     let program = std::env::current_exe().expect("it runs");
     let output = Command::new(program).arg("--list").args(more).output();
     let output = output.expect("it can be run once more");
     let list = String::from_utf8(output.stdout).expect("names are UTF-8");
     let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+    let names = names.filter_map(|name| name.strip_prefix("ask::"));
     names.map(str::to_owned).collect()
 }
 

@@ -7,11 +7,11 @@ use qemu::build::Profile;
 use qemu::workspace;
 
 use super::said::Built;
-use super::short::{alone, replace, write_shop};
+use super::short::{replace, write_shop};
 use super::steps;
 use super::text::{guide, part, shown, without_numbers};
 use crate::support::built::target;
-use crate::support::outside::Outside;
+use crate::support::outside::{Outside, alone};
 use crate::support::report::Report;
 use crate::support::runner::run;
 

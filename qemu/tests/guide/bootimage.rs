@@ -11,11 +11,11 @@ use qemu::{setup, workspace};
 use serde_json::Value;
 
 use super::said::{Built, Said};
-use super::short::{alone, overlaid};
+use super::short::overlaid;
 use super::steps;
 use super::text::{guide, part};
 use crate::support::built::target;
-use crate::support::outside::{Outside, as_others_call_it};
+use crate::support::outside::{Outside, alone, as_others_call_it};
 
 /// The heading of its part of the guide.
 pub const HEADING: &str = "\n## A disk of the crate `bootloader`\n";

@@ -7,9 +7,10 @@ use qemu::machine::Arch;
 
 use super::reports::{IN_DOUBT, expect_stop, stop_in};
 use super::said::{Built, Said};
-use super::short::{self, HANDLERS, Kind, VECTORS, alone, overlaid, replace};
+use super::short::{self, HANDLERS, Kind, VECTORS, overlaid, replace};
 use super::steps;
 use super::text::{guide, part, shown, without_numbers};
+use crate::support::outside::alone;
 use crate::support::runner::run;
 
 /// A kernel with four CPUs.

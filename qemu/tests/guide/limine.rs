@@ -11,10 +11,10 @@ use qemu::machine::Arch;
 use qemu::workspace;
 
 use super::said::{Built, Said};
-use super::short::{alone, overlaid};
+use super::short::overlaid;
 use super::steps;
 use super::text::{guide, part};
-use crate::support::outside::Outside;
+use crate::support::outside::{Outside, alone};
 
 /// The heading of its part of the guide.
 pub const HEADING: &str = "\n## Limine\n";

@@ -9,11 +9,11 @@ use qemu::machine::Arch;
 use qemu::setup;
 
 use super::said::{Built, Said};
-use super::short::{alone, overlaid};
+use super::short::overlaid;
 use super::steps;
 use super::text::{guide, part};
 use crate::support::built::target;
-use crate::support::outside::{Outside, as_others_call_it};
+use crate::support::outside::{Outside, alone, as_others_call_it};
 use crate::support::runner::{Ran, command};
 
 /// The heading of its part of the guide.

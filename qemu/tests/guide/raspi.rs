@@ -9,11 +9,11 @@ use qemu::machine::Arch;
 use qemu::setup;
 
 use super::said::{Built, Said};
-use super::short::{alone, overlaid};
+use super::short::overlaid;
 use super::steps;
 use super::text::{guide, part};
 use crate::support::built::target;
-use crate::support::outside::Outside;
+use crate::support::outside::{Outside, alone};
 
 /// The heading of its part of the guide.
 pub const HEADING: &str = "\n## A Raspberry Pi\n";

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
@@ -11,7 +10,7 @@ use qemu::workspace;
 use super::said::{Built, Said};
 use super::steps;
 use super::text::{guide, part};
-use crate::support::outside::Outside;
+use crate::support::outside::{Outside, alone};
 
 /// The folder of these kernels.
 const GUIDE: &str = "qemu/tests/guide";
@@ -67,12 +66,6 @@ pub const MOVED: Kind = Kind {
     folders: &["aarch64", "vectors", "moved"],
     ..VECTORS
 };
-
-/// The kernels are built in one folder, one after another: cargo compares the times of their files, and they have one name.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static BUILD: Mutex<()> = Mutex::new(());
-    BUILD.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A copy of these folders in that of the guide, of which the later ones hold only what differs, with the shop of all kernels.
 pub fn overlaid(folders: &[&str]) -> Outside {

@@ -10,11 +10,11 @@ use qemu::machine::Arch;
 use qemu::setup;
 
 use super::said::{Built, Said};
-use super::short::{alone, overlaid};
+use super::short::overlaid;
 use super::steps;
 use super::text::{guide, part};
 use crate::support::built::target;
-use crate::support::outside::Outside;
+use crate::support::outside::{Outside, alone};
 
 /// The heading of its part of the guide.
 pub const HEADING: &str = "\n## UEFI, by the crate `bootloader` 0.11\n";

@@ -1,7 +1,6 @@
 //! The kernel of the guide, after its changes.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -11,7 +10,7 @@ use qemu::workspace;
 
 use crate::guide::steps;
 use crate::support::built;
-use crate::support::outside::Outside;
+use crate::support::outside::{Outside, alone};
 
 /// Most lines that the changes may add.
 const LINES: usize = 40;
@@ -39,14 +38,12 @@ fn kernel(arch: Arch) -> Outside {
     kernel
 }
 
-/// All are built in one folder, that of the other kernels of this kind, so that `core` is built once. Their files are written one
-/// after another too: cargo compares times.
+/// That of the other kernels of this kind.
 const PLACE: &str = "guide";
-static BUILD: Mutex<()> = Mutex::new(());
 
 /// Whether the kernel can be built after this change, and what cargo says.
 pub fn builds(arch: Arch, change: impl FnOnce(&Path)) -> (bool, String) {
-    let _alone = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let kernel = kernel(arch);
     change(kernel.folder());
     let output = kernel.command(PLACE, Profile::Debug).output();
@@ -61,7 +58,7 @@ pub fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = folder.path().join("corner-shop");
     {
-        let _alone = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         let kernel = kernel(arch);
         change(kernel.folder());
         let built = kernel.build(arch, PLACE, Profile::Debug, "corner-shop");

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use qemu::build::{self, Profile};
 use qemu::machine::Arch;
@@ -12,6 +13,13 @@ use qemu::workspace;
 use tempfile::TempDir;
 
 use super::built::target;
+
+/// Held while a kernel is written, built in the folder `guide` of the target folder, and copied from there. That folder is for all of them,
+/// so that `core` is built once; they have one name, and cargo compares the times of their files.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static BUILD: Mutex<()> = Mutex::new(());
+    BUILD.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A copy of the kernel's folder, with `tables.ld` in it.
 pub struct Outside {
