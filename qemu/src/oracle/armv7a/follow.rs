@@ -297,20 +297,21 @@ impl<'a> Follower<'a> {
                 self.shadow.waiting.pop();
                 return Ok(Some(state));
             }
-            // A recursion came by, or this is where tasks change.
+            // A recursion came by, or this is where tasks change. Not one instruction more is stepped than it takes to see that: the other
+            // task may be let run up to where `task_switch` returns to, which would be passed over.
             loop {
                 let Some(after) = self.machine.step()? else {
                     return Ok(None);
                 };
                 let function = self.image.names.function(state.pc());
-                (self.shadow).change_task(self.places, function, &state, &after);
+                let has_changed = (self.shadow).change_task(self.places, function, &state, &after);
                 state = after;
-                if function != Some(self.places.switch) {
+                if has_changed || function != Some(self.places.switch) {
                     break;
                 }
-                if !self.is_let_run() {
-                    return Ok(Some(state));
-                }
+            }
+            if !self.is_let_run() {
+                return Ok(Some(state));
             }
         }
         anyhow::bail!("nothing is let run")

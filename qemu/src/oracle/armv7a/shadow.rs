@@ -97,22 +97,25 @@ impl Shadow {
                     return Err(Surprise::Returned(before.pc(), at, expected));
                 }
             },
-            Flow::Other => self.change_task(places, function, before, after),
+            Flow::Other => {
+                self.change_task(places, function, before, after);
+            }
         }
         Ok(())
     }
 
-    /// The one instruction of `task_switch` that changes the stack pointer, but for those that push and pop the registers there.
+    /// Whether this is the one instruction of `task_switch` that changes the stack pointer, but for those that push and pop the registers
+    /// there. Then the list is that of the other task.
     pub(super) fn change_task(
         &mut self,
         places: Places,
         function: Option<u64>,
         before: &State,
         after: &State,
-    ) {
+    ) -> bool {
         let distance = before.sp().abs_diff(after.sp());
         if function != Some(places.switch) || distance == 0 || distance == CONTEXT {
-            return;
+            return false;
         }
         let other = self.switched.remove(&after.sp()).unwrap_or_else(|| {
             // A new task, whose whole stack is what the first return to it takes.
@@ -123,6 +126,7 @@ impl Shadow {
         });
         let left = std::mem::replace(&mut self.waiting, other);
         self.switched.insert(before.sp(), left);
+        true
     }
 
     fn interrupted(&mut self, vector: u64, before: &State, after: &State) {
