@@ -297,6 +297,10 @@ impl<'a> Follower<'a> {
                 self.shadow.waiting.pop();
                 return Ok(Some(state));
             }
+            // Stacks grow downwards: where the task is left, it is below what it was let run up to.
+            if state.pc() == self.places.switch && state.sp() > sp {
+                anyhow::bail!("the machine has passed {pc:#x}, up to where it was let run");
+            }
             // A recursion came by, or this is where tasks change. Not one instruction more is stepped than it takes to see that: the other
             // task may be let run up to where `task_switch` returns to, which would be passed over.
             loop {
