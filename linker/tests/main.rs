@@ -1,4 +1,4 @@
-//! The tests of the linker, in one program: as forty they took longer to build than to run.
+//! The tests of the linker, in one program. As programs of their own each would be linked with all that the linker uses.
 
 mod arm;
 mod arm_tables;

@@ -15,7 +15,7 @@ mod raspi;
 mod readers;
 mod release;
 mod reports;
-mod said;
+pub mod said;
 mod screen;
 mod settings;
 mod short;

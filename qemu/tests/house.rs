@@ -8,6 +8,7 @@ mod root;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Stdio;
 
 use crate::support::built::target;
@@ -36,6 +37,50 @@ fn no_module_of_a_crate_is_in_a_circle() {
         let circles = circles::among(&uses);
         assert!(circles.is_empty(), "{sources}: {circles:#?}");
     }
+}
+
+/// Cargo does not look for them, so the compiler never sees one that nobody names.
+#[test]
+fn every_file_of_tests_is_named_in_its_program() {
+    let by_cargo = ["main", "raspi4"];
+    let mut count = 0;
+    for tests in ["qemu/tests", "linker/tests"] {
+        let tests = workspace::root().join(tests);
+        let roots = modules_in(&tests).into_iter();
+        let roots: Vec<_> = roots.filter(|name| !by_cargo.contains(&&**name)).collect();
+        let mut folders = vec![(tests.join("main.rs"), roots.clone())];
+        for root in roots {
+            folders.push((
+                tests.join(&root).with_extension("rs"),
+                modules_in(&tests.join(&root)),
+            ));
+        }
+        for shared in ["support", "common"].map(|name| tests.join(name)) {
+            let mut helpers = modules_in(&shared);
+            helpers.retain(|name| name != "mod");
+            folders.push((shared.join("mod.rs"), helpers));
+        }
+        for (file, names) in folders.into_iter().filter(|(_, names)| !names.is_empty()) {
+            let text = std::fs::read_to_string(&file).expect("it can be read");
+            for name in names {
+                let is_named = text
+                    .lines()
+                    .any(|line| line.ends_with(&format!("mod {name};")));
+                assert!(is_named, "{} does not name {name}", file.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 150, "{count}");
+}
+
+/// The modules that lie in this folder; none if there is no such folder.
+fn modules_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.map(|entry| entry.expect("a folder can be read").path());
+    let sources = paths.filter(|path| path.extension() == Some(OsStr::new("rs")));
+    let stems = sources.filter_map(|path| path.file_stem()?.to_str().map(str::to_owned));
+    stems.collect()
 }
 
 /// Not by its tests either: of two packages that need each other none can be published first.

@@ -1,5 +1,5 @@
-//! The tests of whole machines and of what the runner does, in one program: as fifty programs they took three minutes longer to build, and
-//! each asked cargo again for the kernels that it boots.
+//! The tests of whole machines, and of what the runner does, in one program. As programs of their own each would link the runner, and ask
+//! cargo again for the kernels that it boots.
 
 mod api;
 mod armv7a;

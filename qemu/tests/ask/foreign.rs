@@ -10,6 +10,7 @@ use qemu::machine::{Arch, Boot};
 use qemu::outside::Outside as Witness;
 
 use super::asked::Asked;
+use crate::guide::said::Built;
 use crate::support::built::{emulator, image, kernel};
 use crate::support::corrupt;
 use crate::support::outside::{self, Outside};
@@ -36,11 +37,9 @@ fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
     let hangs = text.replace(sells, "    while price < 10 {}\n");
     fs::write(&shop, hangs).expect("the file can be written");
     let built = kernel.build(Arch::X86_64, "guide", Profile::Debug, "corner-shop");
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let image = folder.path().join("corner-shop");
-    fs::copy(built, &image).expect("the image can be copied");
+    let built = Built::keep(&built);
     drop(alone);
-    let asked = after_a_second(&image);
+    let asked = after_a_second(&built.image);
     let says = ", tables made from .debug_frame, no stacks declared\n";
     assert!(asked.text.contains(says), "{}", asked.text);
     let [report] = &asked.reports[..] else {

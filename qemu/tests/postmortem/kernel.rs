@@ -8,6 +8,7 @@ use qemu::build::Profile;
 use qemu::machine::{Arch, Boot, Verdict};
 use qemu::workspace;
 
+use crate::guide::said::Built;
 use crate::guide::steps;
 use crate::support::built;
 use crate::support::outside::{Outside, alone};
@@ -55,21 +56,18 @@ pub fn builds(arch: Arch, change: impl FnOnce(&Path)) -> (bool, String) {
 /// What the kernel says until it resets the machine for the first time, and what it says after that, if `change` is made to it:
 /// in its folder something goes wrong.
 pub fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let image = folder.path().join("corner-shop");
-    {
+    let built = {
         let _alone = alone();
         let kernel = kernel(arch);
         change(kernel.folder());
-        let built = kernel.build(arch, PLACE, Profile::Debug, "corner-shop");
-        fs::copy(built, &image).expect("the image can be copied");
-    }
+        Built::keep(&kernel.build(arch, PLACE, Profile::Debug, "corner-shop"))
+    };
     let boot = Boot {
         // Only one of them runs, unless the kernel starts the other.
         cpus: 2,
         reboots: true,
         limit: Some(Duration::from_secs(300)),
-        ..Boot::new(arch, &image, "")
+        ..Boot::new(arch, &built.image, "")
     };
     let emulator = built::emulator(boot.board.processor());
     let booted = boot.run(&emulator, &mut io::sink()).expect("QEMU starts");
