@@ -188,15 +188,13 @@ fn check(name: &str, arguments: &[&str]) {
 
 /// A test for each way to compile: with tables by the compiler, and with those alone that the code tells.
 macro_rules! levels {
-    ($($(#[$attribute:meta])* $name:ident, $bare:ident, $level:literal;)*) => {$(
-        #[test]
-        $(#[$attribute])*
+    ($(#[$part:ident] $name:ident, $bare:ident, $level:literal;)*) => {$(
+        #[$part]
         fn $name() {
             check(concat!("stepped_", $level), &[concat!("-Copt-level=", $level)]);
         }
 
-        #[test]
-        $(#[$attribute])*
+        #[$part]
         fn $bare() {
             let level = concat!("-Copt-level=", $level);
             let arguments = [level, "-Cpanic=abort", "-Cforce-unwind-tables=no"];
@@ -206,17 +204,19 @@ macro_rules! levels {
 }
 
 levels! {
+    #[gate]
     level_0, level_0_without_tables, "0";
-    #[ignore = "takes long: .ci/long"]
+    #[long]
     level_1, level_1_without_tables, "1";
+    #[gate]
     level_3, level_3_without_tables, "3";
-    #[ignore = "takes long: .ci/long"]
+    #[long]
     level_s, level_s_without_tables, "s";
-    #[ignore = "takes long: .ci/long"]
+    #[long]
     level_z, level_z_without_tables, "z";
 }
 
-#[test]
+#[gate]
 fn frame_pointers() {
     check(
         "stepped_frame_pointers",

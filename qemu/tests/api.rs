@@ -1,5 +1,5 @@
 //! The public API of each published crate is what is stored beside its `Cargo.toml`, so that a review sees each change of
-//! it. `API=write cargo test -p qemu api:: -- --ignored` stores what there is now.
+//! it. `API=write cargo test --test static_checks api::` stores what there is now.
 //!
 //! It is what rustdoc says, as JSON, which is not stable yet: `public-api` must know the format of the toolchain in use.
 
@@ -46,7 +46,7 @@ fn compare(now: &str, stored: &str) {
     let difference = TextDiff::from_lines(&*before, now);
     assert!(
         before == now,
-        "what is public has changed; if that is meant: API=write cargo test -p qemu api:: -- --ignored\n{}",
+        "what is public has changed; if that is meant: API=write cargo test --test static_checks api::\n{}",
         difference
             .unified_diff()
             .context_radius(1)
@@ -67,20 +67,17 @@ fn compare_here(package: &str, library: &str, stored: &str) {
 }
 
 #[test]
-#[ignore = "takes long: .ci/long"]
 fn unwind() {
     compare_here("sframe-unwind", "unwind", "unwind/API.txt");
 }
 
 #[test]
-#[ignore = "takes long: .ci/long"]
 fn linker() {
     compare_here("sframe-link", "linker", "linker/API.txt");
 }
 
 /// It has other trap frames on each architecture. Shares `core` with the test `house`.
 #[test]
-#[ignore = "takes long: .ci/long"]
 fn postmortem() {
     let target = target();
     let source = setup::rust_src(&target).expect("the source of core is to be had");

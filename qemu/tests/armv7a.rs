@@ -59,21 +59,19 @@ fn they_end_as_they_should(release: bool, names: &[&str]) {
 }
 
 // An unoptimized kernel takes a second for a trace, so its scenarios are two tests, which run at the same time.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn half_of_the_scenarios_end_as_they_should_debug() {
     let names = names();
     they_end_as_they_should(false, &names[..names.len() / 2]);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn the_other_scenarios_end_as_they_should_debug() {
     let names = names();
     they_end_as_they_should(false, &names[names.len() / 2..]);
 }
 
-#[test]
+#[gate]
 fn every_scenario_ends_as_it_should_release() {
     they_end_as_they_should(true, &names());
 }
@@ -98,20 +96,18 @@ fn a_list_is_complete_at_a_call(release: bool) {
     assert!(report.text.contains(words), "{}", report.text);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn a_list_is_complete_at_a_call_debug() {
     a_list_is_complete_at_a_call(false);
 }
 
-#[test]
+#[gate]
 fn a_list_is_complete_at_a_call_release() {
     a_list_is_complete_at_a_call(true);
 }
 
 /// ARM and Thumb code call each other: four times each, as the scenario says.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn arm_and_thumb_code_call_each_other() {
     for release in [false, true] {
         let report = Report::find(&armv7a(release, &["thumb"]).expect(0).serial);
@@ -148,20 +144,18 @@ fn a_list_across_an_interruption_is_complete(release: bool) {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn a_list_across_an_interruption_is_complete_debug() {
     a_list_across_an_interruption_is_complete(false);
 }
 
-#[test]
+#[gate]
 fn a_list_across_an_interruption_is_complete_release() {
     a_list_across_an_interruption_is_complete(true);
 }
 
 /// The trap frame that its entry in the exception tables leads to: with what was interrupted.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn what_was_interrupted_follows_its_trap_code() {
     let report = Report::find(&armv7a(false, &["panic-in-handler"]).expect(0).serial);
     let (before, words) = &report.words[0];
@@ -211,20 +205,18 @@ fn gdb_sees_the_same_callers(release: bool, scenarios: [&str; 2]) {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn gdb_sees_the_same_callers_debug() {
     gdb_sees_the_same_callers(false, ["panic", "thumb"]);
 }
 
-#[test]
+#[gate]
 fn gdb_sees_the_same_callers_release() {
     gdb_sees_the_same_callers(true, ["deep", "thumb"]);
 }
 
 /// Whose only knowledge of memory is what the MMU says: it ends where nobody can tell that the stack does.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn a_report_by_one_call_needs_no_platform() {
     for release in [false, true] {
         let text = armv7a(release, &["one-call"]).expect(0).text();
@@ -273,14 +265,12 @@ fn in_thumb_code_it_is_the_same(release: bool) {
     );
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn in_thumb_code_it_is_the_same_debug() {
     in_thumb_code_it_is_the_same(false);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn in_thumb_code_it_is_the_same_release() {
     in_thumb_code_it_is_the_same(true);
 }

@@ -24,7 +24,7 @@ use qemu::machine::{Arch, Boot, Verdict};
 use qemu::outside::Outside;
 
 /// It goes on as if nothing had been, and can be asked again.
-#[test]
+#[gate]
 fn a_machine_that_was_asked_goes_on() {
     for name in ["x86_64_release", "aarch64_debug"] {
         let image = image(kernel(name));
@@ -45,7 +45,7 @@ fn a_machine_that_was_asked_goes_on() {
 }
 
 /// By a device that tells QEMU, as Linux does. The verdict is the kernel's: a panic.
-#[test]
+#[gate]
 fn a_panic_that_only_qemu_hears_of_is_asked_about() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let arch = Arch::X86_64;
@@ -68,7 +68,7 @@ fn a_panic_that_only_qemu_hears_of_is_asked_about() {
 }
 
 /// Who runs a scenario that ends with a verdict hears nothing of all this.
-#[test]
+#[gate]
 fn a_machine_that_ends_is_not_asked() {
     let image = image(kernel("x86_64_release"));
     let image = image.to_str().expect("a path in UTF-8");

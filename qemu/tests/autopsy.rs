@@ -52,7 +52,7 @@ kernel_tests! { release_of_all:
     what_gdb_has_read_says_the_same,
 }
 
-kernel_tests! { release_and_arm:
+kernel_tests! { release_of_all:
     gdb_says_the_same,
 }
 
@@ -217,7 +217,7 @@ fn spin(folder: &Path, arch: Arch) -> PathBuf {
     tiny::image(folder, arch, &[Act::Spin])
 }
 
-#[test]
+#[gate]
 fn a_machine_without_page_tables_is_kept_too() {
     for (arch, says) in [
         (Arch::X86_64, "cpu 0 is not in 64-bit mode, at "),
@@ -228,7 +228,7 @@ fn a_machine_without_page_tables_is_kept_too() {
     }
 }
 
-#[test]
+#[gate]
 fn a_hypervisor_is_kept_too() {
     let folder = folder();
     let image = spin(folder.path(), Arch::Aarch64);
@@ -245,7 +245,7 @@ fn a_hypervisor_is_kept_too() {
 }
 
 /// It tells QEMU of it, by a device.
-#[test]
+#[gate]
 fn a_panic_is_kept() {
     let folder = folder();
     let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Panic]);
@@ -263,7 +263,7 @@ fn a_panic_is_kept() {
 }
 
 /// Each has a folder of its own, and a second run takes nothing from the first.
-#[test]
+#[gate]
 fn each_time_is_kept() {
     let folder = folder();
     let image = spin(folder.path(), Arch::Aarch64);

@@ -44,15 +44,13 @@ macro_rules! each {
     ($($test:ident),+ $(,)?) => {
         $(
             mod $test {
-                #[test]
+                #[gate]
                 fn gcc() { super::$test(super::GCC); }
-                #[test]
+                #[gate]
                 fn cross_gcc() { super::$test(super::CROSS_GCC); }
-                #[test]
-                #[ignore = "takes long: .ci/long"]
+                #[long]
                 fn clang() { super::$test(super::CLANG); }
-                #[test]
-                #[ignore = "takes long: .ci/long"]
+                #[long]
                 fn cross_clang() { super::$test(super::CROSS_CLANG); }
             }
         )+
@@ -85,10 +83,9 @@ macro_rules! each_on_x86_64 {
     ($($test:ident),+ $(,)?) => {
         $(
             mod $test {
-                #[test]
+                #[gate]
                 fn gcc() { super::$test(super::GCC); }
-                #[test]
-                #[ignore = "takes long: .ci/long"]
+                #[long]
                 fn clang() { super::$test(super::CLANG); }
             }
         )+

@@ -207,8 +207,7 @@ fn no_change_of_a_panic_below_the_kernel_meets_its_expectation(kernel: Kernel) {
 
 /// Nobody can know who called a function of `core` that never returns, if its compiler said nothing of unwinding; but the
 /// report must end there, and say so, and say it of nothing else.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn no_other_end_of_a_panic_without_tables_meets_its_expectation() {
     let case = Case::of(built::plain(Arch::Aarch64), "panic", &expected::panic());
     let frames = &case.report.frames;

@@ -171,8 +171,7 @@ fn a_frame_is_whole_or_counted_as_lost(kernel: Kernel) {
 }
 
 /// A host with the image needs no names from the kernel; and numbers take less of the line.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_kernel_without_names_gives_the_same_decoded_report() {
     let kernel = kernel(Arch::Aarch64);
     let (with, without) = (image(kernel), built::image_without_names(kernel));
@@ -205,7 +204,7 @@ fn a_kernel_without_names_gives_the_same_decoded_report() {
     assert!(small.0.len() * 2 < text.len() && without < with);
 }
 
-#[test]
+#[gate]
 fn the_runner_judges_frames() {
     let ran = run(["--arch", "aarch64", "--defmt", "panic"]).expect(0);
     assert!(
@@ -217,7 +216,7 @@ fn the_runner_judges_frames() {
 }
 
 /// A terminal without a decoder shows the text, each line of it whole.
-#[test]
+#[gate]
 fn the_text_between_frames_is_untouched() {
     let line = line(kernel(Arch::X86_64), &["panic", "defmt"]);
     let text = String::from_utf8_lossy(&line);

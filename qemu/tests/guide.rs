@@ -46,7 +46,7 @@ fn runner(guide: &str) -> String {
     format!("target.x86_64-unknown-none.runner={setting}")
 }
 
-#[test]
+#[gate]
 fn the_guide_leads_to_the_report_it_shows() {
     let guide = guide();
     let (_, guide) = guide.split_once(LONG_WAY).expect("the guide has both");
@@ -71,7 +71,7 @@ fn the_guide_leads_to_the_report_it_shows() {
     assert_eq!(without_numbers(report).trim_end(), shown(guide).trim_end());
 }
 
-#[test]
+#[gate]
 fn the_guide_shows_what_one_call_writes() {
     for (kind, begin, heading) in [
         (

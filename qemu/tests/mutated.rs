@@ -1,5 +1,5 @@
 //! Damaged logs, and logs decoded by damaged images, by chance that is the same in every run: no panic, always an end, and the same
-//! in whatever pieces a log comes. `MUTATIONS=100000 cargo test -p qemu mutated::` tries more than `cargo test`.
+//! in whatever pieces a log comes. `MUTATIONS=100000 cargo test --test static_checks mutated::` tries more than `cargo test`.
 
 #[path = "../../unwind/tests/damage/random.rs"]
 mod random;

@@ -3,7 +3,7 @@
 //! has only callers whose code calls the frame before.
 //!
 //! ```sh
-//! NMI_MOMENTS=1000 cargo test -p qemu nmi::    # as many of each kernel as one likes; a thousand take some minutes
+//! NMI_MOMENTS=1000 cargo test --test gate nmi::    # as many of each kernel as one likes; a thousand take some minutes
 //! ```
 
 use std::ops::Range;

@@ -62,7 +62,6 @@ fn with_a_panic_in_reach_it_does_not_link() {
 }
 
 #[test]
-#[ignore = "takes long: .ci/long"]
 fn with_defmt_it_compiles_for_bare_metal() {
     for arch in Arch::ALL {
         let mut command = cargo("check", arch);

@@ -182,20 +182,17 @@ fn nothing_is_wrong_at_level(level: Level) {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn nothing_is_wrong_at_level_1() {
     nothing_is_wrong_at_level(Level::One);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn nothing_is_wrong_at_level_s() {
     nothing_is_wrong_at_level(Level::S);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn nothing_is_wrong_at_level_z() {
     nothing_is_wrong_at_level(Level::Z);
 }

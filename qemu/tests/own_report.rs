@@ -167,13 +167,13 @@ fn a_program_reports_itself_by_tables_made_from_its_own_file() {
     assert!(text.contains(&verified), "{text}");
     assert!(text.contains(", stack boot\n"), "{text}");
     let names = [
-        "machines::own_report::inner",
-        "machines::own_report::middle",
-        "machines::own_report::middle",
-        "machines::own_report::middle",
-        "machines::own_report::middle",
-        "machines::own_report::outer",
-        "machines::own_report::main",
+        "gate::own_report::inner",
+        "gate::own_report::middle",
+        "gate::own_report::middle",
+        "gate::own_report::middle",
+        "gate::own_report::middle",
+        "gate::own_report::outer",
+        "gate::own_report::main",
         "own_report_begin",
     ];
     let found = text.lines().filter_map(|line| {

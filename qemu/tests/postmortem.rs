@@ -204,12 +204,11 @@ fn a_read_of_the_report_that_fails_ends_the_trace(arch: Arch) {
 macro_rules! on_both {
     ($($name:ident,)*) => {
         mod x86_64 {
-            $(#[test] fn $name() { super::$name(super::Arch::X86_64) })*
+            $(#[gate] fn $name() { super::$name(super::Arch::X86_64) })*
         }
         mod aarch64 {
             $(
-                #[test]
-                #[ignore = "takes long: .ci/long"]
+                #[long]
                 fn $name() { super::$name(super::Arch::Aarch64) }
             )*
         }

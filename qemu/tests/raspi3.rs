@@ -32,7 +32,7 @@ fn judged(options: &[&str], scenarios: &[&str]) -> Ran {
     run(board.iter().chain(options).chain(scenarios)).expect(0)
 }
 
-#[test]
+#[gate]
 fn all_processors_are_there_and_stop_for_a_report() {
     let ran = judged(&[], &SEVERAL);
     for cpu in 0..4 {
@@ -46,8 +46,7 @@ fn all_processors_are_there_and_stop_for_a_report() {
     assert!(stopped > 10, "{}", ran.text());
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn every_scenario_that_ends_does_so_as_on_virt() {
     let ends = |outcome| !matches!(outcome, Outcome::Interactive | Outcome::Hangs);
     let here = SCENARIOS.iter().filter(|one| one.is_on("aarch64"));
@@ -61,8 +60,7 @@ fn every_scenario_that_ends_does_so_as_on_virt() {
 
 /// The device tree that Linux publishes, which is what the firmware passes but for the command line and the memory, which QEMU adds. It
 /// names the mini UART as the console.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn the_published_device_tree_says_it_all() {
     let trees = setup::raspi_trees(&target()).expect("they can be fetched");
     let tree = trees.join("bcm2837-rpi-3-b.dtb");
@@ -100,8 +98,7 @@ fn the_published_device_tree_says_it_all() {
 }
 
 /// The report's first page, pixel by pixel: the one comes by the Pi's mailbox, the other one by QEMU's `ramfb`.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn the_screen_shows_what_that_of_virt_does() {
     // With optimization, because without it drawing takes seconds.
     let image = image(Kernel {

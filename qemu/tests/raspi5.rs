@@ -77,13 +77,12 @@ fn the_serial_port_is_that_of_the_board(profile: Profile) {
     assert_eq!(register(CONTROL) & 0x301, 0x301);
 }
 
-#[test]
+#[gate]
 fn the_serial_port_is_that_of_the_board_debug() {
     the_serial_port_is_that_of_the_board(Profile::Debug);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn the_serial_port_is_that_of_the_board_release() {
     the_serial_port_is_that_of_the_board(Profile::Release);
 }

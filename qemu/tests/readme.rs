@@ -57,7 +57,6 @@ fn the_compact_panic() {
 }
 
 #[test]
-#[ignore = "takes long, for its kernel: .ci/long"]
 fn the_exception_in_a_handler() {
     compare(
         "fault on cpu 0",

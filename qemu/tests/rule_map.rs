@@ -99,8 +99,7 @@ fn check_a_wrong_begin(kernel: Kernel) {
     }
 }
 
-#[test]
-#[ignore = "builds a kernel: .ci/long"]
+#[long]
 fn on_x86_64() {
     let kernel = kernel("x86_64_release");
     check(kernel);
@@ -108,8 +107,7 @@ fn on_x86_64() {
     check_a_wrong_begin(kernel);
 }
 
-#[test]
-#[ignore = "builds a kernel: .ci/long"]
+#[long]
 fn on_aarch64() {
     let kernel = kernel("aarch64_release");
     check(kernel);

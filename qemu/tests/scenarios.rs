@@ -39,7 +39,7 @@ fn boot(kernel: Kernel, scenario: &str) -> Ran {
     ])
 }
 
-#[test]
+#[gate]
 fn without_arguments_it_panics_on_x86_64_and_names_its_callers() {
     let kernel = Kernel {
         arch: Arch::X86_64,
@@ -63,8 +63,7 @@ fn panic_names_every_caller(kernel: Kernel) {
     expect_places(&report);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn panic_names_every_caller_without_unwind_tables_of_the_compiler() {
     let kernel = plain(Arch::X86_64);
     let report = Report::find(&boot(kernel, "panic").expect(101).serial);
@@ -124,7 +123,7 @@ fn success_is_no_report(kernel: Kernel) {
     assert!(!ran.text().contains("panicked"), "{}", ran.text());
 }
 
-#[test]
+#[gate]
 fn several_scenarios_run_one_after_the_other() {
     let kernel = Kernel {
         arch: Arch::X86_64,

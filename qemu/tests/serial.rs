@@ -81,7 +81,7 @@ impl Drop for Board {
     }
 }
 
-#[test]
+#[gate]
 fn a_report_is_decoded_as_it_comes() {
     let image = image(KERNEL);
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -105,7 +105,7 @@ fn a_report_is_decoded_as_it_comes() {
 }
 
 /// Compact log frames between the text of the monitor.
-#[test]
+#[gate]
 fn frames_are_decoded_as_they_come() {
     let image = image(KERNEL);
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -129,8 +129,7 @@ fn frames_are_decoded_as_they_come() {
     assert_eq!(run(arguments).expect(0).text(), text);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_of_another_image_is_said_to_be_one() {
     let board = Board::start(&image(KERNEL), "monitor");
     let other = image(Kernel {
@@ -146,7 +145,7 @@ fn a_report_of_another_image_is_said_to_be_one() {
     );
 }
 
-#[test]
+#[gate]
 fn what_is_no_line_is_named() {
     run(["serial", "/dev/ttyUSB-none"])
         .expect(2)
@@ -157,7 +156,7 @@ fn what_is_no_line_is_named() {
 }
 
 /// What the kernel sends of its machine becomes a dump, which says of it what the kernel's report has said.
-#[test]
+#[gate]
 fn a_dump_is_kept_as_it_comes() {
     let image = image(KERNEL);
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -33,8 +33,7 @@ fn reports(kernel: Kernel, scenario: &str, status: i32) -> Vec<Report> {
     Report::find_all(&ran.serial)
 }
 
-#[test]
-#[ignore = "builds a kernel: .ci/long"]
+#[long]
 fn reports_name_the_same_functions() {
     for (scenario, status) in SCENARIOS {
         let signed = reports(SIGNED, scenario, status);
@@ -51,8 +50,7 @@ fn reports_name_the_same_functions() {
 }
 
 /// Begun at EL2, the kernel has to let itself sign.
-#[test]
-#[ignore = "builds a kernel: .ci/long"]
+#[long]
 fn a_kernel_that_begins_at_el2_signs_too() {
     let image = image(SIGNED);
     let boot = Boot {
@@ -67,8 +65,7 @@ fn a_kernel_that_begins_at_el2_signs_too() {
 }
 
 /// What the reports above are worth: the code signs, and the CPU does.
-#[test]
-#[ignore = "builds a kernel: .ci/long"]
+#[long]
 fn return_addresses_are_signed() {
     for (kernel, is_signed) in [(SIGNED, true), (UNSIGNED, false)] {
         let image = image(kernel);

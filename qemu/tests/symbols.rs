@@ -44,7 +44,6 @@ fn every_promised_name_is_in_the_kernels() {
 }
 
 #[test]
-#[ignore = "takes long, for its kernels: .ci/long"]
 fn every_promised_name_is_in_the_other_kernels() {
     every_promised_name_is_in(&["x86_64_debug", "aarch64_release", "armv7a_debug"]);
 }

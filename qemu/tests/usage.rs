@@ -4,8 +4,7 @@ use crate::support::runner::run;
 
 /// README's first command: of the programs that the workspace has, it is the runner. Cargo compiles that and the linker once more for it,
 /// because packages have fewer features than what tests need.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn cargo_run_is_the_runner() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = std::process::Command::new(cargo)
@@ -18,7 +17,7 @@ fn cargo_run_is_the_runner() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), listing);
 }
 
-#[test]
+#[gate]
 fn an_unknown_scenario_lists_the_known() {
     let ran = run(["no-such-scenario"])
         .expect(2)
@@ -31,20 +30,20 @@ fn an_unknown_scenario_lists_the_known() {
     assert_eq!(ran.words.lines().count(), 1, "one line: {}", ran.words);
 }
 
-#[test]
+#[gate]
 fn an_unknown_scenario_stops_the_known_ones_too() {
     let ran = run(["panic", "no-such-scenario"]).expect(2);
     assert!(ran.serial.is_empty(), "nothing was booted");
 }
 
-#[test]
+#[gate]
 fn an_unknown_architecture_lists_the_known() {
     run(["--arch", "riscv64"])
         .expect(2)
         .expect_words("x86_64, aarch64");
 }
 
-#[test]
+#[gate]
 fn a_missing_image_is_named() {
     let ran = run(["--image", "no/such/image.elf"])
         .expect(2)
@@ -52,7 +51,7 @@ fn a_missing_image_is_named() {
     assert_eq!(ran.words.lines().count(), 1, "one line: {}", ran.words);
 }
 
-#[test]
+#[gate]
 fn an_image_must_be_elf() {
     let ran = run([
         "--image",
@@ -62,7 +61,7 @@ fn an_image_must_be_elf() {
     assert_eq!(ran.words.lines().count(), 1, "one line: {}", ran.words);
 }
 
-#[test]
+#[gate]
 fn an_image_must_be_for_the_machine() {
     use crate::support::tiny::{self, Act};
     use qemu::machine::Arch;
@@ -77,7 +76,7 @@ fn an_image_must_be_for_the_machine() {
     }
 }
 
-#[test]
+#[gate]
 fn an_image_of_an_unknown_architecture_is_refused() {
     use crate::support::tiny::{self, Act};
     use qemu::machine::Arch;
@@ -94,7 +93,7 @@ fn an_image_of_an_unknown_architecture_is_refused() {
         .expect_words("ELF machine 243");
 }
 
-#[test]
+#[gate]
 fn the_list_has_every_scenario_on_standard_output() {
     let text = run(["--list"]).expect(0).text();
     let lines: Vec<_> = text.lines().collect();

@@ -53,7 +53,7 @@ impl Asked {
     }
 }
 
-#[test]
+#[gate]
 fn every_hang_is_known() {
     let its = SCENARIOS.iter().filter(|it| it.is_on("armv7a"));
     let mut its: Vec<_> = its.filter(|it| it.outcome == Outcome::Hangs).collect();
@@ -65,7 +65,7 @@ fn every_hang_is_known() {
 }
 
 /// One across an interruption, one with tasks, and one whose CPU has lost its stack.
-#[test]
+#[gate]
 fn some_hangs_are_asked() {
     for hang in &HANGS {
         if ["hang-in-nmi", "hang-tasks", "hang-stray-stack"].contains(&hang.name) {
@@ -74,21 +74,18 @@ fn some_hangs_are_asked() {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn every_hang_is_asked_debug() {
     every_hang(false);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn every_hang_is_asked_release() {
     every_hang(true);
 }
 
 /// What tasks wait for, by their names.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn tasks_say_what_they_wait_for() {
     let hang = HANGS.iter().find(|hang| hang.name == "hang-tasks");
     let asked = asked(hang.expect("it is known"), false);
@@ -101,15 +98,14 @@ fn tasks_say_what_they_wait_for() {
 }
 
 /// It goes on as if nothing had been.
-#[test]
+#[gate]
 fn a_machine_that_was_asked_goes_on() {
     let ran = armv7a(true, &["--ask", "0.2", "--ask", "1", "tasks"]).expect(0);
     Report::find(&ran.serial).expect_complete();
 }
 
 /// The kernel's Thumb code, below ARM code in assembly.
-#[test]
-#[ignore = "takes long, for its kernel: .ci/long"]
+#[long]
 fn in_thumb_code_it_is_the_same() {
     let image = image_for_arm(Profile::ThumbDebug);
     for (scenario, lists) in [("hang-in-interrupt", 1), ("hang-tasks", 3)] {

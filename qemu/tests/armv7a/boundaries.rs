@@ -63,19 +63,18 @@ fn every_boundary_is_right(release: bool) {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn every_boundary_is_right_debug() {
     every_boundary_is_right(false);
 }
 
-#[test]
+#[gate]
 fn every_boundary_is_right_release() {
     every_boundary_is_right(true);
 }
 
 /// Also while a handler has an interrupted task go on elsewhere, as its time slice is over, and while tasks change.
-#[test]
+#[gate]
 fn every_boundary_of_tasks_is_right() {
     let (file, image) = image(true);
     let plan = Plan {
@@ -91,7 +90,7 @@ fn every_boundary_of_tasks_is_right() {
 }
 
 /// The map's rules that take the return address from the stack take it from a word above.
-#[test]
+#[gate]
 fn rules_that_are_wrong_are_found() {
     let (file, image) = image(true);
     let mut map = image.map.clone();

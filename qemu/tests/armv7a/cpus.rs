@@ -3,8 +3,7 @@
 use super::{armv7a, own};
 use crate::support::report::Report;
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn all_cpus_come() {
     let text = armv7a(false, &["--cpus", "8", "cpus"]).expect(0).text();
     for cpu in 0..8 {
@@ -14,8 +13,7 @@ fn all_cpus_come() {
 }
 
 /// The report of a panic has every CPU that answers, interrupted where it is; and says which one does not.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn a_panic_stops_the_other_cpus() {
     let ran = armv7a(false, &["--cpus", "3", "silent-cpu"]).expect(0);
     Report::find(&ran.serial).expect_complete();
@@ -38,8 +36,7 @@ fn a_panic_stops_the_other_cpus() {
 }
 
 /// It has masked IRQs, and loops in assembly: only an FIQ tells where it is.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn a_cpu_that_hangs_is_found_by_another_one() {
     let report = Report::find(&armv7a(false, &["--cpus", "2", "hang"]).expect(0).serial);
     assert!(
@@ -53,8 +50,7 @@ fn a_cpu_that_hangs_is_found_by_another_one() {
 }
 
 /// Two at once: the first one's report is whole, the other one's failure is a line of it.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn of_two_panics_the_first_one_reports() {
     let ran = armv7a(false, &["two-panics"]).expect(0);
     Report::find(&ran.serial).expect_complete();
@@ -67,8 +63,7 @@ fn of_two_panics_the_first_one_reports() {
 }
 
 /// The list ends with the program counter of the user program, and is complete for the kernel.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn a_user_program_ends_the_list() {
     let report = Report::find(&armv7a(false, &["user-call"]).expect(0).serial);
     assert_eq!(own(&report, "user").len(), 2, "{}", report.text);
@@ -89,8 +84,7 @@ fn a_user_program_ends_the_list() {
 }
 
 /// By the same driver as on 64 bits: QEMU's `ramfb`.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn the_report_is_on_the_screen() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let path = folder.path().join("screen.png");

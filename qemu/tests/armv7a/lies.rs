@@ -67,19 +67,17 @@ fn lies_are_mended_or_in_doubt(image: &Path) {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn lies_are_mended_or_in_doubt_debug() {
     lies_are_mended_or_in_doubt(&built_image(false));
 }
 
-#[test]
+#[gate]
 fn lies_are_mended_or_in_doubt_release() {
     lies_are_mended_or_in_doubt(&built_image(true));
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn lies_are_mended_or_in_doubt_in_thumb_code() {
     lies_are_mended_or_in_doubt(&image_for_arm(Profile::ThumbRelease));
 }

@@ -10,8 +10,7 @@ use super::{armv7a, built_image};
 use crate::support::report::Report;
 use crate::support::runner::run;
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn results_are_kept_as_of_others() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [json, junit] = ["boots.json", "boots.xml"].map(|name| folder.path().join(name));
@@ -52,8 +51,7 @@ fn results_are_kept_as_of_others() {
 }
 
 /// The host finds the names in the image of 32 bits: those that the kernel has in its own.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn log_frames_and_names_are_decoded() {
     let whole = Report::find(&armv7a(false, &["thumb"]).expect(0).serial);
     for option in ["--defmt", "--decode"] {
@@ -63,8 +61,7 @@ fn log_frames_and_names_are_decoded() {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn it_is_an_image_as_others_are() {
     let image = built_image(false);
     assert_eq!(
@@ -79,7 +76,7 @@ fn it_is_an_image_as_others_are() {
         .expect_words("is for armv7a, not for aarch64");
 }
 
-#[test]
+#[gate]
 fn what_it_has_not_is_refused() {
     armv7a(true, &["not-canonical"])
         .expect(2)

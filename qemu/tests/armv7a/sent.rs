@@ -14,52 +14,47 @@ fn thumb() -> PathBuf {
     image_for_arm(Profile::ThumbRelease)
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn what_is_sent_says_the_same_debug() {
     sent::what_is_sent_says_the_same(&built_image(false));
 }
 
-#[test]
+#[gate]
 fn what_is_sent_says_the_same_release() {
     sent::what_is_sent_says_the_same(&built_image(true));
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn what_is_sent_says_the_same_in_thumb_code() {
     sent::what_is_sent_says_the_same(&thumb());
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn all_that_is_sent_says_the_same_debug() {
     sent::all_that_is_sent_says_the_same(&built_image(false));
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn all_that_is_sent_says_the_same_release() {
     sent::all_that_is_sent_says_the_same(&built_image(true));
 }
 
-#[test]
+#[gate]
 fn what_is_sent_can_be_asked_more() {
     sent::what_is_sent_can_be_asked_more(&built_image(true));
 }
 
-#[test]
+#[gate]
 fn what_is_missing_is_said() {
     sent::what_is_missing_is_said(&built_image(true));
 }
 
-#[test]
+#[gate]
 fn the_kernel_samples_itself_release() {
     sampled::a_kernel_samples_itself(&built_image(true));
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn the_kernel_samples_itself_in_thumb_code() {
     sampled::a_kernel_samples_itself(&thumb());
 }
@@ -94,26 +89,23 @@ fn the_host_names_the_smallest_report(image: &Path) {
     assert_eq!(without(&of_told), without(&of_whole), "{}", told.text);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn the_host_names_the_smallest_report_debug() {
     the_host_names_the_smallest_report(&built_image(false));
 }
 
-#[test]
+#[gate]
 fn the_host_names_the_smallest_report_release() {
     the_host_names_the_smallest_report(&built_image(true));
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn the_host_names_the_smallest_report_in_thumb_code() {
     the_host_names_the_smallest_report(&thumb());
 }
 
 /// By an option of the runner, as on other architectures.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn a_dump_is_sent_if_that_is_wanted() {
     let text = armv7a(false, &["--send-dump", "panic"]).expect(0).text();
     assert!(text.contains("\ndump begin 1 armv7a "), "{text}");

@@ -38,8 +38,7 @@ fn lists(image: &Path, tables: &str) -> (Vec<Vec<String>>, Vec<String>) {
     (names.collect(), ends.collect())
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn without_a_map_lists_are_the_same_and_in_doubt() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = built_image(false);
@@ -67,8 +66,7 @@ fn without_a_map_lists_are_the_same_and_in_doubt() {
     assert!(tasks.iter().all(is_complete), "{tasks:?}");
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn by_a_damaged_map_no_list_is_complete() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let damage = |map: &mut [u8]| {
@@ -84,8 +82,7 @@ fn by_a_damaged_map_no_list_is_complete() {
     );
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn without_any_table_what_is_found_is_marked() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let all = [".unwind_map", ".debug_frame", ".ARM.exidx"];

@@ -7,8 +7,7 @@ use unwind::{Found, RowSource};
 use super::image;
 
 /// From where trap code has a frame on: all but the last instruction of a return, at which the frame is given up.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[gate]
 fn trap_code_has_a_row_at_each_instruction() {
     for release in [false, true] {
         let (file, image) = image(release);

@@ -26,7 +26,7 @@ fn after_a_second(image: &Path) -> Asked {
 }
 
 /// The guide's kernel before its first step, which has no table and declares no stack; here it sells nothing, for ever.
-#[test]
+#[gate]
 fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
     let alone = outside::alone();
     let kernel = Outside::copy("qemu/tests/guide/kernel");
@@ -67,7 +67,7 @@ fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
 }
 
 /// Rows without a checksum are of another tool, and nobody has compared them with the code, although they are right here.
-#[test]
+#[gate]
 fn rows_of_another_tool_are_in_doubt() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let kernel = image(kernel("x86_64_release"));
@@ -91,7 +91,7 @@ fn rows_of_another_tool_are_in_doubt() {
 }
 
 /// Where no table can be read, the functions' code tells their callers: the same ones, and never a complete list.
-#[test]
+#[gate]
 fn without_a_table_the_code_is_read() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let kernel = image(kernel("x86_64_release"));
@@ -121,7 +121,7 @@ fn without_a_table_the_code_is_read() {
 }
 
 /// It runs another build than that of the image, which differs in an instruction that nobody executes.
-#[test]
+#[gate]
 fn a_list_through_code_of_another_build_is_in_doubt() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let kernel = image(kernel("x86_64_release"));
@@ -159,7 +159,7 @@ fn a_list_through_code_of_another_build_is_in_doubt() {
 }
 
 /// At the level of a hypervisor, which has other page tables, here none.
-#[test]
+#[gate]
 fn a_hypervisor_is_asked_as_well() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let arch = Arch::Aarch64;
@@ -178,7 +178,7 @@ fn a_hypervisor_is_asked_as_well() {
 }
 
 /// Where no kernel ever is: firmware's modes, below the kernel.
-#[test]
+#[gate]
 fn firmware_is_asked_as_well() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let managed = "cpu 0 is not in 64-bit mode, at 0x0000000000008000, interrupts masked\n";
@@ -208,7 +208,7 @@ fn firmware_is_asked_as_well() {
 }
 
 /// Without paging, and with no symbol at all.
-#[test]
+#[gate]
 fn an_image_without_anything_has_at_least_a_program_counter() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     for (arch, says) in [

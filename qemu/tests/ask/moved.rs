@@ -94,7 +94,7 @@ fn flat(image: &Path) -> Vec<u8> {
     flat
 }
 
-#[test]
+#[gate]
 fn an_image_that_was_moved_is_found() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = linked(folder.path());

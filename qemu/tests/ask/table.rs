@@ -39,7 +39,7 @@ fn table() -> Vec<(String, bool)> {
         .collect()
 }
 
-#[test]
+#[gate]
 fn the_table_has_all_hangs() {
     let table = table();
     let (all, long) = (tests(&[]), tests(&["--ignored"]));

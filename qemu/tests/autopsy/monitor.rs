@@ -126,7 +126,7 @@ pub fn commands_say_what_the_machine_was(kernel: Kernel) {
 }
 
 /// Of 32-bit ARM: words have 32 bits, each with what lies where it points to; and so have instructions, which nothing here knows.
-#[test]
+#[gate]
 fn words_have_the_size_of_their_architecture() {
     let path = image(kernel_of::<Processor>("armv7a_release"));
     let (_folder, dump) = expect_of(&path, "hang-masked", "1", &[]);

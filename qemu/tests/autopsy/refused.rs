@@ -12,7 +12,7 @@ use crate::support::runner::{command, run};
 use crate::support::session::Session;
 
 /// The verdict stays what it is, and the report was made.
-#[test]
+#[gate]
 fn a_dump_that_cannot_be_written_changes_nothing() {
     let folder = folder();
     let image = spin(folder.path(), Arch::Aarch64);
@@ -25,7 +25,7 @@ fn a_dump_that_cannot_be_written_changes_nothing() {
 }
 
 /// It is said before the boot, which may take hours to come to what a dump is for.
-#[test]
+#[gate]
 fn what_cannot_be_a_folder_of_dumps_is_refused() {
     let folder = folder();
     let image = spin(folder.path(), Arch::Aarch64);
@@ -35,7 +35,7 @@ fn what_cannot_be_a_folder_of_dumps_is_refused() {
 }
 
 /// An image that was built anew since the machine began to run it has nothing to do with its memory.
-#[test]
+#[gate]
 fn an_image_that_has_changed_is_not_kept() {
     let folder = folder();
     let built = image(kernel("aarch64_debug"));
@@ -73,7 +73,7 @@ fn an_image_that_has_changed_is_not_kept() {
     assert_eq!(left.count(), 1, "the first dump, and nothing else");
 }
 
-#[test]
+#[gate]
 fn what_is_no_whole_dump_is_refused() {
     let folder = folder();
     let image = spin(folder.path(), Arch::Aarch64);

@@ -55,7 +55,7 @@ fn pieces(words: &Words, bytes: &[u8]) -> Vec<(Range<usize>, String)> {
 }
 
 /// Wherever a frame is cut off, nothing is left of it; nor is it by any decoder, as its own encoding says.
-#[test]
+#[gate]
 fn a_frame_that_was_cut_off_is_no_other_frame() {
     let (line, words) = &*CAPTURED;
     let mut misread = 0;
@@ -100,7 +100,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    #[test]
+    #[gate]
     fn damage_harms_what_it_hits_and_nothing_else(
         place in any::<prop::sample::Index>(),
         damage in damage(),

@@ -84,8 +84,7 @@ impl Said {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn the_guide_shows_what_a_kernel_for_32_bit_arm_says() {
     let before = boot(ARM, Profile::Debug, |_| ());
     let text = &before.text;
@@ -114,8 +113,7 @@ fn the_guide_shows_what_a_kernel_for_32_bit_arm_says() {
 
 /// What is passed over, and then fails: all callers in ARM code and in Thumb code, optimized; and of a handler that fails, what frame
 /// pointers tell.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_kernel_for_32_bit_arm_reports_what_returns_and_what_does_not() {
     let shop = "
         use core::hint::black_box;

@@ -8,8 +8,7 @@ use super::{bootimage, limine, makefile, raspi, uefi};
 
 /// What each kind costs is about what the guide's table says; with `TABLE=write` that is made. Sizes differ a little from one
 /// checkout to the next, because images contain the paths of their sources.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn the_table_of_costs() {
     let debug = Profile::Debug;
     let of = |kind: Kind| (kind.without(debug), kind.with(debug, |_| ()));

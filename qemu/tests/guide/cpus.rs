@@ -113,8 +113,7 @@ fn expect_others(said: &Said, others: &[(&str, &str)]) {
     assert_eq!(ends, 1 + others.len(), "{text}");
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_has_the_callers_of_all_cpus() {
     let before = X86_64.boot(Profile::Debug, |_| ()).text;
     assert_eq!(before.matches("end of backtrace").count(), 1, "{before}");
@@ -128,14 +127,12 @@ fn a_report_has_the_callers_of_all_cpus() {
     assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_of_an_optimized_kernel_has_the_callers_of_all_cpus() {
     expect_others(&X86_64.with(Profile::Release, |_| ()), &OTHERS);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_has_the_callers_of_all_cpus_on_aarch64() {
     let before = AARCH64.boot(Profile::Debug, |_| ()).text;
     assert_eq!(before.matches("end of backtrace").count(), 1, "{before}");
@@ -154,8 +151,7 @@ fn a_report_has_the_callers_of_all_cpus_on_aarch64() {
 }
 
 /// A breakpoint, and an NMI that is none of a report, stop nobody; and then one CPU does not answer.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_says_that_a_cpu_does_not_answer() {
     let shop = "
         #[inline(never)]
@@ -187,8 +183,7 @@ fn a_report_says_that_a_cpu_does_not_answer() {
 }
 
 /// CPU 3 panics when CPU 0 has, which sends the NMI only later.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
     let said = X86_64.with(Profile::Debug, |folder| {
         short::write_shop(folder, "pub fn serve(_: u64) { panic!(\"sold out\") }");
@@ -230,8 +225,7 @@ fn a_report_has_the_words_of_a_cpu_that_has_failed_too() {
 }
 
 /// All CPUs panic at the same time, while they write reports of breakpoints.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn of_cpus_that_panic_at_once_one_has_a_report_of_all() {
     let said = X86_64.with(Profile::Debug, |folder| {
         steps::apply(part(&guide(), "\n## Small stacks\n"), folder);

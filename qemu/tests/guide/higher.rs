@@ -6,8 +6,7 @@ use super::short::{self, HANDLERS, HIGHER};
 use super::steps;
 use super::text::{guide, part, without_numbers};
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_kernel_in_the_upper_half_has_the_same_report() {
     let [low, high] = [HANDLERS, HIGHER].map(|kind| {
         let text = without_numbers(&kind.with(Profile::Debug, |_| ()).text);
@@ -19,8 +18,7 @@ fn a_kernel_in_the_upper_half_has_the_same_report() {
 }
 
 /// A section whose code lies where physical memory is mapped, far from all other code.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn code_in_two_places_is_read_in_both() {
     let shop = "
         core::arch::global_asm!(
@@ -75,8 +73,7 @@ fn code_in_two_places_is_read_in_both() {
 }
 
 /// Page tables call all of it memory: the interrupt controller, and the screen. Without MTRRs they are believed.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn what_the_firmware_calls_a_device_is_not_read() {
     for sp in ["0xffff_8000_fee0_0020", "0xffff_8000_000b_8000"] {
         let shop = "
@@ -106,8 +103,7 @@ fn what_the_firmware_calls_a_device_is_not_read() {
 }
 
 /// The page tables are looked for at another place, where memory is mapped; nowhere; and where nothing can be.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn what_is_told_wrongly_is_not_believed() {
     let trace = "
         p corner_shop::exceptions::page_fault
@@ -144,8 +140,7 @@ fn what_is_told_wrongly_is_not_believed() {
 }
 
 /// Nothing is mapped there: the kernel's own handler is called again, and that is one line.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn an_address_that_is_not_mapped_ends_the_report() {
     let said = HIGHER.with_wrong("0xffff_9000_0000_0000", |_| ());
     let lines: Vec<_> = said

@@ -73,8 +73,7 @@ fn sell(shop: Option<&str>) -> impl FnOnce(&Path) {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_disk_of_the_crate_bootloader() {
     let with: With = |profile, shop| bootimage::with(profile, sell(shop));
     expect_loaded(
@@ -86,8 +85,7 @@ fn a_disk_of_the_crate_bootloader() {
     );
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_disk_for_uefi_firmware() {
     let with: With = |profile, shop| {
         let said = uefi::with(profile, sell(shop));
@@ -97,8 +95,7 @@ fn a_disk_for_uefi_firmware() {
     expect_loaded(uefi::HEADING, "interrupts", BOOTLOADER, uefi::without, with);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_kernel_by_the_protocol_of_limine() {
     let with: With = |profile, shop| limine::with(profile, sell(shop));
     let callers = "r corner_shop::shop::serve\nr kmain";
@@ -111,8 +108,7 @@ fn a_kernel_by_the_protocol_of_limine() {
     );
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_makefile_with_rustflags_and_an_iso() {
     let before = makefile::without().text;
     assert!(before.contains("\npanicked at "), "{before}");
@@ -141,8 +137,7 @@ fn a_makefile_with_rustflags_and_an_iso() {
 
 /// Where gdb knows all callers: without an exception between them, as the call frame information of interrupt handlers is wrong, and
 /// vectors have none.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn gdb_sees_the_same_callers_of_a_panic() {
     let panic = "
         #[inline(never)]
@@ -189,8 +184,7 @@ const STOP_AND_FAULT: &str = "
     }
 ";
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_raspberry_pi() {
     let before = raspi::without().text;
     assert!(before.contains("\nexception, ESR_EL1 0x"), "{before}");

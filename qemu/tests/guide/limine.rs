@@ -117,8 +117,7 @@ fn check(image: &Path) -> String {
     text
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_kernel_for_limine_is_linked_with_all_tables() {
     let _alone = alone();
     for profile in [Profile::Debug, Profile::Release] {

@@ -188,8 +188,7 @@ pub fn named(report: &str) -> Vec<&str> {
         .collect()
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_goes_through_a_module_while_it_is_registered() {
     for (kind, entry) in [(HANDLERS, "r long_mode"), (VECTORS, "r with_mmu")] {
         let said = boot(kind, &SHOP.replace("CALL", "Some(refuse), 4"));
@@ -217,8 +216,7 @@ fn a_report_goes_through_a_module_while_it_is_registered() {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn an_exception_in_a_module_is_one_of_its_function() {
     for (kind, entry) in [(HANDLERS, "r long_mode"), (VECTORS, "r with_mmu")] {
         let text = boot(kind, &SHOP.replace("CALL", "None, 0x70_0000_0000")).text;
@@ -233,8 +231,7 @@ fn an_exception_in_a_module_is_one_of_its_function() {
 }
 
 /// Its functions have their names, and callers as far as the link register or frame pointers tell them; the verdict says that.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn without_rows_a_list_through_a_module_is_never_complete() {
     for (kind, entry, frames, verdict) in [
         (

@@ -9,8 +9,7 @@ use super::short::{MOVED, VECTORS, replace, write_shop};
 use super::steps;
 use super::text::{guide, part, without_numbers};
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn an_image_that_was_moved_has_the_same_report() {
     let guide = guide();
     let complete = |folder: &Path| {
@@ -44,8 +43,7 @@ fn make_movable(folder: &Path) {
 }
 
 /// The kernel cannot know where it was linked, and the host does not know where it lies.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_stack_in_a_log_tells_how_far_its_image_was_moved() {
     let words = |folder: &Path| {
         let [main, exceptions] = ["main", "exceptions"].map(|name| format!("src/{name}.rs"));
@@ -97,8 +95,7 @@ const PLATFORM: &str = "
     }
 ";
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_dump_that_a_moved_kernel_has_sent_says_what_its_report_says() {
     let shop = "
         #[inline(never)]

@@ -51,8 +51,7 @@ fn row(line: &str) -> Option<(String, &str, u64)> {
 }
 
 /// Each row of the guide's table, within 2 KiB: paths of the sources are part of an image.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn readers_that_are_left_out_are_gone() {
     let guide = guide();
     let before = HANDLERS.without(Profile::Release).loaded();
@@ -85,8 +84,7 @@ fn readers_that_are_left_out_are_gone() {
     println!("the smallest form: {} bytes", smallest - before);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_says_that_the_reader_is_left_out() {
     for (features, flags) in [
         ("\"map\", \"symbols\"", ""),

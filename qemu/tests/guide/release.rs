@@ -10,8 +10,7 @@ use qemu::workspace;
 use super::modules;
 use crate::support::built::target;
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn what_is_released_links_as_what_is_built() {
     let status = Command::new(workspace::root().join(".ci/release"))
         .env("CARGO_TARGET_DIR", target())

@@ -56,8 +56,7 @@ pub fn expect_stop(said: &Said, arch: Arch, end: &str) {
     assert!(said.text.contains("\nwent on\n"), "{}", said.text);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn one_call_reports_what_returns_and_what_does_not() {
     for kind in [HANDLERS, HIGHER, VECTORS] {
         // Not optimized, as most who write a kernel have it.
@@ -69,8 +68,7 @@ fn one_call_reports_what_returns_and_what_does_not() {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
     let guide = guide();
     for kind in [HANDLERS, HIGHER, VECTORS] {
@@ -83,8 +81,7 @@ fn a_report_on_stacks_that_the_kernel_tells_is_complete() {
 }
 
 /// The handler is as its owner has written it, with one line more.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_may_begin_at_what_a_handler_has_interrupted() {
     for profile in [Profile::Debug, Profile::Release] {
         let said = HANDLERS.with(profile, |folder| {
@@ -109,7 +106,7 @@ fn a_report_may_begin_at_what_a_handler_has_interrupted() {
 pub const IN_DOUBT: &str = "outermost function reached, from frame ";
 
 /// An exception that has no handler, which has a handler with a stack of its own.
-#[test]
+#[gate]
 fn a_report_goes_from_one_stack_to_the_next() {
     let shop = "
         #[inline(never)]
@@ -132,7 +129,7 @@ fn a_report_goes_from_one_stack_to_the_next() {
 }
 
 /// There is no memory where the stack pointer is.
-#[test]
+#[gate]
 fn a_lost_stack_pointer_ends_the_trace_not_the_report() {
     let shop = "
         #[inline(never)]
@@ -160,8 +157,7 @@ fn a_lost_stack_pointer_ends_the_trace_not_the_report() {
 }
 
 /// Registers whose stack pointer is that of a device, or of nothing: on AArch64 the serial line, which is mapped.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn what_is_no_memory_is_not_read() {
     for (kind, sp) in [
         (HANDLERS, "0x4000_0000"),
@@ -186,8 +182,7 @@ fn what_is_no_memory_is_not_read() {
 }
 
 /// All of the stack has the address of a device, or one that nothing has.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_survives_a_stack_that_is_overwritten() {
     for (kind, value) in [
         (HANDLERS, "0x7000_0000_0000"),
@@ -229,7 +224,7 @@ fn a_report_survives_a_stack_that_is_overwritten() {
     }
 }
 
-#[test]
+#[gate]
 fn a_failure_in_a_report_adds_its_line() {
     let shop = "
         use core::fmt::{Display, Formatter, Result};
@@ -252,8 +247,7 @@ fn a_failure_in_a_report_adds_its_line() {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_says_what_the_kernel_has_not_told() {
     let said = HANDLERS.with(Profile::Debug, |folder| {
         let line = "    unsafe { postmortem::physical_memory_at(0) };\n";
@@ -267,8 +261,7 @@ fn a_report_says_what_the_kernel_has_not_told() {
 }
 
 /// Rust's own linker links it too.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_says_that_there_are_no_tables() {
     let said = HANDLERS.with(Profile::Debug, |folder| {
         let config = folder.join(".cargo/config.toml");

@@ -15,8 +15,7 @@ use crate::support::runner::command;
 const HEADING: &str = "\n## A boot loader's framebuffer\n";
 
 /// Reports of the screen and of the serial line are the same; keys that are typed turn the pages, and the QR code can be read.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn firmware_gives_a_screen() {
     let readme = workspace::root().join("kernel/screen/README.md");
     let readme = fs::read_to_string(readme).expect("it is there");

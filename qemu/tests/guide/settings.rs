@@ -7,8 +7,7 @@ use super::makefile;
 use super::short::{self, HANDLERS};
 
 /// What the guide says of `debug` in a profile.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn debug_information_of_less_detail() {
     let debug = |value: &str| {
         let said = makefile::with(|folder| {
@@ -40,8 +39,7 @@ fn debug_information_of_less_detail() {
 
 /// What the guide says of `-Zbuild-std`: the kernel's profile decides whether `core` has debug assertions. Rustup's has none, as this
 /// program shows, which has the same code and was not optimized either.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn core_that_is_built_as_the_profile_says() {
     let shop = "
         #[inline(never)]
@@ -67,8 +65,7 @@ fn core_that_is_built_as_the_profile_says() {
 }
 
 /// Cargo leaves out the `rustflags` of `.cargo/config.toml`, and says nothing.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn rustflags_of_the_environment_take_the_place_of_those_in_the_file() {
     let said = makefile::with(makefile::set_in_config);
     let (_, end) = said

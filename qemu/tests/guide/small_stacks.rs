@@ -70,8 +70,7 @@ fn give_stack(folder: &Path) {
     assert_eq!(lines, 2);
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_on_a_stack_of_its_own_takes_little_of_small_ones() {
     for kind in [HANDLERS, VECTORS] {
         let own = depth(kind, Profile::Debug, give_stack);
@@ -81,8 +80,7 @@ fn a_report_on_a_stack_of_its_own_takes_little_of_small_ones() {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_fits_small_stacks_where_nothing_is_optimized() {
     for kind in [HANDLERS, VECTORS] {
         let own = depth(kind, Profile::Debug, |folder| {
@@ -95,8 +93,7 @@ fn a_report_fits_small_stacks_where_nothing_is_optimized() {
 
 /// An exception in the report from which the kernel goes on; a stack pointer that has gone astray to where the report runs; and then a
 /// failure in the report.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn a_report_on_a_stack_of_its_own_is_not_written_twice() {
     let shop = "
         use core::fmt::{Display, Formatter, Result};

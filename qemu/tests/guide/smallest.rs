@@ -8,8 +8,7 @@ use super::reports::stop_in;
 use super::short::{HANDLERS, SMALLEST};
 
 /// The kernel says registers and words only, and the runner who called.
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn the_smallest_form() {
     let said = SMALLEST.with(Profile::Debug, |_| ());
     let text = said.autopsy();

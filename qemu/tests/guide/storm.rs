@@ -91,8 +91,7 @@ fn number(text: &str, words: &str) -> u64 {
     digits.parse().expect(rest)
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn nmis_report_rightly_while_modules_come_and_go() {
     let said = X86_64.boot(Profile::Debug, |folder| {
         modules::apply(

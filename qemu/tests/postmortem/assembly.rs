@@ -5,7 +5,7 @@ use qemu::machine::Arch;
 use super::kernel::{builds, replace};
 
 /// One instruction more would move the next vector.
-#[test]
+#[gate]
 fn instructions_that_do_not_fit_in_a_vector_do_not_assemble() {
     let build = |count: usize| {
         let room = "nop;".repeat(count);
@@ -36,7 +36,7 @@ fn instructions_that_do_not_fit_in_a_vector_do_not_assemble() {
 }
 
 /// Short names are left to the kernel.
-#[test]
+#[gate]
 fn macros_of_the_kernel_may_have_any_short_name() {
     for arch in Arch::ALL {
         let names = ["save", "restore", "vector", "overflow", "exception_entry"];

@@ -22,7 +22,7 @@ const TWO_CPUS: [(&str, &str); 3] = [
 ];
 
 /// The second CPU, which has tables of its own, loses its stack pointer. It knows its number by its tables.
-#[test]
+#[gate]
 fn a_second_cpu_has_stacks_and_a_number_of_its_own() {
     let shop = "
         use core::arch::{asm, global_asm};
@@ -115,7 +115,7 @@ fn a_second_cpu_has_stacks_and_a_number_of_its_own() {
 }
 
 /// The one CPU that runs takes the tables of the second, and fills its stack.
-#[test]
+#[gate]
 fn the_tables_of_a_second_cpu_have_stacks_of_their_own() {
     let shop = "
         use core::hint::black_box;

@@ -42,7 +42,7 @@ fn every_hang(name: &str) {
     }
 }
 
-#[test]
+#[gate]
 fn every_hang_is_known() {
     let its = SCENARIOS.iter().filter(|it| it.is_on("aarch64"));
     let mut its: Vec<_> = its.filter(|it| it.outcome == Outcome::Hangs).collect();
@@ -53,7 +53,7 @@ fn every_hang_is_known() {
 }
 
 /// Across an interruption by another CPU, with tasks, and one whose CPU has lost its stack.
-#[test]
+#[gate]
 fn some_hangs_are_asked() {
     let image = image(kernel("aarch64_debug"));
     for hang in &HANGS {
@@ -63,14 +63,12 @@ fn some_hangs_are_asked() {
     }
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn every_hang_is_asked_debug() {
     every_hang("aarch64_debug");
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn every_hang_is_asked_release() {
     every_hang("aarch64_release");
 }

@@ -55,7 +55,7 @@ fn parts(serial: &str) -> [Vec<&str>; 2] {
     [first, others.copied().collect()]
 }
 
-#[test]
+#[gate]
 fn every_page_has_what_the_serial_line_has() {
     for arch in Arch::ALL {
         let mut machine = Machine::boot(kernel(arch), "deadlock", &["-smp", "2"]);
@@ -100,7 +100,7 @@ fn every_page_has_what_the_serial_line_has() {
 }
 
 /// An exception has registers and code on its first page. On a PC the keys are those of its keyboard.
-#[test]
+#[gate]
 fn a_keyboard_turns_the_pages() {
     let mut machine = Machine::boot(kernel(Arch::X86_64), "exception-in-handler", &[]);
     let serial = machine.report();
@@ -139,7 +139,7 @@ fn a_keyboard_turns_the_pages() {
 }
 
 /// An independent reader reads the code off the screen: the first lines, and what `--compact` puts on the serial line.
-#[test]
+#[gate]
 fn a_phone_reads_the_compact_report() {
     for arch in Arch::ALL {
         let mut machine = Machine::boot(kernel(arch), "null-read", &[]);

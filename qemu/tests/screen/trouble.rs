@@ -13,7 +13,7 @@ fn serial(arch: Arch, scenario: &str, more: &[&str]) -> String {
 }
 
 /// The same report, byte for byte, from a machine without a screen and from one with; what is said of the screen comes after it.
-#[test]
+#[gate]
 fn the_report_is_the_same_with_a_screen_and_without() {
     for arch in Arch::ALL {
         let without = serial(arch, "panic", &[]);
@@ -28,7 +28,7 @@ fn the_report_is_the_same_with_a_screen_and_without() {
 }
 
 /// Drawing raises an exception: one line says so, behind the whole report, and the kernel ends as ever.
-#[test]
+#[gate]
 fn what_fails_in_drawing_comes_after_the_report() {
     for arch in Arch::ALL {
         let text = serial(arch, "no-screen", &[]);
@@ -48,7 +48,7 @@ fn what_fails_in_drawing_comes_after_the_report() {
 }
 
 /// A report that fails itself is shown as far as it came, with the failure.
-#[test]
+#[gate]
 fn a_report_that_fails_is_shown() {
     for arch in Arch::ALL {
         let mut machine = Machine::boot(kernel(arch), "panic-in-panic", &[]);
@@ -76,7 +76,7 @@ fn a_report_that_fails_is_shown() {
 }
 
 /// On the small stacks of exceptions there is room for all of it, and the QR code.
-#[test]
+#[gate]
 fn a_stack_that_is_full_has_its_report_on_the_screen() {
     for arch in Arch::ALL {
         let mut machine = Machine::boot(kernel(arch), "stack-overflow", &[]);
@@ -93,7 +93,7 @@ fn a_stack_that_is_full_has_its_report_on_the_screen() {
 }
 
 /// Log frames go to the serial line, and the same callers as text to the screen.
-#[test]
+#[gate]
 fn log_frames_are_text_on_the_screen() {
     let kernel: Kernel = kernel(Arch::X86_64);
     let mut machine = Machine::boot(kernel, "panic defmt", &[]);
@@ -107,7 +107,7 @@ fn log_frames_are_text_on_the_screen() {
 }
 
 /// After the report the kernel sends its machine, which nobody wants to see.
-#[test]
+#[gate]
 fn a_dump_is_not_on_the_screen() {
     let mut machine = Machine::boot(kernel(Arch::X86_64), "panic dump", &[]);
     let serial = machine.report();
@@ -122,7 +122,7 @@ fn a_dump_is_not_on_the_screen() {
 }
 
 /// `--screenshot` writes what a person would see, and ends the kernel.
-#[test]
+#[gate]
 fn the_runner_takes_a_picture() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let path = folder.path().join("screen.png");

@@ -11,7 +11,7 @@ use unwind::{
     Unwinder,
 };
 
-use crate::file;
+use crate::arm::file;
 
 /// A function with a frame of one word, and nothing else.
 #[derive(Clone, Copy)]

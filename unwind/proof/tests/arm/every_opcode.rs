@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unwind::ehabi::Unwinding;
 
-use crate::{file, readelf};
+use crate::arm::{file, readelf};
 
 /// An entry for each pair of bytes, with two bytes of `finish` behind them. The text does not use the directives that the assembler
 /// has for opcodes, as it refuses some.

@@ -3,7 +3,7 @@
 
 use unwind::ehabi::{Error, Personality, Unwinding};
 
-use crate::{file, readelf};
+use crate::arm::{file, readelf};
 
 /// Of every length: in the index, in a word, and in several.
 const SAVES: [&str; 4] = [

@@ -6,7 +6,7 @@ use qemu::stub::{Ran, Stub, bytes};
 use tempfile::TempDir;
 use unwind::Range;
 
-use crate::program::Program;
+use crate::arm::program::Program;
 
 /// `r0` to `r15`.
 pub type Core = [u32; 16];

@@ -7,7 +7,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use tempfile::TempDir;
 use unwind::Range;
 
-use crate::file::Image;
+use crate::arm::file::Image;
 
 /// An executable file, and what of it a walk and the comparison need.
 pub struct Program {

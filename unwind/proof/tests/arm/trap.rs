@@ -6,7 +6,7 @@ use unwind::arm::Registers;
 use unwind::sframe::{Base, Row, Rule};
 use unwind::{ArmTables, Code, End, How, Kept, Range, Stacks, Unwinder};
 
-use crate::file;
+use crate::arm::file;
 
 const TEXT: &str = "
 .syntax unified

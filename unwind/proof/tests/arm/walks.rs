@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use unwind::arm::Registers;
 use unwind::{Code, End, Fallbacks, RegisterSet, Stacks, Unwinder};
 
-use crate::machine::{Core, Machine, Words};
-use crate::program::Program;
+use crate::arm::machine::{Core, Machine, Words};
+use crate::arm::program::Program;
 
 /// ARM and Thumb code, with frame pointers and without. ARM code calls the first function of each.
 const OPTIONS: [&str; 7] = [

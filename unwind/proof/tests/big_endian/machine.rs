@@ -6,8 +6,8 @@ use qemu::stub::{Ran, Stub, bytes};
 use tempfile::TempDir;
 use unwind::Range;
 
-use crate::program::Program;
-use crate::target::Target;
+use crate::big_endian::program::Program;
+use crate::big_endian::target::Target;
 
 /// Registers between two instructions.
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use object::{File, Object, ObjectSection, ObjectSymbol, SymbolKind};
 use tempfile::TempDir;
 use unwind::Range;
 
-use crate::target::Target;
-use crate::walk::Section;
+use crate::big_endian::target::Target;
+use crate::big_endian::walk::Section;
 
 /// An executable file, and what of it a walk and the comparison need.
 pub struct Program {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use unwind::sframe::{Base, Rule};
 use unwind::{aarch64, s390x};
 
-use crate::machine::{State, Words};
-use crate::program::Program;
-use crate::walk::{Section, Walked, walk};
+use crate::big_endian::machine::{State, Words};
+use crate::big_endian::program::Program;
+use crate::big_endian::walk::{Section, Walked, walk};
 
 /// An architecture: its compiler, its emulator, its registers.
 pub struct Target {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::machine::State;
-use crate::program::Program;
+use crate::big_endian::machine::State;
+use crate::big_endian::program::Program;
 
 /// A frame of a list, compared as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use unwind::sframe::Tables;
 use unwind::{Code, End, Fallbacks, RegisterSet, Stacks, Unwinder};
 
-use crate::machine::Words;
-use crate::program::Program;
-use crate::truth::Place;
+use crate::big_endian::machine::Words;
+use crate::big_endian::program::Program;
+use crate::big_endian::truth::Place;
 
 /// A part of a file: its bytes, and where they lie.
 pub struct Section {

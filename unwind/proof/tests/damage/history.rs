@@ -8,8 +8,8 @@ use qemu::machine::Arch;
 use unwind::FrameKind;
 use unwind::sframe::Tables;
 
-use crate::capture::Situation;
-use crate::walk::{List, Place};
+use crate::damage::capture::Situation;
+use crate::damage::walk::{List, Place};
 
 /// What calls lead to, and where instructions begin.
 pub struct History {

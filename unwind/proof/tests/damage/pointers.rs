@@ -6,8 +6,8 @@ use std::cell::{Cell, RefCell};
 use unwind::sframe::Tables;
 use unwind::{End, Range};
 
-use crate::capture::Situation;
-use crate::walk::{List, View, walk_from};
+use crate::damage::capture::Situation;
+use crate::damage::walk::{List, View, walk_from};
 
 const PAGE: u64 = 1 << 12;
 

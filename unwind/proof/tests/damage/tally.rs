@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use unwind::End;
 
-use crate::walk::List;
+use crate::damage::walk::List;
 
 /// The cases of one kind of damage.
 #[derive(Default)]

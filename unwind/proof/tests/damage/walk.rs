@@ -7,7 +7,7 @@ use unwind::{
     aarch64, x86_64,
 };
 
-use crate::capture::Situation;
+use crate::damage::capture::Situation;
 
 /// Where trap code keeps registers: `TrapFrame::SAVED` of the kernel.
 const SAVED_X86_64: [SavedRegister; 5] = [

@@ -2,8 +2,8 @@
 
 use unwind::sframe::Function;
 
-use crate::dwarf::Dwarf;
-use crate::machine::Machine;
+use crate::eh_frame::dwarf::Dwarf;
+use crate::eh_frame::machine::Machine;
 
 /// How much was compared.
 #[derive(Default)]

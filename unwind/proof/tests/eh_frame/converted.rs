@@ -9,8 +9,8 @@ use linker::image::Image;
 use linker::sframe::Table;
 use unwind::sframe::{LookupError, Section};
 
-use crate::compare::{Compared, function};
-use crate::dwarf::Dwarf;
+use crate::eh_frame::compare::{Compared, function};
+use crate::eh_frame::dwarf::Dwarf;
 use crate::say::say;
 
 /// Where the table is said to lie; starts are 64 bits wide, so anywhere will do.
@@ -109,19 +109,19 @@ fn check(path: &Path) -> Compared {
     compared
 }
 
-#[test]
+#[gate]
 fn the_c_library() {
     let compared = check(&libc());
     assert!(compared.functions > 2000 && compared.rows > 10_000);
 }
 
-#[test]
+#[gate]
 fn the_compiler() {
     let compared = check(&rustc_driver());
     assert!(compared.functions > 50_000 && compared.rows > 300_000);
 }
 
-#[test]
+#[gate]
 fn sqlite() {
     let path = libc().with_file_name("libsqlite3.so.0");
     let target = setup::workspace::target_folder().expect("the target folder");

@@ -7,7 +7,7 @@ use gimli::{
 };
 use object::{Object, ObjectSection};
 
-use crate::machine::{Caller, FRAME_POINTER, Machine, RETURN_ADDRESS, STACK_POINTER};
+use crate::eh_frame::machine::{Caller, FRAME_POINTER, Machine, RETURN_ADDRESS, STACK_POINTER};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 

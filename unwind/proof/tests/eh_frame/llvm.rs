@@ -7,8 +7,8 @@ use std::process::Command;
 use object::{Object, ObjectSection};
 use unwind::sframe::Tables;
 
-use crate::compare::{Compared, function};
-use crate::dwarf::Dwarf;
+use crate::eh_frame::compare::{Compared, function};
+use crate::eh_frame::dwarf::Dwarf;
 use crate::say::say;
 
 /// Builds the program, in a folder of its own below the target folder; cargo keeps it until the source changes.
@@ -43,8 +43,7 @@ fn build() -> PathBuf {
     target.join("debug/sframe")
 }
 
-#[test]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn what_llvm_wrote_is_what_eh_frame_says() {
     let data = std::fs::read(build()).expect("the program");
     let file = object::File::parse(&data[..]).expect("an ELF file");

@@ -6,8 +6,8 @@ use linker::function::Function;
 use unwind::Kept;
 use unwind::sframe::{Base, Row, Rule};
 
-use crate::made::Made;
-use crate::random::Random;
+use crate::map::made::Made;
+use crate::map::random::Random;
 
 /// Functions for each architecture.
 pub fn made(seed: u64) -> Vec<(String, Made)> {

@@ -9,8 +9,8 @@ mod values;
 use unwind::End;
 use unwind::sframe::{Tables, Verified};
 
-use crate::capture::Situation;
-use crate::walk::{List, walk};
+use crate::damage::capture::Situation;
+use crate::damage::walk::{List, walk};
 use sums::Sums;
 
 /// How much to try.

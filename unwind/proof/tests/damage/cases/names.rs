@@ -5,7 +5,7 @@ use unwind::symbols::format::CRC_FROM;
 
 use super::sums::Sums;
 use super::{Part, Trial, is_in_sample};
-use crate::capture::Section;
+use crate::damage::capture::Section;
 
 impl Trial<'_> {
     /// `.symbols`: no other name comes out of it.

@@ -3,9 +3,9 @@
 use unwind::sframe::Tables;
 
 use super::{Part, Trial, is_in_sample};
-use crate::history::History;
-use crate::tally::Tally;
-use crate::walk::walk;
+use crate::damage::history::History;
+use crate::damage::tally::Tally;
+use crate::damage::walk::walk;
 
 impl Trial<'_> {
     /// Walks over damaged stacks.

@@ -6,8 +6,8 @@ use unwind::sframe::{Damage, Tables, Verified};
 
 use super::sums::Sums;
 use super::{Part, Trial, is_in_sample};
-use crate::tally::Tally;
-use crate::walk::{List, walk};
+use crate::damage::tally::Tally;
+use crate::damage::walk::{List, walk};
 
 pub(super) fn word(bytes: &[u8], at: usize) -> usize {
     let word = bytes[at..].first_chunk().expect("it lies in the table");

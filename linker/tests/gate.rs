@@ -1,4 +1,8 @@
-//! The tests of the linker, in one program. As programs of their own each would be linked with all that the linker uses.
+//! The tests of the linker that `cargo test` runs, in one program. As programs of their own each would be linked with all that the linker
+//! uses.
+
+#[macro_use]
+extern crate test_programs;
 
 mod arm;
 mod arm_tables;

@@ -4,20 +4,19 @@
 //! A walk is used as a kernel uses it: tables are verified, the result is handed to the walk, code and stacks are declared. The
 //! closure that reads the stacks panics on a read outside of them or one that is not aligned.
 //!
-//! `cargo test` tries a part, the same in every run. All of it: `cargo test -p sframe-proof --test damage -- --ignored`.
+//! `cargo test` tries a part, the same in every run. `cargo test --test long_proofs damage::` tries all of it.
 
 mod capture;
 mod cases;
 mod history;
 mod pointers;
-mod support;
 mod tally;
 mod walk;
 
+use crate::support::each::kernel_tests;
 use capture::Situation;
 use cases::Part;
 use qemu::build::Kernel;
-use support::each::kernel_tests;
 
 /// A panic: calls, closures, a `dyn` call; and an exception in the handler of another.
 const SCENARIOS: [&str; 2] = ["panic", "exception-in-handler"];

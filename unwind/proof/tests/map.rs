@@ -1,23 +1,21 @@
 //! Rule maps say what the tables of the same functions say, at every address: of real files, of the stored sections of every ABI,
 //! and of functions made by chance. Damaged ones are refused, or say something else without a panic.
 
-#[path = "../../../tests/exercise/mod.rs"]
+#[path = "../../tests/exercise/mod.rs"]
 mod exercise;
-#[path = "../../../tests/damage/random.rs"]
+#[path = "../../tests/damage/random.rs"]
 mod random;
-#[path = "../../../tests/say/mod.rs"]
-mod say;
 
 mod chance;
 mod made;
 
+use crate::say::say;
 use linker::architecture::{ARM, X86_64};
 use linker::cfi::Frames;
 use linker::function::Function;
 use linker::map::Unfit;
 use made::Made;
 use random::Random;
-use say::say;
 use unwind::arm::Registers;
 use unwind::ehabi::Tables;
 use unwind::map::Map;

@@ -5,10 +5,11 @@
 //! and another one at less than 1 %. What is measured is printed (`-- --nocapture`), with what differs.
 
 mod measure;
-mod support;
 
 use std::path::{Path, PathBuf};
 
+use crate::support::built;
+use crate::support::each::kernel_tests;
 use linker::cfi::Frames;
 use linker::image::Image;
 use linker::prove::Proof;
@@ -19,8 +20,6 @@ use measure::{Code, Measured};
 use object::{File, Object, ObjectSection};
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-use support::built;
-use support::each::kernel_tests;
 use unwind::sframe::{Section, Tables};
 use unwind::symbols::SymbolTable;
 use unwind::{Range, Rule};
@@ -126,15 +125,14 @@ fn expect_the_goal(measured: &Measured) {
 }
 
 /// The C library is that of this machine, so its architecture is x86-64 wherever the goal was measured.
-#[test]
+#[gate]
 #[cfg(target_arch = "x86_64")]
 fn a_foreign_library_as_by_its_rows() {
     expect_the_goal(&measure_libc(40));
 }
 
-#[test]
 #[cfg(target_arch = "x86_64")]
-#[ignore = "takes long: .ci/long"]
+#[long]
 fn all_of_a_foreign_library() {
     expect_the_goal(&measure_libc(1));
 }

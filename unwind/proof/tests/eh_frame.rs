@@ -9,5 +9,3 @@ mod converted;
 mod dwarf;
 mod llvm;
 mod machine;
-#[path = "../../../tests/say/mod.rs"]
-mod say;

@@ -1,0 +1,8 @@
+//! The tests of the linker that `.ci/long` runs: programs of further levels of optimization, stepped through.
+
+#[macro_use]
+extern crate test_programs;
+
+#[allow(dead_code, unused_macros, reason = "a part of them is used")]
+mod common;
+mod stepped;

@@ -1,0 +1,28 @@
+//! The long part: the tests of whole machines that `.ci/long` runs, from the same files as those of the gate.
+
+#[macro_use]
+extern crate test_programs;
+
+mod armv7a;
+mod ask;
+mod autopsy;
+mod c_kernel;
+mod corrupt;
+mod expectations;
+mod faults;
+mod frames;
+mod guide;
+mod lies;
+mod oracle;
+mod postmortem;
+mod raspi3;
+mod raspi5;
+mod rule_map;
+mod scenarios;
+mod screen;
+mod serial;
+mod signed;
+#[allow(dead_code, reason = "a part of them is used")]
+mod support;
+mod usage;
+mod without_tables;

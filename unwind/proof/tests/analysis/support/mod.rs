@@ -1,7 +1,0 @@
-//! Helpers of the system tests.
-#![allow(dead_code, unused_macros, reason = "a part of them is used")]
-
-#[path = "../../../../../qemu/tests/support/built.rs"]
-pub mod built;
-#[path = "../../../../../qemu/tests/support/each.rs"]
-pub mod each;
