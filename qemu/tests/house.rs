@@ -78,6 +78,35 @@ fn every_file_of_tests_is_named_in_its_program() {
     assert!(count > 150, "{count}");
 }
 
+/// With `#[test]`, a test in a file of both programs would run in both.
+#[test]
+fn files_of_gate_and_long_part_use_their_attributes() {
+    let mut count = 0;
+    for tests in ["qemu/tests", "linker/tests", "unwind/proof/tests"] {
+        let tests = workspace::root().join(tests);
+        let [gate, long] = ["gate.rs", "long.rs"].map(|name| {
+            let text = std::fs::read_to_string(tests.join(name)).expect("it can be read");
+            let names = text.lines().filter_map(|line| line.strip_prefix("mod "));
+            let names = names.map(|name| name.trim_end_matches(';').to_owned());
+            names.collect::<BTreeSet<_>>()
+        });
+        for module in gate.intersection(&long) {
+            let folder = tests.join(module);
+            let files = modules_in(&folder)
+                .into_iter()
+                .map(|name| folder.join(name));
+            for file in files.chain([folder.clone()]) {
+                let file = file.with_extension("rs");
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                let plain = text.lines().position(|line| line.trim() == "#[test]");
+                assert_eq!(plain, None, "{} has a plain #[test]", file.display());
+                count += text.matches("#[gate]").count() + text.matches("#[long]").count();
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
 /// The modules that lie in this folder; none if there is no such folder.
 fn modules_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
