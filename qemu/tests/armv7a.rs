@@ -12,6 +12,7 @@ mod trap_code;
 
 use std::path::PathBuf;
 
+use crate::support::boots::Request;
 use crate::support::report::{Frame, Report};
 use crate::support::runner::{Ran, run};
 use crate::support::{built, gdb};
@@ -20,11 +21,20 @@ use qemu::machine::{Boot, Processor};
 use qemu::oracle::armv7a::Image;
 use qemu::scenario::{Outcome, SCENARIOS, Scenario};
 
-/// `cargo run -- --arch armv7a [--release] SCENARIO…`
+/// The time limit of a boot in seconds. A hundred NMIs whose handler writes traces take half a minute of an unoptimized kernel's time,
+/// and more of a busy host's.
+const LIMIT: u64 = 300;
+
+/// `cargo run -- --arch armv7a [--release] ARGUMENT…`
 fn armv7a(release: bool, words: &[&str]) -> Ran {
     let options = ["--arch", "armv7a"].into_iter();
     let options = options.chain(release.then_some("--release"));
     run(options.chain(words.iter().copied()))
+}
+
+/// Boots the kernel with this command line. The exit status is 0 if the scenario ended as it should.
+fn judge(release: bool, words: &str) -> Ran {
+    Request::of(&built_image(release), words).judged()
 }
 
 /// The kernel's image.
@@ -53,9 +63,10 @@ fn names() -> Vec<&'static str> {
 }
 
 fn they_end_as_they_should(release: bool, names: &[&str]) {
-    // A hundred NMIs whose handler writes traces take half a minute of an unoptimized kernel's time, and more of a busy host's.
-    let limit = ["--timeout", "300"];
-    armv7a(release, &[&limit, names].concat()).expect(0);
+    for name in names {
+        let request = Request::of(&built_image(release), name).limit(LIMIT);
+        request.judged().expect(0);
+    }
 }
 
 // An unoptimized kernel takes a second for a trace, so its scenarios are two tests, which run at the same time.
@@ -86,7 +97,7 @@ fn own<'r>(report: &'r Report, scenario: &str) -> Vec<&'r Frame> {
 
 /// The scenario counts its calls itself.
 fn a_list_is_complete_at_a_call(release: bool) {
-    let report = Report::find(&armv7a(release, &["deep"]).expect(0).serial);
+    let report = Report::find(&judge(release, "deep").expect(0).serial);
     report.expect_complete();
     assert_eq!(own(&report, "deep").len(), 201);
     for frame in &report.frames {
@@ -110,7 +121,7 @@ fn a_list_is_complete_at_a_call_release() {
 #[gate]
 fn arm_and_thumb_code_call_each_other() {
     for release in [false, true] {
-        let report = Report::find(&armv7a(release, &["thumb"]).expect(0).serial);
+        let report = Report::find(&judge(release, "thumb").expect(0).serial);
         report.expect_complete();
         let names: Vec<_> = own(&report, "thumb")
             .iter()
@@ -134,7 +145,7 @@ fn a_list_across_an_interruption_is_complete(release: bool) {
         ("panic-in-handler", 1),
         ("panic-in-timer", 1),
     ] {
-        let report = Report::find(&armv7a(release, &[scenario]).expect(0).serial);
+        let report = Report::find(&judge(release, scenario).expect(0).serial);
         report.expect_complete();
         let at = report.frames.iter().position(|it| it.letter == 'p');
         let at = at.expect("what was interrupted");
@@ -157,7 +168,7 @@ fn a_list_across_an_interruption_is_complete_release() {
 /// The trap frame that its entry in the exception tables leads to: with what was interrupted.
 #[gate]
 fn what_was_interrupted_follows_its_trap_code() {
-    let report = Report::find(&armv7a(false, &["panic-in-handler"]).expect(0).serial);
+    let report = Report::find(&judge(false, "panic-in-handler").expect(0).serial);
     let (before, words) = &report.words[0];
     assert_eq!(words, "breakpoint, stack boot");
     let [trap, interrupted] = &report.frames[before - 1..=*before] else {
@@ -219,7 +230,7 @@ fn gdb_sees_the_same_callers_release() {
 #[gate]
 fn a_report_by_one_call_needs_no_platform() {
     for release in [false, true] {
-        let text = armv7a(release, &["one-call"]).expect(0).text();
+        let text = judge(release, "one-call").expect(0).text();
         let (_, report) = text
             .split_once("\nnothing has failed\narmv7a, build ")
             .expect("a report");
@@ -235,8 +246,11 @@ fn a_report_by_one_call_needs_no_platform() {
 
 /// The whole kernel in Thumb code, but for its assembly: by each way into the kernel, and with each kind of stack.
 fn in_thumb_code_it_is_the_same(release: bool) {
-    let scenarios = [
-        "deep",
+    let image = built::image_for_arm(match release {
+        true => Profile::ThumbRelease,
+        false => Profile::ThumbDebug,
+    });
+    for scenario in [
         "thumb",
         "ok",
         "null-read",
@@ -251,8 +265,11 @@ fn in_thumb_code_it_is_the_same(release: bool) {
         "interrupted-places",
         "user-call",
         "deadlock",
-    ];
-    let words = [&["--thumb", "--timeout", "300"][..], &scenarios].concat();
+    ] {
+        let request = Request::of(&image, scenario).limit(LIMIT);
+        request.judged().expect(0);
+    }
+    let words = ["--thumb", "--timeout", "300", "deep"];
     let report = Report::find(&armv7a(release, &words).expect(0).serial);
     report.expect_complete();
     let calls = own(&report, "deep");

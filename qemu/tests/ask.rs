@@ -15,7 +15,8 @@ mod waits;
 
 use std::time::Duration;
 
-use crate::support::built::{emulator, image, kernel};
+use crate::support::boots::boot_machine;
+use crate::support::built::{image, kernel};
 use crate::support::runner::run;
 use crate::support::session::Session;
 use crate::support::tiny::{self, Act};
@@ -57,8 +58,7 @@ fn a_panic_that_only_qemu_hears_of_is_asked_about() {
         more: &["-device", "pvpanic"],
         ..Boot::new(arch, &image, "")
     };
-    let booted = boot.run(&emulator(arch), &mut std::io::sink());
-    let booted = booted.expect("it boots");
+    let booted = boot_machine(&boot);
     assert_eq!(booted.verdict, Verdict::Panicked);
     let [asked] = &booted.asked[..] else {
         panic!("{:?}", booted.asked);

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::support::at_entry;
+use crate::support::boots::{Request, boot_machine};
 use crate::support::built::{emulator, image};
 use crate::support::each::kernel_tests;
 use crate::support::expected;
@@ -30,19 +31,14 @@ const KERNELS: [Kernel; 2] = [
     },
 ];
 
-/// `cargo run -- --board BOARD [--release] panic`
 #[track_caller]
-fn panic_on(board: &str, kernel: Kernel) -> Report {
-    let mut arguments = vec!["--board", board];
-    if kernel.profile == Profile::Release {
-        arguments.push("--release");
-    }
-    arguments.push("panic");
-    Report::find(&run(arguments).expect(0).serial)
+fn panic_on(board: Board, kernel: Kernel) -> Report {
+    let request = Request::of(&image(kernel), "panic").on(board);
+    Report::find(&request.judged().expect(0).serial)
 }
 
 fn a_panic_is_the_same_report_on_raspi3b_as_on_virt(kernel: Kernel) {
-    let [virt, raspi] = ["virt", "raspi3b"].map(|board| panic_on(board, kernel));
+    let [virt, raspi] = [Board::Virt, Board::Raspi3b].map(|board| panic_on(board, kernel));
     raspi.expect_complete();
     trace::expect(kernel, &raspi, &expected::panic(), "complete, ");
     // One image, at the same addresses.
@@ -85,9 +81,7 @@ fn the_mini_uart_is_used_where_it_is_on_the_pins() {
         limit: Some(Duration::from_secs(300)),
         ..Boot::new(Arch::Aarch64, &image, "panic")
     };
-    let booted = boot
-        .run(&emulator(Arch::Aarch64), &mut std::io::sink())
-        .expect("QEMU starts");
+    let booted = boot_machine(&boot);
     assert_eq!(booted.verdict, Verdict::Panicked);
     let report = Report::find(&booted.serial);
     trace::expect(KERNELS[0], &report, &expected::panic(), "complete, ");

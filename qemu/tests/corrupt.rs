@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::path::Path;
 
+use crate::support::boots::boot_image;
 use crate::support::each::kernel_tests;
 use crate::support::report::Report;
-use crate::support::runner::run;
 use crate::support::{built, corrupt};
 use object::{Object, ObjectSection, ObjectSymbol};
 use qemu::build::Kernel;
@@ -26,11 +26,7 @@ kernel_tests! { debug_in_long:
 /// Boots the image and takes its report; it must end as a panic.
 #[track_caller]
 fn report(image: &Path) -> Report {
-    Report::find(
-        &run(["--image".as_ref(), image.as_os_str()])
-            .expect(101)
-            .serial,
-    )
+    Report::find(&boot_image(image, "").expect(101).serial)
 }
 
 /// The report of `image` with `damage` done to a section.

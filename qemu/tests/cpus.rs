@@ -8,11 +8,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::at_entry;
+use crate::support::boots::{Request, boot_machine};
 use crate::support::built::{emulator, image};
 use crate::support::each::kernel_tests;
 use crate::support::monitor;
 use crate::support::report::Report;
-use crate::support::runner::{Ran, run};
+use crate::support::runner::Ran;
 use crate::support::trace;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
@@ -28,15 +29,7 @@ kernel_tests! { every_and_plain:
 }
 
 fn boot(kernel: Kernel, cpus: u32, scenario: &str) -> Ran {
-    let image = image(kernel);
-    let cpus = cpus.to_string();
-    run([
-        "--image".as_ref(),
-        image.as_os_str(),
-        "--cpus".as_ref(),
-        cpus.as_ref(),
-        scenario.as_ref(),
-    ])
+    Request::of(&image(kernel), scenario).cpus(cpus).run()
 }
 
 /// The reports of so many CPUs, each whole: complete, and from its CPU's entry function on.

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::boots::{Request, boot_image};
 use crate::support::built::{image, kernel};
 use crate::support::each::kernel_tests;
 use crate::support::llvm::symbolizer;
@@ -27,10 +28,8 @@ kernel_tests! { release:
 }
 
 /// What a kernel with this image writes.
-fn boot(image: &Path, scenario: &str, arguments: &[&str]) -> Ran {
-    let image = ["--image".as_ref(), image.as_os_str(), scenario.as_ref()];
-    let arguments = arguments.iter().map(AsRef::as_ref);
-    run(arguments.chain(image)).expect(101)
+fn boot(image: &Path, scenario: &str) -> Ran {
+    boot_image(image, scenario).expect(101)
 }
 
 /// Decodes a log from standard input.
@@ -104,7 +103,7 @@ fn offsets_of(report: &Report) -> Vec<Option<u64>> {
 fn decoded_is_what_llvm_says(kernel: Kernel) {
     let image = image(kernel);
     for scenario in ["panic", "exception-in-handler"] {
-        let log = boot(&image, scenario, &[]).text();
+        let log = boot(&image, scenario).text();
         let decoded = decode(&bare(&log), &image, &[]).expect(0);
         let report = Report::find(&decoded.serial);
         let told = Report::find(log.as_bytes());
@@ -132,7 +131,7 @@ fn the_device_knows_what_is_inlined_where_it_failed(kernel: Kernel) {
         if scenario == "divide" && kernel.arch == Arch::Aarch64 {
             continue;
         }
-        let log = boot(&image, scenario, &[]).text();
+        let log = boot(&image, scenario).text();
         let told = Report::find(log.as_bytes()).frames.swap_remove(0);
         let decoded = decode(&bare(&log), &image, &[]).expect(0);
         let decoded = Report::find(&decoded.serial).frames.swap_remove(0);
@@ -161,7 +160,7 @@ fn the_device_knows_what_is_inlined_where_it_failed(kernel: Kernel) {
 
 /// Frames in other shapes than a report's.
 fn formats(kernel: Kernel, image: &Path) {
-    let log = boot(image, "panic", &[]).text();
+    let log = boot(image, "panic").text();
     let report = Report::find(decode(&log, image, &[]).text().as_bytes());
     let mut lists = String::new();
     let mut linux = String::new();

@@ -4,6 +4,7 @@
 mod early;
 mod epitaph;
 
+use crate::support::boots::{boot, boot_image};
 use crate::support::built::image;
 use crate::support::each::kernel_tests;
 use crate::support::report::Report;
@@ -22,14 +23,6 @@ kernel_tests! { every_and_plain:
 kernel_tests! { debug:
     registers_of_outer_levels_are_shown_when_asked_for,
     an_nmi_in_the_middle_of_a_report_does_not_break_it,
-}
-
-fn boot(kernel: Kernel, scenario: &str) -> Ran {
-    run([
-        "--image".as_ref(),
-        image(kernel).as_os_str(),
-        scenario.as_ref(),
-    ])
 }
 
 /// The lines after the kernel's first.

@@ -1,11 +1,11 @@
 //! The expectations of other tests: a real report meets them, and none does in which anything was changed.
 
+use crate::support::boots::boot;
 use crate::support::built::{self, image};
 use crate::support::calls::Calls;
 use crate::support::each::kernel_tests;
 use crate::support::expected;
 use crate::support::report::{Frame, Report};
-use crate::support::runner::run;
 use crate::support::trace;
 use crate::support::ways::is_scenario;
 use qemu::build::Kernel;
@@ -30,11 +30,10 @@ impl Case {
     #[track_caller]
     fn of(kernel: Kernel, scenario: &str, trace: &str) -> Self {
         let image = image(kernel);
-        let words = ["--image".as_ref(), image.as_os_str(), scenario.as_ref()];
         let case = Self {
             kernel,
             calls: Calls::of(&image),
-            report: Report::find(&run(words).expect(101).serial),
+            report: Report::find(&boot(kernel, scenario).expect(101).serial),
             trace: format!("{trace}\n= entry"),
         };
         let met = case.check(&case.report);

@@ -8,20 +8,11 @@ mod overflow;
 mod places;
 mod without_rules;
 
-use crate::support::built::image;
+use crate::support::boots::boot;
 use crate::support::report::Report;
-use crate::support::runner::{Ran, run};
 use crate::support::trace;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
-
-fn boot(kernel: Kernel, scenario: &str) -> Ran {
-    run([
-        "--image".as_ref(),
-        image(kernel).as_os_str(),
-        scenario.as_ref(),
-    ])
-}
 
 /// What is expected of a scenario. Words and ends differ between architectures: x86_64's first.
 struct Expected {

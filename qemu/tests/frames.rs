@@ -5,6 +5,7 @@ mod damaged;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::support::boots::boot_image;
 use crate::support::built::{self, image};
 use crate::support::each::kernel_tests;
 use crate::support::report::{Frame, Report};
@@ -33,15 +34,13 @@ const fn kernel(arch: Arch) -> Kernel {
     }
 }
 
-/// `cargo run -- --image IMAGE WORD…`: the bytes of the serial line.
-fn line(kernel: Kernel, words: &[&str]) -> Vec<u8> {
+/// The bytes of the serial line.
+fn line(kernel: Kernel, words: &str) -> Vec<u8> {
     line_of(&image(kernel), words)
 }
 
-fn line_of(image: &Path, words: &[&str]) -> Vec<u8> {
-    let mut arguments = vec!["--image".as_ref(), image.as_os_str()];
-    arguments.extend(words.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
-    run(arguments).expect(101).serial
+fn line_of(image: &Path, words: &str) -> Vec<u8> {
+    boot_image(image, words).expect(101).serial
 }
 
 fn a_trace_is_the_same_by_frames_as_by_text(kernel: Kernel) {
@@ -53,8 +52,7 @@ fn a_trace_is_the_same_by_frames_as_by_text(kernel: Kernel) {
     ] {
         // A word that means nothing, so that the kernel has read as many.
         let [text, frames] = ["plain", "defmt"].map(|word| {
-            let words = [scenario, word];
-            let line = line(kernel, &words);
+            let line = line(kernel, &format!("{scenario} {word}"));
             plain(&line, &image(kernel)).expect("the image can be read")
         });
         // Frames of `kernel_main` itself differ: it has logged on the way, at another place.
@@ -101,9 +99,7 @@ fn guesses(report: &Report) -> BTreeMap<u64, Frame> {
 fn a_handler_prints_in_the_middle_of_lines_and_frames(kernel: Kernel) {
     let image = image(kernel);
     for word in ["plain", "defmt"] {
-        let words = ["--cpus", "2", "--timeout", "60", "print-in-nmi", word].map(AsRef::as_ref);
-        let arguments = ["--image".as_ref(), image.as_os_str()];
-        let ran = run(arguments.into_iter().chain(words)).expect(0);
+        let ran = boot_image(&image, &format!("print-in-nmi {word}")).expect(0);
         let text = qemu::frames::text(&ran.serial, &image).expect("the image can be read");
         let text = String::from_utf8_lossy(&text);
         let said = text.lines().filter_map(|line| line.strip_prefix("nmi "));
@@ -117,11 +113,7 @@ fn a_handler_prints_in_the_middle_of_lines_and_frames(kernel: Kernel) {
 /// A CPU sends numbered frames, and NMIs interrupt it. Their handler sends numbered ones too, and now and then a trace.
 fn a_frame_is_whole_or_counted_as_lost(kernel: Kernel) {
     let image = image(kernel);
-    let words = ["--cpus", "2", "log-in-nmi", "defmt"].map(AsRef::as_ref);
-    let line = run(["--image".as_ref(), image.as_os_str()]
-        .into_iter()
-        .chain(words))
-    .expect(0);
+    let line = boot_image(&image, "log-in-nmi defmt").expect(0);
     let text = qemu::frames::text(&line.serial, &image).expect("the image can be read");
     let text = String::from_utf8(text).expect("no byte is left of a frame that was cut off");
     let number = |text: &str| text.parse::<usize>().ok();
@@ -175,9 +167,8 @@ fn a_frame_is_whole_or_counted_as_lost(kernel: Kernel) {
 fn a_kernel_without_names_gives_the_same_decoded_report() {
     let kernel = kernel(Arch::Aarch64);
     let (with, without) = (image(kernel), built::image_without_names(kernel));
-    let words = ["deep", "14", "defmt"];
     let [whole, small] = [&with, &without].map(|image| {
-        let line = line_of(image, &words);
+        let line = line_of(image, "deep 14 defmt");
         let text = plain(&line, image).expect("the image can be read");
         (line, Report::find(text.as_bytes()))
     });
@@ -188,7 +179,7 @@ fn a_kernel_without_names_gives_the_same_decoded_report() {
     assert_eq!(frames(&small.1), frames(&whole.1));
     assert!(frames(&small.1).iter().all(|(_, name, _)| name.is_some()));
 
-    let text = line_of(&with, &words[..2]);
+    let text = line_of(&with, "deep 14");
     let loaded = |image: &Path| -> u64 {
         let data = std::fs::read(image).expect("the image is there");
         let file = object::File::parse(&*data).expect("the image is ELF");
@@ -218,7 +209,7 @@ fn the_runner_judges_frames() {
 /// A terminal without a decoder shows the text, each line of it whole.
 #[gate]
 fn the_text_between_frames_is_untouched() {
-    let line = line(kernel(Arch::X86_64), &["panic", "defmt"]);
+    let line = line(kernel(Arch::X86_64), "panic defmt");
     let text = String::from_utf8_lossy(&line);
     assert!(text.contains("\0panicked at kernel/src/scenario/panic.rs:"));
     assert!(text.contains("\0first failure: panicked at kernel/src/scenario/panic.rs:"));

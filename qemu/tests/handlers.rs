@@ -8,11 +8,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use crate::support::boots::boot_image;
 use crate::support::built;
 use crate::support::each::kernel_tests;
 use crate::support::outside::Outside;
 use crate::support::report::Report;
-use crate::support::runner::run;
 use crate::support::trace;
 use qemu::build::{Kernel, Profile};
 use qemu::workspace;
@@ -75,7 +75,7 @@ fn image(kernel: Kernel) -> PathBuf {
 
 fn a_trace_crosses_handlers_that_the_compiler_makes(kernel: Kernel) {
     let image = image(kernel);
-    let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
+    let ran = boot_image(&image, "").expect(101);
     let text = ran.text();
     // The handlers return to where they were called from, so the callers are those that are expected.
     for line in ["went on, with 45", "went on, with 0x7000000000"] {

@@ -1,12 +1,8 @@
 //! Rules that contradict the code, as compilers emit them: the link mends them, or leaves them out where it cannot.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
-
-use crate::support::built::image;
+use crate::support::boots::boot;
 use crate::support::each::kernel_tests;
 use crate::support::report::Report;
-use crate::support::runner::{Ran, run};
 use crate::support::trace;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
@@ -26,14 +22,6 @@ kernel_tests! { every_and_both_plain:
 
 kernel_tests! { x86_64_and_plain:
     a_far_return_without_rules,
-}
-
-fn boot(kernel: Kernel, scenario: &str) -> Ran {
-    run([
-        "--image".as_ref(),
-        image(kernel).as_os_str(),
-        scenario.as_ref(),
-    ])
 }
 
 /// On AArch64 the rule of the return address held too early, and led to the caller of an earlier call, `innocent`.
@@ -79,15 +67,10 @@ fn lies(arch: Arch) -> Vec<&'static str> {
 /// The report of the breakpoint in one of them. One boot of a kernel has all.
 #[track_caller]
 fn report(kernel: Kernel, lie: &str) -> Report {
-    static BOOTED: Mutex<Option<HashMap<Kernel, Vec<u8>>>> = Mutex::new(None);
-    let mut booted = BOOTED.lock().unwrap_or_else(|broken| broken.into_inner());
-    let serial = booted
-        .get_or_insert_default()
-        .entry(kernel)
-        .or_insert_with(|| boot(kernel, "lies").expect(0).serial);
+    let ran = boot(kernel, "lies").expect(0);
     let lies = lies(kernel.arch);
-    let mut reports = Report::find_all(serial);
-    let last = String::from_utf8_lossy(serial);
+    let mut reports = Report::find_all(&ran.serial);
+    let last = ran.text();
     let last = last.lines().last().unwrap_or_default();
     // The code is right, so the callers are those that are expected.
     assert_eq!(last, format!("all {} returned", lies.len()));

@@ -6,11 +6,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::boots::boot;
 use crate::support::built::image;
 use crate::support::each::kernel_tests;
 use crate::support::llvm::symbolizer;
 use crate::support::report::Report;
-use crate::support::runner::run;
 use object::{File, Object};
 use qemu::build::Kernel;
 
@@ -35,13 +35,7 @@ fn by_build_id(image: &Path, folder: &Path) {
 fn a_symbolizer_finds_what_the_report_says(kernel: Kernel) {
     let symbolizer = symbolizer();
     let image = image(kernel);
-    let ran = run([
-        "--image".as_ref(),
-        image.as_os_str(),
-        "null-read".as_ref(),
-        "markup".as_ref(),
-    ])
-    .expect(101);
+    let ran = boot(kernel, "null-read markup").expect(101);
     let report = Report::find(&ran.serial);
     let text = ran.text().replace('\r', "");
     let markup: String = text

@@ -9,9 +9,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::boots::boot_image;
 use crate::support::built::{image, kernel};
 use crate::support::report::Report;
-use crate::support::runner::run;
 use object::{Object, ObjectSection};
 use qemu::decode::{Decoder, Style, Symbolizer};
 use random::{Random, mutate, on_seeds};
@@ -26,10 +26,8 @@ fn random(seed: u64) -> Random {
 }
 
 /// What a kernel writes: bytes of the serial line.
-fn serial(image: &Path, words: &[&str]) -> Vec<u8> {
-    let mut arguments = vec!["--image".as_ref(), image.as_os_str()];
-    arguments.extend(words.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
-    run(arguments).expect(101).serial
+fn serial(image: &Path, words: &str) -> Vec<u8> {
+    boot_image(image, words).expect(101).serial
 }
 
 /// A log, decoded in pieces of so many bytes.
@@ -52,8 +50,8 @@ thread_local! {
 fn logs() {
     let image = image(kernel("x86_64_release"));
     let logs = [
-        serial(&image, &["exception-in-handler"]),
-        serial(&image, &["exception-in-handler", "defmt"]),
+        serial(&image, "exception-in-handler"),
+        serial(&image, "exception-in-handler defmt"),
     ];
     on_seeds(count(1000), |seed| {
         let mut random = random(seed);
@@ -78,7 +76,7 @@ fn logs() {
 #[test]
 fn images() {
     let path = image(kernel("x86_64_release"));
-    let log = serial(&path, &["panic"]);
+    let log = serial(&path, "panic");
     let report = Report::find(&log);
     assert!(!report.frames.is_empty());
     let data = fs::read(&path).expect("the image can be read");

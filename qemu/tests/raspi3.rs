@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::boots::Request;
 use crate::support::built::{emulator, image, target};
 use crate::support::monitor;
-use crate::support::runner::{Ran, run};
+use crate::support::runner::run;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Board, Boot};
 use qemu::scenario::{Outcome, SCENARIOS};
@@ -26,24 +27,30 @@ const SEVERAL: [&str; 7] = [
     "panic-in-timer",
 ];
 
-/// `cargo run -- --board raspi3b [--release] SCENARIO…`, which judges each.
-fn judged(options: &[&str], scenarios: &[&str]) -> Ran {
-    let board = ["--board", "raspi3b"];
-    run(board.iter().chain(options).chain(scenarios)).expect(0)
+/// Boots the scenarios, each of which ends as it should. Returns the serial lines, one after the other.
+#[track_caller]
+fn judged(profile: Profile, scenarios: &[&str]) -> String {
+    let arch = Arch::Aarch64;
+    let image = image(Kernel { arch, profile });
+    let judged = scenarios.iter().map(|scenario| {
+        let request = Request::of(&image, scenario).on(Board::Raspi3b);
+        request.judged().expect(0).text()
+    });
+    judged.collect()
 }
 
 #[gate]
 fn all_processors_are_there_and_stop_for_a_report() {
-    let ran = judged(&[], &SEVERAL);
+    let text = judged(Profile::Debug, &SEVERAL);
     for cpu in 0..4 {
         let says = format!("cpu {cpu} is there, known to the hardware as {cpu:#x}\n");
-        assert!(ran.text().contains(&says), "{}", ran.text());
+        assert!(text.contains(&says), "{text}");
     }
-    let [lines, stopped] = ["kernel on raspi3, aarch64: ", ", stopped at "]
-        .map(|words| ran.text().matches(words).count());
-    assert_eq!(lines, SEVERAL.len(), "{}", ran.text());
+    let [lines, stopped] =
+        ["kernel on raspi3, aarch64: ", ", stopped at "].map(|words| text.matches(words).count());
+    assert_eq!(lines, SEVERAL.len(), "{text}");
     // Three CPUs at each report of all CPUs, at least; of the panics, one has a CPU that does not answer.
-    assert!(stopped > 10, "{}", ran.text());
+    assert!(stopped > 10, "{text}");
 }
 
 #[long]
@@ -53,8 +60,8 @@ fn every_scenario_that_ends_does_so_as_on_virt() {
     let scenarios = here.filter(|one| ends(one.outcome));
     let names: Vec<&str> = scenarios.map(|scenario| scenario.name).collect();
     assert!(names.len() > 60, "{names:?}");
-    for options in [&[][..], &["--release"]] {
-        judged(options, &names);
+    for profile in [Profile::Debug, Profile::Release] {
+        judged(profile, &names);
     }
 }
 

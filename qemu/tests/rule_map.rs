@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use crate::support::boots::boot_image;
 use crate::support::built::{image, image_with_map, kernel};
 use crate::support::corrupt;
 use crate::support::report::Report;
-use crate::support::runner::run;
 use object::{Object, ObjectSection};
 use qemu::build::Kernel;
 
@@ -36,8 +36,7 @@ fn check(kernel: Kernel) {
     println!("{kernel:?}: {map} bytes");
     for (scenario, status) in SCENARIOS {
         let [by_map, by_table] = images.each_ref().map(|image| {
-            let ran = run(["--image".as_ref(), image.as_os_str(), scenario.as_ref()]);
-            let ran = ran.expect(status);
+            let ran = boot_image(image, scenario).expect(status);
             let text = String::from_utf8_lossy(&ran.serial);
             // A list of tasks says nothing of the tables.
             let is_report = text.contains("tables ");
@@ -61,10 +60,7 @@ fn damaged(kernel: Kernel, damage: impl FnOnce(&mut [u8])) -> (Report, Report) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = image_with_map(kernel);
     let copy = corrupt::copy(&image, folder.path(), ".unwind_map", damage);
-    let report = |image: &Path| {
-        let ran = run(["--image".as_ref(), image.as_os_str(), "panic".as_ref()]);
-        Report::find(&ran.expect(101).serial)
-    };
+    let report = |image: &Path| Report::find(&boot_image(image, "panic").expect(101).serial);
     (report(&copy), report(&image))
 }
 

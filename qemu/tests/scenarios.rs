@@ -1,10 +1,11 @@
 //! Every scenario, on both architectures, in debug and release, by the runner and as a user types it.
 
-use crate::support::built::{image, plain};
+use crate::support::boots::{boot, judge};
+use crate::support::built::plain;
 use crate::support::each::kernel_tests;
 use crate::support::expected;
 use crate::support::report::Report;
-use crate::support::runner::{Ran, run};
+use crate::support::runner::run;
 use crate::support::trace;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
@@ -20,25 +21,6 @@ kernel_tests! { every_and_plain:
     a_panicking_image_is_101,
 }
 
-/// `cargo run -- --arch ARCH [--release] SCENARIO…`
-fn cargo_run(kernel: Kernel, scenarios: &[&str]) -> Ran {
-    let mut arguments = vec!["--arch", kernel.arch.name()];
-    if kernel.profile == Profile::Release {
-        arguments.push("--release");
-    }
-    arguments.extend(scenarios);
-    run(arguments)
-}
-
-/// `cargo run -- --image IMAGE SCENARIO`
-fn boot(kernel: Kernel, scenario: &str) -> Ran {
-    run([
-        "--image".as_ref(),
-        image(kernel).as_os_str(),
-        scenario.as_ref(),
-    ])
-}
-
 #[gate]
 fn without_arguments_it_panics_on_x86_64_and_names_its_callers() {
     let kernel = Kernel {
@@ -52,7 +34,7 @@ fn without_arguments_it_panics_on_x86_64_and_names_its_callers() {
 }
 
 fn panic_names_every_caller(kernel: Kernel) {
-    let ran = cargo_run(kernel, &["panic"]).expect(0);
+    let ran = judge(kernel, "panic").expect(0);
     let report = Report::find(&ran.serial);
     let message = "index out of bounds: the len is 3 but the index is 7";
     let begin = "panicked at kernel/src/scenario/panic.rs:";
@@ -125,11 +107,7 @@ fn success_is_no_report(kernel: Kernel) {
 
 #[gate]
 fn several_scenarios_run_one_after_the_other() {
-    let kernel = Kernel {
-        arch: Arch::X86_64,
-        profile: Profile::Debug,
-    };
-    let ran = cargo_run(kernel, &["ok", "panic", "ok"]).expect(0);
+    let ran = run(["--arch", "x86_64", "ok", "panic", "ok"]).expect(0);
     assert_eq!(
         ran.text().matches("the sum of ten squares is 385").count(),
         2,

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use crate::support::built::{SIGNED, emulator, image};
+use crate::support::boots::{boot, boot_machine};
+use crate::support::built::{SIGNED, image};
 use crate::support::gdb;
 use crate::support::report::Report;
-use crate::support::runner::run;
 use object::{Object, ObjectSymbol};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
@@ -28,9 +28,7 @@ const SCENARIOS: [(&str, i32); 6] = [
 ];
 
 fn reports(kernel: Kernel, scenario: &str, status: i32) -> Vec<Report> {
-    let image = image(kernel);
-    let ran = run(["--image".as_ref(), image.as_os_str(), scenario.as_ref()]).expect(status);
-    Report::find_all(&ran.serial)
+    Report::find_all(&boot(kernel, scenario).expect(status).serial)
 }
 
 #[long]
@@ -58,8 +56,7 @@ fn a_kernel_that_begins_at_el2_signs_too() {
         more: &["-machine", "virtualization=on"],
         ..Boot::new(Arch::Aarch64, &image, "panic")
     };
-    let booted = boot.run(&emulator(Arch::Aarch64), &mut std::io::sink());
-    let booted = booted.expect("QEMU starts");
+    let booted = boot_machine(&boot);
     assert_eq!(booted.verdict, Verdict::Panicked);
     Report::find(&booted.serial).expect_complete();
 }

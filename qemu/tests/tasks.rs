@@ -1,10 +1,10 @@
 //! Tasks: what each is doing, and who called it to do that.
 
+use crate::support::boots::{Request, boot};
 use crate::support::built::image;
 use crate::support::calls::Calls;
 use crate::support::each::kernel_tests;
 use crate::support::report::Report;
-use crate::support::runner::{Ran, run};
 use crate::support::{recursion, trace};
 use qemu::build::Kernel;
 use qemu::machine::Arch;
@@ -23,14 +23,6 @@ kernel_tests! { every:
 
 kernel_tests! { every:
     tasks_run_on_all_cpus,
-}
-
-fn boot(kernel: Kernel, scenario: &str) -> Ran {
-    run([
-        "--image".as_ref(),
-        image(kernel).as_os_str(),
-        scenario.as_ref(),
-    ])
 }
 
 /// In a report of all tasks, and, when the kernel panics, in that of all CPUs.
@@ -81,15 +73,11 @@ fn expect_busy(kernel: Kernel, report: &Report) {
 
 /// They spawn others and join them, sleep, and take a lock: none is lost, and no CPU is left out.
 fn tasks_run_on_all_cpus(kernel: Kernel) {
-    for cpus in ["1", "4"] {
-        let ran = run([
-            "--image".as_ref(),
-            image(kernel).as_os_str(),
-            "--cpus".as_ref(),
-            cpus.as_ref(),
-            "crowd".as_ref(),
-        ])
-        .expect(0);
+    for cpus in [1, 4] {
+        let ran = Request::of(&image(kernel), "crowd")
+            .cpus(cpus)
+            .run()
+            .expect(0);
         let last = format!("180 children came, on {cpus} CPUs\n");
         assert!(ran.text().ends_with(&last), "{kernel:?}: {}", ran.text());
     }

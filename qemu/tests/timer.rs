@@ -1,9 +1,8 @@
 //! Interrupts of the timer: the whole trace from the handler, on its own stack, over what was interrupted, to the begin.
 
-use crate::support::built::image;
+use crate::support::boots::boot;
 use crate::support::each::kernel_tests;
 use crate::support::report::Report;
-use crate::support::runner::{Ran, run};
 use crate::support::trace;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
@@ -12,14 +11,6 @@ kernel_tests! { every_and_plain:
     a_panic_in_the_handler,
     an_interrupt_in_the_handler_of_another,
     an_interrupt_at_each_hard_place,
-}
-
-fn boot(kernel: Kernel, scenario: &str) -> Ran {
-    run([
-        "--image".as_ref(),
-        image(kernel).as_os_str(),
-        scenario.as_ref(),
-    ])
 }
 
 /// From the scenario's handler outwards to what was interrupted: that ran on this stack.

@@ -1,9 +1,8 @@
 //! Traces that reach user code: they list all that the kernel did, end there, and say where user code was.
 
-use crate::support::built::image;
+use crate::support::boots;
 use crate::support::each::kernel_tests;
 use crate::support::report::Report;
-use crate::support::runner::run;
 use crate::support::trace;
 use qemu::build::Kernel;
 use qemu::machine::Arch;
@@ -19,9 +18,7 @@ const PROGRAM: u64 = 0x40_0000;
 
 /// Boots the scenario, and returns its report and the address of the user code that it has reached, from the program's begin on.
 fn boot(kernel: Kernel, scenario: &str) -> (Report, u64) {
-    let image = image(kernel);
-    let ran = run(["--image".as_ref(), image.as_os_str(), scenario.as_ref()]).expect(101);
-    let report = Report::find(&ran.serial);
+    let report = Report::find(&boots::boot(kernel, scenario).expect(101).serial);
     let last = report.frames.last().expect("a frame of user code").clone();
     assert_eq!((last.letter, last.name), ('p', None), "{}", report.text);
     let offset = last.address.checked_sub(PROGRAM);

@@ -115,7 +115,8 @@ impl Board {
     }
 
     /// How many processors it has, if that cannot be chosen.
-    pub(crate) const fn fixed_cpus(self) -> Option<u32> {
+    #[must_use]
+    pub const fn fixed_cpus(self) -> Option<u32> {
         match self {
             Self::Pc | Self::Virt | Self::Virt32 => None,
             Self::Raspi3b | Self::Raspi4b => Some(4),

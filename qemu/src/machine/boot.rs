@@ -53,6 +53,8 @@ pub struct Boot<'a> {
     pub reboots: bool,
     /// Who says where the CPUs are when the machine does not end with a verdict; not with `gdb`, which has the stub.
     pub witness: Option<&'a dyn Witness>,
+    /// Has SIGINT end the boot after the witness has looked at the machine; otherwise it ends this process.
+    pub interrupts: bool,
     /// Times after the start at which it is asked as well; the machine goes on.
     pub asks: &'a [Duration],
     /// Who looks at it again and again; not with `gdb`, which has the stub.
@@ -104,6 +106,7 @@ impl<'a> Boot<'a> {
             screen: None,
             reboots: false,
             witness: None,
+            interrupts: false,
             asks: &[],
             observer: None,
             recorded: None,
@@ -132,7 +135,8 @@ impl<'a> Boot<'a> {
         let (sender, events) = mpsc::channel();
         let output = child.0.stdout.take().map(Into::into);
         let keys = line.watch(output, self.interactive, sender.clone())?;
-        let listens = self.witness.is_some() && !self.interactive && self.debugger.is_none();
+        let is_typed_at = self.interactive || self.debugger.is_some();
+        let listens = self.interrupts && self.witness.is_some() && !is_typed_at;
         let _interrupts = match listens {
             true => Some(Interrupts::listen(sender.clone())?),
             false => None,

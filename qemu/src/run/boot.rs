@@ -120,6 +120,7 @@ pub(super) fn boot(cli: &Cli, machine: Machine<'_>, out: &mut Output) -> Result<
         debugger,
         interactive,
         witness: (cli.gdb.is_none()).then_some(&outside as &dyn Witness),
+        interrupts: true,
         asks: &cli.ask,
         // The command `reboot` should not end the session.
         reboots: resets,

@@ -1,11 +1,20 @@
 //! Several CPUs of 32 bits, which firmware starts, and which stop each other by FIQ; user programs; the screen.
 
-use super::{armv7a, own};
+use super::{armv7a, built_image, judge, own};
+use crate::support::boots::Request;
 use crate::support::report::Report;
+use crate::support::runner::Ran;
+
+/// Boots the scenario with this number of CPUs.
+#[track_caller]
+fn on_cpus(cpus: u32, scenario: &str) -> Ran {
+    let request = Request::of(&built_image(false), scenario).cpus(cpus);
+    request.judged().expect(0)
+}
 
 #[gate]
 fn all_cpus_come() {
-    let text = armv7a(false, &["--cpus", "8", "cpus"]).expect(0).text();
+    let text = on_cpus(8, "cpus").text();
     for cpu in 0..8 {
         let line = format!("cpu {cpu} is there, known to the hardware as {cpu:#x}\n");
         assert!(text.contains(&line), "{text}");
@@ -15,7 +24,7 @@ fn all_cpus_come() {
 /// The report of a panic has every CPU that answers, interrupted where it is; and says which one does not.
 #[gate]
 fn a_panic_stops_the_other_cpus() {
-    let ran = armv7a(false, &["--cpus", "3", "silent-cpu"]).expect(0);
+    let ran = on_cpus(3, "silent-cpu");
     Report::find(&ran.serial).expect_complete();
     let text = ran.text();
     let silent = "\ncpu 1 does not answer\n";
@@ -38,7 +47,7 @@ fn a_panic_stops_the_other_cpus() {
 /// It has masked IRQs, and loops in assembly: only an FIQ tells where it is.
 #[gate]
 fn a_cpu_that_hangs_is_found_by_another_one() {
-    let report = Report::find(&armv7a(false, &["--cpus", "2", "hang"]).expect(0).serial);
+    let report = Report::find(&on_cpus(2, "hang").serial);
     assert!(
         report
             .text
@@ -52,7 +61,7 @@ fn a_cpu_that_hangs_is_found_by_another_one() {
 /// Two at once: the first one's report is whole, the other one's failure is a line of it.
 #[gate]
 fn of_two_panics_the_first_one_reports() {
-    let ran = armv7a(false, &["two-panics"]).expect(0);
+    let ran = judge(false, "two-panics").expect(0);
     Report::find(&ran.serial).expect_complete();
     assert_eq!(
         ran.text().matches("first failure: ").count(),
@@ -65,7 +74,7 @@ fn of_two_panics_the_first_one_reports() {
 /// The list ends with the program counter of the user program, and is complete for the kernel.
 #[gate]
 fn a_user_program_ends_the_list() {
-    let report = Report::find(&armv7a(false, &["user-call"]).expect(0).serial);
+    let report = Report::find(&judge(false, "user-call").expect(0).serial);
     assert_eq!(own(&report, "user").len(), 2, "{}", report.text);
     let (_, words) = &report.words[0];
     assert_eq!(words, "SVC, user code");
@@ -74,13 +83,13 @@ fn a_user_program_ends_the_list() {
     let end = "user code reached at 0x0000000000400004, complete for the kernel";
     assert!(report.end.contains(end), "{}", report.end);
 
-    let read = armv7a(false, &["user-read"]).expect(0).text();
+    let read = judge(false, "user-read").expect(0).text();
     let cause = "data abort: read of 0x00000000, translation fault";
     assert!(
         read.contains(cause) && read.contains(" user mode"),
         "{read}"
     );
-    armv7a(false, &["user-interrupted"]).expect(0);
+    judge(false, "user-interrupted").expect(0);
 }
 
 /// By the same driver as on 64 bits: QEMU's `ramfb`.

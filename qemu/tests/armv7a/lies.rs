@@ -4,10 +4,10 @@ use std::path::Path;
 
 use qemu::build::Profile;
 
-use super::built_image;
+use super::{LIMIT, built_image};
+use crate::support::boots::Request;
 use crate::support::built::image_for_arm;
 use crate::support::report::Report;
-use crate::support::runner::run;
 
 /// The functions of `lies.s` in the order in which they are called, each with the frames that it has itself; and whether what is behind them
 /// is sure.
@@ -30,12 +30,7 @@ const CALLERS: [&str; 2] = [
 ];
 
 fn lies_are_mended_or_in_doubt(image: &Path) {
-    // A scan of an unoptimized kernel takes long on a busy host.
-    let words = ["--timeout".as_ref(), "300".as_ref(), "--image".as_ref()];
-    let words = words
-        .into_iter()
-        .chain([image.as_os_str(), "lies".as_ref()]);
-    let ran = run(words).expect(0);
+    let ran = Request::of(image, "lies").limit(LIMIT).run().expect(0);
     // Their code is right.
     assert!(ran.text().ends_with("all 9 returned\n"), "{}", ran.text());
     let reports = Report::find_all(&ran.serial);

@@ -6,7 +6,7 @@ use qemu::image;
 use qemu::machine::Processor;
 use serde_json::Value;
 
-use super::{armv7a, built_image};
+use super::{armv7a, built_image, judge};
 use crate::support::report::Report;
 use crate::support::runner::run;
 
@@ -53,7 +53,7 @@ fn results_are_kept_as_of_others() {
 /// The host finds the names in the image of 32 bits: those that the kernel has in its own.
 #[gate]
 fn log_frames_and_names_are_decoded() {
-    let whole = Report::find(&armv7a(false, &["thumb"]).expect(0).serial);
+    let whole = Report::find(&judge(false, "thumb").expect(0).serial);
     for option in ["--defmt", "--decode"] {
         let decoded = Report::find(&armv7a(false, &[option, "thumb"]).expect(0).serial);
         decoded.expect_complete();

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use qemu::build::Profile;
 
-use super::{armv7a, built_image};
+use super::{armv7a, built_image, judge};
+use crate::support::boots::boot_image;
 use crate::support::built::image_for_arm;
 use crate::support::report::Report;
-use crate::support::runner::run;
 use crate::support::{sampled, sent};
 
 fn thumb() -> PathBuf {
@@ -61,9 +61,8 @@ fn the_kernel_samples_itself_in_thumb_code() {
 
 /// Of the smallest report the host makes the list that the whole one has.
 fn the_host_names_the_smallest_report(image: &Path) {
-    let words = |scenario| ["--image".as_ref(), image.as_os_str(), scenario];
-    let whole = run(words("one-call".as_ref())).expect(0);
-    let small = run(words("one-call-stack".as_ref())).expect(0);
+    let whole = boot_image(image, "one-call").expect(0);
+    let small = boot_image(image, "one-call-stack").expect(0);
     assert!(!small.text().contains("backtrace"), "{}", small.text());
     let folder = tempfile::tempdir().expect("a folder can be made");
     let log = folder.path().join("log");
@@ -109,6 +108,6 @@ fn the_host_names_the_smallest_report_in_thumb_code() {
 fn a_dump_is_sent_if_that_is_wanted() {
     let text = armv7a(false, &["--send-dump", "panic"]).expect(0).text();
     assert!(text.contains("\ndump begin 1 armv7a "), "{text}");
-    let text = armv7a(false, &["panic"]).expect(0).text();
+    let text = judge(false, "panic").expect(0).text();
     assert!(!text.contains("\ndump begin"), "{text}");
 }

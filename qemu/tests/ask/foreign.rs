@@ -11,7 +11,8 @@ use qemu::outside::Outside as Witness;
 
 use super::asked::Asked;
 use crate::guide::said::Built;
-use crate::support::built::{emulator, image, kernel};
+use crate::support::boots::boot_machine;
+use crate::support::built::{image, kernel};
 use crate::support::corrupt;
 use crate::support::outside::{self, Outside};
 use crate::support::report::Report;
@@ -171,8 +172,8 @@ fn a_hypervisor_is_asked_as_well() {
         more: &["-machine", "virtualization=on"],
         ..Boot::new(arch, &image, "")
     };
-    let booted = boot.run(&emulator(arch), &mut std::io::sink());
-    let asked = booted.expect("it boots").asked.concat();
+    let booted = boot_machine(&boot);
+    let asked = booted.asked.concat();
     let says = "   0: 0x0000000040200000 p\n";
     assert!(asked.contains(says), "{asked}");
 }
@@ -200,8 +201,8 @@ fn firmware_is_asked_as_well() {
             more,
             ..Boot::new(arch, &image, "")
         };
-        let booted = boot.run(&emulator(arch), &mut std::io::sink());
-        let asked = booted.expect("it boots").asked.concat();
+        let booted = boot_machine(&boot);
+        let asked = booted.asked.concat();
         assert!(asked.contains(says), "{asked}");
         assert!(!asked.contains(": complete"), "{asked}");
     }

@@ -11,10 +11,10 @@ use qemu::{setup, workspace};
 
 use crate::guide::steps;
 use crate::guide::text::{guide, part};
+use crate::support::boots::Request;
 use crate::support::built::target;
 use crate::support::outside::{Outside, as_others_call_it};
 use crate::support::report::Report;
-use crate::support::runner::run;
 use crate::support::trace;
 
 /// A compiler and its linker, for an architecture.
@@ -94,8 +94,7 @@ impl Tools {
         assert!(output.status.success(), "{self:?}: {said}");
         let image = kernel.folder().join("kernel.elf");
         // A kernel need not start the second one.
-        let words = ["--cpus", "2", "--image"].map(AsRef::as_ref);
-        let ran = run(words.into_iter().chain([image.as_os_str()])).expect(101);
+        let ran = Request::of(&image, "").cpus(2).run().expect(101);
         Said {
             tools: self,
             text: ran.text().replace('\r', ""),

@@ -145,8 +145,7 @@ fn a_gic_of_version_3_does_all_that_one_of_version_2_does() {
             more,
             ..Boot::new(kernel.arch, &image, scenario)
         };
-        let booted = boot.run(&emulator(kernel.arch), &mut std::io::sink());
-        let booted = booted.expect("QEMU starts");
+        let booted = boot_machine(&boot);
         let text = String::from_utf8_lossy(&booted.serial);
         assert_eq!(booted.verdict, Verdict::Success, "{text}");
         assert!(text.contains(last), "{text}");

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_report_of_another_image_is_left_alone() {
     let [one, other] = ["x86_64_release", "aarch64_debug"].map(|name| image(kernel(name)));
-    let log = boot(&one, "panic", &[]).text();
+    let log = boot(&one, "panic").text();
     let ran = decode(&log, &other, &[]);
     assert_eq!(ran.text(), log);
     ran.expect_words("the report is of build ");
@@ -27,7 +27,8 @@ fn a_report_of_another_image_is_left_alone() {
 fn a_report_of_a_moved_image_is_decoded() {
     const BY: u64 = 0x1234_5000;
     let image = image(kernel("x86_64_release"));
-    let log = boot(&image, "deep", &["--cpus", "2"]).text();
+    let ran = Request::of(&image, "deep").cpus(2).run().expect(101);
+    let log = ran.text();
     let moved: String = log
         .split_inclusive("0xffffffff8")
         .map(|part| part.strip_suffix("ffffffff8").unwrap_or(part))

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_log_of_a_ci_system_is_decoded() {
     let image = image(kernel("x86_64_release"));
-    let log = bare(&boot(&image, "panic", &[]).text());
+    let log = bare(&boot(&image, "panic").text());
     let clean = decode(&log, &image, &[]).expect(0).text();
     let stamp = "2026-01-31T12:00:00.1234567Z ";
     let noisy: String = log
@@ -32,7 +32,7 @@ fn a_log_of_a_ci_system_is_decoded() {
     assert_eq!(decoded.replace("\r\n", "\n"), clean);
 
     // What the device says of inlined functions is replaced, whatever is in between.
-    let told = boot(&image, "panic", &[]).text();
+    let told = boot(&image, "panic").text();
     let told: String = told
         .lines()
         .map(|line| format!("{stamp}{line}\n{stamp}other: 100%\n"))
@@ -78,8 +78,10 @@ fn a_log_of_a_ci_system_is_decoded() {
 #[test]
 fn a_running_kernel_is_decoded() {
     let image = image(kernel("x86_64_release"));
-    let plain = boot(&image, "panic", &[]).text();
-    let live = boot(&image, "panic", &["--decode"]).text();
+    let plain = boot(&image, "panic").text();
+    let words = ["--decode".as_ref(), "--image".as_ref(), image.as_os_str()];
+    let live = run(words.into_iter().chain(["panic".as_ref()])).expect(101);
+    let live = live.text();
     assert_ne!(live, plain);
     assert_eq!(live, decode(&plain, &image, &[]).text());
 }
@@ -87,7 +89,7 @@ fn a_running_kernel_is_decoded() {
 #[test]
 fn a_terminal_gets_colours_and_short_paths() {
     let image = image(kernel("x86_64_release"));
-    let log = boot(&image, "panic", &[]).serial;
+    let log = boot(&image, "panic").serial;
     let symbolizer = Symbolizer::open(&image).expect("the image can be read");
     let mut shown = Vec::new();
     let mut decoder = Decoder::new(&symbolizer, Style::terminal(), &mut shown);

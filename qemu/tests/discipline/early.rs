@@ -68,7 +68,7 @@ fn a_panic_instead_of_the_first_instruction_is_reported(kernel: Kernel) {
         "AT_MAIN",
         "kernel::scenario::early::panic",
     );
-    let ran = run(["--image".as_ref(), image.as_os_str()]).expect(101);
+    let ran = boot_image(&image, "").expect(101);
     let report = Report::find(&ran.serial);
     let callers = "= panic
                    r kernel::scenario::early::panic

@@ -14,7 +14,7 @@ use crate::support::built::image;
 /// What really went over the line once, and the words to decode it by.
 static CAPTURED: LazyLock<(Vec<u8>, Words)> = LazyLock::new(|| {
     let kernel = kernel(Arch::Aarch64);
-    let line = line(kernel, &["exception-in-handler", "defmt"]);
+    let line = line(kernel, "exception-in-handler defmt");
     let image = std::fs::read(image(kernel)).expect("the image is there");
     let words = Words::of(&image).expect("a sound image");
     (line, words.expect("words for frames"))

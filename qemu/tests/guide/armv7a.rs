@@ -10,10 +10,10 @@ use super::said::Built;
 use super::short::{replace, write_shop};
 use super::steps;
 use super::text::{guide, part, shown, without_numbers};
+use crate::support::boots::boot_image;
 use crate::support::built::target;
 use crate::support::outside::{Outside, alone};
 use crate::support::report::Report;
-use crate::support::runner::run;
 
 const HEADING: &str = "\n## 32-bit ARM\n";
 
@@ -41,7 +41,7 @@ fn boot(triple: &str, profile: Profile, change: impl FnOnce(&Outside)) -> Said {
         let built: PathBuf = target().join("guide").join(triple);
         Built::keep(&built.join(profile.name()).join("corner-shop"))
     };
-    let ran = run(["--image".as_ref(), image.image.as_os_str()]);
+    let ran = boot_image(&image.image, "");
     Said {
         text: ran.expect(101).text().replace('\r', ""),
         image,

@@ -10,8 +10,8 @@ use super::said::{Built, Said};
 use super::short::{self, HANDLERS, Kind, VECTORS, overlaid, replace};
 use super::steps;
 use super::text::{guide, part, shown, without_numbers};
+use crate::support::boots::Request;
 use crate::support::outside::alone;
-use crate::support::runner::run;
 
 /// A kernel with four CPUs.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +51,7 @@ impl Cpus {
             change(kernel.folder());
             Built::keep(&kernel.build(arch, "guide", profile, "corner-shop"))
         };
-        let words = ["--cpus", "4", "--image"].map(AsRef::as_ref);
-        let ran = run(words.into_iter().chain([built.image.as_os_str()]));
+        let ran = Request::of(&built.image, "").cpus(4).run();
         Said::of_run(Kernel { arch, profile }, built, &[], ran)
     }
 

@@ -9,6 +9,7 @@ use qemu::build::Kernel;
 use qemu::workspace;
 use tempfile::TempDir;
 
+use crate::support::boots::boot_image;
 use crate::support::report::Report;
 use crate::support::runner::{Ran, fed, run};
 use crate::support::trace;
@@ -63,8 +64,10 @@ pub struct Said {
 impl Said {
     /// What an image says that is booted by this command, or by ours if that is empty, and panics.
     pub fn of(kernel: Kernel, built: Built, machine: &[&str]) -> Self {
-        let boot = arguments(&built, machine);
-        let ran = run(&boot);
+        let ran = match machine {
+            [] => boot_image(&built.image, ""),
+            _ => run(arguments(&built, machine)),
+        };
         Self::of_run(kernel, built, machine, ran)
     }
 

@@ -1,8 +1,8 @@
 //! The kernel of the guide, after its changes.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io};
 
 use qemu::build::Profile;
 use qemu::machine::{Arch, Boot, Verdict};
@@ -10,7 +10,7 @@ use qemu::workspace;
 
 use crate::guide::said::Built;
 use crate::guide::steps;
-use crate::support::built;
+use crate::support::boots::boot_machine;
 use crate::support::outside::{Outside, alone};
 
 /// Most lines that the changes may add.
@@ -69,8 +69,7 @@ pub fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
         limit: Some(Duration::from_secs(300)),
         ..Boot::new(arch, &built.image, "")
     };
-    let emulator = built::emulator(boot.board.processor());
-    let booted = boot.run(&emulator, &mut io::sink()).expect("QEMU starts");
+    let booted = boot_machine(&boot);
     let text = String::from_utf8_lossy(&booted.serial).replace('\r', "");
     assert_eq!(booted.verdict, Verdict::Panicked, "{text}");
     let (before, after) = text

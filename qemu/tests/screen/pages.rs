@@ -4,7 +4,7 @@ use qemu::machine::Arch;
 
 use super::drawn::Picture;
 use super::machine::{Machine, kernel};
-use crate::support::runner::run;
+use crate::support::boots::judge;
 
 const KEYS: &str = "space: next page   p: page before   j, k: down, up   enter: code   q: end";
 
@@ -149,8 +149,8 @@ fn a_phone_reads_the_compact_report() {
         machine.type_in("q");
         machine.end();
 
-        let arguments = ["--arch", arch.name(), "--compact", "60", "null-read"];
-        let compact = run(arguments).expect(0).text();
+        let compact = judge(super::machine::kernel(arch), "null-read compact:60");
+        let compact = compact.expect(0).text();
         let lines = parts(&compact)[0].clone();
         let is_kept = |line: &&&str| {
             let is_register = line.starts_with("  ")

@@ -4,19 +4,19 @@ use qemu::build::Kernel;
 use qemu::machine::Arch;
 
 use super::machine::{Machine, kernel};
+use crate::support::boots::judge;
 use crate::support::runner::run;
 
-/// The serial line of this boot by the runner.
-fn serial(arch: Arch, scenario: &str, more: &[&str]) -> String {
-    let arguments = ["--arch", arch.name(), scenario];
-    run(arguments.iter().chain(more)).expect(0).text()
+/// The serial line of a machine without a screen.
+fn serial(arch: Arch, scenario: &str) -> String {
+    judge(kernel(arch), scenario).expect(0).text()
 }
 
 /// The same report, byte for byte, from a machine without a screen and from one with; what is said of the screen comes after it.
 #[gate]
 fn the_report_is_the_same_with_a_screen_and_without() {
     for arch in Arch::ALL {
-        let without = serial(arch, "panic", &[]);
+        let without = serial(arch, "panic");
         assert!(!without.contains("screen"), "{without}");
         let mut machine = Machine::boot(kernel(arch), "panic", &[]);
         assert_eq!(machine.report(), without, "{arch}");
@@ -31,7 +31,7 @@ fn the_report_is_the_same_with_a_screen_and_without() {
 #[gate]
 fn what_fails_in_drawing_comes_after_the_report() {
     for arch in Arch::ALL {
-        let text = serial(arch, "no-screen", &[]);
+        let text = serial(arch, "no-screen");
         let (report, after) = text.split_once("\nduring the report: ").expect("it fails");
         assert!(report.contains("end of backtrace: complete, "), "{report}");
         let first = "first failure: panicked at kernel/src/scenario/screen.rs:";
@@ -127,7 +127,7 @@ fn the_runner_takes_a_picture() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let path = folder.path().join("screen.png");
     let named = path.to_str().expect("its name is text");
-    let ran = serial(Arch::X86_64, "panic", &["--screenshot", named]);
+    let ran = run(["--screenshot", named, "panic"]).expect(0).text();
     assert!(ran.ends_with(super::machine::ON_SCREEN), "{ran}");
     let file = std::io::BufReader::new(std::fs::File::open(&path).expect("it is there"));
     let mut decoder = png::Decoder::new(file);

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Instant;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Processor};
 use qemu::{setup, workspace};
+
+use super::log::{self, Kind};
 
 /// What a kernel is built for: one of 64 bits, or any.
 pub trait BuiltFor: Copy + Into<Processor> + 'static {
@@ -128,8 +131,11 @@ pub fn once<A: Copy + Eq + Hash>(
 ) -> PathBuf {
     let mut built = built.lock().unwrap_or_else(|broken| broken.into_inner());
     let built = built.get_or_insert_default();
-    built
-        .entry(kernel)
-        .or_insert_with(|| build(&target()))
-        .clone()
+    let log_and_build = || {
+        let begun = Instant::now();
+        let image = build(&target());
+        log::add(Kind::Build, begun, &log::image_name(&image), "", None);
+        image
+    };
+    built.entry(kernel).or_insert_with(log_and_build).clone()
 }

@@ -1,6 +1,7 @@
 //! Helpers of the system tests.
 
 pub mod at_entry;
+pub mod boots;
 pub mod built;
 pub mod calls;
 pub mod corrupt;
@@ -10,6 +11,7 @@ pub mod gdb;
 pub mod hangs;
 pub mod jumps;
 pub mod llvm;
+pub mod log;
 pub mod lost_link;
 pub mod monitor;
 pub mod outside;

@@ -3,8 +3,11 @@
 use std::ffi::OsStr;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 use qemu::output::CI_VARIABLES;
+
+use super::log::{self, Kind};
 
 /// The result of a run.
 #[derive(Debug)]
@@ -55,16 +58,18 @@ pub fn command() -> Command {
 
 /// Runs the runner.
 pub fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Ran {
-    let output = command()
-        .args(arguments)
-        .output()
-        .expect("the runner starts");
-    ran(output)
+    let mut command = command();
+    command.args(arguments);
+    let begun = Instant::now();
+    let output = command.output().expect("the runner starts");
+    ran(&command, begun, output)
 }
 
 /// Runs the runner with this as its standard input.
 pub fn fed<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>, input: &str) -> Ran {
-    let mut runner = command()
+    let mut command = command();
+    let begun = Instant::now();
+    let mut runner = command
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -77,10 +82,12 @@ pub fn fed<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>, input: &str)
     let writer = std::thread::spawn(move || pipe.write_all(&input));
     let output = runner.wait_with_output().expect("the runner ends");
     writer.join().expect("no panic").expect("all of it is read");
-    ran(output)
+    ran(&command, begun, output)
 }
 
-fn ran(output: Output) -> Ran {
+fn ran(command: &Command, begun: Instant, output: Output) -> Ran {
+    let words: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+    log::add(Kind::Runner, begun, "", &words.join(" "), None);
     Ran {
         status: output.status.code().expect("the runner is not killed"),
         serial: output.stdout,

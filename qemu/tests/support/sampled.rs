@@ -7,6 +7,7 @@ use base64ct::{Base64, Encoding};
 use flate2::Crc;
 use qemu::lines::{checked, unpacked};
 
+use super::boots::Request;
 use super::runner::{Ran, run};
 
 /// What the kernel has counted of a CPU's samples: in the hard part, in the easy one, in none.
@@ -77,9 +78,8 @@ fn samples_with(folded: &str, what: &str) -> u32 {
 /// Each sample is in the function that the kernel says it was in, of every CPU; and from outside it is all the same.
 pub fn a_kernel_samples_itself(image: &Path) {
     // Three CPUs take their time on a busy host.
-    let words = ["--timeout", "300", "--cpus", "3", "sampled"].map(AsRef::as_ref);
-    let arguments = ["--image".as_ref(), image.as_os_str()];
-    let ran = run(arguments.into_iter().chain(words)).expect(0);
+    let request = Request::of(image, "sampled").cpus(3).limit(300);
+    let ran = request.run().expect(0);
     let text = ran.text();
     let counted = counted(&text);
     assert_eq!(counted.len(), 3, "{text}");

@@ -10,14 +10,14 @@ use qemu::machine::Processor;
 use qemu::outside::Outside;
 use tempfile::TempDir;
 
+use super::boots::Request;
 use super::report::{Frame, Report};
 use super::runner::{Ran, fed, run};
 
 /// The kernel's report and, behind it, what it has sent; as a file, too.
 pub fn boot(image: &Path, scenario: &str) -> (String, TempDir, PathBuf) {
-    let words = ["--cpus", "2", scenario, "dump"].map(AsRef::as_ref);
-    let arguments = ["--image".as_ref(), image.as_os_str()];
-    let ran = run(arguments.into_iter().chain(words)).expect(101);
+    let request = Request::of(image, &format!("{scenario} dump")).cpus(2);
+    let ran = request.run().expect(101);
     let folder = tempfile::tempdir().expect("a folder can be made");
     let log = folder.path().join("log");
     fs::write(&log, &ran.serial).expect("a file can be written");
