@@ -43,16 +43,22 @@ fn bring_up(number: usize) {
         recursion(number * 5);
         child.join();
     }
+    // A busy host may have let too few CPUs run for each to have had a child.
+    has_run();
     while (HAVE_RUN.load(Ordering::Relaxed).count_ones() as usize) < cpus::online().count() {
         give_way();
+        has_run();
     }
 }
 
+/// Records that this CPU has run a task.
+fn has_run() {
+    let _masked = Masked::new();
+    HAVE_RUN.fetch_or(1 << cpus::this(), Ordering::Relaxed);
+}
+
 fn grow_up(number: usize) {
-    {
-        let _masked = Masked::new();
-        HAVE_RUN.fetch_or(1 << cpus::this(), Ordering::Relaxed);
-    }
+    has_run();
     match number % 4 {
         0 => sleep(1),
         1 => give_way(),
