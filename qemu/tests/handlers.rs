@@ -3,14 +3,13 @@
 
 mod steps;
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use crate::support::boots::boot_image;
 use crate::support::built;
 use crate::support::each::kernel_tests;
+use crate::support::memo::Memo;
 use crate::support::outside::Outside;
 use crate::support::report::Report;
 use crate::support::trace;
@@ -53,7 +52,7 @@ const TRACES: [&str; 4] = [
 
 /// The kernel. `Profile::Plain` has frame pointers, and no unwind tables at all.
 fn image(kernel: Kernel) -> PathBuf {
-    static BUILT: Mutex<Option<HashMap<Kernel, PathBuf>>> = Mutex::new(None);
+    static BUILT: Memo<Kernel, PathBuf> = Memo::new();
     built::once(&BUILT, kernel, |_| {
         let outside = Outside::copy("qemu/tests/handlers/kernel");
         outside.name_repository("Cargo.toml");

@@ -1,11 +1,9 @@
 //! Boots images in this process, as the runner does. Tests share equal boots of a machine with one CPU: the same bytes of the image, the
 //! same command line, the same board.
 
-use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use qemu::build::Kernel;
@@ -16,6 +14,7 @@ use qemu::scenario;
 
 use super::built::{self, BuiltFor};
 use super::log::{self, Kind};
+use super::memo::Memo;
 use super::runner::Ran;
 
 /// The time limit of the runner.
@@ -128,21 +127,15 @@ impl Request {
 
     /// Returns the boot. A shared boot is made once, and other tests wait for its end.
     fn kept(&self) -> Kept {
-        type Kepts = HashMap<Key, Arc<OnceLock<Kept>>>;
-        static KEPT: Mutex<Option<Kepts>> = Mutex::new(None);
+        static KEPT: Memo<Key, Kept> = Memo::new();
 
         if !self.is_shared() {
             return self.boot();
         }
         let begun = Instant::now();
         let key = (hash(&self.image), self.board, self.words.clone());
-        let slot = {
-            let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-            let kept = kept.get_or_insert_default();
-            kept.entry(key).or_default().clone()
-        };
         let mut is_new = false;
-        let kept = slot.get_or_init(|| {
+        let kept = KEPT.get(key, || {
             is_new = true;
             self.boot()
         });
@@ -150,7 +143,7 @@ impl Request {
             let (image, words) = (log::image_name(&self.image), described(&self.machine()));
             log::add(Kind::Shared, begun, &image, &words, Some(&kept.serial));
         }
-        kept.clone()
+        kept
     }
 
     fn is_shared(&self) -> bool {
@@ -198,9 +191,7 @@ fn run(boot: &Boot<'_>) -> Booted {
 /// Adds a boot that began at `begun` and has just ended to the log. Returns the path of the file with its serial line.
 pub fn keep(begun: Instant, boot: &Boot<'_>, booted: &Booted) -> PathBuf {
     let (image, words) = (log::image_name(boot.image), described(boot));
-    let serial = log::keep(&image, &words, &booted.serial);
-    log::add(Kind::Boot, begun, &image, &words, Some(&serial));
-    serial
+    log::boot(begun, &image, &words, &booted.serial)
 }
 
 /// Returns the command line, followed by the board, the CPUs and QEMU's arguments if they differ from those of a plain boot.
@@ -225,15 +216,11 @@ fn first(words: &str) -> &str {
 
 /// Returns the hash of a file's bytes, which is computed again only if the file has changed.
 fn hash(path: &Path) -> u64 {
-    type Known = HashMap<(PathBuf, SystemTime, u64), u64>;
-    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    static KNOWN: Memo<(PathBuf, SystemTime, u64), u64> = Memo::new();
 
     let file = fs::metadata(path).expect("the image can be read");
     let time = file.modified().expect("files have times");
-    let key = (path.to_owned(), time, file.len());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
-    *known.entry(key).or_insert_with(|| {
+    KNOWN.get((path.to_owned(), time, file.len()), || {
         let mut hasher = DefaultHasher::new();
         hasher.write(&fs::read(path).expect("the image can be read"));
         hasher.finish()
@@ -241,7 +228,7 @@ fn hash(path: &Path) -> u64 {
 }
 
 #[test]
-fn every_scenario_of_chance_is_there() {
+fn nondeterministic_scenarios_exist() {
     for name in NONDETERMINISTIC {
         assert!(scenario::find(name).is_some(), "{name}");
     }

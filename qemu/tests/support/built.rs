@@ -1,9 +1,7 @@
 //! Builds kernels, each once per test program. Cargo avoids repeated builds by several test programs.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Instant;
 
 use qemu::build::{Kernel, Profile};
@@ -11,6 +9,7 @@ use qemu::machine::{Arch, Processor};
 use qemu::{setup, workspace};
 
 use super::log::{self, Kind};
+use super::memo::Memo;
 
 /// What a kernel is built for: one of 64 bits, or any.
 pub trait BuiltFor: Copy + Into<Processor> + 'static {
@@ -62,7 +61,7 @@ pub fn plain(arch: Arch) -> Kernel {
 
 /// The image of this kernel, as `cargo run` builds it.
 pub fn image<A: BuiltFor>(kernel: Kernel<A>) -> PathBuf {
-    static BUILT: Mutex<Option<HashMap<Kernel<Processor>, PathBuf>>> = Mutex::new(None);
+    static BUILT: Memo<Kernel<Processor>, PathBuf> = Memo::new();
     let kernel = Kernel {
         arch: kernel.arch.into(),
         profile: kernel.profile,
@@ -81,7 +80,7 @@ pub fn image_for_arm(profile: Profile) -> PathBuf {
 
 /// The image of this kernel, linked by Rust's own linker: without tables.
 pub fn image_without_tables(kernel: Kernel) -> PathBuf {
-    static BUILT: Mutex<Option<HashMap<Kernel, PathBuf>>> = Mutex::new(None);
+    static BUILT: Memo<Kernel, PathBuf> = Memo::new();
     once(&BUILT, kernel, |target| {
         let source = setup::rust_src(target).expect("the source of core is to be had");
         kernel
@@ -92,7 +91,7 @@ pub fn image_without_tables(kernel: Kernel) -> PathBuf {
 
 /// The image of this kernel with a rule map loaded instead of `.sframe`.
 pub fn image_with_map(kernel: Kernel) -> PathBuf {
-    static BUILT: Mutex<Option<HashMap<Kernel, PathBuf>>> = Mutex::new(None);
+    static BUILT: Memo<Kernel, PathBuf> = Memo::new();
     once(&BUILT, kernel, |target| {
         let source = setup::rust_src(target).expect("the source of core is to be had");
         kernel
@@ -103,7 +102,7 @@ pub fn image_with_map(kernel: Kernel) -> PathBuf {
 
 /// The image of this kernel without `.symbols`.
 pub fn image_without_names(kernel: Kernel) -> PathBuf {
-    static BUILT: Mutex<Option<HashMap<Kernel, PathBuf>>> = Mutex::new(None);
+    static BUILT: Memo<Kernel, PathBuf> = Memo::new();
     once(&BUILT, kernel, |target| {
         let source = setup::rust_src(target).expect("the source of core is to be had");
         kernel
@@ -123,19 +122,16 @@ pub fn target() -> PathBuf {
     workspace::target_folder().expect("the target folder is found")
 }
 
-/// Runs a build once. The lock is held during the build: cargo would serialize two builds anyway.
+/// Builds a kernel once.
 pub fn once<A: Copy + Eq + Hash>(
-    built: &Mutex<Option<HashMap<Kernel<A>, PathBuf>>>,
+    built: &Memo<Kernel<A>, PathBuf>,
     kernel: Kernel<A>,
     build: impl FnOnce(&Path) -> PathBuf,
 ) -> PathBuf {
-    let mut built = built.lock().unwrap_or_else(|broken| broken.into_inner());
-    let built = built.get_or_insert_default();
-    let log_and_build = || {
+    built.get(kernel, || {
         let begun = Instant::now();
         let image = build(&target());
         log::add(Kind::Build, begun, &log::image_name(&image), "", None);
         image
-    };
-    built.entry(kernel).or_insert_with(log_and_build).clone()
+    })
 }

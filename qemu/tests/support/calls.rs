@@ -10,6 +10,7 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use object::{Architecture, Object, ObjectSection, ObjectSymbol};
 
 use super::jumps::Jumps;
+use super::memo::Memo;
 use super::report::{Frame, Report};
 
 /// The code of an image.
@@ -30,11 +31,8 @@ pub struct Calls {
 impl Calls {
     /// The calls of an image, which is read once.
     pub fn of(image: &Path) -> Arc<Self> {
-        static READ: Mutex<Option<HashMap<PathBuf, Arc<Calls>>>> = Mutex::new(None);
-        let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = read.get_or_insert_default();
-        let calls = read.entry(image.to_owned());
-        calls.or_insert_with(|| Arc::new(Self::read(image))).clone()
+        static READ: Memo<PathBuf, Arc<Calls>> = Memo::new();
+        READ.get(image.to_owned(), || Arc::new(Self::read(image)))
     }
 
     fn read(image: &Path) -> Self {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::built::target;
@@ -48,7 +48,7 @@ struct Log {
 }
 
 impl Log {
-    fn begin() -> Self {
+    fn begin(started: Instant) -> Self {
         let program = std::env::current_exe().expect("this program has a path");
         let name = program.file_stem().expect("it is a file").to_string_lossy();
         // A dash precedes cargo's hash.
@@ -63,7 +63,7 @@ impl Log {
         writeln!(lines, "{COLUMNS}").expect("a file can be written");
         report_boots_of_failed_tests();
         Self {
-            started: Instant::now(),
+            started,
             lines,
             boots,
             count: 0,
@@ -71,7 +71,12 @@ impl Log {
     }
 }
 
-static LOG: LazyLock<Mutex<Log>> = LazyLock::new(|| Mutex::new(Log::begin()));
+/// Calls `write` with the log, whose time starts with that of its first line.
+fn with<T>(begun: Instant, write: impl FnOnce(&mut Log) -> T) -> T {
+    static LOG: Mutex<Option<Log>> = Mutex::new(None);
+    let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    write(log.get_or_insert_with(|| Log::begin(begun)))
+}
 
 thread_local! {
     /// The paths of the serial lines that the test in this thread has used.
@@ -92,35 +97,36 @@ fn report_boots_of_failed_tests() {
 
 /// Adds a line about work that began at `begun` and has just ended.
 pub fn add(kind: Kind, begun: Instant, image: &str, words: &str, serial: Option<&Path>) {
-    let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
-    let start = begun.saturating_duration_since(log.started).as_secs_f64();
     let seconds = begun.elapsed().as_secs_f64();
     let kind = kind.name();
     let thread = std::thread::current();
     let test = thread.name().unwrap_or_default();
     let name = serial.and_then(Path::file_name).unwrap_or_default();
     let name = name.display();
-    let line = format!("{start:.2}\t{seconds:.2}\t{kind}\t{test}\t{image}\t{words}\t{name}\n");
-    let written = log.lines.write_all(line.as_bytes());
-    written.expect("a file can be written");
+    with(begun, |log| {
+        let start = begun.saturating_duration_since(log.started).as_secs_f64();
+        let line = format!("{start:.2}\t{seconds:.2}\t{kind}\t{test}\t{image}\t{words}\t{name}\n");
+        let written = log.lines.write_all(line.as_bytes());
+        written.expect("a file can be written");
+    });
     if let Some(serial) = serial {
         SEEN.with_borrow_mut(|seen| seen.push(serial.to_owned()));
     }
 }
 
-/// Writes a serial line to a file, and returns its path.
-pub fn keep(image: &str, words: &str, serial: &[u8]) -> PathBuf {
-    let (boots, number) = {
-        let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+/// Adds a line about a boot that has just ended, writes its serial line to a file, and returns the path of that.
+pub fn boot(begun: Instant, image: &str, words: &str, serial: &[u8]) -> PathBuf {
+    let (boots, number) = with(begun, |log| {
         log.count += 1;
         (log.boots.clone(), log.count)
-    };
+    });
     let name = format!("{image}-{words}");
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     let name = name.replace(|character| !is_plain(character), "-");
     let name = &name[..name.len().min(LONGEST)];
     let path = boots.join(format!("{number:04}-{name}.log"));
     fs::write(&path, serial).expect("a file can be written");
+    add(Kind::Boot, begun, image, words, Some(&path));
     path
 }
 

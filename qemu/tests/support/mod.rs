@@ -13,6 +13,7 @@ pub mod jumps;
 pub mod llvm;
 pub mod log;
 pub mod lost_link;
+pub mod memo;
 pub mod monitor;
 pub mod outside;
 pub mod recursion;
