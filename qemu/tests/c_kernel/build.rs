@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
@@ -13,6 +14,7 @@ use crate::guide::steps;
 use crate::guide::text::{guide, part};
 use crate::support::boots::Request;
 use crate::support::built::target;
+use crate::support::log::{self, Kind};
 use crate::support::outside::{Outside, as_others_call_it};
 use crate::support::report::Report;
 use crate::support::trace;
@@ -89,10 +91,12 @@ impl Tools {
             .args(["--quiet", &format!("ARCH={}", self.arch)])
             .args(self.llvm.then_some("LLVM=1"))
             .env("PATH", kernel.path());
+        let begun = Instant::now();
         let output = make.output().expect("make starts");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{self:?}: {said}");
         let image = kernel.folder().join("kernel.elf");
+        log::add(Kind::Build, begun, &log::image_name(&image), "", None);
         // A kernel need not start the second one.
         let ran = Request::of(&image, "").cpus(2).run().expect(101);
         Said {

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use qemu::machine::{Boot, Booted, GdbStub};
 use qemu::setup;
 
-use super::built;
+use super::{boots, built};
 
 /// The result of a session.
 #[derive(Debug)]
@@ -63,6 +63,7 @@ pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item =
         ..boot
     };
     let emulator = built::emulator(boot.board.processor());
+    let begun = Instant::now();
     let (booted, output) = std::thread::scope(|scope| {
         let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
         let mut looks = 0;
@@ -75,6 +76,7 @@ pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item =
         let booted = machine.join().expect("no panic here").expect("QEMU runs");
         (booted, output)
     });
+    boots::keep(begun, &boot, &booted);
     Session {
         booted,
         said: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use qemu::machine::{Boot, Booted, Monitor};
 
-use super::built;
+use super::{boots, built};
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -39,7 +39,9 @@ pub fn with<T>(boot: Boot<'_>, drive: impl FnOnce(&mut Machine) -> T) -> (Booted
         more: &more,
         ..boot
     };
+    let begun = Instant::now();
     std::thread::scope(|scope| {
+        let boot = &boot;
         let running = scope.spawn(move || boot.run(&emulator, &mut Written(sender)));
         let started = Monitor::start(connect(&socket), false, TIMEOUT, |_| ());
         let (monitor, _) = started.expect("the monitor listens");
@@ -53,7 +55,9 @@ pub fn with<T>(boot: Boot<'_>, drive: impl FnOnce(&mut Machine) -> T) -> (Booted
         let result = drive(&mut machine);
         machine.monitor.execute("quit").expect("the machine runs");
         let booted = running.join().expect("no panic here");
-        (booted.expect("the machine runs"), result)
+        let booted = booted.expect("the machine runs");
+        boots::keep(begun, boot, &booted);
+        (booted, result)
     })
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use qemu::build::{self, Profile};
 use qemu::machine::Arch;
@@ -13,6 +14,7 @@ use qemu::workspace;
 use tempfile::TempDir;
 
 use super::built::target;
+use super::log::{self, Kind};
 
 /// Held while a kernel is written, built in the folder `guide` of the target folder, and copied from there. That folder is for all of them,
 /// so that `core` is built once; they have one name, and cargo compares the times of their files.
@@ -64,13 +66,16 @@ impl Outside {
 
     /// Builds it. `place` is a folder in the target folder.
     pub fn build(&self, arch: Arch, place: &str, profile: Profile, name: &str) -> PathBuf {
+        let begun = Instant::now();
         let status = self.command(place, profile).status();
         assert!(
             status.expect("cargo starts").success(),
             "the kernel is built"
         );
         let folder = target().join(place).join(arch.triple());
-        folder.join(profile.name()).join(name)
+        let image = folder.join(profile.name()).join(name);
+        log::add(Kind::Build, begun, &log::image_name(&image), "", None);
+        image
     }
 
     /// `cargo build` as its owner would run it, with a nightly compiler, its source and `sframe-link`.
