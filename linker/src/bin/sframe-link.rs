@@ -68,6 +68,9 @@ Environment:
     SFRAME_LINK_LD                 the linker to run, as --sframe-linker; without either, called as ld, TARGET-ld or
                                    ld.NAME, the program of that name in PATH (called as ld.sframe, ld); otherwise
                                    rust-lld from PATH or from rustc's toolchain
+    SFRAME_LINK_KEEP               a folder whose content is replaced by the inputs of the link; a relative name counts from the folder of
+                                   the output file. sframe-link @FOLDER/arguments makes the link again, when the compiler has
+                                   removed its objects
 
 Exit status: the linker's own when it fails, and then the output file is as it was; otherwise 0, or 1 when the tables
 could not be made; then there is no output file.

@@ -11,6 +11,7 @@ mod check;
 mod dependencies;
 mod inputs;
 mod json;
+mod kept;
 mod linker;
 mod options;
 mod place;
@@ -33,6 +34,7 @@ use anyhow::{Context, Result};
 
 pub use arguments::CommandLine;
 pub use json::json;
+pub use kept::{KEEP_VARIABLE, KEPT_ARGUMENTS};
 pub use linker::{LINKER_VARIABLE, Linker};
 pub use options::{Load, Options, Stats};
 pub use report::{covers_little, fewer_levels, left_out, no_map, sizes, stats, without_frames};
@@ -56,6 +58,9 @@ const NO_ROWS: &str = "no rows: SFrame has no ABI for 32-bit ARM, and there is n
 /// One of the steps failed; then there is no output file.
 pub fn run(called_as: &Path, arguments: &[OsString]) -> Result<ExitCode> {
     let line = CommandLine::parse(arguments)?;
+    if let Some(name) = std::env::var_os(KEEP_VARIABLE).filter(|name| !name.is_empty()) {
+        kept::keep(Path::new(&name), &line, arguments)?;
+    }
     let linker = Linker::find(line.linker_path.as_deref(), called_as)?;
     let wanted = line.options.sframe.is_some()
         || line.options.symbols.is_some()

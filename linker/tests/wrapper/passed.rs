@@ -123,3 +123,27 @@ fn a_second_link_is_left_out_when_the_last_image_has_the_room() {
     assert!(fresh(401) == (2, one_more));
     assert!(fresh(500) == (2, many_more));
 }
+
+#[test]
+fn a_link_is_made_again_from_what_was_kept() {
+    let (folder, object) = assembled("kept", CALLS);
+    fs::write(folder.join("image.ld"), SCRIPT).unwrap();
+    let image = folder.join("image");
+    let mut command = crate::common::sframe_link();
+    command
+        .current_dir(&folder)
+        .env("SFRAME_LINK_KEEP", "inputs");
+    command.args(["-flavor", "gnu", "-T", "image.ld", "-L", &scripts(), "-o"]);
+    succeed(command.arg(&image).arg(&object));
+    fs::remove_file(&object).unwrap();
+    fs::remove_file(folder.join("image.ld")).unwrap();
+    // In another folder, and as often as one likes.
+    for (switches, has_names) in [(&[][..], true), (&["--symbols=none"], false)] {
+        let again = folder.join("again");
+        let arguments = format!("@{}", folder.join("inputs/arguments").display());
+        let mut command = crate::common::sframe_link();
+        succeed(command.arg(arguments).args(switches).arg("-o").arg(&again));
+        let [image, again] = [&image, &again].map(|path| fs::read(path).unwrap());
+        assert_eq!(image == again, has_names);
+    }
+}

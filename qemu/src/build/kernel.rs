@@ -1,11 +1,9 @@
 //! Builds the kernel.
 
-use std::ffi::OsStr;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use ::linker::link::{KEEP_VARIABLE, KEPT_ARGUMENTS};
+use anyhow::Result;
 
 use super::bare_metal::for_target;
 use super::cargo::run;
@@ -15,6 +13,18 @@ use crate::setup::RustSrc;
 
 /// Rust's target for Thumb code.
 const THUMB: &str = "thumbv7a-none-eabi";
+
+/// The folder beside the linker's output file in which the inputs of a kernel's last link are kept.
+const INPUTS: &str = "inputs";
+
+/// Returns the response file with which `sframe-link` makes the last link of a kernel again; `image` is the path from [`Kernel::build`].
+#[must_use]
+pub fn link_again(image: &Path) -> PathBuf {
+    image
+        .with_file_name("deps")
+        .join(INPUTS)
+        .join(KEPT_ARGUMENTS)
+}
 
 /// How much the compiler optimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,68 +114,13 @@ impl<A: Into<Processor>> Kernel<A> {
     /// When cargo fails.
     pub fn build(self, source: &RustSrc, target: &Path) -> Result<PathBuf> {
         let linker = linker::build(target)?;
-        self.build_with(linker.as_os_str(), source, &target.join("kernel"))
-    }
-
-    /// Builds the kernel with Rust's own linker, without tables, as if the wrapper were forgotten. It has its own target folder,
-    /// so that both images can exist at the same time.
-    ///
-    /// # Errors
-    /// When cargo fails.
-    pub fn build_without_tables(self, source: &RustSrc, target: &Path) -> Result<PathBuf> {
-        self.build_with(
-            OsStr::new("rust-lld"),
-            source,
-            &target.join("kernel-without-tables"),
-        )
-    }
-
-    /// Builds the kernel with `.sframe` but without `.symbols`, for a host that finds the names in the image. It has its own
-    /// target folder, too.
-    ///
-    /// # Errors
-    /// When cargo fails.
-    pub fn build_without_names(self, source: &RustSrc, target: &Path) -> Result<PathBuf> {
-        let folder = target.join("kernel-without-names");
-        self.build_with_switch("--symbols=none", source, target, &folder)
-    }
-
-    /// Builds the kernel with a rule map loaded instead of `.sframe`, in its own target folder.
-    ///
-    /// # Errors
-    /// When cargo fails.
-    pub fn build_with_map(self, source: &RustSrc, target: &Path) -> Result<PathBuf> {
-        let folder = target.join("kernel-with-map");
-        self.build_with_switch("--sframe-load=map", source, target, &folder)
-    }
-
-    /// Builds the kernel with a switch for `sframe-link`, in a target folder of its own.
-    fn build_with_switch(
-        self,
-        switch: &str,
-        source: &RustSrc,
-        target: &Path,
-        folder: &Path,
-    ) -> Result<PathBuf> {
-        let linker = linker::build(target)?;
-        let with_switch = folder.join("sframe-link-with-switch");
-        let script = format!("#!/bin/sh\nexec '{}' {switch} \"$@\"\n", linker.display());
-        let write = || {
-            std::fs::create_dir_all(folder)?;
-            std::fs::write(&with_switch, script)?;
-            std::fs::set_permissions(&with_switch, Permissions::from_mode(0o755))
-        };
-        write().with_context(|| format!("cannot write {}", with_switch.display()))?;
-        self.build_with(with_switch.as_os_str(), source, folder)
-    }
-
-    fn build_with(self, linker: &OsStr, source: &RustSrc, folder: &Path) -> Result<PathBuf> {
         let triple = match self.profile {
             Profile::ThumbDebug | Profile::ThumbRelease => THUMB,
             _ => self.arch.into().triple(),
         };
-        let mut command = for_target("build", triple, linker, source);
-        let mut folder = folder.to_owned();
+        let mut command = for_target("build", triple, linker.as_os_str(), source);
+        command.env(KEEP_VARIABLE, INPUTS);
+        let mut folder = target.join("kernel");
         if self.profile.is_optimized() {
             command.arg("--release");
         }

@@ -7,4 +7,4 @@ pub mod linker;
 
 pub use bare_metal::bare_metal;
 pub use cargo::cargo;
-pub use kernel::{Kernel, Level, Profile};
+pub use kernel::{Kernel, Level, Profile, link_again};

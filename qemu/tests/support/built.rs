@@ -1,10 +1,12 @@
 //! Builds kernels, each once per test program. Cargo avoids repeated builds by several test programs.
 
+use std::ffi::OsString;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Instant;
 
-use qemu::build::{Kernel, Profile};
+use qemu::build::{self, Kernel, Profile};
 use qemu::machine::{Arch, Processor};
 use qemu::{setup, workspace};
 
@@ -78,36 +80,42 @@ pub fn image_for_arm(profile: Profile) -> PathBuf {
     image(Kernel { arch, profile })
 }
 
-/// The image of this kernel, linked by Rust's own linker: without tables.
+/// The image of this kernel, linked without tables.
 pub fn image_without_tables(kernel: Kernel) -> PathBuf {
-    static BUILT: Memo<Kernel, PathBuf> = Memo::new();
-    once(&BUILT, kernel, |target| {
-        let source = setup::rust_src(target).expect("the source of core is to be had");
-        kernel
-            .build_without_tables(&source, target)
-            .expect("the kernel is built")
-    })
+    linked_again(
+        kernel,
+        "without-tables",
+        &["--sframe=none", "--symbols=none"],
+    )
 }
 
 /// The image of this kernel with a rule map loaded instead of `.sframe`.
 pub fn image_with_map(kernel: Kernel) -> PathBuf {
-    static BUILT: Memo<Kernel, PathBuf> = Memo::new();
-    once(&BUILT, kernel, |target| {
-        let source = setup::rust_src(target).expect("the source of core is to be had");
-        kernel
-            .build_with_map(&source, target)
-            .expect("the kernel is built")
-    })
+    linked_again(kernel, "with-map", &["--sframe-load=map"])
 }
 
 /// The image of this kernel without `.symbols`.
 pub fn image_without_names(kernel: Kernel) -> PathBuf {
-    static BUILT: Memo<Kernel, PathBuf> = Memo::new();
-    once(&BUILT, kernel, |target| {
-        let source = setup::rust_src(target).expect("the source of core is to be had");
-        kernel
-            .build_without_names(&source, target)
-            .expect("the kernel is built")
+    linked_again(kernel, "without-names", &["--symbols=none"])
+}
+
+/// The image of this kernel, linked again with more switches, to a file with `name` in its name.
+fn linked_again(kernel: Kernel, name: &'static str, switches: &[&str]) -> PathBuf {
+    static LINKED: Memo<(Kernel, &str), PathBuf> = Memo::new();
+
+    let image = image(kernel);
+    LINKED.get((kernel, name), || {
+        let begun = Instant::now();
+        let output = image.with_file_name(format!("kernel-{name}"));
+        let mut arguments = vec![OsString::from("@")];
+        arguments[0].push(build::link_again(&image));
+        arguments.extend(switches.iter().map(OsString::from));
+        arguments.extend(["-o".into(), output.clone().into()]);
+        let status = linker::link::run(Path::new("sframe-link"), &arguments);
+        let status = status.expect("the kernel is linked again");
+        assert_eq!(status, ExitCode::SUCCESS, "sframe-link {arguments:?}");
+        log::add(Kind::Build, begun, &log::image_name(&output), "", None);
+        output
     })
 }
 
