@@ -127,12 +127,12 @@ fn a_command_line_in_a_pcs_devices_is_not_read() {
     };
     // Without a command line, the first scenario runs.
     for (place, scenario) in [(SCREEN, "panic"), (RAM, "ok")] {
-        let since = at_entry::boot(kernel, "deep", &["-vga", "std"], |memory| {
+        let booted = at_entry::boot(kernel, "deep", &["-vga", "std"], |memory| {
             memory.write(RAM, b"ok\0");
             let command_line = memory.start_info() + 24;
             memory.write(command_line, &place.to_le_bytes());
         });
-        let text = String::from_utf8_lossy(&since.booted.serial);
+        let text = String::from_utf8_lossy(&booted.serial);
         let begin = format!("kernel on pc, x86_64: scenario {scenario}\n");
         assert!(text.starts_with(&begin), "{text}");
     }

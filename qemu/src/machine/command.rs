@@ -68,15 +68,16 @@ impl Boot<'_> {
             command.args(["-chardev", &format!("socket,id={name},fd={number}")]);
         }
         command.args(["-mon", "chardev=monitor,mode=control"]);
+        let mut inherited = vec![theirs, their_stub];
         if let Some(stub) = &self.gdb {
-            command.args(stub.arguments());
+            inherited.extend(stub.arguments(&mut command)?);
         }
         if self.debugger.is_some() || self.witness.is_some() {
             // A process group of its own, so that Ctrl-C at the terminal reaches only gdb, or this program.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         command.args(self.more);
-        prepare_child(&mut command, vec![theirs, their_stub]);
+        prepare_child(&mut command, inherited);
         let sockets = Sockets {
             monitor: ours,
             stub: our_stub,

@@ -6,16 +6,12 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::GdbStub;
 use super::serial::Event;
 use crate::image::panic_handler;
-
-/// How long QEMU may take to create its socket.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A gdb that connects to the machine.
 #[derive(Clone, Debug)]
@@ -23,6 +19,7 @@ pub struct Debugger {
     program: PathBuf,
     arguments: Vec<OsString>,
     socket: PathBuf,
+    stub: GdbStub,
 }
 
 impl Debugger {
@@ -30,7 +27,7 @@ impl Debugger {
     /// panic handler.
     ///
     /// # Errors
-    /// When the image cannot be read.
+    /// When the image cannot be read, or the socket cannot be created.
     pub fn new(program: PathBuf, image: &Path, socket: PathBuf) -> Result<Self> {
         let mut arguments: Vec<OsString> = vec![
             "-quiet".into(),
@@ -47,6 +44,7 @@ impl Debugger {
         Ok(Self {
             program,
             arguments,
+            stub: GdbStub::at_socket(&socket)?,
             socket,
         })
     }
@@ -54,18 +52,11 @@ impl Debugger {
     /// The stub to which it connects.
     #[must_use]
     pub fn stub(&self) -> GdbStub {
-        GdbStub::Socket(self.socket.clone())
+        self.stub.clone()
     }
 
     /// Starts it, and sends an event when it has ended.
     pub(super) fn start(&self, sender: Sender<Event>) -> Result<()> {
-        let deadline = Instant::now() + TIMEOUT;
-        while !self.socket.exists() {
-            if Instant::now() > deadline {
-                bail!("QEMU makes no socket for gdb at {}", self.socket.display());
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
         // Ctrl-C at the terminal is for gdb, which stops the machine; it must not end this program.
         signal_hook::flag::register(
             signal_hook::consts::SIGINT,

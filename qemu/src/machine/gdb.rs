@@ -2,7 +2,11 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
@@ -36,8 +40,16 @@ impl Gdb {
 pub enum GdbStub {
     /// A TCP port of the local host, which every debugger can use.
     Port(u16),
-    /// A Unix socket at this path, created by QEMU, which cannot collide with other programs.
-    Socket(PathBuf),
+    /// A Unix socket, which cannot collide with other programs.
+    Socket(Arc<StubSocket>),
+}
+
+/// A Unix socket that exists before QEMU starts, so that a debugger can connect at any time.
+#[derive(Debug)]
+pub struct StubSocket {
+    path: PathBuf,
+    /// The listening end, until QEMU inherits it. If QEMU ends, no end is left, and each connection fails at once.
+    listener: Mutex<Option<UnixListener>>,
 }
 
 impl GdbStub {
@@ -60,17 +72,42 @@ impl GdbStub {
         Ok((Self::Port(port), listener))
     }
 
-    /// QEMU's arguments for the stub.
-    pub(super) fn arguments(&self) -> Vec<String> {
-        let device = match self {
-            Self::Port(port) => format!("tcp:127.0.0.1:{port}"),
-            Self::Socket(path) => {
-                // QEMU's option parser unescapes a doubled comma.
-                let path = path.display().to_string().replace(',', ",,");
-                format!("unix:{path},server=on,wait=off")
+    /// A stub at a Unix socket with this path.
+    ///
+    /// # Errors
+    /// Returns an error if the socket cannot be created.
+    pub fn at_socket(path: &Path) -> Result<Self> {
+        // A killed process with the same number may have left a socket.
+        let _ = std::fs::remove_file(path);
+        let listener = UnixListener::bind(path);
+        let listener =
+            listener.with_context(|| format!("cannot make a socket at {}", path.display()))?;
+        Ok(Self::Socket(Arc::new(StubSocket {
+            path: path.to_owned(),
+            listener: Mutex::new(Some(listener)),
+        })))
+    }
+
+    /// Adds QEMU's arguments for the stub. Returns the file that QEMU must inherit.
+    pub(super) fn arguments(&self, command: &mut Command) -> Result<Option<OwnedFd>> {
+        match self {
+            Self::Port(port) => {
+                command.args(["-gdb", &format!("tcp:127.0.0.1:{port}")]);
+                Ok(None)
             }
-        };
-        vec!["-gdb".into(), device]
+            Self::Socket(socket) => {
+                let mut listener = (socket.listener.lock()).unwrap_or_else(PoisonError::into_inner);
+                let listener = listener
+                    .take()
+                    .context("the stub's socket was used before")?;
+                let device = format!(
+                    "socket,id=gdb,fd={},server=on,wait=off",
+                    listener.as_raw_fd()
+                );
+                command.args(["-chardev", &device, "-gdb", "chardev:gdb"]);
+                Ok(Some(listener.into()))
+            }
+        }
     }
 
     /// What to type in another terminal, for gdb to be there.
@@ -98,7 +135,7 @@ impl fmt::Display for GdbStub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Port(port) => write!(f, "localhost:{port}"),
-            Self::Socket(path) => write!(f, "{}", path.display()),
+            Self::Socket(socket) => write!(f, "{}", socket.path.display()),
         }
     }
 }

@@ -21,7 +21,7 @@ mod verdict;
 pub use crate::hardware::{Arch, Board, Processor};
 pub use boot::{Boot, Booted};
 pub use debugger::Debugger;
-pub use gdb::{Gdb, GdbStub};
+pub use gdb::{Gdb, GdbStub, StubSocket};
 pub use given::Given;
 pub use monitor::{INSTRUCTIONS, Monitor, Watched};
 pub use recording::{Recorded, Recording};

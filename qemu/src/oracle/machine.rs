@@ -17,7 +17,7 @@ use crate::scenario;
 use crate::stub::{Reader, State, Stub};
 
 /// How long a machine may take in all; one that nobody steps any more is ended by its stub.
-const LIMIT: Duration = Duration::from_secs(3 * 60 * 60);
+pub(super) const LIMIT: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// A machine, and its stub.
 #[derive(Debug)]
@@ -51,7 +51,8 @@ impl Machine {
         let folder = tempfile::tempdir().context("cannot make a folder for a machine")?;
         let socket = folder.path().join("stub");
         let memory = folder.path().join("memory");
-        let boot = thread(emulator, file, image.arch, word, cpus, &socket, &memory);
+        let stub = GdbStub::at_socket(&socket)?;
+        let boot = thread(emulator, file, image.arch, word, cpus, stub, &memory);
         let mut stub = Stub::connect(&socket)?;
         let reader = Reader::new(image.arch.processor(), &mut stub)?;
         let start = match image.arch {
@@ -125,12 +126,11 @@ fn thread(
     arch: Arch,
     word: &str,
     cpus: u32,
-    socket: &Path,
+    stub: GdbStub,
     memory: &Path,
 ) -> JoinHandle<Result<Booted>> {
     let (emulator, file, word): (PathBuf, PathBuf, String) =
         (emulator.into(), file.into(), word.into());
-    let socket = socket.to_owned();
     // QEMU's option parser unescapes a doubled comma.
     let path = memory.display().to_string().replace(',', ",,");
     let object = format!("memory-backend-file,id=ram,size=256M,share=on,mem-path={path}");
@@ -144,7 +144,7 @@ fn thread(
             "sleep=on",
         ];
         let boot = Boot {
-            gdb: Some(GdbStub::Socket(socket)),
+            gdb: Some(stub),
             limit: Some(LIMIT),
             // Time counts instructions: with one CPU, each run is like every other one.
             guest_limit: Some(LIMIT),

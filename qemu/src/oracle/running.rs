@@ -4,11 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::machine::Machine;
+use super::machine::{LIMIT, Machine};
 use crate::stub::{Ran, State};
-
-/// How long it may run up to a breakpoint.
-const GO_ON: Duration = Duration::from_secs(20);
 
 impl Machine {
     /// Has [`Self::run_to`] stop at these addresses too, from now on.
@@ -96,12 +93,12 @@ impl Machine {
         Ok(stopped)
     }
 
-    /// Runs up to this address; the state where it has stopped, or how it ended.
+    /// Runs up to this address; the state where it has stopped, or how it ended. The machine has a limit of its own.
     ///
     /// # Errors
     /// When the connection fails.
     pub fn run_to(&mut self, address: u64) -> Result<Result<State, Ran>> {
-        Ok(match self.run_to_within(address, GO_ON)? {
+        Ok(match self.run_to_within(address, LIMIT)? {
             Some((state, false)) => Ok(state),
             Some((_, true)) => Err(Ran::StillRuns),
             None => Err(Ran::Ended),

@@ -4,12 +4,9 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-
-/// How long QEMU may take to make its socket.
-const CONNECT: Duration = Duration::from_secs(30);
 
 /// A connection with the stub.
 #[derive(Debug)]
@@ -25,22 +22,21 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// Connects, once QEMU has made the socket. Single steps take interrupts, and the machine's time goes on with them: left
-    /// alone, the stub would mask the one and stop the other.
+    /// Connects to the socket of [`GdbStub::at_socket`](crate::machine::GdbStub::at_socket), for single steps.
     ///
     /// # Errors
-    /// When there is no socket, or the stub does not take the settings.
+    /// Returns an error if QEMU has ended, or if the stub does not take the settings.
     pub fn connect(socket: &Path) -> Result<Self> {
-        let deadline = Instant::now() + CONNECT;
-        let stream = loop {
-            match UnixStream::connect(socket) {
-                Ok(stream) => break stream,
-                Err(error) if Instant::now() > deadline => {
-                    return Err(error).context("QEMU makes no socket for its stub");
-                }
-                Err(_) => std::thread::sleep(Duration::from_millis(5)),
-            }
-        };
+        let stream = UnixStream::connect(socket).context("QEMU's stub is gone")?;
+        Self::stepping(stream)
+    }
+
+    /// Sets up single steps over a connection. Steps take interrupts, and the machine's time continues with them: without these
+    /// settings, the stub would mask the interrupts and stop the time.
+    ///
+    /// # Errors
+    /// Returns an error if the stub does not take the settings.
+    pub fn stepping(stream: UnixStream) -> Result<Self> {
         let mut stub = Self::over(stream);
         // Bit 0: step. Bits 1 and 2 would mask interrupts and stop timers.
         let answer = stub.ask("Qqemu.sstep=1")?;
@@ -172,9 +168,8 @@ impl Stub {
 
     /// Ends the machine.
     pub fn kill(&mut self) {
-        // A machine that runs stops for any byte, and only then takes a packet.
+        // A machine that runs stops for any byte, and takes the packet that follows.
         let _ = self.stream.write_all(b"\x03");
-        std::thread::sleep(Duration::from_millis(20));
         // It answers by ending.
         let _ = self.send(&["k"]);
     }

@@ -1,7 +1,7 @@
 //! A PC that stands at the kernel's first instruction, before any of its code has run: what firmware and the boot loader have left
 //! in memory can be changed there.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use object::{Object, ObjectSymbol};
 use qemu::build::Kernel;
@@ -12,15 +12,6 @@ use super::built::{emulator, image};
 
 /// How long a boot may take.
 const LIMIT: Duration = Duration::from_secs(300);
-
-/// What a boot from here came to.
-#[derive(Debug)]
-pub struct Since {
-    /// The boot.
-    pub booted: Booted,
-    /// How long it took from the kernel's first instruction on.
-    pub took: Duration,
-}
 
 /// Memory by physical address: paging is off.
 #[derive(Debug)]
@@ -87,18 +78,40 @@ pub fn boot(
     command_line: &str,
     more: &[&str],
     change: impl FnOnce(&mut Memory),
-) -> Since {
-    boot_to(kernel, "pvh_entry", command_line, more, change)
+) -> Booted {
+    run(kernel, "pvh_entry", command_line, more, None, change)
 }
 
-/// The same up to the first instruction of another function of the kernel.
+/// The same, with a limit of the machine's own time, which does not depend on the host.
+pub fn boot_within(
+    limit: Duration,
+    kernel: Kernel,
+    command_line: &str,
+    more: &[&str],
+    change: impl FnOnce(&mut Memory),
+) -> Booted {
+    run(kernel, "pvh_entry", command_line, more, Some(limit), change)
+}
+
+/// The same as [`boot`] up to the first instruction of another function of the kernel.
 pub fn boot_to(
     kernel: Kernel,
     function: &str,
     command_line: &str,
     more: &[&str],
     change: impl FnOnce(&mut Memory),
-) -> Since {
+) -> Booted {
+    run(kernel, function, command_line, more, None, change)
+}
+
+fn run(
+    kernel: Kernel,
+    function: &str,
+    command_line: &str,
+    more: &[&str],
+    guest_limit: Option<Duration>,
+    change: impl FnOnce(&mut Memory),
+) -> Booted {
     assert_eq!(kernel.arch, Arch::X86_64);
     let image = image(kernel);
     let data = std::fs::read(&image).expect("the image can be read");
@@ -107,8 +120,9 @@ pub fn boot_to(
     let folder = tempfile::tempdir().expect("a folder can be made");
     let socket = folder.path().join("stub");
     let boot = Boot {
-        gdb: Some(GdbStub::Socket(socket.clone())),
+        gdb: Some(GdbStub::at_socket(&socket).expect("a socket can be made")),
         limit: Some(LIMIT),
+        guest_limit,
         more,
         ..Boot::new(Arch::X86_64, &image, command_line)
     };
@@ -122,14 +136,9 @@ pub fn boot_to(
             .expect("it takes it back");
         let mut memory = Memory(stub);
         change(&mut memory);
-        let begin = Instant::now();
         let ran = memory.0.go_on(LIMIT).expect("it runs");
-        let took = begin.elapsed();
         assert_eq!(ran, Ran::Ended);
         let booted = running.join().expect("no panic here");
-        Since {
-            booted: booted.expect("QEMU starts"),
-            took,
-        }
+        booted.expect("QEMU starts")
     })
 }

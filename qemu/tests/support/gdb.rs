@@ -48,7 +48,7 @@ pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item =
         .expect("gdb is to be had");
     let folder = tempfile::tempdir().expect("a folder can be made");
     let socket = folder.path().join("gdb");
-    let stub = GdbStub::Socket(socket.clone());
+    let stub = GdbStub::at_socket(&socket).expect("a socket can be made");
     let mut command = Command::new(gdb);
     // No configuration files, and no questions.
     command.args(["-nx", "-batch", "-ex", "set pagination off"]);
@@ -66,12 +66,6 @@ pub fn session<C: AsRef<str>>(boot: Boot<'_>, commands: impl IntoIterator<Item =
     let begun = Instant::now();
     let (booted, output) = std::thread::scope(|scope| {
         let machine = scope.spawn(|| boot.run(&emulator, &mut std::io::sink()));
-        let mut looks = 0;
-        while !socket.exists() {
-            looks += 1;
-            assert!(looks < 1000, "QEMU opens no socket for gdb");
-            std::thread::sleep(Duration::from_millis(20));
-        }
         let output = command.output().expect("gdb starts");
         let booted = machine.join().expect("no panic here").expect("QEMU runs");
         (booted, output)

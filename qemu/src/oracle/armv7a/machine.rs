@@ -1,9 +1,10 @@
 //! A machine that stands still between any two instructions.
 
 use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
@@ -11,11 +12,9 @@ use unwind::arm::Registers;
 
 use super::image::Image;
 use crate::machine::Board;
+use crate::oracle::machine::LIMIT;
 use crate::oracle::memory::Ram;
 use crate::stub::{Ran, Stub, bytes};
-
-/// How long what is let run may take.
-const GO_ON: Duration = Duration::from_secs(20);
 
 /// The number by which the stub has the state of the processor, its bit for Thumb code, and its mode, which of a program's code is this.
 const STATE: &str = "p19";
@@ -72,7 +71,9 @@ impl Machine {
     /// Starts it, stopped before its first instruction.
     pub(super) fn start(emulator: &Path, file: &Path, image: &Image, word: &str) -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot make a folder for a machine")?;
-        let (socket, memory) = (folder.path().join("stub"), folder.path().join("memory"));
+        let memory = folder.path().join("memory");
+        // QEMU has the stub's end as its standard input, so that no socket has to be waited for.
+        let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
         let object = format!(
             "memory-backend-file,id=ram,size=256M,share=on,mem-path={}",
             memory.display()
@@ -80,20 +81,20 @@ impl Machine {
         let child = Command::new(emulator)
             .args(Board::Virt32.arguments())
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
-            .args(["-serial", "stdio"])
+            .args(["-serial", "null"])
             .args(["-monitor", "none", "-no-reboot", "-S"])
             .args(["-object", &object, "-machine", "memory-backend=ram"])
             // Time counts instructions: each run is like every other one.
-            .args(["-icount", "sleep=on", "-gdb"])
-            .arg(format!("unix:{},server=on,wait=off", socket.display()))
+            .args(["-icount", "sleep=on"])
+            .args(["-chardev", "socket,id=gdb,fd=0", "-gdb", "chardev:gdb"])
             .arg("-kernel")
             .arg(file)
             .args(["-append", word])
-            .stdin(Stdio::null())
+            .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", emulator.display()))?;
-        let mut stub = Stub::connect(&socket)?;
+        let mut stub = Stub::stepping(ours)?;
         // It tells single registers only to who has read its description.
         stub.document("target.xml")?;
         Ok(Self {
@@ -145,7 +146,7 @@ impl Machine {
         for address in addresses {
             self.stub.breakpoint(*address, true)?;
         }
-        let ran = self.stub.go_on(GO_ON)?;
+        let ran = self.stub.go_on(LIMIT)?;
         if ran == Ran::Stopped {
             for address in addresses {
                 self.stub.breakpoint(*address, false)?;
