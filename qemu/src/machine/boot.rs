@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::interrupt::Interrupts;
-use super::monitor::{ANSWER, Monitor};
+use super::monitor::{Monitor, PATIENCE};
 use super::recording::Recorded;
 use super::run::{Asker, Run};
 use super::screen::Camera;
@@ -144,7 +144,7 @@ impl<'a> Boot<'a> {
         let waits_for_gdb = self.gdb.is_some();
         let ends = sender.clone();
         let (monitor, watched) =
-            Monitor::start(sockets.monitor, !waits_for_gdb, ANSWER, move |ending| {
+            Monitor::start(sockets.monitor, !waits_for_gdb, PATIENCE, move |ending| {
                 // Nobody receives it if the boot is over.
                 let _ = ends.send(Event::Ending(ending));
             })?;

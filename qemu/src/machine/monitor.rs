@@ -17,12 +17,7 @@ use super::serial::Ending;
 /// reaches on almost any host.
 const SHIFT: u32 = 4;
 
-/// How long QEMU may take to start, on a busy host.
-const START: Duration = Duration::from_secs(60);
-/// How long it may take to answer the runner, once it runs: milliseconds, unless the host is busy.
-pub(super) const ANSWER: Duration = Duration::from_secs(5);
-/// How long a machine that is replayed may take to its next stop, or to an answer: nobody waits for it, and a busy host should
-/// change nothing of what it says.
+/// The time after which QEMU hangs if it neither answers nor ends. The end of QEMU closes the monitor, and is seen at once.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it may take to write a machine's memory: some seconds for each gigabyte that is in use.
 const DUMP: Duration = Duration::from_secs(300);
@@ -82,9 +77,9 @@ impl Monitor {
             asked: Cell::new(0),
         };
         // A machine that does not answer has ended, which the serial line reports.
-        let _ = monitor.ask("qmp_capabilities", &json!({}), START);
+        let _ = monitor.ask("qmp_capabilities", &json!({}), PATIENCE);
         if is_stopped {
-            let _ = monitor.ask("cont", &json!({}), START);
+            let _ = monitor.ask("cont", &json!({}), PATIENCE);
         }
         Ok((monitor, Watched(watched)))
     }
@@ -176,7 +171,7 @@ impl Monitor {
     /// Whether QEMU has closed the monitor, or does so at once.
     pub(super) fn has_ended(&self) -> bool {
         loop {
-            match self.stops.recv_timeout(ANSWER) {
+            match self.stops.recv_timeout(PATIENCE) {
                 Ok(()) => {}
                 Err(error) => return error == RecvTimeoutError::Disconnected,
             }

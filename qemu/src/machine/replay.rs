@@ -81,7 +81,7 @@ impl Replay {
             return self.ends().map(|()| None);
         }
         self.at = instructions;
-        let mut stopped = Stopped::still(&self.monitor, &mut self.door, self.arch, None);
+        let mut stopped = Stopped::still(&self.monitor, &mut self.door, self.arch);
         match stopped.as_mut().map(look) {
             Ok(Ok(seen)) => Ok(Some(seen)),
             // It has stopped to end.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -12,9 +12,6 @@ use super::Processor;
 use super::monitor::Monitor;
 use super::source::{PAGE, PIECE, Source};
 use crate::stub::{Answers, Reader, State, Stub, bytes};
-
-/// How long the machine may stand still for it.
-const LIMIT: Duration = Duration::from_secs(2);
 
 /// Somebody who says in words where the CPUs of a stopped machine are.
 pub trait Witness: Debug + Sync {
@@ -56,7 +53,6 @@ pub struct Stopped<'m> {
     stub: &'m mut Stub,
     reader: &'m Reader,
     memory: &'m mut HashSet<u64>,
-    until: Option<Instant>,
     /// The CPU that the stub reads for.
     cpu: Option<usize>,
 }
@@ -65,16 +61,11 @@ impl<'m> Stopped<'m> {
     /// Stops the machine.
     pub(super) fn new(monitor: &'m Monitor, door: &'m mut Door, arch: Processor) -> Result<Self> {
         monitor.execute("stop")?;
-        Self::still(monitor, door, arch, Some(LIMIT))
+        Self::still(monitor, door, arch)
     }
 
-    /// The machine, which stands still already. Beyond the limit no more memory is read.
-    pub(super) fn still(
-        monitor: &'m Monitor,
-        door: &'m mut Door,
-        arch: Processor,
-        limit: Option<Duration>,
-    ) -> Result<Self> {
+    /// The machine, which stands still already.
+    pub(super) fn still(monitor: &'m Monitor, door: &'m mut Door, arch: Processor) -> Result<Self> {
         if let Door::Closed(stream) = door {
             let said = monitor.type_in(&format!("gdbserver chardev:{}", Self::LINE), 0)?;
             if !said.starts_with("Waiting for gdb") {
@@ -94,7 +85,6 @@ impl<'m> Stopped<'m> {
             stub,
             reader,
             memory,
-            until: limit.map(|limit| Instant::now() + limit),
             cpu: None,
         })
     }
@@ -180,9 +170,6 @@ impl Source for Stopped<'_> {
     }
 
     fn piece(&mut self, cpu: usize, address: u64) -> Option<Box<[u8; PIECE as usize]>> {
-        if self.until.is_some_and(|until| until < Instant::now()) {
-            return None;
-        }
         let start = address & !(PIECE - 1);
         let physical = self.monitor.type_in(&format!("gva2gpa {start:#x}"), cpu);
         let physical = physical.ok()?;
