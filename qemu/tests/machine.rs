@@ -1,5 +1,6 @@
 //! The runner's exit status for all that a machine can do, with images of a few instructions.
 
+use crate::support::event;
 use crate::support::runner::{Ran, command, run};
 use crate::support::tiny::{self, Act};
 use qemu::machine::Arch;
@@ -115,7 +116,6 @@ fn the_machine_ends_with_the_runner() {
 fn expect_nothing_left(signal: rustix::process::Signal) {
     use std::io::Read;
     use std::process::Stdio;
-    use std::time::Duration;
 
     use rustix::process::{Pid, kill_process};
 
@@ -125,6 +125,7 @@ fn expect_nothing_left(signal: rustix::process::Signal) {
         .arg("--image")
         .arg(&image)
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("the runner starts");
     let mut first = [0];
@@ -136,12 +137,14 @@ fn expect_nothing_left(signal: rustix::process::Signal) {
 
     kill_process(Pid::from_child(&runner), signal).expect("the runner is there");
     runner.wait().expect("the runner has ended");
-    let mut looks = 0;
-    while runs_with(&image) {
-        looks += 1;
-        assert!(looks < 500, "the machine still runs after {signal:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    // QEMU has inherited this pipe, which ends when no process has it.
+    let mut words = runner.stderr.take().expect("a pipe");
+    let end = move || words.read_to_end(&mut Vec::new()).expect("it can be read");
+    event::wait(&format!("the machine still runs after {signal:?}"), end);
+    assert!(
+        !runs_with(&image),
+        "the machine still runs after {signal:?}"
+    );
 }
 
 /// Whether a process of QEMU's has this file among its arguments.

@@ -1,11 +1,12 @@
 //! Standard output as somebody has it who reads: slowly or not at all, at a terminal, as a CI system.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs::{self, File, Permissions};
+use std::io::{BufRead, BufReader, ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::support::built::target;
+use crate::support::built::{emulator, target};
+use crate::support::event;
 use crate::support::runner::command;
 use crate::support::session::Session;
 use crate::support::terminal;
@@ -23,17 +24,27 @@ fn printing(name: &str, text: &[u8], status: u8) -> (TempDir, std::path::PathBuf
     (folder, named)
 }
 
-/// Waits for the end, but not for ever.
-fn wait(runner: &mut Child) -> Option<i32> {
-    let started = Instant::now();
-    while started.elapsed() < Duration::from_secs(60) {
-        if let Some(status) = runner.try_wait().expect("it can be asked") {
-            return status.code();
+/// Waits for the end. Returns the exit status.
+fn wait(mut runner: Child) -> Option<i32> {
+    let end = move || runner.wait().expect("it can be waited for").code();
+    event::wait("the runner does not end", end)
+}
+
+/// A pipe that takes no byte more until its reader takes some.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+    let (reader, mut writer) = std::io::pipe().expect("a pipe can be made");
+    let flags = fcntl_getfl(&writer).expect("it has flags");
+    fcntl_setfl(&writer, flags | OFlags::NONBLOCK).expect("it has flags");
+    let full = loop {
+        if let Err(error) = writer.write(&[b'.'; 4096]) {
+            break error.kind();
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    runner.kill().expect("it runs");
-    panic!("the runner does not end");
+    };
+    assert_eq!(full, ErrorKind::WouldBlock);
+    fcntl_setfl(&writer, flags).expect("it has flags");
+    (reader, writer)
 }
 
 #[test]
@@ -41,38 +52,60 @@ fn time_runs_out_although_nobody_reads() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let image = tiny::image(folder.path(), Arch::X86_64, &[Act::Flood]);
     let said = folder.path().join("said");
-    let mut runner = command()
+    let (reader, full) = full_pipe();
+    let runner = command()
         .args(["--timeout", "8", "--image"])
         .arg(image)
-        .stdout(Stdio::piped())
+        .stdout(full)
         .stderr(File::create(&said).expect("a file can be made"))
         .spawn()
         .expect("the runner starts");
-    let status = wait(&mut runner);
+    let status = wait(runner);
     let words = fs::read_to_string(&said).expect("it is text");
     assert_eq!(status, Some(124), "{words}");
     assert!(words.contains("time ran out after "), "{words}");
     assert!(words.contains("nobody reads standard output"), "{words}");
-    assert!(runner.stdout.is_some(), "the pipe was open");
+    drop(reader);
 }
 
-/// More than a pipe holds.
+/// More than a pipe holds. The reader begins when the machine has ended.
 #[test]
 fn who_reads_late_gets_all() {
     let text: Vec<u8> = (b' '..b'~').cycle().take(200_000).collect();
-    let (_folder, image) = printing("late", &text, 33);
+    let (folder, image) = printing("late", &text, 33);
+    let machine = folder.path().join("machine");
+    let script = format!(
+        "#!/bin/sh\n{} \"$@\"\nstatus=$?\necho the machine has ended >&2\nexit $status\n",
+        emulator(Arch::X86_64).display()
+    );
+    fs::write(&machine, script).expect("it can be written");
+    fs::set_permissions(&machine, Permissions::from_mode(0o755)).expect("it is ours");
     let mut runner = command()
         .arg("--image")
-        .arg(image)
+        .arg(&image)
+        .arg("--")
+        .arg(machine)
+        .args(["-nodefaults", "-machine", "q35,accel=tcg", "-m", "256M"])
+        .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"])
+        .arg("-kernel")
+        .arg(&image)
+        .args(["-serial", "stdio"])
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("the runner starts");
-    std::thread::sleep(Duration::from_secs(4));
+    let mut words = BufReader::new(runner.stderr.take().expect("a pipe")).lines();
+    let ended = words.find(|line| {
+        line.as_ref()
+            .is_ok_and(|line| line == "the machine has ended")
+    });
+    assert!(ended.is_some(), "the runner has ended before");
+    let others = std::thread::spawn(move || words.map_while(Result::ok).last());
     let mut read = Vec::new();
     let mut pipe = runner.stdout.take().expect("a pipe");
     pipe.read_to_end(&mut read).expect("it can be read");
-    assert_eq!(wait(&mut runner), Some(0));
+    assert_eq!(wait(runner), Some(0));
+    others.join().expect("no panic");
     assert!(read == text, "{} of {} bytes", read.len(), text.len());
 }
 
@@ -111,7 +144,7 @@ fn what_a_machine_prints_commands_no_ci_system() {
 fn what_a_machine_prints_moves_no_terminal() {
     let (_folder, image) = printing("terminal", ACTS, 101);
     let (ours, terminal) = terminal::pair();
-    let mut runner = command()
+    let runner = command()
         .arg("--image")
         .arg(image)
         .stdin(Stdio::null())
@@ -119,7 +152,7 @@ fn what_a_machine_prints_moves_no_terminal() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the runner starts");
-    assert_eq!(wait(&mut runner), Some(101));
+    assert_eq!(wait(runner), Some(101));
     // The command that it was started by has closed its end of the terminal.
     let (mut shown, mut buffer, mut ours) = (Vec::new(), [0; 4096], File::from(ours));
     while let Ok(length @ 1..) = ours.read(&mut buffer) {

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::screen::drawn::Picture;
+use crate::screen::machine::BETWEEN_LOOKS;
 use crate::support::boots::Request;
 use crate::support::built::{emulator, image, target};
 use crate::support::monitor;
@@ -123,7 +125,7 @@ fn the_screen_shows_what_that_of_virt_does() {
     assert!(colors.len() > 2, "{colors:?}");
 }
 
-/// What a screen shows of a panic, in the format PPM, once it does not change any more.
+/// What a screen shows of a panic, in the format PPM, once the first page is whole.
 fn picture(board: Board, image: &Path, more: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let file = folder.path().join("screen.ppm");
@@ -136,20 +138,14 @@ fn picture(board: Board, image: &Path, more: &[&str]) -> Vec<u8> {
     };
     let (_, picture) = monitor::with(boot, |machine| {
         machine.wait_for("the report is on the screen");
-        let dump = || {
-            std::thread::sleep(Duration::from_secs(2));
+        loop {
             machine.command(&format!("screendump {}", file.display()));
-            std::fs::read(&file).expect("QEMU writes the picture")
-        };
-        let mut last = dump();
-        for _ in 0..60 {
-            let next = dump();
-            if next == last {
-                return next;
+            let picture = std::fs::read(&file).expect("QEMU writes the picture");
+            if Picture::parse(&picture).has_title("what failed") {
+                return picture;
             }
-            last = next;
+            std::thread::sleep(BETWEEN_LOOKS);
         }
-        panic!("the picture does not come to rest");
     });
     picture
 }

@@ -65,6 +65,11 @@ impl Picture {
         row.trim_end().to_owned()
     }
 
+    /// Whether the first line ends with this title, which the kernel draws last.
+    pub fn has_title(&self, title: &str) -> bool {
+        self.lines()[0].ends_with(title)
+    }
+
     /// The lines of text, without spaces at their ends. A cell that is no glyph in one color on another is U+FFFD.
     pub fn lines(&self) -> Vec<String> {
         let glyphs = glyphs(self.font());

@@ -1,9 +1,8 @@
 //! A machine with a screen, whose monitor and keys are in the hands of a test.
 
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Monitor};
@@ -11,11 +10,13 @@ use tempfile::TempDir;
 
 use super::drawn::Picture;
 use crate::support::built::{emulator, image};
+use crate::support::monitor::Socket;
 use crate::support::runner::{Ran, command};
 use crate::support::session::Session;
 
-/// How long something may take on a busy host.
-const TIMEOUT: Duration = Duration::from_secs(120);
+/// The time between two looks at the screen. No event reports what a machine draws; a machine that never draws what a test
+/// waits for ends at the runner's limit.
+pub const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// What the kernel tells the serial line.
 pub const ON_SCREEN: &str = "the report is on the screen: space for the next page, q for the end\n";
@@ -74,17 +75,12 @@ impl Machine {
 
     /// Starts this command of the runner, which ends with one of QEMU's.
     pub fn of(mut runner: Command) -> Self {
-        let folder = tempfile::tempdir().expect("a folder can be made");
-        let socket = folder.path().join("monitor");
-        let device = format!("unix:{},server=on,wait=off", socket.display());
-        runner.args(["-qmp", &device]);
-        let session = Session::of(&mut runner);
-        let (monitor, _) =
-            Monitor::start(connect(&socket), false, TIMEOUT, |_| ()).expect("the monitor listens");
+        let socket = Socket::new();
+        runner.args(["-qmp", &socket.device()]);
         Self {
-            session,
-            monitor,
-            folder,
+            session: Session::of(&mut runner),
+            monitor: socket.monitor(),
+            folder: tempfile::tempdir().expect("a folder can be made"),
         }
     }
 
@@ -128,47 +124,29 @@ impl Machine {
     /// The screen once its first line has this title, which is drawn last.
     #[track_caller]
     pub fn page(&self, title: &str) -> Picture {
-        let begun = Instant::now();
-        while begun.elapsed() < TIMEOUT {
-            let picture = self.picture();
-            if picture.lines()[0].ends_with(title) {
-                return picture;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!(
-            "no page {title:?}, but:\n{}",
-            self.picture().lines().join("\n")
-        );
+        self.once(|picture| picture.has_title(title))
     }
 
     /// The screen once it has all of this one's text, and other colors: another frame is chosen.
     #[track_caller]
     pub fn other_colors_than(&self, picture: &Picture) -> Picture {
-        let begun = Instant::now();
-        while begun.elapsed() < TIMEOUT {
-            let next = self.picture();
-            if next != *picture && next.lines() == picture.lines() {
-                return next;
+        self.once(|next| next != picture && next.lines() == picture.lines())
+    }
+
+    /// The screen once it is as a test expects.
+    #[track_caller]
+    fn once(&self, is_expected: impl Fn(&Picture) -> bool) -> Picture {
+        loop {
+            let picture = self.picture();
+            if is_expected(&picture) {
+                return picture;
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(BETWEEN_LOOKS);
         }
-        panic!("it does not change:\n{}", picture.lines().join("\n"));
     }
 
     /// Waits for the end.
     pub fn end(self) -> Ran {
         self.session.end()
     }
-}
-
-fn connect(socket: &std::path::Path) -> UnixStream {
-    let begun = Instant::now();
-    while begun.elapsed() < TIMEOUT {
-        if let Ok(stream) = UnixStream::connect(socket) {
-            return stream;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("QEMU opens no socket for its monitor");
 }

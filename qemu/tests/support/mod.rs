@@ -6,6 +6,7 @@ pub mod built;
 pub mod calls;
 pub mod corrupt;
 pub mod each;
+pub mod event;
 pub mod expected;
 pub mod gdb;
 pub mod hangs;

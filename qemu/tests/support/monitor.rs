@@ -2,17 +2,50 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::os::unix::net::UnixListener;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use qemu::machine::{Boot, Booted, Monitor};
+use tempfile::TempDir;
 
+use super::event::{self, HANG};
 use super::{boots, built};
 
-/// How long an answer may take.
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// A socket to which QEMU connects its monitor.
+#[derive(Debug)]
+pub struct Socket {
+    folder: TempDir,
+    listener: UnixListener,
+}
+
+impl Socket {
+    /// Creates the socket, before QEMU starts.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let listener = UnixListener::bind(folder.path().join("monitor"));
+        Self {
+            folder,
+            listener: listener.expect("a socket can be made"),
+        }
+    }
+
+    /// The value of QEMU's option `-qmp`.
+    pub fn device(&self) -> String {
+        let path = self.folder.path().join("monitor");
+        format!("unix:{},server=off", path.display())
+    }
+
+    /// Waits until QEMU connects.
+    pub fn monitor(self) -> Monitor {
+        let Self { folder, listener } = self;
+        let accept = move || listener.accept().expect("QEMU connects").0;
+        let stream = event::wait("QEMU connects no monitor", accept);
+        drop(folder);
+        let started = Monitor::start(stream, false, HANG, |_| ());
+        started.expect("the monitor listens").0
+    }
+}
 
 /// A machine that runs.
 #[derive(Debug)]
@@ -29,9 +62,8 @@ pub struct Machine {
 /// # Panics
 /// When the machine ends earlier, or `drive` does.
 pub fn with<T>(boot: Boot<'_>, drive: impl FnOnce(&mut Machine) -> T) -> (Booted, T) {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let socket = folder.path().join("monitor");
-    let device = format!("unix:{},server=on,wait=off", socket.display());
+    let socket = Socket::new();
+    let device = socket.device();
     let emulator = built::emulator(boot.board.processor());
     let (sender, output) = mpsc::channel();
     let more: Vec<_> = boot.more.iter().copied().chain(["-qmp", &device]).collect();
@@ -43,10 +75,8 @@ pub fn with<T>(boot: Boot<'_>, drive: impl FnOnce(&mut Machine) -> T) -> (Booted
     std::thread::scope(|scope| {
         let boot = &boot;
         let running = scope.spawn(move || boot.run(&emulator, &mut Written(sender)));
-        let started = Monitor::start(connect(&socket), false, TIMEOUT, |_| ());
-        let (monitor, _) = started.expect("the monitor listens");
         let mut machine = Machine {
-            monitor,
+            monitor: socket.monitor(),
             output,
             serial: Vec::new(),
             seen: 0,
@@ -59,16 +89,6 @@ pub fn with<T>(boot: Boot<'_>, drive: impl FnOnce(&mut Machine) -> T) -> (Booted
         boots::keep(begun, boot, &booted);
         (booted, result)
     })
-}
-
-fn connect(socket: &Path) -> UnixStream {
-    for _ in 0..1000 {
-        if let Ok(stream) = UnixStream::connect(socket) {
-            return stream;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("QEMU opens no socket for its monitor");
 }
 
 impl Machine {
@@ -84,7 +104,7 @@ impl Machine {
                 self.seen += at + text.len();
                 return;
             }
-            match self.output.recv_timeout(TIMEOUT) {
+            match self.output.recv_timeout(HANG) {
                 Ok(more) => self.serial.extend_from_slice(&more),
                 Err(_) => panic!("no {text:?} in:\n{}", String::from_utf8_lossy(new)),
             }

@@ -5,24 +5,79 @@ use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::event::HANG;
 use super::runner::{Ran, command};
-
-/// How long an answer of the kernel may take.
-const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An interactive run of an image.
 #[derive(Debug)]
 pub struct Session {
     runner: Child,
     input: Option<ChildStdin>,
-    output: Receiver<Vec<u8>>,
-    serial: Vec<u8>,
-    /// How many bytes of `serial` were matched already.
+    serial: Output,
+    /// The runner's own messages.
+    words: Output,
+}
+
+/// A pipe that a thread reads.
+#[derive(Debug)]
+struct Output {
+    chunks: Receiver<Vec<u8>>,
+    text: Vec<u8>,
+    /// How many bytes of `text` were matched already.
     seen: usize,
+}
+
+impl Output {
+    fn of(mut pipe: impl Read + Send + 'static) -> Self {
+        let (sender, chunks) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            chunks,
+            text: Vec::new(),
+            seen: 0,
+        }
+    }
+
+    /// Waits for this text, after the last match. Returns the text up to then.
+    #[track_caller]
+    fn wait_for(&mut self, text: &str) -> String {
+        loop {
+            let new = String::from_utf8_lossy(&self.text[self.seen..]).into_owned();
+            if let Some(at) = new.find(text) {
+                let end = at + text.len();
+                self.seen += end;
+                return new[..end].to_owned();
+            }
+            match self.chunks.recv_timeout(HANG) {
+                Ok(chunk) => self.text.extend_from_slice(&chunk),
+                Err(_) => panic!("no {text:?} in:\n{}", String::from_utf8_lossy(&self.text)),
+            }
+        }
+    }
+
+    /// Whether this text has come by now.
+    fn has(&mut self, text: &str) -> bool {
+        self.text.extend(self.chunks.try_iter().flatten());
+        String::from_utf8_lossy(&self.text).contains(text)
+    }
+
+    /// Waits for the end of the pipe.
+    fn end(mut self) -> Vec<u8> {
+        while let Ok(chunk) = self.chunks.recv_timeout(HANG) {
+            self.text.extend_from_slice(&chunk);
+        }
+        self.text
+    }
 }
 
 impl Session {
@@ -45,22 +100,11 @@ impl Session {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the runner starts");
-        let mut stdout = runner.stdout.take().expect("a pipe");
-        let (sender, output) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(length @ 1..) = stdout.read(&mut buffer) {
-                if sender.send(buffer[..length].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
         Self {
             input: runner.stdin.take(),
+            serial: Output::of(runner.stdout.take().expect("a pipe")),
+            words: Output::of(runner.stderr.take().expect("a pipe")),
             runner,
-            output,
-            serial: Vec::new(),
-            seen: 0,
         }
     }
 
@@ -75,18 +119,18 @@ impl Session {
     /// Waits until the machine has written this text, after the last match. Returns the text up to then.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> String {
-        loop {
-            let new = String::from_utf8_lossy(&self.serial[self.seen..]).into_owned();
-            if let Some(at) = new.find(text) {
-                let end = at + text.len();
-                self.seen += end;
-                return new[..end].to_owned();
-            }
-            match self.output.recv_timeout(TIMEOUT) {
-                Ok(chunk) => self.serial.extend_from_slice(&chunk),
-                Err(_) => panic!("no {text:?} in:\n{}", String::from_utf8_lossy(&self.serial)),
-            }
-        }
+        self.serial.wait_for(text)
+    }
+
+    /// Waits until the runner itself has reported this text.
+    #[track_caller]
+    pub fn wait_for_words(&mut self, text: &str) {
+        self.words.wait_for(text);
+    }
+
+    /// Whether the runner itself has reported this text by now.
+    pub fn has_words(&mut self, text: &str) -> bool {
+        self.words.has(text)
     }
 
     /// Types a command, and returns the text between its line and the next prompt.
@@ -103,7 +147,7 @@ impl Session {
         let size = |cells| NonZeroU16::new(cells).expect("not zero");
         let mut terminal = vt100::Parser::new(size(200), size(80), 0);
         // The host's terminal driver translates a line feed to "\r\n".
-        let text = String::from_utf8_lossy(&self.serial).replace('\n', "\r\n");
+        let text = String::from_utf8_lossy(&self.serial.text).replace('\n', "\r\n");
         terminal.process(text.as_bytes());
         let screen = terminal.screen();
         let (row, column) = screen.cursor_position();
@@ -113,15 +157,14 @@ impl Session {
 
     /// Waits for the end.
     pub fn end(mut self) -> Ran {
-        while let Ok(chunk) = self.output.recv_timeout(TIMEOUT) {
-            self.serial.extend_from_slice(&chunk);
-        }
+        let serial = self.serial.end();
         drop(self.input.take());
-        let output = self.runner.wait_with_output().expect("the runner ends");
+        let words = self.words.end();
+        let status = self.runner.wait().expect("the runner ends");
         Ran {
-            status: output.status.code().expect("the runner is not killed"),
-            serial: self.serial,
-            words: String::from_utf8_lossy(&output.stderr).into_owned(),
+            status: status.code().expect("the runner is not killed"),
+            serial,
+            words: String::from_utf8_lossy(&words).into_owned(),
         }
     }
 
