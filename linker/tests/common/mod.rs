@@ -2,6 +2,8 @@
 
 pub mod a64;
 pub mod arm;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub mod changes;
 pub mod oracle;
 pub mod proven;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
