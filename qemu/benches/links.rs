@@ -21,6 +21,8 @@ use steps::apply;
 use support::built::target;
 use support::outside::Outside;
 
+#[path = "../tests/guide/parts.rs"]
+mod parts;
 #[path = "../tests/guide/steps.rs"]
 mod steps;
 #[allow(
@@ -44,30 +46,25 @@ const LEVELS: [(&str, f64, bool); 3] = [
     ("calls", 1.2, true),
 ];
 
-/// A kernel, its folders, what it is built for, and the heading of its part of the guide.
-type Kind = (
-    &'static str,
-    &'static [&'static str],
-    &'static str,
-    &'static str,
-);
+/// A kernel, its name among the kernels of the guide, what it is built for, and the heading of its part of the guide.
+type Kind = (&'static str, &'static str, &'static str, &'static str);
 
 const KINDS: [Kind; 3] = [
     (
         "handlers of the convention `x86-interrupt`",
-        &["kernel", "handlers"],
+        "handlers",
         "x86_64-unknown-none",
         "\n## Handlers of the convention `x86-interrupt`\n",
     ),
     (
         "vectors on AArch64",
-        &["aarch64", "vectors"],
+        "vectors",
         "aarch64-unknown-none-softfloat",
         "\n## Vectors on AArch64\n",
     ),
     (
         "UEFI, by the crate `bootloader` 0.11",
-        &["bootimage", "uefi"],
+        "uefi",
         "x86_64-unknown-none",
         "\n## UEFI, by the crate `bootloader` 0.11\n",
     ),
@@ -89,13 +86,13 @@ fn measure() {
         "| kernel | the linker alone, ms | a pass over the lines | `none`, goal 1.35 | `names`, goal 1.7 | `calls`, goal 1.2 |"
     );
     println!("|---|---|---|---|---|---|");
-    for (name, folders, triple, heading) in KINDS {
+    for (kind, name, triple, heading) in KINDS {
         for profile in [Profile::Debug, Profile::Release] {
-            let times = times(folders, triple, heading, profile, &wrapper);
+            let times = times(name, triple, heading, profile, &wrapper);
             let [plain, lines, ref links @ ..] = times[..] else {
                 panic!("two times, and those of links: {times:?}");
             };
-            print!("| {name}, {profile:?} | {plain:.0} | {lines:.1} |");
+            print!("| {kind}, {profile:?} | {plain:.0} | {lines:.1} |");
             for (link, (_, goal, has_lines)) in links.chunks_exact(2).zip(LEVELS) {
                 let peer = if has_lines { plain + lines } else { plain };
                 let is_met = |time: f64| {
@@ -131,22 +128,13 @@ fn wrapper() -> OsString {
 
 /// Builds a kernel, and returns how long its links take, in milliseconds.
 fn times(
-    folders: &[&str],
+    name: &str,
     triple: &str,
     heading: &str,
     profile: Profile,
     wrapper: &OsString,
 ) -> Vec<f64> {
-    let [base, rest @ ..] = folders else {
-        panic!("a kernel has a folder");
-    };
-    let kinds = "qemu/tests/guide";
-    let kernel = Outside::copy(&format!("{kinds}/{base}"));
-    for folder in rest {
-        kernel.add(&format!("{kinds}/{folder}"));
-    }
-    let shop = workspace::root().join(kinds).join("kernel/src/shop.rs");
-    fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
+    let kernel = Outside::of(|folder| parts::write(name, folder));
     let guide = workspace::root().join("linker/GUIDE.md");
     let guide = fs::read_to_string(guide).expect("the guide is there");
     let (_, part) = guide.split_once(heading).expect("its heading");

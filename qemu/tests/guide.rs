@@ -11,6 +11,7 @@ mod limine;
 mod makefile;
 mod modules;
 mod moved;
+pub mod parts;
 mod raspi;
 mod readers;
 mod release;
@@ -18,7 +19,7 @@ mod reports;
 pub mod said;
 mod screen;
 mod settings;
-mod short;
+pub mod short;
 mod small_stacks;
 mod smallest;
 pub mod steps;
@@ -27,10 +28,10 @@ pub mod text;
 mod uefi;
 
 use crate::screen::machine;
-use crate::support::outside::{Outside, alone};
+use crate::support::outside::alone;
 use kinds::expect_shown;
 use qemu::build::Profile;
-use short::{HANDLERS, VECTORS};
+use short::{HANDLERS, VECTORS, kernel_of};
 use text::{guide, shown, without_numbers};
 
 /// The heading of the guide's part for kernels that write their report themselves.
@@ -50,7 +51,7 @@ fn runner(guide: &str) -> String {
 fn the_guide_leads_to_the_report_it_shows() {
     let guide = guide();
     let (_, guide) = guide.split_once(LONG_WAY).expect("the guide has both");
-    let kernel = Outside::copy("qemu/tests/guide/kernel");
+    let kernel = kernel_of("kernel");
     let folder = kernel.folder();
     let lines = steps::apply(guide, folder);
     println!("{lines} lines added");

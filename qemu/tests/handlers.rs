@@ -6,15 +6,14 @@ mod steps;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::guide::short::kernel_of;
 use crate::support::boots::boot_image;
 use crate::support::built;
 use crate::support::each::kernel_tests;
 use crate::support::memo::Memo;
-use crate::support::outside::Outside;
 use crate::support::report::Report;
 use crate::support::trace;
 use qemu::build::{Kernel, Profile};
-use qemu::workspace;
 
 kernel_tests! { x86_64_and_plain:
     a_trace_crosses_handlers_that_the_compiler_makes,
@@ -54,11 +53,8 @@ const TRACES: [&str; 4] = [
 fn image(kernel: Kernel) -> PathBuf {
     static BUILT: Memo<Kernel, PathBuf> = Memo::new();
     built::once(&BUILT, kernel, |_| {
-        let outside = Outside::copy("qemu/tests/handlers/kernel");
+        let outside = kernel_of("handlers_alone");
         outside.name_repository("Cargo.toml");
-        let root = workspace::root();
-        let serial = root.join("qemu/tests/guide/kernel/src/serial.rs");
-        fs::copy(serial, outside.folder().join("src/serial.rs")).expect("a file can be copied");
         let mut place = "handlers";
         if kernel.profile == Profile::Plain {
             place = "handlers-plain";

@@ -11,10 +11,11 @@ use qemu::outside::Outside as Witness;
 
 use super::asked::Asked;
 use crate::guide::said::Built;
+use crate::guide::short::kernel_of;
 use crate::support::boots::boot_machine;
 use crate::support::built::{image, kernel};
 use crate::support::corrupt;
-use crate::support::outside::{self, Outside};
+use crate::support::outside;
 use crate::support::report::Report;
 use crate::support::runner::run;
 use crate::support::tiny::{self, Act};
@@ -30,7 +31,7 @@ fn after_a_second(image: &Path) -> Asked {
 #[gate]
 fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
     let alone = outside::alone();
-    let kernel = Outside::copy("qemu/tests/guide/kernel");
+    let kernel = kernel_of("kernel");
     let shop = kernel.folder().join("src/shop.rs");
     let text = fs::read_to_string(&shop).expect("the file is there");
     let sells = "    println!(\"that is {price}\");\n";

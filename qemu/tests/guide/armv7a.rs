@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, ObjectSegment};
 use qemu::build::Profile;
-use qemu::workspace;
 
 use super::said::Built;
-use super::short::{replace, write_shop};
+use super::short::{kernel_of, replace, write_shop};
 use super::steps;
 use super::text::{guide, part, shown, without_numbers};
 use crate::support::boots::boot_image;
@@ -30,9 +29,7 @@ struct Said {
 fn boot(triple: &str, profile: Profile, change: impl FnOnce(&Outside)) -> Said {
     let image = {
         let _alone = alone();
-        let kernel = Outside::copy("qemu/tests/guide/armv7a");
-        let shop = workspace::root().join("qemu/tests/guide/kernel/src/shop.rs");
-        std::fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
+        let kernel = kernel_of("armv7a");
         change(&kernel);
         let config = kernel.folder().join(".cargo/config.toml");
         replace(&config, "armv7a-none-eabi", triple);

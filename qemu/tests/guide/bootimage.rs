@@ -11,7 +11,7 @@ use qemu::{setup, workspace};
 use serde_json::Value;
 
 use super::said::{Built, Said};
-use super::short::overlaid;
+use super::short::kernel_of;
 use super::steps;
 use super::text::{guide, part};
 use crate::support::built::target;
@@ -43,7 +43,7 @@ pub fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
 fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
     let _alone = alone();
 
-    let kernel = overlaid(&["bootimage"]);
+    let kernel = kernel_of("bootimage");
     change(&kernel);
     let built = kernel.command(PLACE, profile).status();
     assert!(built.expect("cargo starts").success(), "it is built");

@@ -7,7 +7,7 @@ use qemu::machine::Arch;
 
 use super::reports::{IN_DOUBT, expect_stop, stop_in};
 use super::said::{Built, Said};
-use super::short::{self, HANDLERS, Kind, VECTORS, overlaid, replace};
+use super::short::{self, HANDLERS, Kind, VECTORS, kernel_of, replace};
 use super::steps;
 use super::text::{guide, part, shown, without_numbers};
 use crate::support::boots::Request;
@@ -18,7 +18,8 @@ use crate::support::outside::alone;
 pub struct Cpus {
     /// The same with one.
     of: Kind,
-    folders: &'static [&'static str],
+    /// Its name among the kernels of the guide.
+    name: &'static str,
     /// The heading of its part of the guide.
     heading: &'static str,
     /// How many lines change, beside those for one CPU.
@@ -27,14 +28,14 @@ pub struct Cpus {
 
 pub const X86_64: Cpus = Cpus {
     of: HANDLERS,
-    folders: &["kernel", "handlers", "cpus"],
+    name: "cpus",
     heading: "\n## Other CPUs\n",
     lines: 5,
 };
 
 const AARCH64: Cpus = Cpus {
     of: VECTORS,
-    folders: &["aarch64", "vectors", "cpus_aarch64"],
+    name: "cpus_aarch64",
     heading: "\n## Other CPUs, on AArch64\n",
     lines: 6,
 };
@@ -45,7 +46,7 @@ impl Cpus {
         let arch = self.of.arch;
         let built = {
             let _alone = alone();
-            let kernel = overlaid(self.folders);
+            let kernel = kernel_of(self.name);
             steps::apply(part(&guide(), self.of.heading), kernel.folder());
             kernel.name_repository("Cargo.toml");
             change(kernel.folder());

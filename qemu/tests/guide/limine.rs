@@ -8,10 +8,9 @@ use std::process::Command;
 use object::{Object, ObjectSection, ObjectSegment};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use qemu::workspace;
 
 use super::said::{Built, Said};
-use super::short::overlaid;
+use super::short::kernel_of;
 use super::steps;
 use super::text::{guide, part};
 use crate::support::outside::{Outside, alone};
@@ -22,8 +21,6 @@ pub const HEADING: &str = "\n## Limine\n";
 pub const LINES: usize = 7;
 /// Where the kernel is built, and its loader, in the target folder.
 const PLACE: &str = "guide";
-/// The serial line of all kernels.
-const SERIAL: &str = "qemu/tests/guide/kernel/src/serial.rs";
 
 /// Words by which a loader finds what the kernel asks for, as the protocol's specification has them: where requests begin, the base
 /// revision, the request for the map of physical memory, and where requests end.
@@ -53,17 +50,9 @@ fn apply(kernel: &Outside) {
     kernel.name_repository("Cargo.toml");
 }
 
-/// A copy of a folder of the guide's, with the serial line of all kernels.
-fn copy(folders: &[&str]) -> Outside {
-    let kernel = overlaid(folders);
-    let serial = workspace::root().join(SERIAL);
-    fs::copy(serial, kernel.folder().join("src/serial.rs")).expect("a file can be copied");
-    kernel
-}
-
 /// The kernel's image, in a folder of the target folder, after this change.
 fn build(profile: Profile, change: impl FnOnce(&Outside)) -> PathBuf {
-    let kernel = copy(&["handlers", "limine"]);
+    let kernel = kernel_of("limine");
     change(&kernel);
     kernel.build(Arch::X86_64, PLACE, profile, "corner-shop")
 }
@@ -71,7 +60,7 @@ fn build(profile: Profile, change: impl FnOnce(&Outside)) -> PathBuf {
 fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
     let _alone = alone();
     let built = Built::keep(&build(profile, change));
-    let loader = copy(&["limine_loader"]).build(Arch::X86_64, PLACE, Profile::Debug, "loader");
+    let loader = kernel_of("limine_loader").build(Arch::X86_64, PLACE, Profile::Debug, "loader");
     let kind = Kernel {
         arch: Arch::X86_64,
         profile,

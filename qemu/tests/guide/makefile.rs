@@ -9,7 +9,7 @@ use qemu::machine::Arch;
 use qemu::setup;
 
 use super::said::{Built, Said};
-use super::short::overlaid;
+use super::short::kernel_of;
 use super::steps;
 use super::text::{guide, part};
 use crate::support::built::target;
@@ -38,7 +38,7 @@ pub fn with(change: impl FnOnce(&Path)) -> Said {
 
 fn boot(change: impl FnOnce(&Outside)) -> Said {
     let _alone = alone();
-    let kernel = overlaid(&["kernel", "makefile"]);
+    let kernel = kernel_of("makefile");
     change(&kernel);
     let ran = make(&kernel);
     let built = kernel.folder().join("iso/boot/corner-shop");

@@ -5,22 +5,18 @@ use std::path::Path;
 
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
-use qemu::workspace;
 
 use super::said::{Built, Said};
-use super::steps;
 use super::text::{guide, part};
+use super::{parts, steps};
 use crate::support::outside::{Outside, alone};
-
-/// The folder of these kernels.
-const GUIDE: &str = "qemu/tests/guide";
 
 /// A kernel as somebody else writes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub arch: Arch,
-    /// Its folders in that of the guide: the later ones hold only what differs.
-    folders: &'static [&'static str],
+    /// Its name among the kernels of the guide.
+    name: &'static str,
     /// Where it has mapped physical memory.
     physical: &'static str,
     /// The heading of its part of the guide.
@@ -31,7 +27,7 @@ pub struct Kind {
 
 pub const HANDLERS: Kind = Kind {
     arch: Arch::X86_64,
-    folders: &["kernel", "handlers"],
+    name: "handlers",
     physical: "0",
     heading: "\n## Handlers of the convention `x86-interrupt`\n",
     lines: 8,
@@ -39,7 +35,7 @@ pub const HANDLERS: Kind = Kind {
 
 /// The same in the upper half, with nothing at low addresses.
 pub const HIGHER: Kind = Kind {
-    folders: &["kernel", "handlers", "higher"],
+    name: "higher",
     physical: "0xffff_8000_0000_0000",
     ..HANDLERS
 };
@@ -55,7 +51,7 @@ pub const SMALLEST: Kind = Kind {
 
 pub const VECTORS: Kind = Kind {
     arch: Arch::Aarch64,
-    folders: &["aarch64", "vectors"],
+    name: "vectors",
     physical: "0",
     heading: "\n## Vectors on AArch64\n",
     lines: 10,
@@ -63,22 +59,13 @@ pub const VECTORS: Kind = Kind {
 
 /// The same, which moves itself to another address than it is linked at.
 pub const MOVED: Kind = Kind {
-    folders: &["aarch64", "vectors", "moved"],
+    name: "moved",
     ..VECTORS
 };
 
-/// A copy of these folders in that of the guide, of which the later ones hold only what differs, with the shop of all kernels.
-pub fn overlaid(folders: &[&str]) -> Outside {
-    let [base, rest @ ..] = folders else {
-        panic!("a kernel has a folder");
-    };
-    let kernel = Outside::copy(&format!("{GUIDE}/{base}"));
-    for folder in rest {
-        kernel.add(&format!("{GUIDE}/{folder}"));
-    }
-    let shop = workspace::root().join(GUIDE).join("kernel/src/shop.rs");
-    fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
-    kernel
+/// The sources of the kernel of the guide with this name.
+pub fn kernel_of(name: &str) -> Outside {
+    Outside::of(|folder| parts::write(name, folder))
 }
 
 impl Kind {
@@ -122,7 +109,7 @@ impl Kind {
     fn boot(self, profile: Profile, change: impl FnOnce(&Outside)) -> Said {
         let built = {
             let _alone = alone();
-            let kernel = overlaid(self.folders);
+            let kernel = kernel_of(self.name);
             change(&kernel);
             let built = kernel.build(self.arch, "guide", profile, "corner-shop");
             Built::keep(&built)

@@ -10,7 +10,7 @@ use qemu::machine::Arch;
 use qemu::setup;
 
 use super::said::{Built, Said};
-use super::short::overlaid;
+use super::short::kernel_of;
 use super::steps;
 use super::text::{guide, part};
 use crate::support::built::target;
@@ -58,7 +58,7 @@ fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
 pub fn prepare(profile: Profile, change: impl FnOnce(&Outside)) -> (Built, Vec<String>) {
     setup::file(Path::new(FIRMWARE), "ovmf", &target()).expect("firmware is to be had");
     let _alone = alone();
-    let kernel = overlaid(&["bootimage", "uefi"]);
+    let kernel = kernel_of("uefi");
     change(&kernel);
     let built = kernel.build(Arch::X86_64, PLACE, profile, "corner-shop");
     let kept = Built::keep(&built);
@@ -73,7 +73,7 @@ pub fn prepare(profile: Profile, change: impl FnOnce(&Outside)) -> (Built, Vec<S
 
 /// Makes the disk with a program of its own, which has the boot loader in it.
 fn make_disk(kernel: &Path, disk: &Path) {
-    let program = Outside::copy("qemu/tests/guide/uefi_disk");
+    let program = kernel_of("uefi_disk");
     let built = program.command(PLACE, Profile::Debug).status();
     assert!(built.expect("cargo starts").success(), "it is built");
     let program = target().join(PLACE).join("debug/disk");

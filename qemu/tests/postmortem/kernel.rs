@@ -9,6 +9,7 @@ use qemu::machine::{Arch, Boot, Verdict};
 use qemu::workspace;
 
 use crate::guide::said::Built;
+use crate::guide::short::kernel_of;
 use crate::guide::steps;
 use crate::support::boots::boot_machine;
 use crate::support::outside::{Outside, alone};
@@ -24,14 +25,11 @@ fn kernel(arch: Arch) -> Outside {
     let guide = workspace::root().join("kernel/postmortem/GUIDE.md");
     let guide = fs::read_to_string(guide).expect("the guide is there");
     let (x86_64, aarch64) = guide.split_once(AARCH64).expect("the guide has both");
-    let (folder, guide) = match arch {
-        Arch::X86_64 => ("qemu/tests/guide/kernel", x86_64),
-        Arch::Aarch64 => ("qemu/tests/guide/aarch64", aarch64),
+    let (name, guide) = match arch {
+        Arch::X86_64 => ("kernel", x86_64),
+        Arch::Aarch64 => ("aarch64", aarch64),
     };
-    let kernel = Outside::copy(folder);
-    // What goes wrong is the same for both.
-    let shop = workspace::root().join("qemu/tests/guide/kernel/src/shop.rs");
-    fs::copy(shop, kernel.folder().join("src/shop.rs")).expect("a file can be copied");
+    let kernel = kernel_of(name);
     let lines = steps::apply(guide, kernel.folder());
     println!("{lines} lines added");
     assert!((1..=LINES).contains(&lines), "{lines} lines");

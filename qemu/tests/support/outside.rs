@@ -23,7 +23,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
     BUILD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A copy of the kernel's folder, with `tables.ld` in it.
+/// The kernel's folder, with `tables.ld` in it.
 pub struct Outside {
     folder: TempDir,
     linker: PathBuf,
@@ -32,9 +32,14 @@ pub struct Outside {
 impl Outside {
     /// Copies a folder of this repository.
     pub fn copy(from: &str) -> Self {
+        Self::of(|folder| copy(&workspace::root().join(from), folder))
+    }
+
+    /// Has `write` write the kernel's files to a folder.
+    pub fn of(write: impl FnOnce(&Path)) -> Self {
         let root = workspace::root();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        copy(&root.join(from), folder.path());
+        write(folder.path());
         // So that nothing has to be asked for again.
         fs::copy(root.join("Cargo.lock"), folder.path().join("Cargo.lock"))
             .expect("a file can be copied");
@@ -43,11 +48,6 @@ impl Outside {
         let script = script.expect("sframe-link starts").stdout;
         fs::write(folder.path().join("tables.ld"), script).expect("the file can be written");
         Self { folder, linker }
-    }
-
-    /// Copies another folder of this repository over it.
-    pub fn add(&self, from: &str) {
-        copy(&workspace::root().join(from), self.folder());
     }
 
     /// The folder of the copy.
