@@ -3,6 +3,7 @@
 
 mod armv7a;
 mod bootimage;
+pub mod builds;
 mod costs;
 mod cpus;
 mod higher;
@@ -11,15 +12,15 @@ mod limine;
 mod makefile;
 mod modules;
 mod moved;
-pub mod parts;
+mod parts;
 mod raspi;
 mod readers;
 mod release;
 mod reports;
-pub mod said;
+mod said;
 mod screen;
 mod settings;
-pub mod short;
+mod short;
 mod small_stacks;
 mod smallest;
 pub mod steps;
@@ -28,10 +29,10 @@ pub mod text;
 mod uefi;
 
 use crate::screen::machine;
-use crate::support::outside::alone;
+use builds::{PLACE, Sources};
 use kinds::expect_shown;
 use qemu::build::Profile;
-use short::{HANDLERS, VECTORS, kernel_of};
+use short::{HANDLERS, VECTORS};
 use text::{guide, shown, without_numbers};
 
 /// The heading of the guide's part for kernels that write their report themselves.
@@ -51,7 +52,7 @@ fn runner(guide: &str) -> String {
 fn the_guide_leads_to_the_report_it_shows() {
     let guide = guide();
     let (_, guide) = guide.split_once(LONG_WAY).expect("the guide has both");
-    let kernel = kernel_of("kernel");
+    let kernel = Sources::of("kernel");
     let folder = kernel.folder();
     let lines = steps::apply(guide, folder);
     println!("{lines} lines added");
@@ -60,9 +61,8 @@ fn the_guide_leads_to_the_report_it_shows() {
 
     // Booted and judged by what the guide's last part says.
     let runner = runner(guide);
-    let _alone = alone();
     let output = kernel
-        .cargo("run", "guide", Profile::Debug)
+        .cargo("run", PLACE, Profile::Debug)
         .args(["--config", &runner])
         .output()
         .expect("cargo starts");
@@ -70,6 +70,23 @@ fn the_guide_leads_to_the_report_it_shows() {
     let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
     let report = &text[text.find("exception ").expect("an exception")..];
     assert_eq!(without_numbers(report).trim_end(), shown(guide).trim_end());
+}
+
+#[gate]
+fn every_kernel_that_the_guide_links_to_can_be_written() {
+    let guide = guide();
+    let links = guide.split("](../qemu/tests/guide/").skip(1);
+    let links = links.filter_map(|rest| rest.split(')').next());
+    let known = parts::KERNELS.map(|(name, _)| name);
+    let unknown: Vec<_> = links.filter(|link| !known.contains(link)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    for name in known {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        parts::write(name, folder.path());
+        for file in ["Cargo.toml", "src/main.rs"] {
+            assert!(folder.path().join(file).is_file(), "{name}: no {file}");
+        }
+    }
 }
 
 #[gate]

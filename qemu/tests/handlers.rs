@@ -6,7 +6,7 @@ mod steps;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::guide::short::kernel_of;
+use crate::guide::builds;
 use crate::support::boots::boot_image;
 use crate::support::built;
 use crate::support::each::kernel_tests;
@@ -53,7 +53,7 @@ const TRACES: [&str; 4] = [
 fn image(kernel: Kernel) -> PathBuf {
     static BUILT: Memo<Kernel, PathBuf> = Memo::new();
     built::once(&BUILT, kernel, |_| {
-        let outside = kernel_of("handlers_alone");
+        let outside = builds::outside("handlers_alone");
         outside.name_repository("Cargo.toml");
         let mut place = "handlers";
         if kernel.profile == Profile::Plain {

@@ -5,17 +5,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use object::{Object, ObjectSection, ObjectSymbol};
-use qemu::build::Profile;
+use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot};
 use qemu::outside::Outside as Witness;
 
 use super::asked::Asked;
-use crate::guide::said::Built;
-use crate::guide::short::kernel_of;
+use crate::guide::builds::Sources;
 use crate::support::boots::boot_machine;
 use crate::support::built::{image, kernel};
 use crate::support::corrupt;
-use crate::support::outside;
 use crate::support::report::Report;
 use crate::support::runner::run;
 use crate::support::tiny::{self, Act};
@@ -30,17 +28,15 @@ fn after_a_second(image: &Path) -> Asked {
 /// The guide's kernel before its first step, which has no table and declares no stack; here it sells nothing, for ever.
 #[gate]
 fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
-    let alone = outside::alone();
-    let kernel = kernel_of("kernel");
+    let kernel = Sources::of("kernel");
     let shop = kernel.folder().join("src/shop.rs");
     let text = fs::read_to_string(&shop).expect("the file is there");
     let sells = "    println!(\"that is {price}\");\n";
     assert!(text.contains(sells), "{text}");
     let hangs = text.replace(sells, "    while price < 10 {}\n");
     fs::write(&shop, hangs).expect("the file can be written");
-    let built = kernel.build(Arch::X86_64, "guide", Profile::Debug, "corner-shop");
-    let built = Built::keep(&built);
-    drop(alone);
+    let (arch, profile) = (Arch::X86_64, Profile::Debug);
+    let built = kernel.build(Kernel { arch, profile });
     let asked = after_a_second(&built.image);
     let says = ", tables made from .debug_frame, no stacks declared\n";
     assert!(asked.text.contains(says), "{}", asked.text);

@@ -1,17 +1,15 @@
 //! The kernel for 32-bit ARM, with what the guide changes in it: what it says of a fault, and of a panic in the handler.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSegment};
 use qemu::build::Profile;
 
-use super::said::Built;
-use super::short::{kernel_of, replace, write_shop};
+use super::builds::{Built, Sources, compile};
+use super::short::{replace, write_shop};
 use super::steps;
 use super::text::{guide, part, shown, without_numbers};
 use crate::support::boots::boot_image;
-use crate::support::built::target;
-use crate::support::outside::{Outside, alone};
 use crate::support::report::Report;
 
 const HEADING: &str = "\n## 32-bit ARM\n";
@@ -26,18 +24,12 @@ struct Said {
 }
 
 /// Builds the kernel for one of the targets, changed in this way, and boots it.
-fn boot(triple: &str, profile: Profile, change: impl FnOnce(&Outside)) -> Said {
-    let image = {
-        let _alone = alone();
-        let kernel = kernel_of("armv7a");
-        change(&kernel);
-        let config = kernel.folder().join(".cargo/config.toml");
-        replace(&config, "armv7a-none-eabi", triple);
-        let status = kernel.command("guide", profile).status();
-        assert!(status.expect("cargo starts").success(), "it is built");
-        let built: PathBuf = target().join("guide").join(triple);
-        Built::keep(&built.join(profile.name()).join("corner-shop"))
-    };
+fn boot(triple: &str, profile: Profile, change: impl FnOnce(&Sources)) -> Said {
+    let sources = Sources::of("armv7a");
+    change(&sources);
+    let config = sources.folder().join(".cargo/config.toml");
+    replace(&config, "armv7a-none-eabi", triple);
+    let image = sources.once(profile, |sources, to| compile(sources, triple, profile, to));
     let ran = boot_image(&image.image, "");
     Said {
         text: ran.expect(101).text().replace('\r', ""),

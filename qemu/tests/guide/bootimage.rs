@@ -5,66 +5,39 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use qemu::build::{Kernel, Profile};
-use qemu::machine::Arch;
+use qemu::build::Kernel;
 use qemu::{setup, workspace};
 use serde_json::Value;
 
-use super::said::{Built, Said};
-use super::short::kernel_of;
-use super::steps;
-use super::text::{guide, part};
+use super::builds::{PLACE, Sources, compile};
+use super::said::Said;
+use super::short::{HANDLERS, Kind};
 use crate::support::built::target;
-use crate::support::outside::{Outside, alone, as_others_call_it};
+use crate::support::outside::{Outside, as_others_call_it};
 
-/// The heading of its part of the guide.
-pub const HEADING: &str = "\n## A disk of the crate `bootloader`\n";
-/// How many lines change.
-pub const LINES: usize = 8;
-/// Where the kernels are built, in the target folder.
-const PLACE: &str = "guide";
+pub const BOOTIMAGE: Kind = Kind {
+    name: "bootimage",
+    heading: "\n## A disk of the crate `bootloader`\n",
+    lines: 8,
+    boot,
+    ..HANDLERS
+};
 
-/// The kernel before all changes.
-pub fn without() -> Said {
-    boot(Profile::Debug, |_| ())
-}
-
-/// The kernel after the changes of the guide, if `change` is made to it too.
-pub fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
-    let guide = guide();
-    boot(profile, |kernel| {
-        let lines = steps::apply(part(&guide, HEADING), kernel.folder());
-        assert_eq!(lines, LINES, "{HEADING}");
-        kernel.name_repository("Cargo.toml");
-        change(kernel.folder());
-    })
-}
-
-fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
-    let _alone = alone();
-
-    let kernel = kernel_of("bootimage");
-    change(&kernel);
-    let built = kernel.command(PLACE, profile).status();
-    assert!(built.expect("cargo starts").success(), "it is built");
-    let built = target().join(PLACE).join("x86_64-corner_shop");
-    let built = built.join(profile.name()).join("corner-shop");
-    let disk = disk(&kernel, &built);
-    let kind = Kernel {
-        arch: Arch::X86_64,
-        profile,
-    };
-    let built = Built::keep(&built);
-    let kept = built.beside("disk.img");
-    fs::copy(disk, &kept).expect("the disk can be copied");
-    let drive = format!("format=raw,file={kept}");
+fn boot(sources: Sources, kernel: Kernel) -> Said {
+    let built = sources.once(kernel.profile, |sources, to| {
+        compile(sources, "x86_64-corner_shop", kernel.profile, to);
+        make_disk(sources, &to.join("corner-shop"), &to.join("disk.img"));
+    });
+    // Several machines may read the disk at the same time.
+    let disk = built.beside("disk.img");
+    let drive = format!("format=raw,snapshot=on,file={disk}");
     let exit = ["-device", "isa-debug-exit,iobase=0xf4"];
     let machine = ["qemu-system-x86_64", "-drive", &drive, "-serial", "stdio"];
-    Said::of(kind, built, &[&machine[..], &exit].concat())
+    Said::of(kernel, built, &[&machine[..], &exit].concat())
 }
 
 /// The disk: the boot loader is built with the kernel in it, and its bytes are those of the disk.
-fn disk(kernel: &Outside, image: &Path) -> PathBuf {
+fn make_disk(kernel: &Outside, image: &Path, disk: &Path) {
     let program = |name| setup::program(name, "llvm", &target()).expect("LLVM is to be had");
     let folder = kernel.folder().join("llvm");
     let tools = folder.join("lib/rustlib/host/bin");
@@ -104,18 +77,16 @@ fn disk(kernel: &Outside, image: &Path) -> PathBuf {
         .env("KERNEL_MANIFEST", kernel.folder().join("Cargo.toml"))
         .status();
     assert!(status.expect("cargo starts").success(), "it is built");
-    let disk = kernel.folder().join("disk.img");
     let status = Command::new(program("llvm-objcopy"))
         .args(["-I", "elf64-x86-64", "-O", "binary"])
         .arg(place.join("x86_64-bootloader/release/bootloader"))
-        .arg(&disk)
+        .arg(disk)
         .status();
     assert!(status.expect("it starts").success(), "the disk is made");
-    let file = fs::OpenOptions::new().write(true).open(&disk);
+    let file = fs::OpenOptions::new().write(true).open(disk);
     let file = file.expect("the disk is there");
     let size = file.metadata().expect("it has a size").len();
     file.set_len(size.next_multiple_of(512)).expect("sectors");
-    disk
 }
 
 /// The folder of the compiler.

@@ -2,55 +2,38 @@
 
 use qemu::build::Profile;
 
-use super::short::{HANDLERS, Kind, SMALLEST, VECTORS};
+use super::bootimage::BOOTIMAGE;
+use super::limine::LIMINE;
+use super::makefile::MAKEFILE;
+use super::raspi::RASPI;
+use super::short::{HANDLERS, SMALLEST, VECTORS};
 use super::text::{guide, guide_file};
-use super::{bootimage, limine, makefile, raspi, uefi};
+use super::uefi::UEFI;
 
 /// What each kind costs is about what the guide's table says; with `TABLE=write` that is made. Sizes differ a little from one
 /// checkout to the next, because images contain the paths of their sources.
 #[long]
 fn the_table_of_costs() {
-    let debug = Profile::Debug;
-    let of = |kind: Kind| (kind.without(debug), kind.with(debug, |_| ()));
     let kinds = [
-        (
-            "handlers of the convention `x86-interrupt`",
-            HANDLERS.lines,
-            of(HANDLERS),
-        ),
-        ("vectors on AArch64", VECTORS.lines, of(VECTORS)),
-        (
-            "a disk of the crate `bootloader`, unoptimized",
-            bootimage::LINES,
-            (bootimage::without(), bootimage::with(debug, |_| ())),
-        ),
-        (
-            "UEFI, by the crate `bootloader` 0.11, unoptimized",
-            uefi::LINES,
-            (uefi::without(), uefi::with(debug, |_| ())),
-        ),
-        (
-            "Limine's protocol, unoptimized",
-            limine::LINES,
-            (limine::without(), limine::with(debug, |_| ())),
-        ),
-        (
-            "a Makefile with `RUSTFLAGS`, and an ISO",
-            makefile::LINES,
-            (makefile::without(), makefile::with(|_| ())),
-        ),
-        (
-            "a Raspberry Pi",
-            raspi::LINES,
-            (raspi::without(), raspi::with(|_| ())),
-        ),
-        ("the smallest form", SMALLEST.lines, of(SMALLEST)),
+        ("handlers of the convention `x86-interrupt`", HANDLERS),
+        ("vectors on AArch64", VECTORS),
+        ("a disk of the crate `bootloader`, unoptimized", BOOTIMAGE),
+        ("UEFI, by the crate `bootloader` 0.11, unoptimized", UEFI),
+        ("Limine's protocol, unoptimized", LIMINE),
+        ("a Makefile with `RUSTFLAGS`, and an ISO", MAKEFILE),
+        ("a Raspberry Pi", RASPI),
+        ("the smallest form", SMALLEST),
     ];
     let kib = |bytes: u64| bytes.div_ceil(1024);
-    let rows = kinds.map(|(name, lines, (before, after))| {
+    let rows = kinds.map(|(name, kind)| {
+        let before = kind.without(Profile::Debug);
+        let after = kind.with(Profile::Debug, |_| ());
         let [sframe, symbols] = [".sframe", ".symbols"].map(|name| kib(after.section(name)));
         let [before, after] = [before, after].map(|said| kib(said.loaded()));
-        format!("| {name} | {lines} | {before} | {after} | {sframe} | {symbols} |\n")
+        format!(
+            "| {name} | {} | {before} | {after} | {sframe} | {symbols} |\n",
+            kind.lines
+        )
     });
     let table = TABLE.to_owned() + &rows.concat();
     let guide = guide();

@@ -5,21 +5,19 @@ use std::path::Path;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 
+use super::builds::Sources;
 use super::reports::{IN_DOUBT, expect_stop, stop_in};
-use super::said::{Built, Said};
-use super::short::{self, HANDLERS, Kind, VECTORS, kernel_of, replace};
+use super::said::Said;
+use super::short::{self, HANDLERS, Kind, VECTORS, replace};
 use super::steps;
 use super::text::{guide, part, shown, without_numbers};
 use crate::support::boots::Request;
-use crate::support::outside::alone;
 
 /// A kernel with four CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Cpus {
-    /// The same with one.
-    of: Kind,
-    /// Its name among the kernels of the guide.
-    name: &'static str,
+    /// The kernel that reports one CPU.
+    one: Kind,
     /// The heading of its part of the guide.
     heading: &'static str,
     /// How many lines change, beside those for one CPU.
@@ -27,33 +25,35 @@ pub struct Cpus {
 }
 
 pub const X86_64: Cpus = Cpus {
-    of: HANDLERS,
-    name: "cpus",
+    one: Kind {
+        name: "cpus",
+        boot,
+        ..HANDLERS
+    },
     heading: "\n## Other CPUs\n",
     lines: 5,
 };
 
 const AARCH64: Cpus = Cpus {
-    of: VECTORS,
-    name: "cpus_aarch64",
+    one: Kind {
+        name: "cpus_aarch64",
+        boot,
+        ..VECTORS
+    },
     heading: "\n## Other CPUs, on AArch64\n",
     lines: 6,
 };
 
+fn boot(sources: Sources, kernel: Kernel) -> Said {
+    let built = sources.build(kernel);
+    let ran = Request::of(&built.image, "").cpus(4).run();
+    Said::of_run(kernel, built, &[], ran)
+}
+
 impl Cpus {
     /// The kernel after the changes for one CPU, and `change`.
     pub fn boot(self, profile: Profile, change: impl FnOnce(&Path)) -> Said {
-        let arch = self.of.arch;
-        let built = {
-            let _alone = alone();
-            let kernel = kernel_of(self.name);
-            steps::apply(part(&guide(), self.of.heading), kernel.folder());
-            kernel.name_repository("Cargo.toml");
-            change(kernel.folder());
-            Built::keep(&kernel.build(arch, "guide", profile, "corner-shop"))
-        };
-        let ran = Request::of(&built.image, "").cpus(4).run();
-        Said::of_run(Kernel { arch, profile }, built, &[], ran)
+        self.one.with(profile, change)
     }
 
     /// The same after all changes of the guide.

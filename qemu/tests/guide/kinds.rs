@@ -1,16 +1,18 @@
 //! Kernels that a boot loader starts, each with what the guide changes in it: what they say of a breakpoint, from which they go on,
 //! of a panic, of a page fault, and of a failure in a handler.
 
-use std::path::Path;
-
 use qemu::build::Profile;
 use qemu::machine::Arch;
 
+use super::bootimage::BOOTIMAGE;
+use super::limine::LIMINE;
+use super::makefile::MAKEFILE;
+use super::raspi::RASPI;
 use super::reports::{IN_DOUBT, expect_stop, stop_in};
-use super::said::Said;
-use super::short::{HANDLERS, HIGHER, VECTORS};
+use super::short::{HANDLERS, HIGHER, Kind, VECTORS};
 use super::text::{guide, part, shown, without_numbers};
-use super::{bootimage, limine, makefile, raspi, short, uefi};
+use super::uefi::UEFI;
+use super::{raspi, short};
 
 /// Fails unless the guide's part shows this report, which begins with this line.
 #[track_caller]
@@ -21,18 +23,18 @@ pub fn expect_shown(text: &str, begin: &str, heading: &str) {
     assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
 }
 
-/// A kernel with handlers of the convention `x86-interrupt`, which a boot loader starts, of which the guide has this part, before its
-/// changes and after them. Its handlers are in this module, and these functions call its shop.
-fn expect_loaded(heading: &str, handlers: &str, callers: &str, without: fn() -> Said, with: With) {
-    let before = without().text;
+/// Checks a kernel that a boot loader starts, before and after the changes of the guide. Its handlers, of the convention `x86-interrupt`,
+/// are in the module `handlers`, and `callers` call its shop.
+fn expect_loaded(kind: Kind, handlers: &str, callers: &str) {
+    let before = kind.says_without();
     assert!(before.contains("\npage fault at "), "{before}");
     assert!(!before.contains("backtrace"), "{before}");
 
-    let said = with(Profile::Debug, None);
-    expect_shown(&said.text, "page fault\nx86_64", heading);
+    let said = kind.with(Profile::Debug, |_| ());
+    expect_shown(&said.text, "page fault\nx86_64", kind.heading);
 
     for profile in [Profile::Debug, Profile::Release] {
-        let said = with(profile, Some(&stop_in(Arch::X86_64)));
+        let said = kind.with_shop(profile, &stop_in(Arch::X86_64));
         let handler = format!("p corner_shop::{handlers}::breakpoint\n-- interrupted");
         let trace = format!("{handler}\np corner_shop::shop::stop\n{callers}");
         said.expect("breakpoint\nx86_64", &trace, IN_DOUBT);
@@ -42,7 +44,7 @@ fn expect_loaded(heading: &str, handlers: &str, callers: &str, without: fn() -> 
     }
 
     // The handler of double faults panics, on a stack of its own.
-    let said = with(Profile::Debug, Some(DOUBLE_FAULT));
+    let said = kind.with_shop(Profile::Debug, DOUBLE_FAULT);
     let handler = format!("r corner_shop::{handlers}::double_fault\n-- interrupted");
     let trace = format!("= panic\n{handler}\n{}", callers.replacen("r ", "p ", 1));
     said.expect("panicked at ", &trace, IN_DOUBT);
@@ -50,9 +52,6 @@ fn expect_loaded(heading: &str, handlers: &str, callers: &str, without: fn() -> 
 
 /// What calls the shop in kernels of the crate `bootloader`.
 const BOOTLOADER: &str = "r corner_shop::shop::serve\nr corner_shop::kernel_main\nr _start";
-
-/// Boots such a kernel with the changes of the guide, and what goes wrong in its shop, if that is another thing.
-type With = fn(Profile, Option<&str>) -> Said;
 
 /// An exception that has no handler.
 const DOUBLE_FAULT: &str = "
@@ -64,60 +63,32 @@ const DOUBLE_FAULT: &str = "
     }
 ";
 
-/// Has something else go wrong.
-fn sell(shop: Option<&str>) -> impl FnOnce(&Path) {
-    move |folder| {
-        if let Some(shop) = shop {
-            short::write_shop(folder, shop);
-        }
-    }
-}
-
 #[long]
 fn a_disk_of_the_crate_bootloader() {
-    let with: With = |profile, shop| bootimage::with(profile, sell(shop));
-    expect_loaded(
-        bootimage::HEADING,
-        "interrupts",
-        BOOTLOADER,
-        bootimage::without,
-        with,
-    );
+    expect_loaded(BOOTIMAGE, "interrupts", BOOTLOADER);
 }
 
 #[long]
 fn a_disk_for_uefi_firmware() {
-    let with: With = |profile, shop| {
-        let said = uefi::with(profile, sell(shop));
-        assert_ne!(said.moved, 0, "{}", said.text);
-        said
-    };
-    expect_loaded(uefi::HEADING, "interrupts", BOOTLOADER, uefi::without, with);
+    expect_loaded(UEFI, "interrupts", BOOTLOADER);
 }
 
 #[long]
 fn a_kernel_by_the_protocol_of_limine() {
-    let with: With = |profile, shop| limine::with(profile, sell(shop));
     let callers = "r corner_shop::shop::serve\nr kmain";
-    expect_loaded(
-        limine::HEADING,
-        "exceptions",
-        callers,
-        limine::without,
-        with,
-    );
+    expect_loaded(LIMINE, "exceptions", callers);
 }
 
 #[long]
 fn a_makefile_with_rustflags_and_an_iso() {
-    let before = makefile::without().text;
+    let before = MAKEFILE.says_without();
     assert!(before.contains("\npanicked at "), "{before}");
     assert!(!before.contains("backtrace"), "{before}");
 
-    let said = makefile::with(|_| ());
-    expect_shown(&said.text, "panicked at ", makefile::HEADING);
+    let said = MAKEFILE.with(Profile::Debug, |_| ());
+    expect_shown(&said.text, "panicked at ", MAKEFILE.heading);
 
-    let said = makefile::with(|folder| short::write_shop(folder, STOP_AND_FAULT));
+    let said = MAKEFILE.with_shop(Profile::Debug, STOP_AND_FAULT);
     let callers = "r corner_shop::shop::serve\nr~ main\nr long_mode";
     let entry = |name| format!("r corner_shop::exceptions::{name}_entry\n-- interrupted");
     let handler = format!(
@@ -148,18 +119,10 @@ fn gdb_sees_the_same_callers_of_a_panic() {
         #[inline(never)]
         fn sell(customers: u64) { assert!(customers == 0, \"sold out\"); }
     ";
-    let shop = |folder: &Path| short::write_shop(folder, panic);
-    let debug = Profile::Debug;
-    for said in [
-        HANDLERS.with_shop(debug, panic),
-        HIGHER.with_shop(debug, panic),
-        VECTORS.with_shop(debug, panic),
-        bootimage::with(debug, shop),
-        uefi::with(debug, shop),
-        limine::with(debug, shop),
-        makefile::with(shop),
-        raspi::with(shop),
+    for kind in [
+        HANDLERS, HIGHER, VECTORS, BOOTIMAGE, UEFI, LIMINE, MAKEFILE, RASPI,
     ] {
+        let said = kind.with_shop(Profile::Debug, panic);
         said.expect_gdb_to_agree("panicked at src/shop.rs:");
     }
 }
@@ -186,18 +149,18 @@ const STOP_AND_FAULT: &str = "
 
 #[long]
 fn a_raspberry_pi() {
-    let before = raspi::without().text;
+    let before = RASPI.says_without();
     assert!(before.contains("\nexception, ESR_EL1 0x"), "{before}");
     assert!(!before.contains("backtrace"), "{before}");
 
-    let said = raspi::with(|_| ());
-    expect_shown(&said.text, "exception\naarch64", raspi::HEADING);
+    let said = RASPI.with(Profile::Debug, |_| ());
+    expect_shown(&said.text, "exception\naarch64", RASPI.heading);
 
-    let said = raspi::with(|folder| short::write_shop(folder, &stop_in(Arch::Aarch64)));
+    let said = RASPI.with_shop(Profile::Debug, &stop_in(Arch::Aarch64));
     expect_stop(&said, Arch::Aarch64, IN_DOUBT);
 
     // Where the function that was interrupted has saved its return address: vectors do not tell x30.
-    let said = raspi::with(|folder| {
+    let said = RASPI.with(Profile::Debug, |folder| {
         raspi::panic_at_breakpoints(folder);
         short::write_shop(folder, STOP_IN_THE_MIDDLE);
     });

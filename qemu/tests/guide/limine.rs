@@ -4,23 +4,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use object::{Object, ObjectSection, ObjectSegment};
 use qemu::build::{Kernel, Profile};
-use qemu::machine::Arch;
 
-use super::said::{Built, Said};
-use super::short::kernel_of;
-use super::steps;
-use super::text::{guide, part};
-use crate::support::outside::{Outside, alone};
+use super::builds::{Built, PLACE, Sources, compile, outside};
+use super::said::Said;
+use super::short::{HANDLERS, Kind};
 
-/// The heading of its part of the guide.
-pub const HEADING: &str = "\n## Limine\n";
-/// How many lines change.
-pub const LINES: usize = 7;
-/// Where the kernel is built, and its loader, in the target folder.
-const PLACE: &str = "guide";
+pub const LIMINE: Kind = Kind {
+    name: "limine",
+    heading: "\n## Limine\n",
+    lines: 7,
+    boot,
+    ..HANDLERS
+};
 
 /// Words by which a loader finds what the kernel asks for, as the protocol's specification has them: where requests begin, the base
 /// revision, the request for the map of physical memory, and where requests end.
@@ -31,45 +30,28 @@ const MAGIC: [&[u64]; 4] = [
     &[0xadc0_e053_1bb1_0d03, 0x9572_709f_3176_4c62],
 ];
 
-/// The kernel before all changes.
-pub fn without() -> Said {
-    boot(Profile::Debug, |_| ())
-}
-
-/// The kernel after the changes of the guide, if `change` is made to it too.
-pub fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
-    boot(profile, |kernel| {
-        apply(kernel);
-        change(kernel.folder());
+/// Builds the kernel, with the loader beside its image.
+fn build(sources: Sources, kernel: Kernel) -> Built {
+    sources.once(kernel.profile, |sources, to| {
+        compile(sources, kernel.arch.triple(), kernel.profile, to);
+        fs::copy(loader(), to.join("loader")).expect("the loader can be copied");
     })
 }
 
-fn apply(kernel: &Outside) {
-    let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
-    assert_eq!(lines, LINES, "{HEADING}");
-    kernel.name_repository("Cargo.toml");
+/// The loader. Built while the sources of a kernel are held.
+fn loader() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        outside("limine_loader").build(LIMINE.arch, PLACE, Profile::Debug, "loader")
+    })
 }
 
-/// The kernel's image, in a folder of the target folder, after this change.
-fn build(profile: Profile, change: impl FnOnce(&Outside)) -> PathBuf {
-    let kernel = kernel_of("limine");
-    change(&kernel);
-    kernel.build(Arch::X86_64, PLACE, profile, "corner-shop")
-}
-
-fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
-    let _alone = alone();
-    let built = Built::keep(&build(profile, change));
-    let loader = kernel_of("limine_loader").build(Arch::X86_64, PLACE, Profile::Debug, "loader");
-    let kind = Kernel {
-        arch: Arch::X86_64,
-        profile,
-    };
-    let image = built.beside("corner-shop");
-    let loader = loader.to_str().expect("a path in UTF-8");
+fn boot(sources: Sources, kernel: Kernel) -> Said {
+    let built = build(sources, kernel);
+    let [image, loader] = ["corner-shop", "loader"].map(|name| built.beside(name));
     let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
-    let machine = ["qemu-system-x86_64", "-kernel", loader, "-initrd", &image];
-    Said::of(kind, built, &[&machine[..], &exit].concat())
+    let machine = ["qemu-system-x86_64", "-kernel", &loader, "-initrd", &image];
+    Said::of(kernel, built, &[&machine[..], &exit].concat())
 }
 
 /// Fails unless the loader finds each of these words, once, in memory that the kernel can write.
@@ -108,14 +90,20 @@ fn check(image: &Path) -> String {
 
 #[long]
 fn a_kernel_for_limine_is_linked_with_all_tables() {
-    let _alone = alone();
+    let image = |profile, change: fn(&Sources)| {
+        let sources = Sources::of(LIMINE.name);
+        change(&sources);
+        let arch = LIMINE.arch;
+        let built = build(sources, Kernel { arch, profile });
+        built.image
+    };
     for profile in [Profile::Debug, Profile::Release] {
-        let before = fs::read(build(profile, |_| ())).expect("the image can be read");
+        let before = fs::read(image(profile, |_| ())).expect("the image can be read");
         let before = object::File::parse(&*before).expect("the image is ELF");
         expect_requests(&before);
         assert!(before.section_by_name(".sframe").is_none());
 
-        let image = build(profile, apply);
+        let image = image(profile, |sources| LIMINE.apply(sources));
         let data = fs::read(&image).expect("the image can be read");
         let file = object::File::parse(&*data).expect("the image is ELF");
         expect_requests(&file);

@@ -4,54 +4,45 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use qemu::build::{Kernel, Profile};
-use qemu::machine::Arch;
+use qemu::build::Kernel;
 use qemu::setup;
 
-use super::said::{Built, Said};
-use super::short::kernel_of;
-use super::steps;
-use super::text::{guide, part};
+use super::builds::{PLACE, Sources};
+use super::said::Said;
+use super::short::{HANDLERS, Kind};
 use crate::support::built::target;
-use crate::support::outside::{Outside, alone, as_others_call_it};
+use crate::support::outside::{Outside, as_others_call_it};
 use crate::support::runner::{Ran, command};
 
-/// The heading of its part of the guide.
-pub const HEADING: &str = "\n## A Makefile with `RUSTFLAGS`, and an ISO\n";
-/// How many lines change.
-pub const LINES: usize = 7;
+pub const MAKEFILE: Kind = Kind {
+    name: "makefile",
+    heading: "\n## A Makefile with `RUSTFLAGS`, and an ISO\n",
+    lines: 7,
+    boot,
+    ..HANDLERS
+};
 
-/// The kernel before all changes.
-pub fn without() -> Said {
-    boot(|_| ())
-}
-
-/// The kernel after the changes of the guide, if `change` is made to it too.
-pub fn with(change: impl FnOnce(&Path)) -> Said {
-    boot(|kernel| {
-        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
-        assert_eq!(lines, LINES, "{HEADING}");
-        kernel.name_repository("Cargo.toml");
-        change(kernel.folder());
-    })
-}
-
-fn boot(change: impl FnOnce(&Outside)) -> Said {
-    let _alone = alone();
-    let kernel = kernel_of("makefile");
-    change(&kernel);
-    let ran = make(&kernel);
-    let built = kernel.folder().join("iso/boot/corner-shop");
-    let kind = Kernel {
-        arch: Arch::X86_64,
-        profile: Profile::Debug,
-    };
-    let built = Built::keep(&built);
+/// The Makefile boots what it builds. What was built before is booted by the same command.
+fn boot(sources: Sources, kernel: Kernel) -> Said {
+    let mut ran = None;
+    let built = sources.once(kernel.profile, |sources, to| {
+        ran = Some(make(sources));
+        for (file, name) in [
+            ("iso/boot/corner-shop", "corner-shop"),
+            ("corner-shop.iso", "corner-shop.iso"),
+        ] {
+            let file = sources.folder().join(file);
+            fs::copy(file, to.join(name)).expect("a file can be copied");
+        }
+    });
     let iso = built.beside("corner-shop.iso");
-    fs::copy(kernel.folder().join("corner-shop.iso"), &iso).expect("the disk can be copied");
     let exit = ["-device", "isa-debug-exit,iobase=0xf4"];
     let machine = ["qemu-system-x86_64", "-m", "128M", "-cdrom", &iso];
-    Said::of_run(kind, built, &[&machine[..], &exit].concat(), ran)
+    let machine = [&machine[..], &exit].concat();
+    match ran {
+        Some(ran) => Said::of_run(kernel, built, &machine, ran),
+        None => Said::of(kernel, built, &machine),
+    }
 }
 
 /// `make run`, which has one exit status for all that go wrong; QEMU's or the runner's is in what it says.
@@ -76,7 +67,7 @@ fn make(kernel: &Outside) -> Ran {
         .args(["--silent", "run"])
         .current_dir(kernel.folder())
         .env("PATH", std::env::join_paths(path).expect("no colon"))
-        .env("CARGO_TARGET_DIR", target().join("guide"))
+        .env("CARGO_TARGET_DIR", target().join(PLACE))
         .env("RUSTC_BOOTSTRAP", "1")
         .output()
         .expect("make starts");

@@ -4,52 +4,31 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use qemu::build::{Kernel, Profile};
-use qemu::machine::Arch;
+use qemu::build::Kernel;
 use qemu::setup;
 
-use super::said::{Built, Said};
-use super::short::kernel_of;
-use super::steps;
-use super::text::{guide, part};
+use super::builds::{Sources, compile};
+use super::said::Said;
+use super::short::{Kind, VECTORS};
 use crate::support::built::target;
-use crate::support::outside::{Outside, alone};
 
-/// The heading of its part of the guide.
-pub const HEADING: &str = "\n## A Raspberry Pi\n";
-/// How many lines change.
-pub const LINES: usize = 15;
+pub const RASPI: Kind = Kind {
+    name: "raspi",
+    heading: "\n## A Raspberry Pi\n",
+    lines: 15,
+    boot,
+    ..VECTORS
+};
 
-/// The kernel before all changes.
-pub fn without() -> Said {
-    boot(|_| ())
-}
-
-/// The kernel after the changes of the guide, if `change` is made to it too.
-pub fn with(change: impl FnOnce(&Path)) -> Said {
-    boot(|kernel| {
-        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
-        assert_eq!(lines, LINES, "{HEADING}");
-        kernel.name_repository("Cargo.toml");
-        change(kernel.folder());
-    })
-}
-
-fn boot(change: impl FnOnce(&Outside)) -> Said {
-    let _alone = alone();
-    let kernel = kernel_of("raspi");
-    change(&kernel);
-    let kind = Kernel {
-        arch: Arch::Aarch64,
-        profile: Profile::Debug,
-    };
-    let built = kernel.build(kind.arch, "guide", kind.profile, "corner-shop");
-    let built = Built::keep(&built);
+fn boot(sources: Sources, kernel: Kernel) -> Said {
+    let built = sources.once(kernel.profile, |sources, to| {
+        compile(sources, kernel.arch.triple(), kernel.profile, to);
+        flatten(&to.join("corner-shop"), &to.join("kernel8.img"));
+    });
     let flat = built.beside("kernel8.img");
-    flatten(&built.image, Path::new(&flat));
     let exit = ["-serial", "stdio", "-semihosting-config", "enable=on"];
     let machine = ["qemu-system-aarch64", "-M", "raspi3b", "-kernel", &flat];
-    Said::of(kind, built, &[&machine[..], &exit].concat())
+    Said::of(kernel, built, &[&machine[..], &exit].concat())
 }
 
 /// The bytes that the firmware copies to memory.

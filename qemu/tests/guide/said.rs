@@ -2,43 +2,16 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use qemu::build::Kernel;
 use qemu::workspace;
-use tempfile::TempDir;
 
+use super::builds::Built;
 use crate::support::boots::boot_image;
 use crate::support::report::Report;
 use crate::support::runner::{Ran, fed, run};
 use crate::support::trace;
-
-/// A copy of an image, which stays as it is when the next one is built.
-pub struct Built {
-    pub image: PathBuf,
-    _folder: TempDir,
-}
-
-impl Built {
-    pub fn keep(built: &Path) -> Self {
-        let folder = tempfile::tempdir().expect("a folder can be made");
-        let image = folder.path().join("corner-shop");
-        fs::copy(built, &image).expect("the image can be copied");
-        Self {
-            image,
-            _folder: folder,
-        }
-    }
-
-    /// A file beside the image, which stays as long.
-    pub fn beside(&self, name: &str) -> String {
-        let path = self.image.with_file_name(name);
-        path.into_os_string()
-            .into_string()
-            .expect("a path in UTF-8")
-    }
-}
 
 /// The runner's arguments.
 fn arguments(built: &Built, machine: &[&str]) -> Vec<OsString> {
@@ -89,19 +62,20 @@ impl Said {
 
     /// What the runner makes of the stacks in the log.
     pub fn autopsy(&self) -> String {
-        let log = self.built.image.with_extension("log");
-        fs::write(&log, &self.text).expect("the file can be written");
-        let words = ["autopsy".as_ref(), log.as_os_str(), "--image".as_ref()];
-        run(words.into_iter().chain([self.built.image.as_os_str()]))
-            .expect(0)
-            .text()
+        self.read("autopsy", &self.text)
     }
 
     /// What the runner makes of a log of it.
-    pub fn decode(&self, text: &str) -> String {
-        let log = self.built.image.with_extension("log");
-        fs::write(&log, text).expect("the file can be written");
-        let words = ["decode".as_ref(), log.as_os_str(), "--image".as_ref()];
+    pub fn decode(&self, log: &str) -> String {
+        self.read("decode", log)
+    }
+
+    /// What this subcommand of the runner makes of a log.
+    fn read(&self, subcommand: &str, log: &str) -> String {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let file = folder.path().join("corner-shop.log");
+        fs::write(&file, log).expect("the file can be written");
+        let words = [subcommand.as_ref(), file.as_os_str(), "--image".as_ref()];
         run(words.into_iter().chain([self.built.image.as_os_str()]))
             .expect(0)
             .text()

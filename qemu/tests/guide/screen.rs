@@ -2,13 +2,14 @@
 
 use std::fs;
 
-use qemu::build::Profile;
+use qemu::build::{Kernel, Profile};
 use qemu::workspace;
 
+use super::builds::Sources;
 use super::machine::Machine;
 use super::steps;
-use super::text::{guide, part};
-use super::uefi;
+use super::text::part;
+use super::uefi::{self, UEFI};
 use crate::support::runner::command;
 
 /// The heading of its part of that file.
@@ -19,11 +20,12 @@ const HEADING: &str = "\n## A boot loader's framebuffer\n";
 fn firmware_gives_a_screen() {
     let readme = workspace::root().join("kernel/screen/README.md");
     let readme = fs::read_to_string(readme).expect("it is there");
-    let (built, machine) = uefi::prepare(Profile::Debug, |kernel| {
-        steps::apply(part(&guide(), uefi::HEADING), kernel.folder());
-        steps::apply(part(&readme, HEADING), kernel.folder());
-        kernel.name_repository("Cargo.toml");
-    });
+    let sources = Sources::of(UEFI.name);
+    UEFI.apply(&sources);
+    steps::apply(part(&readme, HEADING), sources.folder());
+    sources.name_repository("Cargo.toml");
+    let (arch, profile) = (UEFI.arch, Profile::Debug);
+    let (built, machine) = uefi::prepare(sources, Kernel { arch, profile });
     let mut runner = command();
     runner.args(["--interactive", "--timeout", "300", "--image"]);
     runner.arg(&built.image).arg("--").args(machine);

@@ -3,20 +3,20 @@
 use qemu::build::Profile;
 
 use super::kinds::expect_shown;
-use super::makefile;
+use super::makefile::{self, MAKEFILE};
 use super::short::{self, HANDLERS};
 
 /// What the guide says of `debug` in a profile.
 #[long]
 fn debug_information_of_less_detail() {
     let debug = |value: &str| {
-        let said = makefile::with(|folder| {
+        let said = MAKEFILE.with(Profile::Debug, |folder| {
             let with = format!("opt-level = 1\ndebug = {value}");
             short::replace(&folder.join("Cargo.toml"), "opt-level = 1", &with);
         });
         said.text
     };
-    expect_shown(&debug("\"limited\""), "panicked at ", makefile::HEADING);
+    expect_shown(&debug("\"limited\""), "panicked at ", MAKEFILE.heading);
 
     let text = debug("\"line-tables-only\"");
     for line in [
@@ -67,7 +67,7 @@ fn core_that_is_built_as_the_profile_says() {
 /// Cargo leaves out the `rustflags` of `.cargo/config.toml`, and says nothing.
 #[long]
 fn rustflags_of_the_environment_take_the_place_of_those_in_the_file() {
-    let said = makefile::with(makefile::set_in_config);
+    let said = MAKEFILE.with(Profile::Debug, makefile::set_in_config);
     let (_, end) = said
         .text
         .split_once("\nend of backtrace: ")

@@ -6,23 +6,25 @@ use std::path::Path;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
 
-use super::said::{Built, Said};
+use super::builds::Sources;
+use super::said::Said;
+use super::steps;
 use super::text::{guide, part};
-use super::{parts, steps};
-use crate::support::outside::{Outside, alone};
 
 /// A kernel as somebody else writes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub arch: Arch,
     /// Its name among the kernels of the guide.
-    name: &'static str,
+    pub name: &'static str,
     /// Where it has mapped physical memory.
-    physical: &'static str,
+    pub physical: &'static str,
     /// The heading of its part of the guide.
     pub heading: &'static str,
     /// How many lines change.
     pub lines: usize,
+    /// Builds the kernel from its sources, and boots it.
+    pub boot: fn(Sources, Kernel) -> Said,
 }
 
 pub const HANDLERS: Kind = Kind {
@@ -31,6 +33,7 @@ pub const HANDLERS: Kind = Kind {
     physical: "0",
     heading: "\n## Handlers of the convention `x86-interrupt`\n",
     lines: 8,
+    boot: |sources, kernel| Said::of(kernel, sources.build(kernel), &[]),
 };
 
 /// The same in the upper half, with nothing at low addresses.
@@ -52,9 +55,9 @@ pub const SMALLEST: Kind = Kind {
 pub const VECTORS: Kind = Kind {
     arch: Arch::Aarch64,
     name: "vectors",
-    physical: "0",
     heading: "\n## Vectors on AArch64\n",
     lines: 10,
+    ..HANDLERS
 };
 
 /// The same, which moves itself to another address than it is linked at.
@@ -62,11 +65,6 @@ pub const MOVED: Kind = Kind {
     name: "moved",
     ..VECTORS
 };
-
-/// The sources of the kernel of the guide with this name.
-pub fn kernel_of(name: &str) -> Outside {
-    Outside::of(|folder| parts::write(name, folder))
-}
 
 impl Kind {
     /// What the kernel says before it is changed.
@@ -76,21 +74,25 @@ impl Kind {
 
     /// The kernel before it is changed.
     pub fn without(self, profile: Profile) -> Said {
-        self.boot(profile, |_| ())
+        self.changed(profile, |_| ())
     }
 
     /// The kernel after the changes of the guide, if `change` is made to it too.
     pub fn with(self, profile: Profile, change: impl FnOnce(&Path)) -> Said {
-        let guide = guide();
-        self.boot(profile, |kernel| {
-            let lines = steps::apply(part(&guide, self.heading), kernel.folder());
-            assert_eq!(lines, self.lines, "{}", self.heading);
-            kernel.name_repository("Cargo.toml");
-            if self.arch == Arch::X86_64 {
-                tell(kernel.folder(), "0", self.physical);
-            }
-            change(kernel.folder());
+        self.changed(profile, |sources| {
+            self.apply(sources);
+            change(sources.folder());
         })
+    }
+
+    /// Makes the changes of the guide.
+    pub fn apply(self, sources: &Sources) {
+        let lines = steps::apply(part(&guide(), self.heading), sources.folder());
+        assert_eq!(lines, self.lines, "{}", self.heading);
+        sources.name_repository("Cargo.toml");
+        if self.physical != "0" {
+            tell(sources.folder(), "0", self.physical);
+        }
     }
 
     /// The same, of a kernel that tells another address of physical memory than its own.
@@ -106,19 +108,11 @@ impl Kind {
         self.with(profile, |folder| write_shop(folder, shop))
     }
 
-    fn boot(self, profile: Profile, change: impl FnOnce(&Outside)) -> Said {
-        let built = {
-            let _alone = alone();
-            let kernel = kernel_of(self.name);
-            change(&kernel);
-            let built = kernel.build(self.arch, "guide", profile, "corner-shop");
-            Built::keep(&built)
-        };
-        let kernel = Kernel {
-            arch: self.arch,
-            profile,
-        };
-        Said::of(kernel, built, &[])
+    fn changed(self, profile: Profile, change: impl FnOnce(&Sources)) -> Said {
+        let sources = Sources::of(self.name);
+        change(&sources);
+        let arch = self.arch;
+        (self.boot)(sources, Kernel { arch, profile })
     }
 }
 

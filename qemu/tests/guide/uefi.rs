@@ -1,84 +1,68 @@
 //! A kernel that UEFI firmware starts from a disk, which the crate `bootloader` 0.11 makes, and whose loader moves the kernel.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use object::Object;
 use qemu::build::{Kernel, Profile};
-use qemu::machine::Arch;
 use qemu::setup;
 
-use super::said::{Built, Said};
-use super::short::kernel_of;
-use super::steps;
-use super::text::{guide, part};
+use super::builds::{Built, PLACE, Sources, compile, outside};
+use super::said::Said;
+use super::short::{HANDLERS, Kind};
 use crate::support::built::target;
-use crate::support::outside::{Outside, alone};
 
-/// The heading of its part of the guide.
-pub const HEADING: &str = "\n## UEFI, by the crate `bootloader` 0.11\n";
-/// How many lines change.
-pub const LINES: usize = 8;
-/// Where the kernel is built, and the program that makes disks, in the target folder.
-const PLACE: &str = "guide";
+pub const UEFI: Kind = Kind {
+    name: "uefi",
+    heading: "\n## UEFI, by the crate `bootloader` 0.11\n",
+    lines: 8,
+    boot,
+    ..HANDLERS
+};
+
 /// The firmware, of Debian's and Ubuntu's package `ovmf`.
 const FIRMWARE: &str = "/usr/share/ovmf/OVMF.fd";
 
-/// The kernel before all changes.
-pub fn without() -> Said {
-    boot(Profile::Debug, |_| ())
-}
-
-/// The kernel after the changes of the guide, if `change` is made to it too.
-pub fn with(profile: Profile, change: impl FnOnce(&Path)) -> Said {
-    boot(profile, |kernel| {
-        let lines = steps::apply(part(&guide(), HEADING), kernel.folder());
-        assert_eq!(lines, LINES, "{HEADING}");
-        kernel.name_repository("Cargo.toml");
-        change(kernel.folder());
-    })
-}
-
-fn boot(profile: Profile, change: impl FnOnce(&Outside)) -> Said {
-    let (kept, machine) = prepare(profile, change);
-    let kind = Kernel {
-        arch: Arch::X86_64,
-        profile,
-    };
+fn boot(sources: Sources, kernel: Kernel) -> Said {
+    let (built, machine) = prepare(sources, kernel);
     let machine: Vec<&str> = machine.iter().map(String::as_str).collect();
-    // Its own copy: where it was built, another test builds another one.
-    let image = kept.image.clone();
-    let said = Said::of(kind, kept, &machine);
+    let image = built.image.clone();
+    let said = Said::of(kernel, built, &machine);
     let moved = moved(&said.text, &image);
+    assert_ne!(moved, 0, "{}", said.text);
     said.moved_by(moved)
 }
 
-/// Builds the kernel with this change, and a disk with it. Returns both, and the command that boots.
-pub fn prepare(profile: Profile, change: impl FnOnce(&Outside)) -> (Built, Vec<String>) {
+/// Builds the kernel, and a disk with it. Returns the image, and the command that boots the disk.
+pub fn prepare(sources: Sources, kernel: Kernel) -> (Built, Vec<String>) {
     setup::file(Path::new(FIRMWARE), "ovmf", &target()).expect("firmware is to be had");
-    let _alone = alone();
-    let kernel = kernel_of("uefi");
-    change(&kernel);
-    let built = kernel.build(Arch::X86_64, PLACE, profile, "corner-shop");
-    let kept = Built::keep(&built);
-    let disk = kept.beside("uefi.img");
-    make_disk(&built, Path::new(&disk));
-    let drive = format!("format=raw,file={disk}");
+    let built = sources.once(kernel.profile, |sources, to| {
+        compile(sources, kernel.arch.triple(), kernel.profile, to);
+        let status = Command::new(disk_maker())
+            .args(["corner-shop", "uefi.img"])
+            .current_dir(to)
+            .status();
+        assert!(status.expect("it starts").success(), "the disk is made");
+    });
+    // Several machines may read the disk at the same time.
+    let disk = built.beside("uefi.img");
+    let drive = format!("format=raw,snapshot=on,file={disk}");
     let exit = ["-device", "isa-debug-exit,iobase=0xf4", "-serial", "stdio"];
     let machine = ["qemu-system-x86_64", "-bios", FIRMWARE, "-drive", &drive];
     let machine = machine.into_iter().chain(exit).map(str::to_owned);
-    (kept, machine.collect())
+    (built, machine.collect())
 }
 
-/// Makes the disk with a program of its own, which has the boot loader in it.
-fn make_disk(kernel: &Path, disk: &Path) {
-    let program = kernel_of("uefi_disk");
-    let built = program.command(PLACE, Profile::Debug).status();
-    assert!(built.expect("cargo starts").success(), "it is built");
-    let program = target().join(PLACE).join("debug/disk");
-    let status = Command::new(program).args([kernel, disk]).status();
-    assert!(status.expect("it starts").success(), "the disk is made");
+/// The program that makes disks, which has the boot loader in it. Built while the sources of a kernel are held.
+fn disk_maker() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let status = outside("uefi_disk").command(PLACE, Profile::Debug).status();
+        assert!(status.expect("cargo starts").success(), "it is built");
+        target().join(PLACE).join("debug/disk")
+    })
 }
 
 /// How far the boot loader says that it has moved the kernel.

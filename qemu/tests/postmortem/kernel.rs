@@ -4,15 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use qemu::build::Profile;
+use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
 use qemu::workspace;
 
-use crate::guide::said::Built;
-use crate::guide::short::kernel_of;
+use crate::guide::builds::{PLACE, Sources};
 use crate::guide::steps;
 use crate::support::boots::boot_machine;
-use crate::support::outside::{Outside, alone};
 
 /// Most lines that the changes may add.
 const LINES: usize = 40;
@@ -21,7 +19,7 @@ const LINES: usize = 40;
 const AARCH64: &str = "\n# The same on AArch64\n";
 
 /// The kernel after all changes.
-fn kernel(arch: Arch) -> Outside {
+fn kernel(arch: Arch) -> Sources {
     let guide = workspace::root().join("kernel/postmortem/GUIDE.md");
     let guide = fs::read_to_string(guide).expect("the guide is there");
     let (x86_64, aarch64) = guide.split_once(AARCH64).expect("the guide has both");
@@ -29,7 +27,7 @@ fn kernel(arch: Arch) -> Outside {
         Arch::X86_64 => ("kernel", x86_64),
         Arch::Aarch64 => ("aarch64", aarch64),
     };
-    let kernel = kernel_of(name);
+    let kernel = Sources::of(name);
     let lines = steps::apply(guide, kernel.folder());
     println!("{lines} lines added");
     assert!((1..=LINES).contains(&lines), "{lines} lines");
@@ -37,12 +35,8 @@ fn kernel(arch: Arch) -> Outside {
     kernel
 }
 
-/// That of the other kernels of this kind.
-const PLACE: &str = "guide";
-
 /// Whether the kernel can be built after this change, and what cargo says.
 pub fn builds(arch: Arch, change: impl FnOnce(&Path)) -> (bool, String) {
-    let _alone = alone();
     let kernel = kernel(arch);
     change(kernel.folder());
     let output = kernel.command(PLACE, Profile::Debug).output();
@@ -54,12 +48,10 @@ pub fn builds(arch: Arch, change: impl FnOnce(&Path)) -> (bool, String) {
 /// What the kernel says until it resets the machine for the first time, and what it says after that, if `change` is made to it:
 /// in its folder something goes wrong.
 pub fn boot(arch: Arch, change: impl FnOnce(&Path)) -> (String, String) {
-    let built = {
-        let _alone = alone();
-        let kernel = kernel(arch);
-        change(kernel.folder());
-        Built::keep(&kernel.build(arch, PLACE, Profile::Debug, "corner-shop"))
-    };
+    let kernel = kernel(arch);
+    change(kernel.folder());
+    let profile = Profile::Debug;
+    let built = kernel.build(Kernel { arch, profile });
     let boot = Boot {
         // Only one of them runs, unless the kernel starts the other.
         cpus: 2,
