@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 
 use crate::support::built::target;
 use public_api::Builder;
-use qemu::build::{bare_metal, cargo};
+use qemu::build::{FOLDER, bare_metal, cargo};
 use qemu::machine::Processor;
-use qemu::{setup, workspace};
+use qemu::workspace;
 use similar::TextDiff;
 
 /// Documents a library as JSON in a folder `doc` below `documents`, and lists its items. Blanket implementations and auto traits
@@ -76,16 +76,14 @@ fn linker() {
     compare_here("sframe-link", "linker", "linker/API.txt");
 }
 
-/// It has other trap frames on each architecture. Shares `core` with the test `house`.
+/// It has other trap frames on each architecture.
 #[test]
 fn postmortem() {
-    let target = target();
-    let source = setup::rust_src(&target).expect("the source of core is to be had");
-    let target = target.join("kernel-clippy");
     for processor in Processor::ALL {
-        let mut rustdoc = bare_metal("rustdoc", processor, OsStr::new("rust-lld"), &source);
-        rustdoc.arg("--target-dir").arg(&target);
-        let documents = target.join(processor.triple());
+        let rustdoc = bare_metal("rustdoc", processor, OsStr::new("rust-lld"), &target());
+        let mut rustdoc = rustdoc.expect("core is to be had");
+        rustdoc.env("RUSTC_BOOTSTRAP", "1");
+        let documents = target().join(FOLDER).join(processor.triple());
         let now = api(rustdoc, "kernel-postmortem", "postmortem", &documents);
         compare(&now, &format!("kernel/postmortem/API.{processor}.txt"));
     }

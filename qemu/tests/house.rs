@@ -14,7 +14,7 @@ use std::process::Stdio;
 use crate::support::built::target;
 use qemu::build::{bare_metal, cargo};
 use qemu::machine::Processor;
-use qemu::{setup, workspace};
+use qemu::workspace;
 use regex::Regex;
 use serde_json::Value;
 
@@ -145,17 +145,14 @@ fn no_package_of_the_workspace_is_in_a_circle() {
 
 #[test]
 fn clippy_has_nothing_to_say_about_the_kernel() {
-    let target = target();
-    let source = setup::rust_src(&target).expect("the source of core is to be had");
     for processor in Processor::ALL {
-        let mut command = bare_metal("clippy", processor, OsStr::new("rust-lld"), &source);
+        let command = bare_metal("clippy", processor, OsStr::new("rust-lld"), &target());
+        let mut command = command.expect("core is to be had");
         command.args(["--package", "kernel"]);
         if processor != Processor::Armv7a {
             command.args(["--package", "unwind-kernel"]);
         }
         command
-            .arg("--target-dir")
-            .arg(target.join("kernel-clippy"))
             .args(["--", "--deny", "warnings"])
             .stderr(Stdio::piped());
         let output = command.output().expect("cargo can be started");

@@ -7,23 +7,18 @@ use std::process::{Command, Output};
 use crate::support::built::target;
 use qemu::build::bare_metal;
 use qemu::machine::Arch;
-use qemu::setup;
 
 /// The function that is nowhere defined.
 const UNDEFINED: &str = "a_panic_is_reachable";
 
 fn cargo(subcommand: &str, arch: Arch) -> Command {
-    let target = target();
-    let source = setup::rust_src(&target).expect("the source of core is to be had");
-    let mut command = bare_metal(subcommand, arch, OsStr::new("rust-lld"), &source);
-    command
-        .args([
-            "--release",
-            "--manifest-path",
-            "unwind/tests/no_panic/Cargo.toml",
-        ])
-        .arg("--target-dir")
-        .arg(target.join("no-panic"));
+    let command = bare_metal(subcommand, arch, OsStr::new("rust-lld"), &target());
+    let mut command = command.expect("core is to be had");
+    command.args([
+        "--release",
+        "--manifest-path",
+        "unwind/tests/no_panic/Cargo.toml",
+    ]);
     command
 }
 

@@ -2,14 +2,15 @@
 //! other packages need it as well, and the runner needs those packages.
 //!
 //! * programs (QEMU, gdb, compilers for C) and libraries from the distribution's packages, installed when run as root;
-//! * the source of `core` and `alloc`, of the very version of the running `rustc`;
+//! * `core` and `alloc` for bare metal: rustup's, or built from source;
+//! * their source, of the very version of the running `rustc`;
 //! * the device trees of Raspberry Pis, as Linux publishes them;
 //! * an assembler for every target, which is `rustc` too.
 //!
-//! The toolchain's folder is never changed, and rustup is never asked to install: where it may, it has done so already because
-//! of `rust-toolchain.toml`.
+//! Only rustup changes the toolchain's folder, and only to add targets.
 
 mod assembler;
+mod core_library;
 mod debian;
 mod logged;
 mod once;
@@ -18,10 +19,12 @@ mod program;
 mod raspi_trees;
 mod rust_src;
 mod rustc;
+mod sysroot;
 pub mod words;
 pub mod workspace;
 
 pub use assembler::assemble;
+pub use core_library::{CoreLibrary, core_library, own_core_library};
 pub use program::{file, program};
 pub use raspi_trees::raspi_trees;
-pub use rust_src::{RustSrc, rust_src};
+pub use rust_src::{RustSrc, remapped, rust_src};

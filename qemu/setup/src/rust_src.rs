@@ -1,6 +1,7 @@
 //! Finds or fetches the source of `core` and `alloc`, for `-Zbuild-std`.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -24,6 +25,29 @@ impl RustSrc {
         let (Self::InToolchain(library) | Self::At(library)) = self;
         library
     }
+
+    /// Makes `command`, and each cargo that `command` starts, build the library from this source.
+    pub fn give_to(&self, command: &mut Command) {
+        if let Self::At(library) = self {
+            // Cargo's own tests use this variable to build from another source than the toolchain's. There is no other way without
+            // changing the toolchain.
+            command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
+        }
+    }
+}
+
+/// The compiler's flag by which locations in a library that is built from `source` read as in the compiler's distributed libraries,
+/// `/rustc/COMMIT/library/core/src/...`, and not as folders of the host.
+///
+/// # Errors
+/// Returns an error if the compiler cannot be started.
+pub fn remapped(source: &RustSrc) -> Result<String> {
+    // Cargo names files of the workspace relative to its root.
+    let library = source.library();
+    let library = library
+        .strip_prefix(crate::workspace::root())
+        .unwrap_or(library);
+    Ok(Rustc::running()?.library_remapped(library))
 }
 
 /// The library's source: the toolchain's, or else Debian's, which is fetched once.

@@ -1,30 +1,38 @@
-//! Makes cargo commands for the bare-metal targets, which build `core` from source.
+//! Makes cargo commands for the bare-metal targets.
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Command;
+
+use anyhow::Result;
 
 use super::cargo::cargo;
 use crate::hardware::Processor;
-use crate::setup::RustSrc;
+use crate::setup;
 
-/// A cargo command that builds for a processor, links with `linker`, and takes the flags from `.cargo/config.toml`.
-#[must_use]
+/// The target folder of everything that is built for bare metal, below the workspace's.
+pub const FOLDER: &str = "metal";
+
+/// Returns a cargo command that builds for a processor with the compiled `core`, links with `linker`, and takes the flags from
+/// `.cargo/config.toml`.
+///
+/// # Errors
+/// Returns an error if there is no `core` for the processor.
 pub fn bare_metal(
     subcommand: &str,
     processor: impl Into<Processor>,
     linker: &OsStr,
-    source: &RustSrc,
-) -> Command {
-    for_target(subcommand, processor.into().triple(), linker, source)
+    target: &Path,
+) -> Result<Command> {
+    let triple = processor.into().triple();
+    let mut command = for_target(subcommand, triple, linker);
+    setup::core_library(triple, target)?.give_to(&mut command);
+    command.arg("--target-dir").arg(target.join(FOLDER));
+    Ok(command)
 }
 
-/// The same for a target of Rust's by its name.
-pub(super) fn for_target(
-    subcommand: &str,
-    triple: &str,
-    linker: &OsStr,
-    source: &RustSrc,
-) -> Command {
+/// Returns a cargo command that builds for one of Rust's targets, without a target folder and a `core`.
+pub(super) fn for_target(subcommand: &str, triple: &str, linker: &OsStr) -> Command {
     let variable = |what| {
         format!(
             "CARGO_TARGET_{}_{what}",
@@ -34,34 +42,32 @@ pub(super) fn for_target(
     let mut command = cargo(subcommand);
     command
         .args(["--target", triple])
-        // The prebuilt core has no unwind tables. `mem`: memcpy and the like, for which there is no libc.
+        // The workspace's own debug builds have lines only. A debugger on the kernel shows variables, too.
+        .env("CARGO_PROFILE_DEV_DEBUG", "full")
+        .env(variable("LINKER"), linker)
+        // These would replace the flags in `.cargo/config.toml`, which the tables need.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove(variable("RUSTFLAGS"));
+    command
+}
+
+/// Makes `command` build `core` and `alloc` from source, with the command's own profile and flags.
+pub(super) fn build_core(command: &mut Command, triple: &str, target: &Path) -> Result<()> {
+    let source = setup::rust_src(target)?;
+    let remap = setup::remapped(&source)?;
+    command
+        // `mem`: memcpy and the like, for which there is no libc.
         .args([
             "-Zbuild-std=core,alloc,compiler_builtins",
             "-Zbuild-std-features=compiler-builtins-mem",
         ])
         // Future-incompatibility warnings about the standard library are of no use here.
         .args(["--config", "future-incompat-report.frequency=\"never\""])
-        // The workspace's own debug builds have lines only. A debugger on the kernel shows variables, too.
-        .env("CARGO_PROFILE_DEV_DEBUG", "full")
         .env("RUSTC_BOOTSTRAP", "1")
-        .env(variable("LINKER"), linker)
-        // These would replace the flags in `.cargo/config.toml`, which the tables need.
-        .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env_remove(variable("RUSTFLAGS"));
-    // Locations in `core` and `alloc` as Rust's own builds show them, `library/alloc/src/...`, not as folders of the
-    // host. Added to the flags in `.cargo/config.toml`. Cargo names what lies in the workspace relative to its root.
-    let library = source.library();
-    let library = library
-        .strip_prefix(crate::workspace::root())
-        .unwrap_or(library);
-    let remap = format!("--remap-path-prefix={}=library", library.display());
-    command.arg("--config");
-    command.arg(format!("target.{triple}.rustflags=[{remap:?}]"));
-    if let RustSrc::At(library) = source {
-        // Cargo's own tests use this variable to build from another source than the toolchain's. There is no other way without
-        // changing the toolchain.
-        command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
-    }
-    command
+        // Added to the flags in `.cargo/config.toml`.
+        .arg("--config")
+        .arg(format!("target.{triple}.rustflags=[{remap:?}]"));
+    source.give_to(command);
+    Ok(())
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use ::linker::link::{KEEP_VARIABLE, KEPT_ARGUMENTS};
 use anyhow::Result;
 
-use super::bare_metal::for_target;
+use super::bare_metal::{FOLDER, build_core, for_target};
 use super::cargo::run;
 use super::linker;
 use crate::hardware::{Arch, Processor};
-use crate::setup::RustSrc;
+use crate::setup;
 
 /// Rust's target for Thumb code.
 const THUMB: &str = "thumbv7a-none-eabi";
@@ -26,23 +26,24 @@ pub fn link_again(image: &Path) -> PathBuf {
         .join(KEPT_ARGUMENTS)
 }
 
-/// How much the compiler optimizes.
+/// How the kernel is compiled. `core` and `alloc` are the optimized ones of the toolchain, unless the profile names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// Not at all.
+    /// Not optimized.
     Debug,
-    /// Fully.
+    /// Optimized.
     Release,
-    /// Fully, without unwind tables and debug information, also in `core` and `alloc`. It resembles a build by stable Rust with
-    /// its prebuilt `core`.
+    /// Not optimized, `core` and `alloc` neither.
+    Unoptimized,
+    /// Optimized, without unwind tables and debug information, also in `core` and `alloc`.
     Plain,
-    /// As this level of optimization does, and otherwise as [`Self::Release`].
+    /// Optimized to this level, also `core` and `alloc`; otherwise as [`Self::Release`].
     Level(Level),
-    /// Fully, with signed return addresses, which only AArch64 has.
+    /// Optimized, with signed return addresses, also in `core` and `alloc`. Only AArch64 has them.
     Signed,
-    /// Not at all, in Thumb code, which only 32-bit ARM has.
+    /// Not optimized, in Thumb code, which only 32-bit ARM has.
     ThumbDebug,
-    /// Fully, in Thumb code.
+    /// Optimized, in Thumb code.
     ThumbRelease,
 }
 
@@ -84,7 +85,7 @@ impl Profile {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Debug | Self::ThumbDebug => "debug",
+            Self::Debug | Self::Unoptimized | Self::ThumbDebug => "debug",
             Self::Release | Self::Plain | Self::Level(_) | Self::Signed | Self::ThumbRelease => {
                 "release"
             }
@@ -94,7 +95,15 @@ impl Profile {
     /// Whether functions may be inlined.
     #[must_use]
     pub const fn is_optimized(self) -> bool {
-        !matches!(self, Self::Debug | Self::ThumbDebug)
+        !matches!(self, Self::Debug | Self::Unoptimized | Self::ThumbDebug)
+    }
+
+    /// Whether `core` and `alloc` are compiled as the kernel is.
+    const fn builds_core(self) -> bool {
+        matches!(
+            self,
+            Self::Unoptimized | Self::Plain | Self::Level(_) | Self::Signed
+        )
     }
 }
 
@@ -108,19 +117,36 @@ pub struct Kernel<A = Arch> {
 }
 
 impl<A: Into<Processor>> Kernel<A> {
-    /// Builds the kernel with its tables, and returns the image's path.
+    /// Builds the kernel with its tables, and returns the image's path. `target` is the workspace's target folder.
     ///
     /// # Errors
-    /// When cargo fails.
-    pub fn build(self, source: &RustSrc, target: &Path) -> Result<PathBuf> {
-        let linker = linker::build(target)?;
+    /// Returns an error if `core` is missing or cargo fails.
+    pub fn build(self, target: &Path) -> Result<PathBuf> {
         let triple = match self.profile {
             Profile::ThumbDebug | Profile::ThumbRelease => THUMB,
             _ => self.arch.into().triple(),
         };
-        let mut command = for_target("build", triple, linker.as_os_str(), source);
+        let mut folder = target.join(FOLDER);
+        // Kernels of one name and one of cargo's profiles would replace each other.
+        match self.profile {
+            Profile::Debug | Profile::Release | Profile::ThumbDebug | Profile::ThumbRelease => {}
+            Profile::Unoptimized => folder.push("unoptimized"),
+            Profile::Plain => folder.push("plain"),
+            Profile::Signed => folder.push("signed"),
+            Profile::Level(level) => folder.push(format!("level-{}", level.name())),
+        }
+        // The linker takes a minute to build, so a missing library is reported first.
+        let library = match self.profile.builds_core() {
+            true => None,
+            false => Some(setup::core_library(triple, target)?),
+        };
+        let linker = linker::build(target)?;
+        let mut command = for_target("build", triple, linker.as_os_str());
         command.env(KEEP_VARIABLE, INPUTS);
-        let mut folder = target.join("kernel");
+        match library {
+            Some(library) => library.give_to(&mut command),
+            None => build_core(&mut command, triple, target)?,
+        }
         if self.profile.is_optimized() {
             command.arg("--release");
         }
@@ -130,21 +156,18 @@ impl<A: Into<Processor>> Kernel<A> {
             command.args(["--config", &flags]);
         };
         match self.profile {
-            Profile::Debug | Profile::Release | Profile::ThumbDebug | Profile::ThumbRelease => {}
             Profile::Plain => {
-                folder.push("plain");
                 flags(r#""-Cforce-unwind-tables=no""#);
                 // Debug information would bring `.debug_frame`, which has the same content as `.eh_frame`.
                 command.args(["--config", "profile.release.debug=0"]);
             }
             Profile::Signed => {
-                folder.push("signed");
                 flags(r#""-Zbranch-protection=pac-ret", "--cfg=signed_return_addresses""#);
             }
             Profile::Level(level) => {
-                folder.push(format!("level-{}", level.name()));
                 command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level.name());
             }
+            _ => {}
         }
         command
             .args(["--package", "kernel", "--target-dir"])

@@ -5,6 +5,6 @@ mod cargo;
 mod kernel;
 pub mod linker;
 
-pub use bare_metal::bare_metal;
+pub use bare_metal::{FOLDER, bare_metal};
 pub use cargo::cargo;
 pub use kernel::{Kernel, Level, Profile, link_again};

@@ -103,8 +103,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         (None, false) => Profile::Debug,
     };
     let emulator = setup::program(arch.emulator(), arch.emulator_package(), &target)?;
-    let source = setup::rust_src(&target)?;
-    let file = Kernel { arch, profile }.build(&source, &target)?;
+    let file = Kernel { arch, profile }.build(&target)?;
     let subject = Subject::read(&file, arch)?;
     let (boundaries, visits) = match arguments.full {
         true => (60_000, 6),

@@ -9,7 +9,7 @@ use crate::build::{Kernel, Profile};
 use crate::hardware::Arch;
 use crate::status::{Failure, Status};
 use crate::words::say;
-use crate::{scenario, setup, workspace};
+use crate::{scenario, workspace};
 
 /// Tells the firmware what to do. The same for all models.
 const CONFIG: &str = "\
@@ -78,8 +78,7 @@ pub fn card(arguments: &Card) -> Result<Status, Failure> {
         false => Profile::Debug,
     };
     let arch = Arch::Aarch64;
-    let source = setup::rust_src(&target)?;
-    let image = Kernel { arch, profile }.build(&source, &target)?;
+    let image = Kernel { arch, profile }.build(&target)?;
     let folder = &arguments.output;
     let shown = folder.display();
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make folder {shown}"))?;

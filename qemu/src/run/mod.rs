@@ -136,8 +136,7 @@ fn run_scenarios(cli: &Cli) -> Result<Status, Failure> {
 
     let target = workspace::target_folder()?;
     let emulator = emulator(arch, &target)?;
-    let source = setup::rust_src(&target)?;
-    let image = Kernel { arch, profile }.build(&source, &target)?;
+    let image = Kernel { arch, profile }.build(&target)?;
 
     let mut out = Output::take()?;
     let mut results = Results::new(cli, &image, &target);

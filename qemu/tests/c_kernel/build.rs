@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use qemu::build::{Kernel, Profile};
+use qemu::build::{FOLDER, Kernel, Profile};
 use qemu::machine::Arch;
 use qemu::{setup, workspace};
 
@@ -121,7 +121,7 @@ pub fn replace(folder: &Path, file: &str, old: &str, new: &str) {
     fs::write(path, text.replace(old, new)).expect("the file can be written");
 }
 
-/// Builds the library as the guide says, but in a target folder of its own, which is returned.
+/// Builds the library as the guide says, but in the target folder of what is for bare metal, which is returned.
 fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -129,7 +129,7 @@ fn library() -> &'static Path {
         let commands = part(&guide, "\n# In C\n").lines();
         let mut build = commands.filter(|line| line.starts_with("cd SFRAME"));
         let build = build.next().expect("the guide says how");
-        let target = target().join("c-library");
+        let target = target().join(FOLDER);
         let mut shell = Command::new("sh");
         as_others_call_it(&mut shell);
         let output = shell

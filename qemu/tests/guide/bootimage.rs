@@ -13,7 +13,7 @@ use super::builds::{PLACE, Sources, compile};
 use super::said::Said;
 use super::short::{HANDLERS, Kind};
 use crate::support::built::target;
-use crate::support::outside::{Outside, as_others_call_it};
+use crate::support::outside::{Outside, as_others_call_it, with_source};
 
 pub const BOOTIMAGE: Kind = Kind {
     name: "bootimage",
@@ -61,6 +61,7 @@ fn make_disk(kernel: &Outside, image: &Path, disk: &Path) {
     let place = target().join(PLACE).join("bootloader");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     as_others_call_it(&mut command);
+    with_source(&mut command);
     let features = ["--features", "binary,map_physical_memory"];
     let status = command
         .current_dir(sources(kernel))
@@ -70,7 +71,6 @@ fn make_disk(kernel: &Outside, image: &Path, disk: &Path) {
         .args(features)
         .arg("--target-dir")
         .arg(&place)
-        .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTC", rustc)
         .env("PATH", std::env::join_paths(path).expect("no colon"))
         .env("KERNEL", image)

@@ -13,6 +13,7 @@ use super::builds::{Built, PLACE, Sources, compile, outside};
 use super::said::Said;
 use super::short::{HANDLERS, Kind};
 use crate::support::built::target;
+use crate::support::outside::with_source;
 
 pub const UEFI: Kind = Kind {
     name: "uefi",
@@ -59,7 +60,9 @@ pub fn prepare(sources: Sources, kernel: Kernel) -> (Built, Vec<String>) {
 fn disk_maker() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let status = outside("uefi_disk").command(PLACE, Profile::Debug).status();
+        let mut command = outside("uefi_disk").command(PLACE, Profile::Debug);
+        with_source(&mut command);
+        let status = command.status();
         assert!(status.expect("cargo starts").success(), "it is built");
         target().join(PLACE).join("debug/disk")
     })

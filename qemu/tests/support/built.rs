@@ -43,6 +43,7 @@ pub fn kernel_of<A: BuiltFor>(name: &str) -> Kernel<A> {
         "debug" => Profile::Debug,
         "release" => Profile::Release,
         "plain" => Profile::Plain,
+        "unoptimized" => Profile::Unoptimized,
         _ => panic!("no profile {profile}"),
     };
     let arch = arch.unwrap_or_else(|| panic!("no architecture in {name}"));
@@ -69,8 +70,7 @@ pub fn image<A: BuiltFor>(kernel: Kernel<A>) -> PathBuf {
         profile: kernel.profile,
     };
     once(&BUILT, kernel, |target| {
-        let source = setup::rust_src(target).expect("the source of core is to be had");
-        kernel.build(&source, target).expect("the kernel is built")
+        kernel.build(target).expect("the kernel is built")
     })
 }
 

@@ -8,9 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use qemu::build::{self, Profile};
-use qemu::machine::Arch;
-use qemu::setup::{self, RustSrc};
-use qemu::workspace;
+use qemu::machine::{Arch, Processor};
+use qemu::{setup, workspace};
 use tempfile::TempDir;
 
 use super::built::target;
@@ -64,6 +63,12 @@ impl Outside {
         fs::write(path, text.replace("SFRAME", root)).expect("the file can be written");
     }
 
+    /// Whether a file contains this text; not if there is no file.
+    fn has(&self, file: &str, text: &str) -> bool {
+        let read = fs::read_to_string(self.folder().join(file));
+        read.is_ok_and(|read| read.contains(text))
+    }
+
     /// Builds it. `place` is a folder in the target folder.
     pub fn build(&self, arch: Arch, place: &str, profile: Profile, name: &str) -> PathBuf {
         let begun = Instant::now();
@@ -78,7 +83,7 @@ impl Outside {
         image
     }
 
-    /// `cargo build` as its owner would run it, with a nightly compiler, its source and `sframe-link`.
+    /// `cargo build` as its owner would run it, with `sframe-link`; with a nightly compiler and its source if the kernel needs them.
     pub fn command(&self, place: &str, profile: Profile) -> Command {
         self.cargo("build", place, profile)
     }
@@ -100,8 +105,13 @@ impl Outside {
             .current_dir(self.folder())
             .args([subcommand, "--quiet", "--target-dir"])
             .arg(&target)
-            .env("RUSTC_BOOTSTRAP", "1")
             .env("PATH", self.path());
+        if self.has("src/main.rs", "#![feature(") {
+            command.env("RUSTC_BOOTSTRAP", "1");
+        }
+        if self.has(".cargo/config.toml", "build-std") {
+            with_source(&mut command);
+        }
         if profile.is_optimized() {
             command.arg("--release");
         }
@@ -109,7 +119,7 @@ impl Outside {
     }
 }
 
-/// Takes away what this build says to cargo, and gives it the source of `core`.
+/// Takes away what this build says to cargo, and gives it `core` for bare metal.
 pub fn as_others_call_it(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -117,10 +127,16 @@ pub fn as_others_call_it(command: &mut Command) {
             command.env_remove(&name);
         }
     }
-    let source = setup::rust_src(&target()).expect("the source of core is to be had");
-    if let RustSrc::At(library) = source {
-        command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
+    for processor in Processor::ALL {
+        let core = setup::core_library(processor.triple(), &target());
+        core.expect("core is to be had").give_to(command);
     }
+}
+
+/// Lets it build `core` from source.
+pub fn with_source(command: &mut Command) {
+    let source = setup::rust_src(&target()).expect("the source of core is to be had");
+    source.give_to(command.env("RUSTC_BOOTSTRAP", "1"));
 }
 
 fn copy(from: &Path, to: &Path) {
