@@ -4,12 +4,18 @@
 use std::time::Duration;
 
 use crate::support::boots::{boot, boot_machine};
-use crate::support::built::{SIGNED, image};
+use crate::support::built::image;
 use crate::support::gdb;
 use crate::support::report::Report;
 use object::{Object, ObjectSymbol};
 use qemu::build::{Kernel, Profile};
 use qemu::machine::{Arch, Boot, Verdict};
+
+/// The kernel with signed return addresses.
+const SIGNED: Kernel = Kernel {
+    arch: Arch::Aarch64,
+    profile: Profile::Signed,
+};
 
 /// The same without.
 const UNSIGNED: Kernel = Kernel {

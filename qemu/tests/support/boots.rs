@@ -15,7 +15,7 @@ use qemu::scenario;
 use super::built::{self, BuiltFor};
 use super::log::{self, Kind};
 use super::memo::Memo;
-use super::runner::Ran;
+use super::ran::Ran;
 
 /// The time limit of the runner.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -50,12 +50,6 @@ pub fn kernel_of<A: BuiltFor>(name: &str) -> Kernel<A> {
     Kernel { arch, profile }
 }
 
-/// The kernel with signed return addresses.
-pub const SIGNED: Kernel = Kernel {
-    arch: Arch::Aarch64,
-    profile: Profile::Signed,
-};
-
 /// The kernel without the compiler's unwind tables.
 pub fn plain(arch: Arch) -> Kernel {
     let profile = Profile::Plain;

@@ -17,6 +17,7 @@ pub mod lost_link;
 pub mod memo;
 pub mod monitor;
 pub mod outside;
+pub mod ran;
 pub mod recursion;
 pub mod report;
 pub mod runner;
