@@ -132,6 +132,7 @@ fn library() -> &'static Path {
         let target = target().join(FOLDER);
         let mut shell = Command::new("sh");
         as_others_call_it(&mut shell);
+        let begun = Instant::now();
         let output = shell
             .args(["-ec", &build.replace("SFRAME", path(workspace::root()))])
             .env("CARGO_TARGET_DIR", &target)
@@ -139,6 +140,7 @@ fn library() -> &'static Path {
             .expect("sh starts");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
+        log::add(Kind::Build, begun, &log::image_name(&target), "", None);
         target
     })
 }
