@@ -11,8 +11,8 @@ const PARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guide");
 /// The file that describes a part, and shows the changes in files of the parts before it.
 const CHANGES: &str = "README.md";
 
-/// Each kernel, and its parts in order: a folder, whose files replace those of earlier parts and whose changes follow, or a file of
-/// another kernel.
+/// Each kernel or program that boots one, and its parts in order. A part is a file of another kernel, or a folder. A folder's files replace
+/// files of earlier parts, and then its changes are made.
 pub const KERNELS: [(&str, &[&str]); 17] = [
     ("kernel", &["kernel"]),
     ("handlers", &["kernel", "handlers"]),
