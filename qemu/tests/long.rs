@@ -7,6 +7,7 @@ mod armv7a;
 mod ask;
 mod autopsy;
 mod c_kernel;
+mod core_library;
 mod corrupt;
 mod expectations;
 mod faults;

@@ -143,3 +143,55 @@ fn a_missing_rust_src_that_cannot_be_had_is_named_with_the_line_to_type() {
         "{words}"
     );
 }
+
+/// The toolchain of a rustup that does this, without targets and without source; the runner's status and words, and the calls of rustup and
+/// of cargo.
+fn run_with_rustup(rustup: &str) -> (Option<i32>, String, String) {
+    let here = "${0%/*}";
+    let rustc = format!(
+        "case \"$*\" in *sysroot*) echo {here}/toolchains/old;; *) echo 'release: 0.0.1';; esac"
+    );
+    let note = format!("echo \"${{0##*/}} $*\" >> {here}/calls");
+    let scripts = [
+        ("qemu-system-x86_64", "exit 33"),
+        ("rustc", &*rustc),
+        ("rustup", &format!("{note}\n{rustup}")),
+        ("cargo", &format!("{note}\nexit 1")),
+        ("apt-get", "exit 100"),
+    ];
+    let path = path_with(&scripts);
+    let mut command = command();
+    let (status, words) = run(command
+        .env("PATH", path.path())
+        .env("CARGO", path.path().join("cargo"))
+        .env("RUSTC", path.path().join("rustc")));
+    let calls = std::fs::read_to_string(path.path().join("calls")).unwrap_or_default();
+    (status, words, calls)
+}
+
+const TARGET_ADD: &str = "rustup target add --toolchain old \
+    x86_64-unknown-none aarch64-unknown-none-softfloat armv7a-none-eabi\n";
+
+#[test]
+fn rustup_adds_all_targets_of_a_toolchain_that_lacks_one_and_is_announced() {
+    let add = "/bin/mkdir -p \"${0%/*}/toolchains/old/lib/rustlib/x86_64-unknown-none/lib\"";
+    let (_, words, calls) = run_with_rustup(add);
+    let said = "runner: installing Rust's core library for x86_64-unknown-none, ";
+    assert!(words.starts_with(said), "{words}");
+    assert!(!words.contains("warning: "), "{words}");
+    // Then the linker and the kernel are built.
+    let after = calls.strip_prefix(TARGET_ADD).expect(&calls);
+    assert!(after.starts_with("cargo "), "{calls}");
+    assert!(!after.contains("rustup"), "{calls}");
+}
+
+#[test]
+fn rustup_that_fails_is_a_warning_and_the_library_is_built_from_source() {
+    let (status, words, calls) = run_with_rustup("echo 'error: no network' >&2; exit 1");
+    assert_eq!(status, Some(1), "{words}");
+    assert_eq!(calls, TARGET_ADD);
+    assert!(words.contains("warning: rustup failed"), "{words}");
+    assert!(words.contains("error: no network"), "{words}");
+    let line = "rustc 0.0.1 comes without the source of its library";
+    assert!(words.contains(line), "{words}");
+}

@@ -9,7 +9,7 @@ use super::bare_metal::{FOLDER, build_core, for_target};
 use super::cargo::run;
 use super::linker;
 use crate::hardware::{Arch, Processor};
-use crate::setup;
+use crate::setup::{self, CoreLibrary};
 
 /// Rust's target for Thumb code.
 const THUMB: &str = "thumbv7a-none-eabi";
@@ -122,11 +122,29 @@ impl<A: Into<Processor>> Kernel<A> {
     /// # Errors
     /// Returns an error if `core` is missing or cargo fails.
     pub fn build(self, target: &Path) -> Result<PathBuf> {
+        self.build_with(target, FOLDER, setup::core_library)
+    }
+
+    /// Builds the kernel with a `core` that the set-up compiles, as on a machine without rustup, in its own target folder.
+    ///
+    /// # Errors
+    /// Returns an error if the source of `core` is missing or cargo fails.
+    pub fn build_with_own_core(self, target: &Path) -> Result<PathBuf> {
+        self.build_with(target, "kernel-with-own-core", setup::own_core_library)
+    }
+
+    /// Builds the kernel in a folder below `target`, with the `core` that `find` returns unless the profile compiles its own.
+    fn build_with(
+        self,
+        target: &Path,
+        folder: &str,
+        find: impl FnOnce(&str, &Path) -> Result<CoreLibrary>,
+    ) -> Result<PathBuf> {
         let triple = match self.profile {
             Profile::ThumbDebug | Profile::ThumbRelease => THUMB,
             _ => self.arch.into().triple(),
         };
-        let mut folder = target.join(FOLDER);
+        let mut folder = target.join(folder);
         // Kernels of one name and one of cargo's profiles would replace each other.
         match self.profile {
             Profile::Debug | Profile::Release | Profile::ThumbDebug | Profile::ThumbRelease => {}
@@ -138,7 +156,7 @@ impl<A: Into<Processor>> Kernel<A> {
         // The linker takes a minute to build, so a missing library is reported first.
         let library = match self.profile.builds_core() {
             true => None,
-            false => Some(setup::core_library(triple, target)?),
+            false => Some(find(triple, target)?),
         };
         let linker = linker::build(target)?;
         let mut command = for_target("build", triple, linker.as_os_str());

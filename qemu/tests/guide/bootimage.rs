@@ -71,6 +71,7 @@ fn make_disk(kernel: &Outside, image: &Path, disk: &Path) {
         .args(features)
         .arg("--target-dir")
         .arg(&place)
+        .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTC", rustc)
         .env("PATH", std::env::join_paths(path).expect("no colon"))
         .env("KERNEL", image)

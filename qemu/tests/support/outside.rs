@@ -83,7 +83,8 @@ impl Outside {
         image
     }
 
-    /// `cargo build` as its owner would run it, with `sframe-link`; with a nightly compiler and its source if the kernel needs them.
+    /// `cargo build` as its owner would run it, with a nightly compiler and `sframe-link`; with its source if the kernel needs
+    /// that.
     pub fn command(&self, place: &str, profile: Profile) -> Command {
         self.cargo("build", place, profile)
     }
@@ -105,10 +106,8 @@ impl Outside {
             .current_dir(self.folder())
             .args([subcommand, "--quiet", "--target-dir"])
             .arg(&target)
+            .env("RUSTC_BOOTSTRAP", "1")
             .env("PATH", self.path());
-        if self.has("src/main.rs", "#![feature(") {
-            command.env("RUSTC_BOOTSTRAP", "1");
-        }
         if self.has(".cargo/config.toml", "build-std") {
             with_source(&mut command);
         }
@@ -136,7 +135,7 @@ pub fn as_others_call_it(command: &mut Command) {
 /// Lets it build `core` from source.
 pub fn with_source(command: &mut Command) {
     let source = setup::rust_src(&target()).expect("the source of core is to be had");
-    source.give_to(command.env("RUSTC_BOOTSTRAP", "1"));
+    source.give_to(command);
 }
 
 fn copy(from: &Path, to: &Path) {
