@@ -3,7 +3,7 @@
 //! ```text
 //! cli ─► setup ─► build ─► machine ─► judge ─► exit status
 //!        QEMU,    sframe-  boots,     verdict and
-//!        rust-src link,    copies     serial text against
+//!        `core`   link,    copies     serial text against
 //!                 kernel   serial     the scenario's outcome
 //! ```
 //!
