@@ -19,7 +19,7 @@ kernel_tests! { debug:
     a_damaged_symbols_is_not_believed,
 }
 
-kernel_tests! { debug_in_long:
+kernel_tests! { debug:
     an_image_linked_without_the_wrapper_says_so,
 }
 

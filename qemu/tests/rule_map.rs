@@ -95,7 +95,7 @@ fn check_a_wrong_begin(kernel: Kernel) {
     }
 }
 
-#[long]
+#[test]
 fn on_x86_64() {
     let kernel = kernel("x86_64_release");
     check(kernel);
@@ -103,7 +103,7 @@ fn on_x86_64() {
     check_a_wrong_begin(kernel);
 }
 
-#[long]
+#[test]
 fn on_aarch64() {
     let kernel = kernel("aarch64_release");
     check(kernel);

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use qemu::build::{self, Kernel, Profile};
@@ -74,40 +74,65 @@ pub fn image_for_arm(profile: Profile) -> PathBuf {
     image(Kernel { arch, profile })
 }
 
-/// The image of this kernel, linked without tables.
+/// The image of this kernel, linked by Rust's own linker: without tables, as if the wrapper were forgotten.
 pub fn image_without_tables(kernel: Kernel) -> PathBuf {
-    linked_again(
-        kernel,
-        "without-tables",
-        &["--sframe=none", "--symbols=none"],
-    )
+    linked_again(kernel, "without-tables", |kept, output| {
+        // It takes the flavor as its first argument only, not from a file.
+        let arguments = std::fs::read_to_string(kept).expect("the arguments are kept");
+        let rest = arguments.strip_prefix("\"-flavor\"\n\"gnu\"\n");
+        let file = output.with_extension("arguments");
+        std::fs::write(&file, rest.expect("rustc gives the flavor"))
+            .expect("a file can be written");
+        let libraries = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+            .args(["--print", "target-libdir"])
+            .current_dir(workspace::root())
+            .output()
+            .expect("rustc starts");
+        let libraries = String::from_utf8(libraries.stdout).expect("a path in UTF-8");
+        let linker = Path::new(libraries.trim()).with_file_name("bin/rust-lld");
+        let mut command = Command::new(linker);
+        command.args(["-flavor", "gnu", "--rsp-quoting=posix"]);
+        command.arg(format!("@{}", file.display()));
+        let status = command.arg("-o").arg(output).status();
+        assert!(status.expect("rust-lld starts").success(), "{command:?}");
+    })
 }
 
 /// The image of this kernel with a rule map loaded instead of `.sframe`.
 pub fn image_with_map(kernel: Kernel) -> PathBuf {
-    linked_again(kernel, "with-map", &["--sframe-load=map"])
+    linked_again(kernel, "with-map", with_switch("--sframe-load=map"))
 }
 
 /// The image of this kernel without `.symbols`.
 pub fn image_without_names(kernel: Kernel) -> PathBuf {
-    linked_again(kernel, "without-names", &["--symbols=none"])
+    linked_again(kernel, "without-names", with_switch("--symbols=none"))
 }
 
-/// The image of this kernel, linked again with more switches, to a file with `name` in its name.
-fn linked_again(kernel: Kernel, name: &'static str, switches: &[&str]) -> PathBuf {
+/// Links an image again, by its kept arguments: the paths of these and of the output.
+fn with_switch(switch: &str) -> impl FnOnce(&Path, &Path) {
+    move |kept, output| {
+        let mut arguments = [
+            OsString::from("@"),
+            switch.into(),
+            "-o".into(),
+            output.into(),
+        ];
+        arguments[0].push(kept);
+        let status = linker::link::run(Path::new("sframe-link"), &arguments);
+        let status = status.expect("the kernel is linked again");
+        assert_eq!(status, ExitCode::SUCCESS, "sframe-link {arguments:?}");
+    }
+}
+
+/// The image of this kernel, linked again to a file with `name` in its name.
+fn linked_again(kernel: Kernel, name: &'static str, link: impl FnOnce(&Path, &Path)) -> PathBuf {
     static LINKED: Memo<(Kernel, &str), PathBuf> = Memo::new();
 
     let image = image(kernel);
     LINKED.get((kernel, name), || {
         let begun = Instant::now();
         let output = image.with_file_name(format!("kernel-{name}"));
-        let mut arguments = vec![OsString::from("@")];
-        arguments[0].push(build::link_again(&image));
-        arguments.extend(switches.iter().map(OsString::from));
-        arguments.extend(["-o".into(), output.clone().into()]);
-        let status = linker::link::run(Path::new("sframe-link"), &arguments);
-        let status = status.expect("the kernel is linked again");
-        assert_eq!(status, ExitCode::SUCCESS, "sframe-link {arguments:?}");
+        link(&build::link_again(&image), &output);
         log::add(Kind::Build, begun, &log::image_name(&output), "", None);
         output
     })

@@ -10,7 +10,7 @@
 /// * `debug`, `release`, `x86_64`, `aarch64`: those of `every`
 /// * `release_of_all`, `every_of_all`: the same with 32-bit ARM, for functions that take any [`Processor`](qemu::machine::Processor)
 /// * `much_and_little_inlined`: one of much inlining and one of little, and one of each architecture
-/// * `every_in_long`, `debug_in_long`: `every` and `debug`, in the long part only, because each test takes seconds
+/// * `every_in_long`: `every`, in the long part only, because each test waits for a machine that hangs
 /// * `plain`: kernels whose compilers wrote no unwind tables
 /// * `x86_64_and_plain`: `x86_64`, and those of `plain` for x86-64
 /// * `every_and_plain`: `every`, and those of `plain` for x86-64. Reports of both have the same functions, but no lines. On AArch64 such
@@ -40,7 +40,6 @@ macro_rules! kernel_tests {
     (@ every_in_long $test:ident) => { kernel_tests!(
         $test [] [x86_64_debug x86_64_release aarch64_debug aarch64_release]
     ); };
-    (@ debug_in_long $test:ident) => { kernel_tests!($test [] [x86_64_debug aarch64_debug]); };
     (@ plain $test:ident) => { kernel_tests!($test [x86_64_plain] [aarch64_plain]); };
     (@ x86_64_and_plain $test:ident) => { kernel_tests!(
         $test [x86_64_debug x86_64_release x86_64_plain] []
