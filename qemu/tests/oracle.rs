@@ -15,6 +15,10 @@ use rustc_demangle::demangle;
 use unwind::sframe::{Row, Rule};
 
 kernel_tests! { every:
+    some_boundaries_of_a_boot_and_of_tasks_are_right,
+}
+
+kernel_tests! { every_in_long:
     every_boundary_of_a_boot_and_of_its_scenarios_is_right,
 }
 
@@ -34,7 +38,7 @@ const FOLLOWED: [(&str, bool, Option<u64>); 3] = [
 /// The boundaries of all of these.
 const AT_LEAST: u64 = 25_000;
 
-const PLAN: Plan<'static> = Plan {
+pub const PLAN: Plan<'static> = Plan {
     seed: 1,
     boundaries: 10_000,
     visits: 1,
@@ -42,8 +46,33 @@ const PLAN: Plan<'static> = Plan {
     cpus: 1,
     nmi: None,
     nmi_in: None,
+    probe: None,
     others: None,
 };
+
+/// Tasks that NMIs interrupt, and the boot: a part of what [`FOLLOWED`] has.
+fn some_boundaries_of_a_boot_and_of_tasks_are_right(kernel: Kernel) {
+    let file = built::image(kernel);
+    let image = Image::read(&file, kernel.arch).expect("the kernel's image");
+    // Without a visit of each call, the scenario begins before the boundaries are used up.
+    for (scenario, boundaries, visits, boot, nmi) in [
+        ("tasks", 6_000, 0, false, Some(50)),
+        ("ok", 2_000, 1, true, None),
+    ] {
+        let plan = Plan {
+            boundaries,
+            visits,
+            boot,
+            nmi,
+            ..PLAN
+        };
+        let tally = followed(kernel, &image, &image.table, scenario, plan);
+        assert!(tally.is_right(), "{kernel:?}: {tally}");
+        only_entries_are_excused(kernel, &tally);
+        assert_eq!(nmi.is_some(), tally.came > 0, "{kernel:?}: {tally}");
+        assert_eq!(tally.boundaries, boundaries, "{kernel:?}: {tally}");
+    }
+}
 
 fn every_boundary_of_a_boot_and_of_its_scenarios_is_right(kernel: Kernel) {
     let file = built::image(kernel);
@@ -217,7 +246,13 @@ fn a_row_that_is_wrong_is_found(kernel: Kernel) {
     assert!(0 < walked && walked < happened, "{lists}");
 }
 
-fn followed(kernel: Kernel, image: &Image, table: &[u8], scenario: &str, plan: Plan<'_>) -> Tally {
+pub fn followed(
+    kernel: Kernel,
+    image: &Image,
+    table: &[u8],
+    scenario: &str,
+    plan: Plan<'_>,
+) -> Tally {
     let emulator = built::emulator(kernel.arch);
     let file = built::image(kernel);
     follow(&emulator, &file, image, table, scenario, plan).expect("the machine can be stepped")

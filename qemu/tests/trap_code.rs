@@ -1,20 +1,15 @@
-//! The trap code, instruction by instruction: from each one the walk must lead to what was interrupted, as it does from what the
-//! processor keeps of it when the exception comes, and from where the processor goes on when it returns.
-
-mod image;
-mod passages;
-mod steps;
+//! The trap code, instruction by instruction: the oracle compares the walk from each one with what the machine did.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
+use qemu::build::Kernel;
+use qemu::machine::{Boot, Verdict};
+use qemu::oracle::{Image, Plan};
+
+use crate::oracle::{PLAN, followed};
 use crate::support::each::kernel_tests;
 use crate::support::report::Report;
 use crate::support::{built, gdb};
-use image::Image;
-use qemu::build::Kernel;
-use qemu::machine::{Arch, Boot, Verdict};
-use steps::{Kept, Steps};
 
 kernel_tests! { aarch64:
     every_instruction_leads_to_what_was_interrupted_aarch64,
@@ -30,139 +25,105 @@ kernel_tests! { every:
     no_function_is_without_rows,
 }
 
-const KIB: u64 = 1024;
+/// A scenario, the most boundaries of it, and how deep exceptions are nested when a handler makes way for the probe.
+type Followed = (&'static str, u64, Option<u32>);
 
-/// The stacks of the kernel that are looked at.
-const BOOT: Kept = Kept {
-    name: "STACKS_BOOT",
-    count: 1,
-    bytes: 16 * KIB,
-};
-const EXCEPTION: Kept = Kept {
-    name: "STACKS_EXCEPTION",
-    count: 1,
-    bytes: 32 * KIB,
-};
-const OVERFLOW: Kept = Kept {
-    name: "STACKS_OVERFLOW",
-    ..EXCEPTION
-};
-const INTERRUPT: Kept = Kept {
-    name: "STACKS_INTERRUPT",
-    ..EXCEPTION
-};
-const TASKS: Kept = Kept {
-    name: "STACKS_TASK",
-    count: 16,
-    bytes: 4 * KIB,
-};
+/// An exception that returns, and one in its handler, by the probe and by a kernel that fails; interrupts of leaves, of prologues
+/// and of epilogues.
+const BOTH: &[Followed] = &[
+    ("breakpoint", 10_000, None),
+    ("breakpoint", 10_000, Some(1)),
+    ("exception-in-handler", 10_000, None),
+    ("interrupted-places", 12_000, None),
+];
 
-/// An exception that returns, and in its handler another one, once.
-fn breakpoint(arch: Arch) -> Steps {
-    Steps {
-        scenario: "breakpoint",
-        count: 6,
-        depth: 1,
-        stacks: of(arch, []),
-        in_doubt: false,
-        last: "continue",
-    }
-}
-
-/// Interrupts of leaves, of prologues, of epilogues.
-fn places(arch: Arch) -> Steps {
-    Steps {
-        scenario: "interrupted-places",
-        count: 60,
-        depth: 0,
-        stacks: of(arch, []),
-        // One place is in a function without rules.
-        in_doubt: true,
-        last: "kill",
-    }
-}
-
-/// A task that is interrupted goes on much later, after others.
-fn tasks(arch: Arch) -> Steps {
-    Steps {
-        scenario: "tasks",
-        count: 30,
-        depth: 0,
-        stacks: of(arch, [TASKS]),
-        in_doubt: false,
-        last: "kill",
-    }
-}
-
-/// No room on the stack of exceptions; and in the handler another exception, which stays on the overflow stack, and returns.
-fn no_room(arch: Arch) -> Steps {
-    Steps {
-        scenario: "double-fault",
-        count: 4,
-        depth: 2,
-        stacks: of(arch, [OVERFLOW]),
-        in_doubt: false,
-        last: "kill",
-    }
-}
-
-/// The stack pointer of a handler is in no stack.
-fn stray(arch: Arch) -> Steps {
-    Steps {
-        scenario: "stray-in-handler",
-        in_doubt: true,
-        ..no_room(arch)
-    }
-}
-
-fn of<const COUNT: usize>(arch: Arch, more: [Kept; COUNT]) -> Vec<Kept> {
-    let exceptions = match arch {
-        Arch::X86_64 => INTERRUPT,
-        Arch::Aarch64 => EXCEPTION,
-    };
-    [BOOT, exceptions].into_iter().chain(more).collect()
-}
+/// A task that is interrupted goes on after others. No room on the stack of exceptions: for a frame, and in a handler whose stack
+/// pointer is in no stack. An exception in the handler after that stays on the overflow stack, and returns.
+const OF_AARCH64: &[Followed] = &[
+    ("tasks", 12_000, None),
+    ("double-fault", 20_000, None),
+    ("stray-in-handler", 10_000, None),
+    ("stray-in-handler", 10_000, Some(2)),
+];
 
 fn every_instruction_leads_to_what_was_interrupted_x86_64(kernel: Kernel) {
-    let path = built::image(kernel);
-    let image = Image::read(&path);
-    let mut seen = Seen::default();
-    for what in [breakpoint, places] {
-        seen.run(kernel, &path, &image, &what(kernel.arch));
-    }
-    seen.expect_all_of(&image, &["exception_3", "exception_14", "trap_entry"]);
+    let functions = ["exception_3", "exception_14", "trap_entry"];
+    every_instruction_is_right(kernel, BOTH, &functions);
 }
 
 fn every_instruction_leads_to_what_was_interrupted_aarch64(kernel: Kernel) {
-    let path = built::image(kernel);
-    let image = Image::read(&path);
-    let mut seen = Seen::default();
-    for what in [breakpoint, places, tasks, no_room, stray] {
-        seen.run(kernel, &path, &image, &what(kernel.arch));
-    }
     // Of the vectors, which are all alike, one of those that come from a thread, an interrupt's, and one of the others.
-    seen.expect_all_of(
-        &image,
-        &[
-            "exception_0",
-            "exception_1",
-            "exception_4",
-            "exception_overflow_4",
-            "trap_entry",
-            "trap_preempted",
-            "trap_return_above",
-        ],
-    );
+    let functions = [
+        "exception_0",
+        "exception_1",
+        "exception_4",
+        "exception_overflow_4",
+        "trap_entry",
+        "trap_preempted",
+        "trap_return_above",
+    ];
+    every_instruction_is_right(kernel, &[BOTH, OF_AARCH64].concat(), &functions);
+}
+
+/// Follows the scenarios. Fails unless the list from each instruction is right, and the machine was at every instruction of
+/// these functions.
+fn every_instruction_is_right(kernel: Kernel, scenarios: &[Followed], functions: &[&str]) {
+    let file = built::image(kernel);
+    let image = Image::read(&file, kernel.arch).expect("the kernel's image");
+    let mut seen = BTreeSet::new();
+    for (scenario, boundaries, probe) in scenarios {
+        let plan = Plan {
+            boundaries: *boundaries,
+            // No call is followed but those of handlers by trap code, and of functions that do not return.
+            visits: 0,
+            probe: *probe,
+            ..PLAN
+        };
+        let mut tally = followed(kernel, &image, &image.table, scenario, plan);
+        assert_eq!(
+            tally.ended == "left behind the probe",
+            probe.is_some(),
+            "{kernel:?}: {tally}"
+        );
+        if probe.is_some() {
+            // No call leads to the probe, which a walk sees.
+            let told = ("the call leads elsewhere", "postmortem_read".to_owned());
+            tally.unexplained.remove(&told);
+        }
+        assert!(tally.is_right(), "{kernel:?}: {tally}");
+        seen.extend(tally.seen);
+    }
+    for (name, instructions) in trap_code(&image) {
+        let missing: Vec<_> = instructions
+            .iter()
+            .filter(|pc| !seen.contains(pc))
+            .collect();
+        let is_wanted = functions.contains(&&*name);
+        assert!(
+            !is_wanted || missing.is_empty(),
+            "{kernel:?}, {name}: {missing:x?}"
+        );
+    }
+}
+
+/// The functions of trap code, each with its name and its instructions.
+fn trap_code(image: &Image) -> Vec<(String, Vec<u64>)> {
+    let functions = image.functions();
+    let is_trap = |name: &str| name.starts_with("exception_") || name.starts_with("trap_");
+    let trap = functions.filter(|(name, _)| is_trap(name));
+    trap.map(|(name, range)| (name.to_owned(), image.instructions(range)))
+        .collect()
 }
 
 /// No function of the kernels is left out of their tables, or has a place there without rows.
 fn no_function_is_without_rows(kernel: Kernel) {
-    let image = Image::read(&built::image(kernel));
-    let section = image.tables().first().expect("a table");
+    let image = Image::read(&built::image(kernel), kernel.arch).expect("the kernel's image");
+    let tables = image.tables(&image.table);
+    let section = tables.first().expect("a table");
     for index in 0..section.function_count() {
         let function = section.function(index).expect("it lies in the table");
         // Where directives lie and the code does not tell, the link takes the rows out.
-        if image.name_at(function.start()).starts_with("lie_") {
+        if image.name(function.start()).starts_with("lie_") {
             continue;
         }
         assert_ne!(
@@ -172,9 +133,9 @@ fn no_function_is_without_rows(kernel: Kernel) {
             function.start()
         );
     }
-    for (name, start, end) in &image.trap {
-        for pc in *start..*end {
-            let found = image.tables().lookup(pc);
+    for (name, instructions) in trap_code(&image) {
+        for pc in instructions {
+            let found = tables.lookup(pc);
             let (function, _) = found.unwrap_or_else(|why| panic!("{kernel:?}, {name}: {why}"));
             assert!(function.is_signal_frame(), "{kernel:?}, {name}");
         }
@@ -238,45 +199,4 @@ fn a_breakpoint_that_cannot_return_ends_the_kernel(kernel: Kernel) {
         report.text
     );
     assert!(report.panicked.ends_with(words), "{}", report.text);
-}
-
-/// The instructions that gdb has stepped over.
-#[derive(Default)]
-struct Seen(BTreeSet<u64>);
-
-impl Seen {
-    fn run(&mut self, kernel: Kernel, path: &Path, image: &Image, what: &Steps) {
-        let (steps, session) = steps::run(kernel, path, image, what);
-        let context = format!("{kernel:?}, {}", what.scenario);
-        let said = || {
-            let said = session.said.lines();
-            let said = said.filter(|line| !line.starts_with("words "));
-            let said = said.collect::<Vec<_>>().join("\n");
-            format!("{context}: gdb said:\n{said}\n{}", session.complained)
-        };
-        if what.last == "continue" {
-            assert_eq!(session.booted.verdict, Verdict::Success, "{}", said());
-        }
-        let [passages, complete] = passages::check(image, &steps, &context);
-        assert!(passages > 2, "{passages} passages, {}", said());
-        assert!(
-            complete == passages || what.in_doubt,
-            "{complete} of {passages} complete, {}",
-            said()
-        );
-        self.0.extend(steps.iter().map(|step| step.pc));
-    }
-
-    /// Fails unless gdb was at every instruction of these functions.
-    #[track_caller]
-    fn expect_all_of(&self, image: &Image, functions: &[&str]) {
-        for name in functions {
-            let function = image.trap.iter().find(|(known, ..)| known == name);
-            let (_, start, end) = function.unwrap_or_else(|| panic!("no {name}"));
-            // Those of x86-64 begin anywhere; gdb leaves none out between the first one and where it is elsewhere.
-            let step = if image.is_arm { 4 } else { usize::MAX };
-            let missing = (*start..*end).step_by(step).find(|pc| !self.0.contains(pc));
-            assert_eq!(missing, None, "{name}");
-        }
-    }
 }

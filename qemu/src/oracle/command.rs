@@ -117,6 +117,7 @@ pub fn oracle(arguments: &Oracle) -> Result<Status, Failure> {
         cpus: 1,
         nmi: arguments.nmi,
         nmi_in: arguments.nmi_in.as_deref(),
+        probe: None,
         others: None,
     };
     let mut tallies = Vec::new();

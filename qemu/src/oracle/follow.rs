@@ -40,6 +40,9 @@ pub struct Plan<'a> {
     pub cpus: u32,
     /// An NMI comes at each instruction of functions that have this in their names, when it is met first.
     pub nmi_in: Option<&'a str>,
+    /// When a handler begins with this many interrupted contexts on its stack, `postmortem_read` runs in the handler's place, once,
+    /// and reads an unmapped address: an exception that returns. The run ends where the probe returns.
+    pub probe: Option<u32>,
     /// It ends before there are so many boundaries, once this many of them are of other CPUs than the first.
     pub others: Option<u64>,
 }
@@ -79,6 +82,8 @@ pub(super) struct Follower<'a> {
     pub(super) kept: [u64; 4],
     pub(super) task_switch: u64,
     pub(super) in_scenario: bool,
+    /// Where the probe returns, once it runs.
+    pub(super) probe_returns: Option<(u64, u64)>,
     /// Chosen instructions at which an NMI has come.
     pub(super) chosen: HashSet<u64>,
     /// Where something was let run that did not return, in a run before this one, which was like this one.
@@ -192,6 +197,7 @@ impl<'a> Follower<'a> {
             ],
             task_switch: image.address("task_switch")?,
             in_scenario: false,
+            probe_returns: None,
             chosen: HashSet::new(),
             lasting: lasting.clone(),
             begun: HashMap::new(),

@@ -152,17 +152,32 @@ impl Image {
     /// Where code says that it waits for another CPU, or for an interrupt.
     #[must_use]
     pub fn waits(&self) -> Vec<u64> {
+        let mut all = self.instructions(self.text());
+        all.retain(|pc| {
+            let instruction = decode(self.arch, self.instruction(*pc), *pc);
+            let flow = instruction.map(|instruction| instruction.flow);
+            matches!(flow, Some(Flow::Spins | Flow::Waits))
+        });
+        all
+    }
+
+    /// The addresses of the instructions of this code, one after the other.
+    #[must_use]
+    pub fn instructions(&self, code: Range) -> Vec<u64> {
+        let mut pc = code.start;
         let mut found = Vec::new();
-        let text = self.text();
-        let mut pc = text.start;
-        while pc < text.end {
+        while pc < code.end {
+            found.push(pc);
             let instruction = decode(self.arch, self.instruction(pc), pc);
-            if let Some(Flow::Spins | Flow::Waits) = instruction.map(|found| found.flow) {
-                found.push(pc);
-            }
             pc += instruction.map_or(1, |instruction| instruction.length);
         }
         found
+    }
+
+    /// The functions whose size is known: names and addresses.
+    pub fn functions(&self) -> impl Iterator<Item = (&str, Range)> {
+        let all = self.names.all().filter(|(_, size, _)| *size > 0);
+        all.map(|(start, size, name)| (name, Range::new(start, start + size)))
     }
 
     /// Its code.

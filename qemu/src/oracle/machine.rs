@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use tempfile::TempDir;
 
 use super::aarch64;
@@ -85,6 +85,27 @@ impl Machine {
     /// When there is none.
     pub fn turn_to(&mut self, cpu: usize) -> Result<()> {
         self.stub.choose(cpu)
+    }
+
+    /// Has this function run next, with an address as its argument. Returns the registers.
+    ///
+    /// # Errors
+    /// Returns an error if the stub refuses.
+    pub fn go_to(&mut self, function: u64, argument: u64) -> Result<State> {
+        // The stub writes registers only if its description was read.
+        self.stub.document("target.xml")?;
+        // The stub's numbers of the first argument's register and of the program counter.
+        let [first, counter] = match self.arch {
+            Arch::X86_64 => [0x5, 0x10],
+            Arch::Aarch64 => [0x0, 0x20],
+        };
+        for (register, value) in [(first, argument), (counter, function)] {
+            let answer = self
+                .stub
+                .ask(&format!("P{register:x}={:016x}", value.swap_bytes()))?;
+            ensure!(answer == b"OK", "QEMU's stub writes no register");
+        }
+        self.state()
     }
 
     /// Makes an NMI due, or leaves one due that is.

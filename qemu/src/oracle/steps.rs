@@ -14,6 +14,9 @@ use crate::stub::State;
 /// Frames up to which every boundary is compared; with so many times more, one of so many.
 const DEEP: u64 = 256;
 
+/// An address at which no kernel maps anything.
+const UNMAPPED: u64 = 8;
+
 /// Instructions of the entry function before its first call, of which most clear memory.
 const ENTRY: u64 = 48;
 
@@ -130,8 +133,37 @@ impl Follower<'_> {
             stale::fill(self.image, ram, cpus, after.sp, &mut self.random)?;
         }
         self.in_scenario |= after.pc == self.kept[1];
-        self.cpus[self.cpu] = Standing::At(*after);
+        if self.probe_returns == Some((after.pc, after.sp)) {
+            return Ok(Turn::Ends(End::Left("left behind the probe".to_owned())));
+        }
+        let after = match self.is_probed(state.pc) {
+            true => {
+                self.probe_returns = self.shadow.waiting.last().map(Waiting::at);
+                let probe = self.image.address("postmortem_read")?;
+                self.machine.go_to(probe, UNMAPPED)?
+            }
+            false => *after,
+        };
+        self.cpus[self.cpu] = Standing::At(after);
         Ok(Turn::Goes)
+    }
+
+    /// Whether trap code has just called a handler from this instruction, in whose place the probe runs.
+    fn is_probed(&mut self, pc: u64) -> bool {
+        let is_call = |flow| matches!(flow, Flow::Call(_));
+        let is_wanted = self.plan.probe.is_some_and(|depth| {
+            let waiting = self.shadow.waiting.iter();
+            let interrupted = waiting.filter(|one| matches!(one, Waiting::Interrupted { .. }));
+            self.image.function(pc) == Some(self.places.trap_entry)
+                && self
+                    .instruction(pc)
+                    .is_some_and(|found| is_call(found.flow))
+                && interrupted.count() == depth as usize
+        });
+        if is_wanted {
+            self.plan.probe = None;
+        }
+        is_wanted
     }
 
     fn compare(&mut self, state: &State) {

@@ -13,8 +13,6 @@ pub struct Array {
     pub stride: u64,
     /// Bytes of the guard pages that each begins with.
     pub guard: u64,
-    /// Bytes in use behind those.
-    pub size: u64,
 }
 
 /// The address of the symbol with this name.
@@ -35,13 +33,12 @@ pub fn pointer(file: &File<'_>, name: &str) -> u64 {
 /// The array that is described there.
 #[track_caller]
 pub fn array(file: &File<'_>, name: &str) -> Array {
-    let [first, count, stride, guard, size] = words(file, name);
+    let [first, count, stride, guard] = words(file, name);
     Array {
         first,
         count,
         stride,
         guard,
-        size,
     }
 }
 
