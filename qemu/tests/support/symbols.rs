@@ -55,8 +55,9 @@ pub fn scenario(file: &File<'_>, path: &str) -> u64 {
         .address()
 }
 
+/// The words that are stored there, from the first one on.
 #[track_caller]
-fn words<const COUNT: usize>(file: &File<'_>, name: &str) -> [u64; COUNT] {
+pub fn words<const COUNT: usize>(file: &File<'_>, name: &str) -> [u64; COUNT] {
     let start = address(file, name);
     let bytes = file
         .sections()

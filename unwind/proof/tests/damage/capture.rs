@@ -5,7 +5,7 @@ use qemu::build::Kernel;
 use qemu::machine::{Arch, Boot};
 use unwind::Range;
 
-use crate::support::symbols::{Array, array};
+use crate::support::symbols::words;
 use crate::support::{built, gdb};
 
 /// A part of an image: its bytes, and where they lie.
@@ -47,16 +47,14 @@ impl Situation {
             Arch::X86_64 => &["STACKS_BOOT", "STACKS_INTERRUPT", "STACKS_NMI"],
             Arch::Aarch64 => &["STACKS_BOOT", "STACKS_EXCEPTION", "STACKS_OVERFLOW"],
         };
-        let range = |stacks: &Array, index: u64| {
-            let start = stacks.first + index * stacks.stride + stacks.guard;
-            Range::new(start, start + stacks.size)
+        let range = |name: &str, index: u64| {
+            let [first, _, stride, guard, size] = words(&file, name);
+            let start = first + index * stride + guard;
+            Range::new(start, start + size)
         };
-        let mut stacks: Vec<_> = arrays
-            .iter()
-            .map(|name| range(&array(&file, name), 0))
-            .collect();
-        let tasks = array(&file, "STACKS_TASK");
-        stacks.extend((0..tasks.count.min(spawned)).map(|index| range(&tasks, index)));
+        let mut stacks: Vec<_> = arrays.iter().map(|name| range(name, 0)).collect();
+        let [_, tasks, ..]: [u64; 5] = words(&file, "STACKS_TASK");
+        stacks.extend((0..tasks.min(spawned)).map(|index| range("STACKS_TASK", index)));
         let registers = match kernel.arch {
             Arch::X86_64 => "$rip, $rsp, $rbp, 0",
             Arch::Aarch64 => "$pc, $sp, $x29, $x30",
