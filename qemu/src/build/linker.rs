@@ -1,6 +1,8 @@
 //! Builds `sframe-link`, which links the kernel.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 
@@ -14,11 +16,17 @@ const IN_A_TEST: &str = "CARGO_BIN_EXE_unwind-qemu";
 /// No package is named, so that cargo resolves the same features as for the command at the workspace's root that has built this
 /// program, and takes what is built already: `cargo run`, which names none either, or `cargo test`, which builds the linker for its
 /// own tests. The packages that only tests need turn on more features, and a build without them would compile the linker once more,
-/// for a minute.
+/// for a minute. Cargo is started once per process and target folder.
 ///
 /// # Errors
 /// When cargo fails.
 pub fn build(target: &Path) -> Result<PathBuf> {
+    static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let linker = target.join("debug/sframe-link");
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if built.contains(target) {
+        return Ok(linker);
+    }
     let mut command = match std::env::var_os(IN_A_TEST) {
         None => {
             let mut command = cargo("build");
@@ -34,5 +42,6 @@ pub fn build(target: &Path) -> Result<PathBuf> {
     };
     command.arg("--target-dir").arg(target);
     run(command, "the linker sframe-link")?;
-    Ok(target.join("debug/sframe-link"))
+    built.insert(target.to_owned());
+    Ok(linker)
 }
