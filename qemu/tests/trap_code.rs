@@ -74,8 +74,9 @@ fn every_instruction_is_right(kernel: Kernel, scenarios: &[Followed], functions:
     for (scenario, boundaries, probe) in scenarios {
         let plan = Plan {
             boundaries: *boundaries,
-            // No call is followed but those of handlers by trap code, and of functions that do not return.
-            visits: 0,
+            // Without a probe, no call is followed but those of handlers by trap code, and of functions that do not return. The probe
+            // needs the way to its handler.
+            visits: u32::from(probe.is_some()),
             probe: *probe,
             ..PLAN
         };
