@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use unwind::Range;
 
 use crate::arm::program::Program;
+use crate::support::user_mode;
 
 /// `r0` to `r15`.
 pub type Core = [u32; 16];
@@ -40,14 +41,14 @@ impl Machine {
         let socket = folder.path().join("socket");
         let target = setup::workspace::target_folder().expect("the target folder");
         let emulator = setup::program("qemu-arm", "qemu-user", &target);
-        let qemu = Command::new(emulator.expect("QEMU is to be had"))
+        let mut qemu = Command::new(emulator.expect("QEMU is to be had"))
             .arg("-g")
             .arg(&socket)
             .arg(&program.path)
             .stdin(Stdio::null())
             .spawn()
             .expect("QEMU starts");
-        let stub = Stub::connect(&socket).expect("QEMU has a stub for gdb");
+        let stub = user_mode::connect(&mut qemu, &socket);
         let mut machine = Self {
             stack: program.stack,
             stub,

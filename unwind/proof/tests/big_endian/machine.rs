@@ -8,6 +8,7 @@ use unwind::Range;
 
 use crate::big_endian::program::Program;
 use crate::big_endian::target::Target;
+use crate::support::user_mode;
 
 /// Registers between two instructions.
 #[derive(Clone, Copy, Debug)]
@@ -48,14 +49,14 @@ impl<'a> Machine<'a> {
     pub fn start(target: &'a Target, program: &Program) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let socket = folder.path().join("socket");
-        let qemu = Command::new(target.emulator())
+        let mut qemu = Command::new(target.emulator())
             .arg("-g")
             .arg(&socket)
             .arg(&program.path)
             .stdin(Stdio::null())
             .spawn()
             .expect("QEMU starts");
-        let mut stub = Stub::connect(&socket).expect("QEMU has a stub for gdb");
+        let mut stub = user_mode::connect(&mut qemu, &socket);
         // Only who has asked for the description is told of single registers.
         stub.document("target.xml")
             .expect("QEMU describes registers");

@@ -17,3 +17,4 @@ pub mod memo;
 pub mod ran;
 #[path = "../../../../qemu/tests/support/symbols.rs"]
 pub mod symbols;
+pub mod user_mode;
