@@ -1,6 +1,6 @@
 //! Every scenario, on both architectures, in debug and release, by the runner and as a user types it.
 
-use crate::support::boots::{boot, judge};
+use crate::support::boots::{NONDETERMINISTIC, boot, judge};
 use crate::support::built::plain;
 use crate::support::each::kernel_tests;
 use crate::support::expected;
@@ -9,6 +9,7 @@ use crate::support::runner::run;
 use crate::support::trace;
 use qemu::build::{Kernel, Profile};
 use qemu::machine::Arch;
+use qemu::scenario;
 
 kernel_tests! { every:
     panic_names_every_caller,
@@ -125,4 +126,11 @@ fn several_scenarios_run_one_after_the_other() {
 /// The panic of an image is its verdict, and not what somebody expected of it.
 fn a_panicking_image_is_101(kernel: Kernel) {
     boot(kernel, "panic").expect(101).expect_words("panicked");
+}
+
+#[gate]
+fn nondeterministic_scenarios_exist() {
+    for name in NONDETERMINISTIC {
+        assert!(scenario::find(name).is_some(), "{name}");
+    }
 }
