@@ -35,6 +35,8 @@ pub fn cargo(subcommand: &str) -> Command {
     }
     // It would move the build's output.
     command.env_remove("CARGO_BUILD_TARGET");
+    // What is built by stable Rust is built as stable Rust does, also if a test harness was asked for something unstable.
+    command.env_remove("RUSTC_BOOTSTRAP");
     command
 }
 
