@@ -39,18 +39,18 @@ use user::{
     a_fault_of_a_user_program_is_the_programs, a_panic_in_a_call_of_a_user_program_ends_there,
 };
 
-/// A test for each compiler, those of clang only in `.ci/long`.
+/// A test for each compiler.
 macro_rules! each {
     ($($test:ident),+ $(,)?) => {
         $(
             mod $test {
-                #[gate]
+                #[test]
                 fn gcc() { super::$test(super::GCC); }
-                #[gate]
+                #[test]
                 fn cross_gcc() { super::$test(super::CROSS_GCC); }
-                #[long]
+                #[test]
                 fn clang() { super::$test(super::CLANG); }
-                #[long]
+                #[test]
                 fn cross_clang() { super::$test(super::CROSS_CLANG); }
             }
         )+
@@ -83,9 +83,9 @@ macro_rules! each_on_x86_64 {
     ($($test:ident),+ $(,)?) => {
         $(
             mod $test {
-                #[gate]
+                #[test]
                 fn gcc() { super::$test(super::GCC); }
-                #[long]
+                #[test]
                 fn clang() { super::$test(super::CLANG); }
             }
         )+

@@ -24,7 +24,7 @@ use qemu::machine::{Arch, Boot, Verdict};
 
 const CPUS: usize = 4;
 
-kernel_tests! { every:
+kernel_tests! { one_each:
     every_cpu_is_traced_at_any_moment,
     tasks_are_traced_at_any_moment,
 }
@@ -189,7 +189,7 @@ fn number_after(line: &str, prefix: &str) -> usize {
 }
 
 /// Before there are handlers: the first NMI comes when the kernel has set up paging, but no stack.
-#[test]
+#[gate]
 fn an_nmi_before_there_are_handlers_does_not_reset_the_machine() {
     let kernel = Kernel {
         arch: Arch::X86_64,

@@ -22,8 +22,11 @@ kernel_tests! { every_in_long:
     every_boundary_of_a_boot_and_of_its_scenarios_is_right,
 }
 
-kernel_tests! { release:
+kernel_tests! { one_release:
     every_boundary_of_four_cpus_is_right,
+}
+
+kernel_tests! { release:
     a_row_that_is_wrong_is_found,
 }
 

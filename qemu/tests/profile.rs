@@ -28,7 +28,7 @@ const WORDS: [&str; 2] = ["busy", "300"];
 const TOLERANCE: f64 = 0.02;
 
 kernel_tests!(release: a_kernel_samples_itself);
-kernel_tests!(release_of_all: several_cpus_have_a_profile, shares_are_true, twice_is_the_same, speedscope_has_the_same);
+kernel_tests!(one_release_of_all: several_cpus_have_a_profile, shares_are_true, twice_is_the_same, speedscope_has_the_same);
 kernel_tests!(release_of_all: a_hang_has_a_profile);
 
 /// What the runner says of a profile of this image in this folder, and the file.
@@ -308,7 +308,7 @@ fn a_hang_has_a_profile(kernel: Kernel) {
 }
 
 /// Each instruction of an image that has no table and no symbol; and the verdict is the machine's, unless only the profile failed.
-#[test]
+#[gate]
 fn a_profile_that_cannot_be_written_hides_no_verdict() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     for (exits, status, failed_status) in [(33, 0, 1), (101, 101, 101)] {
@@ -329,7 +329,7 @@ fn a_profile_that_cannot_be_written_hides_no_verdict() {
     }
 }
 
-#[test]
+#[gate]
 fn what_makes_no_sense_is_refused() {
     for (words, says) in [
         (&["--profile", "a.png", "ok"][..], "a profile is a .svg"),

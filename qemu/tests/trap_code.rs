@@ -11,13 +11,16 @@ use crate::support::each::kernel_tests;
 use crate::support::report::Report;
 use crate::support::{built, gdb};
 
-kernel_tests! { aarch64:
+kernel_tests! { one_aarch64:
     every_instruction_leads_to_what_was_interrupted_aarch64,
+}
+
+kernel_tests! { aarch64:
     what_trap_code_interrupted_is_not_made_up_when_it_fails,
     a_breakpoint_that_cannot_return_ends_the_kernel,
 }
 
-kernel_tests! { x86_64:
+kernel_tests! { one_x86_64:
     every_instruction_leads_to_what_was_interrupted_x86_64,
 }
 

@@ -109,7 +109,7 @@ pub fn a_read_of_nothing_is_reported(tools: Tools) {
     said.expect(exception(tools.arch)[1], &trace);
 }
 
-#[gate]
+#[test]
 fn the_guide_shows_what_a_kernel_in_c_says() {
     let guide = guide();
     for (tools, begin, heading) in [

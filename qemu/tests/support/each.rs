@@ -10,6 +10,8 @@
 /// * `debug`, `release`, `x86_64`, `aarch64`: those of `every`
 /// * `release_of_all`, `every_of_all`: the same with 32-bit ARM, for functions that take any [`Processor`](qemu::machine::Processor)
 /// * `much_and_little_inlined`: one of much inlining and one of little, and one of each architecture
+/// * `one_each`, `one_x86_64`, `one_aarch64`, `one_release`, `one_release_of_all`: as `every`, `x86_64`, `aarch64`, `release` and
+///   `release_of_all`, with one kernel of each architecture, or of all, in the gate: each test steps or samples a machine for seconds
 /// * `every_in_long`: `every`, in the long part only, because each test waits for a machine that hangs
 /// * `plain`: kernels whose compilers wrote no unwind tables
 /// * `x86_64_and_plain`: `x86_64`, and those of `plain` for x86-64
@@ -36,6 +38,15 @@ macro_rules! kernel_tests {
     ); };
     (@ much_and_little_inlined $test:ident) => { kernel_tests!(
         $test [x86_64_release aarch64_debug] []
+    ); };
+    (@ one_each $test:ident) => { kernel_tests!(
+        $test [x86_64_release aarch64_debug] [x86_64_debug aarch64_release]
+    ); };
+    (@ one_x86_64 $test:ident) => { kernel_tests!($test [x86_64_release] [x86_64_debug]); };
+    (@ one_aarch64 $test:ident) => { kernel_tests!($test [aarch64_debug] [aarch64_release]); };
+    (@ one_release $test:ident) => { kernel_tests!($test [x86_64_release] [aarch64_release]); };
+    (@ one_release_of_all $test:ident) => { kernel_tests!(
+        $test [x86_64_release] [aarch64_release armv7a_release]
     ); };
     (@ every_in_long $test:ident) => { kernel_tests!(
         $test [] [x86_64_debug x86_64_release aarch64_debug aarch64_release]

@@ -26,7 +26,7 @@ fn in_task(kernel: Kernel) -> Situation {
     Situation::capture(kernel, "panic-in-task", 2)
 }
 
-kernel_tests! { every:
+kernel_tests! { one_each:
     no_wrong_list_is_complete,
 }
 
