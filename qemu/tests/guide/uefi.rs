@@ -60,7 +60,8 @@ pub fn prepare(sources: Sources, kernel: Kernel) -> (Built, Vec<String>) {
 fn disk_maker() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let mut command = outside("uefi_disk").command(PLACE, Profile::Debug);
+        let program = outside("uefi_disk");
+        let mut command = program.command(PLACE, Profile::Debug);
         with_source(&mut command);
         let status = command.status();
         assert!(status.expect("cargo starts").success(), "it is built");
