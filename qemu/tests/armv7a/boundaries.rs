@@ -83,19 +83,13 @@ fn some_boundaries_are_right_release() {
 }
 
 /// Also while a handler has an interrupted task go on elsewhere, as its time slice is over, and while tasks change.
-#[long]
-fn every_boundary_of_tasks_is_right() {
-    every_boundary_of_tasks(30_000);
-}
-
 #[gate]
-fn some_boundaries_of_tasks_are_right() {
-    every_boundary_of_tasks(10_000);
-}
-
-fn every_boundary_of_tasks(boundaries: u64) {
+fn every_boundary_of_tasks_is_right() {
     let (file, image) = image(true);
-    let plan = Plan { boundaries, ..PLAN };
+    let plan = Plan {
+        boundaries: 30_000,
+        ..PLAN
+    };
     let preempted = image.names.address("trap_preempted").expect("it is there");
     let scenarios = ["interrupted-places", "tasks"];
     for tally in followed(&file, &image, &image.map, &scenarios, plan) {
