@@ -59,7 +59,7 @@ fn some_boundaries_of_a_boot_and_of_tasks_are_right(kernel: Kernel) {
     let image = Image::read(&file, kernel.arch).expect("the kernel's image");
     // Without a visit of each call, the scenario begins before the boundaries are used up.
     for (scenario, boundaries, visits, boot, nmi) in [
-        ("tasks", 6_000, 0, false, Some(50)),
+        ("tasks", 12_000, 0, false, Some(50)),
         ("ok", 2_000, 1, true, None),
     ] {
         let plan = Plan {
