@@ -47,6 +47,7 @@ mod real_images;
 mod rust_program;
 mod stepped;
 mod strict;
+mod stripped;
 mod symbols;
 mod symt;
 mod variants;

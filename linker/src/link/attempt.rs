@@ -1,19 +1,20 @@
-//! A link: tables are made from a first one, and come into a second one, which has room for them.
+//! Runs a link: the tables are made from a first image, and written into a second one, which has space for them. If the link strips, they are
+//! written into a third one.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::arguments::CommandLine;
 use super::inputs::Found;
 use super::linker::{Linker, Outcome};
 use super::place::{self, NAME_REGION, PLACE_THEM};
 use super::plan::{Needed, Plan};
-use super::strip;
+use super::strip::Strip;
 use super::tables::Tables;
 use super::temporary::Temporary;
-use super::{exit_code, finish, inputs, script};
+use super::{exit_code, finish, inputs, loaded, script};
 use crate::cfi::Source;
 use crate::image::{Image, Mapped};
 use crate::parallel::both;
@@ -40,10 +41,12 @@ struct Attempt {
 /// Links with a place for the tables: that of the linker scripts, or one after all code.
 pub(super) fn link_and_fill(line: &CommandLine, linker: &Linker) -> Result<ExitCode> {
     let inputs = inputs::find(&line.linker)?;
+    // A library that the linker looks for may have `.debug_frame`, which would be stripped unseen.
+    let may_strip = inputs.names_libraries && Strip::of(&line.linker) == Strip::Debug;
     let mut attempt = Attempt {
         after: (!script::has_place(&line.linker)).then(|| script::TEXT.to_owned()),
         room: None,
-        keeps_debug: line.options.needs_debug() || inputs.has_debug_frame,
+        keeps_debug: line.options.needs_debug() || inputs.has_debug_frame || may_strip,
     };
     // Once more if there is no `.text`, if other code lies behind it, if the tables have moved code, and if `.debug_frame` comes from a
     // library that is not among the inputs.
@@ -90,7 +93,6 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
         }))
     };
     let (first, guess) = plan.first(plan.guess(room))?;
-    let is_without_debug = guess.is_none() && !keeps_debug;
     if after.is_some()
         && script::has_no_such_section(&first.messages)
         && let after @ Some(_) = find_code(line, linker)?
@@ -109,28 +111,24 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     }
     first.show(None);
     let tables = make(line, inputs, &linked)?;
-    let needed = tables.room();
-    if guess == Some(needed) && (!plan.strips_needed || strip::has_none(&linked)) {
-        let patches = tables.patches(&linked)?;
-        tables.write_files(&linked, &line.options)?;
-        // Unmap the file before it is written to.
+    let needed = (tables.room(), linked.architecture);
+    if guess == Some(needed.0) {
         drop(data);
         let (checked, filled) = both(
             || tables.check_symbols(),
-            || tables.write(image.path(), &patches),
+            || fill(&plan, &tables, needed, &image, &first),
         );
-        checked.and(filled)?;
-        return finish(line, &tables, image).map(Linked::Done);
+        checked?;
+        return match filled? {
+            None => finish(line, &tables, image).map(Linked::Done),
+            Some(refused) => Ok(failed(&refused, after.is_some())),
+        };
     }
-    let architecture = linked.architecture;
     let source = Source::of(&linked)?;
     drop(data);
 
     // The content does not depend on the address, so it is checked while the linker runs.
-    let (checked, second) = both(
-        || tables.check_symbols(),
-        || plan.second((needed, architecture)),
-    );
+    let (checked, second) = both(|| tables.check_symbols(), || plan.checked(needed));
     let second = second?;
     second.show(Some(&first));
     if !second.status.success() {
@@ -139,7 +137,7 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
     checked?;
     let data = Mapped::open(image.path())?;
     let linked = Image::parse(&data)?;
-    if is_without_debug && linked.section(".debug_frame")?.is_some() {
+    if guess.is_none() && !keeps_debug && linked.section(".debug_frame")?.is_some() {
         return Ok(Linked::Again(Attempt {
             after,
             room,
@@ -147,17 +145,48 @@ fn link(line: &CommandLine, linker: &Linker, inputs: &Found, attempt: Attempt) -
         }));
     }
     let unmoved = tables.check_unmoved(&linked, &source);
-    // A section that no script names may have another place when the tables have a size. With symbols, tables can be made of
-    // what came of that.
-    if unmoved.is_err() && after.is_some() && room.is_none() && plan.may_be_one {
-        return again(after, Some((needed, architecture)));
+    // A section that no script names may have another place when the tables have a size. Tables can be made of what came of that.
+    if unmoved.is_err() && after.is_some() && room.is_none() {
+        return again(after, Some(needed));
     }
     unmoved?;
+    drop(data);
+    match fill(&plan, &tables, needed, &image, &second)? {
+        None => finish(line, &tables, image).map(Linked::Done),
+        Some(refused) => Ok(failed(&refused, after.is_some())),
+    }
+}
+
+/// Writes the tables into the image that they were checked against. If the link strips, writes them into the stripped image, which must load
+/// the same bytes. Returns the run of the linker for the stripped image if that failed. `last` is the run before.
+fn fill(
+    plan: &Plan<'_>,
+    tables: &Tables,
+    needed: Needed,
+    image: &Temporary,
+    last: &Outcome,
+) -> Result<Option<Outcome>> {
+    if !plan.is_final(&Image::parse(&Mapped::open(image.path())?)?) {
+        // Linkers write to the same name in each link, because that name may come into a map file.
+        let checked = Temporary::named(&plan.line.output, "full");
+        std::fs::rename(image.path(), checked.path())
+            .with_context(|| format!("cannot write {}", checked.path().display()))?;
+        let outcome = plan.stripped(needed)?;
+        outcome.show(Some(last));
+        if !outcome.status.success() {
+            return Ok(Some(outcome));
+        }
+        let (checked, stripped) = (Mapped::open(checked.path())?, Mapped::open(image.path())?);
+        loaded::check_same(&Image::parse(&checked)?, &Image::parse(&stripped)?)?;
+    }
+    let data = Mapped::open(image.path())?;
+    let linked = Image::parse(&data)?;
     let patches = tables.patches(&linked)?;
-    tables.write_files(&linked, &line.options)?;
+    tables.write_files(&linked, &plan.line.options)?;
+    // Unmap the file before it is written to.
     drop(data);
     tables.write(image.path(), &patches)?;
-    finish(line, &tables, image).map(Linked::Done)
+    Ok(None)
 }
 
 /// The tables for what was linked, for which it has a place.

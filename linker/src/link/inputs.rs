@@ -35,8 +35,10 @@ pub(super) struct Found {
     with_table: Vec<(PathBuf, Vec<u8>)>,
     /// One has `.debug_frame`.
     pub(super) has_debug_frame: bool,
-    /// One has debug information, or is not known here.
-    pub(super) may_have_debug: bool,
+    /// One has debug information.
+    has_debug: bool,
+    /// One is a library that the linker looks for.
+    pub(super) names_libraries: bool,
     /// Of the first one.
     pub(super) architecture: Option<&'static Architecture>,
     /// Bytes of all sections that can be loaded.
@@ -50,7 +52,7 @@ const LITTLE: u64 = 1 << 20;
 pub(super) fn find(arguments: &[OsString]) -> Result<Found> {
     let mut found = Found::default();
     for argument in arguments {
-        found.may_have_debug |= strip::is_library(argument);
+        found.names_libraries |= strip::is_library(argument);
         let path = Path::new(argument);
         if !path.is_file() {
             continue;
@@ -66,7 +68,7 @@ pub(super) fn find(arguments: &[OsString]) -> Result<Found> {
 impl Found {
     /// Whether there is little to link, in a link with or without debug information.
     pub(super) fn are_little(&self, with_debug: bool) -> bool {
-        self.loaded <= LITTLE && !(with_debug && self.may_have_debug)
+        self.loaded <= LITTLE && !(with_debug && (self.has_debug || self.names_libraries))
     }
 
     fn look_at(&mut self, object: &[u8], path: &Path) {
@@ -88,7 +90,7 @@ impl Found {
             match section.name_bytes() {
                 Ok(name) if name == sframe::SECTION.as_bytes() => has_table = true,
                 Ok(name) if name.starts_with(b".debug") || name.starts_with(b".zdebug") => {
-                    self.may_have_debug = true;
+                    self.has_debug = true;
                     self.has_debug_frame |= matches!(name, b".debug_frame" | b".zdebug_frame");
                 }
                 _ => {}

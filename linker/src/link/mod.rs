@@ -2,7 +2,9 @@
 //!
 //! There are two links, because the tables' sizes are known only after the first, and the addresses in them only after the
 //! second. The first has no debug information if the tables need none. If the last build's output file has room of the same size, which
-//! rounding makes likely, or if the options give as much room as is needed, one link is enough, with the same result. Tables are written into the linked file, so that they can contain
+//! rounding makes likely, or if the options give as much room as is needed, one link is enough, with the same result.
+//!
+//! If the link is to strip what the tables are made from, these links do not strip. A last link does, and must load the same bytes. Tables are written into the linked file, so that they can contain
 //! the build id, which the linker computes over the file, and so that the linker only has to know their size.
 
 mod arguments;
@@ -13,6 +15,7 @@ mod inputs;
 mod json;
 mod kept;
 mod linker;
+mod loaded;
 mod options;
 mod place;
 mod plan;

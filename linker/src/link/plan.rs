@@ -1,4 +1,4 @@
-//! What the linker is asked for in a link: its arguments, and whether it may be asked once only.
+//! The arguments for each run of the linker in a link, and which runs are needed.
 
 use std::ffi::OsString;
 
@@ -12,6 +12,7 @@ use super::script;
 use super::strip::{self, Strip, WITHOUT_DEBUG};
 use super::temporary::Temporary;
 use crate::architecture::Architecture;
+use crate::image::Image;
 
 /// The switch for a link that lld does in one thread.
 const ONE_THREAD: &str = "--threads=1";
@@ -20,25 +21,22 @@ const ONE_THREAD: &str = "--threads=1";
 pub(super) type Needed = (Room, &'static Architecture);
 
 pub(super) struct Plan<'a> {
-    line: &'a CommandLine,
+    pub(super) line: &'a CommandLine,
     linker: &'a Linker,
     inputs: &'a Found,
-    /// Those for the image that is given out.
-    pub(super) arguments: Vec<OsString>,
-    /// The same, but nothing is stripped.
-    unstripped: Vec<OsString>,
+    /// The arguments for the final image.
+    arguments: Vec<OsString>,
+    /// The arguments for the image that the tables are checked against: the same, except that nothing is stripped that the tables are
+    /// made from.
+    checked: Vec<OsString>,
     says_threads: bool,
-    /// Debug information is kept where nothing is stripped.
-    pub(super) keeps_debug: bool,
-    /// The image is to be stripped of what the tables are made from, if that is there.
-    pub(super) strips_needed: bool,
-    /// One link may be enough: what it strips is not what the tables are made from, or is not there, which only its result tells for
-    /// sure.
-    pub(super) may_be_one: bool,
+    strip: Strip,
+    /// The tables need debug information.
+    keeps_debug: bool,
 }
 
 impl<'a> Plan<'a> {
-    /// For a link with these arguments.
+    /// Plans a link with these arguments.
     pub(super) fn new(
         line: &'a CommandLine,
         linker: &'a Linker,
@@ -46,43 +44,44 @@ impl<'a> Plan<'a> {
         keeps_debug: bool,
         arguments: Vec<OsString>,
     ) -> Self {
-        let strip = Strip::of(&arguments);
-        let strips_needed = strip == Strip::Debug && keeps_debug;
         let mut plan = Self {
             line,
             linker,
             inputs,
-            unstripped: Vec::new(),
+            checked: Vec::new(),
             // Whoever says how many threads there shall be has them.
             says_threads: arguments.iter().any(|argument| {
                 let argument = argument.as_encoded_bytes();
                 argument.starts_with(b"--threads") || argument.starts_with(b"-threads")
             }),
+            strip: Strip::of(&arguments),
             arguments,
             keeps_debug,
-            strips_needed,
-            may_be_one: strip == Strip::Nothing
-                || strip == Strip::Debug && !keeps_debug
-                || strips_needed && linker.is_lld() && !inputs.may_have_debug,
         };
-        if plan.is_quick(strip == Strip::Nothing) {
-            plan.arguments.push(ONE_THREAD.into());
-        }
-        plan.unstripped = strip::unstripped(&plan.arguments);
+        plan.checked = match plan.strips_needed() {
+            true => strip::unstripped(&plan.arguments),
+            false => plan.arguments.clone(),
+        };
         plan
     }
 
-    /// Whether there is so little to link that one thread is quicker.
-    fn is_quick(&self, with_debug: bool) -> bool {
-        self.linker.is_lld() && !self.says_threads && self.inputs.are_little(with_debug)
+    /// Whether the final image is stripped of what the tables are made from or checked against.
+    fn strips_needed(&self) -> bool {
+        match self.strip {
+            Strip::Nothing => false,
+            Strip::Debug => self.keeps_debug,
+            Strip::Symbols => true,
+        }
     }
 
-    /// The room to begin with, if one link may be enough: this one, or what the tables needed in the last build, but no less than the
-    /// options give them.
+    /// Whether the image that the tables are checked against is the final one: it contains nothing that the link strips.
+    pub(super) fn is_final(&self, checked: &Image<'_>) -> bool {
+        let has_none = || self.linker.is_lld() && strip::has_none(checked);
+        !self.strips_needed() || self.strip == Strip::Debug && has_none()
+    }
+
+    /// The room to begin with: this one, or what the tables needed in the last build, but no less than the options give them.
     pub(super) fn guess(&self, room: Option<Needed>) -> Option<Needed> {
-        if !self.may_be_one {
-            return None;
-        }
         let (output, options) = (self.line.output.as_path(), &self.line.options);
         let asked = Room::asked_for(options);
         let known = room
@@ -102,45 +101,48 @@ impl<'a> Plan<'a> {
     /// the image has it.
     pub(super) fn first(&self, guess: Option<Needed>) -> Result<(Outcome, Option<Room>)> {
         if let Some((room, architecture)) = guess {
-            let arguments = match self.strips_needed {
-                true => &self.unstripped,
-                false => &self.arguments,
-            };
-            let outcome = self.with_room(arguments, room, architecture)?;
+            let outcome = self.checked((room, architecture))?;
             // The guess may be too large for the memory layout.
             if outcome.status.success() {
                 return Ok((outcome, Some(room)));
             }
         }
         // It is not the image that is given out, so it has only what the tables are made from.
-        let mut arguments = self.unstripped.clone();
-        if !self.keeps_debug {
-            arguments.push(WITHOUT_DEBUG.into());
-        }
-        if self.is_quick(self.keeps_debug) {
-            arguments.push(ONE_THREAD.into());
-        }
-        let outcome = self
-            .linker
-            .run(&arguments, self.line.long, &self.line.output)?;
-        Ok((outcome, None))
+        let more = (!self.keeps_debug).then(|| WITHOUT_DEBUG.into());
+        let arguments: Vec<OsString> = self.checked.iter().cloned().chain(more).collect();
+        Ok((self.run(&arguments, self.keeps_debug)?, None))
     }
 
-    /// The second link, of the image that is given out.
-    pub(super) fn second(&self, (room, architecture): Needed) -> Result<Outcome> {
-        self.with_room(&self.arguments, room, architecture)
+    /// The link of the image that the tables are checked against.
+    pub(super) fn checked(&self, needed: Needed) -> Result<Outcome> {
+        let with_debug = self.strip != Strip::Debug || self.keeps_debug;
+        self.with_room(&self.checked, with_debug, needed)
+    }
+
+    /// The link of the final image, if that is another one.
+    pub(super) fn stripped(&self, needed: Needed) -> Result<Outcome> {
+        self.with_room(&self.arguments, self.strip == Strip::Nothing, needed)
     }
 
     fn with_room(
         &self,
         arguments: &[OsString],
-        room: Room,
-        architecture: &Architecture,
+        with_debug: bool,
+        (room, architecture): Needed,
     ) -> Result<Outcome> {
         let object = room.object(architecture)?;
         let object = Temporary::beside(&self.line.output, "o", &object)?;
         // Before `-b binary`, which would make bytes of it.
         let arguments = script::before([object.path().into()], arguments);
+        self.run(&arguments, with_debug)
+    }
+
+    /// Runs the linker, in one thread if there is so little to link that this is quicker.
+    fn run(&self, arguments: &[OsString], with_debug: bool) -> Result<Outcome> {
+        let is_quick =
+            self.linker.is_lld() && !self.says_threads && self.inputs.are_little(with_debug);
+        let one_thread = is_quick.then(|| ONE_THREAD.into());
+        let arguments: Vec<OsString> = arguments.iter().cloned().chain(one_thread).collect();
         self.linker
             .run(&arguments, self.line.long, &self.line.output)
     }

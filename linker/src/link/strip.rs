@@ -1,50 +1,69 @@
-//! What a link is asked to strip of that from which the tables are made.
+//! The arguments that strip a linked image.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use object::{Object, ObjectSection, SectionFlags, SectionKind, elf};
+use object::{Object, ObjectSection, SectionKind};
 
+use super::loaded::is_loaded;
 use crate::image::Image;
 
-/// The switches that strip symbols and debug information, and those that strip debug information.
-const ALL: [&str; 3] = ["-s", "--strip-all", "-strip-all"];
-const DEBUG: [&str; 3] = ["-S", "--strip-debug", "-strip-debug"];
+/// The short switches that strip debug information, and those that strip symbols. `-x` strips local symbols, and static functions have no others.
+const SHORT: [(&[u8], Strip); 3] = [
+    (b"-S", Strip::Debug),
+    (b"-s", Strip::Symbols),
+    (b"-x", Strip::Symbols),
+];
+
+/// The long switches, with the shortest abbreviation that GNU ld takes. A linker accepts one dash or two.
+const LONG: [(&[u8], &[u8], Strip); 3] = [
+    (b"strip-d", b"strip-debug", Strip::Debug),
+    (b"strip-a", b"strip-all", Strip::Symbols),
+    (b"discard-a", b"discard-all", Strip::Symbols),
+];
 
 /// The switch for a link without debug information.
-pub(super) const WITHOUT_DEBUG: &str = DEBUG[1];
+pub(super) const WITHOUT_DEBUG: &str = "--strip-debug";
 
 /// Sections beside that of symbols which are not loaded, and which stripping debug information leaves alone.
 const LEFT_ALONE: [&[u8]; 2] = [b".comment", b".ARM.attributes"];
 
-/// What is stripped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The part of an image that a link strips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strip {
     Nothing,
-    /// As cargo asks for in release builds, where there mostly is no debug information to strip.
+    /// Debug information, which cargo strips from release builds. Most release builds have none.
     Debug,
-    /// Symbols too.
-    All,
+    /// Symbols, with or without debug information.
+    Symbols,
 }
 
 impl Strip {
+    /// Returns the part that a link with these arguments strips.
     pub(super) fn of(arguments: &[OsString]) -> Self {
-        let has = |switches: &[&str]| {
-            let mut arguments = arguments.iter();
-            arguments.any(|argument| switches.iter().any(|switch| argument == switch))
-        };
-        match has(&ALL) {
-            true => Self::All,
-            false if has(&DEBUG) => Self::Debug,
-            false => Self::Nothing,
-        }
+        let parts = arguments.iter().filter_map(part);
+        parts.max().unwrap_or(Self::Nothing)
     }
 }
 
-/// The arguments without these switches.
+/// Returns the part that an argument strips; `None` if it is no such switch.
+fn part(argument: &OsString) -> Option<Strip> {
+    let bytes = argument.as_bytes();
+    let short = SHORT.iter().find(|(switch, _)| *switch == bytes);
+    let long = || {
+        let name = bytes.strip_prefix(b"-")?;
+        let name = name.strip_prefix(b"-").unwrap_or(name);
+        let is_name = |least: &[u8], full: &[u8]| name.starts_with(least) && full.starts_with(name);
+        LONG.iter()
+            .find(|(least, full, _)| is_name(least, full))
+            .map(|(_, _, part)| *part)
+    };
+    short.map(|(_, part)| *part).or_else(long)
+}
+
+/// Returns the arguments without the switches that strip.
 pub(super) fn unstripped(arguments: &[OsString]) -> Vec<OsString> {
-    let is_switch = |argument: &OsString| ALL.iter().chain(&DEBUG).any(|one| argument == one);
-    let others = arguments.iter().filter(|argument| !is_switch(argument));
+    let others = arguments.iter().filter(|argument| part(argument).is_none());
     others.cloned().collect()
 }
 
@@ -58,14 +77,45 @@ pub(super) fn is_library(argument: &OsString) -> bool {
 /// Whether an image has nothing that lld takes away to strip debug information: then it is the image of a stripped link, byte for byte.
 pub(super) fn has_none(image: &Image<'_>) -> bool {
     image.file.sections().all(|section| {
-        let is_loaded = match section.flags() {
-            SectionFlags::Elf { sh_flags, .. } => sh_flags.contains(elf::SHF_ALLOC),
-            _ => false,
-        };
-        is_loaded
+        is_loaded(&section)
             || section.kind() == SectionKind::Metadata
             || section
                 .name_bytes()
                 .is_ok_and(|name| LEFT_ALONE.contains(&name))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &str) -> Vec<OsString> {
+        words.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn switches_that_strip_are_found_and_removed_in_every_spelling() {
+        for (switch, expected) in [
+            ("-s", Strip::Symbols),
+            ("-strip-all", Strip::Symbols),
+            ("--strip-all", Strip::Symbols),
+            ("--strip-a", Strip::Symbols),
+            ("-x", Strip::Symbols),
+            ("-discard-all", Strip::Symbols),
+            ("-S", Strip::Debug),
+            ("-strip-debug", Strip::Debug),
+            ("--strip-debug", Strip::Debug),
+            ("--strip-deb", Strip::Debug),
+            ("-S -s", Strip::Symbols),
+        ] {
+            let arguments = words(&format!("-o image {switch} a.o"));
+            assert_eq!(Strip::of(&arguments), expected, "{switch}");
+            assert_eq!(unstripped(&arguments), words("-o image a.o"), "{switch}");
+        }
+        let others = words(
+            "-static -soname strip -X --discard-locals --strip --strip-debug-x --sort-section=name -lS",
+        );
+        assert_eq!(Strip::of(&others), Strip::Nothing);
+        assert_eq!(unstripped(&others), others);
+    }
 }

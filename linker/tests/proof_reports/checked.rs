@@ -133,7 +133,7 @@ _start:
     .concat();
     let said = ".sframe has rows for 5.5 % of the code, 21 of 381 bytes; without rows: core: 2 functions, kernel: 1 functions, \
                 assembly and C: 1 functions";
-    let do_that = "Let rows be made from the code (no --sframe-repair=no); or compile with -Cforce-unwind-tables=yes";
+    let do_that = "Let rows be made from the code (no --sframe-repair=no); or compile Rust with -Cforce-unwind-tables=yes";
     let file = folder.join("stats.json");
     let stats = format!("--sframe-stats={}", file.display());
     let link = |switches: &[&str]| {

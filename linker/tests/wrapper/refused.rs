@@ -36,24 +36,6 @@ fn a_fragment_before_code_is_refused() {
     assert!(!folder.join("image").exists());
 }
 
-/// Its rows could not be compared with those of the image that is given out.
-#[test]
-fn a_link_that_strips_its_only_frame_information_is_refused() {
-    let (folder, object) = assembled("strips_frames", &only_in_debug_frame("_start"));
-    for (switch, is_refused) in [
-        ("-s", true),
-        ("--strip-debug", true),
-        ("--gc-sections", false),
-    ] {
-        let output = link(&folder, SCRIPT, &[&object, "--symbols=none", switch]);
-        assert_eq!(output.status.success(), !is_refused, "{}", stderr(&output));
-        let is_said = stderr(&output)
-            .contains("image: the link strips .debug_frame, from which rows are made");
-        assert_eq!(is_said, is_refused, "{switch}: {}", stderr(&output));
-        assert_eq!(folder.join("image").exists(), !is_refused);
-    }
-}
-
 #[test]
 fn an_image_without_eh_frame_is_refused() {
     let (folder, object) = assembled("without_eh_frame", ".globl _start\n_start: ret\n");
