@@ -38,7 +38,7 @@ fn a_kernel_of_somebody_else_is_walked_by_its_own_unwind_information() {
     let (arch, profile) = (Arch::X86_64, Profile::Debug);
     let built = kernel.build(Kernel { arch, profile });
     let asked = after_a_second(&built.image);
-    let says = ", tables made from .debug_frame, no stacks declared\n";
+    let says = ", tables made from .eh_frame and .debug_frame, no stacks declared\n";
     assert!(asked.text.contains(says), "{}", asked.text);
     let [report] = &asked.reports[..] else {
         panic!("{}", asked.text);

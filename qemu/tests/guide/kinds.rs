@@ -20,7 +20,8 @@ pub fn expect_shown(text: &str, begin: &str, heading: &str) {
     let report = &text[text.find(begin).expect("a report")..];
     let guide = guide();
     let shown = shown(part(&guide, heading));
-    assert_eq!(without_numbers(report).trim_end(), shown.trim_end());
+    let bare = without_numbers(report);
+    assert_eq!(bare.trim_end(), shown.trim_end(), "{heading}: {report}");
 }
 
 /// Checks a kernel that a boot loader starts, before and after the changes of the guide. Its handlers, of the convention `x86-interrupt`,

@@ -22,8 +22,10 @@ fn firmware_gives_a_screen() {
     let readme = fs::read_to_string(readme).expect("it is there");
     let sources = Sources::of(UEFI.name);
     UEFI.apply(&sources);
-    steps::apply(part(&readme, HEADING), sources.folder());
-    sources.name_repository("Cargo.toml");
+    // The step names the repository, as the one before it did.
+    let root = workspace::root().to_str().expect("a path of text");
+    let part = part(&readme, HEADING).replace("SFRAME", root);
+    steps::apply(&part, sources.folder());
     let (arch, profile) = (UEFI.arch, Profile::Debug);
     let (built, machine) = uefi::prepare(sources, Kernel { arch, profile });
     let mut runner = command();

@@ -131,7 +131,7 @@ fn a_report_on_a_stack_of_its_own_is_not_written_twice() {
         assert!(text.contains(&line), "{text}");
         let trace = match kind.arch {
             Arch::X86_64 => "p corner_shop::shop::serve\nr main\nr long_mode",
-            Arch::Aarch64 => "p corner_shop::shop::serve\nr main\nr with_mmu",
+            Arch::Aarch64 => "p corner_shop::shop::serve\nr~ main\nr with_mmu",
         };
         said.expect("interrupted\n", trace, "outermost function reached, ");
         let end = "incomplete: the stack word at ";

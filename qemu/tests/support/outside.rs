@@ -111,6 +111,12 @@ impl Outside {
         if self.has(".cargo/config.toml", "build-std") {
             with_source(&mut command);
         }
+        // Rustup distributes no `core` for this target.
+        let thumb = "thumbv7a-none-eabi";
+        if self.has(".cargo/config.toml", thumb) {
+            let core = setup::core_library(thumb, &self::target());
+            core.expect("core is to be had").give_to(&mut command);
+        }
         if profile.is_optimized() {
             command.arg("--release");
         }
