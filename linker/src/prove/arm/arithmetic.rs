@@ -1,9 +1,10 @@
 //! Instructions that compute one register from others. Values have 32 bits.
 
+use arm_instructions::{PC, Source};
+
 use super::super::compare::Operand;
 use super::super::isa::Flow;
 use super::super::value::{Register, Value};
-use super::op::{PC, Source};
 use super::{Run, SP};
 
 /// A number of 32 bits.

@@ -1,34 +1,14 @@
 //! Branches, calls, returns and exceptions.
 
+use arm_instructions::{LR, Op, Source};
+
 use super::super::compare::Condition;
 use super::super::isa::Flow;
 use super::super::value::{Register, Value};
-use super::op::{LR, Op, PC, Source};
 use super::{BLOCK, Run, SP};
 
 /// The bit of an address that tells code of T32.
 const THUMB: u64 = 1;
-
-impl Op {
-    /// Whether control may go elsewhere than to the next instruction.
-    pub(super) const fn may_jump(&self) -> bool {
-        match self {
-            Self::Add { to, .. } | Self::Load { to, .. } => *to == PC,
-            Self::Multiple {
-                loads, registers, ..
-            } => *loads && *registers >> PC != 0,
-            Self::Jump(_)
-            | Self::Call(_)
-            | Self::JumpTo(_)
-            | Self::CallTo(_)
-            | Self::Table { .. }
-            | Self::JumpIf(_)
-            | Self::InterruptReturn
-            | Self::Trap => true,
-            _ => false,
-        }
-    }
-}
 
 impl Run<'_> {
     pub(super) fn branch(&mut self, op: Op) -> Flow {

@@ -1,10 +1,11 @@
 //! Loads and stores.
 
+use arm_instructions::{Indexing, PC, Place, Source};
+
 use super::super::compare::Limit;
 use super::super::isa::Flow;
 use super::super::value::{Address, Register, Value};
 use super::arithmetic::sum;
-use super::op::{Indexing, PC, Place, Source};
 use super::{Arm, LR, Run, SP};
 use crate::prove::isa::Isa as _;
 

@@ -1,19 +1,15 @@
 //! The effects of A32 and T32 instructions on the abstract state. Manual: Arm Architecture Reference Manual for ARMv7-A and ARMv7-R (DDI 0406);
 //! "Procedure Call Standard for the Arm Architecture" (AAPCS32), section 6.1 "Machine Registers".
 //!
-//! What instructions do is decoded to an `op`, from either set: none but that is executed. An encoding that is not known, or that few
-//! programs have, is no instruction here, so that nothing is said of its function.
+//! Instructions of both sets are decoded to an `Op`. Undefined encodings, and those that few programs contain, have none, so that the proof
+//! makes no statement about their function.
 
-mod a32;
 mod arithmetic;
-mod bits;
 mod branch;
-mod coprocessor;
 mod mapping;
 mod memory;
-mod op;
-mod t16;
-mod t32;
+
+use arm_instructions::{ALWAYS, Decoded, LR, Op, PC, SP, decode_a32, decode_t32, t32_length};
 
 use super::compare::Condition;
 use super::isa::{Executed, Flow, Isa};
@@ -22,7 +18,6 @@ use super::table::Tables;
 use super::value::{Register, Value};
 use mapping::Kind;
 pub(super) use mapping::Mapping;
-use op::{ALWAYS, Decoded, LR, Op, PC, SP};
 
 /// A32 and T32 with the procedure call standard for the Arm architecture.
 #[derive(Clone, Debug)]
@@ -68,7 +63,7 @@ impl Arm {
     fn length_of(&self, code: &[u8], at: u64) -> Option<u8> {
         let length = match self.mapping.at(at) {
             Kind::A32 => 4,
-            Kind::T32 => t32::length(u16::from_le_bytes(*code.first_chunk()?)),
+            Kind::T32 => t32_length(u16::from_le_bytes(*code.first_chunk()?)),
             Kind::Data => return None,
         };
         (code.len() >= usize::from(length)).then_some(length)
@@ -80,8 +75,8 @@ impl Arm {
         let mut decoded = match self.mapping.at(at) {
             Kind::A32 if address & 3 != 0 => return None,
             Kind::T32 if address & 1 != 0 => return None,
-            Kind::A32 => a32::decode(u32::from_le_bytes(*code.first_chunk()?), address)?,
-            Kind::T32 => t32::decode(code, address, state.is_some())?,
+            Kind::A32 => decode_a32(u32::from_le_bytes(*code.first_chunk()?), address)?,
+            Kind::T32 => decode_t32(code, address, state.is_some())?,
             Kind::Data => return None,
         };
         if let Some(state) = state {
@@ -255,7 +250,7 @@ impl Run<'_> {
     /// Executes an instruction, as if its condition held. `None`: it is none that could be executed.
     fn execute(&mut self, op: Op) -> Option<Flow> {
         match op {
-            Op::Nothing => Some(Flow::Next),
+            Op::Nothing | Op::Breakpoint => Some(Flow::Next),
             Op::Flags => {
                 self.machine.forget_flags();
                 Some(Flow::Next)

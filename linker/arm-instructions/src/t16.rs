@@ -1,13 +1,12 @@
 //! T32, instructions of 16 bits. Manual: Arm Architecture Reference Manual for ARMv7-A and ARMv7-R (DDI 0406), A6.2 "16-bit Thumb instruction
 //! encoding", whose order this has.
 
-use super::super::value::Register;
 use super::bits::Bits;
-use super::op::{ALWAYS, Indexing, LR, Op, PC, Place, SP, Source};
+use super::op::{ALWAYS, Indexing, LR, Op, PC, Place, Register, SP, Source};
 
 /// What the instruction does, and under which condition, if its bits say so. Within a block of conditional instructions it does not set
 /// flags, unless it compares.
-pub(super) fn decode(half: u16, at: u32, is_in_block: bool) -> Option<(Op, u8)> {
+pub(crate) fn decode(half: u16, at: u32, is_in_block: bool) -> Option<(Op, u8)> {
     let bits = Bits(half.into());
     let flags = !is_in_block;
     let op = match bits.get(10, 6) {
@@ -228,7 +227,7 @@ fn miscellaneous(bits: Bits, at: u32) -> Option<Op> {
             to: 1,
             flags: false,
         },
-        14 => Op::Nothing,
+        14 => Op::Breakpoint,
         15 if bits.get(0, 4) != 0 => Op::If(bits.get(0, 8) as u8),
         15 => Op::Nothing,
         _ => return None,

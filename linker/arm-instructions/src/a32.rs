@@ -7,8 +7,9 @@ use super::op::{ALWAYS, Decoded, Indexing, Op, PC, Place, Source};
 
 const LENGTH: u8 = 4;
 
-/// The instruction of these bits at an address; `None` if it is none, or one whose effect is not known.
-pub(super) fn decode(word: u32, at: u32) -> Option<Decoded> {
+/// Decodes the A32 instruction with these bits at an address. `None`: it is undefined, or its effect is not known.
+#[must_use]
+pub fn decode(word: u32, at: u32) -> Option<Decoded> {
     let bits = Bits(word);
     let (op, condition) = match bits.get(28, 4) {
         15 => (unconditional(bits, at)?, ALWAYS),
@@ -252,7 +253,7 @@ fn miscellaneous(bits: Bits) -> Option<Op> {
             to: 1,
             flags: false,
         },
-        (7, 1) => Op::Nothing,
+        (7, 1) => Op::Breakpoint,
         (7, 2 | 3) => Op::Supervisor,
         _ => return None,
     })
@@ -310,6 +311,10 @@ fn media(bits: Bits) -> Option<Op> {
                 from: bits.register(0),
                 bits: if bits.is(20) { 16 } else { 8 },
             });
+        }
+        // bfc, which aligns the stack pointer.
+        0b1_1100 | 0b1_1101 if second & 3 == 0 && bits.register(0) == PC => {
+            return Bits::clear(bits.register(12), bits.get(7, 5), bits.get(16, 5));
         }
         0b0_0000..=0b0_1111 | 0b1_1010..=0b1_1110 => bits.mask(12),
         0b1_1111 if second == 7 => return Some(Op::Trap),

@@ -8,7 +8,7 @@ use super::op::{Indexing, Op, PC, Place, Source};
 const STRUCTURES: u8 = 64;
 
 /// An instruction for a coprocessor, but for its condition.
-pub(super) fn decode(bits: Bits) -> Option<Op> {
+pub(crate) fn decode(bits: Bits) -> Option<Op> {
     let is_vector = bits.get(9, 3) == 0b101;
     let to_core = bits.is(20);
     let unknown = |to| Op::Unknown { to, flags: false };
@@ -60,7 +60,7 @@ fn access(bits: Bits) -> Option<Op> {
 }
 
 /// Loads and stores of structures: the base is moved by their size or by a register, if at all.
-pub(super) fn structures(bits: Bits) -> Op {
+pub(crate) fn structures(bits: Bits) -> Op {
     let (offset, indexing) = match bits.register(0) {
         PC => (Source::Constant(0), Indexing::Offset),
         _ => (Source::Other, Indexing::Post),

@@ -6,8 +6,10 @@ use super::coprocessor;
 use super::op::{ALWAYS, Decoded, Indexing, Op, PC, Place, Source};
 use super::t16;
 
-/// The instruction at the start of `code`, which lies at an address, in a block of conditional instructions or not.
-pub(super) fn decode(code: &[u8], at: u32, is_in_block: bool) -> Option<Decoded> {
+/// Decodes the T32 instruction at the start of `code`, whose address is `at`. In a block of conditional instructions fewer of them set the
+/// flags. The block has the condition, so that the result has only a branch's own. `None`: as for A32.
+#[must_use]
+pub fn decode(code: &[u8], at: u32, is_in_block: bool) -> Option<Decoded> {
     let first = u16::from_le_bytes(*code.first_chunk()?);
     if length(first) == 2 {
         let (op, condition) = t16::decode(first, at, is_in_block)?;
@@ -32,8 +34,9 @@ pub(super) fn decode(code: &[u8], at: u32, is_in_block: bool) -> Option<Decoded>
     })
 }
 
-/// Bytes of an instruction that begins with this half.
-pub(super) const fn length(first: u16) -> u8 {
+/// Length, in bytes, of the T32 instruction whose first half is `first`.
+#[must_use]
+pub const fn length(first: u16) -> u8 {
     if first >> 11 >= 0b1_1101 { 4 } else { 2 }
 }
 
@@ -211,6 +214,11 @@ fn immediate(bits: Bits) -> Option<Op> {
             to,
             half: half as u16,
         },
+        // bfc, as in A32.
+        0b1_0110 if left == PC => {
+            let lowest = bits.get(12, 3) << 2 | bits.get(6, 2);
+            return Bits::clear(to, lowest, bits.get(0, 5));
+        }
         0b1_0000..=0b1_1110 => Op::Unknown {
             to: bits.mask(8),
             flags: false,
@@ -251,6 +259,8 @@ fn control(bits: Bits, at: u32) -> Option<(Op, u8)> {
         }
         (false, false) => match bits.get(20, 7) {
             0b011_1000 | 0b011_1001 if bits.is(5) => return None,
+            // On a microcontroller: of a special register by its number, which may be a stack pointer, or select one.
+            0b011_1000 if bits.get(0, 8) != 0 => Op::Mode,
             0b011_1000 => match bits.get(8, 4) & 1 {
                 0 => Op::Flags,
                 _ => Op::Mode,
