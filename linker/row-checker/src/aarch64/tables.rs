@@ -1,0 +1,165 @@
+//! The tables that indirect jumps read.
+
+use super::word::Word;
+use super::{decode, word};
+use crate::instruction::{Effect, Flow, IndirectJump, Register, TableBase, TableForm};
+use crate::program::Program;
+
+/// What is found on the way from the jump back to the load of its entry.
+struct Search {
+    /// A bit for each register that the jump's target is computed from.
+    wanted: u64,
+    /// How far an addition shifts a register that may be the entry.
+    shifts: Vec<u32>,
+    /// An addition extends the sign of that register.
+    extends: bool,
+    /// Other instructions compute with the registers.
+    is_unsure: bool,
+}
+
+/// Returns the form of a table whose entries are added to an address.
+const fn added(size: u8, signed: bool, scale: u8) -> TableForm {
+    let base = TableBase::Named;
+    TableForm {
+        size,
+        signed,
+        scale,
+        base,
+    }
+}
+
+/// The form of a table of addresses.
+const ADDRESSES: TableForm = TableForm {
+    size: 8,
+    signed: false,
+    scale: 1,
+    base: TableBase::Zero,
+};
+
+/// Every form that compilers make. The entry may have been loaded in another block, and be kept in a register or on the stack.
+const ALL: [TableForm; 7] = [
+    added(1, false, 4),
+    added(1, true, 4),
+    added(2, false, 4),
+    added(2, true, 4),
+    added(4, true, 1),
+    added(4, true, 4),
+    ADDRESSES,
+];
+
+/// Returns the forms of tables that a jump can read.
+pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {
+    let unknown = IndirectJump {
+        forms: ALL.to_vec(),
+        ..Default::default()
+    };
+    let Some(jump) = word(program, at) else {
+        return unknown;
+    };
+    let wanted = 1 << jump.rn();
+    let mut search = Search {
+        wanted,
+        shifts: Vec::new(),
+        extends: false,
+        is_unsure: false,
+    };
+    for &at in before {
+        let Some(word) = word(program, at) else { break };
+        if is_indexed_load(word) && search.wants(word.rd()) {
+            return IndirectJump {
+                forms: search.forms(word),
+                is_indexed: true,
+                ..Default::default()
+            };
+        }
+        search.step(word, at);
+        if search.wanted == 0 {
+            break;
+        }
+    }
+    unknown
+}
+
+/// Returns whether the instruction loads a general register from a base register and an index.
+fn is_indexed_load(word: Word) -> bool {
+    let is_prefetch = word.is(0xffc0_0000, 0xf880_0000);
+    word.is(0x3f20_0c00, 0x3820_0800) && word.bits(22, 2) != 0 && !is_prefetch
+}
+
+impl Search {
+    fn wants(&self, register: Register) -> bool {
+        register < 31 && self.wanted >> register & 1 == 1
+    }
+
+    /// Replaces the registers that an instruction writes by those that it computes them from.
+    fn step(&mut self, word: Word, at: u64) {
+        let Some(instruction) = decode(word, at) else {
+            self.wanted = 0;
+            return;
+        };
+        if matches!(instruction.flow, Flow::Call | Flow::IndirectCall) {
+            self.wanted = 0;
+        }
+        let is_wanted = self.wants(word.rd());
+        for effect in &instruction.effects {
+            if let Effect::Set(register, _) = effect {
+                self.wanted &= !(1 << register);
+            }
+        }
+        if is_wanted {
+            self.sources(word);
+        }
+    }
+
+    fn sources(&mut self, word: Word) {
+        let mut want = |register: Register| {
+            if register < 31 {
+                self.wanted |= 1 << register;
+            }
+        };
+        // add of two registers: shifted, or extended
+        if word.is(0xffe0_0000, 0x8b00_0000) {
+            want(word.rn());
+            want(word.rm());
+            self.shifts.push(word.bits(10, 6));
+        } else if word.is(0xffe0_0000, 0x8b20_0000) {
+            want(word.rn());
+            want(word.rm());
+            self.shifts.push(word.bits(10, 3));
+            self.extends |= word.bit(15);
+        } else if word.is(0x7fe0_ffe0, 0x2a00_03e0) {
+            want(word.rm());
+        } else if word.is(0x1f00_0000, 0x1100_0000) || word.is(0x1f80_0000, 0x1300_0000) {
+            // add of a constant; shifts and extensions
+            want(word.rn());
+            self.is_unsure = true;
+        } else if word.is(0x1f00_0000, 0x0b00_0000) {
+            want(word.rn());
+            want(word.rm());
+            self.is_unsure = true;
+        }
+    }
+
+    /// Returns the forms that fit the load and the additions after it.
+    fn forms(&self, load: Word) -> Vec<TableForm> {
+        let size = 1 << load.bits(30, 2);
+        if size == 8 && self.shifts.is_empty() {
+            return vec![ADDRESSES];
+        }
+        let is_signed = load.bit(23) || self.extends;
+        let scales: Vec<u8> = match self.shifts[..] {
+            [shift @ 0..=4] if !self.is_unsure => vec![1 << shift],
+            _ => vec![1, 4],
+        };
+        let signs: &[bool] = match self.is_unsure {
+            true => &[false, true],
+            false => &[is_signed],
+        };
+        let pairs = signs
+            .iter()
+            .flat_map(|signed| scales.iter().map(|scale| (*signed, *scale)));
+        pairs
+            .map(|(signed, scale)| added(size, signed, scale))
+            .collect()
+    }
+}

@@ -1,0 +1,57 @@
+//! What the checker has to know of an architecture: its decoder, and its calling convention.
+
+use crate::instruction::{IndirectJump, Instruction, Named, Register};
+use crate::program::Program;
+
+/// An architecture's calling convention.
+#[derive(Debug)]
+pub struct Convention {
+    /// The stack pointer.
+    pub stack_pointer: Register,
+    /// The frame pointer.
+    pub frame_pointer: Register,
+    /// The register in which a call leaves the return address. `None`: it is pushed.
+    pub link: Option<Register>,
+    /// Where the effects of a return put the address that it goes to: `link`, or a number of its own.
+    pub return_address: Register,
+    /// A bit for each register that a callee keeps, except the stack pointer.
+    pub kept: u64,
+    /// A register that no walk has: a row counts from it to say that a value is lost.
+    pub lost: Register,
+    /// Bytes of a register on the stack.
+    pub word: i32,
+    /// Bytes that instructions are aligned to.
+    pub unit: u64,
+}
+
+impl Convention {
+    /// Whether a callee keeps a register. The stack pointer is not among these.
+    #[must_use]
+    pub const fn keeps(&self, register: Register) -> bool {
+        register < 64 && self.kept >> register & 1 != 0
+    }
+
+    /// Bytes that a call pushes.
+    #[must_use]
+    pub const fn pushed(&self) -> i32 {
+        match self.link {
+            Some(_) => 0,
+            None => self.word,
+        }
+    }
+}
+
+/// An architecture.
+pub trait Architecture: Sync {
+    /// Its calling convention.
+    fn convention(&self) -> &'static Convention;
+
+    /// The instruction at an address. `None`: there is none.
+    fn decode(&self, program: &Program<'_>, at: u64) -> Option<Instruction>;
+
+    /// The addresses of code and data that instructions name, which are ascending, those of one function.
+    fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named>;
+
+    /// How the indirect jump at an address finds its target. `before` has the instructions before it, in the same block: the nearest first.
+    fn indirect_jump(&self, program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump;
+}

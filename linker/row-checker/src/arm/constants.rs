@@ -1,0 +1,237 @@
+//! Constants that code makes: by `adr`, by two halves, or from a literal.
+
+use arm_instructions::{LR, Op, PC, Register, Source};
+
+use super::read::{Read, read, without_bit};
+use super::translate::translate;
+use crate::instruction::{Effect, Flow, Named};
+use crate::program::Program;
+
+/// Registers that a call changes.
+const BY_CALLS: u16 = 0xf | 1 << 12 | 1 << LR;
+
+/// Constants that a register may hold. Conditional instructions make several.
+type Constants = Vec<u32>;
+
+/// What is known while a function's instructions are read in the order of their addresses.
+struct Names<'a> {
+    program: &'a Program<'a>,
+    constants: [Constants; PC as usize],
+    named: Vec<Named>,
+    /// The register that the instruction before has set to a sum with the program counter, to which the next one may add more. If so, and
+    /// the instruction before only reads the program counter, the first so many names stay.
+    last: Option<(Register, Option<usize>)>,
+}
+
+/// Returns the addresses that instructions name. A low half without an upper half is a number, no address.
+pub(super) fn named(program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
+    let mut names = Names {
+        program,
+        constants: Default::default(),
+        named: Vec::new(),
+        last: None,
+    };
+    for at in instructions {
+        match read(program, *at) {
+            Some(read) => names.step(&read),
+            None => names.last = None,
+        }
+    }
+    names.named
+}
+
+impl Names<'_> {
+    fn step(&mut self, read: &Read) {
+        let last = self.last.take();
+        // Constants in relocatable code are no addresses, but the distance from an instruction to an address is constant.
+        let is_fixed = !self.program.is_relocatable;
+        let (to, constants, is_named) = match read.op {
+            Op::Add {
+                to,
+                left,
+                right,
+                subtracts,
+                ..
+            } if to != PC => {
+                let is_relative = left == PC || right == Source::Register(PC, 0);
+                let is_constant = matches!(right, Source::Constant(_));
+                let continues = last.filter(|(sum, _)| *sum == to && left == to && is_constant);
+                if let Some((_, Some(count))) = continues {
+                    self.named.truncate(count);
+                }
+                let constants = match is_relative || continues.is_some() {
+                    true => self.sums(read, left, right, subtracts),
+                    false => Vec::new(),
+                };
+                if is_relative {
+                    // The start of an entry of a procedure linkage table only reads the program counter.
+                    let is_start = (left, right) == (PC, Source::Constant(0));
+                    self.last = Some((to, is_start.then_some(self.named.len())));
+                }
+                (to, constants, true)
+            }
+            Op::Move {
+                to,
+                from: Source::Constant(value),
+                inverts,
+                ..
+            } => (to, vec![if inverts { !value } else { value }], false),
+            Op::Move {
+                to,
+                from: Source::Register(PC, 0),
+                inverts: false,
+                ..
+            } => (to, vec![read.pc() as u32], true),
+            Op::Move {
+                to,
+                from: Source::Register(from, 0),
+                inverts: false,
+                ..
+            } => (to, self.of(from), false),
+            Op::Top { to, half } => {
+                let top = u32::from(half) << 16;
+                let constants = self.of(to).iter().map(|low| low & 0xffff | top).collect();
+                (to, constants, is_fixed)
+            }
+            Op::Load {
+                to, size: 4, place, ..
+            } if to != PC => {
+                let literal = read.literal(self.program, place);
+                (to, literal.into_iter().collect(), is_fixed)
+            }
+            _ => return self.forget(read),
+        };
+        if is_named {
+            for value in &constants {
+                self.name(read.at, *value);
+            }
+        }
+        self.forget(read);
+        if let Some(slot) = self.constants.get_mut(usize::from(to)) {
+            slot.extend(constants);
+            slot.sort_unstable();
+            slot.dedup();
+        }
+    }
+
+    fn of(&self, register: Register) -> Constants {
+        self.constants
+            .get(usize::from(register))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// The sums, or differences, of the constants that two sources may hold. At most one source has several.
+    fn sums(&self, read: &Read, left: Register, right: Source, subtracts: bool) -> Constants {
+        let left = match (left, right) {
+            (PC, Source::Constant(_)) => vec![read.near(0) as u32],
+            (PC, _) => vec![read.pc() as u32],
+            _ => self.of(left),
+        };
+        let right = match right {
+            Source::Constant(value) => vec![value],
+            Source::Register(PC, 0) => vec![read.pc() as u32],
+            Source::Register(register, 0) => self.of(register),
+            _ => Vec::new(),
+        };
+        let sum = |left: u32, right: u32| match subtracts {
+            true => left.wrapping_sub(right),
+            false => left.wrapping_add(right),
+        };
+        let sums = left
+            .iter()
+            .flat_map(|left| right.iter().map(move |right| sum(*left, *right)));
+        sums.collect()
+    }
+
+    fn name(&mut self, at: u64, value: u32) {
+        let address = without_bit(self.program, value.into());
+        if self.program.section(address).is_some() {
+            self.named.push(Named { at, address });
+        }
+    }
+
+    /// Forgets the constants of registers that an instruction sets, unless it may not be executed.
+    fn forget(&mut self, read: &Read) {
+        let Some(instruction) = translate(self.program, read) else {
+            return;
+        };
+        if instruction.is_conditional {
+            return;
+        }
+        for effect in &instruction.effects {
+            if let Effect::Set(register, _) = effect
+                && let Some(slot) = self.constants.get_mut(usize::from(*register))
+            {
+                slot.clear();
+            }
+        }
+        if matches!(instruction.flow, Flow::Call | Flow::IndirectCall) {
+            for register in (0..PC).filter(|register| BY_CALLS >> register & 1 != 0) {
+                self.constants[usize::from(register)].clear();
+            }
+        }
+    }
+}
+
+/// The constant that a register holds after the instructions `before`, the nearest first, if it is made in so many steps.
+pub(super) fn constant_of(
+    program: &Program<'_>,
+    register: Register,
+    before: &[u64],
+    steps: usize,
+) -> Option<u32> {
+    let steps = steps.checked_sub(1)?;
+    let (read, before) = setter(program, register, before)?;
+    let of = |register| constant_of(program, register, before, steps);
+    match read.op {
+        _ if !read.condition.is_always() => None,
+        Op::Move {
+            from: Source::Constant(value),
+            inverts,
+            ..
+        } => Some(if inverts { !value } else { value }),
+        Op::Top { half, .. } => Some(of(register)? & 0xffff | u32::from(half) << 16),
+        Op::Load { size: 4, place, .. } => read.literal(program, place),
+        Op::Add {
+            left,
+            right,
+            subtracts: false,
+            ..
+        } => {
+            let left = match (left, right) {
+                (PC, Source::Constant(_)) => read.near(0) as u32,
+                (PC, _) => read.pc() as u32,
+                _ => of(left)?,
+            };
+            let right = match right {
+                Source::Constant(value) => value,
+                Source::Register(PC, 0) => read.pc() as u32,
+                Source::Register(register, 0) => of(register)?,
+                _ => return None,
+            };
+            Some(left.wrapping_add(right))
+        }
+        _ => None,
+    }
+}
+
+/// The nearest instruction that sets a register, and those before it. `None` if control comes from elsewhere in between.
+pub(super) fn setter<'before>(
+    program: &Program<'_>,
+    register: Register,
+    before: &'before [u64],
+) -> Option<(Read, &'before [u64])> {
+    for (index, at) in before.iter().enumerate() {
+        let read = read(program, *at)?;
+        let instruction = translate(program, &read)?;
+        let sets = |effect: &Effect| matches!(effect, Effect::Set(set, _) if *set == register);
+        if instruction.effects.iter().any(sets) {
+            return Some((read, &before[index + 1..]));
+        }
+        if !matches!(instruction.flow, Flow::Next | Flow::Branch) {
+            return None;
+        }
+    }
+    None
+}

@@ -1,0 +1,279 @@
+//! Finds the tables of indirect jumps.
+
+use arm_instructions::{Op, PC, Place, Register, Source};
+
+use super::constants::{constant_of, setter};
+use super::read::{Read, read};
+use crate::instruction::{IndirectJump, TableBase, TableForm};
+use crate::program::Program;
+
+/// Instructions of T32 tables count halves.
+const HALF: u8 = 2;
+/// Steps from a jump to the load of its entry at most.
+const STEPS: usize = 6;
+
+/// Describes how an indirect jump finds its target.
+pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {
+    let Some(read) = read(program, at) else {
+        return IndirectJump::default();
+    };
+    let found = match read.op {
+        Op::Table { base, size, .. } => Some(by_entries(&read, base, size)),
+        Op::Load {
+            to: PC,
+            size: 4,
+            place,
+            ..
+        } => by_load(program, &read, place, before),
+        Op::Add {
+            to: PC,
+            left,
+            right,
+            ..
+        } => added(program, &read, left, right, before),
+        Op::JumpTo(register) => search(program, register, before, STEPS),
+        _ => None,
+    };
+    found.unwrap_or_else(|| any(&read))
+}
+
+/// A jump by `tbb` or `tbh`: entries count halves from the address after the instruction on.
+fn by_entries(read: &Read, base: Register, size: u8) -> IndirectJump {
+    IndirectJump {
+        forms: vec![TableForm {
+            size,
+            signed: false,
+            scale: HALF,
+            base: TableBase::At(read.pc()),
+        }],
+        table: (base == PC).then(|| read.pc()),
+        is_indexed: true,
+        is_import: false,
+    }
+}
+
+/// An indexed load of a table's entry.
+#[derive(Clone, Copy)]
+struct Entry {
+    size: u8,
+    signed: bool,
+    /// The table, if the load names it.
+    table: Option<u64>,
+}
+
+impl Entry {
+    fn jump(self, scale: u8, base: TableBase) -> IndirectJump {
+        IndirectJump {
+            forms: vec![TableForm {
+                size: self.size,
+                // A word is added, and wraps.
+                signed: self.signed || self.size == 4,
+                scale,
+                base,
+            }],
+            table: self.table,
+            is_indexed: true,
+            is_import: false,
+        }
+    }
+}
+
+/// The entry that a load reads, if an index is added to its base, in the load or before it.
+fn loaded(program: &Program<'_>, read: &Read, place: Place, before: &[u64]) -> Option<Entry> {
+    let Op::Load { size, signed, .. } = read.op else {
+        return None;
+    };
+    let entry = |table| Entry {
+        size,
+        signed,
+        table,
+    };
+    match place.offset {
+        Source::Register(..) | Source::Other => {
+            Some(entry((place.base == PC).then(|| read.pc() & !3)))
+        }
+        Source::Constant(_) => {
+            let (sum, before) = setter(program, place.base, before)?;
+            match sum.op {
+                // Of the base and a shifted index. A sum with another register may be a position in a structure.
+                Op::Add {
+                    left,
+                    right: Source::Register(right, shift),
+                    subtracts: false,
+                    ..
+                } if shift != 0 || is_shifted(program, left, right, before) => Some(entry(None)),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// A jump to what a load reads: a table's entry, or an import.
+fn by_load(
+    program: &Program<'_>,
+    read: &Read,
+    place: Place,
+    before: &[u64],
+) -> Option<IndirectJump> {
+    let import = IndirectJump {
+        is_import: true,
+        ..IndirectJump::default()
+    };
+    match loaded(program, read, place, before) {
+        Some(entry) => Some(entry.jump(1, TableBase::Zero)),
+        None => is_import(program, read, place, before).then_some(import),
+    }
+}
+
+/// Whether one of two registers was shifted left right before.
+fn is_shifted(program: &Program<'_>, left: Register, right: Register, before: &[u64]) -> bool {
+    [left, right].into_iter().any(|register| {
+        setter(program, register, before).is_some_and(|(read, _)| {
+            matches!(
+                read.op,
+                Op::Move { from: Source::Register(_, shift), inverts: false, .. } if shift != 0
+            )
+        })
+    })
+}
+
+/// Finds the load of the entry that a register holds, and what is done to the entry between the load and the jump.
+fn search(
+    program: &Program<'_>,
+    register: Register,
+    before: &[u64],
+    steps: usize,
+) -> Option<IndirectJump> {
+    let steps = steps.checked_sub(1)?;
+    let (read, before) = setter(program, register, before)?;
+    match read.op {
+        Op::Load { place, .. } => by_load(program, &read, place, before),
+        Op::Move {
+            from: Source::Register(from, shift),
+            inverts: false,
+            ..
+        } => scaled(search(program, from, before, steps)?, shift),
+        // An entry whose lowest bit is set, for T32.
+        Op::Add {
+            left,
+            right: Source::Constant(1),
+            subtracts: false,
+            ..
+        } => search(program, left, before, steps),
+        Op::Add {
+            left,
+            right: Source::Register(right, shift),
+            subtracts: false,
+            ..
+        } => sum(program, &read, (left, right, shift), before, steps),
+        _ => None,
+    }
+}
+
+/// A jump to the sum of the program counter and a register, or of two registers.
+fn added(
+    program: &Program<'_>,
+    read: &Read,
+    left: Register,
+    right: Source,
+    before: &[u64],
+) -> Option<IndirectJump> {
+    let Source::Register(right, shift) = right else {
+        return None;
+    };
+    let by_table = sum(program, read, (left, right, shift), before, STEPS);
+    match by_table {
+        None if left == PC && !read.is_thumb && shift == 2 => Some(IndirectJump {
+            forms: vec![TableForm {
+                size: 4,
+                signed: false,
+                scale: 1,
+                base: TableBase::Inline,
+            }],
+            table: Some(read.pc()),
+            is_indexed: true,
+            is_import: false,
+        }),
+        found => found,
+    }
+}
+
+/// A sum of which one part is an entry, and the other one what entries are added to.
+fn sum(
+    program: &Program<'_>,
+    read: &Read,
+    (left, right, shift): (Register, Register, u8),
+    before: &[u64],
+    steps: usize,
+) -> Option<IndirectJump> {
+    let with = |entry: Register, shift: u8, other: Register| {
+        let found = search(program, entry, before, steps)?;
+        let mut found = scaled(found, shift)?;
+        let base = match other {
+            PC => TableBase::At(read.pc()),
+            _ => TableBase::Named,
+        };
+        let form = found.forms.first_mut()?;
+        (form.base == TableBase::Zero).then(|| form.base = base)?;
+        Some(found)
+    };
+    let by_right = (right != PC).then(|| with(right, shift, left)).flatten();
+    by_right.or_else(|| {
+        (left != PC && shift == 0)
+            .then(|| with(left, 0, right))
+            .flatten()
+    })
+}
+
+/// The jump whose entries are shifted left after they are loaded.
+fn scaled(mut jump: IndirectJump, shift: u8) -> Option<IndirectJump> {
+    for form in &mut jump.forms {
+        // Of a sum, not of an entry.
+        if shift != 0 && form.base != TableBase::Zero {
+            return None;
+        }
+        form.scale = form.scale.checked_mul(1_u8.checked_shl(shift.into())?)?;
+    }
+    Some(jump)
+}
+
+/// Whether a load reads one word at a constant address.
+fn is_import(program: &Program<'_>, read: &Read, place: Place, before: &[u64]) -> bool {
+    if !matches!(read.op, Op::Load { size: 4, .. }) {
+        return false;
+    }
+    match (place.base, place.offset) {
+        (PC, Source::Constant(_)) => true,
+        (base, Source::Constant(_)) => constant_of(program, base, before, STEPS).is_some(),
+        _ => false,
+    }
+}
+
+/// The forms of table that a jump can read if its load is not found: words, which are addresses, or are added to what the jump adds.
+fn any(read: &Read) -> IndirectJump {
+    let word = |base| TableForm {
+        size: 4,
+        signed: true,
+        scale: 1,
+        base,
+    };
+    let forms = match read.op {
+        Op::Load { .. } => vec![word(TableBase::Zero)],
+        Op::JumpTo(_) => vec![word(TableBase::Zero), word(TableBase::Named)],
+        Op::Add {
+            left: PC,
+            right: Source::Register(_, 0),
+            ..
+        }
+        | Op::Add {
+            right: Source::Register(PC, 0),
+            ..
+        } => vec![word(TableBase::At(read.pc()))],
+        Op::Add { .. } => vec![word(TableBase::Named)],
+        _ => Vec::new(),
+    };
+    IndirectJump {
+        forms,
+        ..IndirectJump::default()
+    }
+}

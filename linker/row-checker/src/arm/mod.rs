@@ -1,0 +1,52 @@
+//! A32 and T32 instructions, with the procedure call standard for the Arm architecture (AAPCS32).
+//!
+//! The crate `arm-instructions` decodes. These modules translate its operations, none of which they execute.
+
+mod block;
+mod constants;
+mod jump;
+mod memory;
+mod read;
+mod translate;
+
+use arm_instructions::{LR, SP};
+
+use crate::architecture::{Architecture, Convention};
+use crate::instruction::{IndirectJump, Instruction, Named};
+use crate::program::Program;
+
+/// A32 and T32.
+#[derive(Clone, Copy, Debug)]
+pub struct Arm;
+
+static CONVENTION: Convention = Convention {
+    stack_pointer: SP,
+    // r11. T32 code uses r7, which rows treat as one of the registers that callees keep.
+    frame_pointer: 11,
+    link: Some(LR),
+    return_address: LR,
+    // The program counter's.
+    lost: 15,
+    // r4 to r11.
+    kept: 0xff << 4,
+    word: 4,
+    unit: 2,
+};
+
+impl Architecture for Arm {
+    fn convention(&self) -> &'static Convention {
+        &CONVENTION
+    }
+
+    fn decode(&self, program: &Program<'_>, at: u64) -> Option<Instruction> {
+        translate::translate(program, &read::read(program, at)?)
+    }
+
+    fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
+        constants::named(program, instructions)
+    }
+
+    fn indirect_jump(&self, program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {
+        jump::indirect_jump(program, at, before)
+    }
+}

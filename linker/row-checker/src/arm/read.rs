@@ -1,0 +1,110 @@
+//! Reads the instruction at an address, in the instruction set of that address.
+
+use arm_instructions::{ALWAYS, Indexing, Op, PC, Place, Source, decode_a32, decode_t32};
+
+use super::block::{self, Condition};
+use crate::instruction::Operand;
+use crate::program::{Mode, Program};
+
+/// An instruction, its address and its set.
+pub(super) struct Read {
+    pub(super) op: Op,
+    pub(super) length: u8,
+    pub(super) condition: Condition,
+    pub(super) at: u64,
+    pub(super) is_thumb: bool,
+}
+
+/// Reads the instruction at an address. `None`: there is none, or its effect is not known.
+pub(super) fn read(program: &Program<'_>, at: u64) -> Option<Read> {
+    let code = program.code(at)?;
+    let address = u32::try_from(at).ok()?;
+    let is_thumb = match program.mode(at) {
+        Mode::Usual => false,
+        Mode::Thumb => true,
+        Mode::Data => return None,
+    };
+    if !at.is_multiple_of(if is_thumb { 2 } else { 4 }) {
+        return None;
+    }
+    let (decoded, condition) = match is_thumb {
+        false => {
+            let decoded = decode_a32(u32::from_le_bytes(*code.first_chunk()?), address)?;
+            (decoded, Condition::Known(decoded.condition))
+        }
+        true => match block::condition(program, at) {
+            Some(condition) => {
+                let decoded = decode_t32(code, address, true)?;
+                // Unpredictable: a branch with a condition of its own.
+                let has_two = decoded.condition != ALWAYS;
+                (
+                    decoded,
+                    if has_two {
+                        Condition::Unknown
+                    } else {
+                        condition
+                    },
+                )
+            }
+            None => {
+                let decoded = decode_t32(code, address, false)?;
+                (decoded, Condition::Known(decoded.condition))
+            }
+        },
+    };
+    Some(Read {
+        op: decoded.op,
+        length: decoded.length,
+        condition,
+        at,
+        is_thumb,
+    })
+}
+
+impl Read {
+    /// The value of the program counter as a source.
+    pub(super) const fn pc(&self) -> u64 {
+        self.at + if self.is_thumb { 4 } else { 8 }
+    }
+
+    /// The program counter plus a number of bytes: the address of `adr`, or of a literal.
+    pub(super) const fn near(&self, bytes: u32) -> u64 {
+        ((self.pc() & !3) as u32).wrapping_add(bytes) as u64
+    }
+
+    /// The word that an access at a constant distance from the program counter reads. Only words in code count, because nothing writes them.
+    pub(super) fn literal(&self, program: &Program<'_>, place: Place) -> Option<u32> {
+        match (place.base, place.offset, place.indexing) {
+            (PC, Source::Constant(bytes), Indexing::Offset) => {
+                let word = program.code(self.near(bytes))?.first_chunk()?;
+                Some(u32::from_le_bytes(*word))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns the address without the bit that selects T32, if it points to T32 code.
+pub(super) fn without_bit(program: &Program<'_>, address: u64) -> u64 {
+    let code = address & !1;
+    match program.code(code).is_some() && program.mode(code) == Mode::Thumb {
+        true => code,
+        false => address,
+    }
+}
+
+/// A constant in code as a value: an address if a section of the program contains it.
+pub(super) fn constant(program: &Program<'_>, value: u32) -> Operand {
+    match program.is_relocatable {
+        true => Operand::Number(value.cast_signed()),
+        false => address(program, value.into()),
+    }
+}
+
+/// An address as a value: a number if no section of the program contains it.
+pub(super) fn address(program: &Program<'_>, value: u64) -> Operand {
+    match program.section(value) {
+        Some(_) => Operand::Address(without_bit(program, value)),
+        None => Operand::Number((value as u32).cast_signed()),
+    }
+}

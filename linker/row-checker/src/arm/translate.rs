@@ -1,0 +1,274 @@
+//! Translates operations of A32 and T32 to the instructions of the checker.
+
+use arm_instructions::{LR, Op, PC, Register, SP, Source};
+
+use super::block::Condition;
+use super::read::{Read, address, constant};
+use crate::instruction::{Effect, Flow, Instruction, Operand};
+use crate::program::Program;
+
+/// The number of the condition "not equal".
+const NOT_EQUAL: Condition = Condition::Known(1);
+/// Registers that a call to a supervisor may change: r0 to r3, r12, and the link register if the supervisor runs in the caller's mode.
+const BY_SUPERVISOR: u16 = 0xf | 1 << 12 | 1 << LR;
+
+/// An instruction that is being translated.
+pub(super) struct Translation<'a> {
+    pub(super) program: &'a Program<'a>,
+    pub(super) read: &'a Read,
+    pub(super) flow: Flow,
+    pub(super) target: u64,
+    effects: Vec<Effect>,
+}
+
+/// Translates an instruction. `None`: its effect is not known.
+pub(super) fn translate(program: &Program<'_>, read: &Read) -> Option<Instruction> {
+    let mut translation = Translation {
+        program,
+        read,
+        flow: Flow::Next,
+        target: 0,
+        effects: Vec::new(),
+    };
+    translation.op(read.op)?;
+    let is_conditional = !read.condition.is_always();
+    let jumps = translation.flow == Flow::Jump;
+    let flow = match jumps && is_conditional {
+        true => Flow::Branch,
+        false => translation.flow,
+    };
+    Some(Instruction {
+        length: read.length,
+        flow,
+        target: translation.target,
+        is_conditional: is_conditional && flow != Flow::Branch,
+        is_padding: is_padding(program, read),
+        is_not_equal: jumps && read.condition == NOT_EQUAL,
+        effects: translation.effects,
+    })
+}
+
+/// Whether an instruction is padding: `nop`, the older forms of it, and zeros.
+fn is_padding(program: &Program<'_>, read: &Read) -> bool {
+    const A32: [u32; 3] = [0xe320_f000, 0xe1a0_0000, 0];
+    const T32: [u32; 4] = [0xbf00, 0x46c0, 0, 0x8000_f3af];
+    let Some(bytes) = program
+        .code(read.at)
+        .and_then(|code| code.get(..read.length.into()))
+    else {
+        return false;
+    };
+    let bits = bytes
+        .iter()
+        .rev()
+        .fold(0, |bits, byte| bits << 8 | u32::from(*byte));
+    match read.is_thumb {
+        true => T32.contains(&bits),
+        false => A32.contains(&bits),
+    }
+}
+
+impl Translation<'_> {
+    fn op(&mut self, op: Op) -> Option<()> {
+        match op {
+            Op::Nothing | Op::Flags | Op::If(_) => Some(()),
+            Op::Compare(left, right) => {
+                self.compare(left, right);
+                Some(())
+            }
+            Op::Add {
+                to,
+                left,
+                right,
+                subtracts,
+                ..
+            } => self.add(to, left, right, subtracts),
+            Op::And { to, left, .. } => {
+                let value = match (to, left) {
+                    (SP, SP) => Operand::Moved,
+                    _ => Operand::Unknown,
+                };
+                self.set(to, value)
+            }
+            Op::Move {
+                to, from, inverts, ..
+            } => {
+                let value = self.copied(from, inverts);
+                self.set(to, value)
+            }
+            Op::Top { to, .. } | Op::Low { to, .. } => self.set(to, Operand::Unknown),
+            Op::Unknown { to, .. } => self.forget(to),
+            Op::Load {
+                to,
+                size,
+                signed,
+                place,
+            } => self.load(to, size, signed, place),
+            Op::Store { from, size, place } => self.store_one(from, size, place),
+            Op::Pair {
+                loads,
+                registers,
+                place,
+            } => self.pair(loads, registers, place),
+            Op::StoreExclusive {
+                status,
+                size,
+                place,
+            } => {
+                self.store_unknown(size, place)?;
+                self.set(status, Operand::Unknown)
+            }
+            Op::Other { loads, size, place } => match loads {
+                true => self.moves(place),
+                false => self.store_unknown(size, place),
+            },
+            Op::Multiple {
+                loads: true,
+                base,
+                registers,
+                start,
+                moves,
+                user,
+            } => self.load_several(base, registers, (start, moves), user),
+            Op::Multiple {
+                base,
+                registers,
+                start,
+                moves,
+                user,
+                ..
+            } => self.store_several(base, registers, (start, moves), user),
+            _ => self.branch(op),
+        }
+    }
+
+    fn is_next(&self, to: u32) -> bool {
+        u64::from(to) == self.read.at + u64::from(self.read.length)
+    }
+
+    fn branch(&mut self, op: Op) -> Option<()> {
+        match op {
+            Op::Jump(to) => self.jump(to.into()),
+            Op::JumpIf(to) => {
+                self.flow = Flow::Branch;
+                self.target = to.into();
+            }
+            // A way to read the program counter, unless a function is there.
+            Op::Call(to) if self.is_next(to) && !self.program.is_start(to.into()) => {
+                return self.set(LR, Operand::Unknown);
+            }
+            Op::Call(to) => {
+                self.flow = Flow::Call;
+                self.target = to.into();
+            }
+            Op::JumpTo(LR) => self.flow = Flow::Return,
+            // `bx pc`, by which T32 code changes to A32.
+            Op::JumpTo(PC) => self.jump(self.read.pc()),
+            Op::JumpTo(_) | Op::Table { .. } => self.flow = Flow::IndirectJump,
+            Op::CallTo(PC) => return None,
+            Op::CallTo(_) => self.flow = Flow::IndirectCall,
+            Op::InterruptReturn => self.flow = Flow::TrapReturn,
+            Op::Mode => return self.forget(1 << SP | 1 << LR),
+            Op::Supervisor => {
+                self.flow = Flow::Halt;
+                return self.forget(BY_SUPERVISOR);
+            }
+            Op::Trap | Op::Breakpoint => self.flow = Flow::Trap,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    pub(super) fn jump(&mut self, to: u64) {
+        self.flow = Flow::Jump;
+        self.target = to;
+    }
+
+    /// Sets a register. `None`: the program counter, which only jumps set.
+    pub(super) fn set(&mut self, register: Register, value: Operand) -> Option<()> {
+        (register != PC).then(|| self.effects.push(Effect::Set(register, value)))
+    }
+
+    /// Sets registers to values that are not known.
+    fn forget(&mut self, registers: u16) -> Option<()> {
+        (0..=PC)
+            .filter(|register| registers >> register & 1 != 0)
+            .try_for_each(|register| self.set(register, Operand::Unknown))
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// The sum or difference of a register and a second source.
+    pub(super) fn sum(
+        &self,
+        to: Register,
+        left: Register,
+        right: Source,
+        subtracts: bool,
+    ) -> Operand {
+        match (left, right) {
+            (PC, Source::Constant(bytes)) => {
+                let bytes = if subtracts {
+                    bytes.wrapping_neg()
+                } else {
+                    bytes
+                };
+                address(self.program, self.read.near(bytes))
+            }
+            (PC, _) | (_, Source::Register(PC, _)) => Operand::Unknown,
+            (_, Source::Constant(bytes)) => {
+                let bytes = bytes.cast_signed();
+                let bytes = if subtracts {
+                    bytes.wrapping_neg()
+                } else {
+                    bytes
+                };
+                Operand::Sum(left, bytes)
+            }
+            (_, Source::Register(right, shift)) => Operand::Registers {
+                left,
+                right,
+                shift,
+                subtracts,
+            },
+            (SP, Source::Other) if to == SP => Operand::Moved,
+            (_, Source::Other) => Operand::Unknown,
+        }
+    }
+
+    fn add(&mut self, to: Register, left: Register, right: Source, subtracts: bool) -> Option<()> {
+        if to != PC {
+            let value = self.sum(to, left, right, subtracts);
+            return self.set(to, value);
+        }
+        match (left, right) {
+            (PC, Source::Constant(bytes)) if !subtracts => self.jump(self.read.near(bytes)),
+            _ => self.flow = Flow::IndirectJump,
+        }
+        Some(())
+    }
+
+    /// The value that a move copies.
+    fn copied(&self, from: Source, inverts: bool) -> Operand {
+        match (from, inverts) {
+            (Source::Constant(value), false) => constant(self.program, value),
+            (Source::Constant(value), true) => constant(self.program, !value),
+            (Source::Register(PC, 0), false) => address(self.program, self.read.pc()),
+            (Source::Register(register, 0), false) => Operand::Sum(register, 0),
+            _ => Operand::Unknown,
+        }
+    }
+
+    /// Notes a comparison of the stack pointer, unless it depends on a condition.
+    fn compare(&mut self, left: Register, right: Source) {
+        let other = match (left, right) {
+            (SP, Source::Register(other, 0)) | (other, Source::Register(SP, 0)) => other,
+            _ => return,
+        };
+        if other != PC && self.read.condition.is_always() {
+            self.effect(Effect::ComparesStackPointer(other));
+        }
+    }
+}

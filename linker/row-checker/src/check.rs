@@ -1,0 +1,102 @@
+//! The one pass that is trusted: through all code once, with the claims as they are.
+
+use crate::architecture::Architecture;
+use crate::claims::Claims;
+use crate::program::Program;
+use crate::row::{self, Unproven};
+use crate::state::State;
+use crate::value::Why;
+
+/// What the checker says of an instruction with a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Its address.
+    pub at: u64,
+    /// Bytes.
+    pub length: u8,
+    /// What of its row does not follow from the code, and why. None: the row is proven.
+    pub unproven: Vec<(row::Part, Reason)>,
+    /// It is padding that no way leads to.
+    pub is_padding: bool,
+}
+
+/// Why something does not follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reason {
+    /// The reason. `None`: the code brings another value.
+    pub why: Option<Why>,
+    /// The address of the instruction that it comes from.
+    pub at: u64,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.why.map_or("the code brings another value", Why::words))
+    }
+}
+
+/// Judges every instruction that has a row: ascending. `None`: no claims were found that hold.
+#[must_use]
+pub fn check(program: &Program<'_>, architecture: &dyn Architecture) -> Option<Vec<Verdict>> {
+    let claims = Claims::find(program, architecture)?;
+    let mut verdicts: Vec<Option<Verdict>> = vec![None; claims.graph.nodes.len()];
+    let mut holds = claims.entries_hold();
+    for head in 0..claims.graph.nodes.len() as u32 {
+        let mut judge = |number: u32, state: &State| {
+            verdicts[number as usize] = verdict(&claims, number, state);
+        };
+        let arrives = |to: u32, state: State| holds &= claims.is_implied(to, &state);
+        let pushed = claims.follow(head, arrives, &mut judge);
+        holds &= pushed.is_none_or(|(from, to)| claims.pushed.get(&from) == Some(&to));
+    }
+    holds &= claims.breaks_hold() && claims.returns_hold();
+    if !holds {
+        return None;
+    }
+    let mut all: Vec<Verdict> = Vec::with_capacity(verdicts.len());
+    for (number, verdict) in verdicts.into_iter().enumerate() {
+        let node = claims.graph.node(number as u32);
+        let unreached = || {
+            let reason = Reason {
+                why: Some(Why::NoWay),
+                at: node.at,
+            };
+            Verdict {
+                at: node.at,
+                length: node.length,
+                unproven: vec![(row::Part::Entry, reason)],
+                is_padding: node.is_padding,
+            }
+        };
+        if program.row(node.at).is_some() {
+            all.push(verdict.unwrap_or_else(unreached));
+        }
+    }
+    Some(all)
+}
+
+fn verdict(claims: &Claims<'_>, number: u32, state: &State) -> Option<Verdict> {
+    let node = claims.graph.node(number);
+    let (function, row) = claims.program.row(node.at)?;
+    let mut unproven: Vec<Unproven> = Vec::new();
+    row::judge(
+        row,
+        function.is_trap_code,
+        state,
+        claims.convention,
+        &mut unproven,
+    );
+    let reason = |(part, cause): Unproven| {
+        let why = cause.map(|cause| cause.why());
+        let at = cause
+            .and_then(|cause| claims.graph.nodes.get(cause.instruction() as usize))
+            .map_or(node.at, |node| node.at);
+        (part, Reason { why, at })
+    };
+    Some(Verdict {
+        at: node.at,
+        length: node.length,
+        unproven: unproven.into_iter().map(reason).collect(),
+        is_padding: false,
+    })
+}

@@ -1,0 +1,210 @@
+//! What is claimed of the code: which calls come back, what each function keeps, and what is known at the head of each block.
+//!
+//! [`Claims::find`] looks for claims that hold. Only the pass of [`crate::check`] is trusted, which compares each with what one step from
+//! the others brings.
+
+mod breaks;
+mod entries;
+mod hold;
+mod returns;
+mod states;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::architecture::{Architecture, Convention};
+use crate::graph::{Edge, Graph, OUT};
+use crate::instruction::Flow;
+use crate::program::Program;
+use crate::state::State;
+use crate::tables::Jumps;
+
+pub use breaks::ALL;
+
+/// How often facts about the whole image may change before the search for claims gives up.
+const MAX_ROUNDS: usize = 12;
+
+/// Claims about an image's code.
+#[derive(Debug)]
+pub struct Claims<'a> {
+    pub(crate) program: &'a Program<'a>,
+    pub(crate) convention: &'static Convention,
+    /// The code.
+    pub graph: Graph,
+    pub(crate) jumps: Jumps,
+    /// For each call: it comes back.
+    pub(crate) returns: Vec<bool>,
+    /// For each instruction: a way leads there.
+    pub(crate) is_reached: Vec<bool>,
+    is_entered: FxHashSet<u32>,
+    /// Where trap code starts, and what is claimed there.
+    pub(crate) trap_starts: FxHashMap<u32, State>,
+    /// For each instruction: it begins a block.
+    pub(crate) is_head: Vec<bool>,
+    /// For each head: the state there. `None`: no way leads there.
+    pub(crate) states: Vec<Option<Box<State>>>,
+    /// For each instruction: what ways from it break of the calling convention. A bit for each register, see [`breaks::ALL`].
+    pub(crate) breaks: Vec<u64>,
+    /// Calls whose callee goes back elsewhere, by what is seen of it.
+    pub(crate) astray: FxHashSet<u32>,
+    /// Returns to an address of code that was pushed: the address.
+    pub(crate) pushed: FxHashMap<u32, u32>,
+    /// A jump that is not followed leads anywhere.
+    pub(crate) is_anywhere: bool,
+    pub(crate) predecessors: Vec<Vec<u32>>,
+    /// Where code is entered, and what is known there.
+    pub(crate) entries: Vec<(u32, State)>,
+}
+
+impl<'a> Claims<'a> {
+    /// Searches for claims that hold. `None`: it has not found any within its bounds.
+    #[must_use]
+    pub fn find(program: &'a Program<'a>, architecture: &dyn Architecture) -> Option<Self> {
+        let mut graph = Graph::of(program, architecture);
+        graph.find_ends(program);
+        graph.add_landing_pads(program);
+        let jumps = Jumps::find(program, architecture, &mut graph);
+        let count = graph.nodes.len();
+        let mut claims = Self {
+            program,
+            convention: architecture.convention(),
+            graph,
+            jumps,
+            returns: vec![true; count],
+            is_reached: vec![false; count],
+            is_entered: FxHashSet::default(),
+            trap_starts: FxHashMap::default(),
+            is_head: vec![false; count],
+            states: Vec::new(),
+            breaks: vec![0; count],
+            astray: FxHashSet::default(),
+            pushed: FxHashMap::default(),
+            is_anywhere: false,
+            predecessors: Vec::new(),
+            entries: Vec::new(),
+        };
+        for _ in 0..MAX_ROUNDS {
+            claims.find_entries();
+            claims.find_heads();
+            claims.states = vec![None; count];
+            let mut work = std::collections::VecDeque::new();
+            for (number, state) in std::mem::take(&mut claims.entries) {
+                claims.arrive(number, &state, &mut work);
+                claims.entries.push((number, state));
+            }
+            let astray = claims.astray.len();
+            loop {
+                claims.solve(work);
+                match claims.find_breaks() {
+                    calls if calls.is_empty() => break,
+                    calls => work = calls,
+                }
+            }
+            if claims.find_detours() {
+                continue;
+            }
+            if !claims.add_pushed() && claims.astray.len() == astray && !claims.find_anywhere() {
+                return Some(claims);
+            }
+        }
+        None
+    }
+
+    /// Finds calls to a place in the same function that do not come back as calls do, as return thunks have them, and takes them for jumps.
+    /// Returns whether there are new ones.
+    fn find_detours(&mut self) -> bool {
+        let calls = (0..self.graph.nodes.len() as u32).filter(|number| {
+            let node = self.graph.node(*number);
+            node.flow == Flow::Call
+                && node.target != OUT
+                && self.breaks[node.target as usize] == ALL
+        });
+        let is_detour = |number: &u32| {
+            let node = self.graph.node(*number);
+            let target = self.graph.node(node.target).at;
+            let extent = self.program.extent(node.at);
+            (extent.start..extent.end).contains(&target) && !self.program.is_start(target)
+        };
+        let detours: Vec<u32> = calls.filter(is_detour).collect();
+        for number in &detours {
+            self.graph.make_jump(*number, self.convention);
+        }
+        if !detours.is_empty() {
+            self.forget();
+        }
+        !detours.is_empty()
+    }
+
+    /// Forgets what was found by edges that are others now.
+    fn forget(&mut self) {
+        self.astray.clear();
+        self.pushed.clear();
+        self.is_anywhere = false;
+        self.breaks = vec![0; self.graph.nodes.len()];
+    }
+
+    /// Adds the edges from returns to addresses that were pushed. Returns whether there are new ones.
+    fn add_pushed(&mut self) -> bool {
+        let mut is_new = false;
+        for (from, to) in self.pushed.clone() {
+            self.jumps.explained.insert(self.graph.node(to).at);
+            is_new |= self.graph.add(from, to, Edge::Pushed);
+        }
+        if is_new {
+            self.forget();
+        }
+        is_new
+    }
+
+    /// Calls `each` with every place that control goes to from an instruction, as far as claims tell.
+    pub(crate) fn successors(&self, number: u32, each: impl FnMut(u32, Edge)) {
+        self.graph
+            .successors(number, self.returns[number as usize], each);
+    }
+
+    /// Marks what is reached from instructions.
+    pub(crate) fn reach(&mut self, mut work: Vec<u32>) {
+        while let Some(number) = work.pop() {
+            if std::mem::replace(&mut self.is_reached[number as usize], true) {
+                continue;
+            }
+            self.graph
+                .successors(number, self.returns[number as usize], |to, _| {
+                    if to != OUT {
+                        work.push(to);
+                    }
+                });
+            let node = self.graph.node(number);
+            if node.flow == Flow::Call && node.target != OUT {
+                work.push(node.target);
+            }
+        }
+    }
+
+    /// Marks the instructions that blocks begin with: entries, and whatever control goes to but from the instruction before.
+    fn find_heads(&mut self) {
+        let count = self.graph.nodes.len();
+        let mut is_head = vec![false; count];
+        let mut is_seen = vec![false; count];
+        for (number, _) in &self.entries {
+            is_head[*number as usize] = true;
+        }
+        for number in 0..count as u32 {
+            if !self.is_reached[number as usize] {
+                continue;
+            }
+            let node = self.graph.node(number);
+            if node.flow == Flow::Call && node.target != OUT {
+                is_head[node.target as usize] = true;
+            }
+            let is_last = !node.runs_on();
+            self.graph
+                .successors(number, self.returns[number as usize], |to, _| {
+                    if to != OUT {
+                        is_head[to as usize] |= is_last || is_seen[to as usize];
+                        is_seen[to as usize] = true;
+                    }
+                });
+        }
+        self.is_head = is_head;
+    }
+}

@@ -1,0 +1,220 @@
+//! What functions break of the calling convention: the stack pointer, the return address, and the registers that a callee keeps.
+//!
+//! At each way out these are compared with the entry. What is seen to be broken, on any way, is not relied on behind calls. What is only
+//! not known is taken as kept.
+
+use std::collections::VecDeque;
+
+use super::Claims;
+use crate::graph::OUT;
+use crate::instruction::{Flow, Register};
+use crate::state::{Kind, State};
+use crate::value::{RETURN, Value, Why};
+
+/// The stack pointer or the return address is broken: all is.
+pub const ALL: u64 = u64::MAX;
+
+impl Claims<'_> {
+    /// Whether a jump with this state is a call in the last place: stack pointer and return address are those of an entry, or the stack
+    /// pointer was loaded.
+    pub(crate) fn leaves_as_called(&self, state: &State) -> bool {
+        self.is_entry(state) || self.is_switched(state)
+    }
+
+    fn is_linkage(&self, at: u64) -> bool {
+        self.program
+            .section(at)
+            .is_some_and(|section| section.is_linkage)
+    }
+
+    fn is_entry(&self, state: &State) -> bool {
+        let top = -self.convention.pushed();
+        let address = match self.convention.link {
+            Some(link) => state.get(link),
+            None => state.load(
+                Value::Cfa(top),
+                crate::value::Cause::new(Why::NothingStored, 0),
+            ),
+        };
+        state.get(self.convention.stack_pointer) == Value::Cfa(top)
+            && address == Value::Entry(RETURN)
+    }
+
+    /// Whether the stack pointer was loaded, as switches of tasks and long jumps do. Where such code goes on, it goes on as behind a call
+    /// that has returned: an assumption.
+    fn is_switched(&self, state: &State) -> bool {
+        match state.get(self.convention.stack_pointer) {
+            Value::Unknown(cause) => matches!(
+                cause.why(),
+                Why::Written | Why::NothingStored | Why::CalleeMay | Why::Entered
+            ),
+            _ => false,
+        }
+    }
+
+    /// What a way out with this state breaks. It is a return, or a jump.
+    fn broken(&self, state: &State, is_return: bool) -> u64 {
+        if state.kind.is_trap() || state.kind == Kind::Outermost || self.is_switched(state) {
+            return 0;
+        }
+        let is_broken = |value: Value, right: Value| match value {
+            Value::Unknown(cause) => matches!(
+                cause.why(),
+                Why::Entered
+                    | Why::Written
+                    | Why::Moved
+                    | Why::Stored
+                    | Why::NothingStored
+                    | Why::CalleeMay
+                    | Why::CalleeDoes
+            ),
+            value => value != right,
+        };
+        let stack_pointer = state.get(self.convention.stack_pointer);
+        let pushed = self.convention.pushed();
+        if matches!(stack_pointer, Value::Unknown(cause) if cause.why() == Why::Moved) {
+            return ALL;
+        }
+        // A return may also go to an address that was pushed: as a jump. If that is the caller's, the caller has another stack pointer.
+        let is_pushed = pushed > 0 && stack_pointer == Value::Cfa(-pushed);
+        let is_back = state.get(self.convention.return_address) == Value::Entry(RETURN);
+        let is_back = is_back && self.convention.link.is_none();
+        let is_return = is_back || is_return && !is_pushed;
+        let (top, address) = match (is_return, self.convention.link) {
+            (true, _) => (0, state.get(self.convention.return_address)),
+            (false, Some(link)) => (0, state.get(link)),
+            (false, None) => {
+                // Of an unknown stack nothing is stored.
+                let why = match stack_pointer {
+                    Value::Cfa(_) => Why::NothingStored,
+                    _ => Why::NotFollowed,
+                };
+                let cause = crate::value::Cause::new(why, 0);
+                (-pushed, state.load(Value::Cfa(-pushed), cause))
+            }
+        };
+        if is_broken(stack_pointer, Value::Cfa(top)) || is_broken(address, Value::Entry(RETURN)) {
+            return ALL;
+        }
+        // Where ways with different values have met, one of them has changed the register.
+        let is_lost = |register: Register| match state.get(register) {
+            Value::Unknown(cause) if cause.why() == Why::Ways => true,
+            value => is_broken(value, Value::Entry(register)),
+        };
+        let kept = (0..64).filter(|register| self.convention.keeps(*register));
+        let lost = kept.filter(|register| is_lost(*register));
+        lost.fold(0, |all, register| all | 1 << register)
+    }
+
+    /// What is broken where control leaves its function at an instruction. The states are those before it and behind it.
+    pub(crate) fn broken_at(&self, number: u32, behind: &State) -> u64 {
+        let node = self.graph.node(number);
+        let mut falls_out = false;
+        self.successors(number, |to, _| falls_out |= to == OUT);
+        if falls_out {
+            return ALL;
+        }
+        if self.pushed_target(number, behind).is_some() {
+            return 0;
+        }
+        match node.flow {
+            Flow::Return => self.broken(behind, true),
+            Flow::TrapReturn | Flow::Unknown if !behind.kind.is_trap() => ALL,
+            Flow::IndirectJump if self.is_linkage(node.at) => 0,
+            Flow::IndirectJump if self.jumps.open.contains(&number) => {
+                let has_table = self.graph.more.contains_key(&number);
+                match has_table && !self.leaves_as_called(behind) {
+                    true => 0,
+                    false => self.broken(behind, false),
+                }
+            }
+            // What a callee does that is seen to go elsewhere, its caller does.
+            Flow::Call if node.target != OUT && self.breaks[node.target as usize] == ALL => ALL,
+            _ => 0,
+        }
+    }
+
+    /// Collects what ways from each instruction break. Returns the heads of blocks with calls of which more is broken now.
+    pub(super) fn find_breaks(&mut self) -> VecDeque<u32> {
+        let mut breaks = self.breaks.clone();
+        let mut work: Vec<u32> = Vec::new();
+        let mut call_heads: Vec<(u32, u32)> = Vec::new();
+        for head in 0..self.graph.nodes.len() as u32 {
+            let mut last: Option<(u32, State)> = None;
+            self.follow(
+                head,
+                |_, _| {},
+                |number, state| {
+                    let node = self.graph.node(number);
+                    if !node.runs_on() || node.next == OUT || node.is_conditional {
+                        last = Some((number, state.clone()));
+                    }
+                },
+            );
+            let Some((number, mut state)) = last else {
+                continue;
+            };
+            self.apply(number, &mut state);
+            let broken = self.broken_at(number, &state);
+            let node = self.graph.node(number);
+            if node.flow == Flow::Call {
+                call_heads.push((head, number));
+                if broken == ALL {
+                    self.astray.insert(number);
+                }
+            }
+            if broken & !breaks[number as usize] != 0 {
+                breaks[number as usize] |= broken;
+                work.push(number);
+            } else if breaks[number as usize] != 0 {
+                work.push(number);
+            }
+        }
+        while let Some(number) = work.pop() {
+            let broken = breaks[number as usize];
+            for &before in &self.predecessors[number as usize] {
+                let own = &mut breaks[before as usize];
+                if broken & !*own != 0 {
+                    *own |= broken;
+                    work.push(before);
+                }
+            }
+        }
+        let before = std::mem::replace(&mut self.breaks, breaks);
+        let mut again = VecDeque::new();
+        for (head, number) in call_heads {
+            let target = self.graph.node(number).target;
+            if target != OUT && self.breaks[target as usize] & !before[target as usize] != 0 {
+                again.push_back(head);
+            }
+        }
+        again
+    }
+
+    /// Finds whether a jump that is not followed leads anywhere: its state is not that of an entry, and its function has no table. Returns
+    /// whether that has changed.
+    pub(super) fn find_anywhere(&mut self) -> bool {
+        if self.is_anywhere {
+            return false;
+        }
+        let mut is_found = false;
+        for head in 0..self.graph.nodes.len() as u32 {
+            self.follow(
+                head,
+                |_, _| {},
+                |number, state| {
+                    let is_open = self.jumps.open.contains(&number)
+                        && !self.graph.more.contains_key(&number)
+                        && !self.is_linkage(self.graph.node(number).at);
+                    if is_open && state.kind == Kind::Called {
+                        let mut state = state.clone();
+                        self.apply(number, &mut state);
+                        is_found |= self.broken(&state, false) == ALL;
+                    }
+                },
+            );
+        }
+        self.is_anywhere = is_found;
+        is_found
+    }
+}

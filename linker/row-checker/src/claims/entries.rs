@@ -1,0 +1,346 @@
+//! Where code is entered, other than by edges, and what is known there.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use unwind::sframe::{Base, Row, Rule};
+
+use super::Claims;
+use crate::graph::{Edge, OUT};
+use crate::instruction::Flow;
+use crate::program::Function;
+use crate::row::{self, Place};
+use crate::state::{Kind, State};
+use crate::value::{Cause, RETURN, Value, Why};
+
+impl Claims<'_> {
+    /// Finds what is reached, from where, and the calls that come back.
+    pub(super) fn find_entries(&mut self) {
+        loop {
+            self.find_returns();
+            self.is_reached = vec![false; self.graph.nodes.len()];
+            self.entries.clear();
+            self.is_entered.clear();
+            let entered = Entered::of(self);
+            self.enter_all(&entered);
+            if !self.enter_gaps() {
+                return;
+            }
+        }
+    }
+
+    fn enter_all(&mut self, entered: &Entered) {
+        let program = self.program;
+        self.trap_starts = self.trap_starts(entered);
+        self.enter(entered, program.entry);
+        let outermost =
+            |function: &&Function<'_>| function.rows.first().is_some_and(Row::is_outermost);
+        for function in program.functions.iter().filter(outermost) {
+            self.enter(entered, function.start);
+        }
+        for (address, word) in &program.taken {
+            if !self.jumps.explained.contains(word) {
+                self.enter(entered, *address);
+            }
+        }
+        let named = std::mem::take(&mut self.jumps.named);
+        for address in &named {
+            if !self.jumps.explained.contains(address) {
+                self.enter(entered, *address);
+            }
+        }
+        self.jumps.named = named;
+        // Declared functions that nothing reaches. In the first round only those that no other code jumps or falls into.
+        let functions = program.functions.iter().map(|function| function.start);
+        let mut starts: Vec<u64> = functions
+            .chain(program.symbols.iter().map(|symbol| symbol.start))
+            .collect();
+        starts.sort_unstable();
+        starts.dedup();
+        for is_first in [true, false] {
+            for &start in &starts {
+                let Some(number) = self.graph.at(start) else {
+                    continue;
+                };
+                if self.is_reached[number as usize] {
+                    continue;
+                }
+                let extent = program.extent(start);
+                let is_entered = self.predecessors[number as usize].iter().any(|before| {
+                    let node = self.graph.node(*before);
+                    !node.is_padding && !(extent.start..extent.end).contains(&node.at)
+                });
+                if !is_first || !is_entered && !self.graph.node(number).is_padding {
+                    self.enter(entered, start);
+                }
+            }
+        }
+    }
+
+    /// Where trap code starts by its author's word, and what its first row claims of that place.
+    fn trap_starts(&self, entered: &Entered) -> FxHashMap<u32, State> {
+        let is_declared = |start| {
+            let declared = &self.program.declared;
+            declared
+                .binary_search_by_key(&start, |one| one.start)
+                .is_ok()
+        };
+        let functions = self.program.functions.iter();
+        let starts =
+            functions.filter(|function| function.is_trap_code && is_declared(function.start));
+        let claim = |function: &Function<'_>| {
+            let number = self.graph.at(function.start)?;
+            let row = function
+                .rows
+                .first()
+                .filter(|_| entered.ends_in_trap_return[number as usize])?;
+            Some((number, self.trapped(row, number)))
+        };
+        starts.filter_map(claim).collect()
+    }
+
+    /// Enters the code at an address, unless it is entered already.
+    fn enter(&mut self, entered: &Entered, address: u64) {
+        let Some(number) = self.graph.at(address) else {
+            return;
+        };
+        if !self.is_entered.insert(number) {
+            return;
+        }
+        let state = self.state_at(entered, number, address);
+        self.entries.push((number, state));
+        self.reach(vec![number]);
+    }
+
+    fn state_at(&self, entered: &Entered, number: u32, address: u64) -> State {
+        let function = self
+            .program
+            .function(address)
+            .filter(|function| function.start == address);
+        let first = function.and_then(|function| function.rows.first());
+        let is_called = entered.called.contains(&number);
+        let unknown = |why| State::unknown(Kind::Called, Cause::new(why, number));
+        if let Some(row) = first.filter(|_| {
+            function.is_some_and(|one| one.is_trap_code)
+                && entered.ends_in_trap_return[number as usize]
+        }) {
+            return self.trapped(row, number);
+        }
+        if self
+            .program
+            .row(address)
+            .is_some_and(|(_, row)| row.is_outermost())
+        {
+            return State::unknown(Kind::Outermost, Cause::new(Why::Entered, number));
+        }
+        if address == self.program.entry {
+            return unknown(Why::Taken);
+        }
+        if is_called {
+            return State::called(self.convention);
+        }
+        if first.is_some_and(|row| !self.is_row_of_call(row)) {
+            return unknown(Why::DeclaredOtherwise);
+        }
+        if !self.program.is_start(address) && !self.is_before_start(address) {
+            return unknown(Why::Taken);
+        }
+        if entered.leads_to_trap_return[number as usize] {
+            return unknown(Why::LeadsToTrapReturn);
+        }
+        if self.is_anywhere {
+            return unknown(Why::AnyJump);
+        }
+        State::called(self.convention)
+    }
+
+    /// Whether only padding that no function contains lies between an address and the start of a function, as before functions that can be
+    /// patched: who goes there enters the function.
+    fn is_before_start(&self, mut address: u64) -> bool {
+        loop {
+            let extent = self.program.extent(address);
+            match self.graph.at(address).map(|number| self.graph.node(number)) {
+                Some(node) if node.is_padding && extent.start == extent.end => {
+                    address += u64::from(node.length)
+                }
+                _ => return false,
+            }
+            if self.program.is_start(address) {
+                return true;
+            }
+        }
+    }
+
+    fn is_row_of_call(&self, row: &Row) -> bool {
+        let offset = i64::from(self.convention.pushed());
+        row.cfa
+            == Rule::Value {
+                base: Base::StackPointer,
+                offset,
+            }
+    }
+
+    /// The state at the first instruction of trap code: what its first row says is claimed of it.
+    fn trapped(&self, row: &Row, number: u32) -> State {
+        let mut state = State::unknown(Kind::Trap, Cause::new(Why::Entered, number));
+        for register in 0..state.registers.len() as u8 {
+            state.set(register, Value::Entry(register));
+        }
+        let stack_pointer = self.convention.stack_pointer;
+        let place = |rule| row::place(rule, stack_pointer, self.convention);
+        let top = match place(row.cfa) {
+            Some(Place::Register(base, offset)) if base == stack_pointer => offset.wrapping_neg(),
+            Some(Place::Register(register, 0)) => {
+                state.kind = Kind::SwitchedTrap;
+                state.set(register, Value::Entry(stack_pointer));
+                0
+            }
+            // With the word at a fixed distance, entries with and without an error code agree where they meet.
+            Some(Place::Word(base, offset)) if base == stack_pointer => {
+                let word = self.convention.word;
+                state.kind = Kind::SwitchedTrap;
+                state.slots.push((-word, Value::Entry(stack_pointer)));
+                offset.wrapping_neg().wrapping_sub(word)
+            }
+            _ => return State::unknown(Kind::Mixed, Cause::new(Why::Entered, number)),
+        };
+        state.set(stack_pointer, Value::Cfa(top));
+        let mut claim = |place: Option<Place>, value| match place {
+            Some(Place::Register(register, 0)) => state.set(register, value),
+            Some(Place::Word(base, offset)) if base == stack_pointer => {
+                state.put(top.wrapping_add(offset), value)
+            }
+            Some(Place::AtCfa(offset)) if state.kind == Kind::Trap => state.put(offset, value),
+            _ => {}
+        };
+        claim(place(row.return_address), Value::Entry(RETURN));
+        let frame_pointer = self.convention.frame_pointer;
+        claim(
+            row::place(row.frame_pointer, frame_pointer, self.convention),
+            Value::Entry(frame_pointer),
+        );
+        state
+    }
+
+    /// Gives code that nothing reaches the states of what may lead there: jumps that are not followed, and the call or trap before it.
+    /// Returns whether there are new edges.
+    fn enter_gaps(&mut self) -> bool {
+        let mut is_new = false;
+        for ((start, end), all) in self.graph.by_extent(self.program) {
+            let is_open = |number: &u32| {
+                self.is_reached[*number as usize] || self.graph.node(*number).is_padding
+            };
+            if start == end || all.iter().all(is_open) {
+                continue;
+            }
+            let mut before: Option<u32> = None;
+            let mut is_in_gap = false;
+            for &number in &all {
+                let node = *self.graph.node(number);
+                if self.is_reached[number as usize] {
+                    before = Some(number);
+                    is_in_gap = false;
+                    continue;
+                }
+                let last = before.map(|number| {
+                    (
+                        number,
+                        *self.graph.node(number),
+                        self.returns[number as usize],
+                    )
+                });
+                let is_call = |flow| flow == Flow::Call;
+                // Padding counts only behind a call or trap that its function goes on behind.
+                let is_behind = last.is_some_and(|(before, last, returns)| {
+                    let ends = is_call(last.flow) && !returns || last.flow == Flow::Trap;
+                    ends && last.next == number && !self.graph.is_at_end[before as usize]
+                });
+                if is_in_gap || node.is_padding && !is_behind {
+                    continue;
+                }
+                is_in_gap = true;
+                // A trap right behind a call that does not return marks its end.
+                if node.flow == Flow::Trap
+                    && last.is_some_and(|(_, last, returns)| {
+                        is_call(last.flow) && !returns && last.next == number
+                    })
+                {
+                    is_in_gap = false;
+                    self.graph.nodes[number as usize].is_padding = true;
+                    continue;
+                }
+                let jumps = all
+                    .iter()
+                    .filter(|one| self.jumps.open.contains(one) && self.is_reached[**one as usize]);
+                let mut from: Vec<(u32, Edge)> = jumps.map(|jump| (*jump, Edge::Table)).collect();
+                if let Some((last, node, returns)) = last
+                    && (node.flow == Flow::Trap || is_call(node.flow) && !returns)
+                {
+                    from.push((last, Edge::Behind));
+                }
+                if from.is_empty() {
+                    let cause = Cause::new(Why::NoWay, number);
+                    self.entries
+                        .push((number, State::unknown(Kind::Called, cause)));
+                }
+                for (jump, edge) in from {
+                    is_new |= self.graph.add(jump, number, edge);
+                }
+                self.reach(vec![number]);
+            }
+        }
+        is_new
+    }
+}
+
+/// How code is entered, as far as its calls and ends tell.
+struct Entered {
+    /// What direct calls lead to.
+    called: FxHashSet<u32>,
+    /// From where a return from a trap is reached.
+    ends_in_trap_return: Vec<bool>,
+    /// From where that, or code that is declared to be trap code, is reached.
+    leads_to_trap_return: Vec<bool>,
+}
+
+impl Entered {
+    fn of(claims: &Claims<'_>) -> Self {
+        let graph = &claims.graph;
+        let numbers = || 0..graph.nodes.len() as u32;
+        let calls = graph
+            .nodes
+            .iter()
+            .filter(|node| node.flow == Flow::Call && node.target != OUT);
+        let ends: Vec<u32> = numbers()
+            .filter(|number| graph.node(*number).flow == Flow::TrapReturn)
+            .collect();
+        let is_declared = |number: &u32| {
+            let function = claims.program.function(graph.node(*number).at);
+            function.is_some_and(|function| function.is_trap_code)
+        };
+        let declared = numbers()
+            .filter(is_declared)
+            .chain(ends.iter().copied())
+            .collect();
+        Self {
+            called: calls.map(|node| node.target).collect(),
+            ends_in_trap_return: claims.leading_to(ends),
+            leads_to_trap_return: claims.leading_to(declared),
+        }
+    }
+}
+
+impl Claims<'_> {
+    fn leading_to(&self, mut work: Vec<u32>) -> Vec<bool> {
+        let mut leads = vec![false; self.graph.nodes.len()];
+        for number in &work {
+            leads[*number as usize] = true;
+        }
+        while let Some(number) = work.pop() {
+            for &before in &self.predecessors[number as usize] {
+                if !std::mem::replace(&mut leads[before as usize], true) {
+                    work.push(before);
+                }
+            }
+        }
+        leads
+    }
+}

@@ -1,0 +1,82 @@
+//! Which calls may come back.
+//!
+//! It is the least set: at first nobody returns. A function may return if a way out is reached over calls that may return themselves. The
+//! first return that contradicts this would have had to come over calls that had returned before.
+
+use super::Claims;
+use crate::graph::{Edge, OUT};
+use crate::instruction::Flow;
+
+impl Claims<'_> {
+    /// Finds the calls that may come back.
+    pub(super) fn find_returns(&mut self) {
+        let count = self.graph.nodes.len();
+        self.predecessors = self.graph.predecessors();
+        // From where a way out is reached.
+        let mut leaves = vec![false; count];
+        let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count];
+        let mut work: Vec<u32> = Vec::new();
+        for number in 0..count as u32 {
+            let node = *self.graph.node(number);
+            let callee = if node.flow == Flow::Call {
+                node.target
+            } else {
+                OUT
+            };
+            let is_astray = self.astray.contains(&number);
+            let mut falls_out = false;
+            self.graph
+                .successors(number, true, |to, _| falls_out |= to == OUT);
+            let is_way_out = matches!(node.flow, Flow::Return | Flow::TrapReturn | Flow::Unknown)
+                || self.jumps.open.contains(&number)
+                || self.jumps.imports.contains(&number)
+                || falls_out && callee == OUT
+                || is_astray;
+            if is_way_out {
+                leaves[number as usize] = true;
+                work.push(number);
+            }
+            if callee != OUT {
+                callers[callee as usize].push(number);
+            }
+            self.returns[number as usize] = callee == OUT || is_astray;
+        }
+        while let Some(number) = work.pop() {
+            let mut mark = |one: u32, work: &mut Vec<u32>| {
+                if !std::mem::replace(&mut leaves[one as usize], true) {
+                    work.push(one);
+                }
+            };
+            // Whoever calls an instruction from which a way out is reached goes on behind the call.
+            let mut on = Vec::new();
+            for &call in &callers[number as usize] {
+                if !std::mem::replace(&mut self.returns[call as usize], true) {
+                    on.push(call);
+                }
+            }
+            for &before in &self.predecessors[number as usize] {
+                let node = self.graph.node(before);
+                // Behind a call that does not come back, other edges may lead there; one to code that nothing else reaches does not count.
+                let returns = self.returns[before as usize];
+                let mut leads = node.flow != Flow::Call;
+                self.graph.successors(before, returns, |to, edge| {
+                    leads |= to == number && edge != Edge::Behind;
+                });
+                if leads {
+                    mark(before, &mut work);
+                }
+            }
+            for call in on {
+                let node = self.graph.node(call);
+                let is_at_end = self.graph.is_at_end[call as usize];
+                if !is_at_end
+                    && (node.next == OUT || leaves[node.next as usize])
+                    && !leaves[call as usize]
+                {
+                    leaves[call as usize] = true;
+                    work.push(call);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What is known at the head of each block.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use super::{ALL, Claims};
+use crate::graph::{Edge, OUT};
+use crate::instruction::Flow;
+use crate::state::State;
+use crate::value::{Cause, Value, Why};
+
+impl Claims<'_> {
+    /// Takes into account that control comes to an instruction with a state.
+    pub(super) fn arrive(&mut self, number: u32, state: &State, work: &mut VecDeque<u32>) {
+        let state = &*self.believed(number, state);
+        let is_changed = match &mut self.states[number as usize] {
+            Some(own) => own.meet(state, self.convention.stack_pointer, number),
+            empty => {
+                *empty = Some(Box::new(state.clone()));
+                true
+            }
+        };
+        if is_changed {
+            work.push_back(number);
+        }
+    }
+
+    /// The state with which control comes to an instruction: where trap code starts, what its first row claims.
+    pub(crate) fn believed<'state>(&self, number: u32, state: &'state State) -> Cow<'state, State> {
+        let stack_pointer = self.convention.stack_pointer;
+        match self.trap_starts.get(&number) {
+            Some(declared) => {
+                Cow::Owned(declared.unless_contradicted(state, stack_pointer, number))
+            }
+            None => Cow::Borrowed(state),
+        }
+    }
+
+    /// Follows blocks until no state changes.
+    pub(super) fn solve(&mut self, mut work: VecDeque<u32>) {
+        let mut arrivals: Vec<(u32, State)> = Vec::new();
+        while let Some(head) = work.pop_front() {
+            if let Some((from, to)) =
+                self.follow(head, |to, state| arrivals.push((to, state)), |_, _| {})
+            {
+                self.pushed.entry(from).or_insert(to);
+            }
+            for (to, state) in arrivals.drain(..) {
+                self.arrive(to, &state, &mut work);
+            }
+        }
+    }
+
+    /// Follows the block with a head: calls `visit` with the state before each instruction, and `arrives` with each state that leaves the
+    /// block. Returns a return to an address that was pushed: its number, and that of the instruction at the address.
+    pub(crate) fn follow(
+        &self,
+        head: u32,
+        mut arrives: impl FnMut(u32, State),
+        mut visit: impl FnMut(u32, &State),
+    ) -> Option<(u32, u32)> {
+        let mut state = (**self.states[head as usize].as_ref()?).clone();
+        let mut number = head;
+        loop {
+            let node = self.graph.node(number);
+            visit(number, &state);
+            let compared = state.compared;
+            let before = node.is_conditional.then(|| state.clone());
+            self.apply(number, &mut state);
+            if node.runs_on() && node.next != OUT && !self.is_head[node.next as usize] {
+                number = node.next;
+                continue;
+            }
+            let leaves = self.jumps.by_pointer.contains(&number) && self.leaves_as_called(&state);
+            self.successors(number, |to, edge| {
+                if to == OUT || leaves && edge == Edge::Table {
+                    return;
+                }
+                arrives(
+                    to,
+                    match (edge, &before) {
+                        (Edge::Passed, Some(before)) => before.clone(),
+                        _ => self.along(number, edge, &state, compared),
+                    },
+                );
+            });
+            if node.flow == Flow::Call && node.target != OUT {
+                arrives(node.target, State::called(self.convention));
+            }
+            return self.pushed_target(number, &state);
+        }
+    }
+
+    /// Applies an instruction's effects.
+    pub(crate) fn apply(&self, number: u32, state: &mut State) {
+        let code = |address| self.graph.at(address);
+        state.apply(
+            self.graph.effects(number),
+            self.convention,
+            self.program.red_zone,
+            number,
+            &code,
+        );
+    }
+
+    /// The instruction that a return goes to, if the code has pushed its address.
+    pub(crate) fn pushed_target(&self, number: u32, state: &State) -> Option<(u32, u32)> {
+        let is_return = matches!(
+            self.graph.node(number).flow,
+            Flow::Return | Flow::TrapReturn
+        );
+        match state.get(self.convention.return_address) {
+            Value::Code(to) if is_return && !state.kind.is_trap() => Some((number, to)),
+            _ => None,
+        }
+    }
+
+    /// The state behind an instruction, as it leaves by an edge.
+    fn along(&self, number: u32, edge: Edge, state: &State, compared: Option<u8>) -> State {
+        let mut state = state.clone();
+        let node = self.graph.node(number);
+        if matches!(node.flow, Flow::Call | Flow::IndirectCall) {
+            let is_direct = node.flow == Flow::Call && node.target != OUT;
+            let breaks = if is_direct {
+                self.breaks[node.target as usize]
+            } else {
+                0
+            };
+            self.after_call(number, breaks, &mut state);
+        }
+        if let Edge::LandingPad(arguments) = edge {
+            let stack_pointer = self.convention.stack_pointer;
+            let moved = state
+                .get(stack_pointer)
+                .plus(arguments, Cause::new(Why::Moved, number));
+            state.set(stack_pointer, moved);
+        }
+        if node.flow == Flow::Branch
+            && node.is_not_equal
+            && edge == Edge::Next
+            && let Some(other) = compared
+            && let equal @ Value::Cfa(_) = state.get(other)
+        {
+            state.set(self.convention.stack_pointer, equal);
+        }
+        state
+    }
+
+    /// The state behind a call, of a callee that breaks the convention in this.
+    fn after_call(&self, number: u32, breaks: u64, state: &mut State) {
+        let stack_pointer = self.convention.stack_pointer;
+        let may = Cause::new(Why::CalleeMay, number);
+        let does = Cause::new(Why::CalleeDoes, number);
+        if breaks == ALL {
+            state.forget_slots(does);
+        } else if let Value::Cfa(top) = state.get(stack_pointer) {
+            for (at, value) in &mut state.slots {
+                if *at < top {
+                    *value = Value::Unknown(may);
+                }
+            }
+        }
+        state.scatter(i32::MIN, may);
+        for register in 0..state.registers.len() as u8 {
+            let is_broken = breaks == ALL || breaks >> register & 1 != 0;
+            if register == stack_pointer {
+                if breaks == ALL {
+                    state.set(register, Value::Unknown(does));
+                }
+            } else if !self.convention.keeps(register) {
+                state.set(register, Value::Unknown(may));
+            } else if is_broken {
+                state.set(register, Value::Unknown(does));
+            }
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! All instructions of an image, and where control goes from each.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::architecture::{Architecture, Convention};
+use crate::instruction::{Effect, Flow, Instruction, Operand, Size};
+use crate::program::{Program, Section};
+
+/// Stands for the number of an instruction where there is none: control leaves the code that is known.
+pub const OUT: u32 = u32::MAX;
+
+/// An instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// Its address.
+    pub at: u64,
+    /// Its bytes.
+    pub length: u8,
+    /// Where control goes.
+    pub flow: Flow,
+    /// It is executed under a condition.
+    pub is_conditional: bool,
+    /// It is padding.
+    pub is_padding: bool,
+    /// It is a branch that is not taken if the values compared last are equal.
+    pub is_not_equal: bool,
+    /// The number of the instruction behind it, or [`OUT`].
+    pub next: u32,
+    /// The number of a direct branch's target, or [`OUT`].
+    pub target: u32,
+    effects: (u32, u8),
+}
+
+impl Node {
+    /// Whether control goes to the next instruction, and nowhere else.
+    #[must_use]
+    pub fn runs_on(&self) -> bool {
+        self.flow == Flow::Next && !self.is_conditional
+    }
+}
+
+/// How control goes from one instruction to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edge {
+    /// To the next instruction.
+    Next,
+    /// To the next instruction, as a condition does not hold.
+    Passed,
+    /// To a branch's target.
+    Taken,
+    /// Back from a call.
+    AfterCall,
+    /// By a jump table, or by a jump through a pointer.
+    Table,
+    /// On behind a trap.
+    Resumed,
+    /// To a landing pad, with the stack pointer moved up by so many bytes.
+    LandingPad(i32),
+    /// From a call or trap to code behind it that nothing else reaches.
+    Behind,
+    /// By a return to an address that this code has pushed.
+    Pushed,
+}
+
+/// The instructions of an image.
+#[derive(Debug, Default)]
+pub struct Graph {
+    /// Ascending by address.
+    pub nodes: Vec<Node>,
+    effects: Vec<Effect>,
+    /// For each section of code: its address, and for each unit of it the number of the instruction there, or [`OUT`].
+    numbers: Vec<(u64, Vec<u32>)>,
+    unit: u64,
+    /// Edges that the instruction alone does not tell.
+    pub more: FxHashMap<u32, Vec<(u32, Edge)>>,
+    /// Calls, halts and traps behind which their function ends, by its declared extent.
+    pub is_at_end: Vec<bool>,
+}
+
+impl Graph {
+    /// Decodes every function with rows or a symbol, and what they lead to.
+    #[must_use]
+    pub fn of(program: &Program<'_>, architecture: &dyn Architecture) -> Self {
+        let unit = architecture.convention().unit;
+        let mut found: Vec<(u64, Instruction)> = Vec::new();
+        let mut numbers: Vec<(u64, Vec<u32>)> = program
+            .sections
+            .iter()
+            .filter(|section| section.is_code)
+            .map(|section: &Section<'_>| {
+                (
+                    section.address,
+                    vec![OUT; section.data.len().div_ceil(unit as usize)],
+                )
+            })
+            .collect();
+        let mut decode = |at: u64, found: &mut Vec<(u64, Instruction)>| -> Option<(u32, bool)> {
+            let place = place(&mut numbers, unit, at)?;
+            if *place != OUT {
+                return Some((*place, false));
+            }
+            let instruction = architecture.decode(program, at)?;
+            *place = found.len() as u32;
+            found.push((at, instruction));
+            Some((*place, true))
+        };
+        let mut work: Vec<u64> = Vec::new();
+        let functions = program.functions.iter().map(|one| (one.start, one.end));
+        let symbols = program.symbols.iter().map(|one| (one.start, one.end));
+        for (start, end) in functions.chain(symbols) {
+            let mut at = start;
+            while at < end {
+                match decode(at, &mut found) {
+                    Some((number, is_new)) => {
+                        if is_new {
+                            work.push(at);
+                        }
+                        at += u64::from(found[number as usize].1.length);
+                    }
+                    None if program.code(at).is_some() => at += unit,
+                    // Declared extents may reach beyond the code.
+                    None => match program.next_section(at) {
+                        Some(next) => at = next,
+                        None => break,
+                    },
+                }
+            }
+        }
+        let taken = program.taken.iter().map(|(address, _)| *address);
+        work.extend(taken.filter(|address| {
+            program
+                .section(*address)
+                .is_some_and(|section| section.is_code)
+        }));
+        work.push(program.entry);
+        work.extend(program.landing_pads.iter().map(|pad| pad.pad));
+        let mut is_done: FxHashMap<u64, ()> = FxHashMap::default();
+        while let Some(at) = work.pop() {
+            if is_done.insert(at, ()).is_some() {
+                continue;
+            }
+            let Some((number, _)) = decode(at, &mut found) else {
+                continue;
+            };
+            let instruction = &found[number as usize].1;
+            if goes_on(instruction.flow) || instruction.is_conditional {
+                work.push(at + u64::from(instruction.length));
+            }
+            if matches!(instruction.flow, Flow::Jump | Flow::Branch | Flow::Call) {
+                work.push(instruction.target);
+            }
+        }
+        Self::sorted(found, numbers, unit)
+    }
+
+    fn sorted(
+        mut found: Vec<(u64, Instruction)>,
+        numbers: Vec<(u64, Vec<u32>)>,
+        unit: u64,
+    ) -> Self {
+        found.sort_unstable_by_key(|(at, _)| *at);
+        let mut graph = Self {
+            numbers,
+            unit,
+            ..Self::default()
+        };
+        for (number, (at, _)) in found.iter().enumerate() {
+            if let Some(place) = place(&mut graph.numbers, unit, *at) {
+                *place = number as u32;
+            }
+        }
+        for (at, instruction) in found {
+            let first = graph.effects.len() as u32;
+            let count = instruction.effects.len() as u8;
+            graph.effects.extend(instruction.effects);
+            let is_direct = matches!(instruction.flow, Flow::Jump | Flow::Branch | Flow::Call);
+            graph.nodes.push(Node {
+                at,
+                length: instruction.length,
+                flow: instruction.flow,
+                is_conditional: instruction.is_conditional,
+                is_padding: instruction.is_padding,
+                is_not_equal: instruction.is_not_equal,
+                next: graph.at(at + u64::from(instruction.length)).unwrap_or(OUT),
+                target: graph
+                    .at(instruction.target)
+                    .filter(|_| is_direct)
+                    .unwrap_or(OUT),
+                effects: (first, count),
+            });
+        }
+        graph
+    }
+
+    /// The number of the instruction at an address.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<u32> {
+        let after = self.numbers.partition_point(|(start, _)| *start <= address);
+        let (start, numbers) = self.numbers.get(after.checked_sub(1)?)?;
+        let offset = address - start;
+        let number = *numbers.get((offset / self.unit) as usize)?;
+        (number != OUT && offset.is_multiple_of(self.unit)).then_some(number)
+    }
+
+    /// The instruction with a number.
+    #[must_use]
+    pub fn node(&self, number: u32) -> &Node {
+        &self.nodes[number as usize]
+    }
+
+    /// What an instruction changes.
+    #[must_use]
+    pub fn effects(&self, number: u32) -> &[Effect] {
+        let (first, count) = self.node(number).effects;
+        &self.effects[first as usize..first as usize + usize::from(count)]
+    }
+
+    /// The numbers of the instructions between two addresses.
+    #[must_use]
+    pub fn between(&self, start: u64, end: u64) -> std::ops::Range<u32> {
+        let first = self.nodes.partition_point(|node| node.at < start);
+        let after = self.nodes.partition_point(|node| node.at < end);
+        first as u32..after.max(first) as u32
+    }
+
+    /// Calls `each` with every place that control goes to from an instruction. `returns` tells whether the call there comes back.
+    pub fn successors(&self, number: u32, returns: bool, mut each: impl FnMut(u32, Edge)) {
+        let node = self.node(number);
+        let at_end = self.is_at_end[number as usize];
+        match node.flow {
+            Flow::Next => each(node.next, Edge::Next),
+            Flow::Halt if !at_end => each(node.next, Edge::Next),
+            Flow::Branch => {
+                each(node.next, Edge::Next);
+                each(node.target, Edge::Taken);
+            }
+            Flow::Jump => each(node.target, Edge::Taken),
+            Flow::Call | Flow::IndirectCall if returns && !at_end => {
+                each(node.next, Edge::AfterCall)
+            }
+            // `int3` is a breakpoint, or padding: what it interrupts goes on.
+            Flow::Trap if node.is_padding && !at_end => each(node.next, Edge::Resumed),
+            _ => {}
+        }
+        if node.is_conditional {
+            each(node.next, Edge::Passed);
+        }
+        for &(to, edge) in self.more.get(&number).map_or(&[][..], Vec::as_slice) {
+            each(to, edge);
+        }
+    }
+
+    /// Takes a call for a jump behind what the call leaves: the address of the next instruction.
+    pub fn make_jump(&mut self, number: u32, convention: &Convention) {
+        let node = self.node(number);
+        let next = Operand::Address(node.at + u64::from(node.length));
+        let first = self.effects.len() as u32;
+        let stack_pointer = convention.stack_pointer;
+        let pushed = convention.pushed();
+        self.effects.extend(match convention.link {
+            Some(link) => vec![Effect::Set(link, next)],
+            None => vec![
+                Effect::Store {
+                    base: stack_pointer,
+                    offset: -pushed,
+                    size: Size::Bytes(pushed.cast_unsigned()),
+                    value: next,
+                },
+                Effect::Set(stack_pointer, Operand::Sum(stack_pointer, -pushed)),
+            ],
+        });
+        let count = (self.effects.len() as u32 - first) as u8;
+        let node = &mut self.nodes[number as usize];
+        node.flow = Flow::Jump;
+        node.effects = (first, count);
+    }
+
+    /// Adds an edge, and returns whether it is new.
+    pub fn add(&mut self, from: u32, to: u32, edge: Edge) -> bool {
+        let edges = self.more.entry(from).or_default();
+        let is_new = !edges.contains(&(to, edge));
+        if is_new {
+            edges.push((to, edge));
+        }
+        is_new
+    }
+
+    /// Finds the calls, halts and traps behind which nothing but padding lies in their function, by its declared extent.
+    pub fn find_ends(&mut self, program: &Program<'_>) {
+        let is_at_end = |node: &Node| {
+            let is_trap = node.flow == Flow::Trap;
+            if !is_trap && !matches!(node.flow, Flow::Call | Flow::IndirectCall | Flow::Halt) {
+                return false;
+            }
+            let Some(end) = program.declared_end(node.at) else {
+                return false;
+            };
+            let mut at = node.at + u64::from(node.length);
+            while at < end {
+                let Some(next) = self.at(at).map(|number| self.node(number)) else {
+                    return false;
+                };
+                let is_skipped = next.is_padding && (is_trap || next.flow == Flow::Next)
+                    || is_trap && next.flow == Flow::Trap;
+                if !is_skipped {
+                    return false;
+                }
+                at += u64::from(next.length);
+            }
+            true
+        };
+        self.is_at_end = self.nodes.iter().map(is_at_end).collect();
+    }
+
+    /// Adds the edges from calls to landing pads.
+    pub fn add_landing_pads(&mut self, program: &Program<'_>) {
+        for pad in &program.landing_pads {
+            let Some(to) = self.at(pad.pad) else { continue };
+            for number in self.between(pad.start, pad.end) {
+                if matches!(self.node(number).flow, Flow::Call | Flow::IndirectCall) {
+                    self.add(number, to, Edge::LandingPad(pad.arguments));
+                }
+            }
+        }
+    }
+
+    /// The instructions that lead to each one.
+    #[must_use]
+    pub fn predecessors(&self) -> Vec<Vec<u32>> {
+        let mut all = vec![Vec::new(); self.nodes.len()];
+        for number in 0..self.nodes.len() as u32 {
+            self.successors(number, true, |to, _| {
+                if to != OUT {
+                    all[to as usize].push(number);
+                }
+            });
+        }
+        all
+    }
+
+    /// The numbers of the instructions of each function, by its extent. Code that nothing declares is a function of 0 bytes.
+    #[must_use]
+    pub fn by_extent(&self, program: &Program<'_>) -> BTreeMap<(u64, u64), Vec<u32>> {
+        let mut all: BTreeMap<(u64, u64), Vec<u32>> = BTreeMap::new();
+        for (number, node) in self.nodes.iter().enumerate() {
+            let extent = program.extent(node.at);
+            all.entry((extent.start, extent.end))
+                .or_default()
+                .push(number as u32);
+        }
+        all
+    }
+}
+
+/// Whether control goes on behind an instruction.
+const fn goes_on(flow: Flow) -> bool {
+    matches!(
+        flow,
+        Flow::Next | Flow::Halt | Flow::Branch | Flow::Call | Flow::IndirectCall | Flow::Trap
+    )
+}
+
+fn place(numbers: &mut [(u64, Vec<u32>)], unit: u64, at: u64) -> Option<&mut u32> {
+    let after = numbers.partition_point(|(start, _)| *start <= at);
+    let (start, numbers) = numbers.get_mut(after.checked_sub(1)?)?;
+    let offset = at - *start;
+    if !offset.is_multiple_of(unit) {
+        return None;
+    }
+    numbers.get_mut((offset / unit) as usize)
+}

@@ -1,0 +1,155 @@
+//! What an instruction makes of a state.
+
+use super::State;
+use crate::architecture::Convention;
+use crate::instruction::{Effect, Operand};
+use crate::value::{Cause, RETURN, SIGNED_RETURN, Value, Why};
+
+impl State {
+    /// Applies an instruction's effects. `code` tells the number of the instruction at an address; `number` is that of this one.
+    pub fn apply(
+        &mut self,
+        effects: &[Effect],
+        convention: &Convention,
+        red_zone: i32,
+        number: u32,
+        code: &impl Fn(u64) -> Option<u32>,
+    ) {
+        // Stores change no flags, and neither of the two registers.
+        if effects.is_empty()
+            || effects
+                .iter()
+                .any(|effect| !matches!(effect, Effect::Store { .. }))
+        {
+            self.compared = None;
+        }
+        // Nearly all instructions have one or two effects; what they read has to be that from before the first.
+        let values: Vec<(Value, Value)> = effects
+            .iter()
+            .map(|effect| self.read(effect, convention, number, code))
+            .collect();
+        let stack_pointer = convention.stack_pointer;
+        for (effect, (place, value)) in effects.iter().zip(values) {
+            match *effect {
+                Effect::Set(to, Operand::Registers { .. })
+                    if to == stack_pointer && !value.is_known() =>
+                {
+                    self.set(to, Value::Unknown(Cause::new(Why::Moved, number)));
+                }
+                Effect::Set(to, _) => self.set(to, value),
+                Effect::Store { size, .. } => {
+                    self.store(
+                        place,
+                        size,
+                        value,
+                        convention.word,
+                        Cause::new(Why::Stored, number),
+                    );
+                }
+                Effect::ComparesStackPointer(other) => self.compared = Some(other),
+            }
+        }
+        // Trap code changes to another stack: all places count from there now.
+        if self.kind.is_trap() && !self.get(stack_pointer).is_known() {
+            self.switch(stack_pointer);
+            self.slots.clear();
+            let lost = |value: &mut Value| {
+                if matches!(value, Value::Cfa(_)) {
+                    *value = Value::Unknown(Cause::new(Why::Written, number));
+                }
+            };
+            self.registers.iter_mut().for_each(lost);
+            self.set(stack_pointer, Value::Cfa(0));
+        }
+        // What lies below the stack pointer is anybody's.
+        if let Value::Cfa(top) = self.get(stack_pointer) {
+            let low = top.saturating_sub(red_zone);
+            self.slots.retain(|slot| slot.0 >= low);
+        }
+    }
+
+    /// The address and the value of an effect.
+    fn read(
+        &self,
+        effect: &Effect,
+        convention: &Convention,
+        number: u32,
+        code: &impl Fn(u64) -> Option<u32>,
+    ) -> (Value, Value) {
+        let written = Value::Unknown(Cause::new(Why::Written, number));
+        let operand = |operand| self.value(operand, convention, number, code);
+        match *effect {
+            Effect::Set(_, value) => (written, operand(value)),
+            Effect::Store {
+                base,
+                offset,
+                value,
+                ..
+            } => {
+                let cause = Cause::new(Why::Written, number);
+                (self.get(base).plus(offset, cause), operand(value))
+            }
+            Effect::ComparesStackPointer(_) => (written, written),
+        }
+    }
+
+    fn value(
+        &self,
+        operand: Operand,
+        convention: &Convention,
+        number: u32,
+        code: &impl Fn(u64) -> Option<u32>,
+    ) -> Value {
+        let written = Cause::new(Why::Written, number);
+        match operand {
+            Operand::Sum(register, bytes) => self.get(register).plus(bytes, written),
+            Operand::Registers {
+                left,
+                right,
+                shift,
+                subtracts,
+            } => match self.get(right) {
+                Value::Number(count) => {
+                    let count = i64::from(count) << shift.min(31);
+                    let count = if subtracts { -count } else { count };
+                    let fits = i32::try_from(count).ok();
+                    fits.map_or(Value::Unknown(written), |count| {
+                        self.get(left).plus(count, written)
+                    })
+                }
+                _ => Value::Unknown(written),
+            },
+            Operand::Number(count) => Value::Number(count),
+            Operand::Inserted { register, bits, at } => match self.get(register) {
+                Value::Number(number) => {
+                    let (mask, bits) = (0xffff_u64 << at, u64::from(bits) << at);
+                    let number = i64::from(number).cast_unsigned() & !mask | bits;
+                    i32::try_from(number.cast_signed())
+                        .map_or(Value::Unknown(written), Value::Number)
+                }
+                _ => Value::Unknown(written),
+            },
+            Operand::Address(address) => code(address).map_or(Value::Unknown(written), Value::Code),
+            Operand::Load(base, offset) => {
+                let address = self.get(base).plus(offset, written);
+                let is_stack = base == convention.stack_pointer || base == convention.frame_pointer;
+                let why = match (address, is_stack) {
+                    (Value::Cfa(_), _) => Why::NothingStored,
+                    (_, true) => Why::NotFollowed,
+                    (_, false) => Why::Written,
+                };
+                self.load(address, Cause::new(why, number))
+            }
+            Operand::Signed(register) => match self.get(register) {
+                Value::Entry(RETURN) => Value::Entry(SIGNED_RETURN),
+                _ => Value::Unknown(written),
+            },
+            Operand::Authenticated(register) => match self.get(register) {
+                Value::Entry(SIGNED_RETURN) => Value::Entry(RETURN),
+                _ => Value::Unknown(written),
+            },
+            Operand::Moved => Value::Unknown(Cause::new(Why::Moved, number)),
+            Operand::Unknown => Value::Unknown(written),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Jump tables: every table that a function names is one of each of its indirect jumps.
+//!
+//! A table is read while its entries are instructions. What trails behind the last entry of the function's own is dropped. Entries too many only make less known.
+
+mod read;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::architecture::Architecture;
+use crate::graph::{Edge, Graph, OUT};
+use crate::instruction::Flow;
+use crate::program::Program;
+use read::{Found, Reader};
+
+/// Instructions before a jump that may load its target.
+const NEAR: usize = 12;
+
+/// What is known of indirect jumps.
+#[derive(Debug, Default)]
+pub struct Jumps {
+    /// Jumps by a pointer, as far as no table shows something else: with the state of an entry they are calls in the last place.
+    pub by_pointer: FxHashSet<u32>,
+    /// Jumps that may go to another place than a table of their function.
+    pub open: FxHashSet<u32>,
+    /// Jumps through one word, whose content another image provides.
+    pub imports: FxHashSet<u32>,
+    /// Addresses of words in data that are entries of tables, and of code that entries are counted from.
+    pub explained: FxHashSet<u64>,
+    /// Addresses of code that instructions name, other than the one behind the instruction.
+    pub named: Vec<u64>,
+}
+
+/// The extents of a function and of its parts elsewhere, and what their instructions name.
+#[derive(Clone)]
+struct Names {
+    extents: BTreeSet<(u64, u64)>,
+    code: BTreeSet<u64>,
+    data: BTreeSet<u64>,
+}
+
+impl Names {
+    fn contains(&self, address: u64) -> bool {
+        let before = self.extents.range(..=(address, u64::MAX)).next_back();
+        before.is_some_and(|(_, end)| address < *end)
+    }
+}
+
+impl Jumps {
+    /// Finds the targets of all indirect jumps, and adds the edges to them.
+    pub fn find(program: &Program<'_>, architecture: &dyn Architecture, graph: &mut Graph) -> Self {
+        let mut jumps = Self::default();
+        let functions = graph.by_extent(program);
+        let has_jump = |all: &[u32]| {
+            all.iter()
+                .any(|one| graph.node(*one).flow == Flow::IndirectJump)
+        };
+        let parts = parts(program, graph);
+        let mut each: BTreeMap<(u64, u64), Names> = BTreeMap::new();
+        for (extent, all) in &functions {
+            let names = jumps.names(program, architecture, graph, *extent, all);
+            each.insert(*extent, names);
+        }
+        let mut named: Vec<(Names, Vec<u32>)> = Vec::new();
+        for (extent, all) in functions.into_iter().filter(|(_, all)| has_jump(all)) {
+            let mut names = each[&extent].clone();
+            // The address of a table may be in a register where control comes to the other part.
+            for part in parts.get(&extent).into_iter().flatten() {
+                let other = &each[part];
+                names.extents.insert(*part);
+                names.code.extend(&other.code);
+                names.data.extend(&other.data);
+            }
+            named.push((names, all));
+        }
+        // Tables of numbers end where another one that somebody names begins.
+        let starts: BTreeSet<u64> = named
+            .iter()
+            .flat_map(|(names, _)| names.data.iter().copied())
+            .collect();
+        for (names, all) in &named {
+            for &number in all {
+                if graph.node(number).flow != Flow::IndirectJump {
+                    continue;
+                }
+                jumps.find_targets(program, architecture, graph, names, &starts, number);
+            }
+        }
+        jumps
+    }
+
+    fn names(
+        &mut self,
+        program: &Program<'_>,
+        architecture: &dyn Architecture,
+        graph: &Graph,
+        extent: (u64, u64),
+        all: &[u32],
+    ) -> Names {
+        let addresses: Vec<u64> = all.iter().map(|number| graph.node(*number).at).collect();
+        let mut names = Names {
+            extents: BTreeSet::from([extent]),
+            code: BTreeSet::new(),
+            data: BTreeSet::new(),
+        };
+        for named in architecture.named(program, &addresses) {
+            let Some(section) = program.section(named.address) else {
+                continue;
+            };
+            if !section.is_code {
+                names.data.insert(named.address);
+                continue;
+            }
+            names.code.insert(named.address);
+            let own = graph
+                .at(named.at)
+                .map_or(0, |number| graph.node(number).length);
+            // Code that reads its own address means no place to go to.
+            if named.address != named.at && named.address != named.at + u64::from(own) {
+                self.named.push(named.address);
+            }
+        }
+        names
+    }
+
+    fn find_targets(
+        &mut self,
+        program: &Program<'_>,
+        architecture: &dyn Architecture,
+        graph: &mut Graph,
+        names: &Names,
+        starts: &BTreeSet<u64>,
+        number: u32,
+    ) {
+        let jump =
+            architecture.indirect_jump(program, graph.node(number).at, &before(graph, number));
+        let reader = Reader {
+            program,
+            graph,
+            names,
+            starts,
+        };
+        let mut found = Found::default();
+        for form in &jump.forms {
+            match jump.table {
+                Some(table) => reader.read(form, table, true, &mut found),
+                None => {
+                    for table in &names.data {
+                        reader.read(form, *table, false, &mut found);
+                    }
+                }
+            }
+        }
+        self.explained.extend(found.explained);
+        let targets = found.targets;
+        if jump.is_import {
+            self.imports.insert(number);
+        } else if !jump.is_indexed {
+            self.by_pointer.insert(number);
+        }
+        let has_own = targets.iter().any(|target| names.contains(*target));
+        if !has_own || !jump.is_indexed {
+            self.open.insert(number);
+        }
+        if has_own {
+            for target in targets {
+                if let Some(to) = graph.at(target) {
+                    graph.add(number, to, Edge::Table);
+                }
+            }
+        }
+    }
+}
+
+/// The extents that are parts of each function: one has a jump into the middle of the other.
+fn parts(program: &Program<'_>, graph: &Graph) -> FxHashMap<(u64, u64), BTreeSet<(u64, u64)>> {
+    let mut parts: FxHashMap<(u64, u64), BTreeSet<(u64, u64)>> = FxHashMap::default();
+    for node in &graph.nodes {
+        if !matches!(node.flow, Flow::Jump | Flow::Branch) || node.target == OUT {
+            continue;
+        }
+        let target = graph.node(node.target).at;
+        let (from, to) = (program.extent(node.at), program.extent(target));
+        if from != to && to.start != target {
+            let (from, to) = ((from.start, from.end), (to.start, to.end));
+            parts.entry(from).or_default().insert(to);
+            parts.entry(to).or_default().insert(from);
+        }
+    }
+    parts
+}
+
+/// The addresses of the instructions before a jump, in the same block: the nearest first.
+fn before(graph: &Graph, number: u32) -> Vec<u64> {
+    let mut all = Vec::new();
+    let mut last = number;
+    while let Some(before) = last.checked_sub(1) {
+        let node = graph.node(before);
+        if node.next != last || !matches!(node.flow, Flow::Next | Flow::Branch) || all.len() == NEAR
+        {
+            break;
+        }
+        all.push(node.at);
+        last = before;
+    }
+    all
+}

@@ -1,0 +1,117 @@
+//! Reads a jump table.
+
+use std::collections::BTreeSet;
+
+use super::Names;
+use crate::graph::Graph;
+use crate::instruction::{Flow, TableBase, TableForm};
+use crate::program::Program;
+
+/// Entries of a table that are read at most.
+const MAX_ENTRIES: usize = 4096;
+
+/// What tables of a function are read by.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) program: &'a Program<'a>,
+    pub(super) graph: &'a Graph,
+    pub(super) names: &'a Names,
+    /// Where tables that somebody names start.
+    pub(super) starts: &'a BTreeSet<u64>,
+}
+
+/// What was read.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Where the entries lead.
+    pub(super) targets: BTreeSet<u64>,
+    /// Addresses of the entries, if these are addresses, and of code that entries are counted from.
+    pub(super) explained: Vec<u64>,
+}
+
+impl Reader<'_> {
+    /// Reads a table in one form. `is_fixed`: the jump itself names it.
+    pub fn read(&self, form: &TableForm, table: u64, is_fixed: bool, found: &mut Found) {
+        let Self {
+            program,
+            graph,
+            names,
+            starts,
+        } = *self;
+        let bases: Vec<u64> = match form.base {
+            TableBase::Inline => return inline(graph, table, &mut found.targets),
+            TableBase::Zero => vec![0],
+            TableBase::At(address) => vec![address],
+            TableBase::Named => std::iter::once(table)
+                .chain(names.code.iter().copied())
+                .collect(),
+        };
+        for base in bases {
+            let is_label = form.base == TableBase::Named && base != table;
+            let mut entries: Vec<u64> = Vec::new();
+            let mut at = table;
+            while let Some(entry) = entry(program, form, at) {
+                let is_next = form.base != TableBase::Zero && at != table && starts.contains(&at);
+                let target = base.wrapping_add(entry.wrapping_mul(form.scale.into()) as u64);
+                let is_target = graph.at(target).is_some()
+                    && (names.contains(target) || form.size >= 4 && program.is_start(target));
+                if is_next || !is_target || entries.len() == MAX_ENTRIES {
+                    break;
+                }
+                entries.push(target);
+                at += u64::from(form.size);
+            }
+            while entries
+                .last()
+                .is_some_and(|target| !names.contains(*target))
+            {
+                entries.pop();
+            }
+            let is_table = match form.base {
+                TableBase::Zero => {
+                    is_fixed || entries.first().is_some_and(|first| names.contains(*first))
+                }
+                _ => entries.iter().take(8).any(|target| names.contains(*target)),
+            };
+            if !is_table {
+                continue;
+            }
+            if form.base == TableBase::Zero {
+                let size = u64::from(form.size);
+                found
+                    .explained
+                    .extend((0..entries.len() as u64).map(|index| table + index * size));
+            }
+            if is_label {
+                found.explained.push(base);
+            }
+            found.targets.extend(entries);
+        }
+    }
+}
+
+/// Reads a table of branches, and the instruction behind the last one.
+fn inline(graph: &Graph, table: u64, targets: &mut BTreeSet<u64>) {
+    let mut next = graph.at(table);
+    while let Some(number) = next {
+        let node = graph.node(number);
+        targets.insert(node.at);
+        next = (node.flow == Flow::Jump)
+            .then(|| graph.at(node.at + u64::from(node.length)))
+            .flatten();
+    }
+}
+
+/// The entry at an address.
+fn entry(program: &Program<'_>, form: &TableForm, at: u64) -> Option<i64> {
+    let bytes = program.bytes(at)?.get(..form.size.into())?;
+    let mut number = bytes
+        .iter()
+        .rev()
+        .fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+    if form.signed {
+        let unused = 64 - 8 * u32::from(form.size);
+        number = ((number << unused).cast_signed() >> unused).cast_unsigned();
+    }
+    Some(number.cast_signed())
+}

@@ -1,0 +1,165 @@
+//! What a register or a word of the stack holds, in terms of the caller.
+
+use crate::instruction::Register;
+
+/// A value that a state knows.
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// Not known, and why.
+    Unknown(Cause),
+    /// The canonical frame address (CFA) plus a number of bytes: the caller's stack pointer before the call.
+    Cfa(i32),
+    /// What a register held when the function was entered; see [`RETURN`].
+    Entry(Register),
+    /// A constant.
+    Number(i32),
+    /// The address of an instruction, by its number.
+    Code(u32),
+}
+
+/// The number that stands for the return address in [`Value::Entry`].
+pub const RETURN: Register = u8::MAX;
+/// The number that stands for the return address with its pointer authentication code in [`Value::Entry`].
+pub const SIGNED_RETURN: Register = u8::MAX - 1;
+
+impl Value {
+    /// Whether the value is known.
+    #[must_use]
+    pub const fn is_known(self) -> bool {
+        !matches!(self, Self::Unknown(_))
+    }
+
+    /// The value plus a number of bytes.
+    #[must_use]
+    pub fn plus(self, bytes: i32, cause: Cause) -> Self {
+        let lost = Self::Unknown(cause);
+        match self {
+            _ if bytes == 0 => self,
+            Self::Cfa(offset) => offset.checked_add(bytes).map_or(lost, Self::Cfa),
+            Self::Number(number) => number.checked_add(bytes).map_or(lost, Self::Number),
+            Self::Unknown(before) => Self::Unknown(before),
+            Self::Entry(_) | Self::Code(_) => lost,
+        }
+    }
+}
+
+/// Values that are not known are equal, whatever the cause.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Unknown(_), Self::Unknown(_)) => true,
+            (Self::Cfa(one), Self::Cfa(two)) | (Self::Number(one), Self::Number(two)) => one == two,
+            (Self::Entry(one), Self::Entry(two)) => one == two,
+            (Self::Code(one), Self::Code(two)) => one == two,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Value {}
+
+/// Why a value is not known: a reason, and the number of the instruction that it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cause(u32);
+
+/// Reasons for which a value is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Why {
+    /// The place is entered in a way that says nothing of it.
+    Entered,
+    /// Ways that differ meet.
+    Ways,
+    /// An instruction has written something else.
+    Written,
+    /// The stack pointer was moved by a number that is not known.
+    Moved,
+    /// A store may have hit the word.
+    Stored,
+    /// Nothing known was stored to the word.
+    NothingStored,
+    /// It was loaded from the stack, but it is not known from where.
+    NotFollowed,
+    /// A callee may overwrite the register.
+    CalleeMay,
+    /// A callee does not keep it.
+    CalleeDoes,
+    /// No way leads there.
+    NoWay,
+    /// Its address is taken, and it is no function that is declared.
+    Taken,
+    /// A jump that is not followed may lead there.
+    AnyJump,
+    /// It is not called, and its first row is not that of a call.
+    DeclaredOtherwise,
+    /// It leads to a trap return, and is not called.
+    LeadsToTrapReturn,
+}
+
+impl Why {
+    /// The reason in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Entered => "nothing is known of it where the code is entered",
+            Self::Ways => "ways that differ meet",
+            Self::Written => "an instruction sets something else",
+            Self::Moved => "the stack pointer is moved by an unknown number",
+            Self::Stored => "a store may overwrite it",
+            Self::NothingStored => "it is loaded from where nothing known was stored",
+            Self::NotFollowed => "it is loaded from an unknown place of the stack",
+            Self::CalleeMay => "a callee may overwrite it",
+            Self::CalleeDoes => "a callee does not keep it",
+            Self::NoWay => "no way leads there",
+            Self::Taken => "its address is taken, and no function is declared there",
+            Self::AnyJump => "a jump that is not followed may lead there",
+            Self::DeclaredOtherwise => "nothing calls it, and its first row is not that of a call",
+            Self::LeadsToTrapReturn => "nothing calls it, and it leads to a return from a trap",
+        }
+    }
+}
+
+const WHYS: [Why; 14] = [
+    Why::Entered,
+    Why::Ways,
+    Why::Written,
+    Why::Moved,
+    Why::Stored,
+    Why::NothingStored,
+    Why::NotFollowed,
+    Why::CalleeMay,
+    Why::CalleeDoes,
+    Why::NoWay,
+    Why::Taken,
+    Why::AnyJump,
+    Why::DeclaredOtherwise,
+    Why::LeadsToTrapReturn,
+];
+
+impl Cause {
+    /// A reason at an instruction.
+    #[must_use]
+    pub const fn new(why: Why, instruction: u32) -> Self {
+        Self(instruction << 4 | why as u32)
+    }
+
+    /// The reason.
+    #[must_use]
+    pub fn why(self) -> Why {
+        WHYS.get((self.0 & 15) as usize)
+            .copied()
+            .unwrap_or(Why::Entered)
+    }
+
+    /// The instruction's number.
+    #[must_use]
+    pub const fn instruction(self) -> u32 {
+        self.0 >> 4
+    }
+}
+
+impl std::fmt::Debug for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} at {}", self.why(), self.instruction())
+    }
+}

@@ -1,0 +1,335 @@
+//! What x86-64 instructions change. Those that are not listed change each register and each place in memory that the decoder says they
+//! write, to something unknown.
+
+use iced_x86::{
+    Instruction, InstructionInfoFactory, InstructionInfoOptions, MemorySize, Mnemonic, OpAccess,
+    OpKind, Register as Iced,
+};
+
+use super::{RBP, RCX, RETURN, RSP, number, set};
+use crate::instruction::{Effect, Operand, Register, Size};
+
+/// What an instruction changes.
+pub(super) fn effects(instruction: &Instruction) -> Vec<Effect> {
+    listed(instruction).unwrap_or_else(|| others(instruction))
+}
+
+fn listed(instruction: &Instruction) -> Option<Vec<Effect>> {
+    let to = general(instruction, 0);
+    let wide = 8;
+    Some(match instruction.mnemonic() {
+        Mnemonic::Push if instruction.stack_pointer_increment() == -wide => vec![
+            Effect::Store {
+                base: RSP,
+                offset: -wide,
+                size: Size::Bytes(8),
+                value: value(instruction, 0),
+            },
+            set(RSP, Operand::Sum(RSP, -wide)),
+        ],
+        Mnemonic::Pop if instruction.stack_pointer_increment() == wide => {
+            let moved = set(RSP, Operand::Sum(RSP, wide));
+            match to {
+                Some(to) => vec![moved, set(to, Operand::Load(RSP, 0))],
+                None => {
+                    // An address that counts from the stack pointer counts from it behind the move.
+                    let (base, offset) = place(instruction)?;
+                    let offset = if base == RSP {
+                        offset.checked_add(wide)?
+                    } else {
+                        offset
+                    };
+                    vec![
+                        Effect::Store {
+                            base,
+                            offset,
+                            size: Size::Bytes(8),
+                            value: Operand::Load(RSP, 0),
+                        },
+                        moved,
+                    ]
+                }
+            }
+        }
+        Mnemonic::Leave => vec![
+            set(RSP, Operand::Sum(RBP, wide)),
+            set(RBP, Operand::Load(RBP, 0)),
+        ],
+        Mnemonic::Mov => moves(instruction)?,
+        Mnemonic::Lea if instruction.is_ip_rel_memory_operand() => {
+            vec![set(
+                to?,
+                Operand::Address(instruction.ip_rel_memory_address()),
+            )]
+        }
+        Mnemonic::Lea => {
+            let (base, offset) = place(instruction)?;
+            vec![set(to?, Operand::Sum(base, offset))]
+        }
+        Mnemonic::Add | Mnemonic::Sub => {
+            let to = to?;
+            let subtracts = instruction.mnemonic() == Mnemonic::Sub;
+            match (general(instruction, 1), number_of(instruction, 1)) {
+                (Some(right), _) => vec![set(
+                    to,
+                    Operand::Registers {
+                        left: to,
+                        right,
+                        shift: 0,
+                        subtracts,
+                    },
+                )],
+                (None, Some(count)) => {
+                    let count = if subtracts {
+                        count.checked_neg()?
+                    } else {
+                        count
+                    };
+                    vec![set(to, Operand::Sum(to, count))]
+                }
+                _ => return None,
+            }
+        }
+        // Compilers harden returns by such an instruction on the return address.
+        Mnemonic::Or
+        | Mnemonic::Xor
+        | Mnemonic::Shl
+        | Mnemonic::Shr
+        | Mnemonic::Sar
+        | Mnemonic::Rol
+        | Mnemonic::Ror
+            if changes_nothing(instruction) =>
+        {
+            Vec::new()
+        }
+        Mnemonic::Inc => vec![set(to?, Operand::Sum(to?, 1))],
+        Mnemonic::Dec => vec![set(to?, Operand::Sum(to?, -1))],
+        Mnemonic::Xchg => {
+            let other = general(instruction, 1)?;
+            vec![
+                set(to?, Operand::Sum(other, 0)),
+                set(other, Operand::Sum(to?, 0)),
+            ]
+        }
+        Mnemonic::Xor if zeroes(instruction) => {
+            vec![set(number(instruction.op0_register()), Operand::Number(0))]
+        }
+        Mnemonic::Cmp => match (to, general(instruction, 1)) {
+            (Some(RSP), Some(other)) => vec![Effect::ComparesStackPointer(other)],
+            _ => Vec::new(),
+        },
+        Mnemonic::Ret => {
+            let more = i32::from(if instruction.op_count() > 0 {
+                instruction.immediate16()
+            } else {
+                0
+            });
+            vec![
+                set(RETURN, Operand::Load(RSP, 0)),
+                set(RSP, Operand::Sum(RSP, wide + more)),
+            ]
+        }
+        Mnemonic::Retf if instruction.op_count() == 0 => {
+            vec![
+                set(RETURN, Operand::Load(RSP, 0)),
+                set(RSP, Operand::Sum(RSP, 2 * wide)),
+            ]
+        }
+        Mnemonic::Iretq => vec![
+            set(RETURN, Operand::Load(RSP, 0)),
+            set(RSP, Operand::Load(RSP, 3 * wide)),
+        ],
+        // What the call itself does is an edge. A far call pushes two words, which its return removes.
+        Mnemonic::Call => Vec::new(),
+        // Such a jump may lead back to the caller, as a return does.
+        Mnemonic::Jmp if instruction.is_jmp_near_indirect() => {
+            vec![set(RETURN, value(instruction, 0))]
+        }
+        Mnemonic::Test | Mnemonic::Nop => Vec::new(),
+        // The kernel or the hypervisor answers in registers.
+        Mnemonic::Syscall
+        | Mnemonic::Sysenter
+        | Mnemonic::Int
+        | Mnemonic::Vmcall
+        | Mnemonic::Vmmcall
+        | Mnemonic::Vmrun
+        | Mnemonic::Vmlaunch
+        | Mnemonic::Vmresume => [0, 1, RCX, 4, 5, 8, 9, 10, 11]
+            .map(|register| set(register, Operand::Unknown))
+            .to_vec(),
+        _ => return None,
+    })
+}
+
+fn moves(instruction: &Instruction) -> Option<Vec<Effect>> {
+    if let Some(to) = general(instruction, 0) {
+        return Some(vec![set(to, value(instruction, 1))]);
+    }
+    if instruction.op0_kind() == OpKind::Register && instruction.op0_register().is_gpr32() {
+        // The upper half becomes 0.
+        let count = instruction.op1_kind() == OpKind::Immediate32;
+        let number_of = i32::try_from(instruction.immediate32())
+            .ok()
+            .filter(|_| count)?;
+        return Some(vec![set(
+            number(instruction.op0_register()),
+            Operand::Number(number_of),
+        )]);
+    }
+    let is_word = instruction.op0_kind() == OpKind::Memory && instruction.memory_size().size() == 8;
+    let (base, offset) = place(instruction).filter(|_| is_word)?;
+    Some(vec![Effect::Store {
+        base,
+        offset,
+        size: Size::Bytes(8),
+        value: value(instruction, 1),
+    }])
+}
+
+/// The value of an operand of 64 bits.
+fn value(instruction: &Instruction, operand: u32) -> Operand {
+    if let Some(register) = general(instruction, operand) {
+        return Operand::Sum(register, 0);
+    }
+    match instruction.op_kind(operand) {
+        OpKind::Memory if instruction.memory_size().size() == 8 => place(instruction)
+            .map_or(Operand::Unknown, |(base, offset)| {
+                Operand::Load(base, offset)
+            }),
+        OpKind::Memory | OpKind::Register => Operand::Unknown,
+        _ => match number_of(instruction, operand) {
+            Some(number) => Operand::Number(number),
+            None => Operand::Unknown,
+        },
+    }
+}
+
+/// A constant that fits.
+fn number_of(instruction: &Instruction, operand: u32) -> Option<i32> {
+    let is_constant = matches!(
+        instruction.op_kind(operand),
+        OpKind::Immediate8to64 | OpKind::Immediate32to64 | OpKind::Immediate64
+    );
+    is_constant
+        .then(|| i32::try_from(instruction.immediate(operand).cast_signed()).ok())
+        .flatten()
+}
+
+/// An operand that is a register of 64 bits.
+fn general(instruction: &Instruction, operand: u32) -> Option<Register> {
+    let is_register = instruction.op_kind(operand) == OpKind::Register;
+    let register = instruction.op_register(operand);
+    (is_register && register.is_gpr64()).then(|| number(register))
+}
+
+/// The address of the memory operand, if it is a register plus a constant.
+fn place(instruction: &Instruction) -> Option<(Register, i32)> {
+    let base = instruction.memory_base();
+    let is_simple = base.is_gpr64()
+        && instruction.memory_index() == Iced::None
+        && !matches!(instruction.memory_segment(), Iced::FS | Iced::GS);
+    let offset = i32::try_from(instruction.memory_displacement64().cast_signed()).ok()?;
+    is_simple.then(|| (number(base), offset))
+}
+
+/// Whether an instruction that writes to memory leaves it as it was.
+fn changes_nothing(instruction: &Instruction) -> bool {
+    let is_constant = matches!(
+        instruction.op1_kind(),
+        OpKind::Immediate8
+            | OpKind::Immediate8to64
+            | OpKind::Immediate8to32
+            | OpKind::Immediate32to64
+            | OpKind::Immediate32
+    );
+    instruction.op0_kind() == OpKind::Memory && is_constant && instruction.immediate(1) == 0
+}
+
+fn zeroes(instruction: &Instruction) -> bool {
+    let is_register = |operand| instruction.op_kind(operand) == OpKind::Register;
+    let register = instruction.op0_register();
+    let is_wide = register.is_gpr64() || register.is_gpr32();
+    is_register(0) && is_register(1) && is_wide && register == instruction.op1_register()
+}
+
+/// What the decoder says of an instruction without a rule of its own.
+fn others(instruction: &Instruction) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let mut factory = InstructionInfoFactory::new();
+    let info = factory.info_options(instruction, InstructionInfoOptions::NONE);
+    let writes = |access| {
+        matches!(
+            access,
+            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        )
+    };
+    let is_repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    // A bit of a string of bits that a register counts.
+    let is_bit = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc
+    ) && instruction.op1_kind() == OpKind::Register;
+    for memory in info
+        .used_memory()
+        .iter()
+        .filter(|memory| writes(memory.access()))
+    {
+        let is_absolute = memory.base() == Iced::None && memory.index() == Iced::None;
+        if is_absolute
+            || memory.base() == Iced::RIP
+            || matches!(memory.segment(), Iced::FS | Iced::GS)
+        {
+            continue;
+        }
+        // Of a repeated instruction the decoder reports no size.
+        let size = match instruction.is_string_instruction() {
+            true => instruction.memory_size(),
+            false => memory.memory_size(),
+        };
+        let bytes = match (size, size.size()) {
+            (MemorySize::Unknown, _) | (_, 0) => None,
+            (_, bytes) => Some(bytes as u32),
+        };
+        let is_indexed =
+            !instruction.is_string_instruction() && memory.index() != Iced::None || is_bit;
+        // An index alone, or an address of 32 bits.
+        let is_anywhere = is_indexed || !memory.base().is_gpr64();
+        let size = match bytes {
+            _ if is_anywhere => Size::Anywhere,
+            Some(bytes) if instruction.is_string_instruction() && is_repeated => {
+                Size::Counted(RCX, bytes)
+            }
+            Some(bytes) => Size::Bytes(bytes),
+            None => Size::Unknown,
+        };
+        let offset = i32::try_from(memory.displacement().cast_signed()).unwrap_or(0);
+        let base = match memory.base().is_gpr64() {
+            true => number(memory.base()),
+            false => RSP,
+        };
+        effects.push(Effect::Store {
+            base,
+            offset,
+            size,
+            value: Operand::Unknown,
+        });
+    }
+    let moved = instruction.stack_pointer_increment();
+    for register in info
+        .used_registers()
+        .iter()
+        .filter(|register| writes(register.access()))
+    {
+        if !register.register().is_gpr() {
+            continue;
+        }
+        let to = number(register.register());
+        effects.push(match to {
+            RSP if moved != 0 => set(RSP, Operand::Sum(RSP, moved)),
+            RSP if instruction.mnemonic() == Mnemonic::Mov => set(RSP, Operand::Unknown),
+            RSP => set(RSP, Operand::Moved),
+            to => set(to, Operand::Unknown),
+        });
+    }
+    effects
+}

@@ -1,0 +1,210 @@
+//! x86-64 instructions. Manual: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2; AMD64 System V ABI, section 3.2.
+//! Registers have the numbers of that ABI's table "DWARF Register Number Mapping".
+
+mod effects;
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register as Iced};
+
+use crate::architecture::{Architecture, Convention};
+use crate::instruction::{
+    Effect, Flow, IndirectJump, Instruction, Named, Operand, Register, TableBase, TableForm,
+};
+use crate::program::Program;
+
+/// `rcx`, which counts for string instructions.
+const RCX: Register = 2;
+/// The frame pointer.
+const RBP: Register = 6;
+/// The stack pointer.
+const RSP: Register = 7;
+/// The column of the return address: what a return takes from the stack.
+const RETURN: Register = 16;
+
+static CONVENTION: Convention = Convention {
+    stack_pointer: RSP,
+    frame_pointer: RBP,
+    link: None,
+    return_address: RETURN,
+    // rbx, rbp, r12 to r15.
+    kept: 1 << 3 | 1 << RBP | 0xf << 12,
+    lost: RETURN,
+    word: 8,
+    unit: 1,
+};
+
+/// x86-64 in 64-bit mode, with the System V ABI.
+#[derive(Clone, Copy, Debug)]
+pub struct X86;
+
+/// The instruction at an address. `None`: none that is valid.
+fn decode(program: &Program<'_>, at: u64) -> Option<iced_x86::Instruction> {
+    let code = program.code(at)?;
+    let code = &code[..code.len().min(15)];
+    let instruction = Decoder::with_ip(64, code, at, DecoderOptions::NONE).decode();
+    (!instruction.is_invalid()).then_some(instruction)
+}
+
+impl Architecture for X86 {
+    fn convention(&self) -> &'static Convention {
+        &CONVENTION
+    }
+
+    fn decode(&self, program: &Program<'_>, at: u64) -> Option<Instruction> {
+        let code = program.code(at)?;
+        let instruction = decode(program, at)?;
+        let is_near = matches!(
+            instruction.op0_kind(),
+            OpKind::NearBranch64 | OpKind::NearBranch32 | OpKind::NearBranch16
+        );
+        Some(Instruction {
+            length: instruction.len() as u8,
+            flow: flow(&instruction),
+            target: if is_near {
+                instruction.near_branch_target()
+            } else {
+                0
+            },
+            is_conditional: false,
+            is_padding: is_padding(&instruction, code),
+            is_not_equal: instruction.mnemonic() == Mnemonic::Jne,
+            effects: effects::effects(&instruction),
+        })
+    }
+
+    fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
+        let mut named = Vec::new();
+        for &at in instructions {
+            let Some(instruction) = decode(program, at) else {
+                continue;
+            };
+            let mut put = |address| named.push(Named { at, address });
+            let memory =
+                (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Memory);
+            if instruction.is_ip_rel_memory_operand() && instruction.mnemonic() == Mnemonic::Lea {
+                put(instruction.ip_rel_memory_address());
+            }
+            // An absolute address, too.
+            let is_absolute =
+                instruction.memory_base() == Iced::None && instruction.mnemonic() == Mnemonic::Lea;
+            if memory
+                && (instruction.memory_index() != Iced::None || is_absolute)
+                && instruction.memory_displ_size() >= 4
+            {
+                put(instruction.memory_displacement64());
+            }
+            let immediate = matches!(
+                instruction.op1_kind(),
+                OpKind::Immediate32 | OpKind::Immediate64 | OpKind::Immediate32to64
+            );
+            if !program.is_relocatable && instruction.mnemonic() == Mnemonic::Mov && immediate {
+                put(instruction.immediate(1));
+            }
+            if !program.is_relocatable
+                && instruction.mnemonic() == Mnemonic::Push
+                && instruction.op_count() == 1
+                && instruction.op0_kind() == OpKind::Immediate32to64
+            {
+                put(instruction.immediate(0));
+            }
+        }
+        named
+    }
+
+    fn indirect_jump(&self, program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {
+        let Some(jump) = decode(program, at) else {
+            return IndirectJump::default();
+        };
+        let word = TableForm {
+            size: 8,
+            signed: false,
+            scale: 1,
+            base: TableBase::Zero,
+        };
+        let relative = TableForm {
+            size: 4,
+            signed: true,
+            scale: 1,
+            base: TableBase::Named,
+        };
+        if jump.op0_kind() == OpKind::Memory {
+            let is_indexed = jump.memory_index() != Iced::None;
+            let is_fixed = jump.memory_base() == Iced::None && is_indexed;
+            return IndirectJump {
+                forms: if jump.is_ip_rel_memory_operand() {
+                    Vec::new()
+                } else {
+                    vec![word]
+                },
+                table: is_fixed.then(|| jump.memory_displacement64()),
+                is_indexed,
+                is_import: jump.is_ip_rel_memory_operand(),
+            };
+        }
+        let loads = |at: &u64| {
+            decode(program, *at).is_some_and(|one| {
+                one.op_count() > 1
+                    && one.op1_kind() == OpKind::Memory
+                    && one.memory_index() != Iced::None
+                    && one.mnemonic() != Mnemonic::Lea
+                    && one.op0_kind() == OpKind::Register
+            })
+        };
+        IndirectJump {
+            forms: vec![word, relative],
+            table: None,
+            is_indexed: before.iter().any(loads),
+            is_import: false,
+        }
+    }
+}
+
+fn flow(instruction: &iced_x86::Instruction) -> Flow {
+    match (instruction.flow_control(), instruction.mnemonic()) {
+        (_, Mnemonic::Int3) => Flow::Trap,
+        (_, Mnemonic::Hlt | Mnemonic::Int | Mnemonic::Syscall | Mnemonic::Sysenter) => Flow::Halt,
+        (FlowControl::Next | FlowControl::Interrupt, _) => Flow::Next,
+        (FlowControl::UnconditionalBranch, _) => Flow::Jump,
+        (FlowControl::ConditionalBranch, _) => Flow::Branch,
+        (FlowControl::XbeginXabortXend, Mnemonic::Xbegin) => Flow::Branch,
+        (FlowControl::XbeginXabortXend, _) => Flow::Next,
+        (FlowControl::IndirectBranch, _)
+            if instruction.is_jmp_far() || instruction.is_jmp_far_indirect() =>
+        {
+            Flow::Unknown
+        }
+        (FlowControl::IndirectBranch, _) => Flow::IndirectJump,
+        (FlowControl::Call, _) if instruction.is_call_near() => Flow::Call,
+        // `syscall`, `vmcall` and the like.
+        (FlowControl::Call, _) if !instruction.is_call_far() => Flow::Next,
+        (FlowControl::Call | FlowControl::IndirectCall, _) => Flow::IndirectCall,
+        (FlowControl::Return, Mnemonic::Ret) => Flow::Return,
+        (FlowControl::Return, _) => Flow::TrapReturn,
+        (FlowControl::Exception, _) => Flow::Trap,
+    }
+}
+
+/// What compilers and assemblers fill the space between functions with: `nop`, `int3`, zeros, moves to the same register.
+fn is_padding(instruction: &iced_x86::Instruction, code: &[u8]) -> bool {
+    match instruction.mnemonic() {
+        Mnemonic::Nop | Mnemonic::Int3 => true,
+        Mnemonic::Xchg => instruction.op0_register() == instruction.op1_register(),
+        Mnemonic::Lea => {
+            instruction.memory_base() == instruction.op0_register()
+                && instruction.memory_index() == Iced::None
+                && instruction.memory_displacement64() == 0
+        }
+        _ => code.starts_with(&[0, 0]),
+    }
+}
+
+/// The number of the 64-bit register that a general register is a part of.
+fn number(register: Iced) -> Register {
+    const NUMBERS: [Register; 8] = [0, RCX, 1, 3, RSP, RBP, 4, 5];
+    let place = register.full_register() as usize - Iced::RAX as usize;
+    NUMBERS.get(place).copied().unwrap_or(place as Register)
+}
+
+/// Sets a register.
+fn set(to: Register, value: Operand) -> Effect {
+    Effect::Set(to, value)
+}
