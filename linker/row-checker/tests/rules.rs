@@ -1,0 +1,25 @@
+//! One program for each rule of the checker: it breaks that rule alone, so that a row that does not follow is refused, and the row that
+//! does is accepted.
+
+#[path = "rules/calls.rs"]
+mod calls;
+#[path = "rules/edges.rs"]
+mod edges;
+#[path = "rules/entries.rs"]
+mod entries;
+#[path = "rules/kept.rs"]
+mod kept;
+#[path = "rules/meets.rs"]
+mod meets;
+#[path = "rules/notation.rs"]
+mod notation;
+#[path = "rules/others.rs"]
+mod others;
+#[path = "rules/stores.rs"]
+mod stores;
+#[path = "rules/support.rs"]
+mod support;
+#[path = "rules/tables.rs"]
+mod tables;
+#[path = "rules/traps.rs"]
+mod traps;

@@ -1,0 +1,185 @@
+//! Trap code, and code without a caller.
+
+use super::support::Set::{A32, A64, T32, X86};
+use super::support::judge;
+
+/// The state of trap code is what its first row claims, followed to the trap return.
+#[test]
+fn trap_code_is_followed_from_its_first_row() {
+    judge(
+        X86,
+        "fn entry trap\n push %rax | (sp+24) ra=(sp+0)\n push %rbp | (sp+32) ra=(sp+8); not (sp+24) ra=(sp+0)\n\
+         mov %rsp, %rbp | (sp+40) ra=(sp+16) fp=(sp+0); not (sp+40) ra=(sp+8); not (sp+32) ra=(sp+16)\n\
+         call handle | (sp+40) ra=(sp+16); not (sp+40) ra=(sp+16) fp=same\n\
+         pop %rbp | (sp+40) ra=(sp+16) fp=(sp+0); not (sp+48) ra=(sp+16)\n pop %rax | (sp+32) ra=(sp+8) fp=same\n iretq | (sp+24) ra=(sp+0); not (sp+32) ra=(sp+8)\n end\n\
+         fn handle\n ret\n end\n .section .rodata\n .quad entry",
+    );
+    // An error code is removed before the return.
+    judge(
+        X86,
+        "fn entry trap\n push %rax | (sp+32) ra=(sp+8)\n pop %rax | (sp+40) ra=(sp+16)\n add $8, %rsp | (sp+32) ra=(sp+8)\n iretq | (sp+24) ra=(sp+0); not (sp+32) ra=(sp+8)\n end",
+    );
+    judge(
+        X86,
+        "fn entry trap\n push %rax | (sp+24) ra=(sp+0)\n movq $0, 8(%rsp) | (sp+32) ra=(sp+8)\n pop %rax | not (sp+32) ra=(sp+8)\n iretq | not (sp+24) ra=(sp+0)\n end",
+    );
+    // The interrupted stack pointer is overwritten.
+    judge(
+        X86,
+        "fn entry trap\n push %rax | (sp+24) ra=(sp+0)\n movq $0, 32(%rsp) | (sp+32) ra=(sp+8)\n pop %rax | not (sp+32) ra=(sp+8)\n iretq | not (sp+24) ra=(sp+0)\n end",
+    );
+    judge(
+        A64,
+        "fn entry trap\n sub sp, sp, #32 | sp+0 ra=r33+0\n str x9, [sp] | sp+32 ra=r33+0; not sp+0 ra=r33+0\n mrs x9, elr_el1 | sp+32 ra=r33+0\n\
+         str x9, [sp, #8] | sp+32 ra=r9+0; not sp+32\n bl handle | sp+32 ra=c-24; not sp+32 ra=c-16\n ldr x9, [sp, #8] | sp+32 ra=c-24; not sp+16 ra=c-24\n\
+         msr elr_el1, x9 | sp+32 ra=r9+0\n ldr x9, [sp] | sp+32 ra=r33+0\n add sp, sp, #32 | sp+32 ra=r33+0\n eret | sp+0 ra=r33+0; not sp+32 ra=r33+0\n end\n fn handle\n ret\n end",
+    );
+}
+
+/// The mark of trap code holds only where control reaches a trap return, and only rows with the mark hold there.
+#[test]
+fn trap_rows_hold_in_trap_code_only() {
+    // It pushes a register and clears a flag, as handlers do, and returns to a caller, or never.
+    for end in ["pop %rdi\n ret", "3: jmp 3b", "call leaf\n ud2"] {
+        judge(
+            X86,
+            &format!(
+                "fn leaf\n ret\n end\n fn worker trap\n push %rdi | not (sp+24) ra=(sp+0)\n cld | not (sp+32) ra=(sp+8)\n {end}\n end\n .section .rodata\n .quad worker"
+            ),
+        );
+    }
+    // A common part, after code that nothing reaches, without the mark.
+    judge(
+        X86,
+        "fn entry trap\n push $0 | (sp+24) ra=(sp+0)\n jmp 5f | (sp+32) ra=(sp+8)\n push $1\n rows\n\
+         5: push %rdi | not (sp+32) ra=(sp+8); not sp+8; not sp+32\n pop %rdi | not (sp+40) ra=(sp+16)\n add $8, %rsp\n iretq | not (sp+24) ra=(sp+0)\n end\n .section .rodata\n .quad entry",
+    );
+    judge(
+        X86,
+        "fn entry trap\n push $0 | (sp+24) ra=(sp+0)\n jmp 5f | (sp+32) ra=(sp+8)\n rows trap\n\
+         5: push %rdi | (sp+32) ra=(sp+8); not (sp+24) ra=(sp+0)\n pop %rdi | (sp+40) ra=(sp+16); not sp+8\n add $8, %rsp | (sp+32) ra=(sp+8)\n iretq | (sp+24) ra=(sp+0); not sp+8\n end\n .section .rodata\n .quad entry",
+    );
+    // Called code with the mark, and trap code without.
+    judge(
+        X86,
+        "fn worker trap\n nop | not sp+8; not (sp+24) ra=(sp+0)\n ret | not sp+8\n end\n fn f\n call worker\n ret\n end",
+    );
+    judge(
+        A64,
+        "fn entry trap\n sub sp, sp, #32 | sp+0 ra=r33+0\n rows\n add sp, sp, #32 | not sp+32 ra=r33+0\n eret | not sp+0 ra=r33+0\n end",
+    );
+    judge(
+        A64,
+        "fn worker trap\n stp x0, x1, [sp, #-16]! | not sp+0 ra=r33+0\n ldp x0, x1, [sp], #16 | not sp+16 ra=r33+0\n ret | not sp+0 ra=r33+0\n end",
+    );
+}
+
+/// A stub that jumps to trap code is entered as that is: rows of a call do not hold.
+#[test]
+fn stubs_of_trap_code_are_not_called() {
+    let common = "fn common trap\n push %rax | (sp+24) ra=(sp+0)\n pop %rax | (sp+32) ra=(sp+8)\n iretq | (sp+24) ra=(sp+0)\n end\n .section .rodata\n .quad";
+    judge(
+        X86,
+        &format!(
+            "fn stub trap\n cmpl $0, 0x1000 | (sp+24) ra=(sp+0)\n jmp common | (sp+24) ra=(sp+0); not (sp+40) ra=(sp+0)\n end\n {common} stub"
+        ),
+    );
+    judge(
+        X86,
+        "fn stub\n cmpl $0, 0x1000 | not sp+8\n jmp common | not sp+8\n end\n fn common trap\n push %rax\n pop %rax\n iretq\n end\n .section .rodata\n .quad stub",
+    );
+    judge(
+        A64,
+        "fn stub\n cbz x0, 3f | not sp+0\n 3: b common | not sp+0\n end\n fn common\n sub sp, sp, #16 | not sp+0\n add sp, sp, #16\n eret\n end\n .section .rodata\n .p2align 3\n .quad stub",
+    );
+    for set in [A32, T32] {
+        judge(
+            set,
+            "fn stub\n nop | not sp+0\n b common | not sp+0\n end\n fn common\n push {r0} | not sp+0\n pop {r0}\n subs pc, lr, #4\n end\n .section .rodata\n .p2align 2\n .long stub",
+        );
+    }
+}
+
+/// Trap code and called code that meet are neither.
+#[test]
+fn trap_code_that_is_called_has_no_rows() {
+    judge(
+        X86,
+        "fn entry trap\n push %rax | (sp+24) ra=(sp+0)\n jmp 5f | (sp+32) ra=(sp+8)\n end\n fn f\n push %rbx\n jmp 5f | sp+16\n end\n fn k\n call f\n ret\n end\n\
+         fn shared bare\n rows\n 5: nop | not sp+16; not sp+8\n rows trap\n pop %rax | not (sp+32) ra=(sp+8)\n iretq | not (sp+24) ra=(sp+0)\n end",
+    );
+}
+
+/// A row without a caller holds where nothing that was called arrives.
+#[test]
+fn rows_without_a_caller_are_refused_in_called_code() {
+    judge(
+        X86,
+        "fn _start\n xor %ebp, %ebp | none\n call f | none\n 3: hlt | none\n jmp 3b | none\n end\n fn f\n push %rbx | not none; sp+8\n pop %rbx | sp+16; not none\n ret | sp+8; not none\n end",
+    );
+    judge(
+        X86,
+        "fn _start\n call f | none\n end\n fn f\n jmp g | sp+8; not none\n end\n fn g\n nop | sp+8; not none\n 3: jmp 3b | sp+8; not none\n end",
+    );
+    judge(
+        X86,
+        "fn task\n xor %ebp, %ebp | none\n call f | none; not sp+8\n ud2\n end\n fn f\n ret | sp+8\n end\n .section .rodata\n .quad task",
+    );
+    judge(
+        A64,
+        "fn _start\n mov x30, #0 | none\n bl f | none; not sp+0\n 3: b 3b | none; not sp+0\n end\n fn f\n ret | sp+0; not none\n end",
+    );
+    for set in [A32, T32] {
+        judge(
+            set,
+            "fn _start\n movs r0, #0 | none\n bl f | none; not sp+0\n 3: b 3b | none\n end\n fn f\n bx lr | sp+0; not none\n end",
+        );
+    }
+    // Where both arrive there is no row.
+    judge(
+        X86,
+        "fn _start\n jmp 5f | none\n end\n fn k\n call f\n ret\n end\n fn f\n 5: nop | not none; not sp+8\n ret | not none; not sp+8\n end",
+    );
+    // The ways with a caller still count for what the code breaks.
+    judge(
+        X86,
+        "fn _start\n mov $1, %ebp | none\n jmp 5f | none\n end\n fn k\n push %rbp\n mov %rsp, %rbp\n call f\n nop | sp+16; not fp+16\n leave\n ret\n end\n\
+         fn f\n mov $1, %ebp\n 5: nop\n ret\n end",
+    );
+}
+
+/// A trap at a function's end, or before code that something else reaches, does not continue; a breakpoint does.
+#[test]
+fn traps_continue_at_code_that_nothing_else_reaches() {
+    judge(
+        X86,
+        "fn f\n push %rbx\n cmp %rdi, %rsi\n je 3f\n push $1\n ud2 | sp+24\n 3: pop %rbx | sp+16; not sp+24\n ret | sp+8\n end",
+    );
+    judge(
+        X86,
+        "fn f\n push %rbx\n ud2 | sp+16\n pop %rbx | sp+16; not sp+8\n ret | sp+8\n end",
+    );
+    judge(
+        X86,
+        "fn f\n push %rbx\n cmp %rdi, %rsi\n je 3f\n push $1\n int3 | sp+24\n 3: pop %rbx | not sp+16; not sp+24\n ret | not sp+8\n end",
+    );
+    judge(
+        A64,
+        "fn f\n sub sp, sp, #16\n brk #1 | sp+16\n add sp, sp, #16 | sp+16; not sp+0\n ret | sp+0\n end",
+    );
+    judge(
+        A64,
+        "fn f\n sub sp, sp, #16\n cbz x0, 3f\n sub sp, sp, #16\n brk #1 | sp+32\n 3: add sp, sp, #16 | sp+16; not sp+32\n ret | sp+0\n end",
+    );
+    for set in [A32, T32] {
+        judge(
+            set,
+            "fn f\n sub sp, sp, #16\n udf #1 | sp+16\n add sp, sp, #16 | sp+16; not sp+0\n bx lr | sp+0\n end",
+        );
+    }
+    // Behind a call that does not return lies code that only a wrong thought reaches.
+    judge(
+        X86,
+        "fn f\n push %rbx\n call 3f | sp+16\n pop %rbx | sp+16; not sp+8\n ret\n end\n fn g\n 3: jmp 3b\n end",
+    );
+}
