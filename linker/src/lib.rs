@@ -24,6 +24,7 @@
 
 pub mod architecture;
 pub mod cfi;
+pub mod checked;
 pub mod covered;
 pub mod function;
 pub mod gsym;
@@ -32,6 +33,7 @@ pub mod inspect;
 pub mod link;
 pub mod make;
 pub mod map;
+mod mapping;
 pub mod outermost;
 mod parallel;
 mod progress;

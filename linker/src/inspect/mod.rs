@@ -2,6 +2,7 @@
 
 mod arm;
 mod check;
+mod checked;
 mod dump;
 mod exceptions;
 mod json;
@@ -22,6 +23,7 @@ use unwind::sframe::{StartRule, Tables};
 use unwind::symbols::{SymbolTable, SymbolsError};
 
 pub use check::check;
+pub use checked::Accepted;
 pub use dump::dump;
 pub use exceptions::Exceptions;
 pub use json::json;

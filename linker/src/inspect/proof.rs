@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use super::Accepted;
 use crate::cfi::Frames;
 use crate::function::Function;
 use crate::image::Image;
@@ -38,6 +39,8 @@ pub struct Proven {
     pub functions: Functions,
     /// The functions that were made for code without call frame information.
     pub made: Made,
+    /// What the checker accepts of the table. `None`: it does not know the architecture, or has found out nothing that holds.
+    pub accepted: Option<Accepted>,
     symbols: Symbols,
 }
 
@@ -58,6 +61,7 @@ impl Proven {
             tally: judged.tally,
             functions: proof.tally.functions.clone(),
             made: proof.made.clone(),
+            accepted: Accepted::of(image, &rows.described, &own.functions),
             symbols,
         })
     }
@@ -101,7 +105,14 @@ impl Proven {
             self.wrong.len(),
         )?;
         self.functions.write(out)?;
-        self.tally.write(out)
+        self.tally.write(out)?;
+        match &self.accepted {
+            Some(accepted) => accepted.write(&self.symbols, out),
+            None => writeln!(
+                out,
+                "the checker accepts no row: it could not follow the code"
+            ),
+        }
     }
 
     fn line(&self, what: &str, one: &Contradiction, out: &mut dyn Write) -> io::Result<()> {

@@ -5,8 +5,8 @@ use std::ops::Range;
 use object::SegmentFlags;
 use object::{Object, ObjectSection, ObjectSegment, SectionFlags, elf};
 
-use super::arm::Mapping;
 use super::multiboot;
+use crate::mapping::Mapping;
 
 /// Where an image's code and constants lie.
 #[derive(Debug, Default)]

@@ -6,7 +6,6 @@
 
 mod arithmetic;
 mod branch;
-mod mapping;
 mod memory;
 
 use arm_instructions::{ALWAYS, Decoded, LR, Op, PC, SP, decode_a32, decode_t32, t32_length};
@@ -16,8 +15,7 @@ use super::isa::{Executed, Flow, Isa};
 use super::machine::Machine;
 use super::table::Tables;
 use super::value::{Register, Value};
-use mapping::Kind;
-pub(super) use mapping::Mapping;
+use crate::mapping::{Kind, Mapping};
 
 /// A32 and T32 with the procedure call standard for the Arm architecture.
 #[derive(Clone, Debug)]

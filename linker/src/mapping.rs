@@ -7,7 +7,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
 
 /// What lies from an address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in super::super) enum Kind {
+pub(crate) enum Kind {
     /// Instructions of A32.
     A32,
     /// Instructions of T32.
@@ -18,11 +18,11 @@ pub(in super::super) enum Kind {
 
 /// What lies where: ascending.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Mapping(Vec<(u64, Kind)>);
+pub(crate) struct Mapping(Vec<(u64, Kind)>);
 
 impl Mapping {
     /// That of a file. Without mapping symbols, which a stripped one has not, nothing is known to be code.
-    pub(in super::super) fn of(file: &object::File<'_>) -> Self {
+    pub(crate) fn of(file: &object::File<'_>) -> Self {
         let kind = |name: &str| {
             let kind = match name.get(..2)? {
                 "$a" => Kind::A32,
@@ -60,15 +60,20 @@ impl Mapping {
         Self(mapping)
     }
 
+    /// Each address from which on something else lies, and what.
+    pub(crate) fn changes(&self) -> &[(u64, Kind)] {
+        &self.0
+    }
+
     /// What lies at an address.
-    pub(in super::super) fn at(&self, address: u64) -> Kind {
+    pub(crate) fn at(&self, address: u64) -> Kind {
         let after = self.0.partition_point(|(start, _)| *start <= address);
         let before = after.checked_sub(1);
         before.map_or(Kind::Data, |index| self.0[index].1)
     }
 
     /// The address ranges with data, from an address on up to another one.
-    pub(in super::super) fn data(&self, range: Range<u64>) -> Vec<Range<u64>> {
+    pub(crate) fn data(&self, range: Range<u64>) -> Vec<Range<u64>> {
         let ends = self.0.iter().skip(1).map(|(at, _)| *at).chain([u64::MAX]);
         let pieces = self.0.iter().zip(ends);
         pieces

@@ -1,0 +1,282 @@
+//! Hands an image and its rows to the checker, which shares no fact with the search for rows (`prove`).
+
+use std::borrow::Cow;
+
+use object::{
+    Architecture, Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags,
+    RelocationTarget, SectionFlags, SymbolKind, elf,
+};
+use row_checker::aarch64::AArch64;
+use row_checker::architecture::Architecture as Decoder;
+use row_checker::arm::Arm;
+use row_checker::check::Verdict;
+use row_checker::program::{self, Declared, LandingPad, Mode, Program};
+use row_checker::x86_64::X86;
+
+use crate::cfi::landing::landing_pads;
+use crate::function::Function;
+use crate::image::Image;
+use crate::mapping::{Kind, Mapping};
+
+/// Sections of data whose words that look like addresses of code are none that the program jumps to.
+const NO_ADDRESSES: [&str; 8] = [
+    ".sframe",
+    ".symbols",
+    ".unwind_map",
+    ".eh_frame",
+    ".eh_frame_hdr",
+    ".gcc_except_table",
+    ".dynsym",
+    ".gnu.hash",
+];
+
+/// Bytes that addresses need behind a section: the longest instruction, and the largest word.
+const BEHIND: u64 = 64;
+/// Bytes below the stack pointer that the System V ABI of x86-64 leaves to programs of an operating system.
+const RED_ZONE: i32 = 128;
+/// Bytes that remain in a kernel: the processor aligns the stack to 16 before it pushes.
+const ALIGNED: i32 = 8;
+
+/// Judges the rows of an image. `described` is what its call frame information says of functions' extents. `None`: the checker does not
+/// know its architecture, or has found no claims that hold.
+#[must_use]
+pub fn check(
+    image: &Image<'_>,
+    described: &[Function],
+    functions: &[Function],
+) -> Option<Vec<Verdict>> {
+    let decoder: &dyn Decoder = match image.architecture.machine {
+        Architecture::X86_64 => &X86,
+        Architecture::Aarch64 if !image.architecture.is_big_endian() => &AArch64,
+        Architecture::Arm => &Arm,
+        _ => return None,
+    };
+    let program = program(image, described, functions);
+    row_checker::check::check(&program, decoder)
+}
+
+fn program<'data>(
+    image: &Image<'data>,
+    described: &[Function],
+    functions: &'data [Function],
+) -> Program<'data> {
+    let file = &image.file;
+    let mut sections = sections(file);
+    let mut taken = relocate(file, &mut sections);
+    let is_relocatable = file.kind() == ObjectKind::Dynamic && !taken.is_empty();
+    if !is_relocatable {
+        taken = addresses(file, &sections, image.architecture.word.into());
+    }
+    taken.sort_unstable();
+    let symbols = symbols(file);
+    let mut declared: Vec<Declared> = symbols
+        .iter()
+        .copied()
+        .filter(|one| one.start < one.end)
+        .collect();
+    declared.extend(described.iter().map(|function| Declared {
+        start: function.start,
+        end: function.end(),
+    }));
+    declared.sort_unstable();
+    declared.dedup();
+    let pads = landing_pads(image).into_iter().map(|pad| LandingPad {
+        start: pad.start,
+        end: pad.end,
+        pad: pad.pad,
+        arguments: pad.arguments as i32,
+    });
+    let has = |name| file.section_by_name(name).is_some();
+    let is_hosted = file.dynamic_symbols().next().is_some()
+        || [".init_array", ".preinit_array", ".tdata"]
+            .into_iter()
+            .any(has);
+    let functions = functions
+        .iter()
+        .filter(|function| !function.rows.is_empty())
+        .map(|function| program::Function {
+            start: function.start,
+            end: function.end(),
+            rows: &function.rows,
+            is_trap_code: function.signal,
+            block: function.block,
+        });
+    Program {
+        sections,
+        modes: modes(file),
+        functions: functions.collect(),
+        symbols,
+        declared,
+        taken,
+        entry: file.entry() & !u64::from(image.architecture.machine == Architecture::Arm),
+        landing_pads: pads.collect(),
+        red_zone: match (image.architecture.machine, is_hosted) {
+            (Architecture::X86_64, true) => RED_ZONE,
+            (Architecture::X86_64, false) => ALIGNED,
+            _ => 0,
+        },
+        is_relocatable,
+    }
+}
+
+/// Which instructions code has, where symbols tell it (32-bit ARM).
+fn modes(file: &object::File<'_>) -> Vec<(u64, Mode)> {
+    if file.architecture() != Architecture::Arm {
+        return Vec::new();
+    }
+    let mapping = Mapping::of(file);
+    let mode = |kind| match kind {
+        Kind::A32 => Mode::Usual,
+        Kind::T32 => Mode::Thumb,
+        Kind::Data => Mode::Data,
+    };
+    mapping
+        .changes()
+        .iter()
+        .map(|(at, kind)| (*at, mode(*kind)))
+        .collect()
+}
+
+/// The loaded sections with bytes, ascending.
+fn sections<'data>(file: &object::File<'data>) -> Vec<program::Section<'data>> {
+    let loaded = file.sections().filter_map(|section| {
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+            return None;
+        };
+        let data = section.data().ok().filter(|data| !data.is_empty())?;
+        // Addresses behind it are used, too.
+        let end = section.address().checked_add(data.len() as u64)?;
+        end.checked_add(BEHIND)?;
+        sh_flags.contains(elf::SHF_ALLOC).then(|| program::Section {
+            address: section.address(),
+            data: Cow::Borrowed(data),
+            is_code: sh_flags.contains(elf::SHF_EXECINSTR),
+            is_linkage: section
+                .name_bytes()
+                .is_ok_and(|name| name.starts_with(b".plt")),
+        })
+    });
+    let mut sections: Vec<_> = loaded.collect();
+    sections.sort_by_key(|section| section.address);
+    sections
+}
+
+/// Applies the relocations that add where the image is loaded, as if that was where it was linked. Returns the addresses, and where they are.
+fn relocate(file: &object::File<'_>, sections: &mut [program::Section<'_>]) -> Vec<(u64, u64)> {
+    let mut taken = Vec::new();
+    let relocations = file.dynamic_relocations().into_iter().flatten();
+    for (at, relocation) in relocations {
+        let RelocationFlags::Elf { r_type } = relocation.flags() else {
+            continue;
+        };
+        let is_relative = match file.architecture() {
+            Architecture::X86_64 => {
+                matches!(r_type, elf::R_X86_64_RELATIVE | elf::R_X86_64_IRELATIVE)
+            }
+            Architecture::Aarch64 => {
+                matches!(r_type, elf::R_AARCH64_RELATIVE | elf::R_AARCH64_IRELATIVE)
+            }
+            _ => false,
+        };
+        if !is_relative || relocation.target() != RelocationTarget::Absolute {
+            continue;
+        }
+        let address = relocation.addend().cast_unsigned();
+        taken.push((address, at));
+        let after = sections.partition_point(|section| section.address <= at);
+        let Some(section) = after
+            .checked_sub(1)
+            .and_then(|index| sections.get_mut(index))
+        else {
+            continue;
+        };
+        let offset = (at - section.address) as usize;
+        if offset
+            .checked_add(8)
+            .is_some_and(|end| end <= section.data.len())
+        {
+            section.data.to_mut()[offset..offset + 8].copy_from_slice(&address.to_le_bytes());
+        }
+    }
+    taken
+}
+
+/// The words of data that are addresses of code, and where they are.
+fn addresses(
+    file: &object::File<'_>,
+    sections: &[program::Section<'_>],
+    word: u64,
+) -> Vec<(u64, u64)> {
+    let excluded = NO_ADDRESSES
+        .into_iter()
+        .filter_map(|name| file.section_by_name(name))
+        .map(|section| section.address());
+    let excluded: Vec<u64> = excluded.collect();
+    let code: Vec<(u64, u64)> = sections
+        .iter()
+        .filter(|section| section.is_code)
+        .map(|section| (section.address, section.address + section.data.len() as u64))
+        .collect();
+    let mapping = (file.architecture() == Architecture::Arm).then(|| Mapping::of(file));
+    let mut taken = Vec::new();
+    for section in sections
+        .iter()
+        .filter(|section| !section.is_code && !excluded.contains(&section.address))
+    {
+        let mut at = section.address.next_multiple_of(word);
+        while let Some(bytes) = section
+            .data
+            .get((at - section.address) as usize..)
+            .and_then(|rest| rest.get(..word as usize))
+        {
+            let address = bytes
+                .iter()
+                .rev()
+                .fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+            let Some(address) = mapping
+                .as_ref()
+                .map_or(Some(address), |mapping| of_arm(mapping, address))
+            else {
+                at += word;
+                continue;
+            };
+            if code
+                .iter()
+                .any(|(start, end)| (*start..*end).contains(&address))
+            {
+                taken.push((address, at));
+            }
+            at += word;
+        }
+    }
+    taken
+}
+
+/// The address of code that a word of 32-bit ARM means: the lowest bit marks code of T32.
+fn of_arm(mapping: &Mapping, word: u64) -> Option<u64> {
+    let address = word & !1;
+    match (mapping.at(address), word == address) {
+        (Kind::A32, true) | (Kind::T32, false) => Some(address),
+        _ => None,
+    }
+}
+
+/// The symbols that are marked as functions.
+fn symbols(file: &object::File<'_>) -> Vec<Declared> {
+    let all = file.symbols().chain(file.dynamic_symbols());
+    let functions = all.filter(|symbol| {
+        symbol.kind() == SymbolKind::Text && symbol.address() != 0 && !symbol.is_undefined()
+    });
+    let mut symbols: Vec<Declared> = functions
+        .map(|symbol| {
+            let start = symbol.address() & !u64::from(file.architecture() == Architecture::Arm);
+            Declared {
+                start,
+                end: start.saturating_add(symbol.size()),
+            }
+        })
+        .collect();
+    symbols.sort_unstable();
+    symbols.dedup();
+    symbols
+}

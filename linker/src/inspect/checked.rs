@@ -1,0 +1,91 @@
+//! The part of `sframe check` that says which rows the checker accepts, and why it does not accept the others.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use row_checker::check::Verdict;
+use row_checker::row::Part;
+use row_checker::value::Why;
+
+use crate::checked;
+use crate::function::Function;
+use crate::image::Image;
+use crate::symbols::{Names, Symbols};
+
+/// How many reasons are printed at most.
+const MAX_REASONS: usize = 12;
+
+/// What the checker accepts of an image's rows.
+#[derive(Debug, Default)]
+pub struct Accepted {
+    /// Bytes of code with rows, without the padding that no way leads to.
+    pub bytes: u64,
+    /// Bytes of it whose rows follow from the code on every way.
+    pub proven: u64,
+    /// For each part of a row that does not follow, and the reason: how many bytes, and the address of the first instruction.
+    pub unproven: BTreeMap<(Part, Option<Why>), (u64, u64)>,
+    /// Instructions whose rows do not follow: address and bytes, ascending.
+    pub instructions: Vec<(u64, u8)>,
+}
+
+impl Accepted {
+    /// Checks an image's rows. `described` is what its call frame information says of functions' extents. `None`: the checker does not know
+    /// the architecture, or has not found out anything that holds.
+    #[must_use]
+    pub fn of(image: &Image<'_>, described: &[Function], own: &[Function]) -> Option<Self> {
+        let mut accepted = Self::default();
+        for verdict in checked::check(image, described, own)? {
+            accepted.add(&verdict);
+        }
+        Some(accepted)
+    }
+
+    fn add(&mut self, verdict: &Verdict) {
+        let bytes = u64::from(verdict.length);
+        if verdict.is_padding {
+            return;
+        }
+        self.bytes += bytes;
+        let Some((part, reason)) = verdict.unproven.first() else {
+            self.proven += bytes;
+            return;
+        };
+        self.instructions.push((verdict.at, verdict.length));
+        let entry = self.unproven.entry((*part, reason.why));
+        entry.or_insert((0, verdict.at)).0 += bytes;
+    }
+
+    /// Writes how much is proven, and the reasons why not more.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(super) fn write(&self, symbols: &Symbols, out: &mut dyn Write) -> io::Result<()> {
+        // Rounded down, so that 100 % is all of it.
+        let hundredths = self.proven * 10_000 / self.bytes.max(1);
+        writeln!(
+            out,
+            "the checker accepts the rows of {} of {} bytes, {}.{:02} %",
+            self.proven,
+            self.bytes,
+            hundredths / 100,
+            hundredths % 100,
+        )?;
+        let mut reasons: Vec<_> = self.unproven.iter().collect();
+        reasons.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
+        for ((part, why), (bytes, first)) in reasons.iter().take(MAX_REASONS) {
+            let why = why.map_or("the code brings another value", Why::words);
+            let place = match symbols.at(*first) {
+                Some(symbol) => Names::Short.name(&symbol.name),
+                None => "code without a name".to_owned(),
+            };
+            writeln!(
+                out,
+                "    {bytes} bytes: {part} does not follow: {why}; first at {first:#x}, {place}"
+            )?;
+        }
+        if reasons.len() > MAX_REASONS {
+            writeln!(out, "    and {} reasons more", reasons.len() - MAX_REASONS)?;
+        }
+        Ok(())
+    }
+}
