@@ -185,7 +185,8 @@ impl<'a> Claims<'a> {
         let count = self.graph.nodes.len();
         let mut is_head = vec![false; count];
         let mut is_seen = vec![false; count];
-        for (number, _) in &self.entries {
+        let entries = self.entries.iter().map(|(number, _)| number);
+        for number in entries.chain(self.trap_starts.keys()) {
             is_head[*number as usize] = true;
         }
         for number in 0..count as u32 {
