@@ -72,6 +72,24 @@ fn unwind() {
 }
 
 #[test]
+fn row_checker() {
+    compare_here(
+        "sframe-row-checker",
+        "row_checker",
+        "linker/row-checker/API.txt",
+    );
+}
+
+#[test]
+fn arm_instructions() {
+    compare_here(
+        "sframe-arm-instructions",
+        "arm_instructions",
+        "linker/arm-instructions/API.txt",
+    );
+}
+
+#[test]
 fn linker() {
     compare_here("sframe-link", "linker", "linker/API.txt");
 }

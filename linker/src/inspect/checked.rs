@@ -24,8 +24,6 @@ pub struct Accepted {
     pub proven: u64,
     /// For each part of a row that does not follow, and the reason: how many bytes, and the address of the first instruction.
     pub unproven: BTreeMap<(Part, Option<Why>), (u64, u64)>,
-    /// Instructions whose rows do not follow: address and bytes, ascending.
-    pub instructions: Vec<(u64, u8)>,
 }
 
 impl Accepted {
@@ -50,7 +48,6 @@ impl Accepted {
             self.proven += bytes;
             return;
         };
-        self.instructions.push((verdict.at, verdict.length));
         let entry = self.unproven.entry((*part, reason.why));
         entry.or_insert((0, verdict.at)).0 += bytes;
     }
