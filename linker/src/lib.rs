@@ -43,4 +43,5 @@ pub mod relocatable;
 pub mod sframe;
 pub mod symbols;
 pub mod symt;
+pub mod unproven;
 pub mod whole;

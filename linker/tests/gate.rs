@@ -50,6 +50,7 @@ mod strict;
 mod stripped;
 mod symbols;
 mod symt;
+mod unproven;
 mod variants;
 mod whole;
 mod wrapper;

@@ -32,7 +32,7 @@ fn json_has_a_line_for_the_header_and_for_each_function() {
     let output = sframe(&["dump", "--json"], &path);
     assert_eq!(
         stdout(&output),
-        r#"{"section":".sframe","version":3,"flags":5,"abi":"amd64","functions":2,"rows":4}
+        r#"{"section":".sframe","version":3,"flags":5,"abi":"amd64","functions":2,"rows":4,"unproven":[]}
 {"start":18446744071563116544,"size":6,"pc_type":"inc","kind":"default","signal":false,"pauth_key":"a","rep_size":0,"rows":[{"offset":0,"cfa":"undefined","ra":"undefined","fp":"undefined","ra_signed":false}]}
 {"start":18446744071563116550,"size":4,"pc_type":"inc","kind":"default","signal":false,"pauth_key":"a","rep_size":0,"rows":[{"offset":0,"cfa":"sp+8","ra":"f","fp":"u","ra_signed":false},{"offset":1,"cfa":"sp+16","ra":"f","fp":"c-16","ra_signed":false},{"offset":3,"cfa":"sp+8","ra":"f","fp":"u","ra_signed":false}]}
 "#
@@ -65,11 +65,11 @@ fn addresses_get_names_and_rules() {
 fn sizes_are_those_of_the_sections() {
     let (path, _) = image(&folder("stats"), "x86_64-unknown-linux-gnu", PROGRAM);
     let text = stdout(&sframe(&["stats"], &path));
-    // Header 28, index 2 × 16, attributes 2 × 5, rows: 2 + 3 + 4 + 3, the address 12, checksum 8.
+    // Header 28, index 2 × 16, attributes 2 × 5, rows: 2 + 3 + 4 + 3, the proof 8, the address 12, checksum 8.
     for expected in [
         "code                              10",
-        ".sframe                          102",
-        ".sframe: header 28 bytes, functions 32, rows 22 (4 stored for 4), address 12, checksum 8",
+        ".sframe                          110",
+        ".sframe: header 28 bytes, functions 32, rows 22 (4 stored for 4), proof 8, address 12, checksum 8",
         "2 functions, 4 rows;",
         "left out: nothing",
     ] {

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 use crate::common::{SCRIPT, folder, image, scripts, sframe, stderr, stdout, succeed};
 use linker::image::Image;
-use unwind::sframe::format::{CHECKSUM_SIZE, LINKED_SIZE};
+use unwind::sframe::format::{CHECKSUM_SIZE, LINKED_SIZE, PROOF_SIZE, UNPROVEN_SIZE};
 
 /// Links an assembled program by hand.
 fn link(folder: &Path, script: &str, arguments: &[&str]) -> Output {

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::lookup::Found;
+use crate::lookup::{Found, Proof};
 use crate::rules::Rules;
 
 /// How many different rules there may be, one less. Real images have 93 to 786, of which the 239 commonest hold at 99.4 % of rows.
@@ -22,6 +22,10 @@ const NUMBER: u32 = FEWEST.trailing_zeros();
 /// An entry: the address, but for the lowest bits; above it the rule's number; and above that how many bytes the function begins before it.
 const RULE: u32 = ADDRESS - NUMBER;
 const DISTANCE: u32 = RULE + RULES.trailing_zeros();
+
+/// Values of [`Rules::FREE`] in a rule's word, for [`Proof::Proven`] and [`Proof::Unproven`]. All bits are set for [`Proof::Unknown`].
+const PROVEN: u64 = 0;
+const UNPROVEN: u64 = 1 << Rules::FREE.trailing_zeros();
 
 /// Rules of addresses that were looked up, for [`Cached`](crate::Cached): a static that a kernel or a profiler lends to all its walks.
 ///
@@ -59,9 +63,9 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
         }
     }
 
-    /// The rules at an address, and where its function begins.
+    /// Returns the rules at an address, their proof, and the start of its function.
     #[inline(always)]
-    pub(crate) fn get(&self, pc: u64) -> Option<(Rules, u64)> {
+    pub(crate) fn get(&self, pc: u64) -> Option<(Rules, Proof, u64)> {
         let (tag, number) = place(pc, ENTRIES);
         // What `put` has written before the entry is seen, too.
         let entry = self.entries.get(number)?.load(Ordering::Acquire);
@@ -74,7 +78,13 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
         if word == 0 {
             return None;
         }
-        Some((Rules::of_narrow(word), pc.wrapping_sub(entry >> DISTANCE)))
+        let proof = match word & Rules::FREE {
+            PROVEN => Proof::Proven,
+            UNPROVEN => Proof::Unproven,
+            _ => Proof::Unknown,
+        };
+        let start = pc.wrapping_sub(entry >> DISTANCE);
+        Some((Rules::of_narrow(word), proof, start))
     }
 
     /// Keeps what was found at an address, of a function that begins at `start`. Nothing happens if that does not fit.
@@ -87,7 +97,13 @@ impl<const ENTRIES: usize> RuleCache<ENTRIES> {
         if !is_kept || found.is_trap || distance >> (u64::BITS - DISTANCE) != 0 {
             return;
         }
-        let Some(rule) = found.rules.narrow().and_then(|word| self.rule(word)) else {
+        let proof = match found.proof {
+            Proof::Proven => PROVEN,
+            Proof::Unproven => UNPROVEN,
+            Proof::Unknown => Rules::FREE,
+        };
+        let word = found.rules.narrow().map(|word| word | proof);
+        let Some(rule) = word.and_then(|word| self.rule(word)) else {
             return;
         };
         if let Some(entry) = self.entries.get(number) {

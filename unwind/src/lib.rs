@@ -32,12 +32,14 @@
 //! ```
 //! use unwind::{Code, End, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
 //!
-//! # let table: [u8; 79] = [
-//! #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
+//! # let table: [u8; 107] = [
+//! #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 47, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
 //! #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
 //! #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
 //! #     1, 0, 0, 0, 0,  0, 0,
 //! #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
+//! #     0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K',
+//! #     0x20, 0x40, 0x34, 0x4a, b'S', b'F', b'C', b'K',
 //! # ];
 //! // `table` describes an entry function at 0x1000 and a function at 0x1010 that pushes its frame pointer.
 //! let tables = Tables::new(&table, 0x2000);
@@ -111,7 +113,7 @@ pub use bytes::ByteOrder;
 #[cfg(target_has_atomic = "64")]
 pub use cache::RuleCache;
 pub use code::Code;
-pub use lookup::{Found, LookupError};
+pub use lookup::{Found, LookupError, Proof};
 pub use memory::{Memory, Range, Unbounded};
 pub use registers::{Machine, RegisterSet};
 pub use restored::Restored;

@@ -16,6 +16,8 @@ pub struct Found {
     pub place: u32,
     /// Whether it is trap or signal code: its row leads to what was interrupted.
     pub is_trap: bool,
+    /// Whether the linker has proven the row. A walk that uses an unproven row never ends [`Complete`](crate::End::Complete).
+    pub proof: Proof,
     /// What the row says.
     pub rules: Rules,
 }
@@ -26,6 +28,7 @@ impl Found {
         range: Range::new(0, 0),
         place: 0,
         is_trap: false,
+        proof: Proof::Unknown,
         rules: Rules::NO_CALLER,
     };
 
@@ -34,6 +37,18 @@ impl Found {
     pub(crate) const fn last_address(&self) -> u64 {
         self.range.end.wrapping_sub(1)
     }
+}
+
+/// Whether a row is proven: the linker has checked that the row follows from the code on every path to its instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Proof {
+    /// The row is proven.
+    Proven,
+    /// The table lists the row as unproven: the linker could not derive it from the code.
+    Unproven,
+    /// The table contains no proof: another tool has written it, or the linker did not run the check.
+    Unknown,
 }
 
 /// Why a table has no row for an address, or none that can be used.

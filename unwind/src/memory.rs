@@ -125,12 +125,14 @@ pub(crate) const fn is_aligned(address: u64, size: u64) -> bool {
 /// ```
 /// use unwind::{Code, End, Range, Stacks, Unbounded, Unwinder, sframe::Tables, x86_64::Registers};
 ///
-/// # let table: [u8; 79] = [
-/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
+/// # let table: [u8; 107] = [
+/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 47, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
 /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
 /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
 /// #     1, 0, 0, 0, 0,  0, 0,
 /// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
+/// #     0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K',
+/// #     0x20, 0x40, 0x34, 0x4a, b'S', b'F', b'C', b'K',
 /// # ];
 /// // The dump holds a piece of the stack: where it lay, and its bytes.
 /// let dump: (u64, Vec<u8>) = (0x8000, [0_u64, 0x1005].iter().flat_map(|word| word.to_le_bytes()).collect());

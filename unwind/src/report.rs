@@ -206,14 +206,16 @@ impl<'a> Text<'a> {
 /// use unwind::report::Backtrace;
 /// use unwind::{Code, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
 ///
-/// # let table: [u8; 106] = [
-/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 3, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
+/// # let table: [u8; 134] = [
+/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 3, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
 /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
 /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 7, 0, 0, 0,
 /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 20, 0, 0, 0,
 /// #     1, 0, 0, 0, 0,  0, 0,
 /// #     1, 0, 0x80, 1, 0,  0, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32,
 /// #     1, 0, 0, 0, 0,  0, 3, 8,  0, 0,
+/// #     0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K',
+/// #     0x34, 0xde, 0x5d, 0xdb, b'S', b'F', b'C', b'K',
 /// # ];
 /// // An entry function at 0x1000; trap code at 0x1010, whose rows lead to what the processor has pushed; and at 0x1020 the
 /// // handler that it calls.

@@ -147,6 +147,9 @@ impl Rules {
         (self.codes >> CODE) as u8 & 0xf == Packed::FROM_REGISTER
     }
 
+    /// Bits of the word from [`Self::narrow`] that are 0, for use by the caller.
+    pub(crate) const FREE: u64 = 3 << (CODE * 3);
+
     /// All in one word, which is not 0; `None` if they do not fit.
     pub(crate) fn narrow(&self) -> Option<u64> {
         let [cfa, return_address, frame_pointer] = self.offsets.map(i64::cast_unsigned);
@@ -200,8 +203,9 @@ pub(crate) struct Packed {
 const CODE: u32 = 4;
 /// The bits of three codes.
 const CODES: u32 = (1 << (CODE * 3)) - 1;
-/// Where the offsets are in a word of all rules, behind the codes: that of the canonical frame address has what is left, the others 16 bits.
-const SHIFTS: [u32; 3] = [CODE * 3 + 32, CODE * 3, CODE * 3 + 16];
+/// Where the offsets are in a word of all rules, behind the codes and [`Rules::FREE`]: that of the canonical frame address has what is left,
+/// the others 16 bits.
+const SHIFTS: [u32; 3] = [CODE * 3 + 34, CODE * 3 + 2, CODE * 3 + 18];
 
 const KIND: u8 = 3;
 pub(crate) const SAME: u8 = 0;

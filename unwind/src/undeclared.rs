@@ -13,12 +13,14 @@ use crate::memory::{Memory, Range, sealed};
 /// ```
 /// use unwind::{Code, End, Range, Undeclared, Unwinder, sframe::Tables, x86_64::Registers};
 ///
-/// # let table: [u8; 79] = [
-/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
+/// # let table: [u8; 107] = [
+/// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 2, 0, 0, 0, 3, 0, 0, 0, 47, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
 /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
 /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 7, 0, 0, 0,
 /// #     1, 0, 0, 0, 0,  0, 0,
 /// #     2, 0, 0, 0, 0,  0, 3, 8,  1, 5, 16, 0xf0,
+/// #     0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K',
+/// #     0x20, 0x40, 0x34, 0x4a, b'S', b'F', b'C', b'K',
 /// # ];
 /// // The code of the outermost function: `call 0x1010`.
 /// let code = [Code::new(&[0xe8, 0x0b, 0, 0, 0], 0x1000)];

@@ -16,11 +16,11 @@ use crate::sframe::{Abi, Damage, ParseError};
 #[non_exhaustive]
 #[repr(u64)]
 pub enum End {
-    /// The outermost function was reached, its frame lies at the base of its stack, every step was by a table that is not known
-    /// to be damaged, and a call led from each caller to its callee.
+    /// The outermost function was reached, its frame lies at the base of its stack, every step was by a proven row of a table that is
+    /// not known to be damaged, and a call led from each caller to its callee.
     Complete,
-    /// The outermost function was reached. Either a step was not by table and by a call, or the table is damaged, or nobody knows
-    /// where the function's stack begins: [`Frames::doubt`](crate::Frames::doubt) says which.
+    /// The outermost function was reached. Either a step was not by a proven row and by a call, or the table is damaged, or nobody
+    /// knows where the function's stack begins: [`Frames::doubt`](crate::Frames::doubt) says which.
     Outermost,
     /// The outermost function was reached with its stack pointer at this address, where no declared stack begins. On s390x its
     /// stack is the 160 bytes larger that the ABI has every caller keep for its callee: see [`s390x`](crate::s390x).
@@ -63,6 +63,11 @@ pub enum End {
     /// Return addresses were not checked for a call before them, because the bytes of code are not known
     /// ([`Unwinder::code`](crate::Unwinder::code)). Only in a [`Doubt`](crate::Doubt).
     CallsUnchecked,
+    /// The row of the frame with this number, counted from 0, is unproven: [`Proof::Unproven`](crate::Proof). Only in a
+    /// [`Doubt`](crate::Doubt).
+    UnprovenRow(u32),
+    /// The tables contain no proof of their rows: [`Proof::Unknown`](crate::Proof). Only in a [`Doubt`](crate::Doubt).
+    UnprovenTables,
     /// The row for this address holds where its function calls another, and the function was interrupted. Only in a
     /// [`Doubt`](crate::Doubt): see [`ehabi`](crate::ehabi).
     OnlyAtCalls(u64),

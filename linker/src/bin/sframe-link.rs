@@ -53,6 +53,8 @@ Every argument goes to the linker (--help and --version too), except
     --sframe-repair=yes|no         compare rows with the code, mend wrong ones and make missing ones; yes unless said
                                    otherwise; with no, .sframe says what .eh_frame says, right or wrong, and
                                    there must be one
+    --sframe-unproven=list|drop    keep unproven rows and list their code in the table, so that no backtrace that uses one is
+                                   complete (default); or remove them, for readers that do not support the list
     --sframe-coverage=PERCENT      warn if .sframe has rows for less of the code: 90 unless said otherwise, 0 for never
     --sframe-outermost=NAME        this function has no caller: traces end there, at the end of their stack. Assembly that makes a
                                    stack and calls the first function needs no .cfi_undefined then. Repeatable; the entry

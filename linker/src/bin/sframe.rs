@@ -64,6 +64,10 @@ enum Command {
         /// Compare rows with the code, mend wrong ones and make missing ones: yes or no.
         #[arg(long, value_name = "YES|NO", default_value = "yes")]
         sframe_repair: String,
+        /// Keep unproven rows and list their code in the table, so that no backtrace that uses one is complete; or remove them, for readers
+        /// that do not support the list.
+        #[arg(long, value_name = "LIST|DROP", default_value = "list")]
+        sframe_unproven: String,
         /// What of the rows is loaded: sframe; or map, a rule map of half the size, with .sframe beside it for tools.
         #[arg(long, value_name = "TABLE", default_value = "sframe")]
         sframe_load: String,
@@ -151,6 +155,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             output,
             sframe,
             sframe_repair,
+            sframe_unproven,
             sframe_load,
             symbols,
             symbol_names,
@@ -165,6 +170,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<bool> {
             for switch in [
                 format!("--sframe={sframe}"),
                 format!("--sframe-repair={sframe_repair}"),
+                format!("--sframe-unproven={sframe_unproven}"),
                 format!("--sframe-load={sframe_load}"),
                 format!("--symbols={symbols}"),
                 format!("--symbol-names={symbol_names}"),

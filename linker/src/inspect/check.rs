@@ -17,6 +17,7 @@ use crate::outermost;
 use crate::prove::Rows;
 use crate::sframe::{Comparison, Mismatch, Table, Version, compare};
 use crate::symbols::{self, Code, Coverage, Names, Symbol, Symbols};
+use crate::unproven::Unproven;
 
 /// The results of a check.
 #[derive(Debug)]
@@ -74,13 +75,14 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     let known = own.as_ref().map_or(&[][..], |own| &own.functions);
     let declared = outermost::declared(known, &rows.frames, &functions);
     let covered = covered.ok();
+    let listed = subject.listed(own.as_ref().ok());
     let proven = match &rows.proof {
         Some(_) => {
             let mut own = own?;
             if subject.only_map().is_some() {
                 map::fill_gaps(&mut own, &functions);
             }
-            Proven::of(&image, &rows, &own, functions)
+            Proven::of(&image, &rows, &own, listed.as_ref(), functions)
         }
         None => None,
     };
@@ -110,7 +112,14 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     // judges those in the table.
     let made = rows.made();
     let is_judged = |address| made.iter().any(|range| range.contains(&address));
-    let mended = compared(rows.frames, &is_judged);
+    let mut mended = rows.frames;
+    outermost::repeat(&mut mended, &declared);
+    if listed.is_some() {
+        // The link has done the same before it wrote the list.
+        let version = Version::of(subject.tables.first().map_or(3, |table| table.version()));
+        let _ = Unproven::find(&image, &rows.described, &mut mended.functions, version);
+    }
+    let mended = compared(mended, &is_judged);
     // A table that was not mended is compared with unmended call frame information: the smaller number of differences decides.
     let described = compared(Frames::of(&image)?, &|_| false);
     let differences = |(_, comparison): &(Frames, Comparison)| comparison.differences.len();
@@ -183,7 +192,8 @@ fn compare_map(subject: &Subject<'_>, own: Option<&Frames>) -> Result<Option<map
     if subject.only_map().is_some() {
         return Ok(None);
     }
-    let compared = map::compare(map, &subject.tables, &own.functions);
+    let listed = subject.listed(Some(own));
+    let compared = map::compare(map, &subject.tables, &own.functions, listed.as_ref());
     Ok(Some(compared))
 }
 
@@ -196,10 +206,7 @@ impl Check {
         covered.is_none_or(|covered| covered.is_at_least(least))
             && !self.strict.has_error()
             && self.comparison.differences.is_empty()
-            && self
-                .proven
-                .as_ref()
-                .is_none_or(|proven| proven.wrong.is_empty())
+            && self.proven.as_ref().is_none_or(Proven::is_ok)
             && symbols.is_none_or(|symbols| symbols.differences.is_empty())
             && (self.map.as_ref()).is_none_or(|map| map.differences.is_empty())
             && self.exceptions.as_ref().is_none_or(Result::is_ok)

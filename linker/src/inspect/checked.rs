@@ -11,6 +11,7 @@ use crate::checked;
 use crate::function::Function;
 use crate::image::Image;
 use crate::symbols::{Names, Symbols};
+use crate::unproven::Unproven;
 
 /// How many reasons are printed at most.
 const MAX_REASONS: usize = 12;
@@ -22,17 +23,31 @@ pub struct Accepted {
     pub bytes: u64,
     /// Bytes of it whose rows follow from the code on every way.
     pub proven: u64,
+    /// Bytes that the tables list as unproven; `None` if the tables contain no proof.
+    pub listed: Option<u64>,
+    /// Number of bytes whose rows the tables wrongly report as proven, and the first address.
+    pub unlisted: Option<(u64, u64)>,
     /// For each part of a row that does not follow, and the reason: how many bytes, and the address of the first instruction.
     pub unproven: BTreeMap<(Part, Option<Why>), (u64, u64)>,
 }
 
 impl Accepted {
     /// Checks an image's rows. `described` is what its call frame information says of functions' extents. `None`: the checker does not know
-    /// the architecture, or has not found out anything that holds.
+    /// the architecture, or has not found out anything that holds. `listed` is the list in the tables.
     #[must_use]
-    pub fn of(image: &Image<'_>, described: &[Function], own: &[Function]) -> Option<Self> {
-        let mut accepted = Self::default();
-        for verdict in checked::check(image, described, own)? {
+    pub fn of(
+        image: &Image<'_>,
+        described: &[Function],
+        own: &[Function],
+        listed: Option<&Unproven>,
+    ) -> Option<Self> {
+        let verdicts = checked::check(image, described, own)?;
+        let mut accepted = Self {
+            listed: listed.map(Unproven::bytes),
+            unlisted: listed.and_then(|listed| Unproven::of(own, &verdicts).beyond(listed)),
+            ..Self::default()
+        };
+        for verdict in verdicts {
             accepted.add(&verdict);
         }
         Some(accepted)
@@ -67,6 +82,15 @@ impl Accepted {
             hundredths / 100,
             hundredths % 100,
         )?;
+        if let Some(bytes) = self.listed {
+            writeln!(out, "the tables list {bytes} bytes as unproven")?;
+        }
+        if let Some((bytes, first)) = self.unlisted {
+            writeln!(
+                out,
+                "error: the list omits {bytes} bytes whose rows are unproven, first at {first:#x}; link the image again"
+            )?;
+        }
         let mut reasons: Vec<_> = self.unproven.iter().collect();
         reasons.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
         for ((part, why), (bytes, first)) in reasons.iter().take(MAX_REASONS) {

@@ -35,7 +35,7 @@ pub fn dump(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out)?;
         }
     }
-    Ok(())
+    unproven(subject, out)
 }
 
 fn header(section: &Section<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -54,6 +54,25 @@ fn header(section: &Section<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "    Num FDEs: {}", section.function_count())?;
     writeln!(out, "    Num FREs: {}\n", section.row_count())
+}
+
+/// Writes the list of unproven ranges.
+fn unproven(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let own = subject.functions().ok();
+    let Some(list) = subject.listed(own.as_ref()) else {
+        return writeln!(out, "    Proof: none\n");
+    };
+    let bytes = list.bytes();
+    writeln!(out, "    Proof: all rows except {bytes} bytes of code")?;
+    for range in list.ranges() {
+        let size = range.end.wrapping_sub(range.start);
+        writeln!(
+            out,
+            "    unproven: pc = {:#x}, size = {size} bytes",
+            range.start
+        )?;
+    }
+    writeln!(out)
 }
 
 pub(super) const fn abi(abi: Abi) -> &'static str {

@@ -16,16 +16,26 @@ pub fn json(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     if subject.section.is_none() {
         return super::arm::json(subject, out);
     }
+    let own = subject.functions().ok();
+    let list = subject.listed(own.as_ref());
+    let unproven = list.map(|list| {
+        let ranges = list.ranges().iter();
+        let ranges = ranges.map(|range| [range.start, range.end.wrapping_sub(range.start)]);
+        ranges.collect::<Vec<_>>()
+    });
     for section in subject.tables.sections().flatten() {
         writeln!(
             out,
-            r#"{{"section":"{}","version":{},"flags":{},"abi":"{}","functions":{},"rows":{}}}"#,
+            r#"{{"section":"{}","version":{},"flags":{},"abi":"{}","functions":{},"rows":{},"unproven":{}}}"#,
             crate::sframe::SECTION,
             section.version(),
             section.flags().bits(),
             abi(section.abi()),
             section.function_count(),
             section.row_count(),
+            unproven
+                .as_ref()
+                .map_or("null".to_owned(), |ranges| format!("{ranges:?}")),
         )?;
         for function in section.functions() {
             line(&section, &function, out)?;

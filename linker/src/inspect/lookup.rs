@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use unwind::symbols::SourceFrame;
+use unwind::{Found, Proof, RowSource};
 
 use super::Subject;
 use crate::sframe::rule::texts;
@@ -43,6 +44,14 @@ pub fn lookup(subject: &Subject<'_>, address: u64, out: &mut dyn Write) -> io::R
         None => super::arm::lookup(subject, address, out)?,
         Some(_) => rules(subject, address, out)?,
     };
+    let mut found = Found::EMPTY;
+    let outcome = match subject.only_map() {
+        Some(map) => map.look_up(address, &mut found),
+        None => RowSource::look_up(&subject.tables, address, &mut found),
+    };
+    if outcome.is_ok() && found.proof == Proof::Unproven {
+        write!(out, ", unproven")?;
+    }
     writeln!(out)?;
     for (name, place) in inlined_into {
         writeln!(out, "        inlined into {name}{place}")?;

@@ -34,6 +34,7 @@ pub use strict::Strict;
 use crate::cfi::Frames;
 use crate::image::{self, Section};
 use crate::symbols::{Names, Symbols, printable};
+use crate::unproven::Unproven;
 use crate::{architecture, map as rule_map, relocatable, sframe, symbols};
 
 /// A file's tables.
@@ -138,6 +139,15 @@ impl<'data> Subject<'data> {
             (None, Some(map)) => Ok(rule_map::functions(map, &architecture::ARM)),
             (None, None) => bail!("no section .unwind_map"),
             (Some(_), _) => sframe::functions(&self.tables),
+        }
+    }
+
+    /// Returns the list of unproven ranges in the tables, whose functions are `own`; `None` if the tables contain no proof.
+    #[must_use]
+    pub fn listed(&self, own: Option<&Frames>) -> Option<Unproven> {
+        match self.only_map() {
+            Some(map) => Unproven::listed(map, &own?.functions),
+            None => Unproven::listed(&self.tables, &own?.functions),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::prove::tally::{Functions, Tally};
 use crate::prove::{Made, Proof, Rows};
 use crate::sframe::rule;
 use crate::symbols::{Names, Symbols};
+use crate::unproven::Unproven;
 
 /// A handler of interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +47,15 @@ pub struct Proven {
 
 impl Proven {
     /// Judges the rows that a link would make, and those that the image has, which are `own`. `None`: its instructions cannot be followed.
+    /// `listed` is the list of unproven ranges in its tables.
     #[must_use]
-    pub fn of(image: &Image<'_>, rows: &Rows, own: &Frames, symbols: Symbols) -> Option<Self> {
+    pub fn of(
+        image: &Image<'_>,
+        rows: &Rows,
+        own: &Frames,
+        listed: Option<&Unproven>,
+        symbols: Symbols,
+    ) -> Option<Self> {
         let proof = rows.proof.as_ref()?;
         let handlers = handlers(proof, &rows.described);
         let mut mended = proof.contradictions(image, &rows.described);
@@ -61,9 +69,16 @@ impl Proven {
             tally: judged.tally,
             functions: proof.tally.functions.clone(),
             made: proof.made.clone(),
-            accepted: Accepted::of(image, &rows.described, &own.functions),
+            accepted: Accepted::of(image, &rows.described, &own.functions, listed),
             symbols,
         })
+    }
+
+    /// Whether the code contradicts no row, and the tables list all unproven rows.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        let accepted = self.accepted.as_ref();
+        self.wrong.is_empty() && accepted.is_none_or(|accepted| accepted.unlisted.is_none())
     }
 
     /// Writes all results.

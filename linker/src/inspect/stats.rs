@@ -103,7 +103,7 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (mut header, mut index, mut all) = (0, 0, 0);
     let (mut stored, mut used) = (0, 0);
     let has_checksums = subject.tables.verify() == Ok(Verified { checksum: true });
-    let (mut checksums, mut addresses) = (0, 0);
+    let (mut checksums, mut addresses, mut unproven) = (0, 0, 0);
     for section in subject.tables.sections().flatten() {
         header += format::HEADER_SIZE;
         let size = match section.version() {
@@ -116,19 +116,25 @@ fn parts(subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<()> {
         if has_checksums {
             checksums += format::CHECKSUM_SIZE;
             addresses += section.moved_by().map_or(0, |_| format::LINKED_SIZE);
+            unproven += section.unproven_count().map_or(0, |count| {
+                count * format::UNPROVEN_SIZE + format::PROOF_SIZE
+            });
         }
         stored += u64::from(section.row_count());
         let functions = section.functions();
         used += functions.map(|one| u64::from(one.row_count())).sum::<u64>();
     }
-    let rows = all.saturating_sub(header + index + checksums + addresses);
+    let rows = all.saturating_sub(header + index + unproven + checksums + addresses);
     write!(
         out,
         ".sframe: header {header} bytes, functions {index}, rows {rows} ({stored} stored for {used})"
     )?;
     match checksums {
         0 => writeln!(out, ", no checksum"),
-        bytes => writeln!(out, ", address {addresses}, checksum {bytes}"),
+        bytes => writeln!(
+            out,
+            ", proof {unproven}, address {addresses}, checksum {bytes}"
+        ),
     }
 }
 

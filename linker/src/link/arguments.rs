@@ -99,7 +99,7 @@ fn output(argument: &OsStr, next: Option<&OsString>) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::{Load, Stats};
+    use crate::link::{Load, OnUnproven, Stats};
     use crate::symbols::{Level, Names};
 
     fn parse(arguments: &[&str]) -> Result<CommandLine> {
@@ -123,6 +123,7 @@ mod tests {
             "--gsym=image.gsym",
             "--symt=image.sym",
             "--sframe-coverage=50",
+            "--sframe-unproven=drop",
             "--sframe-outermost=one",
             "--sframe-outermost=two",
             "--sframe-room=64K",
@@ -139,6 +140,7 @@ mod tests {
             line.options,
             Options {
                 repair: true,
+                unproven: OnUnproven::Drop,
                 sframe: None,
                 load: Load::Map,
                 symbols: Some(Level::All),

@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use object::Object;
+use unwind::RowSource;
 use unwind::sframe;
 use unwind::symbols::SymbolTable;
 
@@ -12,6 +13,7 @@ use crate::image::Image;
 use crate::parallel::both;
 use crate::sframe::compare;
 use crate::symbols::{self, Coverage, Symbols, printable};
+use crate::unproven::Unproven;
 
 /// The advice for code that moves between the two links.
 const MOVED: &str =
@@ -109,7 +111,19 @@ impl Tables {
                 comparison.differences.len(),
             );
         }
+        self.check_proof(".sframe", &tables)?;
         self.check_map(image, Some(&tables))
+    }
+
+    fn check_proof(&self, section: &str, tables: &impl RowSource) -> Result<()> {
+        let list = self.unproven.as_ref();
+        let different = Unproven::difference(list, &self.frames.functions, tables);
+        match different {
+            None => Ok(()),
+            Some(at) => bail!(
+                "the written {section} contains a wrong proof for the row at {at:#x}; please report this"
+            ),
+        }
     }
 
     fn check_map(&self, image: &Image<'_>, tables: Option<&sframe::Tables<'_>>) -> Result<()> {
@@ -122,6 +136,7 @@ impl Tables {
             .context("the rule map that was written; please report this")?;
         map.verify()
             .context("the rule map that was written; please report this")?;
+        self.check_proof(".unwind_map", &map)?;
         let Some(tables) = tables else {
             let different = crate::map::compare_with(&map, &self.frames.functions).differences;
             if let Some(first) = different.first() {
@@ -133,7 +148,8 @@ impl Tables {
             }
             return Ok(());
         };
-        let comparison = crate::map::compare(&map, tables, &self.frames.functions);
+        let unproven = self.unproven.as_ref();
+        let comparison = crate::map::compare(&map, tables, &self.frames.functions, unproven);
         if let Some(first) = comparison.differences.first() {
             bail!(
                 "the rule map that was written differs from .sframe at {} addresses, first {first}; \

@@ -28,6 +28,11 @@ pub fn json(tables: &Tables) -> String {
         "symbols": symbols(tables),
         "covered": tables.has_rows().then(|| covered(&tables.covered)),
         "code": tables.proof.as_ref().map(|proof| code(&proof.tally)),
+        "unproven": tables.unproven.as_ref().map(|unproven| list(unproven.ranges(), |range| json!({
+            "address": hex(range.start),
+            "size": range.end.wrapping_sub(range.start),
+            "function": place_of(tables, range.start),
+        }))),
         "contradictions": list(&tables.contradictions, |one| contradiction(tables, one)),
         "left_out": list(&tables.frames.left_out, |left| json!({
             "address": hex(left.start),

@@ -39,7 +39,7 @@ pub use arguments::CommandLine;
 pub use json::json;
 pub use kept::{KEEP_VARIABLE, KEPT_ARGUMENTS};
 pub use linker::{LINKER_VARIABLE, Linker};
-pub use options::{Load, Options, Stats};
+pub use options::{Load, OnUnproven, Options, Stats};
 pub use report::{covers_little, fewer_levels, left_out, no_map, sizes, stats, without_frames};
 pub use tables::Tables;
 pub(crate) use write::TOO_FAR;

@@ -18,6 +18,8 @@ pub struct Options {
     pub load: Load,
     /// `--sframe-repair`: compare rows with the code, mend wrong ones, and make missing ones.
     pub repair: bool,
+    /// `--sframe-unproven=list` or `drop`: whether unproven rows are kept.
+    pub unproven: OnUnproven,
     /// `--symbols=names`, `lines`, `call-sites`, `calls`, `faults` or `all`; `None` for `none`.
     pub symbols: Option<Level>,
     /// `--symbol-names=short` or `full`.
@@ -46,6 +48,7 @@ impl Default for Options {
             sframe: Some(Version::V3),
             load: Load::default(),
             repair: true,
+            unproven: OnUnproven::default(),
             symbols: Some(Level::default()),
             names: Names::Short,
             compare: None,
@@ -68,6 +71,16 @@ pub enum Load {
     SFrame,
     /// A rule map in its place; `.sframe` is in the file only.
     Map,
+}
+
+/// Whether unproven rows are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnUnproven {
+    /// Keeps them and lists their code in the tables. A walk that uses such a row is in doubt.
+    #[default]
+    List,
+    /// Removes them, for readers that do not support the list.
+    Drop,
 }
 
 /// Where to write the statistics.
@@ -104,6 +117,7 @@ impl Options {
                 "--sframe"
                     | "--sframe-load"
                     | "--sframe-repair"
+                    | "--sframe-unproven"
                     | "--sframe-coverage"
                     | "--sframe-outermost"
                     | "--sframe-room"
@@ -128,6 +142,9 @@ impl Options {
             ("--sframe-repair", "yes") => self.repair = true,
             ("--sframe-repair", "no") => self.repair = false,
             ("--sframe-repair", _) => bail!("--sframe-repair={value}: yes or no"),
+            ("--sframe-unproven", "list") => self.unproven = OnUnproven::List,
+            ("--sframe-unproven", "drop") => self.unproven = OnUnproven::Drop,
+            ("--sframe-unproven", _) => bail!("--sframe-unproven={value}: list or drop"),
             ("--symbols", "none") => self.symbols = None,
             ("--symbols", "names") => self.symbols = Some(Level::Names),
             ("--symbols", "lines") => self.symbols = Some(Level::Lines),

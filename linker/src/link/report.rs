@@ -121,6 +121,7 @@ pub fn sizes(tables: &Tables) -> Vec<String> {
         lines.push(tables.covered.of_table(tables.rows_section()).to_string());
     }
     lines.extend(proof(tables));
+    lines.extend(unproven(tables));
     if let Some(blob) = &tables.blob {
         lines.push(format!(
             ".symbols: {}, {} functions, {} rows, {} bytes",
@@ -145,6 +146,19 @@ fn proof(tables: &Tables) -> Option<String> {
         tables.contradictions.len(),
         tally.mended,
         tally.withdrawn,
+    ))
+}
+
+/// Returns a line with the number of bytes whose rows are unproven.
+fn unproven(tables: &Tables) -> Option<String> {
+    let unproven = tables.unproven.as_ref()?;
+    let rows = tables.frames.functions.iter();
+    let rows = rows.filter(|function| !function.rows.is_empty());
+    let all: u64 = rows.map(|function| u64::from(function.size)).sum();
+    Some(format!(
+        "rows unproven: {} of {all} bytes, ranges: {}",
+        unproven.bytes(),
+        unproven.ranges().len(),
     ))
 }
 

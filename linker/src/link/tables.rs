@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::{Error, Result};
 
-use super::options::{Load, Options};
+use super::options::{Load, OnUnproven, Options};
 use super::room::{Room, room};
 use crate::cfi::Frames;
 use crate::covered::Covered;
@@ -18,6 +18,7 @@ use crate::prove::origin::Origins;
 use crate::prove::{Proof, Rows};
 use crate::sframe::Table;
 use crate::symbols::{Blob, Code, Level, Names, Symbols};
+use crate::unproven::Unproven;
 
 /// The functions and names of an image, and the tables made from them.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub struct Tables {
     pub table: Option<Table>,
     /// The rule map that is to be loaded instead of `.sframe`, if that is wanted; or why there is none.
     pub map: Option<Result<Map, Unfit>>,
+    /// The code whose rows are unproven; `None` if the rows were not checked.
+    pub unproven: Option<Unproven>,
     /// What `.symbols` is made from.
     pub code: Code,
     /// `.symbols`, unless it is not wanted.
@@ -70,10 +73,22 @@ impl Tables {
             let rows = Rows::of(image, options.repair, others, &functions)?;
             let mut frames = rows.frames.clone();
             outermost::declare(&mut frames, image, &functions, &options.outermost)?;
+            let unproven = match options.repair {
+                true => Unproven::find(image, &rows.described, &mut frames.functions, version),
+                false => None,
+            };
+            let unproven = match (options.unproven, unproven) {
+                (OnUnproven::Drop, Some(unproven)) => {
+                    frames.functions = unproven.without(frames.functions);
+                    Some(Unproven::default())
+                }
+                (_, unproven) => unproven,
+            };
             let has_abi = image.architecture.abi.is_some();
             let table =
                 has_abi.then(|| Table::of_version(version, image.architecture, &mut frames));
-            Ok::<_, Error>(Some((frames, rows, table)))
+            let table = table.map(|table| table.with_proof(unproven.clone()));
+            Ok::<_, Error>(Some((frames, rows, table, unproven)))
         };
         let symbols = || {
             let symbols = functions.clone();
@@ -88,12 +103,12 @@ impl Tables {
         };
         let (symbols, sframe) = both(symbols, sframe);
         let (symbols, code, blob) = symbols?;
-        let (frames, rows, table) = sframe?.unwrap_or_default();
+        let (frames, rows, table, unproven) = sframe?.unwrap_or_default();
         // Where SFrame has no ABI, a map is all that there can be.
         let is_wanted = options.sframe.is_some();
         let only_map = is_wanted && image.architecture.abi.is_none();
         let map = (only_map || is_wanted && options.load == Load::Map)
-            .then(|| Map::new(image.architecture, &frames.functions));
+            .then(|| Map::new(image.architecture, &frames.functions, unproven.as_ref()));
         let contradictions = contradictions(image, &rows);
         let declared = outermost::starts(&frames.functions, &rows.frames, &symbols);
         let covered = match is_wanted {
@@ -111,6 +126,7 @@ impl Tables {
             symbols,
             table,
             map,
+            unproven,
             code,
             blob,
             wanted: options.symbols,

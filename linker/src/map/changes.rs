@@ -6,6 +6,7 @@ use unwind::map::format;
 use super::rule::{State, Stored, store};
 use super::unfit::Unfit;
 use crate::function::Function;
+use crate::unproven::Unproven;
 
 /// An address from which on something else holds than before, or at which a function begins.
 #[derive(Clone, Copy, Debug)]
@@ -18,12 +19,13 @@ pub(super) struct Change {
 
 /// The changes of functions, which ascend by start, and their end. `unit` is the number of bytes that instructions are aligned to,
 /// as a power of two, `word` that of a word.
-/// With `joins`, functions are one that are parts of one.
+/// With `joins`, functions are one that are parts of one. Rows of `unproven` code are marked.
 pub(super) fn changes(
     functions: &[Function],
     unit: u8,
     word: i64,
     joins: bool,
+    unproven: &Unproven,
 ) -> Result<Vec<Change>, Unfit> {
     let mut changes = Vec::new();
     let (mut end, mut first): (Option<u64>, usize) = (None, 0);
@@ -41,7 +43,7 @@ pub(super) fn changes(
         // One more address is needed: that of the end.
         end = Some(after.ok_or(Unfit::TooLarge)?);
         let before = changes.len();
-        add(function, word, &mut changes)?;
+        add(function, word, unproven, &mut changes)?;
         match changes.get_mut(before) {
             Some(change) if is_next && joins && function.continues => change.begins = false,
             _ => first = before,
@@ -68,7 +70,12 @@ fn nothing(address: u64) -> Change {
 }
 
 /// Adds the changes of a function.
-fn add(function: &Function, word: i64, changes: &mut Vec<Change>) -> Result<(), Unfit> {
+fn add(
+    function: &Function,
+    word: i64,
+    unproven: &Unproven,
+    changes: &mut Vec<Change>,
+) -> Result<(), Unfit> {
     let signal = function.signal;
     if function.rows.is_empty() {
         changes.push(Change {
@@ -82,27 +89,33 @@ fn add(function: &Function, word: i64, changes: &mut Vec<Change>) -> Result<(), 
     let block = function.block.map_or(function.size, u32::from).max(1);
     let mut last: Option<Stored> = None;
     for start in (0..function.size).step_by(block as usize) {
-        for row in &function.rows {
+        let rows = function.rows.iter().take_while(|row| row.offset < block);
+        let ends = rows.clone().skip(1).map(|row| row.offset).chain([block]);
+        for (row, end) in rows.zip(ends) {
             let offset = start.checked_add(row.offset).ok_or(Unfit::TooLarge)?;
-            if row.offset >= block || offset >= function.size {
+            if offset >= function.size {
                 continue;
             }
+            let end = start.saturating_add(end).min(function.size);
             let address = function.start + u64::from(offset);
-            let rules = Rules::from(row);
-            let state = State::Row {
-                rules,
-                kept: row.kept,
-                signal,
-            };
-            let rule = store(&state, word).ok_or(Unfit::Offset(address))?;
-            if last != Some(rule) {
-                changes.push(Change {
-                    address,
-                    begins: last.is_none(),
-                    rule,
-                });
+            let changed = unproven.changes(address, function.start + u64::from(end));
+            for address in std::iter::once(address).chain(changed) {
+                let state = State::Row {
+                    rules: Rules::from(row),
+                    kept: row.kept,
+                    signal,
+                    is_proven: !unproven.contains(address),
+                };
+                let rule = store(&state, word).ok_or(Unfit::Offset(address))?;
+                if last != Some(rule) {
+                    changes.push(Change {
+                        address,
+                        begins: last.is_none(),
+                        rule,
+                    });
+                }
+                last = Some(rule);
             }
-            last = Some(rule);
         }
     }
     Ok(())

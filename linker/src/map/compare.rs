@@ -6,6 +6,7 @@ use unwind::sframe::Tables;
 use unwind::{Found, LookupError, RowSource, map};
 
 use crate::function::Function;
+use crate::unproven::Unproven;
 
 /// The result of a comparison.
 #[derive(Clone, Debug, Default)]
@@ -40,9 +41,14 @@ impl fmt::Display for Difference {
 
 /// Compares a map with tables, as walks read them: at the first and the last byte of each row, of each repetition of it, and at
 /// the bytes before and behind each function. Between these nothing can change: look-ups compare addresses only with them, and
-/// the map has no other changes, as both are made from these functions.
+/// the map has no other changes, as both are made from these functions and this list of unproven ranges.
 #[must_use]
-pub fn compare(map: &map::Map<'_>, tables: &Tables<'_>, functions: &[Function]) -> Comparison {
+pub fn compare(
+    map: &map::Map<'_>,
+    tables: &Tables<'_>,
+    functions: &[Function],
+    unproven: Option<&Unproven>,
+) -> Comparison {
     let mut comparison = Comparison::default();
     for function in functions {
         let block = function.block.map_or(function.size, u32::from).max(1);
@@ -55,6 +61,12 @@ pub fn compare(map: &map::Map<'_>, tables: &Tables<'_>, functions: &[Function]) 
                 comparison.at(first.wrapping_sub(1), map, tables);
                 comparison.at(first, map, tables);
             }
+        }
+    }
+    for range in unproven.map_or(&[][..], Unproven::ranges) {
+        for at in [range.start, range.end] {
+            comparison.at(at.wrapping_sub(1), map, tables);
+            comparison.at(at, map, tables);
         }
     }
     comparison

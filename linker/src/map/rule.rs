@@ -22,6 +22,8 @@ pub(super) enum State {
         kept: Kept,
         /// The function is trap or signal code.
         signal: bool,
+        /// The row is not listed as unproven.
+        is_proven: bool,
     },
 }
 
@@ -59,17 +61,19 @@ pub(super) fn store(state: &State, word: i64) -> Option<Stored> {
             kept: Kept::ALL.bytes(),
         })
     };
-    let (rules, kept, signal) = match *state {
+    let (rules, kept, signal, is_proven) = match *state {
         State::Nothing => return other(format::KIND_NO_FUNCTION, false),
         State::NoRows { signal } => return other(format::KIND_NO_ROWS, signal),
         State::Row {
             rules,
             kept,
             signal,
-        } => (rules, kept, signal),
+            is_proven,
+        } => (rules, kept, signal, is_proven),
     };
     let parts = [rules.cfa(), rules.return_address(), rules.frame_pointer()].map(part);
     let mut flags = if signal { format::SIGNAL } else { 0 };
+    flags |= if is_proven { 0 } else { format::UNPROVEN };
     for ((code, _, _), shift) in parts.into_iter().zip(format::SHIFTS) {
         flags |= u16::from(code) << shift;
     }

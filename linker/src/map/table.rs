@@ -11,6 +11,7 @@ use super::unfit::Unfit;
 use crate::architecture::Architecture;
 use crate::function::Function;
 use crate::sframe::Out;
+use crate::unproven::Unproven;
 
 /// A map before its address is known. Its size does not depend on the address, so that the linker can place it first.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Map {
     pages: Vec<Page>,
     /// Place in its block, code.
     changes: Vec<[u8; 2]>,
+    /// Whether the map contains a proof.
+    is_proven: bool,
 }
 
 #[derive(Debug)]
@@ -47,11 +50,15 @@ struct Page {
 type Key = (bool, Stored);
 
 impl Map {
-    /// The map of functions, which ascend by start.
+    /// Makes the map of `functions`, in ascending order. Without a list of unproven ranges, the map contains no proof.
     ///
     /// # Errors
     /// What a map cannot say of them: then there is none, and the image needs `.sframe`.
-    pub fn new(architecture: &'static Architecture, functions: &[Function]) -> Result<Self, Unfit> {
+    pub fn new(
+        architecture: &'static Architecture,
+        functions: &[Function],
+        unproven: Option<&Unproven>,
+    ) -> Result<Self, Unfit> {
         // Where there is a `.sframe`, both say the same.
         let joins = architecture.abi.is_none();
         let changes = changes(
@@ -59,6 +66,7 @@ impl Map {
             architecture.unit,
             architecture.word.into(),
             joins,
+            unproven.unwrap_or(&Unproven::default()),
         )?;
         let (rules, in_bytes, plain) = numbered(&changes);
         let mut map = Self {
@@ -70,6 +78,7 @@ impl Map {
             exceptions: Vec::new(),
             pages: Vec::new(),
             changes: Vec::with_capacity(changes.len()),
+            is_proven: unproven.is_some(),
         };
         for rule in &map.rules {
             if let Numbers::Long(..) = rule.numbers {
@@ -188,10 +197,10 @@ impl Map {
             self.exceptions.len(),
             self.pages.len(),
             self.changes.len(),
-            0,
         ] {
             out.size(count);
         }
+        out.u32(if self.is_proven { format::PROVEN } else { 0 });
         out.u64(address);
         for region in &self.regions {
             out.u64(region.start.wrapping_sub(address));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use unwind::sframe::{Function as WrittenFunction, LookupError, Row, Tables};
-use unwind::{Found, Range, RowSource, Rules};
+use unwind::{Found, Proof, Range, RowSource, Rules};
 
 use crate::function::Function;
 use crate::parallel::in_parts;
@@ -144,14 +144,16 @@ fn a_walk_differs(
     function: &Function,
     row: &Row,
 ) -> Option<Result<Found, LookupError>> {
+    let mut found = Found::EMPTY;
+    let found = tables.look_up(address, &mut found).map(|()| found);
     let expected = Found {
         range: Range::new(function.start, function.end()),
         place: 0,
         is_trap: function.signal,
         rules: Rules::from(row),
+        // Compared by `Unproven::difference`.
+        proof: found.map_or(Proof::Unknown, |found| found.proof),
     };
-    let mut found = Found::EMPTY;
-    let found = tables.look_up(address, &mut found).map(|()| found);
     (found != Ok(expected)).then_some(found)
 }
 

@@ -11,6 +11,7 @@ use super::out::Out;
 use crate::architecture::Architecture;
 use crate::cfi::Frames;
 use crate::function::{Function, LeftOut};
+use crate::unproven::Unproven;
 
 /// A section before its address is known. Its size does not depend on the address, so that the linker can place it first.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Table {
     /// Encoded rows, in version 3 after their attributes. Many functions have equal ones, and share them.
     rows: Vec<u8>,
     row_count: usize,
+    /// The list of unproven ranges; `None` for a table without a proof.
+    unproven: Option<Unproven>,
 }
 
 #[derive(Debug)]
@@ -55,6 +58,7 @@ impl Table {
             index: Vec::with_capacity(frames.functions.len()),
             rows: Vec::new(),
             row_count: 0,
+            unproven: None,
         };
         let mut known = FxHashMap::default();
         frames
@@ -75,6 +79,12 @@ impl Table {
             });
         frames.left_out.sort_by_key(|left| left.start);
         table
+    }
+
+    /// Sets the list of unproven ranges. Without a list, the table contains no proof.
+    #[must_use]
+    pub fn with_proof(self, unproven: Option<Unproven>) -> Self {
+        Self { unproven, ..self }
     }
 
     /// Adds an encoded function.
@@ -143,12 +153,27 @@ impl Table {
         self.row_count
     }
 
-    /// Bytes of the address and of the checksum. Big-endian tables have neither: see [`format::CHECKSUM_MAGIC`].
+    /// Returns the size of the list of unproven ranges, the linked address and the checksum, in bytes. A big-endian table has none of them:
+    /// see [`format::CHECKSUM_MAGIC`].
     fn tail_size(&self) -> usize {
-        match self.architecture.is_big_endian() {
-            true => 0,
-            false => format::LINKED_SIZE + format::CHECKSUM_SIZE,
+        if self.architecture.is_big_endian() {
+            return 0;
         }
+        let list = self.unproven.as_ref().map_or(0, |list| {
+            list.stored(0).len() * format::UNPROVEN_SIZE + format::PROOF_SIZE
+        });
+        list + format::LINKED_SIZE + format::CHECKSUM_SIZE
+    }
+
+    fn write_unproven(&self, out: &mut Out, address: u64) {
+        let Some(list) = &self.unproven else { return };
+        let ranges = list.stored(address);
+        for (start, size) in &ranges {
+            out.u32(*start);
+            out.u16(*size);
+        }
+        out.size(ranges.len());
+        out.u32(format::PROOF_MAGIC);
     }
 
     /// Size of the section, in bytes.
@@ -227,6 +252,7 @@ impl Table {
         out.bytes.extend_from_slice(&self.rows);
         out.bytes.resize(out.bytes.len() + room, 0);
         if self.tail_size() > 0 {
+            self.write_unproven(&mut out, address);
             out.u64(address);
             out.u32(format::LINKED_MAGIC);
             let checksum = crc32fast::hash(&out.bytes);

@@ -16,6 +16,7 @@ use linker::prove::Rows;
 use linker::prove::world::row_of;
 use linker::sframe::Table;
 use linker::symbols::Symbols;
+use linker::unproven::Unproven;
 use object::{Object, ObjectSection, ObjectSegment, SectionKind, SegmentFlags, elf};
 use row_checker::check::{Reason, Verdict};
 use row_checker::row::Part;
@@ -196,9 +197,15 @@ impl Module {
             functions,
             ..Frames::default()
         };
+        let unproven = verdicts
+            .as_ref()
+            .map(|verdicts| Unproven::of(&frames.functions, verdicts));
         let table = match image.architecture.abi {
-            Some(_) => Table::new(image.architecture, &mut frames).to_bytes(address),
-            None => match Map::new(image.architecture, &frames.functions) {
+            Some(_) => {
+                let table = Table::new(image.architecture, &mut frames);
+                table.with_proof(unproven).to_bytes(address)
+            }
+            None => match Map::new(image.architecture, &frames.functions, unproven.as_ref()) {
                 Ok(map) => map.to_bytes(address),
                 Err(why) => bail!("no rule map: {why}"),
             },

@@ -109,18 +109,18 @@ fn a_second_link_is_left_out_when_the_last_image_has_the_room() {
         fs::remove_file(folder.join("image")).unwrap();
         linked(count)
     };
-    let (runs, first) = linked(400);
+    let (runs, first) = linked(398);
     assert_eq!(runs, 2);
-    let (runs, again) = linked(400);
+    let (runs, again) = linked(398);
     assert_eq!(runs, 1);
     assert!(first == again);
     // One function more still has room; with many more it takes a second link.
-    let (runs, one_more) = linked(401);
+    let (runs, one_more) = linked(399);
     assert_eq!(runs, 1);
     let (runs, many_more) = linked(500);
     assert_eq!(runs, 2);
     // None of it shows in the image.
-    assert!(fresh(401) == (2, one_more));
+    assert!(fresh(399) == (2, one_more));
     assert!(fresh(500) == (2, many_more));
 }
 

@@ -20,9 +20,14 @@ fn a_damaged_section_is_noticed_by_check() {
         fs::write(&path, data).unwrap();
         sframe(&["check"], &path)
     };
-    // The CFA's offset of the only row: the last byte before the address and the checksum. Then the first function's size, and the magic
+    // The CFA's offset of the only row: the last byte before the proof, the address and the checksum. The list has one range, because
+    // no call enters the entry point. Then the first function's size, and the magic
     // number.
-    let output = damaged(section.data.len() - CHECKSUM_SIZE - LINKED_SIZE - 1, 16);
+    let proof = PROOF_SIZE + UNPROVEN_SIZE;
+    let output = damaged(
+        section.data.len() - CHECKSUM_SIZE - LINKED_SIZE - proof - 1,
+        16,
+    );
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stdout(&output).contains("4 addresses compared: 4 differences"),

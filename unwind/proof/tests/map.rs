@@ -182,7 +182,7 @@ fn functions_of_32_bit_arm() {
     for seed in 0..60 {
         let functions = chance::arm(seed);
         rows += functions.iter().map(|one| one.rows.len()).sum::<usize>();
-        let bytes = linker::map::Map::new(&ARM, &functions).expect("a map");
+        let bytes = linker::map::Map::new(&ARM, &functions, None).expect("a map");
         let bytes = bytes.to_bytes(made::MAP);
         let map = Map::parse(&bytes, made::MAP).expect("a map");
         assert_eq!(map.verify().map(|verified| verified.checksum), Ok(true));
@@ -265,7 +265,7 @@ fn a_frame_is_not_counted_from_a_lost_register() {
                 true => vec![caller, callee],
                 false => vec![callee],
             };
-            let bytes = linker::map::Map::new(&ARM, &functions).expect("a map");
+            let bytes = linker::map::Map::new(&ARM, &functions, None).expect("a map");
             let bytes = bytes.to_bytes(made::MAP);
             let tables = ArmTables::new(&bytes, made::MAP, exceptions);
             let mut core = [0; 16];

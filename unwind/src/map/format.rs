@@ -5,7 +5,7 @@ use crate::rules;
 /// The first four bytes, as a number in the map's byte order: `UMAP` in a little-endian one.
 pub const MAGIC: u32 = 0x5041_4d55;
 /// The version of the format: a reader refuses every other one.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// Bytes of the header.
 pub const HEADER_SIZE: usize = 48;
 /// Bytes of the checksum, which are the map's last.
@@ -56,6 +56,10 @@ pub const KIND_NO_FUNCTION: u16 = 2;
 pub const KIND_NO_ROWS: u16 = 3;
 /// Bit of a rule's first number: the function is trap or signal code.
 pub const SIGNAL: u16 = 1 << 2;
+/// Bit of a rule's first number: the rule is unproven.
+pub const UNPROVEN: u16 = 1 << 3;
+/// Bit of the header's flags: the map contains a proof, so that all rules without [`UNPROVEN`] are proven.
+pub const PROVEN: u32 = 1;
 /// Shifts of the codes for the canonical frame address, the return address and the frame pointer, which have four bits each.
 pub const SHIFTS: [u32; 3] = [4, 8, 12];
 /// The three codes of a row that says that there is no caller.

@@ -85,8 +85,8 @@ impl Map<'_> {
         reads::note();
         let [a, b, c, d, e, f, g, h] = *self.rules.get(usize::from(number))?;
         let flags = u16::from_ne_bytes([a, b]);
-        // Only the rules of a row, with a canonical frame address, have these bits so. Trap code is seldom.
-        if flags & (format::KIND | format::SIGNAL | HAS_VALUE) != HAS_VALUE {
+        // Only the rules of a row, with a canonical frame address, have these bits so. Trap code and unproven rules are rare.
+        if flags & (format::KIND | format::SIGNAL | format::UNPROVEN | HAS_VALUE) != HAS_VALUE {
             return None;
         }
         let offset = |bytes| i64::from(i16::from_ne_bytes(bytes)).wrapping_mul(format::SCALE);
@@ -96,6 +96,7 @@ impl Map<'_> {
             // It is below their number, which has 32 bits.
             place: change as u32,
             is_trap: false,
+            proof: self.proof,
             rules: Rules::short(flags.wrapping_shr(CFA).into(), offsets),
         };
         Some(())

@@ -25,6 +25,12 @@ impl Stored {
         self.flags & format::SIGNAL != 0
     }
 
+    /// Whether the rule is unproven.
+    #[inline(always)]
+    pub(super) const fn is_unproven(self) -> bool {
+        self.flags & format::UNPROVEN != 0
+    }
+
     /// Whether there is a frame address, or no caller at all. Else a walk would take damage for the end of a stack.
     #[inline(always)]
     const fn has_frame_address(self) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::bytes::{ByteOrder, Bytes};
 use crate::crc32::crc32;
+use crate::lookup::Proof;
 use crate::map::error::MapError;
 use crate::map::find::Region;
 use crate::map::format;
@@ -38,6 +39,8 @@ pub struct Map<'a> {
     pub(super) unit: u32,
     /// The last code of a rule that begins no function.
     pub(super) plain: u8,
+    /// The proof of all rules that are not marked as unproven.
+    pub(super) proof: Proof,
     pub(crate) damage: Option<Damage>,
     _reader: readers::Map,
 }
@@ -123,6 +126,10 @@ impl<'a> Map<'a> {
             abi,
             unit: unit.into(),
             plain,
+            proof: match number(36)? & format::PROVEN {
+                0 => Proof::Unknown,
+                _ => Proof::Proven,
+            },
             damage: None,
             _reader: reader,
         })
@@ -191,6 +198,12 @@ impl<'a> Map<'a> {
         let (all, _) = all.as_chunks::<{ format::KEPT_SIZE }>();
         let [bytes @ .., _] = *all.get(rule)?;
         Some(Kept::of_bytes(bytes))
+    }
+
+    /// Whether the map contains a proof: all its rules are proven except the rules that are marked as unproven.
+    #[must_use]
+    pub const fn is_proven(&self) -> bool {
+        matches!(self.proof, Proof::Proven)
     }
 
     /// The byte order of the map's own numbers.

@@ -39,6 +39,19 @@ pub const LINKED_MAGIC: u32 = 0x4b4e_4c53;
 /// Bytes of that address and its magic.
 pub const LINKED_SIZE: usize = 12;
 
+/// Last four bytes of the list of unproven ranges: `SFPF`.
+///
+/// The list is an extension of this project. It precedes the linked address ([`LINKED_MAGIC`]) in tables that `linker` writes. In a table
+/// with this list, all rows are proven except the rows for code in the ranges. The list contains the ranges in ascending order of their start
+/// ([`UNPROVEN_SIZE`] bytes each: 4 bytes for the start relative to the table's first byte, modulo 2^32, and 2 bytes for the size in bytes),
+/// then the number of ranges (4 bytes), then this magic. All fields are little-endian. A range also applies to code at a multiple of
+/// 4 GiB from it, so that code which is far from the table, and not listed, can count as unproven, but never the reverse.
+pub const PROOF_MAGIC: u32 = 0x4650_4653;
+/// Size of one range in the list of unproven ranges, in bytes.
+pub const UNPROVEN_SIZE: usize = 6;
+/// Size of the list of unproven ranges without the ranges, in bytes.
+pub const PROOF_SIZE: usize = 8;
+
 /// On s390x the CFA's offset is stored less this many bytes,
 pub const S390X_CFA_ADJUSTMENT: i64 = crate::s390x::SAVE_AREA.cast_signed();
 /// divided by this number.

@@ -12,6 +12,7 @@ mod row;
 mod search;
 mod section;
 mod tables;
+mod tail;
 mod usual;
 mod verify;
 mod words;

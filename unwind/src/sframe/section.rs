@@ -5,6 +5,7 @@ use crate::readers::{self, Reader as _};
 use crate::sframe::abi::Abi;
 use crate::sframe::error::ParseError;
 use crate::sframe::format::{self, Flags};
+use crate::sframe::tail::{self, Unproven};
 
 /// What the start of a function is relative to. The header's flags tell, except in files that GNU ld up to 2.44
 /// made with `-r`.
@@ -34,6 +35,8 @@ pub struct Section<'a> {
     row_count: u32,
     /// All of it, from the header to the end of the last part.
     pub(super) data: &'a [u8],
+    /// The unproven ranges; `None` if the section contains no proof.
+    pub(super) unproven: Option<Unproven<'a>>,
     pub(super) version: u8,
     pub(super) flags: Flags,
     pub(super) field_relative: bool,
@@ -118,6 +121,7 @@ impl<'a> Section<'a> {
             StartRule::Field => true,
             StartRule::Section => false,
         };
+        let data = data.get(..length).unwrap_or(data);
         Ok(Self {
             functions: Bytes::new(functions, order),
             rows: Bytes::new(rows, order),
@@ -125,7 +129,8 @@ impl<'a> Section<'a> {
             functions_offset,
             count,
             row_count,
-            data: data.get(..length).unwrap_or(data),
+            data,
+            unproven: tail::unproven(data),
             version,
             flags,
             field_relative,
@@ -193,12 +198,15 @@ impl<'a> Section<'a> {
     /// tell. It is what the image that it is part of was moved by.
     #[must_use]
     pub fn moved_by(&self) -> Option<u64> {
-        let (before, checksum) = self.data.split_last_chunk::<{ format::CHECKSUM_SIZE }>()?;
-        let (before, magic) = before.split_last_chunk()?;
-        let linked = u64::from_le_bytes(*before.last_chunk()?);
-        let is_there = checksum.ends_with(&format::CHECKSUM_MAGIC.to_le_bytes())
-            && u32::from_le_bytes(*magic) == format::LINKED_MAGIC;
-        is_there.then(|| self.address.wrapping_sub(linked))
+        let (linked, _) = tail::linked(self.data)?;
+        Some(self.address.wrapping_sub(linked))
+    }
+
+    /// Returns the number of ranges of code whose rows are unproven; `None` if the section contains no proof. See
+    /// [`format::PROOF_MAGIC`].
+    #[must_use]
+    pub fn unproven_count(&self) -> Option<usize> {
+        self.unproven.map(<[_]>::len)
     }
 
     /// Bytes from the header to the end of the last part: where a section that was appended may start.

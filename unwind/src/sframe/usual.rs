@@ -11,6 +11,7 @@ use crate::sframe::function::Function;
 use crate::sframe::row::{RowFormat, last_at_most as last_row};
 use crate::sframe::search::last_at_most;
 use crate::sframe::section::Section;
+use crate::sframe::tail;
 
 /// A function's entry.
 struct Entry<'a> {
@@ -50,6 +51,7 @@ impl<'a> Section<'a> {
     /// What is left to other ways is left by a jump, so that their stack frames do not add up to this one's.
     #[inline(never)]
     pub(crate) fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
+        found.proof = tail::proof(self.unproven, self.address, pc);
         let Some(entry) = self.entry(pc) else {
             return self.look_up_any(pc, found);
         };

@@ -73,12 +73,12 @@ impl<S: RowSource, const ENTRIES: usize> RowSource for Cached<'_, S, ENTRIES> {
 
     #[inline(always)]
     fn look_up(&self, pc: u64, found: &mut Found) -> Result<(), LookupError> {
-        let Some((rules, start)) = self.cache.get(pc) else {
+        let Some((rules, proof, start)) = self.cache.get(pc) else {
             return self.look_up_and_keep(pc, found);
         };
         // Up to `pc`: nearly every call leads to where its function begins. The place is for the source, which is not asked with this.
         found.range = Range::new(start, pc.wrapping_add(1));
-        (found.is_trap, found.rules) = (false, rules);
+        (found.is_trap, found.proof, found.rules) = (false, proof, rules);
         Ok(())
     }
 

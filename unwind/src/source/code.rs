@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use super::RowSource;
 use crate::analysis;
 use crate::code::Code;
-use crate::lookup::{Found, LookupError};
+use crate::lookup::{Found, LookupError, Proof};
 use crate::memory::Range;
 use crate::registers::{Machine, RegisterSet};
 use crate::restored::Restored;
@@ -121,6 +121,7 @@ impl<R: RegisterSet, S: RowSource> RowSource for CodeReader<'_, R, S> {
             range,
             place: 0,
             is_trap: false,
+            proof: Proof::Unknown,
             rules,
         })
     }

@@ -2,7 +2,7 @@
 
 use super::RowSource;
 use crate::ehabi::{Error, Tables};
-use crate::lookup::{Found, LookupError};
+use crate::lookup::{Found, LookupError, Proof};
 use crate::registers::Machine;
 use crate::restored::Restored;
 use crate::rules::Rules;
@@ -30,6 +30,7 @@ impl RowSource for Tables<'_> {
             range: entry.range,
             place: 0,
             is_trap,
+            proof: Proof::Unknown,
             rules,
         };
         Ok(())

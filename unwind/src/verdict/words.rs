@@ -40,6 +40,7 @@ impl End {
             Self::RegisterLost(number) => Filled::of("#, which is not known here", number.into()),
             Self::BadPc(0) | Self::BadReturnAddress(0) => Filled::of("is null", 0),
             Self::BadPc(pc) | Self::BadReturnAddress(pc) => Filled::of("@ is not in any code", pc),
+            Self::UnprovenRow(frame) => Filled::of("# was not proven", frame.into()),
             Self::CalledElsewhere(_, target) => {
                 Filled::of("@, not to the function of the frame", target)
             }
@@ -69,6 +70,8 @@ impl End {
             Self::NoCall(_) => "no call before the return address @",
             Self::CalledElsewhere(..) => "the call before @ leads to ",
             Self::CallsUnchecked => "calls were not checked, as the code is not known",
+            Self::UnprovenRow(_) => "the row of frame ",
+            Self::UnprovenTables => "the tables contain no proof of their rows",
             Self::OnlyAtCalls(_) => "interrupted at @, and its row holds at calls only",
             Self::NoStack(_) => "the stack pointer @ is outside every stack",
             Self::Unreadable(_) => "the stack word at @ cannot be read",

@@ -18,6 +18,7 @@ mod fallbacks;
 mod lean;
 mod lost;
 mod machines;
+mod proof;
 mod rows;
 mod sources;
 mod trap_code;
@@ -56,8 +57,13 @@ const fn code<const N: usize>(returns: [u64; 8], call: [u8; N]) -> [u8; 0x8000] 
 /// A function for [`table`]: start, size, info, info2, and rows with their number.
 type Function<'a> = (u64, u32, u8, u8, u16, &'a [u8]);
 
-/// A version 3 section that lies at address 0, little-endian, with 1-byte row starts.
+/// A version 3 section at address 0, little-endian, with 1-byte row starts, whose rows are proven.
 fn table(abi: Abi, functions: &[Function<'_>]) -> Vec<u8> {
+    table_with(abi, functions, Some(&[]))
+}
+
+/// As [`table`], with a list of unproven ranges (start, size), or without a proof.
+fn table_with(abi: Abi, functions: &[Function<'_>], unproven: Option<&[(u64, u32)]>) -> Vec<u8> {
     let mut rows = Vec::new();
     let mut index = Vec::new();
     for (start, size, info, info2, count, bytes) in functions {
@@ -68,6 +74,19 @@ fn table(abi: Abi, functions: &[Function<'_>]) -> Vec<u8> {
         rows.extend(count.to_le_bytes());
         rows.extend([*info, *info2, 0]);
         rows.extend(*bytes);
+    }
+    if let Some(ranges) = unproven {
+        // In ascending order modulo 2^32.
+        for (start, size) in ranges {
+            rows.extend((*start as u32).to_le_bytes());
+            rows.extend((*size as u16).to_le_bytes());
+        }
+        rows.extend((ranges.len() as u32).to_le_bytes());
+        rows.extend(format::PROOF_MAGIC.to_le_bytes());
+        rows.extend(0_u64.to_le_bytes());
+        rows.extend(format::LINKED_MAGIC.to_le_bytes());
+        rows.extend(0_u32.to_le_bytes());
+        rows.extend(format::CHECKSUM_MAGIC.to_le_bytes());
     }
     let fixed_ra = if abi == Abi::Amd64 { 0xf8 } else { 0 };
     let mut section = Vec::from([0xe2, 0xde, 3, 5, abi as u8, 0, fixed_ra, 0]);
@@ -90,7 +109,12 @@ const OUTERMOST: &[u8] = &[0x00, 0x00];
 /// What the x86-64 tests share: an entry function, a function with a frame pointer, one of 24 bytes of locals, and
 /// a hole from 0x4000 on.
 fn amd64() -> Vec<u8> {
-    table(
+    amd64_with(Some(&[]))
+}
+
+/// As [`amd64`], with the proof that [`table_with`] takes.
+fn amd64_with(unproven: Option<&[(u64, u32)]>) -> Vec<u8> {
+    table_with(
         Abi::Amd64,
         &[
             (0x1000, 0x100, 0, 0, 1, OUTERMOST),
@@ -120,6 +144,7 @@ fn amd64() -> Vec<u8> {
                 ],
             ),
         ],
+        unproven,
     )
 }
 

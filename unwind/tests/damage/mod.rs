@@ -18,7 +18,7 @@ use chain::Chain;
 use exercise::Start;
 use random::{Random, mutate, on_seeds};
 use say::say;
-use unwind::sframe::{Sections, Tables};
+use unwind::sframe::{Section, Sections, Tables, format};
 use unwind::{Code, End, Range};
 
 /// Where the sections lie: so high that all of the code that they describe is above 0.
@@ -93,6 +93,44 @@ fn walk(bytes: &[u8], address: u64, functions: &[(u64, u32)], random: &mut Rando
     exercise::walk(bytes, address, &start)
 }
 
+/// Appends the trailer that `linker` writes: a list of unproven ranges, the linked address, a checksum. Returns the bytes unchanged if the
+/// section is big-endian or does not end with its rows.
+fn with_proof(
+    mut bytes: Vec<u8>,
+    address: u64,
+    functions: &[(u64, u32)],
+    random: &mut Random,
+) -> Vec<u8> {
+    let is_little = bytes.starts_with(&format::MAGIC.to_le_bytes());
+    let length = Section::parse(&bytes, address).map(|section| section.length());
+    if !is_little || length != Ok(bytes.len()) {
+        return bytes;
+    }
+    let mut proof = Vec::new();
+    let listed = functions.iter().filter(|_| random.below(3) == 0);
+    let mut listed: Vec<_> = listed
+        .map(|(start, size)| (start.wrapping_sub(address) as u32, *size as u16))
+        .collect();
+    listed.sort_unstable();
+    for (start, size) in &listed {
+        proof.extend(start.to_le_bytes());
+        proof.extend(size.to_le_bytes());
+    }
+    let count = listed.len() as u32;
+    proof.extend(count.to_le_bytes());
+    proof.extend(format::PROOF_MAGIC.to_le_bytes());
+    proof.extend(address.to_le_bytes());
+    proof.extend(format::LINKED_MAGIC.to_le_bytes());
+    let rows = u32::from_le_bytes(bytes[16..20].try_into().expect("four bytes"));
+    let rows = rows as usize + proof.len() + format::CHECKSUM_SIZE;
+    bytes[16..20].copy_from_slice(&(rows as u32).to_le_bytes());
+    bytes.extend(proof);
+    let checksum = crc32fast::hash(&bytes);
+    bytes.extend(checksum.to_le_bytes());
+    bytes.extend(format::CHECKSUM_MAGIC.to_le_bytes());
+    bytes
+}
+
 /// Damages them so many times: whatever comes of it holds what `exercise` asks.
 pub fn sections(sections: &[(String, Vec<u8>)], mutations: u64) {
     let address = ADDRESS;
@@ -109,6 +147,9 @@ pub fn sections(sections: &[(String, Vec<u8>)], mutations: u64) {
         let index = usize::try_from(seed).expect("64 bits") % sections.len();
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let mut bytes = sections[index].1.clone();
+        if random.below(2) == 0 {
+            bytes = with_proof(bytes, address, &functions[index], &mut random);
+        }
         mutate(&mut bytes, &mut random);
         let pc = functions[index]
             .get(random.below(functions[index].len()))

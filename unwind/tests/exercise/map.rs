@@ -3,7 +3,7 @@
 use unwind::map::{Map, format};
 use unwind::sframe::Rule;
 use unwind::{
-    ArmTables, Found, ImageTables, Kept, Machine, Range, Restored, RowSource, arm, ehabi,
+    ArmTables, Found, ImageTables, Kept, Machine, Proof, Range, Restored, RowSource, arm, ehabi,
 };
 
 /// Most functions looked at in one map.
@@ -62,6 +62,9 @@ pub fn map(bytes: &[u8], address: u64, pc: u64) {
     assert!(ArmTables::none().describes(Machine::Arm).is_err());
     ask(&arm, pc);
     ask(&map, pc);
+    let mut found = Found::EMPTY;
+    let has_row = RowSource::look_up(&map, pc, &mut found).is_ok();
+    assert!(!has_row || map.is_proven() || found.proof != Proof::Proven);
     for function in map.functions().take(FUNCTIONS) {
         ask(&map, function.start);
         ask(&map, function.end.wrapping_sub(1));

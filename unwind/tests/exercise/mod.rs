@@ -14,6 +14,7 @@ mod sections;
 mod start;
 mod symbols;
 mod values;
+mod vouched;
 mod walk;
 
 pub use ehabi::{exception_tables, walk_by_exception_tables};

@@ -1,7 +1,7 @@
 //! What sections say of themselves and of addresses.
 
 use unwind::sframe::{LookupError, Row, Rule, Section, Sections, StartRule, Tables};
-use unwind::{Found, Range, RowSource, Rules};
+use unwind::{Found, Proof, Range, RowSource, Rules};
 
 /// Most functions and rows looked at in one section, so that a header which claims millions stays quick.
 const FUNCTIONS: usize = 64;
@@ -57,6 +57,9 @@ fn as_source(tables: &Tables<'_>, pc: u64) {
         (told, walks) if verified.is_ok() => assert_eq!(told.err(), walks.err()),
         _ => {}
     }
+    if walks.is_ok() {
+        proof(tables, &found);
+    }
     assert!(tables.lookup(pc).is_err() || tables.function_at(pc).is_some());
     assert_eq!(tables.doubt(), None);
     let covers = tables.covers(pc);
@@ -64,6 +67,19 @@ fn as_source(tables: &Tables<'_>, pc: u64) {
     // Those that cannot be read at all are refused elsewhere.
     let damaged = tables.first().is_ok() && verified.is_err();
     assert_eq!(tables.verified(verified).doubt().is_some(), damaged);
+}
+
+/// Checks the proof of a row: unknown if the section contains no proof, proven if its list is empty.
+fn proof(tables: &Tables<'_>, found: &Found) {
+    let mut sections = tables.sections().flatten();
+    match (sections.next(), sections.next()) {
+        (Some(section), None) => match section.unproven_count() {
+            None => assert_eq!(found.proof, Proof::Unknown),
+            Some(0) => assert_eq!(found.proof, Proof::Proven),
+            Some(_) => assert_ne!(found.proof, Proof::Unknown),
+        },
+        _ => {}
+    }
 }
 
 fn same_row(found: &Found, row: &Row, is_trap: bool) {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use unwind::sframe::{Abi, Tables};
+use unwind::sframe::{Abi, Section, Tables};
 use unwind::{
     Cached, Code, CodeReader, Doubt, End, Frame, FrameKind, How, Memory, RegisterSet, RowSource,
     RuleCache, Stacks, Unbounded, Undeclared, Unwinder, aarch64, s390x, x86_64,
@@ -11,6 +11,7 @@ use unwind::{
 use super::forms;
 use super::registers::registers;
 use super::start::Start;
+use super::vouched::Vouched;
 
 /// The most frames of a scan, and the most words that it reads.
 const SCANNED: usize = 32;
@@ -34,14 +35,14 @@ pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
             registers.r10 = Some(other);
             // Seldom those of user code, where a walk ends.
             let cs = if other == u64::MAX { 3 } else { 0 };
-            walk_from(tables, registers.with_cs(cs), start)
+            walk_by(tables, registers.with_cs(cs), start)
         }
         Abi::AArch64Little | Abi::AArch64Big => {
             let mut registers = aarch64::Registers::new(pc, sp, fp, other);
             registers.elr = Some(other);
             registers.sp_el0 = Some(other);
             let registers = registers.with_spsr(u64::from(other != u64::MAX));
-            walk_from(
+            walk_by(
                 tables,
                 registers.with_authentication_bits(0xff7f << 48),
                 start,
@@ -50,9 +51,32 @@ pub fn walk(bytes: &[u8], address: u64, start: &Start<'_>) -> Option<End> {
         Abi::S390x => {
             let mut registers = s390x::Registers::new(pc, sp, fp, other);
             registers.floating = Some([other; 16]);
-            walk_from(tables, registers, start)
+            walk_by(tables, registers, start)
         }
     }
+}
+
+/// Walks with the tables, and with the tables' rows reported as proven. Checks that the frames are the same, and that a walk with the tables
+/// is complete only if they contain a proof.
+fn walk_by<R: RegisterSet>(tables: Tables<'_>, first: R, start: &Start<'_>) -> Option<End> {
+    let saved = start.saved();
+    let read = |address: u64| Some((start.word)(address));
+    let memory = Stacks::new(start.ranges, read);
+    let own = start.unwinder(tables, &saved);
+    let vouched = start.unwinder(Vouched(tables), &saved);
+    let mut by_own = own.frames(first, memory);
+    let mut by_vouched = vouched.frames(first, memory);
+    assert!(by_own.by_ref().eq(by_vouched.by_ref()));
+    let says_so = |section: &Section<'_>| section.unproven_count().is_some();
+    let is_proven = tables.sections().flatten().any(|section| says_so(&section));
+    match (by_own.end(), by_vouched.end()) {
+        (Some(End::Complete), vouched) => {
+            assert!(is_proven && vouched == Some(End::Complete));
+        }
+        (own, Some(End::Complete)) => assert_eq!(own, Some(End::Outermost)),
+        (own, vouched) => assert_eq!(own, vouched),
+    }
+    walk_from(Vouched(tables), first, start)
 }
 
 /// Walks from `first` by `tables`, and checks all that is promised.

@@ -303,7 +303,11 @@ fn rooted() -> Vec<u8> {
 fn a_walk_by_damaged_tables_is_never_complete() {
     let bytes = rooted();
     for outcome in [None, Some(SOUND)] {
-        assert_eq!(walk(&bytes, outcome), (Some(End::Complete), None, 2));
+        let (end, doubt, found) = walk(&bytes, outcome);
+        // The tables are valid but contain no proof.
+        let reason = doubt.map(|doubt| doubt.reason);
+        assert_eq!((end, found), (Some(End::Outermost), 2));
+        assert_eq!(reason, Some(End::UnprovenTables));
     }
     let damage = Damage::Overlap { function: 7 };
     let (end, doubt, found) = walk(&bytes, Some(Err(damage)));

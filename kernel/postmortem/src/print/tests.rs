@@ -15,15 +15,17 @@ use crate::x86_64::Registers;
 
 /// An entry function at 0x1000; trap code at 0x1010, whose rows lead to what the processor has pushed; and at 0x1020 the
 /// handler that it calls, which pushes nothing.
-static TABLE: [u8; 106] = [
-    0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 3, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0,
+static TABLE: [u8; 134] = [
+    0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 3, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0,
     0, //
     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0, //
     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 7, 0, 0, 0, //
     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 20, 0, 0, 0, //
     1, 0, 0, 0, 0, 0, 0, //
     1, 0, 0x80, 1, 0, 0, 0x0d, 0x3b, 24, 0x3b, 0, 0x3b, 32, //
-    1, 0, 0, 0, 0, 0, 3, 8, 0, 0,
+    1, 0, 0, 0, 0, 0, 3, 8, 0, 0, //
+    0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K', //
+    0x34, 0xde, 0x5d, 0xdb, b'S', b'F', b'C', b'K',
 ];
 
 /// The trap code calls the handler.
@@ -137,7 +139,7 @@ fn a_failure_in_the_report_is_one_line_and_another_one_none() {
 
 /// All that comes before the verdict.
 const FRAMES: &str = "\
-x86_64, no build id, tables without checksum
+x86_64, no build id, tables verified
   rip 0x0000000000001024  rsp 0x0000000000008000  rbp 0x0000000000000000, others not known
 no names: .symbols: empty
    0: 0x0000000000001024 p

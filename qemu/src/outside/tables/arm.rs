@@ -131,6 +131,6 @@ fn made(data: &[u8]) -> Option<Vec<u8>> {
     if frames.functions.is_empty() {
         return None;
     }
-    let map = map::Map::new(image.architecture, &frames.functions).ok()?;
+    let map = map::Map::new(image.architecture, &frames.functions, None).ok()?;
     Some(map.to_bytes(0))
 }

@@ -68,7 +68,7 @@ fn table(eh_frame: &Section) -> (Table, Map) {
         .expect("an .eh_frame that gimli wrote");
     let table = Table::new(&architecture::X86_64, &mut frames);
     assert_eq!(frames.left_out, [], "every function can be described");
-    let map = Map::new(&architecture::X86_64, &frames.functions);
+    let map = Map::new(&architecture::X86_64, &frames.functions, None);
     (table, map.expect("a map"))
 }
 

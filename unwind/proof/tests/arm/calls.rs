@@ -7,8 +7,8 @@ use std::process::Command;
 
 use unwind::arm::Registers;
 use unwind::{
-    Base, Code, End, Fallbacks, Found, LookupError, Machine, Range, RowSource, Rule, Rules, Stacks,
-    Unwinder,
+    Base, Code, End, Fallbacks, Found, LookupError, Machine, Proof, Range, RowSource, Rule, Rules,
+    Stacks, Unwinder,
 };
 
 use crate::arm::file;
@@ -33,6 +33,7 @@ impl RowSource for One {
             range: self.0,
             place: 0,
             is_trap: false,
+            proof: Proof::Proven,
             rules: Rules::new(cfa, Rule::Saved { base, offset }, Rule::Same),
         };
         Ok(())

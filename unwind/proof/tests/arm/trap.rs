@@ -169,6 +169,6 @@ fn map_of(trap: u64, place: i64) -> Vec<u8> {
         continues: false,
         block: None,
     };
-    let map = linker::map::Map::new(&ARM, &[function]).expect("a map");
+    let map = linker::map::Map::new(&ARM, &[function], None).expect("a map");
     map.to_bytes(MAP)
 }

@@ -27,7 +27,7 @@ impl Made {
     pub fn of(architecture: &'static Architecture, mut frames: Frames) -> Result<Self, Unfit> {
         let tables = Table::new(architecture, &mut frames).to_bytes(TABLES);
         let functions = frames.functions;
-        let map = linker::map::Map::new(architecture, &functions)?;
+        let map = linker::map::Map::new(architecture, &functions, None)?;
         let size = map.size();
         let map = map.to_bytes(MAP);
         assert_eq!(map.len(), size);
@@ -48,7 +48,7 @@ impl Made {
 
     /// Compares as each link does: where something can change.
     pub fn compare(&self) -> Comparison {
-        map::compare(&self.map(), &self.tables(), &self.functions)
+        map::compare(&self.map(), &self.tables(), &self.functions, None)
     }
 
     fn tables(&self) -> Tables<'_> {

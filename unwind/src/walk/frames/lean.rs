@@ -4,7 +4,7 @@
 //! What leads to a caller here leads to the same one by [`Frames::step_by_row`], which tells also why where none does.
 
 use super::Frames;
-use crate::lookup::LookupError;
+use crate::lookup::{LookupError, Proof};
 use crate::memory::{Memory, is_aligned};
 use crate::registers::{RegisterSet, offset_address};
 use crate::rules::Register;
@@ -19,7 +19,20 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
     #[inline(always)]
     pub(super) fn may_be_lean(&self) -> bool {
         let has_row = self.cfa_known && !self.found.is_trap && self.on_stack && self.is_plain;
-        has_row && self.tail_call.is_none() && self.cursor.how == How::SFrame
+        has_row
+            && self.adds_no_doubt()
+            && self.tail_call.is_none()
+            && self.cursor.how == How::SFrame
+    }
+
+    /// Whether the current row adds no doubt: the row is proven, or the list is already in doubt.
+    #[inline(always)]
+    fn adds_no_doubt(&self) -> bool {
+        match self.found.proof {
+            Proof::Proven => true,
+            Proof::Unproven => self.doubt.is_some(),
+            Proof::Unknown => self.unproven.is_some(),
+        }
     }
 
     /// Steps to the caller, if the step is such a one, and returns whether it was. If not, nothing has changed.
@@ -77,7 +90,11 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         };
         let cfa = based.map(|(base, offset)| offset_address::<R>(base, offset));
         match (outcome, cfa) {
-            (Ok(()), Some(cfa)) if !self.found.is_trap && is_aligned(cfa, R::CFA_ALIGNMENT) => {
+            (Ok(()), Some(cfa))
+                if !self.found.is_trap
+                    && self.adds_no_doubt()
+                    && is_aligned(cfa, R::CFA_ALIGNMENT) =>
+            {
                 self.cfa = cfa;
             }
             _ => self.leave_lean(outcome),

@@ -5,7 +5,7 @@ mod steps;
 
 use core::iter::FusedIterator;
 
-use crate::lookup::{Found, LookupError};
+use crate::lookup::{Found, LookupError, Proof};
 use crate::memory::{Memory, is_aligned};
 use crate::registers::RegisterSet;
 use crate::sframe::Tables;
@@ -52,6 +52,8 @@ pub struct Frames<'a, R, M, S = Tables<'a>> {
     is_lean: bool,
     /// The first frame whose call was not checked.
     unchecked: Option<u32>,
+    /// The first frame that was found with tables that contain no proof.
+    unproven: Option<u32>,
     count: u32,
     doubt: Option<Doubt>,
     state: State,
@@ -98,6 +100,7 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
             is_plain: usable && unwinder.user_code.is_empty(),
             is_lean: false,
             unchecked: None,
+            unproven: None,
             count: 0,
             doubt: unwinder.source.doubt().map(|reason| Doubt {
                 frame: 0,
@@ -135,14 +138,16 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     /// ```
     /// use unwind::{Code, End, How, Range, Stacks, Unwinder, sframe::Tables, x86_64::Registers};
     ///
-    /// # let table: [u8; 98] = [
-    /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 2, 0, 0, 0, 22, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
+    /// # let table: [u8; 126] = [
+    /// #     0xe2, 0xde, 3, 5, 3, 0, 0xf8, 0, 3, 0, 0, 0, 2, 0, 0, 0, 50, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
     /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0,
     /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 7, 0, 0, 0,
     /// #     0xe4, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0, 12, 0, 0, 0,
     /// #     1, 0, 0, 0, 0,  0, 0,
     /// #     0, 0, 0x80, 0, 0,
     /// #     1, 0, 0, 0, 0,  0, 3, 8,  0, 0,
+    /// #     0, 0, 0, 0, b'S', b'F', b'P', b'F', 0, 0x20, 0, 0, 0, 0, 0, 0, b'S', b'L', b'N', b'K',
+    /// #     0xc6, 0xe7, 0x47, 0x35, b'S', b'F', b'C', b'K',
     /// # ];
     /// // An entry function at 0x1000; trap code at 0x1010, of which the table says no more than that; its handler at 0x1020.
     /// let tables = Tables::new(&table, 0x2000);
@@ -216,14 +221,39 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
         }
     }
 
+    /// Records the doubt about `frame`, which was found with the row of the last frame that was yielded.
+    #[inline(never)]
+    fn note_proof(&mut self, frame: u32, proof: Proof) {
+        let last = self.count.saturating_sub(1);
+        match proof {
+            Proof::Proven => {}
+            Proof::Unproven => self.note(frame, How::SFrame, End::UnprovenRow(last)),
+            Proof::Unknown => self.unproven = self.unproven.or(Some(frame)),
+        }
+    }
+
+    /// Records a doubt about the whole list, unless there is another doubt, which is more specific.
+    fn note_last(&mut self) {
+        if let Some(frame) = self.unchecked {
+            self.note(frame, How::SFrame, End::CallsUnchecked);
+        }
+        if let Some(frame) = self.unproven {
+            self.note(frame, How::SFrame, End::UnprovenTables);
+        }
+    }
+
     /// The next frame, whatever it is: the same as [`Iterator::next`], with less code where it is called, and more instructions.
     // What seldom happens is called in sequence, not nested, so that its stack frames do not add up.
     #[inline(never)]
     pub(crate) fn next_any(&mut self) -> Option<Frame<R>> {
         self.is_lean = false;
         if let State::Stepping = self.state {
+            let proof = self.found.proof;
             let call = match self.step_by_row() {
-                Ok(call) => call,
+                Ok(call) => {
+                    self.note_proof(self.count, proof);
+                    call
+                }
                 Err(reason) => self.step_without_row(reason),
             };
             self.note_call(call);

@@ -22,15 +22,15 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         let user = self.cursor.registers.is_user();
         match reason {
             End::Outermost => {
-                // Noted last, because any other doubt tells more.
-                if let Some(frame) = self.unchecked {
-                    self.note(frame, How::SFrame, End::CallsUnchecked);
-                }
+                let last = self.count.saturating_sub(1);
+                self.note_proof(last, self.found.proof);
                 let sp = self.cursor.registers.sp();
-                if self.cursor.sp_known && self.memory.is_base(cfa_at::<R>(sp)).is_none() {
-                    let last = self.count.saturating_sub(1);
+                let is_unknown =
+                    self.cursor.sp_known && self.memory.is_base(cfa_at::<R>(sp)).is_none();
+                if is_unknown && self.unchecked.is_none() {
                     self.note(last, How::SFrame, End::BaseUnknown(sp));
                 }
+                self.note_last();
                 self.state = State::Ended(match self.doubt {
                     None => End::Complete,
                     Some(_) => End::Outermost,
@@ -194,14 +194,11 @@ impl<R: RegisterSet, M: Memory, S: RowSource> Frames<'_, R, M, S> {
         if !self.cursor.exact || is_known {
             return reason;
         }
-        let last = self.count.saturating_sub(1);
-        // Noted last, because any other doubt tells more.
-        if let Some(frame) = self.unchecked {
-            self.note(frame, How::SFrame, End::CallsUnchecked);
-        }
-        if self.unwinder.is_code(pc, false) {
+        if self.unwinder.is_code(pc, false) && self.unchecked.is_none() {
+            let last = self.count.saturating_sub(1);
             self.note(last, How::SFrame, End::UserInKernel(pc));
         }
+        self.note_last();
         End::User(pc)
     }
 

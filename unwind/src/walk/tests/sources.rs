@@ -10,8 +10,8 @@ use crate::registers::sealed::Sealed;
 use crate::sframe::{Abi, Damage, ParseError, Tables};
 use crate::verdict::How::{FramePointer, Given, LinkRegister, SFrame, Scan};
 use crate::{
-    Base, Code, End, Found, How, LookupError, Machine, Range, RegisterSet, Row, RowSource, Rule,
-    Stacks, Unwinder, x86_64,
+    Base, Code, End, Found, How, LookupError, Machine, Proof, Range, RegisterSet, Row, RowSource,
+    Rule, Stacks, Unwinder, x86_64,
 };
 
 /// An architecture of 32 bits that pushes return addresses, as i386 does.
@@ -122,6 +122,7 @@ impl RowSource for List<'_> {
             range: *range,
             place: 0,
             is_trap: false,
+            proof: Proof::Proven,
             rules: row.into(),
         };
         Ok(())

@@ -1,0 +1,306 @@
+//! The list of code ranges whose rows the checker has not accepted. The tables contain it, so that no walk that uses such a row is complete.
+
+use row_checker::check::Verdict;
+use row_checker::row::Part;
+use unwind::sframe::{Row, Rule};
+use unwind::{Found, Proof, Range, RowSource};
+
+use crate::architecture::Architecture;
+use crate::checked;
+use crate::function::{Function, says_the_same};
+use crate::image::Image;
+use crate::sframe::Version;
+
+/// Ranges of code whose rows are unproven, in ascending order, with a gap between any two.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unproven {
+    ranges: Vec<Range>,
+}
+
+impl Unproven {
+    /// Checks the rows of an image and returns the unproven ranges. `described` contains the extents of functions from call frame information.
+    ///
+    /// If only the caller's frame pointer, or another register of the caller on 32-bit ARM, is unproven, marks the register as lost in the
+    /// row instead. Version 2 of the format cannot express a lost register.
+    ///
+    /// Returns `None` if nothing can be proven: the checker does not support the architecture, or found no claims that hold.
+    #[must_use]
+    pub fn find(
+        image: &Image<'_>,
+        described: &[Function],
+        functions: &mut [Function],
+        version: Version,
+    ) -> Option<Self> {
+        let mut verdicts = checked::check(image, described, functions)?;
+        let checked = match version {
+            Version::V2 => &mut [],
+            Version::V3 => &mut *functions,
+        };
+        for function in checked {
+            forget(function, own(&mut verdicts, function), image.architecture);
+        }
+        Some(Self::of(functions, &verdicts))
+    }
+
+    /// Returns the ranges that `verdicts`, in ascending order, leave unproven. A byte with a row is proven if it belongs to an accepted
+    /// instruction and to no instruction that was not accepted.
+    #[must_use]
+    pub fn of(functions: &[Function], verdicts: &[Verdict]) -> Self {
+        let mut unproven = Self::default();
+        for function in functions
+            .iter()
+            .filter(|function| !function.rows.is_empty())
+        {
+            let mut is_proven = vec![false; function.size as usize];
+            let own = &verdicts[places(verdicts, function)];
+            for accepted in [true, false] {
+                let of_these = own
+                    .iter()
+                    .filter(|verdict| is_accepted(verdict) == accepted);
+                for verdict in of_these {
+                    let start = (verdict.at - function.start) as usize;
+                    let end = (start + usize::from(verdict.length)).min(is_proven.len());
+                    is_proven[start..end].fill(accepted);
+                }
+            }
+            let mut start = function.start;
+            for part in is_proven.chunk_by(|before, after| before == after) {
+                let end = start.wrapping_add(part.len() as u64);
+                if part.first() == Some(&false) {
+                    unproven.add(Range::new(start, end));
+                }
+                start = end;
+            }
+        }
+        unproven
+    }
+
+    /// Returns the ranges in `functions` whose rows the tables report as unproven; `None` if the tables contain no proof.
+    #[must_use]
+    pub fn listed(tables: &impl RowSource, functions: &[Function]) -> Option<Self> {
+        let mut listed = Self::default();
+        let mut found = Found::EMPTY;
+        for at in functions
+            .iter()
+            .flat_map(|function| function.start..function.end())
+        {
+            match tables.look_up(at, &mut found).map(|()| found.proof) {
+                Ok(Proof::Unproven) => listed.add(Range::new(at, at.wrapping_add(1))),
+                Ok(Proof::Unknown) => return None,
+                _ => {}
+            }
+        }
+        Some(listed)
+    }
+
+    /// Returns the number of bytes in this list that are not in `other`, and the first address; `None` if there are no such bytes.
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Option<(u64, u64)> {
+        let addresses = self.ranges.iter().flat_map(|range| range.start..range.end);
+        let mut beyond = addresses.filter(|address| !other.contains(*address));
+        let first = beyond.next()?;
+        Some((1 + beyond.count() as u64, first))
+    }
+
+    /// Adds a range after all others.
+    fn add(&mut self, range: Range) {
+        match self.ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.ranges.push(range),
+        }
+    }
+
+    /// Returns the ranges as a table at address `table` stores them: the start relative to the table, modulo 2^32, and the size in bytes. Their
+    /// number does not depend on the address.
+    #[must_use]
+    pub fn stored(&self, table: u64) -> Vec<(u32, u16)> {
+        let mut stored = Vec::new();
+        for range in &self.ranges {
+            let (mut at, mut left) = (range.start, range.end.wrapping_sub(range.start));
+            while left > 0 {
+                let size = left.min(u16::MAX.into());
+                stored.push((at.wrapping_sub(table) as u32, size as u16));
+                (at, left) = (at.wrapping_add(size), left - size);
+            }
+        }
+        stored.sort_unstable();
+        stored
+    }
+
+    /// Returns the ranges.
+    #[must_use]
+    pub fn ranges(&self) -> &[Range] {
+        &self.ranges
+    }
+
+    /// Returns the number of bytes in all ranges.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let sizes = self
+            .ranges
+            .iter()
+            .map(|range| range.end.wrapping_sub(range.start));
+        sizes.sum()
+    }
+
+    /// Whether an address is in one of the ranges.
+    #[must_use]
+    pub fn contains(&self, address: u64) -> bool {
+        let behind = self.ranges.partition_point(|range| range.start <= address);
+        let range = behind
+            .checked_sub(1)
+            .and_then(|number| self.ranges.get(number));
+        range.is_some_and(|range| address < range.end)
+    }
+
+    /// Returns the addresses between `start` and `end`, both excluded, at which a range starts or ends.
+    pub(crate) fn changes(&self, start: u64, end: u64) -> impl Iterator<Item = u64> + use<'_> {
+        let first = self.ranges.partition_point(|range| range.end <= start);
+        let ends = self.ranges[first..]
+            .iter()
+            .flat_map(|range| [range.start, range.end]);
+        ends.skip_while(move |at| *at <= start)
+            .take_while(move |at| *at < end)
+    }
+
+    /// Removes the rows of this code. The remaining parts of a function count as one function.
+    #[must_use]
+    pub fn without(&self, functions: Vec<Function>) -> Vec<Function> {
+        let mut left = Vec::with_capacity(functions.len());
+        for function in functions {
+            let (start, end) = (function.start, function.end());
+            if self.changes(start, end).next().is_none() && !self.contains(start) {
+                left.push(function);
+                continue;
+            }
+            // A part of a function cannot start in the middle of a repeated block.
+            if function.block.is_some() || function.rows.is_empty() {
+                continue;
+            }
+            let mut borders: Vec<u64> = self.changes(start, end).collect();
+            borders.insert(0, start);
+            borders.push(end);
+            let mut is_first = true;
+            for pair in borders.windows(2) {
+                if !self.contains(pair[0]) {
+                    let continues = function.continues || !is_first;
+                    left.push(part(&function, pair[0], pair[1], continues));
+                    is_first = false;
+                }
+            }
+        }
+        left
+    }
+
+    /// Returns the proof that tables with this list, or without one, report for an address.
+    #[must_use]
+    pub fn proof(list: Option<&Self>, address: u64) -> Proof {
+        match list {
+            None => Proof::Unknown,
+            Some(list) if list.contains(address) => Proof::Unproven,
+            Some(_) => Proof::Proven,
+        }
+    }
+
+    /// Returns the first address at which `tables` report another proof than `list`. Compares both ends of each row and of each range.
+    #[must_use]
+    pub fn difference(
+        list: Option<&Self>,
+        functions: &[Function],
+        tables: &impl RowSource,
+    ) -> Option<u64> {
+        let rows = functions.iter().flat_map(|function| {
+            let starts = function.rows.iter().map(|row| u64::from(row.offset));
+            let starts = starts.map(|offset| function.start.wrapping_add(offset));
+            starts.chain([function.end()])
+        });
+        let ranges = list.map_or(&[][..], |list| &list.ranges);
+        let ranges = ranges.iter().flat_map(|range| [range.start, range.end]);
+        let mut places = rows.chain(ranges).flat_map(|at| [at.wrapping_sub(1), at]);
+        places.find(|at| {
+            let mut found = Found::EMPTY;
+            let has_row = tables.look_up(*at, &mut found).is_ok();
+            has_row && found.proof != Self::proof(list, *at)
+        })
+    }
+}
+
+/// Whether the checker accepts the row.
+fn is_accepted(verdict: &Verdict) -> bool {
+    verdict.unproven.is_empty() && !verdict.is_padding
+}
+
+/// Returns the indices of the verdicts for a function's instructions.
+fn places(verdicts: &[Verdict], function: &Function) -> std::ops::Range<usize> {
+    let before = |address: u64| verdicts.partition_point(|verdict| verdict.at < address);
+    before(function.start)..before(function.end()).max(before(function.start))
+}
+
+fn own<'a>(verdicts: &'a mut [Verdict], function: &Function) -> &'a mut [Verdict] {
+    let places = places(verdicts, function);
+    &mut verdicts[places]
+}
+
+/// If only registers of the caller are unproven, marks them as lost in the row and removes them from the verdict.
+fn forget(function: &mut Function, verdicts: &mut [Verdict], architecture: &Architecture) {
+    let is_register = |part: &Part| matches!(part, Part::FramePointer | Part::Register(_));
+    let forgets = |verdict: &Verdict| {
+        let mut parts = verdict.unproven.iter();
+        !verdict.unproven.is_empty() && parts.all(|(part, _)| is_register(part))
+    };
+    // A row of a repeated block applies to several addresses.
+    if function.block.is_some() || !verdicts.iter().any(forgets) {
+        return;
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    let mut old = function.rows.iter().copied().peekable();
+    let mut current: Option<Row> = None;
+    let mut push = |row: Row| {
+        if !rows.last().is_some_and(|last| says_the_same(last, &row)) {
+            rows.push(row);
+        }
+    };
+    for verdict in verdicts {
+        let offset = (verdict.at - function.start) as u32;
+        // A row can start at an address without a verdict.
+        while let Some(row) = old.next_if(|row| row.offset <= offset) {
+            if row.offset < offset {
+                push(row);
+            }
+            current = Some(row);
+        }
+        let Some(row) = current else { continue };
+        let mut row = Row { offset, ..row };
+        if forgets(verdict) {
+            for (part, _) in verdict.unproven.drain(..) {
+                match part {
+                    Part::Register(register) => row.kept.set(register.into(), Rule::Undefined),
+                    _ => row.frame_pointer = architecture.lost_frame_pointer(),
+                }
+            }
+        }
+        push(row);
+    }
+    old.for_each(push);
+    function.rows = rows;
+}
+
+/// Returns the part of a function from `start` to `end`.
+fn part(function: &Function, start: u64, end: u64, continues: bool) -> Function {
+    let offset = (start - function.start) as u32;
+    let size = (end - start) as u32;
+    let first = function.rows.partition_point(|row| row.offset <= offset);
+    let rows = function.rows[first.saturating_sub(1)..]
+        .iter()
+        .map(|row| Row {
+            offset: row.offset.saturating_sub(offset),
+            ..*row
+        });
+    Function {
+        start,
+        size,
+        rows: rows.take_while(|row| row.offset < size).collect(),
+        continues,
+        ..function.clone()
+    }
+}

@@ -1,0 +1,72 @@
+//! The trailer that `linker` writes after the rows of a little-endian table: the list of unproven ranges, the linked address, and the
+//! checksum. Other readers never look there. [`format`] defines the fields.
+
+use crate::lookup::Proof;
+use crate::sframe::format;
+
+/// Ranges of code whose rows are unproven, in ascending order.
+pub(super) type Unproven<'a> = &'a [[u8; format::UNPROVEN_SIZE]];
+
+/// Returns the address for which the table was written, and the bytes before that field.
+pub(super) fn linked(table: &[u8]) -> Option<(u64, &[u8])> {
+    let (before, checksum) = table.split_last_chunk::<{ format::CHECKSUM_SIZE }>()?;
+    let (before, magic) = before.split_last_chunk()?;
+    let (before, linked) = before.split_last_chunk()?;
+    let is_there = checksum.ends_with(&format::CHECKSUM_MAGIC.to_le_bytes())
+        && u32::from_le_bytes(*magic) == format::LINKED_MAGIC;
+    is_there.then_some((u64::from_le_bytes(*linked), before))
+}
+
+/// Returns the unproven ranges; `None` if the table contains no proof.
+pub(super) fn unproven(table: &[u8]) -> Option<Unproven<'_>> {
+    let (_, before) = linked(table)?;
+    let (before, magic) = before.split_last_chunk()?;
+    let (before, count) = before.split_last_chunk()?;
+    if u32::from_le_bytes(*magic) != format::PROOF_MAGIC {
+        return None;
+    }
+    let count = usize::try_from(u32::from_le_bytes(*count)).ok()?;
+    let size = count.checked_mul(format::UNPROVEN_SIZE)?;
+    let ranges = before.get(before.len().checked_sub(size)?..)?;
+    Some(ranges.as_chunks().0)
+}
+
+/// Returns whether the row for address `pc` is proven, by the ranges of the table at address `table`.
+#[inline(always)]
+pub(super) fn proof(unproven: Option<Unproven<'_>>, table: u64, pc: u64) -> Proof {
+    match unproven {
+        None => Proof::Unknown,
+        Some([]) => Proof::Proven,
+        Some(ranges) => search(ranges, pc.wrapping_sub(table) as u32),
+    }
+}
+
+/// Returns whether the row at distance `distance` from the table, modulo 2^32, is proven.
+#[inline(never)]
+fn search(ranges: Unproven<'_>, distance: u32) -> Proof {
+    let (mut from, mut rest) = (0_usize, ranges.len());
+    while rest > 1 {
+        let half = rest >> 1;
+        let middle = from.wrapping_add(half);
+        if range(ranges, middle).is_none_or(|(start, _)| start <= distance) {
+            from = middle;
+        }
+        rest = rest.wrapping_sub(half);
+    }
+    let contains = |number: usize| {
+        range(ranges, number).is_none_or(|(start, size)| distance.wrapping_sub(start) < size)
+    };
+    // Only the last range can continue at distance 0.
+    match contains(from) || contains(ranges.len().wrapping_sub(1)) {
+        true => Proof::Unproven,
+        false => Proof::Proven,
+    }
+}
+
+/// Returns the start of range `number`, as a distance from the table modulo 2^32, and its size in bytes.
+#[inline(always)]
+fn range(ranges: Unproven<'_>, number: usize) -> Option<(u32, u32)> {
+    let [a, b, c, d, size @ ..] = *ranges.get(number)?;
+    let size = u16::from_le_bytes(size);
+    Some((u32::from_le_bytes([a, b, c, d]), size.into()))
+}
