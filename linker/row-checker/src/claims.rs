@@ -8,6 +8,7 @@ mod entries;
 mod hold;
 mod returns;
 mod states;
+mod switches;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -297,6 +297,11 @@ impl Graph {
             let Some(end) = program.declared_end(node.at) else {
                 return false;
             };
+            // Directives for trap code often end after the call of its handler, which returns.
+            let function = program.function(node.at);
+            if function.is_some_and(|function| function.is_trap_code) {
+                return false;
+            }
             let mut at = node.at + u64::from(node.length);
             while at < end {
                 let Some(next) = self.at(at).map(|number| self.node(number)) else {

@@ -23,7 +23,8 @@
 //! 2. *May return* is the least set: at first no function returns. A call is followed by the code behind it if a way out is reached from
 //!    its target over calls that may return themselves.
 //! 3. *Ends.* A call, a trap, a halt or a call of the system does not come back if nothing but padding lies between it and the end of its
-//!    function. The end is that of a symbol with a size or of call frame information, never a border that a tool has made.
+//!    function. The end is that of a symbol with a size or of call frame information, never a border that a tool has made. In declared trap code, a
+//!    call comes back.
 //! 4. *What a function keeps.* At each way out the stack pointer, the return address and the registers that a callee keeps are compared with
 //!    the entry. What is broken on any way is unknown behind calls.
 //! 5. *Jump tables.* Each table that a function or a part of it names is one of each of its indirect jumps.
@@ -38,7 +39,9 @@
 //!     arrives there and is known to be otherwise refutes it. A row without a caller holds only where nothing arrives that was called.
 //! 11. *Stores* to a known place overwrite the words there. Any other store, and any callee, makes every word of the stack unknown but
 //!     those in which the caller's registers and the return address are kept.
-//! 12. Behind `cmp sp, r; b.ne` that is not taken, the stack pointer is `r`: loops that probe the stack.
+//! 12. *Switches of stacks.* If an instruction loads the stack pointer, and the code after it runs without a branch or call to a return that
+//!    matches the frame before the load, the loaded stack has that frame.
+//! 13. Behind `cmp sp, r; b.ne` that is not taken, the stack pointer is `r`: loops that probe the stack.
 //!
 //! # Assumptions
 //!

@@ -19,6 +19,8 @@ mod others;
 mod stores;
 #[path = "rules/support.rs"]
 mod support;
+#[path = "rules/switches.rs"]
+mod switches;
 #[path = "rules/tables.rs"]
 mod tables;
 #[path = "rules/traps.rs"]

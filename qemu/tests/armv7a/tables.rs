@@ -55,7 +55,7 @@ fn without_a_map_lists_are_the_same_and_in_doubt() {
     let calls = without(folder.path(), &[".unwind_map", ".debug_frame"]);
     let (names, ends) = lists(&calls, ", exception tables, for calls only\n");
     assert_eq!(names, expected);
-    // Tasks wait at calls, where these tables hold.
+    // Tasks wait at calls, where these tables apply, but exception tables contain no proof.
     let [cpu, tasks @ ..] = &ends[..] else {
         panic!("no list");
     };
@@ -63,7 +63,8 @@ fn without_a_map_lists_are_the_same_and_in_doubt() {
         cpu.contains(", and its row holds at calls only), "),
         "{cpu}"
     );
-    assert!(tasks.iter().all(is_complete), "{tasks:?}");
+    let is_unproven = |end: &String| end.contains("(the tables contain no proof of their rows), ");
+    assert!(tasks.iter().all(is_unproven), "{tasks:?}");
 }
 
 #[gate]

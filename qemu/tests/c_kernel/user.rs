@@ -39,6 +39,9 @@ fn run_user(tools: Tools, folder: &Path, reads: bool) {
             let tables = "movl $level2 + 3, level3\n\tmovl $level2 + 7, level3 + 8";
             replace(folder, &boot, "movl $level2 + 3, level3", tables);
             replace(folder, &boot, "movl $0x83, %eax", "movl $0x87, %eax");
+            // `run_user` ends with `iretq`, so that `kernel_main` counts as returning. Then the code after the call is reached.
+            let halts = "call kernel_main\n2:\thlt\n\tjmp 2b";
+            replace(folder, &boot, "call kernel_main", halts);
             "frame->vector == 6"
         }
         Arch::Aarch64 => {

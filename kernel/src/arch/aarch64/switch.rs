@@ -9,8 +9,9 @@ pub use crate::arch::tasks::{Entry, Main, switch};
 global_asm!(include_str!("switch.s"));
 
 unsafe extern "C" {
-    /// Where [`switch`] resumes the other task, and where a new task starts. They have no value, only an address.
-    static task_resume: u8;
+    /// The offset in bytes from [`switch`] to the instruction at which it resumes the other task.
+    safe static task_resume_offset: u64;
+    /// Where a new task starts. It has no value, only an address.
     static task_start: u8;
 }
 
@@ -43,6 +44,7 @@ impl Context {
 
 /// The registers from which to walk the stack of a task that does not run, by its saved stack pointer.
 pub fn registers(sp: u64) -> Registers {
-    // The row of `task_resume` finds all other registers on the stack.
-    Registers::new(&raw const task_resume as u64, sp, 0, 0)
+    // The row there finds all other registers on the stack.
+    let resume = switch as *const () as u64 + task_resume_offset;
+    Registers::new(resume, sp, 0, 0)
 }

@@ -37,6 +37,14 @@ task_resume:
     .cfi_endproc
 .size task_switch, . - task_switch
 
+// The offset of `task_resume` in `task_switch`. If data contained its address, a jump through a pointer could lead there, and its row would
+// be unproven.
+.section .rodata.task_resume_offset, "a", %progbits
+.balign 8
+.global task_resume_offset
+task_resume_offset:
+    .quad task_resume - task_switch
+
 // The first code of a task, and the last frame of its traces, because it has no caller. The call is never executed: a new task
 // returns from task_switch to the instruction after it, and a walk believes a return address only if a call of that function is
 // before it.

@@ -42,7 +42,7 @@ impl Claims<'_> {
 
     /// Whether the stack pointer was loaded, as switches of tasks and long jumps do. Where such code goes on, it goes on as behind a call
     /// that has returned: an assumption.
-    fn is_switched(&self, state: &State) -> bool {
+    pub(super) fn is_switched(&self, state: &State) -> bool {
         match state.get(self.convention.stack_pointer) {
             Value::Unknown(cause) => matches!(
                 cause.why(),
@@ -53,7 +53,7 @@ impl Claims<'_> {
     }
 
     /// What a way out with this state breaks. It is a return, or a jump.
-    fn broken(&self, state: &State, is_return: bool) -> u64 {
+    pub(super) fn broken(&self, state: &State, is_return: bool) -> u64 {
         if state.kind.is_trap() || state.kind == Kind::Outermost || self.is_switched(state) {
             return 0;
         }

@@ -131,8 +131,9 @@ impl Claims<'_> {
         {
             return State::unknown(Kind::Outermost, Cause::new(Why::Entered, number));
         }
+        // Nothing is known there but that it has no caller.
         if address == self.program.entry {
-            return unknown(Why::Taken);
+            return State::unknown(Kind::Outermost, Cause::new(Why::Entered, number));
         }
         if is_called {
             return State::called(self.convention);
@@ -278,8 +279,12 @@ impl Claims<'_> {
                 }
                 if from.is_empty() {
                     let cause = Cause::new(Why::NoWay, number);
-                    self.entries
-                        .push((number, State::unknown(Kind::Called, cause)));
+                    let row = self.program.row(self.graph.node(number).at);
+                    let kind = match row.is_some_and(|(_, row)| row.is_outermost()) {
+                        true => Kind::Outermost,
+                        false => Kind::Called,
+                    };
+                    self.entries.push((number, State::unknown(kind, cause)));
                 }
                 for (jump, edge) in from {
                     is_new |= self.graph.add(jump, number, edge);

@@ -66,7 +66,7 @@ impl Claims<'_> {
             visit(number, &state);
             let compared = state.compared;
             let before = node.is_conditional.then(|| state.clone());
-            self.apply(number, &mut state);
+            self.step(number, &mut state);
             if node.runs_on() && node.next != OUT && !self.is_head[node.next as usize] {
                 number = node.next;
                 continue;

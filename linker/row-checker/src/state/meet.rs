@@ -58,10 +58,9 @@ impl State {
     pub fn unless_contradicted(&self, other: &Self, stack_pointer: Register, number: u32) -> Self {
         let cause = Cause::new(Why::Ways, number);
         if !other.kind.is_trap() {
-            let is_open = other.kind == Kind::Called && !other.get(stack_pointer).is_known();
-            return match is_open {
-                true => self.clone(),
-                false => Self::unknown(Kind::Mixed, cause),
+            return match other.get(stack_pointer).is_known() {
+                true => Self::unknown(Kind::Mixed, cause),
+                false => self.clone(),
             };
         }
         let mut declared = self.clone();

@@ -1,0 +1,53 @@
+//! Switches of stacks: a function loads its stack pointer, and returns with the frame of the loaded stack.
+
+use super::Claims;
+use crate::graph::OUT;
+use crate::instruction::{Flow, Register};
+use crate::state::{Kind, State};
+use crate::value::{Cause, Value, Why};
+
+/// Most instructions between the load of a stack pointer and the return. A switch restores one register per instruction.
+const LONGEST: usize = 64;
+
+impl Claims<'_> {
+    /// Applies an instruction's effects, including a switch of stacks: if the instruction loads the stack pointer, and the code after it
+    /// runs without a branch or call to a return that matches the frame before the load, the loaded stack has the same frame.
+    pub(super) fn step(&self, number: u32, state: &mut State) {
+        let stack_pointer = self.convention.stack_pointer;
+        let before = state.get(stack_pointer);
+        self.apply(number, state);
+        if !before.is_known() || state.kind != Kind::Called || !self.is_switched(state) {
+            return;
+        }
+        let mut resumed = state.clone();
+        let cause = Cause::new(Why::Written, number);
+        for register in 0..resumed.registers.len() as Register {
+            resumed.set(register, Value::Unknown(cause));
+        }
+        resumed.set(stack_pointer, before);
+        resumed.scatter(i32::MIN, cause);
+        if self.returns_straight(self.graph.node(number).next, resumed.clone()) {
+            *state = resumed;
+        }
+    }
+
+    /// Whether code with a state runs without a branch or call to a return that keeps the calling convention.
+    fn returns_straight(&self, mut number: u32, mut state: State) -> bool {
+        for _ in 0..LONGEST {
+            if number == OUT {
+                return false;
+            }
+            let node = self.graph.node(number);
+            self.apply(number, &mut state);
+            if node.is_conditional || self.is_switched(&state) {
+                return false;
+            }
+            match node.flow {
+                Flow::Next => number = node.next,
+                Flow::Return => return self.broken(&state, true) == 0,
+                _ => return false,
+            }
+        }
+        false
+    }
+}
