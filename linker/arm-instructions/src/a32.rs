@@ -150,9 +150,10 @@ fn halves(bits: Bits) -> Op {
     }
 }
 
-/// A5.2.10. Swaps, and what ARMv8 has more, are not known.
+/// A5.2.10, and the ordered accesses of ARMv8. Swaps are not known.
 fn synchronize(bits: Bits) -> Option<Op> {
-    if bits.get(8, 4) != 15 || !bits.is(23) {
+    let is_exclusive = matches!(bits.get(8, 4), 14 | 15);
+    if !bits.is(23) || !is_exclusive && bits.get(8, 4) != 12 {
         return None;
     }
     let place = Place {
@@ -168,6 +169,12 @@ fn synchronize(bits: Bits) -> Option<Op> {
     };
     let to = bits.register(12);
     Some(match (bits.is(20), size) {
+        (_, 8) if !is_exclusive => return None,
+        (false, _) if !is_exclusive => Op::Store {
+            from: bits.register(0),
+            size,
+            place,
+        },
         (false, _) => Op::StoreExclusive {
             status: to,
             size,
@@ -243,18 +250,15 @@ fn miscellaneous(bits: Bits) -> Option<Op> {
         (0, _) => write_status(bits),
         (1, 1) => Op::JumpTo(register),
         (3, 1) => Op::CallTo(register),
-        (1, 3) | (5, _) => Op::Unknown {
+        // crc32 is among these.
+        (1, 3) | (4, 0..=2) | (5, _) => Op::Unknown {
             to: bits.mask(12),
             flags: false,
         },
         (6, 3) => Op::InterruptReturn,
-        // hlt, by which semihosting is called, and whose result is in r0; and bkpt, behind which a debugger or a handler goes on.
-        (7, 0) => Op::Unknown {
-            to: 1,
-            flags: false,
-        },
+        // bkpt, after which a debugger or a handler continues; hlt, by which semihosting is called; hvc, smc.
         (7, 1) => Op::Breakpoint,
-        (7, 2 | 3) => Op::Supervisor,
+        (7, _) => Op::Supervisor,
         _ => return None,
     })
 }
@@ -360,8 +364,8 @@ fn unconditional(bits: Bits, at: u32) -> Option<Op> {
         0x10 => Some(if bits.is(17) { Op::Mode } else { Op::Nothing }),
         0x20..=0x3f => Some(Op::Nothing),
         0x40..=0x4f if !bits.is(20) => Some(coprocessor::structures(bits)),
-        // clrex, dsb, dmb, isb.
-        0x57 if matches!(bits.get(4, 4), 1 | 4 | 5 | 6) => Some(Op::Nothing),
+        // clrex, dsb, dmb, isb, sb.
+        0x57 if matches!(bits.get(4, 4), 1 | 4..=7) => Some(Op::Nothing),
         // pld, pldw, pli.
         0x41 | 0x45 | 0x49 | 0x4d | 0x51 | 0x55 | 0x59 | 0x5d if bits.register(12) == PC => {
             Some(Op::Nothing)
@@ -379,6 +383,7 @@ fn unconditional(bits: Bits, at: u32) -> Option<Op> {
                 .wrapping_add_signed(bits.signed(0, 24) << 2);
             Some(Op::Call(to.wrapping_add(bits.get(24, 1) << 1)))
         }
+        0xe0..=0xef => coprocessor::unconditional(bits),
         _ => None,
     }
 }

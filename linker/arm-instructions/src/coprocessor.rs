@@ -28,6 +28,12 @@ pub(crate) fn decode(bits: Bits) -> Option<Op> {
     }
 }
 
+/// An instruction of the second set of coprocessors: those of ARMv8 for floating point compute with its own registers.
+pub(crate) fn unconditional(bits: Bits) -> Option<Op> {
+    let computes = bits.get(24, 4) == 0b1110 && !bits.is(4) && bits.get(9, 3) == 0b101;
+    computes.then_some(Op::Nothing)
+}
+
 /// Loads and stores of one register of floating point, and of several.
 fn access(bits: Bits) -> Option<Op> {
     let size = bits.get(0, 8) << 2;

@@ -223,10 +223,7 @@ fn miscellaneous(bits: Bits, at: u32) -> Option<Op> {
             flags: false,
         },
         // hlt and bkpt, as in A32.
-        10 => Op::Unknown {
-            to: 1,
-            flags: false,
-        },
+        10 => Op::Supervisor,
         14 => Op::Breakpoint,
         15 if bits.get(0, 4) != 0 => Op::If(bits.get(0, 8) as u8),
         15 => Op::Nothing,

@@ -3,8 +3,10 @@
 
 use super::bits::Bits;
 use super::coprocessor;
-use super::op::{ALWAYS, Decoded, Indexing, Op, PC, Place, Source};
+use super::op::{ALWAYS, Decoded, Op, PC, Source};
 use super::t16;
+
+mod accesses;
 
 /// Decodes the T32 instruction at the start of `code`, whose address is `at`. In a block of conditional instructions fewer of them set the
 /// flags. The block has the condition, so that the result has only a branch's own. `None`: as for A32.
@@ -52,97 +54,9 @@ fn first_group(bits: Bits) -> Option<Op> {
             };
             data(bits, right)
         }
-        (false, false, false) => multiple(bits),
-        (false, false, true) => two(bits),
+        (false, false, false) => accesses::multiple(bits),
+        (false, false, true) => accesses::two(bits),
     }
-}
-
-/// A6.3.5.
-fn multiple(bits: Bits) -> Option<Op> {
-    let (registers, loads) = (bits.get(0, 16) as u16, bits.is(20));
-    let size = 4 * registers.count_ones().cast_signed();
-    let (start, moved) = match bits.get(23, 2) {
-        1 => (0, size),
-        2 => (-size, -size),
-        _ if loads => return Some(Op::InterruptReturn),
-        // srs
-        _ => return None,
-    };
-    (registers != 0).then_some(Op::Multiple {
-        loads,
-        base: bits.register(16),
-        registers,
-        start,
-        moves: bits.is(21).then_some(moved),
-        user: false,
-    })
-}
-
-/// A6.3.6: two registers, exclusive accesses, and branches by a table.
-fn two(bits: Bits) -> Option<Op> {
-    let (index, writes_back, loads) = (bits.is(24), bits.is(21), bits.is(20));
-    let (base, first, second) = (bits.register(16), bits.register(12), bits.register(8));
-    let words = bits.get(0, 8) << 2;
-    if index || writes_back {
-        return Some(Op::Pair {
-            loads,
-            registers: [first, second],
-            place: Place {
-                base,
-                offset: Source::Constant(bits.offset(words, 23)),
-                indexing: match (index, writes_back) {
-                    (true, false) => Indexing::Offset,
-                    (true, true) => Indexing::Pre,
-                    (false, _) => Indexing::Post,
-                },
-            },
-        });
-    }
-    let place = |offset| Place {
-        base,
-        offset: Source::Constant(offset),
-        indexing: Indexing::Offset,
-    };
-    let load = |size, place| Op::Load {
-        to: first,
-        size,
-        signed: false,
-        place,
-    };
-    if !bits.is(23) {
-        return Some(match loads {
-            true => load(4, place(words)),
-            false => Op::StoreExclusive {
-                status: second,
-                size: 4,
-                place: place(words),
-            },
-        });
-    }
-    let store = |size| Op::StoreExclusive {
-        status: bits.register(0),
-        size,
-        place: place(0),
-    };
-    Some(match (loads, bits.get(4, 4)) {
-        (true, size @ (0 | 1)) => Op::Table {
-            base,
-            index: bits.register(0),
-            size: 1 << size,
-        },
-        (true, 4) => load(1, place(0)),
-        (true, 5) => load(2, place(0)),
-        (true, 7) => Op::Pair {
-            loads,
-            registers: [first, second],
-            place: place(0),
-        },
-        (false, 4) => store(1),
-        (false, 5) => store(2),
-        (false, 7) => store(8),
-        // What ARMv8 has more.
-        _ => return None,
-    })
 }
 
 /// A6.3.1 and A6.3.11: arithmetic and logic.
@@ -244,6 +158,8 @@ fn control(bits: Bits, at: u32) -> Option<(Op, u8)> {
     let after = at.wrapping_add(4);
     let op = match (bits.is(14), bits.is(12)) {
         (true, true) => Op::Call(after.wrapping_add_signed(distance(bits))),
+        // The loops and branches of ARMv8.1-M.
+        (true, false) if bits.is(0) => return None,
         // To ARM code.
         (true, false) => Op::Call((after & !3).wrapping_add_signed(distance(bits) & !3)),
         (false, true) => Op::Jump(after.wrapping_add_signed(distance(bits))),
@@ -297,7 +213,7 @@ fn last_group(bits: Bits) -> Option<Op> {
         return vectors(bits);
     }
     match (bits.get(24, 2), bits.is(20)) {
-        (0, _) | (1, true) => access(bits),
+        (0, _) | (1, true) => accesses::one(bits),
         (1, false) => Some(coprocessor::structures(bits)),
         (2, _) => data_of_registers(bits),
         _ => Some(multiply(bits)),
@@ -308,72 +224,9 @@ fn last_group(bits: Bits) -> Option<Op> {
 fn vectors(bits: Bits) -> Option<Op> {
     match bits.get(24, 4) {
         0b1111 => Some(Op::Nothing),
-        // Those of the second set of coprocessors are other instructions of ARMv8.
-        _ if bits.is(28) => None,
+        _ if bits.is(28) => coprocessor::unconditional(bits),
         _ => coprocessor::decode(bits),
     }
-}
-
-/// A6.3.7 to A6.3.10: loads and stores of one register.
-fn access(bits: Bits) -> Option<Op> {
-    let (base, register, loads, signed) = (
-        bits.register(16),
-        bits.register(12),
-        bits.is(20),
-        bits.is(24),
-    );
-    let size = match bits.get(21, 2) {
-        0 => 1,
-        1 => 2,
-        2 => 4,
-        _ => return None,
-    };
-    let small = bits.get(0, 8);
-    let (offset, indexing) = match (base, bits.is(23), bits.is(11)) {
-        (PC, up, _) if loads => {
-            let offset = bits.get(0, 12);
-            let offset = if up { offset } else { offset.wrapping_neg() };
-            (Source::Constant(offset), Indexing::Offset)
-        }
-        (_, true, _) => (Source::Constant(bits.get(0, 12)), Indexing::Offset),
-        (_, false, true) => {
-            let indexing = match (bits.is(10), bits.is(8)) {
-                (true, false) => Indexing::Offset,
-                (true, true) => Indexing::Pre,
-                (false, true) => Indexing::Post,
-                (false, false) => return None,
-            };
-            (Source::Constant(bits.offset(small, 9)), indexing)
-        }
-        (_, false, false) if bits.get(6, 5) == 0 => {
-            let shift = bits.get(4, 2) as u8;
-            (Source::Register(bits.register(0), shift), Indexing::Offset)
-        }
-        _ => return None,
-    };
-    let place = Place {
-        base,
-        offset,
-        indexing,
-    };
-    Some(match loads {
-        // pld, pli
-        true if register == PC && size < 4 => match indexing {
-            Indexing::Offset => Op::Nothing,
-            _ => return None,
-        },
-        true => Op::Load {
-            to: register,
-            size,
-            signed,
-            place,
-        },
-        false => Op::Store {
-            from: register,
-            size,
-            place,
-        },
-    })
 }
 
 /// A6.3.12 to A6.3.15.
