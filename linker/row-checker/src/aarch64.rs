@@ -1,6 +1,7 @@
 //! Decodes A64 instructions. Manual: Arm Architecture Reference Manual for A-profile architecture (DDI 0487), chapter C4.1.
 //!
-//! An instruction that the decoder does not list sets every register that its fields can name to an unknown value.
+//! An instruction of a listed group sets every register that its fields can name to an unknown value. A word that the manual does not
+//! allocate may do anything, because newer versions of the architecture may allocate it, and handlers may emulate it.
 
 mod branches;
 mod changes;
@@ -55,7 +56,8 @@ impl Architecture for AArch64 {
     }
 
     fn decode(&self, program: &Program<'_>, at: u64) -> Option<Instruction> {
-        decode(word(program, at)?, at)
+        let word = word(program, at)?;
+        Some(decode(word, at).unwrap_or_else(|| Instruction::unlisted(4)))
     }
 
     fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {

@@ -142,6 +142,20 @@ impl Instruction {
             effects: Vec::new(),
         }
     }
+
+    /// Returns an instruction that the decoder does not list. It may change every register, and continue anywhere. Nothing that counts
+    /// from a register is found after it, so that its stores do not matter.
+    #[must_use]
+    pub fn unlisted(length: u8) -> Self {
+        let unknown = |register| Effect::Set(register, Operand::Unknown);
+        Self {
+            // No instruction has this address.
+            target: u64::MAX,
+            flow: Flow::Branch,
+            effects: (0..REGISTERS as Register).map(unknown).collect(),
+            ..Self::nothing(length)
+        }
+    }
 }
 
 /// The address of code or data that instructions name.

@@ -1,10 +1,12 @@
 //! One program for each rule of the checker: it breaks that rule alone, so that a row that does not follow is refused, and the row that
-//! does is accepted.
+//! does is accepted. The files `encodings_*` have programs for instructions of one set.
 
 #[path = "rules/calls.rs"]
 mod calls;
 #[path = "rules/edges.rs"]
 mod edges;
+#[path = "rules/encodings_a64.rs"]
+mod encodings_a64;
 #[path = "rules/entries.rs"]
 mod entries;
 #[path = "rules/kept.rs"]

@@ -3,7 +3,7 @@
 use super::changes::Changes;
 use super::system;
 use super::word::{Word, ZERO, read};
-use super::{ELR_EL1, LR, Register};
+use super::{ELR_EL1, LR, Register, SP};
 use crate::instruction::{Flow, Instruction, Operand};
 
 /// Registers that a call of an operating system, hypervisor or firmware may change: x0 to x18.
@@ -11,9 +11,14 @@ const CHANGED_BY_CALLS: std::ops::RangeInclusive<Register> = 0..=18;
 
 /// Returns `udf`.
 pub(super) fn undefined(word: Word) -> Instruction {
-    let mut instruction = flow(Flow::Trap);
-    instruction.is_padding = word.0 == 0;
-    instruction
+    match word.0 {
+        0 => Instruction {
+            flow: Flow::Trap,
+            is_padding: true,
+            ..trap()
+        },
+        _ => trap(),
+    }
 }
 
 /// Decodes an instruction of this group at an address. System instructions are among these.
@@ -68,19 +73,31 @@ fn exception(word: Word) -> Option<Instruction> {
         return None;
     }
     match (word.bits(21, 3), word.bits(0, 2)) {
-        // svc, hvc, smc. An exception that is taken to the same level overwrites the address of an earlier one.
-        (0, 1..) => {
-            let changes = Changes::default()
-                .forget(CHANGED_BY_CALLS)
-                .forget([ELR_EL1]);
-            Some(Instruction {
-                flow: Flow::Halt,
-                ..changes.instruction()
-            })
-        }
-        // brk, hlt, tcancel; dcps1, dcps2, dcps3, which are undefined unless the processor is in debug state
-        (1..=3, 0) | (5, 1..) => Some(flow(Flow::Trap)),
+        // svc, hvc, smc
+        (0, 1..) => Some(handled(CHANGED_BY_CALLS)),
+        // hlt, by which debuggers and emulators are called, whose result is in x0
+        (2, 0) => Some(handled(0..=0)),
+        // brk, tcancel; dcps1, dcps2, dcps3, which are undefined unless the processor is in debug state
+        (1 | 3, 0) | (5, 1..) => Some(trap()),
         _ => None,
+    }
+}
+
+/// Returns an instruction that calls other software, which may change these registers and memory. An exception that is taken to the same
+/// level overwrites the address of an earlier one.
+fn handled(registers: std::ops::RangeInclusive<Register>) -> Instruction {
+    let changes = Changes::default().store_anywhere(SP);
+    Instruction {
+        flow: Flow::Halt,
+        ..changes.forget(registers).forget([ELR_EL1]).instruction()
+    }
+}
+
+/// Returns an instruction that raises an exception. A handler may resume after it.
+fn trap() -> Instruction {
+    Instruction {
+        flow: Flow::Halt,
+        ..Changes::default().forget([ELR_EL1]).instruction()
     }
 }
 

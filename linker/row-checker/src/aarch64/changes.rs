@@ -47,23 +47,12 @@ impl Changes {
         })
     }
 
-    /// Stores at a register plus an index.
+    /// Stores at an unknown distance from a register, or an unknown number of bytes.
     pub fn store_anywhere(self, base: Register) -> Self {
         let (size, value) = (Size::Anywhere, Operand::Unknown);
         self.with(Effect::Store {
             base,
             offset: 0,
-            size,
-            value,
-        })
-    }
-
-    /// Stores an unknown number of bytes.
-    pub fn store_from(self, base: Register, offset: i32) -> Self {
-        let (size, value) = (Size::Unknown, Operand::Unknown);
-        self.with(Effect::Store {
-            base,
-            offset,
             size,
             value,
         })

@@ -3,24 +3,35 @@
 use super::immediate;
 use super::word::{Word, ZERO};
 use super::{decode, word};
-use crate::instruction::{Effect, Named};
+use crate::instruction::{Effect, Named, Register};
 use crate::program::Program;
+
+/// A constant in a register: an address, or a part of one.
+#[derive(Clone, Copy)]
+struct Part {
+    value: u64,
+    /// It is an address, or a page. The constants of relocatable code are none.
+    is_address: bool,
+}
+
+/// The constants in registers. Followed in the order of the addresses, whatever control does.
+type Parts = [Option<Part>; 32];
 
 /// Returns the addresses that the instructions of one function name.
 pub(super) fn named(program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
-    // A page or another part of an address, by its register. Followed in the order of the addresses, whatever control does.
-    let mut parts = [None; 32];
+    let mut parts: Parts = [None; 32];
     let mut all = Vec::new();
     for &at in instructions {
         let Some(word) = word(program, at) else {
             continue;
         };
         let (result, is_complete) = match result(program, word, at, &parts) {
-            Some((address, is_complete)) => (Some(address), is_complete),
+            Some((part, is_complete)) => (Some(part), is_complete),
             None => (None, false),
         };
-        let address = result.filter(|address| is_complete && program.section(*address).is_some());
-        if let Some(address) = address {
+        let is_named =
+            |part: &Part| is_complete && part.is_address && program.section(part.value).is_some();
+        if let Some(Part { value: address, .. }) = result.filter(is_named) {
             all.push(Named { at, address });
         }
         let effects = decode(word, at).map(|instruction| instruction.effects);
@@ -36,34 +47,54 @@ pub(super) fn named(program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
 }
 
 /// Returns the address or constant that the instruction computes, and whether it may be all of an address.
-fn result(
-    program: &Program<'_>,
-    word: Word,
-    at: u64,
-    parts: &[Option<u64>; 32],
-) -> Option<(u64, bool)> {
-    if let Some(address) = immediate::named_address(word, at) {
+fn result(program: &Program<'_>, word: Word, at: u64, parts: &Parts) -> Option<(Part, bool)> {
+    let part = |register: Register| parts[usize::from(register)];
+    let address = |value| Part {
+        value,
+        is_address: true,
+    };
+    if let Some(value) = immediate::named_address(word, at) {
         let is_page = word.bit(31);
-        return Some((address, !is_page));
+        return Some((address(value), !is_page));
     }
-    // add of a constant, in 64 bits, without flags
-    if word.is(0xff80_0000, 0x9100_0000) {
-        let part = parts[usize::from(word.rn())]?;
-        return Some((
-            part.wrapping_add_signed(immediate::summand(word).into()),
-            true,
-        ));
+    // add or sub of a constant, in 64 bits, without flags
+    if word.is(0xbf80_0000, 0x9100_0000) {
+        let left = part(word.rn())?;
+        let value = (left.value).wrapping_add_signed(immediate::summand(word).into());
+        return Some((Part { value, ..left }, true));
     }
-    // movz, movk
-    let is_constant = word.is(0x7f80_0000, 0x5280_0000) || word.is(0xff80_0000, 0xf280_0000);
-    if is_constant && !program.is_relocatable {
+    // The same of a register, perhaps shifted.
+    if word.is(0xbfe0_0000, 0x8b00_0000) {
+        let (left, right) = (part(word.rn())?, part(word.rm())?);
+        let right_value = right.value << word.bits(10, 6);
+        let value = match word.bit(30) {
+            true => left.value.wrapping_sub(right_value),
+            false => left.value.wrapping_add(right_value),
+        };
+        let is_address = left.is_address || right.is_address;
+        return Some((Part { value, is_address }, true));
+    }
+    // mov
+    if word.is(0xffe0_ffe0, 0xaa00_03e0) && word.rm() != ZERO {
+        return Some((part(word.rm())?, false));
+    }
+    // movn, movz; movk
+    let is_constant = word.is(0x1f80_0000, 0x1280_0000) && word.bits(29, 2) != 1;
+    if is_constant && (word.bit(31) || word.bits(29, 2) != 3) {
         let at = 16 * word.bits(21, 2);
         let bits = u64::from(word.bits(5, 16)) << at;
-        let kept = match word.bits(29, 2) {
-            2 => 0,
-            _ => parts[usize::from(word.rd())]? & !(0xffff << at),
+        let value = match word.bits(29, 2) {
+            0 => !bits,
+            2 => bits,
+            _ => part(word.rd())?.value & !(0xffff << at) | bits,
         };
-        return Some((kept | bits, true));
+        let value = if word.bit(31) {
+            value
+        } else {
+            value & u64::from(u32::MAX)
+        };
+        let is_address = !program.is_relocatable;
+        return Some((Part { value, is_address }, true));
     }
     // ldr of an address beside the code
     if word.is(0xbf00_0000, 0x1800_0000) && word.rd() != ZERO {
@@ -73,7 +104,7 @@ fn result(
             true => u64::from_le_bytes(*bytes.first_chunk()?),
             false => u32::from_le_bytes(*bytes.first_chunk()?).into(),
         };
-        return Some((number, true));
+        return Some((address(number), true));
     }
     None
 }

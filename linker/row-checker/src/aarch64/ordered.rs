@@ -141,7 +141,7 @@ fn tags(word: Word) -> Option<Changes> {
             // ldg, ldgm
             1 | 3 => Some(Changes::default().forget([word.rd()])),
             // stzgm, stgm: a block of a size that the processor chooses, which contains the address
-            _ => Some(Changes::default().store_from(base, -LARGEST_BLOCK_OF_TAGS)),
+            _ => Some(block(base)),
         };
     }
     // stg, stzg, st2g, stz2g
@@ -156,27 +156,31 @@ fn tags(word: Word) -> Option<Changes> {
     })
 }
 
-/// The size of the largest block that one instruction gives tags.
-const LARGEST_BLOCK_OF_TAGS: i32 = 2048;
+/// The size of the largest block that one instruction zeroes or gives tags.
+const LARGEST_BLOCK: u32 = 2048;
+
+/// Returns the effects of a store to the whole block that contains an address.
+pub(super) fn block(base: Register) -> Changes {
+    let before = LARGEST_BLOCK - 1;
+    Changes::default().store(
+        base,
+        -before.cast_signed(),
+        before + LARGEST_BLOCK,
+        Operand::Unknown,
+    )
+}
 
 /// Returns the effects of an instruction that copies or sets a block of memory.
 fn blocks(word: Word) -> Changes {
     const SET: u32 = 3;
     let (operation, to, count, from) = (word.bits(22, 2), word.rd(), word.rn(), word.rm());
-    // The first of three instructions writes from the address on. The others may have its end in the register.
-    let is_first = match operation {
-        SET => word.bits(14, 2) == 0,
-        _ => operation == 0,
-    };
-    let changes = Changes::default().store_from(to, if is_first { 0 } else { -REACH });
+    // The first of three instructions has the start of the memory in the register. The others may have its end there.
+    let changes = Changes::default().store_anywhere(to);
     match operation {
         SET => changes.forget([to, count]),
         _ => changes.forget([to, count, from]),
     }
 }
-
-/// Bytes before the address in the register, where an instruction that continues to copy may write.
-const REACH: i32 = 1 << 20;
 
 /// Returns the effects of an atomic operation on memory.
 pub(super) fn atomic(word: Word) -> Changes {

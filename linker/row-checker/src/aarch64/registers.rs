@@ -49,6 +49,9 @@ fn logical(word: Word) -> Option<Changes> {
     (!is_too_far(word)).then(|| Changes::one(word.rd(), value))
 }
 
+/// The furthest shift that a value of the checker contains: constants have 32 bits.
+const FURTHEST_SHIFT: u8 = 31;
+
 fn add_shifted(word: Word) -> Option<Changes> {
     const LEFT: u32 = 0;
     let kind = word.bits(22, 2);
@@ -57,7 +60,7 @@ fn add_shifted(word: Word) -> Option<Changes> {
     }
     let (shift, subtracts) = (word.bits(10, 6) as u8, word.bit(30));
     let value = match (word.rn(), word.rm()) {
-        _ if kind != LEFT || !word.is_64() => Operand::Unknown,
+        _ if kind != LEFT || !word.is_64() || shift > FURTHEST_SHIFT => Operand::Unknown,
         (left, ZERO) => read(left),
         (ZERO, right) if shift == 0 && !subtracts => read(right),
         (ZERO, _) => Operand::Unknown,

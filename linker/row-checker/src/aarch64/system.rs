@@ -1,6 +1,7 @@
 //! System instructions: hints, barriers, system registers, and operations of caches. Manual: C4.1.93, C5.
 
 use super::changes::Changes;
+use super::ordered;
 use super::word::{Word, read};
 use super::{ELR_EL1, LR, Register, SP, SP_EL0};
 use crate::instruction::{Effect, Operand};
@@ -13,11 +14,12 @@ const fn encoding(op0: u32, op1: u32, n: u32, m: u32, op2: u32) -> u32 {
 const ELR_OF_EL1: u32 = encoding(3, 0, 4, 0, 1);
 /// The same register, by its name at a higher level.
 const ELR_OF_EL12: u32 = encoding(3, 5, 4, 0, 1);
+/// The register of a level above, which has the name of EL1's there if EL2 runs an operating system.
+const ELR_OF_EL2: u32 = encoding(3, 4, 4, 0, 1);
 const SP_OF_EL0: u32 = encoding(3, 0, 4, 1, 0);
 const SPSEL: u32 = encoding(3, 0, 4, 2, 0);
-
-/// The size of the largest block that `dc zva` zeroes.
-const LARGEST_BLOCK: u32 = 2048;
+const DAIF: u32 = encoding(3, 3, 4, 2, 1);
+const ALLINT: u32 = encoding(3, 0, 4, 3, 0);
 
 /// Returns whether the instruction is `nop`.
 pub(super) fn is_nop(word: Word) -> bool {
@@ -74,16 +76,25 @@ fn hint(number: u32) -> Changes {
 
 /// Returns the effects of writing a constant to a field of the processor's state.
 fn constant(word: Word) -> Changes {
-    let selects_stack = word.bits(16, 3) == 0 && word.bits(5, 3) == 5;
-    match selects_stack {
-        true => other_stack(),
-        false => Changes::default(),
+    match (word.bits(16, 3), word.bits(5, 3)) {
+        // spsel
+        (0, 5) => other_stack(),
+        // daifclr; allint and pm
+        (3, 7) | (1, 0) => unmasked(),
+        _ => Changes::default(),
     }
 }
 
-/// Returns the effects of selecting another stack pointer.
+/// Returns the effects of selecting another stack pointer. One of the two is `SP_EL0`, which the code changes by the name of `sp` then.
 fn other_stack() -> Changes {
-    Changes::default().with(Effect::Set(SP, Operand::Unknown))
+    Changes::default()
+        .with(Effect::Set(SP, Operand::Unknown))
+        .forget([SP_EL0])
+}
+
+/// Returns the effects of letting interrupts in, each of which overwrites the address that an earlier one returns to.
+fn unmasked() -> Changes {
+    Changes::default().forget([ELR_EL1])
 }
 
 /// Returns the effects of an operation of caches or address translation.
@@ -96,11 +107,7 @@ fn operation(word: Word) -> Changes {
     match word.rd() {
         // The address 0.
         31 => Changes::default(),
-        base => {
-            let before = LARGEST_BLOCK - 1;
-            let size = before + LARGEST_BLOCK;
-            Changes::default().store(base, -before.cast_signed(), size, Operand::Unknown)
-        }
+        base => ordered::block(base),
     }
 }
 
@@ -117,7 +124,8 @@ fn reads(word: Word) -> Operand {
 fn writes(word: Word, value: Operand) -> Changes {
     match word.bits(5, 16) {
         ELR_OF_EL1 => Changes::one(ELR_EL1, value),
-        ELR_OF_EL12 => Changes::one(ELR_EL1, Operand::Unknown),
+        ELR_OF_EL12 | ELR_OF_EL2 => Changes::one(ELR_EL1, Operand::Unknown),
+        DAIF | ALLINT => unmasked(),
         SP_OF_EL0 => Changes::one(SP_EL0, value),
         SPSEL => other_stack(),
         _ => Changes::default(),

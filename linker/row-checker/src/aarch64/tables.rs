@@ -13,7 +13,7 @@ struct Search {
     shifts: Vec<u32>,
     /// An addition extends the sign of that register.
     extends: bool,
-    /// Other instructions compute with the registers.
+    /// Other instructions compute with the registers. An entry then has more forms, and the jump may also go elsewhere.
     is_unsure: bool,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
         if is_indexed_load(word) && search.wants(word.rd()) {
             return IndirectJump {
                 forms: search.forms(word),
-                is_indexed: true,
+                is_indexed: !search.is_unsure,
                 ..Default::default()
             };
         }

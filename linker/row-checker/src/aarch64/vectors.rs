@@ -4,9 +4,6 @@ use super::changes::Changes;
 use super::word::Word;
 use crate::instruction::Operand;
 
-/// Bytes below the base register where a store of scalable vectors can start: 256 vectors of 256 bytes.
-const SCALABLE_REACH: i32 = 256 * 256;
-
 /// Returns the effects of an instruction of vectors of fixed size, or of floating-point numbers.
 pub(super) fn changes(word: Word) -> Changes {
     // smov, umov
@@ -63,6 +60,7 @@ pub(super) fn matrix(word: Word) -> Option<Changes> {
     }
 }
 
+/// Returns the effects of a store, whose size depends on the processor, and whose addresses may be in a vector.
 fn stores(word: Word) -> Changes {
-    Changes::default().store_from(word.rn(), -SCALABLE_REACH)
+    Changes::default().store_anywhere(word.rn())
 }

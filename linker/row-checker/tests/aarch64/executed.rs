@@ -203,9 +203,9 @@ fn compare(
         let start = address
             .wrapping_sub(before.first - WINDOW / 2)
             .cast_signed();
-        let end = match size {
-            Size::Bytes(count) => start + i64::from(count),
-            _ => i64::MAX,
+        let (start, end) = match size {
+            Size::Bytes(count) => (start, start + i64::from(count)),
+            _ => (i64::MIN, i64::MAX),
         };
         unexplained.retain(|at| !(start..end).contains(&at.cast_signed()));
         let stored = before

@@ -84,6 +84,7 @@ fn compare(program: &Program<'_>, texts: &[(u64, String)]) -> Counts {
         }
         let stored = stored(&instruction);
         let expected = match parsed.stored() {
+            _ if parsed.calls_other_software() => Some((Some(SP), None)),
             _ if parsed.stores_anywhere() => Some((parsed.base(), None)),
             Some((offset, count)) => Some((parsed.base(), Some((offset, count)))),
             None => None,

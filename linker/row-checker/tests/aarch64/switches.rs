@@ -269,6 +269,15 @@ fn a_jump_with_an_extended_entry_may_read_any_form() {
         found.forms,
         [form(false, 1), form(false, 4), form(true, 1), form(true, 4)]
     );
+    assert!(!found.is_indexed);
+    // The jump goes elsewhere than to a sum of the address and the entry.
+    for sum in [
+        "sub x2, x2, w1, uxtb #2",
+        "add x2, x2, w1, uxtb #2\nadd x2, x2, #8",
+    ] {
+        let text = format!("ldrb w1, [x2, x3]\nadr x2, .\n{sum}\nbr x2");
+        assert!(!self::found("sum", &text).is_indexed, "{text}");
+    }
 }
 
 #[test]

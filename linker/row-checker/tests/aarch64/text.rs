@@ -86,7 +86,8 @@ impl<'a> Text<'a> {
             "ret" | "retaa" | "retab" => Flow::Return,
             "eret" | "eretaa" | "eretab" => Flow::TrapReturn,
             "drps" => Flow::Unknown,
-            "brk" | "hlt" | "udf" | "tcancel" | "dcps1" | "dcps2" | "dcps3" => Flow::Trap,
+            "udf" if self.operands == ["#0"] => Flow::Trap,
+            "brk" | "hlt" | "udf" | "tcancel" | "dcps1" | "dcps2" | "dcps3" => Flow::Halt,
             _ if self.starts(&["b.", "bc."]) => Flow::Branch,
             "svc" | "hvc" | "smc" => Flow::Halt,
             _ => Flow::Next,
@@ -141,6 +142,7 @@ impl<'a> Text<'a> {
         let mut written: BTreeSet<_> = registers.collect();
         match name {
             "svc" | "hvc" | "smc" => written.extend(0..=18),
+            "hlt" => written.extend([0]),
             "retaa" | "retab" => written.extend([30]),
             // The return address is that register.
             "ret" if !self.operands[0].is_empty() => written.extend([30]),
@@ -180,11 +182,15 @@ impl<'a> Text<'a> {
     pub fn stores_anywhere(&self) -> bool {
         let first = self.operands[0].trim_start_matches(['{', ' ']);
         let is_scalable = first.starts_with(['z', 'p']);
-        let is_block = self.is(&["stgm", "stzgm"]) || self.is_block();
         // A store with an index.
         let is_indexed = self.is(&["str", "strb", "strh"]) && self.offset().is_none();
         let is_store = self.mnemonic.starts_with("st") && self.memory().is_some();
-        is_block || is_store && (is_scalable || is_indexed)
+        self.is_block() || is_store && (is_scalable || is_indexed)
+    }
+
+    /// Returns whether the instruction calls software that writes memory.
+    pub fn calls_other_software(&self) -> bool {
+        self.is(&["svc", "hvc", "smc", "hlt"])
     }
 
     /// Returns the bytes that the instruction stores, and their distance from the base register.
@@ -199,6 +205,8 @@ impl<'a> Text<'a> {
         let (index, offset) = (self.memory()?, self.offset()?);
         let last = self.operands[index.checked_sub(1)?];
         let count = match name {
+            // The largest block that contains the address.
+            "stgm" | "stzgm" => return Some((-2047, 4095)),
             "stg" | "stzg" | "stgp" => 16,
             "st2g" | "stz2g" => 32,
             "st64b" | "st64bv" | "st64bv0" => 64,
@@ -256,6 +264,8 @@ impl<'a> Text<'a> {
                 Some(Operand::Address(to))
             }
             "add" | "sub" => match (self.register(1)?, self.register(2)) {
+                // A constant that is shifted further has no value in the checker.
+                (_, Some(_)) if shift > 31 => None,
                 (left, Some(right)) => {
                     let shift = shift as u8;
                     Some(Operand::Registers {

@@ -148,7 +148,7 @@ fn rows_without_a_caller_are_refused_in_called_code() {
     );
 }
 
-/// A trap at a function's end, or before code that something else reaches, does not continue; a breakpoint does.
+/// A trap at a function's end, or before code that something else reaches, does not continue; a breakpoint does, and on ARM any trap.
 #[test]
 fn traps_continue_at_code_that_nothing_else_reaches() {
     judge(
@@ -169,7 +169,7 @@ fn traps_continue_at_code_that_nothing_else_reaches() {
     );
     judge(
         A64,
-        "fn f\n sub sp, sp, #16\n cbz x0, 3f\n sub sp, sp, #16\n brk #1 | sp+32\n 3: add sp, sp, #16 | sp+16; not sp+32\n ret | sp+0\n end",
+        "fn f\n sub sp, sp, #16\n cbz x0, 3f\n sub sp, sp, #16\n brk #1 | sp+32\n 3: add sp, sp, #16 | not sp+16; not sp+32\n ret | not sp+0\n end",
     );
     for set in [A32, T32] {
         judge(
