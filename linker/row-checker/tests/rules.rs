@@ -7,6 +7,8 @@ mod calls;
 mod edges;
 #[path = "rules/encodings_a64.rs"]
 mod encodings_a64;
+#[path = "rules/encodings_arm.rs"]
+mod encodings_arm;
 #[path = "rules/entries.rs"]
 mod entries;
 #[path = "rules/kept.rs"]

@@ -59,7 +59,7 @@ impl Names<'_> {
                 if let Some((_, Some(count))) = continues {
                     self.named.truncate(count);
                 }
-                let constants = match is_relative || continues.is_some() {
+                let constants = match is_fixed || is_relative || continues.is_some() {
                     true => self.sums(read, left, right, subtracts),
                     false => Vec::new(),
                 };
@@ -121,7 +121,7 @@ impl Names<'_> {
             .unwrap_or_default()
     }
 
-    /// The sums, or differences, of the constants that two sources may hold. At most one source has several.
+    /// The sums, or differences, of the constants that two sources may hold.
     fn sums(&self, read: &Read, left: Register, right: Source, subtracts: bool) -> Constants {
         let left = match (left, right) {
             (PC, Source::Constant(_)) => vec![read.near(0) as u32],
@@ -185,7 +185,6 @@ pub(super) fn constant_of(
     let (read, before) = setter(program, register, before)?;
     let of = |register| constant_of(program, register, before, steps);
     match read.op {
-        _ if !read.condition.is_always() => None,
         Op::Move {
             from: Source::Constant(value),
             inverts,
@@ -216,7 +215,8 @@ pub(super) fn constant_of(
     }
 }
 
-/// The nearest instruction that sets a register, and those before it. `None` if control comes from elsewhere in between.
+/// The nearest instruction that sets a register, and those before it. `None` if control comes from elsewhere in between, or if the
+/// instruction may not be executed.
 pub(super) fn setter<'before>(
     program: &Program<'_>,
     register: Register,
@@ -227,7 +227,8 @@ pub(super) fn setter<'before>(
         let instruction = translate(program, &read)?;
         let sets = |effect: &Effect| matches!(effect, Effect::Set(set, _) if *set == register);
         if instruction.effects.iter().any(sets) {
-            return Some((read, &before[index + 1..]));
+            let is_executed = !instruction.is_conditional;
+            return is_executed.then_some((read, &before[index + 1..]));
         }
         if !matches!(instruction.flow, Flow::Next | Flow::Branch) {
             return None;

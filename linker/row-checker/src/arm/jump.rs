@@ -89,9 +89,11 @@ fn loaded(program: &Program<'_>, read: &Read, place: Place, before: &[u64]) -> O
         table,
     };
     match place.offset {
-        Source::Register(..) | Source::Other => {
+        // Other indices do not count entries.
+        Source::Register(_, shift) if shift == 0 || 1_u32 << shift == u32::from(size) => {
             Some(entry((place.base == PC).then(|| read.pc() & !3)))
         }
+        Source::Register(..) | Source::Other => None,
         Source::Constant(_) => {
             let (sum, before) = setter(program, place.base, before)?;
             match sum.op {

@@ -8,6 +8,8 @@ use crate::instruction::{Effect, Flow, Operand, Size};
 use crate::program::Mode;
 
 const WORD: u8 = 4;
+/// The first register of which a mode may have its own.
+const FIRST_OF_MODES: Register = 8;
 
 impl Translation<'_> {
     /// The base register and the distance of an access. `None`: an index or the program counter is added.
@@ -25,7 +27,7 @@ impl Translation<'_> {
         if place.indexing == Indexing::Offset {
             return Some(());
         }
-        let value = self.sum(place.base, place.base, place.offset, false);
+        let value = self.sum(place.base, place.offset, false);
         self.set(place.base, value)
     }
 
@@ -93,14 +95,23 @@ impl Translation<'_> {
 
     /// Adds a store. `None`: its place is not known.
     fn store(&mut self, location: Option<(Register, i32)>, size: u8, value: Operand) {
-        let (base, offset) = location.unwrap_or((SP, 0));
+        match location {
+            Some((base, offset)) => self.effect(Effect::Store {
+                base,
+                offset,
+                size: Size::Bytes(size.into()),
+                value,
+            }),
+            None => self.store_anywhere(value),
+        }
+    }
+
+    /// Adds a store to an unknown place.
+    pub(super) fn store_anywhere(&mut self, value: Operand) {
         self.effect(Effect::Store {
-            base,
-            offset,
-            size: match location {
-                Some(_) => Size::Bytes(size.into()),
-                None => Size::Anywhere,
-            },
+            base: SP,
+            offset: 0,
+            size: Size::Anywhere,
             value,
         });
     }
@@ -156,6 +167,8 @@ impl Translation<'_> {
             match register {
                 // Another mode's.
                 SP | LR if user => {}
+                // Perhaps another mode's, too.
+                FIRST_OF_MODES.. if user => self.set(register, Operand::Unknown)?,
                 // The last one, so that the link register has the address that is returned to.
                 PC if base == SP && moves.is_some() || registers >> SP & 1 != 0 => {
                     self.flow = Flow::Return;
@@ -181,7 +194,7 @@ impl Translation<'_> {
         }
         let lowest = registers.trailing_zeros();
         for (register, bytes) in Self::listed(registers, start) {
-            let is_other = user && register >= SP;
+            let is_other = user && register >= FIRST_OF_MODES;
             // A base that is moved is stored as it was only if it is the first one.
             let is_moved = register == base && moves.is_some() && u32::from(base) != lowest;
             let value = match register == PC || is_other || is_moved {

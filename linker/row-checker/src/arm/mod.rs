@@ -1,6 +1,6 @@
 //! A32 and T32 instructions, with the procedure call standard for the Arm architecture (AAPCS32).
 //!
-//! The crate `arm-instructions` decodes. These modules translate its operations, none of which they execute.
+//! The crate `arm-instructions` decodes. An instruction that it does not know may do anything. These modules translate its operations, none of which they execute.
 
 mod block;
 mod constants;
@@ -39,7 +39,10 @@ impl Architecture for Arm {
     }
 
     fn decode(&self, program: &Program<'_>, at: u64) -> Option<Instruction> {
-        translate::translate(program, &read::read(program, at)?)
+        let length = read::length(program, at)?;
+        let read = read::read(program, at);
+        let known = read.and_then(|read| translate::translate(program, &read));
+        Some(known.unwrap_or_else(|| Instruction::unlisted(length)))
     }
 
     fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {

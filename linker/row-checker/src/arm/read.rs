@@ -1,6 +1,8 @@
 //! Reads the instruction at an address, in the instruction set of that address.
 
-use arm_instructions::{ALWAYS, Indexing, Op, PC, Place, Source, decode_a32, decode_t32};
+use arm_instructions::{
+    ALWAYS, Indexing, Op, PC, Place, Source, decode_a32, decode_t32, t32_length,
+};
 
 use super::block::{self, Condition};
 use crate::instruction::Operand;
@@ -15,18 +17,30 @@ pub(super) struct Read {
     pub(super) is_thumb: bool,
 }
 
-/// Reads the instruction at an address. `None`: there is none, or its effect is not known.
-pub(super) fn read(program: &Program<'_>, at: u64) -> Option<Read> {
-    let code = program.code(at)?;
-    let address = u32::try_from(at).ok()?;
+/// Returns whether code at an address is T32, and the code. `None`: no instruction can be there.
+fn code<'program>(program: &'program Program<'_>, at: u64) -> Option<(bool, &'program [u8])> {
     let is_thumb = match program.mode(at) {
         Mode::Usual => false,
         Mode::Thumb => true,
         Mode::Data => return None,
     };
-    if !at.is_multiple_of(if is_thumb { 2 } else { 4 }) {
-        return None;
-    }
+    let is_aligned = at.is_multiple_of(if is_thumb { 2 } else { 4 });
+    let code = program.code(at).filter(|_| is_aligned)?;
+    Some((is_thumb, code))
+}
+
+/// Returns the length of the instruction at an address, whether its effect is known or not.
+pub(super) fn length(program: &Program<'_>, at: u64) -> Option<u8> {
+    let (is_thumb, code) = code(program, at)?;
+    let first = u16::from_le_bytes(*code.first_chunk()?);
+    let length = if is_thumb { t32_length(first) } else { 4 };
+    (code.len() >= usize::from(length)).then_some(length)
+}
+
+/// Reads the instruction at an address. `None`: there is none, or its effect is not known.
+pub(super) fn read(program: &Program<'_>, at: u64) -> Option<Read> {
+    let (is_thumb, code) = code(program, at)?;
+    let address = u32::try_from(at).ok()?;
     let (decoded, condition) = match is_thumb {
         false => {
             let decoded = decode_a32(u32::from_le_bytes(*code.first_chunk()?), address)?;

@@ -5,12 +5,14 @@ use arm_instructions::{LR, Op, PC, Register, SP, Source};
 use super::block::Condition;
 use super::read::{Read, address, constant};
 use crate::instruction::{Effect, Flow, Instruction, Operand};
-use crate::program::Program;
+use crate::program::{Mode, Program};
 
 /// The number of the condition "not equal".
 const NOT_EQUAL: Condition = Condition::Known(1);
 /// Registers that a call to a supervisor may change: r0 to r3, r12, and the link register if the supervisor runs in the caller's mode.
 const BY_SUPERVISOR: u16 = 0xf | 1 << 12 | 1 << LR;
+/// Registers of which a mode may have its own, except the stack pointer: r8 to r12, and the link register.
+const OF_MODES: u16 = 0x1f << 8 | 1 << LR;
 
 /// An instruction that is being translated.
 pub(super) struct Translation<'a> {
@@ -33,9 +35,13 @@ pub(super) fn translate(program: &Program<'_>, read: &Read) -> Option<Instructio
     translation.op(read.op)?;
     let is_conditional = !read.condition.is_always();
     let jumps = translation.flow == Flow::Jump;
-    let flow = match jumps && is_conditional {
-        true => Flow::Branch,
-        false => translation.flow,
+    let flow = match translation.flow {
+        Flow::Jump if is_conditional => Flow::Branch,
+        // Control goes to code that is an instruction of another set.
+        Flow::Next | Flow::Halt if translation.is_other_set(read.at + u64::from(read.length)) => {
+            return None;
+        }
+        flow => flow,
     };
     Some(Instruction {
         length: read.length,
@@ -83,20 +89,15 @@ impl Translation<'_> {
                 subtracts,
                 ..
             } => self.add(to, left, right, subtracts),
-            Op::And { to, left, .. } => {
-                let value = match (to, left) {
-                    (SP, SP) => Operand::Moved,
-                    _ => Operand::Unknown,
-                };
-                self.set(to, value)
-            }
             Op::Move {
                 to, from, inverts, ..
             } => {
                 let value = self.copied(from, inverts);
                 self.set(to, value)
             }
-            Op::Top { to, .. } | Op::Low { to, .. } => self.set(to, Operand::Unknown),
+            Op::And { to, .. } | Op::Top { to, .. } | Op::Low { to, .. } => {
+                self.set(to, Operand::Unknown)
+            }
             Op::Unknown { to, .. } => self.forget(to),
             Op::Load {
                 to,
@@ -148,6 +149,8 @@ impl Translation<'_> {
 
     fn branch(&mut self, op: Op) -> Option<()> {
         match op {
+            // To the same instruction set.
+            Op::Jump(to) | Op::JumpIf(to) if self.is_other_set(to.into()) => return None,
             Op::Jump(to) => self.jump(to.into()),
             Op::JumpIf(to) => {
                 self.flow = Flow::Branch;
@@ -168,12 +171,17 @@ impl Translation<'_> {
             Op::CallTo(PC) => return None,
             Op::CallTo(_) => self.flow = Flow::IndirectCall,
             Op::InterruptReturn => self.flow = Flow::TrapReturn,
-            Op::Mode => return self.forget(1 << SP | 1 << LR),
+            Op::Mode => {
+                self.effect(Effect::Set(SP, Operand::Unknown));
+                return self.forget(OF_MODES);
+            }
             Op::Supervisor => {
                 self.flow = Flow::Halt;
+                self.store_anywhere(Operand::Unknown);
                 return self.forget(BY_SUPERVISOR);
             }
-            Op::Trap | Op::Breakpoint => self.flow = Flow::Trap,
+            // A handler may resume after it.
+            Op::Trap | Op::Breakpoint => self.flow = Flow::Halt,
             _ => return None,
         }
         Some(())
@@ -184,8 +192,21 @@ impl Translation<'_> {
         self.target = to;
     }
 
-    /// Sets a register. `None`: the program counter, which only jumps set.
+    /// Whether code of the other instruction set is at an address.
+    fn is_other_set(&self, at: u64) -> bool {
+        match self.program.mode(at) {
+            Mode::Usual => self.read.is_thumb,
+            Mode::Thumb => !self.read.is_thumb,
+            Mode::Data => false,
+        }
+    }
+
+    /// Sets a register. An unknown value moves the stack pointer. `None`: the program counter, which only jumps set.
     pub(super) fn set(&mut self, register: Register, value: Operand) -> Option<()> {
+        let value = match (register, value) {
+            (SP, Operand::Unknown) => Operand::Moved,
+            _ => value,
+        };
         (register != PC).then(|| self.effects.push(Effect::Set(register, value)))
     }
 
@@ -201,13 +222,7 @@ impl Translation<'_> {
     }
 
     /// The sum or difference of a register and a second source.
-    pub(super) fn sum(
-        &self,
-        to: Register,
-        left: Register,
-        right: Source,
-        subtracts: bool,
-    ) -> Operand {
+    pub(super) fn sum(&self, left: Register, right: Source, subtracts: bool) -> Operand {
         match (left, right) {
             (PC, Source::Constant(bytes)) => {
                 let bytes = if subtracts {
@@ -233,17 +248,21 @@ impl Translation<'_> {
                 shift,
                 subtracts,
             },
-            (SP, Source::Other) if to == SP => Operand::Moved,
             (_, Source::Other) => Operand::Unknown,
         }
     }
 
     fn add(&mut self, to: Register, left: Register, right: Source, subtracts: bool) -> Option<()> {
         if to != PC {
-            let value = self.sum(to, left, right, subtracts);
+            let value = self.sum(left, right, subtracts);
             return self.set(to, value);
         }
         match (left, right) {
+            // Back to the caller, but not behind the call.
+            (LR, _) | (_, Source::Register(LR, _)) => {
+                self.flow = Flow::Return;
+                return self.set(LR, Operand::Unknown);
+            }
             (PC, Source::Constant(bytes)) if !subtracts => self.jump(self.read.near(bytes)),
             _ => self.flow = Flow::IndirectJump,
         }

@@ -35,11 +35,20 @@ const fn registers(left: u8, right: u8, shift: u8, subtracts: bool) -> Operand {
 
 /// A store of a register to an unknown place.
 fn anywhere(register: u8) -> Effect {
+    unplaced(Sum(register, 0))
+}
+
+/// A store of an unknown value to an unknown place.
+fn anything() -> Effect {
+    unplaced(Unknown)
+}
+
+fn unplaced(value: Operand) -> Effect {
     Effect::Store {
         base: SP,
         offset: 0,
         size: Size::Anywhere,
-        value: Sum(register, 0),
+        value,
     }
 }
 
@@ -59,7 +68,8 @@ fn values_are_sums_numbers_and_addresses() {
         ("add r0, sp, r3, asr #2", vec![Set(0, Unknown)]),
         ("bic sp, sp, #7", vec![Set(SP, Moved)]),
         ("bfc sp, #0, #4", vec![Set(SP, Moved)]),
-        ("bic sp, r0, #7", vec![Set(SP, Unknown)]),
+        ("bic sp, r0, #7", vec![Set(SP, Moved)]),
+        ("rsb sp, sp, #7", vec![Set(SP, Moved)]),
         ("bic r0, sp, #7", vec![Set(0, Unknown)]),
         ("mov r0, #5", vec![Set(0, Number(5))]),
         ("mvn r0, #0", vec![Set(0, Number(-1))]),
@@ -68,8 +78,8 @@ fn values_are_sums_numbers_and_addresses() {
         ("movt r0, #0x1234", vec![Set(0, Unknown)]),
         ("mov r0, r1, lsl #2", vec![Set(0, Unknown)]),
         ("mvn r0, r1", vec![Set(0, Unknown)]),
-        ("adr r0, . + 16", vec![Set(0, Address(START + 18 * 4 + 16))]),
-        ("mov lr, pc", vec![Set(LR, Address(START + 19 * 4 + 8))]),
+        ("adr r0, . + 16", vec![Set(0, Address(START + 19 * 4 + 16))]),
+        ("mov lr, pc", vec![Set(LR, Address(START + 20 * 4 + 8))]),
         ("add r0, r0, pc", vec![Set(0, Unknown)]),
         ("mul r0, r1, r2", vec![Set(0, Unknown)]),
         (
@@ -128,12 +138,19 @@ fn lists_of_registers_are_words_in_ascending_order() {
                 Set(LR, Load(11, -4)),
             ],
         ),
-        // The link register of user mode.
+        // Registers of user mode: those from r8 on may be others.
         (
-            "stmib sp, {r11, lr}^",
-            vec![word(SP, 4, 11), store(SP, 8, 4, Unknown)],
+            "stmib sp, {r7, r11, lr}^",
+            vec![
+                word(SP, 4, 7),
+                store(SP, 8, 4, Unknown),
+                store(SP, 12, 4, Unknown),
+            ],
         ),
-        ("ldmib sp, {r11, lr}^", vec![Set(11, Load(SP, 4))]),
+        (
+            "ldmib sp, {r7, r11, lr}^",
+            vec![Set(7, Load(SP, 4)), Set(11, Unknown)],
+        ),
         (
             "vpush {d8, d9}",
             vec![store(SP, -16, 16, Unknown), Set(SP, Sum(SP, -16))],
@@ -196,14 +213,19 @@ fn accesses_move_their_base_before_or_after() {
 #[test]
 fn system_instructions_change_what_they_may() {
     let unknown = |list: &[u8]| list.iter().map(|it| Set(*it, Unknown)).collect::<Vec<_>>();
+    let mut called = vec![anything()];
+    called.extend(unknown(&[0, 1, 2, 3, 12, LR]));
+    let modes = unknown(&[SP, 8, 9, 10, 11, 12, LR]);
     let cases = [
-        ("svc #0", unknown(&[0, 1, 2, 3, 12, LR])),
-        ("cps #19", unknown(&[SP, LR])),
-        ("msr cpsr_c, r0", unknown(&[SP, LR])),
+        ("svc #0", called.clone()),
+        // hlt
+        (".inst 0xe10f0070", called),
+        ("cps #19", modes.clone()),
+        ("msr cpsr_c, r0", modes),
         ("cpsid i", vec![]),
         ("msr cpsr_f, r0", vec![]),
         ("mrs r0, cpsr", unknown(&[0])),
-        ("mrc p15, 0, sp, c13, c0, 4", unknown(&[SP])),
+        ("mrc p15, 0, sp, c13, c0, 4", vec![Set(SP, Moved)]),
         ("wfi", vec![]),
         ("dsb sy", vec![]),
     ];

@@ -44,8 +44,8 @@ fn a32_has_each_flow() {
         ("movs pc, lr", TrapReturn, 0, false),
         ("rfeia sp!", TrapReturn, 0, false),
         ("ldm sp!, {r0, pc}^", TrapReturn, 0, false),
-        ("udf #0", Trap, 0, false),
-        ("bkpt #0", Trap, 0, false),
+        ("udf #0", Halt, 0, false),
+        ("bkpt #0", Halt, 0, false),
         ("svc #0", Halt, 0, false),
         ("addeq sp, sp, #8", Next, 0, true),
         // How code reads the program counter.
@@ -68,8 +68,8 @@ fn t32_has_each_flow() {
         ("mov pc, r3", IndirectJump, 0, false),
         ("tbb [pc, r0]", IndirectJump, 0, false),
         ("subs pc, lr, #4", TrapReturn, 0, false),
-        ("udf #0", Trap, 0, false),
-        ("9: bkpt #0", Trap, 0, false),
+        ("udf #0", Halt, 0, false),
+        ("9: bkpt #0", Halt, 0, false),
     ];
     compare("arm_thumb_flows", "thumb", &cases);
 }

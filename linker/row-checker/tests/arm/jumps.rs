@@ -106,6 +106,19 @@ fn tables_of_addresses_are_loaded_with_an_index() {
     }
 }
 
+/// Such a jump may go elsewhere than to what consecutive words contain.
+#[test]
+fn other_indices_and_conditional_loads_are_no_tables() {
+    for text in [
+        "ldr pc, [pc, -r0, lsl #2]",
+        "ldr pc, [pc, r0, lsl #3]",
+        "ldr pc, [r1, r0, lsr #1]",
+        "ldr r12, [r1]\n ldrne r12, [r2, r0, lsl #2]\n bx r12",
+    ] {
+        assert!(!jump("arm_indices", "arm", text).is_indexed, "{text}");
+    }
+}
+
 #[test]
 fn tables_of_distances_are_added_to_a_base() {
     let named = table(4, true, 1, TableBase::Named, None);

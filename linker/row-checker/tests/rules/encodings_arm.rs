@@ -1,0 +1,161 @@
+//! Instructions after which less is known than their usual use suggests: A32 and T32.
+
+use super::support::Set::{A32, T32};
+use super::support::judge;
+
+/// Control may continue after an instruction that the decoder does not know, with registers that are not known. `$` is the instruction.
+const JOINED: &str = "fn f\n push {r4, lr}\n cmp r0, #0\n beq 3f\n sub sp, sp, #8\n $ | sp+16 ra=c-4\n\
+                      3: nop | not sp+8 ra=c-4; not sp+16 ra=c-4\n add sp, sp, #8\n pop {r4, pc}\n end";
+
+#[test]
+fn code_after_an_unknown_instruction_may_be_entered_from_it() {
+    for instruction in [
+        "swp r0, r1, [r2]",
+        "setend be",
+        "srsdb sp!, #19",
+        "stc p14, c5, [r1], #4",
+        "bxj r0",
+        "subne pc, r1, #4",
+        "subne pc, pc, r1, lsl #2",
+        // mrs r0, sp_usr
+        ".inst 0xe1010200",
+        // vstr.16 s0, [r1]
+        ".inst 0xed810900",
+    ] {
+        judge(A32, &JOINED.replace('$', instruction));
+    }
+    // setend be; le lr, f; srsdb sp!, #19
+    for instruction in [".inst.n 0xb658", ".inst.w 0xf00fc003", ".inst.w 0xe82dc013"] {
+        judge(T32, &JOINED.replace('$', instruction));
+    }
+}
+
+/// The loops of ARMv8.1-M have encodings beside those of calls to A32.
+#[test]
+fn loops_are_no_calls() {
+    judge(
+        T32,
+        "fn f\n push {r4, lr}\n .inst.w 0xf00fc003\n nop | not sp+8 ra=c-4\n pop {r4, pc}\n end",
+    );
+}
+
+/// Handlers and debuggers resume after each of these, whether other code leads there or not.
+#[test]
+fn exceptions_may_be_resumed() {
+    for instruction in ["bkpt #0", "udf #0", "svc #0", ".inst 0xe10f0070"] {
+        judge(A32, &JOINED.replace('$', instruction));
+    }
+    for instruction in ["bkpt #0", "udf #0", "svc #0", ".inst.n 0xbab0"] {
+        judge(T32, &JOINED.replace('$', instruction));
+    }
+}
+
+/// An operating system, or a debugger, writes to memory whose address it gets.
+#[test]
+fn calls_of_other_software_write_memory() {
+    for (set, instruction) in [
+        (A32, "svc #0"),
+        (T32, "svc #0"),
+        (A32, ".inst 0xe10f0070"),
+        (T32, ".inst.n 0xbab0"),
+    ] {
+        judge(
+            set,
+            &format!(
+                "fn f\n push {{r4, lr}}\n sub sp, sp, #8\n mov r0, sp\n str r0, [sp]\n {instruction} | sp+16 ra=c-4\n\
+                 ldr r5, [sp] | sp+16 ra=c-4\n nop | sp+16 ra=c-4; not r5+16 ra=c-4\n add sp, sp, #8\n pop {{r4, pc}}\n end"
+            ),
+        );
+    }
+}
+
+/// The mode of fast interrupts has its own `r8` to `r12`, and a list with `^` names those of programs.
+#[test]
+fn modes_have_registers_of_their_own() {
+    for change in ["cps #0x11", "msr cpsr_c, r0"] {
+        judge(
+            A32,
+            &format!(
+                "fn f\n push {{r11, lr}}\n add r11, sp, #4\n {change} | fp+4 ra=c-4\n nop | not fp+4 ra=c-4\n cps #0x13\n pop {{r11, pc}}\n end"
+            ),
+        );
+    }
+    judge(
+        A32,
+        "fn f\n push {r11, lr}\n sub sp, sp, #8\n str sp, [sp]\n ldm sp, {r11}^ | sp+16 ra=c-4\n\
+         nop | sp+16 ra=c-4; not fp+16 ra=c-4\n add sp, sp, #8\n pop {r11, pc}\n end",
+    );
+    judge(
+        A32,
+        "fn f\n sub sp, sp, #8\n stm sp, {r10, r11}^ | sp+8\n nop | sp+8; not sp+8 fp=c-4\n add sp, sp, #8\n bx lr\n end",
+    );
+}
+
+/// A stack pointer that is computed is moved, and not another one that is loaded.
+#[test]
+fn callees_that_compute_the_stack_pointer_move_it() {
+    for instruction in [
+        "orr sp, sp, #8",
+        "eor sp, sp, r0",
+        "rsb sp, r0, sp",
+        "mvn sp, r0",
+        "bic sp, r0, #7",
+    ] {
+        judge(
+            A32,
+            &format!(
+                "fn g\n {instruction}\n bx lr\n end\n fn f\n push {{r4, lr}}\n bl g | sp+8 ra=c-4\n nop | not sp+8 ra=c-4\n pop {{r4, pc}}\n end"
+            ),
+        );
+    }
+}
+
+/// A jump to a sum with the return address skips code of the caller.
+#[test]
+fn returns_to_another_place_are_no_returns() {
+    for jump in [
+        "add pc, lr, #4",
+        "add pc, r0, lr",
+        "addne pc, lr, r0\n bx lr",
+    ] {
+        judge(
+            A32,
+            &format!(
+                "fn skip\n {jump} | sp+0\n end\n fn f\n push {{r4, lr}}\n bl skip\n sub sp, sp, #8\n nop | not sp+16 ra=c-4\n add sp, sp, #8\n pop {{r4, pc}}\n end"
+            ),
+        );
+    }
+}
+
+/// Code does not continue in the other instruction set, neither by a jump to a label nor by the next address.
+#[test]
+fn code_of_the_other_set_is_not_entered() {
+    for entry in ["b 3f", "nop"] {
+        judge(
+            A32,
+            &format!(
+                "fn f\n push {{r4, lr}}\n {entry} | sp+8 ra=c-4\n .thumb\n 3: sub sp, #8 | not sp+8 ra=c-4\n nop | not sp+16 ra=c-4\n pop {{r4, pc}}\n end"
+            ),
+        );
+    }
+    judge(
+        T32,
+        "fn f\n push {r4, lr}\n b 3f | sp+8 ra=c-4\n .p2align 2\n .arm\n 3: sub sp, sp, #8 | not sp+8 ra=c-4\n pop {r4, pc}\n end",
+    );
+}
+
+/// An address is named by sums and differences of constants, whatever stands between them.
+#[test]
+fn addresses_are_named_by_any_arithmetic() {
+    for (set, name) in [
+        (A32, "adr r1, 9f\n nop\n sub r1, r1, #8"),
+        (T32, "adr r1, 9f\n nop\n subs r1, #4\n adds r1, #1"),
+    ] {
+        judge(
+            set,
+            &format!(
+                "fn f\n cmp r0, #0\n beq 1f\n sub sp, sp, #16\n {name}\n bx r1\n 1: nop | not sp+0; not sp+16\n nop\n 9: bx lr\n end\n fn g\n bl f\n 7: b 7b\n end"
+            ),
+        );
+    }
+}
