@@ -59,7 +59,7 @@ impl Names<'_> {
                 if let Some((_, Some(count))) = continues {
                     self.named.truncate(count);
                 }
-                let constants = match is_fixed || is_relative || continues.is_some() {
+                let constants = match is_relative || continues.is_some() {
                     true => self.sums(read, left, right, subtracts),
                     false => Vec::new(),
                 };
@@ -121,7 +121,7 @@ impl Names<'_> {
             .unwrap_or_default()
     }
 
-    /// The sums, or differences, of the constants that two sources may hold.
+    /// The sums, or differences, of the constants that two sources may hold. At most one source has several.
     fn sums(&self, read: &Read, left: Register, right: Source, subtracts: bool) -> Constants {
         let left = match (left, right) {
             (PC, Source::Constant(_)) => vec![read.near(0) as u32],

@@ -38,7 +38,7 @@ pub(super) fn translate(program: &Program<'_>, read: &Read) -> Option<Instructio
     let flow = match translation.flow {
         Flow::Jump if is_conditional => Flow::Branch,
         // Control goes to code that is an instruction of another set.
-        Flow::Next | Flow::Halt if translation.is_other_set(read.at + u64::from(read.length)) => {
+        Flow::Next | Flow::Halt if translation.is_other_set(translation.next()) => {
             return None;
         }
         flow => flow,
@@ -143,8 +143,9 @@ impl Translation<'_> {
         }
     }
 
-    fn is_next(&self, to: u32) -> bool {
-        u64::from(to) == self.read.at + u64::from(self.read.length)
+    /// The address after the instruction.
+    fn next(&self) -> u64 {
+        self.read.at + u64::from(self.read.length)
     }
 
     fn branch(&mut self, op: Op) -> Option<()> {
@@ -157,7 +158,7 @@ impl Translation<'_> {
                 self.target = to.into();
             }
             // A way to read the program counter, unless a function is there.
-            Op::Call(to) if self.is_next(to) && !self.program.is_start(to.into()) => {
+            Op::Call(to) if u64::from(to) == self.next() && !self.program.is_start(to.into()) => {
                 return self.set(LR, Operand::Unknown);
             }
             Op::Call(to) => {
@@ -180,8 +181,13 @@ impl Translation<'_> {
                 self.store_anywhere(Operand::Unknown);
                 return self.forget(BY_SUPERVISOR);
             }
-            // A handler may resume after it.
-            Op::Trap | Op::Breakpoint => self.flow = Flow::Halt,
+            // A handler may resume after it, unless a literal is there.
+            Op::Trap | Op::Breakpoint => {
+                self.flow = match self.program.mode(self.next()) {
+                    Mode::Data => Flow::Trap,
+                    _ => Flow::Halt,
+                };
+            }
             _ => return None,
         }
         Some(())

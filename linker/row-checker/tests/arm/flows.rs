@@ -74,6 +74,23 @@ fn t32_has_each_flow() {
     compare("arm_thumb_flows", "thumb", &cases);
 }
 
+/// A handler may resume after a trap, but not at data.
+#[test]
+fn a_trap_before_a_literal_ends() {
+    for (set, text) in [
+        ("arm", "udf #0\n .long 0"),
+        ("thumb", "bkpt #0\n nop\n udf #0\n nop\n .long 0"),
+    ] {
+        let found = instructions(&assembled("arm_trap", set, text));
+        let traps: Vec<_> = found.iter().map(|(_, one)| one.flow).collect();
+        let expected: &[Flow] = match set {
+            "arm" => &[Trap],
+            _ => &[Halt, Next, Halt, Next],
+        };
+        assert_eq!(traps, expected, "{text}");
+    }
+}
+
 #[test]
 fn returns_leave_the_return_address_in_the_link_register() {
     let popped = one("arm_return", "arm", "ldr pc, [sp], #12");

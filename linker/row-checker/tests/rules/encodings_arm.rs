@@ -143,19 +143,3 @@ fn code_of_the_other_set_is_not_entered() {
         "fn f\n push {r4, lr}\n b 3f | sp+8 ra=c-4\n .p2align 2\n .arm\n 3: sub sp, sp, #8 | not sp+8 ra=c-4\n pop {r4, pc}\n end",
     );
 }
-
-/// An address is named by sums and differences of constants, whatever stands between them.
-#[test]
-fn addresses_are_named_by_any_arithmetic() {
-    for (set, name) in [
-        (A32, "adr r1, 9f\n nop\n sub r1, r1, #8"),
-        (T32, "adr r1, 9f\n nop\n subs r1, #4\n adds r1, #1"),
-    ] {
-        judge(
-            set,
-            &format!(
-                "fn f\n cmp r0, #0\n beq 1f\n sub sp, sp, #16\n {name}\n bx r1\n 1: nop | not sp+0; not sp+16\n nop\n 9: bx lr\n end\n fn g\n bl f\n 7: b 7b\n end"
-            ),
-        );
-    }
-}
