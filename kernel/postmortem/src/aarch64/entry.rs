@@ -199,8 +199,8 @@ exception_vectors:
 .endr
 
 // There is no room, or the stack pointer is wrong: the frame is written to the overflow stack. If the overflow stack itself was
-// interrupted, the frame goes below what is in use there. sp changes only after the interrupted one is stored in the frame, so
-// that an unwind rule can always find it.
+// interrupted, the frame goes below what is in use there. SP_EL0 contains the interrupted sp between the change of sp and the store to the
+// frame, so that an unwind rule can always find it. The value of SP_EL0 is in the place of x2 meanwhile.
 .macro postmortem_overflow number:req
 .type exception_overflow_\number, %function
 exception_overflow_\number:
@@ -218,10 +218,16 @@ exception_overflow_\number:
     sub x0, x0, #304
     cbnz x1, 1f
     mov x0, sp
-1:  add x1, sp, #304
-    str x1, [x0, #248]
+1:  mrs x1, sp_el0
+    str x1, [x0, #16]
+    add x1, sp, #304
+    msr sp_el0, x1
     mov sp, x0
+    .cfi_register sp, {sp_el0}
+    str x1, [sp, #248]
     .cfi_offset sp, 248 - 304
+    ldr x1, [sp, #16]
+    msr sp_el0, x1
     mrs x0, tpidrro_el0
     mrs x1, tpidr_el0
     stp x0, x1, [sp]
