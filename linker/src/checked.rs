@@ -34,8 +34,6 @@ const NO_ADDRESSES: [&str; 8] = [
 const BEHIND: u64 = 64;
 /// Bytes below the stack pointer that the System V ABI of x86-64 leaves to programs of an operating system.
 const RED_ZONE: i32 = 128;
-/// Bytes that remain in a kernel: the processor aligns the stack to 16 before it pushes.
-const ALIGNED: i32 = 8;
 
 /// Judges the rows of an image. `described` is what its call frame information says of functions' extents. `None`: the checker does not
 /// know its architecture, or has found no claims that hold.
@@ -112,7 +110,7 @@ fn program<'data>(
         landing_pads: pads.collect(),
         red_zone: match (image.architecture.machine, is_hosted) {
             (Architecture::X86_64, true) => RED_ZONE,
-            (Architecture::X86_64, false) => ALIGNED,
+            (Architecture::X86_64, false) => program::ALIGNED,
             _ => 0,
         },
         is_relocatable,

@@ -240,8 +240,7 @@ impl Graph {
             Flow::Call | Flow::IndirectCall if returns && !at_end => {
                 each(node.next, Edge::AfterCall)
             }
-            // `int3` is a breakpoint, or padding: what it interrupts goes on.
-            Flow::Trap if node.is_padding && !at_end => each(node.next, Edge::Resumed),
+            Flow::Trap if !at_end => each(node.next, Edge::Resumed),
             _ => {}
         }
         if node.is_conditional {

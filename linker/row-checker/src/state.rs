@@ -114,11 +114,11 @@ impl State {
         }
     }
 
-    /// Makes the words unknown that lie at an offset from the CFA and above, except those in which the caller's registers and the return
-    /// address are kept. It is what a store to an unknown place may hit: see "Assumptions" in the crate's documentation.
-    pub fn scatter(&mut self, from: i32, cause: Cause) {
-        for (at, value) in &mut self.slots {
-            if *at >= from && !matches!(value, Value::Entry(_)) {
+    /// Makes all words of the stack unknown, except those that hold the caller's registers and the return address. A store to an unknown
+    /// place may overwrite the others: see "Assumptions" in the crate's documentation.
+    pub fn scatter(&mut self, cause: Cause) {
+        for (_, value) in &mut self.slots {
+            if !matches!(value, Value::Entry(_)) {
                 *value = Value::Unknown(cause);
             }
         }
@@ -132,23 +132,28 @@ impl State {
     }
 
     fn store(&mut self, address: Value, size: Size, value: Value, word: i32, cause: Cause) {
-        let Value::Cfa(at) = address else {
-            return self.scatter(i32::MIN, cause);
-        };
-        let bytes = match size {
-            Size::Bytes(bytes) => Some(i64::from(bytes)),
+        let (before, bytes) = match size {
+            Size::Bytes(bytes) => (0, Some(i64::from(bytes))),
+            // Such an instruction stores downwards while the direction flag is set.
             Size::Counted(register, bytes) => match self.get(register) {
-                Value::Number(count @ 0..) => Some(i64::from(count) * i64::from(bytes)),
-                _ => None,
+                Value::Number(count @ 0..) => {
+                    let bytes = i64::from(count) * i64::from(bytes);
+                    (bytes, Some(bytes))
+                }
+                _ => (0, None),
             },
-            Size::Unknown => None,
-            Size::Anywhere => return self.scatter(i32::MIN, cause),
+            Size::Unknown | Size::Anywhere => (0, None),
         };
-        let Some(bytes) = bytes else {
-            return self.scatter(at, cause);
+        let (Value::Cfa(at), Some(bytes)) = (address, bytes) else {
+            return self.scatter(cause);
         };
-        let to = i64::from(at) + bytes;
-        self.overwrite(at, i32::try_from(to).unwrap_or(i32::MAX), word, cause);
+        let from = i32::try_from(i64::from(at) - before).unwrap_or(i32::MIN);
+        self.overwrite(
+            from,
+            i32::try_from(i64::from(at) + bytes).unwrap_or(i32::MAX),
+            word,
+            cause,
+        );
         let is_kept = matches!(value, Value::Cfa(_) | Value::Entry(_) | Value::Code(_));
         if bytes == i64::from(word) && is_kept {
             self.put(at, value);

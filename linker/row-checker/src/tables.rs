@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::Architecture;
 use crate::graph::{Edge, Graph, OUT};
-use crate::instruction::Flow;
+use crate::instruction::{Flow, TableBase};
 use crate::program::Program;
 use read::{Found, Reader};
 
@@ -24,8 +24,8 @@ pub struct Jumps {
     pub by_pointer: FxHashSet<u32>,
     /// Jumps that may go to another place than a table of their function.
     pub open: FxHashSet<u32>,
-    /// Jumps through one word, whose content another image provides.
-    pub imports: FxHashSet<u32>,
+    /// Jumps through tables of their function.
+    pub tabled: FxHashSet<u32>,
     /// Addresses of words in data that are entries of tables, and of code that entries are counted from.
     pub explained: FxHashSet<u64>,
     /// Addresses of code that instructions name, other than the one behind the instruction.
@@ -146,7 +146,9 @@ impl Jumps {
             match jump.table {
                 Some(table) => reader.read(form, table, true, &mut found),
                 None => {
-                    for table in &names.data {
+                    // Words of a table in code are taken for data only where the decoder finds no better.
+                    let in_code = names.code.iter().filter(|_| form.base == TableBase::Zero);
+                    for table in names.data.iter().chain(in_code) {
                         reader.read(form, *table, false, &mut found);
                     }
                 }
@@ -154,9 +156,7 @@ impl Jumps {
         }
         self.explained.extend(found.explained);
         let targets = found.targets;
-        if jump.is_import {
-            self.imports.insert(number);
-        } else if !jump.is_indexed {
+        if !jump.is_import && !jump.is_indexed {
             self.by_pointer.insert(number);
         }
         let has_own = targets.iter().any(|target| names.contains(*target));
@@ -164,6 +164,7 @@ impl Jumps {
             self.open.insert(number);
         }
         if has_own {
+            self.tabled.insert(number);
             for target in targets {
                 if let Some(to) = graph.at(target) {
                     graph.add(number, to, Edge::Table);

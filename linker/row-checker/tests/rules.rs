@@ -1,6 +1,8 @@
 //! One program for each rule of the checker: it breaks that rule alone, so that a row that does not follow is refused, and the row that
 //! does is accepted. The files `encodings_*` have programs for instructions of one set.
 
+#[path = "rules/beliefs.rs"]
+mod beliefs;
 #[path = "rules/calls.rs"]
 mod calls;
 #[path = "rules/edges.rs"]

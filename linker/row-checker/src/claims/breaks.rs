@@ -53,7 +53,7 @@ impl Claims<'_> {
     }
 
     /// What a way out with this state breaks. It is a return, or a jump.
-    pub(super) fn broken(&self, state: &State, is_return: bool) -> u64 {
+    pub(crate) fn broken(&self, state: &State, is_return: bool) -> u64 {
         if state.kind.is_trap() || state.kind == Kind::Outermost || self.is_switched(state) {
             return 0;
         }
@@ -72,9 +72,6 @@ impl Claims<'_> {
         };
         let stack_pointer = state.get(self.convention.stack_pointer);
         let pushed = self.convention.pushed();
-        if matches!(stack_pointer, Value::Unknown(cause) if cause.why() == Why::Moved) {
-            return ALL;
-        }
         // A return may also go to an address that was pushed: as a jump. If that is the caller's, the caller has another stack pointer.
         let is_pushed = pushed > 0 && stack_pointer == Value::Cfa(-pushed);
         let is_back = state.get(self.convention.return_address) == Value::Entry(RETURN);
@@ -114,7 +111,7 @@ impl Claims<'_> {
         if falls_out {
             return ALL;
         }
-        if self.pushed_target(number, behind).is_some() {
+        if self.constant_target(number, behind).is_some() {
             return 0;
         }
         match node.flow {
@@ -204,12 +201,13 @@ impl Claims<'_> {
                 |_, _| {},
                 |number, state| {
                     let is_open = self.jumps.open.contains(&number)
-                        && !self.graph.more.contains_key(&number)
+                        && !self.jumps.tabled.contains(&number)
                         && !self.is_linkage(self.graph.node(number).at);
-                    if is_open && state.kind == Kind::Called {
+                    if is_open {
                         let mut state = state.clone();
                         self.apply(number, &mut state);
-                        is_found |= self.broken(&state, false) == ALL;
+                        let is_lost = state.kind.is_trap() || self.broken(&state, false) == ALL;
+                        is_found |= is_lost && self.constant_target(number, &state).is_none();
                     }
                 },
             );

@@ -30,21 +30,21 @@ impl Claims<'_> {
     fn enter_all(&mut self, entered: &Entered) {
         let program = self.program;
         self.trap_starts = self.trap_starts(entered);
-        self.enter(entered, program.entry);
+        self.enter(entered, program.entry, false);
         let outermost =
             |function: &&Function<'_>| function.rows.first().is_some_and(Row::is_outermost);
         for function in program.functions.iter().filter(outermost) {
-            self.enter(entered, function.start);
+            self.enter(entered, function.start, false);
         }
         for (address, word) in &program.taken {
             if !self.jumps.explained.contains(word) {
-                self.enter(entered, *address);
+                self.enter(entered, *address, true);
             }
         }
         let named = std::mem::take(&mut self.jumps.named);
         for address in &named {
             if !self.jumps.explained.contains(address) {
-                self.enter(entered, *address);
+                self.enter(entered, *address, true);
             }
         }
         self.jumps.named = named;
@@ -69,7 +69,7 @@ impl Claims<'_> {
                     !node.is_padding && !(extent.start..extent.end).contains(&node.at)
                 });
                 if !is_first || !is_entered && !self.graph.node(number).is_padding {
-                    self.enter(entered, start);
+                    self.enter(entered, start, false);
                 }
             }
         }
@@ -97,26 +97,26 @@ impl Claims<'_> {
         starts.filter_map(claim).collect()
     }
 
-    /// Enters the code at an address, unless it is entered already.
-    fn enter(&mut self, entered: &Entered, address: u64) {
+    /// Enters the code at an address, unless it is entered already. `is_taken`: code or data contains the address, so that a jump by a pointer
+    /// may lead there, too.
+    fn enter(&mut self, entered: &Entered, address: u64, is_taken: bool) {
         let Some(number) = self.graph.at(address) else {
             return;
         };
         if !self.is_entered.insert(number) {
             return;
         }
-        let state = self.state_at(entered, number, address);
+        let state = self.state_at(entered, number, address, is_taken);
         self.entries.push((number, state));
         self.reach(vec![number]);
     }
 
-    fn state_at(&self, entered: &Entered, number: u32, address: u64) -> State {
+    fn state_at(&self, entered: &Entered, number: u32, address: u64, is_taken: bool) -> State {
         let function = self
             .program
             .function(address)
             .filter(|function| function.start == address);
         let first = function.and_then(|function| function.rows.first());
-        let is_called = entered.called.contains(&number);
         let unknown = |why| State::unknown(Kind::Called, Cause::new(why, number));
         if let Some(row) = first.filter(|_| {
             function.is_some_and(|one| one.is_trap_code)
@@ -124,18 +124,14 @@ impl Claims<'_> {
         }) {
             return self.trapped(row, number);
         }
-        if self
-            .program
-            .row(address)
-            .is_some_and(|(_, row)| row.is_outermost())
-        {
+        if first.is_some_and(Row::is_outermost) {
             return State::unknown(Kind::Outermost, Cause::new(Why::Entered, number));
         }
         // Nothing is known there but that it has no caller.
         if address == self.program.entry {
             return State::unknown(Kind::Outermost, Cause::new(Why::Entered, number));
         }
-        if is_called {
+        if !is_taken && entered.called.contains(&number) {
             return State::called(self.convention);
         }
         if first.is_some_and(|row| !self.is_row_of_call(row)) {
@@ -232,6 +228,22 @@ impl Claims<'_> {
             if start == end || all.iter().all(is_open) {
                 continue;
             }
+            let open = all
+                .iter()
+                .filter(|one| self.jumps.open.contains(one) && self.is_reached[**one as usize])
+                .map(|jump| (*jump, Edge::Table));
+            let open: Vec<(u32, Edge)> = open.collect();
+            // An address that is computed may be that of any instruction there.
+            let is_lost = |number: &&u32| {
+                let node = self.graph.node(**number);
+                !self.is_reached[**number as usize] && !node.is_padding && node.flow != Flow::Trap
+            };
+            let lost: Vec<u32> = all.iter().filter(is_lost).copied().collect();
+            for &(jump, edge) in &open {
+                for &number in &lost {
+                    is_new |= self.graph.add(jump, number, edge);
+                }
+            }
             let mut before: Option<u32> = None;
             let mut is_in_gap = false;
             for &number in &all {
@@ -268,10 +280,7 @@ impl Claims<'_> {
                     self.graph.nodes[number as usize].is_padding = true;
                     continue;
                 }
-                let jumps = all
-                    .iter()
-                    .filter(|one| self.jumps.open.contains(one) && self.is_reached[**one as usize]);
-                let mut from: Vec<(u32, Edge)> = jumps.map(|jump| (*jump, Edge::Table)).collect();
+                let mut from = open.clone();
                 if let Some((last, node, returns)) = last
                     && (node.flow == Flow::Trap || is_call(node.flow) && !returns)
                 {
@@ -310,10 +319,6 @@ impl Entered {
     fn of(claims: &Claims<'_>) -> Self {
         let graph = &claims.graph;
         let numbers = || 0..graph.nodes.len() as u32;
-        let calls = graph
-            .nodes
-            .iter()
-            .filter(|node| node.flow == Flow::Call && node.target != OUT);
         let ends: Vec<u32> = numbers()
             .filter(|number| graph.node(*number).flow == Flow::TrapReturn)
             .collect();
@@ -325,6 +330,10 @@ impl Entered {
             .filter(is_declared)
             .chain(ends.iter().copied())
             .collect();
+        let calls = graph
+            .nodes
+            .iter()
+            .filter(|node| node.flow == Flow::Call && node.target != OUT);
         Self {
             called: calls.map(|node| node.target).collect(),
             ends_in_trap_return: claims.leading_to(ends),

@@ -58,7 +58,6 @@ impl Claims<'_> {
             let mut is_way_out =
                 matches!(node.flow, Flow::Return | Flow::TrapReturn | Flow::Unknown)
                     || self.jumps.open.contains(&number)
-                    || self.jumps.imports.contains(&number)
                     || self.astray.contains(&number);
             self.successors(number, |to, edge| match to {
                 OUT => is_way_out |= node.flow != Flow::Call,

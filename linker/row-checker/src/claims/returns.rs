@@ -29,7 +29,6 @@ impl Claims<'_> {
                 .successors(number, true, |to, _| falls_out |= to == OUT);
             let is_way_out = matches!(node.flow, Flow::Return | Flow::TrapReturn | Flow::Unknown)
                 || self.jumps.open.contains(&number)
-                || self.jumps.imports.contains(&number)
                 || falls_out && callee == OUT
                 || is_astray;
             if is_way_out {

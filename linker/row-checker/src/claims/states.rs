@@ -71,9 +71,14 @@ impl Claims<'_> {
                 number = node.next;
                 continue;
             }
-            let leaves = self.jumps.by_pointer.contains(&number) && self.leaves_as_called(&state);
+            let leaves = self.jumps.by_pointer.contains(&number)
+                && self.leaves_as_called(&state)
+                && self.broken(&state, false) == 0;
+            let is_known = state.get(self.convention.stack_pointer).is_known();
             self.successors(number, |to, edge| {
-                if to == OUT || leaves && edge == Edge::Table {
+                // A trap that marks the end of code that nothing reaches is none that a handler resumes behind.
+                let is_end = edge == Edge::Resumed && !node.is_padding && !is_known;
+                if to == OUT || leaves && edge == Edge::Table || is_end {
                     return;
                 }
                 arrives(
@@ -87,7 +92,7 @@ impl Claims<'_> {
             if node.flow == Flow::Call && node.target != OUT {
                 arrives(node.target, State::called(self.convention));
             }
-            return self.pushed_target(number, &state);
+            return self.constant_target(number, &state);
         }
     }
 
@@ -103,16 +108,21 @@ impl Claims<'_> {
         );
     }
 
-    /// The instruction that a return goes to, if the code has pushed its address.
-    pub(crate) fn pushed_target(&self, number: u32, state: &State) -> Option<(u32, u32)> {
-        let is_return = matches!(
-            self.graph.node(number).flow,
-            Flow::Return | Flow::TrapReturn
-        );
-        match state.get(self.convention.return_address) {
-            Value::Code(to) if is_return && !state.kind.is_trap() => Some((number, to)),
+    /// The instruction that a return or a jump goes to, if its address is a constant.
+    pub(crate) fn constant_target(&self, number: u32, state: &State) -> Option<(u32, u32)> {
+        let is_jump = match self.graph.node(number).flow {
+            Flow::Return | Flow::TrapReturn => !state.kind.is_trap(),
+            Flow::IndirectJump => true,
+            _ => false,
+        };
+        let to = match state.get(self.convention.return_address) {
+            Value::Code(to) => Some(to),
+            Value::Number(address) if !self.program.is_relocatable => {
+                self.graph.at(i64::from(address).cast_unsigned())
+            }
             _ => None,
-        }
+        };
+        to.filter(|_| is_jump).map(|to| (number, to))
     }
 
     /// The state behind an instruction, as it leaves by an edge.
@@ -160,7 +170,7 @@ impl Claims<'_> {
                 }
             }
         }
-        state.scatter(i32::MIN, may);
+        state.scatter(may);
         for register in 0..state.registers.len() as u8 {
             let is_broken = breaks == ALL || breaks >> register & 1 != 0;
             if register == stack_pointer {

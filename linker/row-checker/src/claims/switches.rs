@@ -25,7 +25,7 @@ impl Claims<'_> {
             resumed.set(register, Value::Unknown(cause));
         }
         resumed.set(stack_pointer, before);
-        resumed.scatter(i32::MIN, cause);
+        resumed.scatter(cause);
         if self.returns_straight(self.graph.node(number).next, resumed.clone()) {
             *state = resumed;
         }

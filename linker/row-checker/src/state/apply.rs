@@ -3,6 +3,7 @@
 use super::State;
 use crate::architecture::Convention;
 use crate::instruction::{Effect, Operand};
+use crate::program::ALIGNED;
 use crate::value::{Cause, RETURN, SIGNED_RETURN, Value, Why};
 
 impl State {
@@ -15,27 +16,14 @@ impl State {
         number: u32,
         code: &impl Fn(u64) -> Option<u32>,
     ) {
-        // Stores change no flags, and neither of the two registers.
-        if effects.is_empty()
-            || effects
-                .iter()
-                .any(|effect| !matches!(effect, Effect::Store { .. }))
-        {
-            self.compared = None;
-        }
+        self.compared = None;
         // Nearly all instructions have one or two effects; what they read has to be that from before the first.
         let values: Vec<(Value, Value)> = effects
             .iter()
             .map(|effect| self.read(effect, convention, number, code))
             .collect();
-        let stack_pointer = convention.stack_pointer;
         for (effect, (place, value)) in effects.iter().zip(values) {
             match *effect {
-                Effect::Set(to, Operand::Registers { .. })
-                    if to == stack_pointer && !value.is_known() =>
-                {
-                    self.set(to, Value::Unknown(Cause::new(Why::Moved, number)));
-                }
                 Effect::Set(to, _) => self.set(to, value),
                 Effect::Store { size, .. } => {
                     self.store(
@@ -49,6 +37,7 @@ impl State {
                 Effect::ComparesStackPointer(other) => self.compared = Some(other),
             }
         }
+        let stack_pointer = convention.stack_pointer;
         // Trap code changes to another stack: all places count from there now.
         if self.kind.is_trap() && !self.get(stack_pointer).is_known() {
             self.switch(stack_pointer);
@@ -63,7 +52,10 @@ impl State {
         }
         // What lies below the stack pointer is anybody's.
         if let Value::Cfa(top) = self.get(stack_pointer) {
-            let low = top.saturating_sub(red_zone);
+            let low = match red_zone {
+                ALIGNED => top & !15,
+                bytes => top.saturating_sub(bytes),
+            };
             self.slots.retain(|slot| slot.0 >= low);
         }
     }
@@ -108,17 +100,26 @@ impl State {
                 right,
                 shift,
                 subtracts,
-            } => match self.get(right) {
-                Value::Number(count) => {
-                    let count = i64::from(count) << shift.min(31);
-                    let count = if subtracts { -count } else { count };
-                    let fits = i32::try_from(count).ok();
-                    fits.map_or(Value::Unknown(written), |count| {
-                        self.get(left).plus(count, written)
-                    })
-                }
-                _ => Value::Unknown(written),
-            },
+            } => {
+                // An address of the stack that is moved by an unknown number is none that was loaded.
+                let is_stack = |register| match self.get(register) {
+                    Value::Unknown(cause) if cause.why() == Why::Moved => true,
+                    value => register == convention.stack_pointer || matches!(value, Value::Cfa(_)),
+                };
+                let why = match is_stack(left) || is_stack(right) {
+                    true => Why::Moved,
+                    false => Why::Written,
+                };
+                let count = match self.get(right) {
+                    Value::Number(count) => i64::from(count) << shift.min(31),
+                    _ => i64::MAX,
+                };
+                let count = i32::try_from(if subtracts { -count } else { count });
+                let lost = Cause::new(why, number);
+                count.map_or(Value::Unknown(lost), |count| {
+                    self.get(left).plus(count, lost)
+                })
+            }
             Operand::Number(count) => Value::Number(count),
             Operand::Inserted { register, bits, at } => match self.get(register) {
                 Value::Number(number) => {

@@ -7,9 +7,6 @@ use crate::graph::Graph;
 use crate::instruction::{Flow, TableBase, TableForm};
 use crate::program::Program;
 
-/// Entries of a table that are read at most.
-const MAX_ENTRIES: usize = 4096;
-
 /// What tables of a function are read by.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
@@ -51,11 +48,11 @@ impl Reader<'_> {
             let mut entries: Vec<u64> = Vec::new();
             let mut at = table;
             while let Some(entry) = entry(program, form, at) {
-                let is_next = form.base != TableBase::Zero && at != table && starts.contains(&at);
+                let is_next = form.size < 4 && at != table && starts.contains(&at);
                 let target = base.wrapping_add(entry.wrapping_mul(form.scale.into()) as u64);
                 let is_target = graph.at(target).is_some()
                     && (names.contains(target) || form.size >= 4 && program.is_start(target));
-                if is_next || !is_target || entries.len() == MAX_ENTRIES {
+                if is_next || !is_target {
                     break;
                 }
                 entries.push(target);

@@ -2,8 +2,8 @@
 //! write, to something unknown.
 
 use iced_x86::{
-    Instruction, InstructionInfoFactory, InstructionInfoOptions, MemorySize, Mnemonic, OpAccess,
-    OpKind, Register as Iced,
+    Code, FlowControl, Instruction, InstructionInfoFactory, InstructionInfoOptions, MemorySize,
+    Mnemonic, OpAccess, OpKind, Register as Iced,
 };
 
 use super::{RBP, RCX, RETURN, RSP, number, set};
@@ -51,7 +51,7 @@ fn listed(instruction: &Instruction) -> Option<Vec<Effect>> {
                 }
             }
         }
-        Mnemonic::Leave => vec![
+        Mnemonic::Leave if instruction.code() == Code::Leaveq => vec![
             set(RSP, Operand::Sum(RBP, wide)),
             set(RBP, Operand::Load(RBP, 0)),
         ],
@@ -62,10 +62,7 @@ fn listed(instruction: &Instruction) -> Option<Vec<Effect>> {
                 Operand::Address(instruction.ip_rel_memory_address()),
             )]
         }
-        Mnemonic::Lea => {
-            let (base, offset) = place(instruction)?;
-            vec![set(to?, Operand::Sum(base, offset))]
-        }
+        Mnemonic::Lea => vec![set(to?, sum(instruction)?)],
         Mnemonic::Add | Mnemonic::Sub => {
             let to = to?;
             let subtracts = instruction.mnemonic() == Mnemonic::Sub;
@@ -118,23 +115,13 @@ fn listed(instruction: &Instruction) -> Option<Vec<Effect>> {
             (Some(RSP), Some(other)) => vec![Effect::ComparesStackPointer(other)],
             _ => Vec::new(),
         },
-        Mnemonic::Ret => {
-            let more = i32::from(if instruction.op_count() > 0 {
-                instruction.immediate16()
-            } else {
-                0
-            });
-            vec![
-                set(RETURN, Operand::Load(RSP, 0)),
-                set(RSP, Operand::Sum(RSP, wide + more)),
-            ]
-        }
-        Mnemonic::Retf if instruction.op_count() == 0 => {
-            vec![
-                set(RETURN, Operand::Load(RSP, 0)),
-                set(RSP, Operand::Sum(RSP, 2 * wide)),
-            ]
-        }
+        Mnemonic::Ret | Mnemonic::Retf => vec![
+            set(RETURN, Operand::Load(RSP, 0)),
+            set(
+                RSP,
+                Operand::Sum(RSP, instruction.stack_pointer_increment()),
+            ),
+        ],
         Mnemonic::Iretq => vec![
             set(RETURN, Operand::Load(RSP, 0)),
             set(RSP, Operand::Load(RSP, 3 * wide)),
@@ -146,18 +133,52 @@ fn listed(instruction: &Instruction) -> Option<Vec<Effect>> {
             vec![set(RETURN, value(instruction, 0))]
         }
         Mnemonic::Test | Mnemonic::Nop => Vec::new(),
-        // The kernel or the hypervisor answers in registers.
+        // The kernel or the hypervisor answers in registers and in memory.
         Mnemonic::Syscall
         | Mnemonic::Sysenter
         | Mnemonic::Int
         | Mnemonic::Vmcall
         | Mnemonic::Vmmcall
-        | Mnemonic::Vmrun
         | Mnemonic::Vmlaunch
-        | Mnemonic::Vmresume => [0, 1, RCX, 4, 5, 8, 9, 10, 11]
-            .map(|register| set(register, Operand::Unknown))
-            .to_vec(),
+        | Mnemonic::Vmresume => answered(&[0, 1, RCX, 4, 5, 8, 9, 10, 11]),
+        // The registers are those of the guest afterwards.
+        Mnemonic::Vmrun => answered(&[0, 1, RCX, 3, 4, 5, RBP, 8, 9, 10, 11, 12, 13, 14, 15]),
+        // It writes the cache line that contains the address, also below the address.
+        Mnemonic::Clzero => vec![anywhere()],
         _ => return None,
+    })
+}
+
+/// A store to an unknown place.
+const fn anywhere() -> Effect {
+    Effect::Store {
+        base: RSP,
+        offset: 0,
+        size: Size::Anywhere,
+        value: Operand::Unknown,
+    }
+}
+
+/// What is changed by code that is not in the image and sets these registers.
+fn answered(registers: &[Register]) -> Vec<Effect> {
+    let unknown = registers
+        .iter()
+        .map(|register| set(*register, Operand::Unknown));
+    std::iter::once(anywhere()).chain(unknown).collect()
+}
+
+/// The address that `lea` computes.
+fn sum(instruction: &Instruction) -> Option<Operand> {
+    if let Some((base, offset)) = place(instruction) {
+        return Some(Operand::Sum(base, offset));
+    }
+    let (left, right) = (instruction.memory_base(), instruction.memory_index());
+    let is_sum = left.is_gpr64() && right.is_gpr64() && instruction.memory_displacement64() == 0;
+    is_sum.then(|| Operand::Registers {
+        left: number(left),
+        right: number(right),
+        shift: instruction.memory_index_scale().trailing_zeros() as u8,
+        subtracts: false,
     })
 }
 
@@ -199,7 +220,7 @@ fn value(instruction: &Instruction, operand: u32) -> Operand {
         OpKind::Memory | OpKind::Register => Operand::Unknown,
         _ => match number_of(instruction, operand) {
             Some(number) => Operand::Number(number),
-            None => Operand::Unknown,
+            None => Operand::Address(instruction.immediate(operand)),
         },
     }
 }
@@ -274,13 +295,6 @@ fn others(instruction: &Instruction) -> Vec<Effect> {
         .iter()
         .filter(|memory| writes(memory.access()))
     {
-        let is_absolute = memory.base() == Iced::None && memory.index() == Iced::None;
-        if is_absolute
-            || memory.base() == Iced::RIP
-            || matches!(memory.segment(), Iced::FS | Iced::GS)
-        {
-            continue;
-        }
         // Of a repeated instruction the decoder reports no size.
         let size = match instruction.is_string_instruction() {
             true => instruction.memory_size(),
@@ -292,10 +306,15 @@ fn others(instruction: &Instruction) -> Vec<Effect> {
         };
         let is_indexed =
             !instruction.is_string_instruction() && memory.index() != Iced::None || is_bit;
-        // An index alone, or an address of 32 bits.
-        let is_anywhere = is_indexed || !memory.base().is_gpr64();
+        // An index alone, an address of 32 bits, a constant, or an address that counts from another segment.
+        let is_anywhere = is_indexed
+            || !memory.base().is_gpr64()
+            || matches!(memory.segment(), Iced::FS | Iced::GS);
+        if is_anywhere {
+            effects.push(anywhere());
+            continue;
+        }
         let size = match bytes {
-            _ if is_anywhere => Size::Anywhere,
             Some(bytes) if instruction.is_string_instruction() && is_repeated => {
                 Size::Counted(RCX, bytes)
             }
@@ -303,16 +322,15 @@ fn others(instruction: &Instruction) -> Vec<Effect> {
             None => Size::Unknown,
         };
         let offset = i32::try_from(memory.displacement().cast_signed()).unwrap_or(0);
-        let base = match memory.base().is_gpr64() {
-            true => number(memory.base()),
-            false => RSP,
-        };
         effects.push(Effect::Store {
-            base,
+            base: number(memory.base()),
             offset,
             size,
             value: Operand::Unknown,
         });
+    }
+    if instruction.flow_control() == FlowControl::Return {
+        effects.push(set(RETURN, Operand::Unknown));
     }
     let moved = instruction.stack_pointer_increment();
     for register in info

@@ -133,7 +133,7 @@ impl Architecture for X86 {
                 forms: if jump.is_ip_rel_memory_operand() {
                     Vec::new()
                 } else {
-                    vec![word]
+                    vec![word, relative]
                 },
                 table: is_fixed.then(|| jump.memory_displacement64()),
                 is_indexed,

@@ -208,7 +208,6 @@ fn instructions_that_leave_the_mode_continue() {
         "lcall *gate(%rip)",
         "vmlaunch",
         "vmresume",
-        "vmrun",
         "sysenter",
         "syscall",
         "vmcall",
