@@ -62,11 +62,15 @@ fn program<'data>(
     let mut sections = sections(file);
     let mut taken = relocate(file, &mut sections);
     let is_relocatable = file.kind() == ObjectKind::Dynamic && !taken.is_empty();
-    if !is_relocatable {
-        taken = addresses(file, &sections, image.architecture.word.into());
+    // Packed relocations add to the addresses that the words contain.
+    if !is_relocatable || file.section_by_name(".relr.dyn").is_some() {
+        taken.extend(addresses(file, &sections, image.architecture.word.into()));
     }
+    // Other images call these.
+    let exported = symbols(file, file.dynamic_symbols());
+    taken.extend(exported.into_iter().map(|symbol| (symbol.start, u64::MAX)));
     taken.sort_unstable();
-    let symbols = symbols(file);
+    let symbols = symbols(file, file.symbols().chain(file.dynamic_symbols()));
     let mut declared: Vec<Declared> = symbols
         .iter()
         .copied()
@@ -199,7 +203,7 @@ fn relocate(file: &object::File<'_>, sections: &mut [program::Section<'_>]) -> V
     taken
 }
 
-/// The words of data that are addresses of code, and where they are.
+/// The words that are addresses of code, and where they are. Words of 8 bytes in code are read, too: an instruction hardly looks like one.
 fn addresses(
     file: &object::File<'_>,
     sections: &[program::Section<'_>],
@@ -219,7 +223,8 @@ fn addresses(
     let mut taken = Vec::new();
     for section in sections
         .iter()
-        .filter(|section| !section.is_code && !excluded.contains(&section.address))
+        .filter(|section| !section.is_code || word == 8)
+        .filter(|section| !excluded.contains(&section.address))
     {
         let mut at = section.address.next_multiple_of(word);
         while let Some(bytes) = section
@@ -260,8 +265,13 @@ fn of_arm(mapping: &Mapping, word: u64) -> Option<u64> {
 }
 
 /// The symbols that are marked as functions.
-fn symbols(file: &object::File<'_>) -> Vec<Declared> {
-    let all = file.symbols().chain(file.dynamic_symbols());
+fn symbols<'data, 'file>(
+    file: &object::File<'_>,
+    all: impl Iterator<Item = object::Symbol<'data, 'file>>,
+) -> Vec<Declared>
+where
+    'data: 'file,
+{
     let functions = all.filter(|symbol| {
         symbol.kind() == SymbolKind::Text && symbol.address() != 0 && !symbol.is_undefined()
     });

@@ -38,9 +38,9 @@
 //! 10. *Trap code* is declared as such, and leads to a return from a trap. What its first row says is claimed of its entry; a state that
 //!     arrives there and is known to be otherwise refutes it. A row without a caller holds only where nothing arrives that was called.
 //! 11. *Stores* to a known place overwrite the words there. Any other store, any callee, the kernel and the hypervisor make every word of
-//!    the stack unknown, except those in which the caller's registers and the return address are kept.
+//!     the stack unknown, except those in which the caller's registers and the return address are kept.
 //! 12. *Switches of stacks.* If an instruction loads the stack pointer, and the code after it runs without a branch or call to a return that
-//!    matches the frame before the load, the loaded stack has that frame.
+//!     matches the frame before the load, the loaded stack has that frame.
 //! 13. Behind `cmp sp, r; b.ne` that is not taken, the stack pointer is `r`: loops that probe the stack.
 //!
 //! # Assumptions
