@@ -44,6 +44,7 @@ static CONVENTION: Convention = Convention {
     kept: 0x7ff << 19,
     word: 8,
     unit: 4,
+    stores_keep_flags: true,
 };
 
 /// 64-bit Arm.

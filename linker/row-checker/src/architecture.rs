@@ -22,6 +22,8 @@ pub struct Convention {
     pub word: i32,
     /// Bytes that instructions are aligned to.
     pub unit: u64,
+    /// Instructions that only store to memory do not change the flags.
+    pub stores_keep_flags: bool,
 }
 
 impl Convention {

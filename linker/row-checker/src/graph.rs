@@ -240,7 +240,8 @@ impl Graph {
             Flow::Call | Flow::IndirectCall if returns && !at_end => {
                 each(node.next, Edge::AfterCall)
             }
-            Flow::Trap if !at_end => each(node.next, Edge::Resumed),
+            // A handler may resume after it, unless data is there.
+            Flow::Trap if !at_end && node.next != OUT => each(node.next, Edge::Resumed),
             _ => {}
         }
         if node.is_conditional {

@@ -54,8 +54,12 @@ task_begin:
     .cfi_startproc
     .cfi_undefined x30
     bl task_switch
+    .cfi_endproc
+// Directives of its own: it has no caller, although data contains its address.
 .global task_start
 task_start:
+    .cfi_startproc
+    .cfi_undefined x30
     mov x0, x19
     mov x1, x20
     blr x21

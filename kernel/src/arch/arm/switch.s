@@ -35,8 +35,12 @@ task_begin:
     .cfi_startproc
     .cfi_undefined lr
     bl task_switch
+    .cfi_endproc
+// Directives of its own: it has no caller, although data contains its address.
 .global task_start
 task_start:
+    .cfi_startproc
+    .cfi_undefined lr
     mov r0, r4
     mov r1, r5
     blx r6

@@ -57,8 +57,12 @@ task_begin:
     .cfi_startproc
     .cfi_undefined rip
     call task_switch
+    .cfi_endproc
+# Directives of its own: it has no caller, although data contains its address.
 .global task_start
 task_start:
+    .cfi_startproc
+    .cfi_undefined rip
     mov rdi, rbx
     mov rsi, r12
     call r13

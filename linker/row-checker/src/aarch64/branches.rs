@@ -96,7 +96,7 @@ fn handled(registers: std::ops::RangeInclusive<Register>) -> Instruction {
 /// Returns an instruction that raises an exception. A handler may resume after it.
 fn trap() -> Instruction {
     Instruction {
-        flow: Flow::Halt,
+        flow: Flow::Trap,
         ..Changes::default().forget([ELR_EL1]).instruction()
     }
 }

@@ -181,13 +181,7 @@ impl Translation<'_> {
                 self.store_anywhere(Operand::Unknown);
                 return self.forget(BY_SUPERVISOR);
             }
-            // A handler may resume after it, unless a literal is there.
-            Op::Trap | Op::Breakpoint => {
-                self.flow = match self.program.mode(self.next()) {
-                    Mode::Data => Flow::Trap,
-                    _ => Flow::Halt,
-                };
-            }
+            Op::Trap | Op::Breakpoint => self.flow = Flow::Trap,
             _ => return None,
         }
         Some(())

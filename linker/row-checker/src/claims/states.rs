@@ -74,7 +74,10 @@ impl Claims<'_> {
             let leaves = self.jumps.by_pointer.contains(&number)
                 && self.leaves_as_called(&state)
                 && self.broken(&state, false) == 0;
-            let is_known = state.get(self.convention.stack_pointer).is_known();
+            let pointers = [self.convention.stack_pointer, self.convention.frame_pointer];
+            let is_known = pointers
+                .iter()
+                .any(|pointer| state.get(*pointer).is_known());
             self.successors(number, |to, edge| {
                 // A trap that marks the end of code that nothing reaches is none that a handler resumes behind.
                 let is_end = edge == Edge::Resumed && !node.is_padding && !is_known;

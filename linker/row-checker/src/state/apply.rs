@@ -16,7 +16,11 @@ impl State {
         number: u32,
         code: &impl Fn(u64) -> Option<u32>,
     ) {
-        self.compared = None;
+        let is_store = |effect: &Effect| matches!(effect, Effect::Store { .. });
+        let only_stores = !effects.is_empty() && effects.iter().all(is_store);
+        if !(only_stores && convention.stores_keep_flags) {
+            self.compared = None;
+        }
         // Nearly all instructions have one or two effects; what they read has to be that from before the first.
         let values: Vec<(Value, Value)> = effects
             .iter()

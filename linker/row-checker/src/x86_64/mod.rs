@@ -30,6 +30,7 @@ static CONVENTION: Convention = Convention {
     lost: RETURN,
     word: 8,
     unit: 1,
+    stores_keep_flags: false,
 };
 
 /// x86-64 in 64-bit mode, with the System V ABI.

@@ -94,6 +94,11 @@ fn loops_that_probe_the_stack_end_at_the_compared_register() {
         A64,
         "fn f\n sub x9, sp, #8192\n 2: sub sp, sp, #4096\n str xzr, [sp]\n cmp sp, x9\n b.ne 2b | not sp+8192; r9+8192\n nop | sp+8192; not sp+4096\n add sp, sp, #8192\n ret | sp+0\n end",
     );
+    // A store after the comparison does not change A64's flags.
+    judge(
+        A64,
+        "fn f\n sub x9, sp, #8192\n 2: sub sp, sp, #4096\n cmp sp, x9\n str xzr, [sp]\n b.ne 2b | not sp+8192; r9+8192\n nop | sp+8192; not sp+4096\n add sp, sp, #8192\n ret | sp+0\n end",
+    );
     let not = |between: &str, branch: &str| {
         judge(
             X86,

@@ -89,3 +89,13 @@ fn unreached_code_of_a_function_without_a_caller_has_no_caller() {
          2: jmp 2b | none; not sp+8\n end\n fn leaf\n ret | sp+8; not none\n end",
     );
 }
+
+/// A trap in a function with a realigned stack may resume: the frame pointer is known there.
+#[test]
+fn trap_in_a_realigned_frame_may_resume() {
+    judge(
+        X86,
+        "fn f\n push %rbp\n mov %rsp, %rbp\n and $-32, %rsp\n ud2 | fp+16 fp=c-16\n mov %rax, 8(%rsp) | fp+16 fp=c-16; not sp+16\n\
+         mov %rbp, %rsp | fp+16 fp=c-16\n pop %rbp | sp+16 fp=c-16\n ret | sp+8\n end",
+    );
+}
