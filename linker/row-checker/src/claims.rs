@@ -110,7 +110,7 @@ impl<'a> Claims<'a> {
         None
     }
 
-    /// Finds calls to a place in the same function that do not come back as calls do, as return thunks have them, and takes them for jumps.
+    /// Finds calls to a place that is no declared function and that does not come back as callees do, as return thunks have them, and takes them for jumps.
     /// Returns whether there are new ones.
     fn find_detours(&mut self) -> bool {
         let calls = (0..self.graph.nodes.len() as u32).filter(|number| {
@@ -121,9 +121,7 @@ impl<'a> Claims<'a> {
         });
         let is_detour = |number: &u32| {
             let node = self.graph.node(*number);
-            let target = self.graph.node(node.target).at;
-            let extent = self.program.extent(node.at);
-            (extent.start..extent.end).contains(&target) && !self.program.is_start(target)
+            !self.program.is_start(self.graph.node(node.target).at)
         };
         let detours: Vec<u32> = calls.filter(is_detour).collect();
         for number in &detours {

@@ -31,7 +31,7 @@
 //! 6. *Jumps by a pointer.* With the state of an entry a jump is a call in the last place. Otherwise it leads to every instruction of its
 //!    function that nothing else reaches; without a table, also to every function whose address is taken. A jump to a constant leads there.
 //! 7. *Entries.* Direct calls; addresses of declared functions in code and data; declared functions that nothing reaches. An address inside
-//!    of a function is entered with an unknown state.
+//!    of a function is entered with an unknown state. A symbol or call frame information declares a function; the start of rows does not.
 //! 8. *Pushed addresses.* A return to a constant leads there.
 //! 9. *Code that nothing reaches* has the states of jumps by a pointer in its function, and of the call or trap before it; otherwise its
 //!    state is unknown.

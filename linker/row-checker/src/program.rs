@@ -154,17 +154,15 @@ impl Program<'_> {
         Some((function, function.rows.get(after.checked_sub(1)?)?))
     }
 
-    /// Whether a function is declared to start at an address: by a symbol or by rows.
+    /// Whether a symbol or call frame information declares a function to start at an address. Where rows start does not count: a tool may
+    /// have made this border itself.
     #[must_use]
     pub fn is_start(&self, address: u64) -> bool {
-        let function = self
-            .functions
-            .binary_search_by_key(&address, |one| one.start);
-        let symbol = self.symbols.binary_search_by_key(&address, |one| one.start);
-        function.is_ok() || symbol.is_ok()
+        let starts = |all: &[Declared]| all.binary_search_by_key(&address, |one| one.start).is_ok();
+        starts(&self.declared) || starts(&self.symbols)
     }
 
-    /// The extent of the function at an address: what symbols and rows say, together.
+    /// The extent of the function at an address: what symbols, call frame information and rows say, together.
     #[must_use]
     pub fn extent(&self, address: u64) -> Declared {
         let function = self.function(address);
@@ -178,9 +176,10 @@ impl Program<'_> {
                 end: address,
             },
         };
-        if let Some(symbol) = around(&self.symbols, address, 4).next() {
-            extent.start = extent.start.min(symbol.start);
-            extent.end = extent.end.max(symbol.end);
+        let symbols = around(&self.symbols, address, 4).take(1);
+        for one in symbols.chain(around(&self.declared, address, 4).take(1)) {
+            extent.start = extent.start.min(one.start);
+            extent.end = extent.end.max(one.end);
         }
         extent
     }

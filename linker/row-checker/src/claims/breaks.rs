@@ -21,7 +21,7 @@ impl Claims<'_> {
         self.is_entry(state) || self.is_switched(state)
     }
 
-    fn is_linkage(&self, at: u64) -> bool {
+    pub(super) fn is_linkage(&self, at: u64) -> bool {
         self.program
             .section(at)
             .is_some_and(|section| section.is_linkage)

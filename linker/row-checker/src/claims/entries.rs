@@ -137,7 +137,8 @@ impl Claims<'_> {
         if first.is_some_and(|row| !self.is_row_of_call(row)) {
             return unknown(Why::DeclaredOtherwise);
         }
-        if !self.program.is_start(address) && !self.is_before_start(address) {
+        let is_declared = self.program.is_start(address) || self.is_linkage(address);
+        if !is_declared && !self.is_before_start(address) {
             return unknown(Why::Taken);
         }
         if entered.leads_to_trap_return[number as usize] {

@@ -211,3 +211,27 @@ fn landing_pads_have_the_states_of_their_calls() {
          pad from to landing 0\n landing: nop | sp+32 ra=c-24; not sp+0; not sp+32\n ldp x29, x30, [sp], #32\n ret\n end",
     );
 }
+
+/// Rows that start anew in the middle of a function, as where a tool has corrected a part, do not make this place a function.
+#[test]
+fn starts_of_rows_do_not_declare_functions() {
+    judge(
+        X86,
+        "fn f\n jmp back\n end\n fn back\n call 1f | sp+8\n 0: pause\n jmp 0b\n rows\n 1: lea 8(%rsp), %rsp | sp+16; not sp+8\n\
+         ret | sp+8; not sp+0\n end",
+    );
+    judge(
+        X86,
+        "fn f\n push %rbx\n nop | sp+16\n ret\n rows\n inside: nop | not sp+8\n ret\n end\n .section .rodata\n .quad inside",
+    );
+}
+
+/// A linkage table's entries are called by the addresses that the linker has written.
+#[test]
+fn addresses_in_linkage_are_called() {
+    judge(
+        X86,
+        "fn f\n call *slot(%rip)\n ret\n end\n .section .plt, \"ax\"\n rows\n stub: nop | sp+8; not sp+16\n jmp *other(%rip) | sp+8\n fn last\n ret\n end\n\
+         .data\n slot: .quad stub\n other: .quad 0",
+    );
+}
