@@ -32,7 +32,8 @@
 //!    function that nothing else reaches; without a table, also to every function whose address is taken. A jump to a constant leads there.
 //! 7. *Entries.* Direct calls; addresses of declared functions in code and data; declared functions that nothing reaches. An address inside
 //!    of a function is entered with an unknown state. A symbol or call frame information declares a function; the start of rows does not.
-//! 8. *Pushed addresses.* A return to a constant leads there.
+//! 8. *Pushed addresses.* A return to a constant leads there. If a function is declared there, no row holds in it: a thunk may have called
+//!    it, so that it has a frame of its own.
 //! 9. *Code that nothing reaches* has the states of jumps by a pointer in its function, and of the call or trap before it; otherwise its
 //!    state is unknown.
 //! 10. *Trap code* is declared as such, and leads to a return from a trap. What its first row says is claimed of its entry; a state that

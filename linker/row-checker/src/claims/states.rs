@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::{ALL, Claims};
 use crate::graph::{Edge, OUT};
 use crate::instruction::Flow;
-use crate::state::State;
+use crate::state::{Kind, State};
 use crate::value::{Cause, Value, Why};
 
 impl Claims<'_> {
@@ -84,13 +84,15 @@ impl Claims<'_> {
                 if to == OUT || leaves && edge == Edge::Table || is_end {
                     return;
                 }
-                arrives(
-                    to,
-                    match (edge, &before) {
-                        (Edge::Passed, Some(before)) => before.clone(),
-                        _ => self.along(number, edge, &state, compared),
-                    },
-                );
+                let mut along = match (edge, &before) {
+                    (Edge::Passed, Some(before)) => before.clone(),
+                    _ => self.along(number, edge, &state, compared),
+                };
+                // The callee of a thunk has a frame of its own.
+                if edge == Edge::Pushed && self.program.is_start(self.graph.node(to).at) {
+                    along.kind = Kind::Mixed;
+                }
+                arrives(to, along);
             });
             if node.flow == Flow::Call && node.target != OUT {
                 arrives(node.target, State::called(self.convention));

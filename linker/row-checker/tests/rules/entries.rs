@@ -235,3 +235,14 @@ fn addresses_in_linkage_are_called() {
          .data\n slot: .quad stub\n other: .quad 0",
     );
 }
+
+/// A thunk calls a function by a return to its address. The function has a frame of its own, of which no row of the thunk's caller follows.
+#[test]
+fn functions_that_a_thunk_returns_to_have_their_own_frame() {
+    judge(
+        X86,
+        "fn top\n call f\n ret\n end\n fn f\n push %rbx\n lea leaf(%rip), %rbx\n jmp 2f | sp+16\n 0: call 1f\n 3: pause\n jmp 3b\n\
+         1: mov %rbx, (%rsp)\n ret\n 2: call 0b | sp+16\n nop | not sp+8; not sp+24\n pop %rbx\n ret\n end\n\
+         fn leaf\n mov $9, %eax | not sp+8; not sp+24\n ret\n end",
+    );
+}
