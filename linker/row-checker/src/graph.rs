@@ -272,6 +272,8 @@ impl Graph {
             ],
         });
         let count = (self.effects.len() as u32 - first) as u8;
+        // Edges to code after the call were added as if it was a call.
+        self.more.remove(&number);
         let node = &mut self.nodes[number as usize];
         node.flow = Flow::Jump;
         node.effects = (first, count);
