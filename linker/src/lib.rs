@@ -40,6 +40,7 @@ mod progress;
 pub mod prove;
 pub mod reason;
 pub mod relocatable;
+pub mod settled;
 pub mod sframe;
 pub mod symbols;
 pub mod symt;

@@ -1,15 +1,10 @@
 //! The list of code ranges whose rows the checker has not accepted. The tables contain it, so that no walk that uses such a row is complete.
 
 use row_checker::check::Verdict;
-use row_checker::row::Part;
-use unwind::sframe::{Row, Rule};
+use unwind::sframe::Row;
 use unwind::{Found, Proof, Range, RowSource};
 
-use crate::architecture::Architecture;
-use crate::checked;
-use crate::function::{Function, says_the_same};
-use crate::image::Image;
-use crate::sframe::Version;
+use crate::function::Function;
 
 /// Ranges of code whose rows are unproven, in ascending order, with a gap between any two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,30 +13,6 @@ pub struct Unproven {
 }
 
 impl Unproven {
-    /// Checks the rows of an image and returns the unproven ranges. `described` contains the extents of functions from call frame information.
-    ///
-    /// If only the caller's frame pointer, or another register of the caller on 32-bit ARM, is unproven, marks the register as lost in the
-    /// row instead. Version 2 of the format cannot express a lost register.
-    ///
-    /// Returns `None` if nothing can be proven: the checker does not support the architecture, or found no claims that hold.
-    #[must_use]
-    pub fn find(
-        image: &Image<'_>,
-        described: &[Function],
-        functions: &mut [Function],
-        version: Version,
-    ) -> Option<Self> {
-        let mut verdicts = checked::check(image, described, functions)?;
-        let checked = match version {
-            Version::V2 => &mut [],
-            Version::V3 => &mut *functions,
-        };
-        for function in checked {
-            forget(function, own(&mut verdicts, function), image.architecture);
-        }
-        Some(Self::of(functions, &verdicts))
-    }
-
     /// Returns the ranges that `verdicts`, in ascending order, leave unproven. A byte with a row is proven if it belongs to an accepted
     /// instruction and to no instruction that was not accepted.
     #[must_use]
@@ -231,58 +202,9 @@ fn is_accepted(verdict: &Verdict) -> bool {
 }
 
 /// Returns the indices of the verdicts for a function's instructions.
-fn places(verdicts: &[Verdict], function: &Function) -> std::ops::Range<usize> {
+pub(crate) fn places(verdicts: &[Verdict], function: &Function) -> std::ops::Range<usize> {
     let before = |address: u64| verdicts.partition_point(|verdict| verdict.at < address);
     before(function.start)..before(function.end()).max(before(function.start))
-}
-
-fn own<'a>(verdicts: &'a mut [Verdict], function: &Function) -> &'a mut [Verdict] {
-    let places = places(verdicts, function);
-    &mut verdicts[places]
-}
-
-/// If only registers of the caller are unproven, marks them as lost in the row and removes them from the verdict.
-fn forget(function: &mut Function, verdicts: &mut [Verdict], architecture: &Architecture) {
-    let is_register = |part: &Part| matches!(part, Part::FramePointer | Part::Register(_));
-    let forgets = |verdict: &Verdict| {
-        let mut parts = verdict.unproven.iter();
-        !verdict.unproven.is_empty() && parts.all(|(part, _)| is_register(part))
-    };
-    // A row of a repeated block applies to several addresses.
-    if function.block.is_some() || !verdicts.iter().any(forgets) {
-        return;
-    }
-    let mut rows: Vec<Row> = Vec::new();
-    let mut old = function.rows.iter().copied().peekable();
-    let mut current: Option<Row> = None;
-    let mut push = |row: Row| {
-        if !rows.last().is_some_and(|last| says_the_same(last, &row)) {
-            rows.push(row);
-        }
-    };
-    for verdict in verdicts {
-        let offset = (verdict.at - function.start) as u32;
-        // A row can start at an address without a verdict.
-        while let Some(row) = old.next_if(|row| row.offset <= offset) {
-            if row.offset < offset {
-                push(row);
-            }
-            current = Some(row);
-        }
-        let Some(row) = current else { continue };
-        let mut row = Row { offset, ..row };
-        if forgets(verdict) {
-            for (part, _) in verdict.unproven.drain(..) {
-                match part {
-                    Part::Register(register) => row.kept.set(register.into(), Rule::Undefined),
-                    _ => row.frame_pointer = architecture.lost_frame_pointer(),
-                }
-            }
-        }
-        push(row);
-    }
-    old.for_each(push);
-    function.rows = rows;
 }
 
 /// Returns the part of a function from `start` to `end`.

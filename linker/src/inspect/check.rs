@@ -15,9 +15,9 @@ use crate::image::Image;
 use crate::map;
 use crate::outermost;
 use crate::prove::Rows;
+use crate::settled::settle;
 use crate::sframe::{Comparison, Mismatch, Table, Version, compare};
 use crate::symbols::{self, Code, Coverage, Names, Symbol, Symbols};
-use crate::unproven::Unproven;
 
 /// The results of a check.
 #[derive(Debug)]
@@ -117,7 +117,8 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
     if listed.is_some() {
         // The link has done the same before it wrote the list.
         let version = Version::of(subject.tables.first().map_or(3, |table| table.version()));
-        let _ = Unproven::find(&image, &rows.described, &mut mended.functions, version);
+        let has_lost = version.has_lost();
+        let _ = settle(&image, &rows.described, &mut mended.functions, has_lost);
     }
     let mended = compared(mended, &is_judged);
     // A table that was not mended is compared with unmended call frame information: the smaller number of differences decides.

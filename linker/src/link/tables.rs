@@ -16,6 +16,7 @@ use crate::parallel::both;
 use crate::prove::contradiction::Contradiction;
 use crate::prove::origin::Origins;
 use crate::prove::{Proof, Rows};
+use crate::settled::settle;
 use crate::sframe::Table;
 use crate::symbols::{Blob, Code, Level, Names, Symbols};
 use crate::unproven::Unproven;
@@ -74,7 +75,12 @@ impl Tables {
             let mut frames = rows.frames.clone();
             outermost::declare(&mut frames, image, &functions, &options.outermost)?;
             let unproven = match options.repair {
-                true => Unproven::find(image, &rows.described, &mut frames.functions, version),
+                true => settle(
+                    image,
+                    &rows.described,
+                    &mut frames.functions,
+                    version.has_lost(),
+                ),
                 false => None,
             };
             let unproven = match (options.unproven, unproven) {

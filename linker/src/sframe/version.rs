@@ -15,6 +15,12 @@ pub enum Version {
 }
 
 impl Version {
+    /// Whether a row can mark a register of the caller as lost.
+    #[must_use]
+    pub const fn has_lost(self) -> bool {
+        matches!(self, Self::V3)
+    }
+
     /// The version by the header's number. Tables of version 1 are written as version 2, which can express them.
     #[must_use]
     pub const fn of(number: u8) -> Self {
