@@ -39,6 +39,8 @@ pub struct Claims<'a> {
     is_entered: FxHashSet<u32>,
     /// Where trap code starts, and what is claimed there.
     pub(crate) trap_starts: FxHashMap<u32, State>,
+    /// Where functions start that are declared to have no caller.
+    pub(crate) outermost_starts: FxHashSet<u32>,
     /// For each instruction: it begins a block.
     pub(crate) is_head: Vec<bool>,
     /// For each head: the state there. `None`: no way leads there.
@@ -74,6 +76,7 @@ impl<'a> Claims<'a> {
             is_reached: vec![false; count],
             is_entered: FxHashSet::default(),
             trap_starts: FxHashMap::default(),
+            outermost_starts: FxHashSet::default(),
             is_head: vec![false; count],
             states: Vec::new(),
             breaks: vec![0; count],

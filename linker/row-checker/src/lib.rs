@@ -37,7 +37,8 @@
 //! 9. *Code that nothing reaches* has the states of jumps by a pointer in its function, and of the call or trap before it; otherwise its
 //!    state is unknown.
 //! 10. *Trap code* is declared as such, and leads to a return from a trap. What its first row says is claimed of its entry; a state that
-//!     arrives there and is known to be otherwise refutes it. A row without a caller holds only where nothing arrives that was called.
+//!     arrives there and is known to be otherwise refutes it. A row without a caller holds only where nothing arrives that was called:
+//!     at the start of a function whose first row has no caller, a state without a stack pointer counts as without a caller.
 //! 11. *Stores* to a known place overwrite the words there. Any other store, any callee, the kernel and the hypervisor make every word of
 //!     the stack unknown, except those in which the caller's registers and the return address are kept.
 //! 12. *Switches of stacks.* If an instruction loads the stack pointer, and the code after it runs without a branch or call to a return that

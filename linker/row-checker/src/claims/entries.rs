@@ -34,6 +34,7 @@ impl Claims<'_> {
         let outermost =
             |function: &&Function<'_>| function.rows.first().is_some_and(Row::is_outermost);
         for function in program.functions.iter().filter(outermost) {
+            self.outermost_starts.extend(self.graph.at(function.start));
             self.enter(entered, function.start, false);
         }
         for (address, word) in &program.taken {

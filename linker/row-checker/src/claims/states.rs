@@ -25,15 +25,20 @@ impl Claims<'_> {
         }
     }
 
-    /// The state with which control comes to an instruction: where trap code starts, what its first row claims.
+    /// The state with which control comes to an instruction. Where trap code starts, what its first row claims. Where a function starts that
+    /// is declared to have no caller, that it has none, unless a state with a known stack pointer arrives.
     pub(crate) fn believed<'state>(&self, number: u32, state: &'state State) -> Cow<'state, State> {
         let stack_pointer = self.convention.stack_pointer;
-        match self.trap_starts.get(&number) {
-            Some(declared) => {
-                Cow::Owned(declared.unless_contradicted(state, stack_pointer, number))
-            }
-            None => Cow::Borrowed(state),
+        if let Some(declared) = self.trap_starts.get(&number) {
+            return Cow::Owned(declared.unless_contradicted(state, stack_pointer, number));
         }
+        let is_open = !state.kind.is_trap() && !state.get(stack_pointer).is_known();
+        if is_open && self.outermost_starts.contains(&number) {
+            let mut state = state.clone();
+            state.kind = Kind::Outermost;
+            return Cow::Owned(state);
+        }
+        Cow::Borrowed(state)
     }
 
     /// Follows blocks until no state changes.
@@ -89,7 +94,10 @@ impl Claims<'_> {
                     _ => self.along(number, edge, &state, compared),
                 };
                 // The callee of a thunk has a frame of its own.
-                if edge == Edge::Pushed && self.program.is_start(self.graph.node(to).at) {
+                if edge == Edge::Pushed
+                    && node.flow != Flow::IndirectJump
+                    && self.program.is_start(self.graph.node(to).at)
+                {
                     along.kind = Kind::Mixed;
                 }
                 arrives(to, along);

@@ -99,3 +99,19 @@ fn trap_in_a_realigned_frame_may_resume() {
          mov %rbp, %rsp | fp+16 fp=c-16\n pop %rbp | sp+16 fp=c-16\n ret | sp+8\n end",
     );
 }
+
+/// Control may reach the start of a function without a caller from code with an unknown stack pointer, but not from called code.
+#[test]
+fn start_of_a_function_without_a_caller_is_reached_with_an_unknown_stack_pointer() {
+    let rest = "fn long_mode\n mov %eax, %ds | none\n call leaf | none; not sp+8\n 2: jmp 2b\n end\n fn leaf\n ret\n end\n .data\n .quad low";
+    judge(
+        X86,
+        &format!("fn f bare\n ret\n low: movabs $long_mode, %rax\n jmp *%rax\n end\n {rest}"),
+    );
+    judge(X86, &format!("fn f bare\n ret\n low: nop\n end\n {rest}"));
+    // Called code has no such state.
+    judge(
+        X86,
+        "fn called\n jmp long_mode\n end\n fn top\n call called\n ret\n end\n fn long_mode\n mov %eax, %ds | sp+8; not none\n ret\n end",
+    );
+}
