@@ -82,6 +82,9 @@ fn program<'data>(
     }));
     declared.sort_unstable();
     declared.dedup();
+    let marked = described.iter().filter(|function| function.signal);
+    let mut traps: Vec<u64> = marked.map(|function| function.start).collect();
+    traps.sort_unstable();
     let pads = landing_pads(image).into_iter().map(|pad| LandingPad {
         start: pad.start,
         end: pad.end,
@@ -109,6 +112,7 @@ fn program<'data>(
         functions: functions.collect(),
         symbols,
         declared,
+        traps,
         taken,
         entry: file.entry() & !u64::from(image.architecture.machine == Architecture::Arm),
         landing_pads: pads.collect(),

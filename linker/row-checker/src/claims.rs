@@ -148,6 +148,9 @@ impl<'a> Claims<'a> {
     fn add_pushed(&mut self) -> bool {
         let mut is_new = false;
         for (from, to) in self.pushed.clone() {
+            if self.graph.node(from).flow != Flow::IndirectJump {
+                self.jumps.explained.insert(self.graph.node(to).at);
+            }
             is_new |= self.graph.add(from, to, Edge::Pushed);
         }
         if is_new {

@@ -36,7 +36,7 @@
 //!    it, so that it has a frame of its own.
 //! 9. *Code that nothing reaches* has the states of jumps by a pointer in its function, and of the call or trap before it; otherwise its
 //!    state is unknown.
-//! 10. *Trap code* is declared as such, and leads to a return from a trap. What its first row says is claimed of its entry; a state that
+//! 10. *Trap code* is marked by call frame information, or leads to a return from a trap. What its first row says is claimed of its entry; a state that
 //!     arrives there and is known to be otherwise refutes it. A row without a caller holds only where nothing arrives that was called:
 //!     at the start of a function whose first row has no caller, a state without a stack pointer counts as without a caller.
 //! 11. *Stores* to a known place overwrite the words there. Any other store, any callee, the kernel and the hypervisor make every word of
@@ -69,6 +69,7 @@
 //!
 //! - A jump by a pointer with the state of an entry, and a return to an address that was pushed and is not a constant, are calls in the last
 //!   place, unless an indexed load is right before the jump.
+//! - An address that code pushes and returns to is used for nothing else.
 //! - A table has no holes, and is named by the function of its jump or by a part of this function. The target of an indexed load is in such
 //!   a table, if there is one.
 //! - A jump by a pointer in code without a caller, and any jump in code that the linker has made, calls a function.

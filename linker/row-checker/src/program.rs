@@ -79,6 +79,8 @@ pub struct Program<'data> {
     pub symbols: Vec<Declared>,
     /// Extents that a symbol or call frame information declares: ascending. No border that a tool made itself.
     pub declared: Vec<Declared>,
+    /// Where call frame information marks trap code: the addresses at which its extents start, ascending.
+    pub traps: Vec<u64>,
     /// Addresses of code that words in data hold, with the address of each word: ascending.
     pub taken: Vec<(u64, u64)>,
     /// Where the image is entered.
@@ -92,6 +94,12 @@ pub struct Program<'data> {
 }
 
 impl Program<'_> {
+    /// Whether call frame information that starts at an address marks trap code.
+    #[must_use]
+    pub fn is_trap(&self, address: u64) -> bool {
+        self.traps.binary_search(&address).is_ok()
+    }
+
     /// The section that contains an address.
     #[must_use]
     pub fn section(&self, address: u64) -> Option<&Section<'_>> {

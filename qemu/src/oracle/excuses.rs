@@ -81,6 +81,20 @@ const EXCUSES: &[Excuse] = &[
     },
     Excuse {
         reasons: &["an unproven row"],
+        function: "trap_entry",
+        only_there: true,
+        scenarios: &[],
+        why: "on AArch64 the interrupted stack pointer is in SP_EL0 at its last instruction, which the handler may change",
+    },
+    Excuse {
+        reasons: &["an unproven row"],
+        function: "trap_return_above",
+        only_there: true,
+        scenarios: &[],
+        why: "on AArch64 only a bit of SPSR_EL1 tells where the interrupted stack pointer is at its last instruction",
+    },
+    Excuse {
+        reasons: &["an unproven row"],
         function: "enter_user",
         only_there: true,
         scenarios: &["user-call", "user-read", "user-interrupted"],

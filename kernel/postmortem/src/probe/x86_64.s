@@ -9,7 +9,10 @@ postmortem_read:
     mov rax, [rdi]
     mov edx, 1
     ret
+    .cfi_endproc
+# Directives of its own: it is entered with the stack of a call, through its address.
 postmortem_read_failed:
+    .cfi_startproc
     xor edx, edx
     ret
     .cfi_endproc

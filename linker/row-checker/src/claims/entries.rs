@@ -76,6 +76,11 @@ impl Claims<'_> {
         }
     }
 
+    /// Whether code that is marked as trap code counts as such: it leads to a return from a trap, or its author has marked it.
+    fn is_trap(&self, entered: &Entered, number: u32, address: u64) -> bool {
+        entered.ends_in_trap_return[number as usize] || self.program.is_trap(address)
+    }
+
     /// Where trap code starts by its author's word, and what its first row claims of that place.
     fn trap_starts(&self, entered: &Entered) -> FxHashMap<u32, State> {
         let is_declared = |start| {
@@ -92,7 +97,7 @@ impl Claims<'_> {
             let row = function
                 .rows
                 .first()
-                .filter(|_| entered.ends_in_trap_return[number as usize])?;
+                .filter(|_| self.is_trap(entered, number, function.start))?;
             Some((number, self.trapped(row, number)))
         };
         starts.filter_map(claim).collect()
@@ -120,8 +125,7 @@ impl Claims<'_> {
         let first = function.and_then(|function| function.rows.first());
         let unknown = |why| State::unknown(Kind::Called, Cause::new(why, number));
         if let Some(row) = first.filter(|_| {
-            function.is_some_and(|one| one.is_trap_code)
-                && entered.ends_in_trap_return[number as usize]
+            function.is_some_and(|one| one.is_trap_code) && self.is_trap(entered, number, address)
         }) {
             return self.trapped(row, number);
         }

@@ -64,6 +64,7 @@ fn distances_are_added_to_the_program_counter() {
     assert_eq!(named(&program), [(4, 20), (20, 28)]);
     let relocatable = Program {
         is_relocatable: true,
+        traps: Vec::new(),
         ..program
     };
     assert_eq!(named(&relocatable), [(4, 20), (20, 28)]);

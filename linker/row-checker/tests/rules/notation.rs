@@ -33,6 +33,7 @@ pub struct Notes {
     pub rows: Vec<Note>,
     pub groups: Vec<Group>,
     pub described: Vec<(String, String)>,
+    pub traps: Vec<String>,
     pub pads: Vec<([String; 3], i32)>,
     pub red_zone: i32,
 }
@@ -74,10 +75,13 @@ impl Notes {
                     notes.close(&mut is_open);
                     notes.text += &format!(".size {name}, . - {name}\n");
                 }
-                ["fde"] => {
+                ["fde", ref mark @ ..] => {
                     let number = notes.described.len();
                     let (start, end) = (format!("fde_{number}"), format!("fde_end_{number}"));
                     notes.text += &format!("{start}:\n");
+                    if mark == ["trap"] {
+                        notes.traps.push(start.clone());
+                    }
                     notes.described.push((start, end));
                 }
                 ["endfde"] => notes.text += &format!("fde_end_{}:\n", notes.described.len() - 1),

@@ -17,7 +17,7 @@
 //! | `fn NAME bare` | no rows |
 //! | `end` | the symbol's end |
 //! | `rows`, `rows trap` | other rows begin, without a symbol |
-//! | `fde`, `endfde` | the extent of call frame information |
+//! | `fde`, `fde trap`, `endfde` | the extent of call frame information, which may mark trap code |
 //! | `red N` | bytes below the stack pointer that nothing overwrites |
 //! | `pad FROM TO PAD N` | a call between the first two labels that throws continues at the third, with the stack pointer moved by `N` |
 
@@ -198,6 +198,7 @@ fn verdicts(
             .collect(),
         red_zone: notes.red_zone,
         is_relocatable: false,
+        traps: notes.traps.iter().map(|name| label(name)).collect(),
     };
     let all = check(&program, set.architecture())?;
     let find = |number| {

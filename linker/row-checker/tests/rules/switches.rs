@@ -115,3 +115,25 @@ fn start_of_a_function_without_a_caller_is_reached_with_an_unknown_stack_pointer
         "fn called\n jmp long_mode\n end\n fn top\n call called\n ret\n end\n fn long_mode\n mov %eax, %ds | sp+8; not none\n ret\n end",
     );
 }
+
+/// Code that call frame information marks as trap code need not return, but code that is called is none.
+#[test]
+fn marked_trap_code_need_not_return() {
+    let rest = "fn handle\n 3: jmp 3b\n end\n .section .rodata\n .quad entry";
+    judge(
+        X86,
+        &format!(
+            "fn entry trap\n fde trap\n push %rax | (sp+24) ra=(sp+0)\n call handle | (sp+32) ra=(sp+8); not sp+16\n ud2\n endfde\n end\n {rest}"
+        ),
+    );
+    judge(
+        X86,
+        &format!(
+            "fn entry trap\n push %rax | not (sp+24) ra=(sp+0)\n call handle | not (sp+32) ra=(sp+8)\n ud2\n end\n {rest}"
+        ),
+    );
+    judge(
+        X86,
+        "fn top\n call entry\n ret\n end\n fn entry trap\n fde trap\n push %rax | not (sp+24) ra=(sp+0)\n ud2 | not (sp+32) ra=(sp+8)\n endfde\n end",
+    );
+}
