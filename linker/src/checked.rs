@@ -62,9 +62,8 @@ fn program<'data>(
     let mut sections = sections(file);
     let mut taken = relocate(file, &mut sections);
     let is_relocatable = file.kind() == ObjectKind::Dynamic && !taken.is_empty();
-    // Packed relocations add to the addresses that the words contain.
-    if !is_relocatable || file.section_by_name(".relr.dyn").is_some() {
-        taken.extend(addresses(file, &sections, image.architecture.word.into()));
+    if !is_relocatable {
+        taken = addresses(file, &sections, image.architecture.word.into());
     }
     // Other images call these.
     let exported = symbols(file, file.dynamic_symbols());
@@ -169,7 +168,13 @@ fn sections<'data>(file: &object::File<'data>) -> Vec<program::Section<'data>> {
 
 /// Applies the relocations that add where the image is loaded, as if that was where it was linked. Returns the addresses, and where they are.
 fn relocate(file: &object::File<'_>, sections: &mut [program::Section<'_>]) -> Vec<(u64, u64)> {
-    let mut taken = Vec::new();
+    let word = |at: u64| {
+        let after = sections.partition_point(|section| section.address <= at);
+        let section = &sections[after.checked_sub(1)?];
+        let rest = section.data.get((at - section.address) as usize..)?;
+        Some((u64::from_le_bytes(*rest.first_chunk()?), at))
+    };
+    let mut taken: Vec<(u64, u64)> = packed(file).into_iter().filter_map(word).collect();
     let relocations = file.dynamic_relocations().into_iter().flatten();
     for (at, relocation) in relocations {
         let RelocationFlags::Elf { r_type } = relocation.flags() else {
@@ -205,6 +210,31 @@ fn relocate(file: &object::File<'_>, sections: &mut [program::Section<'_>]) -> V
         }
     }
     taken
+}
+
+/// The addresses of the words to which packed relocations (`SHT_RELR`) add where the image is loaded.
+fn packed(file: &object::File<'_>) -> Vec<u64> {
+    const BITS: u64 = 63;
+    let section = file.section_by_name(".relr.dyn");
+    let data = section
+        .filter(|_| file.is_64())
+        .and_then(|section| section.data().ok())
+        .unwrap_or_default();
+    let mut all = Vec::new();
+    let mut next = 0_u64;
+    for bytes in data.as_chunks().0 {
+        let entry = u64::from_le_bytes(*bytes);
+        // An entry is an address, or has a bit for each of the following words.
+        if entry & 1 == 0 {
+            all.push(entry);
+            next = entry.wrapping_add(8);
+            continue;
+        }
+        let set = (0..BITS).filter(|bit| entry >> (bit + 1) & 1 != 0);
+        all.extend(set.map(|bit| next.wrapping_add(8 * bit)));
+        next = next.wrapping_add(8 * BITS);
+    }
+    all
 }
 
 /// The words that are addresses of code, and where they are. Words of 8 bytes in code are read, too: an instruction hardly looks like one.
