@@ -27,6 +27,8 @@ const FP: Register = 29;
 const LR: Register = 30;
 /// The stack pointer's register number. No state contains the zero register, which has the same number in instructions.
 pub const SP: Register = 31;
+/// The program counter's number.
+const PC: Register = 32;
 /// `ELR_EL1`, the system register with the address that `eret` returns to. Trap code saves and restores its value.
 pub const ELR_EL1: Register = 33;
 /// `SP_EL0`, the system register with the interrupted program's stack pointer. Trap code saves and restores its value.
@@ -38,8 +40,7 @@ static CONVENTION: Convention = Convention {
     frame_pointer: FP,
     link: Some(LR),
     return_address: LR,
-    // The program counter's.
-    lost: 32,
+    lost: PC,
     // x19 to x29.
     kept: 0x7ff << 19,
     word: 8,

@@ -16,7 +16,7 @@ pub struct Convention {
     pub return_address: Register,
     /// A bit for each register that a callee keeps, except the stack pointer.
     pub kept: u64,
-    /// A register that no walk has: a row counts from it to say that a value is lost.
+    /// A register that no walk has. A row counts from this register if a value is lost, and an indirect jump sets it to its target.
     pub lost: Register,
     /// Bytes of a register on the stack.
     pub word: i32,

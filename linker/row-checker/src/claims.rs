@@ -6,6 +6,7 @@
 mod breaks;
 mod entries;
 mod hold;
+mod pointers;
 mod returns;
 mod states;
 mod switches;
@@ -51,6 +52,8 @@ pub struct Claims<'a> {
     pub(crate) astray: FxHashSet<u32>,
     /// Returns to an address of code that was pushed: the address.
     pub(crate) pushed: FxHashMap<u32, u32>,
+    /// Jumps by a pointer that are taken for calls in the last place, in spite of a table.
+    pub(crate) leaving: FxHashSet<u32>,
     /// A jump that is not followed leads anywhere.
     pub(crate) is_anywhere: bool,
     pub(crate) predecessors: Vec<Vec<u32>>,
@@ -82,6 +85,7 @@ impl<'a> Claims<'a> {
             breaks: vec![0; count],
             astray: FxHashSet::default(),
             pushed: FxHashMap::default(),
+            leaving: FxHashSet::default(),
             is_anywhere: false,
             predecessors: Vec::new(),
             entries: Vec::new(),
@@ -106,7 +110,7 @@ impl<'a> Claims<'a> {
             if claims.find_detours() {
                 continue;
             }
-            if !claims.add_pushed() && claims.astray.len() == astray && !claims.find_anywhere() {
+            if !claims.add_pushed() && claims.astray.len() == astray && !claims.find_jumps() {
                 return Some(claims);
             }
         }
@@ -172,8 +176,8 @@ impl<'a> Claims<'a> {
                 continue;
             }
             self.graph
-                .successors(number, self.returns[number as usize], |to, _| {
-                    if to != OUT {
+                .successors(number, self.returns[number as usize], |to, edge| {
+                    if to != OUT && edge != Edge::Anywhere {
                         work.push(to);
                     }
                 });
@@ -203,8 +207,9 @@ impl<'a> Claims<'a> {
             }
             let is_last = !node.runs_on();
             self.graph
-                .successors(number, self.returns[number as usize], |to, _| {
-                    if to != OUT {
+                .successors(number, self.returns[number as usize], |to, edge| {
+                    let is_seldom = edge == Edge::Anywhere;
+                    if to != OUT && (!is_seldom || self.is_reached[to as usize]) {
                         is_head[to as usize] |= is_last || is_seen[to as usize];
                         is_seen[to as usize] = true;
                     }

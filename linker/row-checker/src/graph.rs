@@ -1,6 +1,6 @@
 //! All instructions of an image, and where control goes from each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
@@ -54,6 +54,8 @@ pub enum Edge {
     AfterCall,
     /// By a jump table, or by a jump through a pointer.
     Table,
+    /// To code of the same function, by a jump that is not followed.
+    Anywhere,
     /// On behind a trap.
     Resumed,
     /// To a landing pad, with the stack pointer moved up by so many bytes.
@@ -287,6 +289,13 @@ impl Graph {
             edges.push((to, edge));
         }
         is_new
+    }
+
+    /// Adds edges to all of these instructions.
+    pub fn lead(&mut self, from: u32, all: &BTreeSet<u32>, edge: Edge) {
+        let edges = self.more.entry(from).or_default();
+        edges.retain(|(to, other)| *other != edge || !all.contains(to));
+        edges.extend(all.iter().map(|to| (*to, edge)));
     }
 
     /// Finds the calls, halts and traps behind which nothing but padding lies in their function, by its declared extent.

@@ -28,8 +28,10 @@
 //! 4. *What a function keeps.* At each way out the stack pointer, the return address and the registers that a callee keeps are compared with
 //!    the entry. What is broken on any way is unknown behind calls.
 //! 5. *Jump tables.* Each table that a function or a part of it names is one of each of its indirect jumps.
-//! 6. *Jumps by a pointer.* With the state of an entry a jump is a call in the last place. Otherwise it leads to every instruction of its
-//!    function that nothing else reaches; without a table, also to every function whose address is taken. A jump to a constant leads there.
+//! 6. *Jumps by a pointer.* With the state of an entry a jump is a call in the last place. If only such jumps may read a table, its entries
+//!    are entered with an unknown state. Any other jump leads to its tables, to the blocks of its function, and to every instruction there
+//!    that nothing else reaches; without a table, also to every function whose address is taken. After an indexed load, it leads only to its
+//!    tables. A jump to a constant leads there.
 //! 7. *Entries.* Direct calls; addresses of declared functions in code and data; declared functions that nothing reaches. An address inside
 //!    of a function is entered with an unknown state. A symbol or call frame information declares a function; the start of rows does not.
 //! 8. *Pushed addresses.* A return to a constant leads there. If a function is declared there, no row holds in it: a thunk may have called
@@ -63,15 +65,16 @@
 //! - A value that is only unknown at a way out is kept: ways with different stack pointers have lost it, or a jump is not followed.
 //! - A function that is called by a pointer, and a function of another image, keep the calling convention.
 //! - A call, a halt, a trap or a call of the system at the end of a declared function does not continue.
+//! - The authentication of a return address succeeds (AArch64).
 //! - Only calls throw. A handler of a trap or a signal resumes at the interrupted instruction, or at the next instruction.
 //!
 //! *Jumps.*
 //!
 //! - A jump by a pointer with the state of an entry, and a return to an address that was pushed and is not a constant, are calls in the last
-//!   place, unless an indexed load is right before the jump.
+//!   place, unless an indexed load is right before the jump, or no other jump reads a table that its function names.
 //! - An address that code pushes and returns to is used for nothing else.
-//! - A table has no holes, and is named by the function of its jump or by a part of this function. The target of an indexed load is in such
-//!   a table, if there is one.
+//! - Each entry of a table leads into its function or to the start of a function: a table has no holes. It is named by the function of its
+//!   jump or by a part of this function. The target of an indexed load is in such a table, if there is one.
 //! - A jump by a pointer in code without a caller, and any jump in code that the linker has made, calls a function.
 //! - Code that nothing reaches, and that follows a call or a trap, is reached from there.
 //!
@@ -79,8 +82,8 @@
 //!
 //! - Of an image that is linked at a fixed address, each aligned word of data that is the address of an instruction may be one, and no other
 //!   data is. In code, addresses are operands of moves, pushes, address computations and indexed loads.
-//! - A function whose first row has no caller is not called by a pointer. Trap code is entered as its first row says, unless the code shows
-//!   otherwise.
+//! - A function whose first row has no caller, and a label inside of it, is not called by a pointer. Trap code is entered as its first row
+//!   says, unless the code shows otherwise.
 //! - A function that code jumps to, and whose address is nowhere taken, is not called from another image.
 //! - Code is not patched while it runs.
 

@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::Architecture;
 use crate::graph::{Edge, Graph, OUT};
-use crate::instruction::{Flow, TableBase};
-use crate::program::Program;
+use crate::instruction::{Flow, IndirectJump, TableBase};
+use crate::program::{Program, Section};
 use read::{Found, Reader};
 
 /// Instructions before a jump that may load its target.
@@ -24,8 +24,8 @@ pub struct Jumps {
     pub by_pointer: FxHashSet<u32>,
     /// Jumps that may go to another place than a table of their function.
     pub open: FxHashSet<u32>,
-    /// Jumps through tables of their function.
-    pub tabled: FxHashSet<u32>,
+    /// Jumps through tables of their function, and where the entries lead.
+    pub tabled: FxHashMap<u32, Vec<u32>>,
     /// Addresses of words in data that are entries of tables, and of code that entries are counted from.
     pub explained: FxHashSet<u64>,
     /// Addresses of code that instructions name, other than the one behind the instruction.
@@ -79,12 +79,15 @@ impl Jumps {
             .iter()
             .flat_map(|(names, _)| names.data.iter().copied())
             .collect();
+        let joins: FxHashSet<u32> = graph.nodes.iter().map(|node| node.target).collect();
         for (names, all) in &named {
             for &number in all {
                 if graph.node(number).flow != Flow::IndirectJump {
                     continue;
                 }
-                jumps.find_targets(program, architecture, graph, names, &starts, number);
+                let at = graph.node(number).at;
+                let jump = architecture.indirect_jump(program, at, &before(graph, &joins, number));
+                jumps.find_targets(program, graph, names, &starts, number, &jump);
             }
         }
         jumps
@@ -127,14 +130,12 @@ impl Jumps {
     fn find_targets(
         &mut self,
         program: &Program<'_>,
-        architecture: &dyn Architecture,
         graph: &mut Graph,
         names: &Names,
         starts: &BTreeSet<u64>,
         number: u32,
+        jump: &IndirectJump,
     ) {
-        let jump =
-            architecture.indirect_jump(program, graph.node(number).at, &before(graph, number));
         let reader = Reader {
             program,
             graph,
@@ -162,16 +163,47 @@ impl Jumps {
         let has_own = targets.iter().any(|target| names.contains(*target));
         if !has_own || !jump.is_indexed {
             self.open.insert(number);
-        }
-        if has_own {
-            self.tabled.insert(number);
-            for target in targets {
-                if let Some(to) = graph.at(target) {
-                    graph.add(number, to, Edge::Table);
-                }
+            let is_linkage = |section: &Section<'_>| section.is_linkage;
+            if !program
+                .section(graph.node(number).at)
+                .is_some_and(is_linkage)
+            {
+                let heads = heads(program, graph, number);
+                graph.lead(number, &heads, Edge::Anywhere);
             }
         }
+        if has_own {
+            let targets: Vec<u32> = (targets.into_iter())
+                .filter_map(|target| graph.at(target))
+                .collect();
+            for &to in &targets {
+                graph.add(number, to, Edge::Table);
+            }
+            self.tabled.insert(number, targets);
+        }
     }
+}
+
+/// The instructions of a jump's function to which control comes from other instructions than the one before.
+fn heads(program: &Program<'_>, graph: &Graph, jump: u32) -> BTreeSet<u32> {
+    let extent = program.extent(graph.node(jump).at);
+    let own = graph.between(extent.start, extent.end);
+    let mut heads = BTreeSet::new();
+    for number in own.clone() {
+        let node = graph.node(number);
+        if matches!(node.flow, Flow::Jump | Flow::Branch | Flow::Call) {
+            heads.insert(node.target);
+        }
+        let continues = matches!(
+            node.flow,
+            Flow::Next | Flow::Halt | Flow::Call | Flow::IndirectCall
+        );
+        if !continues || node.is_conditional {
+            heads.insert(node.next);
+        }
+    }
+    heads.retain(|head| own.contains(head));
+    heads
 }
 
 /// The extents that are parts of each function: one has a jump into the middle of the other.
@@ -192,13 +224,16 @@ fn parts(program: &Program<'_>, graph: &Graph) -> FxHashMap<(u64, u64), BTreeSet
     parts
 }
 
-/// The addresses of the instructions before a jump, in the same block: the nearest first.
-fn before(graph: &Graph, number: u32) -> Vec<u64> {
+/// The addresses of the instructions before a jump, in the same block: the nearest first. `joins`: targets of branches.
+fn before(graph: &Graph, joins: &FxHashSet<u32>, number: u32) -> Vec<u64> {
     let mut all = Vec::new();
     let mut last = number;
     while let Some(before) = last.checked_sub(1) {
         let node = graph.node(before);
-        if node.next != last || !matches!(node.flow, Flow::Next | Flow::Branch) || all.len() == NEAR
+        if node.next != last
+            || !matches!(node.flow, Flow::Next | Flow::Branch)
+            || all.len() == NEAR
+            || joins.contains(&last)
         {
             break;
         }

@@ -38,6 +38,8 @@ impl Value {
             Self::Cfa(offset) => offset.checked_add(bytes).map_or(lost, Self::Cfa),
             Self::Number(number) => number.checked_add(bytes).map_or(lost, Self::Number),
             Self::Unknown(before) => Self::Unknown(before),
+            // Neither that of the caller nor one that was loaded.
+            Self::Entry(RETURN) => Self::Unknown(Cause::new(Why::Moved, cause.instruction())),
             Self::Entry(_) | Self::Code(_) => lost,
         }
     }
@@ -72,7 +74,7 @@ pub enum Why {
     Ways,
     /// An instruction has written something else.
     Written,
-    /// The stack pointer was moved by a number that is not known.
+    /// The stack pointer was moved by a number that is not known, or the return address by any number.
     Moved,
     /// A store may have hit the word.
     Stored,
@@ -104,7 +106,7 @@ impl Why {
             Self::Entered => "nothing is known of it where the code is entered",
             Self::Ways => "ways that differ meet",
             Self::Written => "an instruction sets something else",
-            Self::Moved => "the stack pointer is moved by an unknown number",
+            Self::Moved => "an address of the stack or of the caller is moved",
             Self::Stored => "a store may overwrite it",
             Self::NothingStored => "it is loaded from where nothing known was stored",
             Self::NotFollowed => "it is loaded from an unknown place of the stack",

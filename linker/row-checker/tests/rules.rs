@@ -3,6 +3,8 @@
 
 #[path = "rules/beliefs.rs"]
 mod beliefs;
+#[path = "rules/beliefs_arms.rs"]
+mod beliefs_arms;
 #[path = "rules/calls.rs"]
 mod calls;
 #[path = "rules/edges.rs"]

@@ -3,7 +3,7 @@
 use super::changes::Changes;
 use super::system;
 use super::word::{Word, ZERO, read};
-use super::{ELR_EL1, LR, Register, SP};
+use super::{ELR_EL1, LR, PC, Register, SP};
 use crate::instruction::{Flow, Instruction, Operand};
 
 /// Registers that a call of an operating system, hypervisor or firmware may change: x0 to x18.
@@ -109,6 +109,13 @@ fn authenticated_return() -> Instruction {
     }
 }
 
+fn jump_to(target: Operand) -> Instruction {
+    Instruction {
+        flow: Flow::IndirectJump,
+        ..Changes::one(PC, target).instruction()
+    }
+}
+
 fn indirect(word: Word) -> Option<Instruction> {
     if word.bits(16, 5) != 31 {
         return None;
@@ -137,9 +144,10 @@ fn indirect(word: Word) -> Option<Instruction> {
         4 if is_plain || from == ZERO => (from == ZERO).then(|| flow(Flow::TrapReturn)),
         // drps: a return from debug state
         5 if is_plain => (from == ZERO).then(|| flow(Flow::Unknown)),
-        0 => Some(flow(Flow::IndirectJump)),
+        0 if is_plain => Some(jump_to(read(from))),
+        0 => Some(jump_to(Operand::Unknown)),
         1 => Some(flow(Flow::IndirectCall)),
-        8 if has_modifier => Some(flow(Flow::IndirectJump)),
+        8 if has_modifier => Some(jump_to(Operand::Unknown)),
         9 if has_modifier => Some(flow(Flow::IndirectCall)),
         _ => None,
     }

@@ -65,7 +65,7 @@ impl Translation<'_> {
             self.flow = Flow::Return;
             return self.set(LR, value);
         }
-        self.flow = Flow::IndirectJump;
+        self.jump_to(value);
         if let Some(literal) = literal.filter(|_| !self.program.is_relocatable) {
             let target = without_bit(self.program, literal.into());
             if self.program.code(target).is_some() && self.program.mode(target) != Mode::Data {
@@ -174,7 +174,7 @@ impl Translation<'_> {
                     self.flow = Flow::Return;
                     self.set(LR, Operand::Load(base, bytes))?;
                 }
-                PC => self.flow = Flow::IndirectJump,
+                PC => self.jump_to(Operand::Load(base, bytes)),
                 _ if register == base && moves.is_some() => self.set(base, Operand::Unknown)?,
                 _ => self.set(register, Operand::Load(base, bytes))?,
             }

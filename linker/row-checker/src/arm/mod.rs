@@ -9,7 +9,7 @@ mod memory;
 mod read;
 mod translate;
 
-use arm_instructions::{LR, SP};
+use arm_instructions::{LR, PC, SP};
 
 use crate::architecture::{Architecture, Convention};
 use crate::instruction::{IndirectJump, Instruction, Named};
@@ -25,8 +25,7 @@ static CONVENTION: Convention = Convention {
     frame_pointer: 11,
     link: Some(LR),
     return_address: LR,
-    // The program counter's.
-    lost: 15,
+    lost: PC,
     // r4 to r11.
     kept: 0xff << 4,
     word: 4,

@@ -168,7 +168,8 @@ impl Translation<'_> {
             Op::JumpTo(LR) => self.flow = Flow::Return,
             // `bx pc`, by which T32 code changes to A32.
             Op::JumpTo(PC) => self.jump(self.read.pc()),
-            Op::JumpTo(_) | Op::Table { .. } => self.flow = Flow::IndirectJump,
+            Op::JumpTo(register) => self.jump_to(Operand::Sum(register, 0)),
+            Op::Table { .. } => self.jump_to(Operand::Unknown),
             Op::CallTo(PC) => return None,
             Op::CallTo(_) => self.flow = Flow::IndirectCall,
             Op::InterruptReturn => self.flow = Flow::TrapReturn,
@@ -185,6 +186,12 @@ impl Translation<'_> {
             _ => return None,
         }
         Some(())
+    }
+
+    /// Jumps to an address that is not a constant.
+    pub(super) fn jump_to(&mut self, target: Operand) {
+        self.flow = Flow::IndirectJump;
+        self.effect(Effect::Set(PC, target));
     }
 
     pub(super) fn jump(&mut self, to: u64) {
@@ -264,7 +271,7 @@ impl Translation<'_> {
                 return self.set(LR, Operand::Unknown);
             }
             (PC, Source::Constant(bytes)) if !subtracts => self.jump(self.read.near(bytes)),
-            _ => self.flow = Flow::IndirectJump,
+            _ => self.jump_to(self.sum(left, right, subtracts)),
         }
         Some(())
     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::Claims;
-use crate::graph::OUT;
+use crate::graph::{Edge, OUT};
 use crate::instruction::{Flow, Register};
 use crate::state::{Kind, State};
 use crate::value::{RETURN, Value, Why};
@@ -15,19 +15,13 @@ use crate::value::{RETURN, Value, Why};
 pub const ALL: u64 = u64::MAX;
 
 impl Claims<'_> {
-    /// Whether a jump with this state is a call in the last place: stack pointer and return address are those of an entry, or the stack
-    /// pointer was loaded.
-    pub(crate) fn leaves_as_called(&self, state: &State) -> bool {
-        self.is_entry(state) || self.is_switched(state)
-    }
-
     pub(super) fn is_linkage(&self, at: u64) -> bool {
         self.program
             .section(at)
             .is_some_and(|section| section.is_linkage)
     }
 
-    fn is_entry(&self, state: &State) -> bool {
+    pub(super) fn is_entry(&self, state: &State) -> bool {
         let top = -self.convention.pushed();
         let address = match self.convention.link {
             Some(link) => state.get(link),
@@ -53,7 +47,7 @@ impl Claims<'_> {
     }
 
     /// What a way out with this state breaks. It is a return, or a jump.
-    pub(crate) fn broken(&self, state: &State, is_return: bool) -> u64 {
+    pub(super) fn broken(&self, state: &State, is_return: bool) -> u64 {
         if state.kind.is_trap() || state.kind == Kind::Outermost || self.is_switched(state) {
             return 0;
         }
@@ -70,6 +64,10 @@ impl Claims<'_> {
             ),
             value => value != right,
         };
+        let target = state.get(self.convention.lost);
+        if !is_return && matches!(target, Value::Unknown(cause) if cause.why() == Why::Moved) {
+            return ALL;
+        }
         let stack_pointer = state.get(self.convention.stack_pointer);
         let pushed = self.convention.pushed();
         // A return may also go to an address that was pushed: as a jump. If that is the caller's, the caller has another stack pointer.
@@ -119,7 +117,8 @@ impl Claims<'_> {
             Flow::TrapReturn | Flow::Unknown if !behind.kind.is_trap() => ALL,
             Flow::IndirectJump if self.is_linkage(node.at) => 0,
             Flow::IndirectJump if self.jumps.open.contains(&number) => {
-                let has_table = self.graph.more.contains_key(&number);
+                let edges = self.graph.more.get(&number);
+                let has_table = edges.is_some_and(|all| all.iter().any(|one| one.1 == Edge::Table));
                 match has_table && !self.leaves_as_called(behind) {
                     true => 0,
                     false => self.broken(behind, false),
@@ -186,33 +185,5 @@ impl Claims<'_> {
             }
         }
         again
-    }
-
-    /// Finds whether a jump that is not followed leads anywhere: its state is not that of an entry, and its function has no table. Returns
-    /// whether that has changed.
-    pub(super) fn find_anywhere(&mut self) -> bool {
-        if self.is_anywhere {
-            return false;
-        }
-        let mut is_found = false;
-        for head in 0..self.graph.nodes.len() as u32 {
-            self.follow(
-                head,
-                |_, _| {},
-                |number, state| {
-                    let is_open = self.jumps.open.contains(&number)
-                        && !self.jumps.tabled.contains(&number)
-                        && !self.is_linkage(self.graph.node(number).at);
-                    if is_open {
-                        let mut state = state.clone();
-                        self.apply(number, &mut state);
-                        let is_lost = state.kind.is_trap() || self.broken(&state, false) == ALL;
-                        is_found |= is_lost && self.constant_target(number, &state).is_none();
-                    }
-                },
-            );
-        }
-        self.is_anywhere = is_found;
-        is_found
     }
 }

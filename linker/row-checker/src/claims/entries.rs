@@ -74,6 +74,9 @@ impl Claims<'_> {
                 }
             }
         }
+        for address in self.left_targets() {
+            self.enter(entered, address, true);
+        }
     }
 
     /// Whether code that is marked as trap code counts as such: it leads to a return from a trap, or its author has marked it.
@@ -129,7 +132,10 @@ impl Claims<'_> {
         }) {
             return self.trapped(row, number);
         }
-        if first.is_some_and(Row::is_outermost) {
+        // Also at labels inside of a function without a caller.
+        let around = self.program.function(address);
+        let start = around.and_then(|function| function.rows.first());
+        if start.is_some_and(Row::is_outermost) {
             return State::unknown(Kind::Outermost, Cause::new(Why::Entered, number));
         }
         // Nothing is known there but that it has no caller.

@@ -37,6 +37,8 @@ impl Claims<'_> {
             };
             self.apply(number, &mut state);
             holds &= self.broken_at(number, &state) & !self.breaks[number as usize] == 0;
+            let leaves = self.leaves(number, &state) && self.jumps.tabled.contains_key(&number);
+            holds &= !leaves || self.leaving.contains(&number);
         }
         for number in 0..self.graph.nodes.len() as u32 {
             let own = self.breaks[number as usize];

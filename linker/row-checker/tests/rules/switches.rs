@@ -137,3 +137,18 @@ fn marked_trap_code_need_not_return() {
         "fn top\n call entry\n ret\n end\n fn entry trap\n fde trap\n push %rax | not (sp+24) ra=(sp+0)\n ud2 | not (sp+32) ra=(sp+8)\n endfde\n end",
     );
 }
+
+/// A label inside of a function without a caller, whose address is taken, has no caller either: the start of a task.
+#[test]
+fn label_in_a_function_without_a_caller_has_no_caller() {
+    judge(
+        X86,
+        "fn begin\n nop | none\n start: mov %rbx, %rdi | none; not sp+8\n call leaf | none; not sp+8\n 1: jmp 1b | none\n end\n\
+         fn leaf\n ret | sp+8; not none\n end\n fn make\n lea start(%rip), %rax\n mov %rax, (%rdi)\n ret\n end",
+    );
+    judge(
+        A64,
+        "fn begin\n nop | none\n start: mov x0, x19 | none; not sp+0\n bl leaf | none; not sp+0\n 1: b 1b | none\n end\n\
+         fn leaf\n ret | sp+0; not none\n end\n .section .rodata\n .p2align 3\n .quad start",
+    );
+}

@@ -197,7 +197,7 @@ fn code_that_nothing_else_reaches_has_the_state_of_open_jumps() {
     );
     judge(
         X86,
-        "fn k\n call f\n ret\n end\n fn f\n push %rbp\n mov %rsp, %rbp\n cmp %rdi, %rsi\n je 5f\n push $1\n jmp *%rax | sp+24\n 5: push $1\n push $2\n jmp *%rdx | sp+32\n\
+        "fn k\n call f\n ret\n end\n fn f\n push %rbp\n mov %rsp, %rbp\n cmp %rdi, %rsi\n je 5f\n push $1\n jmp *%rax\n 5: push $1 | not sp+16\n push $2\n jmp *%rdx | not sp+32\n\
          lost: cld | fp+16; not sp+24; not sp+32; not sp+16\n leave\n ret | not sp+8\n end",
     );
 }

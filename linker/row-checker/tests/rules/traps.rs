@@ -183,3 +183,12 @@ fn traps_continue_within_their_function() {
         "fn f\n push %rbx\n call 3f | sp+16\n pop %rbx | sp+16; not sp+8\n ret\n end\n fn g\n 3: jmp 3b\n end",
     );
 }
+
+/// No handler resumes at data.
+#[test]
+fn traps_before_data_do_not_continue() {
+    judge(
+        A32,
+        "fn f\n cmp r0, #0\n beq 3f\n udf #0\n .long 0\n 3: bx lr\n end\n fn g\n push {r11, lr}\n bl f\n nop | sp+8 ra=c-4; not sp+0\n pop {r11, pc}\n end",
+    );
+}

@@ -1,0 +1,73 @@
+//! Jumps by a pointer: which are taken for calls in the last place, and where the others lead.
+
+use rustc_hash::FxHashSet;
+
+use super::{ALL, Claims};
+use crate::state::State;
+
+impl Claims<'_> {
+    /// Whether a jump with this state is a call in the last place: stack pointer and return address are those of an entry, or the stack
+    /// pointer was loaded.
+    pub(super) fn leaves_as_called(&self, state: &State) -> bool {
+        self.is_entry(state) || self.is_switched(state)
+    }
+
+    /// Whether a jump by a pointer, with this state after it, is taken for a call in the last place.
+    pub(super) fn leaves(&self, number: u32, state: &State) -> bool {
+        self.jumps.by_pointer.contains(&number)
+            && self.leaves_as_called(state)
+            && self.broken(state, false) == 0
+    }
+
+    /// The entries of tables that only jumps which are taken for calls in the last place may read.
+    pub(super) fn left_targets(&self) -> Vec<u64> {
+        let (left, followed): (Vec<_>, Vec<_>) =
+            (self.jumps.tabled.iter()).partition(|(jump, _)| self.leaving.contains(jump));
+        let is_followed: FxHashSet<u32> = (followed.iter())
+            .filter(|(jump, _)| self.is_reached[**jump as usize])
+            .flat_map(|(_, targets)| targets.iter().copied())
+            .collect();
+        let targets = left.iter().flat_map(|(_, targets)| targets.iter());
+        let mut targets: Vec<u64> = targets
+            .filter(|target| !is_followed.contains(target))
+            .map(|target| self.graph.node(*target).at)
+            .collect();
+        targets.sort_unstable();
+        targets
+    }
+
+    /// Finds jumps by a pointer that are taken for calls in the last place in spite of a table, and whether a jump that is not followed leads
+    /// anywhere: its state is not that of an entry, and its function has no table. Returns whether that has changed.
+    pub(super) fn find_jumps(&mut self) -> bool {
+        let mut is_anywhere = self.is_anywhere;
+        let mut leaving: Vec<u32> = Vec::new();
+        for head in 0..self.graph.nodes.len() as u32 {
+            self.follow(
+                head,
+                |_, _| {},
+                |number, state| {
+                    if !self.jumps.open.contains(&number) {
+                        return;
+                    }
+                    let mut state = state.clone();
+                    self.apply(number, &mut state);
+                    if self.jumps.tabled.contains_key(&number) {
+                        if self.leaves(number, &state) {
+                            leaving.push(number);
+                        }
+                        return;
+                    }
+                    if self.is_linkage(self.graph.node(number).at) {
+                        return;
+                    }
+                    let is_lost = state.kind.is_trap() || self.broken(&state, false) == ALL;
+                    is_anywhere |= is_lost && self.constant_target(number, &state).is_none();
+                },
+            );
+        }
+        let count = self.leaving.len();
+        self.leaving.extend(leaving);
+        let is_new = self.leaving.len() > count;
+        std::mem::replace(&mut self.is_anywhere, is_anywhere) != is_anywhere || is_new
+    }
+}
