@@ -129,9 +129,13 @@ fn an_epilogue_without_rules(kernel: Kernel) {
     mended(kernel, "epilogue");
 }
 
-/// It sets `cs`, which AArch64 does not have.
+/// It sets `cs`, which AArch64 does not have. The callers are right, but the function is called only through a pointer, and a far return
+/// could be that of trap code.
 fn a_far_return_without_rules(kernel: Kernel) {
-    mended(kernel, "far_return");
+    let mut report = report(kernel, "far_return");
+    report.text = only(&report).into();
+    let end = "outermost function reached, from frame 1 on in doubt (the row of frame 0 was not proven), ";
+    trace::expect(kernel, &report, &format!("p lie_far_return{CALLERS}"), end);
 }
 
 fn a_prologue_with_rules_one_instruction_late(kernel: Kernel) {

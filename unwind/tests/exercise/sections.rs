@@ -72,13 +72,12 @@ fn as_source(tables: &Tables<'_>, pc: u64) {
 /// Checks the proof of a row: unknown if the section contains no proof, proven if its list is empty.
 fn proof(tables: &Tables<'_>, found: &Found) {
     let mut sections = tables.sections().flatten();
-    match (sections.next(), sections.next()) {
-        (Some(section), None) => match section.unproven_count() {
+    if let (Some(section), None) = (sections.next(), sections.next()) {
+        match section.unproven_count() {
             None => assert_eq!(found.proof, Proof::Unknown),
             Some(0) => assert_eq!(found.proof, Proof::Proven),
             Some(_) => assert_ne!(found.proof, Proof::Unknown),
-        },
-        _ => {}
+        }
     }
 }
 

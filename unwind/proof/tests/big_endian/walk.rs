@@ -24,6 +24,7 @@ impl Section {
 pub struct Walked {
     pub frames: Vec<Place>,
     pub end: End,
+    pub doubt: Option<End>,
 }
 
 /// What a table can say.
@@ -40,17 +41,19 @@ pub enum Says {
 impl Says {
     /// Whether the walk has found all there is; `false`: as much as the table can say. The error is what is wrong.
     pub fn judge(self, walked: &Walked, truth: &[Place], in_first: bool) -> Result<bool, String> {
-        let Walked { frames, end } = walked;
+        let Walked { frames, end, doubt } = walked;
+        // Big-endian tables contain no proof: this is their least doubt.
+        let is_whole = (*end, *doubt) == (End::Outermost, Some(End::UnprovenTables));
         let whole = *frames == truth;
         let is_begun = frames.first() == truth.first();
         match (self, end) {
-            (Self::All | Self::NotAllFunctions, End::Complete) if whole => Ok(true),
+            (Self::All | Self::NotAllFunctions, _) if whole && is_whole => Ok(true),
             (Self::NotAllFunctions, End::NoRow(..)) if !whole && truth.starts_with(frames) => {
                 Ok(false)
             }
             (Self::NotTheEnd, End::LinkRegisterLost) if whole => Ok(true),
             // The link register has what the last call has left, and a walk takes that for a caller.
-            (Self::NotTheEnd, end) if in_first && *end != End::Complete && is_begun => Ok(false),
+            (Self::NotTheEnd, _) if in_first && !is_whole && is_begun => Ok(false),
             _ => Err(format!("{end:?}, {frames:x?} instead of {truth:x?}")),
         }
     }
@@ -84,5 +87,6 @@ pub fn walk<R: RegisterSet>(
     Walked {
         frames: places.collect(),
         end: frames.end().expect("an ended walk has a reason"),
+        doubt: frames.doubt().map(|doubt| doubt.reason),
     }
 }
