@@ -104,8 +104,14 @@ fn only_entries_are_excused(kernel: Kernel, tally: &Tally) {
         1 => &entries[..1],
         _ => &entries,
     };
-    let excused = tally.excused.iter();
-    let excused: Vec<_> = excused.map(|((_, at, _), count)| (&**at, *count)).collect();
+    // And on AArch64 the last instruction of trap code, whose row is unproven.
+    let (returns, excused): (Vec<_>, Vec<_>) = (tally.excused.iter())
+        .map(|((reason, at, _), count)| (*reason, &**at, *count))
+        .partition(|(reason, at, _)| *reason == "an unproven row" && at.starts_with("trap_"));
+    let count: u64 = returns.iter().map(|(_, _, count)| count).sum();
+    let is_few = count * 100 <= tally.boundaries && (count == 0 || kernel.arch == Arch::Aarch64);
+    assert!(is_few, "{kernel:?}: {tally}");
+    let excused: Vec<_> = excused.iter().map(|(_, at, count)| (*at, *count)).collect();
     assert_eq!(excused, expected, "{kernel:?}: {tally}");
 }
 

@@ -14,8 +14,8 @@ use crate::support::built;
 /// Until trap code has a frame no row says what was interrupted, whose stack pointer is another mode's: that are so many instructions of an
 /// exception, with the last one of its return.
 const WITHOUT_FRAME: u64 = 46;
-/// Instructions of the boot at which another mode's stack pointer is in use.
-const OF_OTHER_MODES: u64 = 8;
+/// Instructions of the boot at which another mode's stack pointer, or its frame pointer, is in use.
+const OF_OTHER_MODES: u64 = 9;
 
 /// Follows scenarios by this map, each up to so many boundaries.
 fn followed(file: &Path, image: &Image, map: &[u8], scenarios: &[&str], plan: Plan) -> Vec<Tally> {
