@@ -130,6 +130,10 @@ pub fn judge(
                     _ => state.load(address, not_followed),
                 }
             }
+            // Where trap code counts from its own stack, nothing is at a known distance from the interrupted stack pointer.
+            Some(Place::AtCfa(_)) if state.kind == Kind::SwitchedTrap => {
+                Value::Unknown(not_followed)
+            }
             Some(Place::AtCfa(offset)) => state.load(Value::Cfa(offset), not_followed),
             None => Value::Unknown(not_followed),
         };

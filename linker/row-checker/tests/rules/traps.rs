@@ -192,3 +192,13 @@ fn traps_before_data_do_not_continue() {
         "fn f\n cmp r0, #0\n beq 3f\n udf #0\n .long 0\n 3: bx lr\n end\n fn g\n push {r11, lr}\n bl f\n nop | sp+8 ra=c-4; not sp+0\n pop {r11, pc}\n end",
     );
 }
+
+/// The interrupted stack pointer of a saved word has no known distance from the frame of trap code.
+#[test]
+fn trap_rows_do_not_count_from_a_saved_stack_pointer() {
+    judge(
+        X86,
+        "fn entry trap\n push %rax | (sp+24) ra=(sp+0)\n push %rbp | (sp+32) ra=(sp+8); not (sp+32) ra=c-32\n\
+         pop %rbp | (sp+40) ra=(sp+16); not (sp+40) ra=c-32; not (sp+40) ra=(sp+16) fp=c-48\n pop %rax\n iretq | (sp+24) ra=(sp+0)\n end",
+    );
+}
