@@ -27,6 +27,8 @@ pub struct Passage {
     pub handler: &'static str,
     /// Instructions at which it was stopped.
     pub steps: usize,
+    /// How many of them have an unproven row.
+    pub unproven: usize,
     pub returned: bool,
     /// Where it starts.
     at: u64,
@@ -77,6 +79,7 @@ pub fn run(path: &Path) -> Vec<Passage> {
                 open.push(Passage {
                     handler,
                     steps: 0,
+                    unproven: 0,
                     returned: false,
                     at,
                     error_code,
@@ -138,6 +141,7 @@ impl Machine<'_> {
         };
         assert_eq!(found_end, expected, "{place}: {found:x?}");
         assert!(is_proven || passage.handler != "breakpoint", "{place}");
+        passage.unproven += usize::from(!is_proven);
         assert_eq!(found[0], pc, "{place}");
         assert_eq!(found[1..], before, "{place}");
         passage.steps += 1;
