@@ -59,7 +59,11 @@ impl Architecture for X86 {
         );
         Some(Instruction {
             length: instruction.len() as u8,
-            flow: flow(&instruction),
+            flow: if is_zeros(code) {
+                Flow::Unknown
+            } else {
+                flow(&instruction)
+            },
             target: if is_near {
                 instruction.near_branch_target()
             } else {
@@ -194,8 +198,13 @@ fn is_padding(instruction: &iced_x86::Instruction, code: &[u8]) -> bool {
                 && instruction.memory_index() == Iced::None
                 && instruction.memory_displacement64() == 0
         }
-        _ => code.starts_with(&[0, 0]),
+        _ => is_zeros(code),
     }
+}
+
+/// Whether code is no instruction but zeros: data or padding. As an instruction, two zero bytes add `al` to the byte at `rax`.
+fn is_zeros(code: &[u8]) -> bool {
+    code.starts_with(&[0, 0])
 }
 
 /// The number of the 64-bit register that a general register is a part of.

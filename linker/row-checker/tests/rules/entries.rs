@@ -61,6 +61,22 @@ fn addresses_inside_a_function_are_entered_with_nothing_known() {
     }
 }
 
+/// Data among code runs into the function behind it only as far as it is instructions, and zeros are none: such as the header by which
+/// a boot loader knows a kernel, whose address is taken, before the kernel's first function.
+#[test]
+fn zeros_run_into_no_function() {
+    let behind = |data: &str, rows: [&str; 2]| {
+        let [first, second] = rows;
+        let code = format!("fn f\n push %rbx {first}\n nop {second}\n pop %rbx\n ret\n end");
+        judge(
+            X86,
+            &format!("header: {data}\n {code}\n .section .rodata\n .quad header"),
+        );
+    };
+    behind("inc %eax\n .long 0", ["| sp+8", "| sp+16"]);
+    behind("inc %eax", ["| not sp+8", "| not sp+16"]);
+}
+
 /// A function whose address is taken is called, and the same holds for one that nothing reaches.
 #[test]
 fn declared_functions_are_called() {
