@@ -48,4 +48,5 @@ mod timer;
 mod trap_code;
 mod usage;
 mod user;
+mod verdicts;
 mod without_tables;

@@ -13,8 +13,9 @@ use super::monitor::{Monitor, PATIENCE};
 use super::recording::Recorded;
 use super::run::{Asker, Run};
 use super::screen::Camera;
-use super::serial::{Ending, Event};
+use super::serial::Event;
 use super::terminal::Terminal;
+use super::verdict::Ended;
 use super::{
     Board, Debugger, GdbStub, Given, Observer, Processor, Screen, Statuses, Verdict, Witness,
 };
@@ -170,10 +171,11 @@ impl<'a> Boot<'a> {
             limit: self.limit.map(|limit| started + limit),
             flushed: true,
         };
-        let verdict = match run.until_it_ends(out)? {
+        let verdict = match run.until_it_ends(&mut child.0, out)? {
             Some(verdict) => {
-                if let Some(recorded) = self.recorded {
-                    recorded.close(&monitor, &mut child.0, self.guest_limit);
+                match self.recorded {
+                    Some(recorded) => recorded.close(&monitor, &mut child.0, self.guest_limit),
+                    None => monitor.quit(),
                 }
                 verdict
             }
@@ -186,13 +188,12 @@ impl<'a> Boot<'a> {
                         .recv()
                         .is_ok_and(|event| !matches!(event, Event::Left))
                 {}
-                match watched.ending() {
-                    Some(Ending::Panicked) => Verdict::Panicked,
-                    ending => {
-                        let was_reset = ending == Some(Ending::Reset);
-                        Verdict::of(self.statuses, self.board.processor(), status, was_reset)
-                    }
-                }
+                let ended = Ended {
+                    status,
+                    process: child.0.id(),
+                    evidence: watched.evidence(),
+                };
+                Verdict::of(self.statuses, self.board.processor(), &ended)
             }
         };
         if let Some(camera) = run.camera {

@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use anyhow::{Context, Result};
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use super::evidence::ask_for_writer;
 use super::serial::Line;
 use super::{Boot, Screen, Stopped, monitor};
 use crate::raspi::{self, Console};
@@ -62,6 +63,7 @@ impl Boot<'_> {
         // Stopped until the monitor is connected, because earlier events are lost.
         command.arg("-S");
         let (ours, theirs) = pair()?;
+        ask_for_writer(&ours).context("cannot prepare the monitor's socket")?;
         let (our_stub, their_stub) = pair()?;
         for (name, end) in [("monitor", &theirs), (Stopped::LINE, &their_stub)] {
             let number = end.as_raw_fd();

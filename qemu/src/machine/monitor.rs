@@ -1,5 +1,5 @@
-//! QEMU's monitor (QMP). It stops the machine and lets it go on, and tells whether it was reset or switched off, which QEMU's exit
-//! status does not, and the machine's own time, counted in instructions, which does not depend on the host's speed or load.
+//! QEMU's monitor (QMP). It stops the machine and lets it go on, and tells how it ended, which QEMU's exit status does not, and the
+//! machine's own time, counted in instructions, which does not depend on the host's speed or load.
 
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::serial::Ending;
+use super::evidence::{self, Ending, Evidence};
 
 /// The duration of an instruction in nanoseconds, as a power of two: some 60 million instructions a second, which emulation
 /// reaches on almost any host.
@@ -49,9 +49,9 @@ pub struct Monitor {
     asked: Cell<u64>,
 }
 
-/// How the machine ended, as events said until the monitor was closed.
+/// Collects what the monitor says of the machine until it is closed.
 #[derive(Debug)]
-pub struct Watched(JoinHandle<Option<Ending>>);
+pub struct Watched(JoinHandle<Evidence>);
 
 impl Monitor {
     /// Begins to listen, and passes on what ends the machine. Lets the machine start, if it `is_stopped`. An answer to what is
@@ -143,6 +143,13 @@ impl Monitor {
         Ok(())
     }
 
+    /// Has QEMU end, also if it is the child of a script that ends without it.
+    pub(super) fn quit(&self) {
+        // QEMU that does not answer has ended. Without a wait for the answer, QEMU would see the end of this connection first, and would not
+        // read the command.
+        let _ = self.execute("quit");
+    }
+
     /// Lets a machine that is replayed run until it has run so many instructions; false if it ends before.
     pub(super) fn run_to(&self, instructions: u64) -> Result<bool> {
         while self.stops.try_recv().is_ok() {}
@@ -211,14 +218,17 @@ impl Monitor {
     }
 }
 
-/// Reads all that QEMU says, up to its end; returns how the machine ended.
+/// Reads all that QEMU says, up to its end; returns what it has said of the machine.
 fn listen(
     stream: UnixStream,
     on_ending: impl Fn(Ending),
     answers: &Sender<Value>,
     stops: &Sender<()>,
-) -> Option<Ending> {
-    let mut ended = None;
+) -> Evidence {
+    let mut evidence = Evidence {
+        process: evidence::writer(&stream),
+        ..Evidence::default()
+    };
     for line in BufReader::new(stream).lines() {
         let Ok(said) = line.map(|line| serde_json::from_str::<Value>(&line)) else {
             break;
@@ -229,27 +239,16 @@ fn listen(
             let _ = answers.send(said);
         } else if said["event"] == "STOP" {
             let _ = stops.send(());
-        } else if let Some(ending) = ending(&said) {
-            ended = ended.or(Some(ending));
+        } else if let Some(ending) = evidence.add(&said) {
             on_ending(ending);
         }
     }
-    ended
-}
-
-/// What an event says of the machine's end.
-fn ending(said: &Value) -> Option<Ending> {
-    match (said["event"].as_str()?, said["data"]["reason"].as_str()) {
-        ("SHUTDOWN", Some("guest-reset")) => Some(Ending::Reset),
-        ("SHUTDOWN", Some("guest-shutdown")) => Some(Ending::Off),
-        ("GUEST_PANICKED" | "GUEST_CRASHLOADED", _) => Some(Ending::Panicked),
-        _ => None,
-    }
+    evidence
 }
 
 impl Watched {
-    /// How the machine ended by itself, if it has said so. To be called after QEMU has ended.
-    pub(super) fn ending(self) -> Option<Ending> {
+    /// What the monitor has said. To be called after QEMU has ended.
+    pub(super) fn evidence(self) -> Evidence {
         self.0.join().unwrap_or_default()
     }
 }

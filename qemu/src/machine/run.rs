@@ -2,14 +2,16 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::process::Child;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::monitor::Monitor;
+use super::evidence::Ending;
+use super::monitor::{Monitor, PATIENCE};
 use super::screen::Camera;
-use super::serial::{Ending, Event};
+use super::serial::Event;
 use super::stopped::Door;
 use super::{Boot, Stopped, Verdict};
 use crate::output::fold;
@@ -36,8 +38,13 @@ pub(super) struct Run<'b> {
 
 impl Run<'_> {
     /// Copies the serial line, up to the machine's end. `None` if QEMU has ended by itself: its exit status has the verdict.
-    pub(super) fn until_it_ends(&mut self, out: &mut dyn Write) -> Result<Option<Verdict>> {
+    pub(super) fn until_it_ends(
+        &mut self,
+        qemu: &mut Child,
+        out: &mut dyn Write,
+    ) -> Result<Option<Verdict>> {
         let mut clock = self.boot.guest_limit.map(|_| Instant::now());
+        let mut is_ending = false;
         loop {
             let pause = (!self.flushed).then(|| Instant::now() + self.boot.pause);
             let look = self.next_look();
@@ -65,6 +72,14 @@ impl Run<'_> {
                     return Ok(Some(Verdict::Interrupted));
                 }
                 Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                // What it has written last is still to be read, and its exit status has the verdict. A script may have left QEMU behind.
+                Err(RecvTimeoutError::Timeout)
+                    if passed(self.limit) && !is_ending && has_ended(qemu) =>
+                {
+                    is_ending = true;
+                    self.monitor.quit();
+                    self.limit = Some(Instant::now() + PATIENCE);
+                }
                 Err(RecvTimeoutError::Timeout) if passed(self.limit) => {
                     self.ask("its time ran out", out)?;
                     return Ok(Some(Verdict::TimedOut));
@@ -90,19 +105,19 @@ impl Run<'_> {
         }
     }
 
-    /// The machine says that it ends. Without a witness QEMU ends by itself.
+    /// The monitor says that the machine ends. Without a witness QEMU ends by itself.
     fn ends(&mut self, ending: Ending, out: &mut dyn Write) -> Result<()> {
         if self.boot.witness.is_none() {
             return Ok(());
         }
         match ending {
             // Perhaps with a verdict: some versions of QEMU say so of every end that the kernel wants.
-            Ending::Off => {}
+            Ending::Off | Ending::FromOutside(_) => {}
             Ending::Reset => self.ask("it reset itself", out)?,
             Ending::Panicked => self.ask("it told QEMU that it had panicked", out)?,
         }
         // The end of the serial line follows.
-        let _ = self.monitor.execute("quit");
+        self.monitor.quit();
         Ok(())
     }
 
@@ -143,6 +158,11 @@ impl Run<'_> {
         self.flushed = true;
         out.flush().context("cannot pass on the serial line")
     }
+}
+
+/// Whether QEMU, or the script that has started it, has ended.
+fn has_ended(qemu: &mut Child) -> bool {
+    matches!(qemu.try_wait(), Ok(Some(_)))
 }
 
 /// The next event, unless the deadline comes first: a kernel that writes without end also runs out of time.

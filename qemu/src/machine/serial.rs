@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Sender};
 
 use anyhow::{Context, Result};
 
+use super::evidence::Ending;
 use super::terminal::LEAVE;
 
 /// Events of a machine that runs.
@@ -20,21 +21,10 @@ pub(super) enum Event {
     Closed,
     /// Somebody at the terminal has pressed the key that ends the session.
     Left,
-    /// The machine ends by itself.
+    /// The machine ends, as the monitor says.
     Ending(Ending),
     /// Ctrl-C.
     Interrupted,
-}
-
-/// How a machine ends by itself, if not with a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It has reset itself.
-    Reset,
-    /// It has switched itself off.
-    Off,
-    /// It has told a device of QEMU's that its kernel has panicked.
-    Panicked,
 }
 
 /// The ends of a serial line, before there is a machine.

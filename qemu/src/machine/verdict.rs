@@ -1,9 +1,11 @@
-//! The verdict of a boot, from QEMU's exit status.
+//! The verdict of a boot: QEMU's exit status, and what its monitor has said. Success is an act of the kernel, so that a command that starts
+//! no machine, and a QEMU that somebody ends, never succeed.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use super::Processor;
+use super::evidence::{Ending, Evidence};
 
 /// The exit statuses of QEMU by which a kernel gives its verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,39 +43,85 @@ pub enum Verdict {
     Failed(String),
 }
 
+/// A boot that has ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The exit status of the process that was started: QEMU, or a script that starts it.
+    pub status: ExitStatus,
+    /// That process.
+    pub process: u32,
+    /// What QEMU's monitor has said.
+    pub evidence: Evidence,
+}
+
 impl Verdict {
-    /// The verdict in QEMU's exit status; `was_reset`: the machine is known to have reset itself.
+    /// The verdict of a boot that has ended.
     #[must_use]
-    pub fn of(
-        statuses: Statuses,
-        processor: Processor,
-        status: ExitStatus,
-        was_reset: bool,
-    ) -> Self {
-        if let Some(signal) = status.signal() {
-            return Self::Failed(format!("QEMU was ended by signal {signal}"));
+    pub fn of(statuses: Statuses, processor: Processor, ended: &Ended) -> Self {
+        let code = match (ended.status.code(), ended.status.signal()) {
+            (Some(code), _) => code,
+            (None, Some(signal)) => {
+                return Self::Failed(format!("QEMU was ended by signal {signal}"));
+            }
+            (None, None) => return Self::Failed("QEMU has not ended".into()),
+        };
+        let evidence = &ended.evidence;
+        if !evidence.has_run {
+            return Self::Failed(match code {
+                1 => "the machine could not be started (QEMU's status is 1; what it said is above)"
+                    .into(),
+                code => format!(
+                    "no machine was started: the command ended with status {code}, and QEMU's monitor \
+                     never said that a machine runs; a script must pass the arguments that it gets on to QEMU"
+                ),
+            });
+        }
+        match &evidence.ending {
+            Some(Ending::Panicked) => return Self::Panicked,
+            Some(Ending::Reset) => {
+                return Self::Failed(match processor {
+                    Processor::X86_64 => {
+                        "the machine reset itself (a triple fault) without a verdict".into()
+                    }
+                    _ => "the machine reset itself without a verdict".into(),
+                });
+            }
+            Some(Ending::FromOutside(reason)) => {
+                return Self::Failed(format!(
+                    "QEMU was ended from outside ({reason}), before the kernel gave a verdict"
+                ));
+            }
+            Some(Ending::Off) | None => {}
         }
         let [success, panicked] = [statuses.success, statuses.panicked].map(i32::from);
-        match (processor, status.code()) {
-            (Processor::Aarch64 | Processor::Armv7a, Some(0)) if was_reset => {
-                Self::Failed("the machine reset itself without a verdict".into())
+        // PSCI's SYSTEM_OFF, the only way out for an image that knows no semihosting.
+        let off_succeeds = processor != Processor::X86_64 && panicked != 0;
+        match code {
+            0 if success == 0 || panicked == 0 || off_succeeds => {
+                // By semihosting, a kernel can end QEMU with status 0, of which the monitor says nothing. Of a script this status proves
+                // nothing.
+                let is_own_act =
+                    evidence.ending.is_some() || evidence.process == Some(ended.process);
+                match panicked == 0 {
+                    _ if !is_own_act => Self::Failed(
+                        "status 0, but QEMU's monitor did not say that the machine switched itself off; \
+                         a script must end as QEMU does: `exec qemu-system-...`"
+                            .into(),
+                    ),
+                    true => Self::Panicked,
+                    false => Self::Success,
+                }
             }
-            (_, Some(code)) if code == success && !(code == 0 && was_reset) => Self::Success,
-            (_, Some(code)) if code == panicked => Self::Panicked,
-            // PSCI's SYSTEM_OFF, the only way out for an image that knows no semihosting.
-            (Processor::Aarch64 | Processor::Armv7a, Some(0)) => Self::Success,
-            (Processor::X86_64, Some(0)) => Self::Failed(
-                "the machine reset (a triple fault) or was switched off without a verdict \
-                 (QEMU ended with status 0)"
-                    .into(),
+            0 if evidence.ending.is_some() => Self::Failed(
+                "the machine was switched off without a verdict (QEMU ended with status 0)".into(),
             ),
-            (_, Some(1)) => Self::Failed(
-                "QEMU could not start or run the machine (its status is 1; what it said is above)"
-                    .into(),
+            code if code == success => Self::Success,
+            code if code == panicked => Self::Panicked,
+            1 => Self::Failed(
+                "QEMU could not run the machine (its status is 1; what it said is above)".into(),
             ),
-            (_, code) => Self::Failed(format!(
-                "QEMU ended with status {}, which is no verdict ({success} is success, {panicked} a panic)",
-                code.unwrap_or(-1)
+            code => Self::Failed(format!(
+                "QEMU ended with status {code}, which is no verdict ({success} is success, {panicked} a panic)"
             )),
         }
     }
@@ -83,48 +131,114 @@ impl Verdict {
 mod tests {
     use super::*;
 
+    /// QEMU's process.
+    const QEMU: u32 = 7;
+
     fn exited(code: i32) -> ExitStatus {
         ExitStatus::from_raw(code << 8)
     }
 
-    fn verdict(processor: Processor, status: ExitStatus, was_reset: bool) -> Verdict {
-        Verdict::of(Statuses::USUAL, processor, status, was_reset)
+    fn ran(ending: Option<Ending>) -> Evidence {
+        Evidence {
+            has_run: true,
+            ending,
+            process: Some(QEMU),
+        }
+    }
+
+    fn ended(code: i32, evidence: Evidence) -> Ended {
+        Ended {
+            status: exited(code),
+            process: QEMU,
+            evidence,
+        }
+    }
+
+    fn usual(processor: Processor, ended: &Ended) -> Verdict {
+        Verdict::of(Statuses::USUAL, processor, ended)
+    }
+
+    #[track_caller]
+    fn failed(verdict: Verdict) -> String {
+        match verdict {
+            Verdict::Failed(words) => words,
+            verdict => panic!("{verdict:?}"),
+        }
     }
 
     #[test]
     fn all_processors_report_by_33_and_101() {
         for processor in Processor::ALL {
-            assert_eq!(verdict(processor, exited(33), false), Verdict::Success);
-            assert_eq!(verdict(processor, exited(101), false), Verdict::Panicked);
+            // Later versions of QEMU report each end that the kernel wants as a switch-off.
+            for ending in [None, Some(Ending::Off)] {
+                let of = |code| usual(processor, &ended(code, ran(ending.clone())));
+                assert_eq!(of(33), Verdict::Success);
+                assert_eq!(of(101), Verdict::Panicked);
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_machine_there_is_no_verdict() {
+        for processor in Processor::ALL {
+            for code in [0, 1, 33, 101] {
+                failed(usual(processor, &ended(code, Evidence::default())));
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_ends_qemu_from_outside_gives_no_verdict() {
+        let outside = || ran(Some(Ending::FromOutside("host-signal".into())));
+        for processor in Processor::ALL {
+            for code in [0, 1, 33, 101] {
+                let words = failed(usual(processor, &ended(code, outside())));
+                assert!(words.contains("host-signal"), "{words}");
+            }
         }
     }
 
     #[test]
     fn switching_off_is_success_only_where_it_is_the_way_out() {
-        assert_eq!(
-            verdict(Processor::Aarch64, exited(0), false),
-            Verdict::Success
-        );
-        let reset = verdict(Processor::Aarch64, exited(0), true);
-        assert!(matches!(reset, Verdict::Failed(_)), "{reset:?}");
-        let Verdict::Failed(words) = verdict(Processor::X86_64, exited(0), false) else {
-            panic!("status 0 is no verdict on x86_64");
-        };
+        let of = |processor, ending| usual(processor, &ended(0, ran(Some(ending))));
+        assert_eq!(of(Processor::Aarch64, Ending::Off), Verdict::Success);
+        assert_eq!(of(Processor::Armv7a, Ending::Off), Verdict::Success);
+        failed(of(Processor::X86_64, Ending::Off));
+        for processor in Processor::ALL {
+            failed(of(processor, Ending::Reset));
+            assert_eq!(of(processor, Ending::Panicked), Verdict::Panicked);
+        }
+        let words = failed(of(Processor::X86_64, Ending::Reset));
         assert!(words.contains("triple fault"), "{words}");
+    }
+
+    /// Of an end by semihosting the monitor says nothing; nor does it if a script hides that QEMU was killed.
+    #[test]
+    fn status_0_without_an_event_counts_only_if_it_is_that_of_qemu() {
+        let of = |process| {
+            let evidence = Evidence {
+                process,
+                ..ran(None)
+            };
+            usual(Processor::Aarch64, &ended(0, evidence))
+        };
+        assert_eq!(of(Some(QEMU)), Verdict::Success);
+        failed(of(Some(QEMU + 1)));
+        failed(of(None));
     }
 
     #[test]
     fn anything_else_is_no_verdict() {
         for processor in Processor::ALL {
             for code in [1, 2, 35, 100, 102, 255] {
-                assert!(matches!(
-                    verdict(processor, exited(code), false),
-                    Verdict::Failed(_)
-                ));
+                failed(usual(processor, &ended(code, ran(None))));
             }
-            let killed = ExitStatus::from_raw(9);
+            let killed = Ended {
+                status: ExitStatus::from_raw(9),
+                ..ended(0, ran(None))
+            };
             assert_eq!(
-                verdict(processor, killed, false),
+                usual(processor, &killed),
                 Verdict::Failed("QEMU was ended by signal 9".into())
             );
         }
@@ -137,10 +251,10 @@ mod tests {
             success: 0,
             panicked: 35,
         };
-        let of = |code, reset| Verdict::of(statuses, Processor::X86_64, exited(code), reset);
-        assert_eq!(of(0, false), Verdict::Success);
-        assert!(matches!(of(0, true), Verdict::Failed(_)));
-        assert_eq!(of(35, false), Verdict::Panicked);
-        assert!(matches!(of(33, false), Verdict::Failed(_)));
+        let of = |code, ending| Verdict::of(statuses, Processor::X86_64, &ended(code, ran(ending)));
+        assert_eq!(of(0, Some(Ending::Off)), Verdict::Success);
+        failed(of(0, Some(Ending::Reset)));
+        assert_eq!(of(35, None), Verdict::Panicked);
+        failed(of(33, None));
     }
 }

@@ -1,0 +1,89 @@
+//! What QEMU's monitor says of a machine: the evidence for a verdict. An exit status alone is none: any command has one.
+
+use std::os::unix::net::UnixStream;
+
+use serde_json::Value;
+
+/// How a machine ended, if not with a verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It has reset itself.
+    Reset,
+    /// It has switched itself off.
+    Off,
+    /// It has told a device of QEMU's that its kernel has panicked.
+    Panicked,
+    /// Somebody has ended QEMU, for example by a signal or by closing its window: the reason in QEMU's words.
+    FromOutside(String),
+}
+
+/// What the monitor has said until it was closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// The machine has run.
+    pub has_run: bool,
+    /// How it ended first.
+    pub ending: Option<Ending>,
+    /// QEMU's process. `None` if the host does not tell it.
+    pub process: Option<u32>,
+}
+
+impl Evidence {
+    /// Adds what an event says. Returns how the machine ended, if it says that.
+    pub(super) fn add(&mut self, said: &Value) -> Option<Ending> {
+        self.has_run |= said["event"] == "RESUME";
+        let ending = ending(said)?;
+        self.ending.get_or_insert_with(|| ending.clone());
+        Some(ending)
+    }
+}
+
+/// What an event says of the machine's end (QEMU QMP Reference Manual, "SHUTDOWN" and "ShutdownCause").
+fn ending(said: &Value) -> Option<Ending> {
+    match (said["event"].as_str()?, said["data"]["reason"].as_str()) {
+        ("SHUTDOWN", Some("guest-reset")) => Some(Ending::Reset),
+        ("SHUTDOWN", Some("guest-shutdown")) => Some(Ending::Off),
+        ("GUEST_PANICKED" | "GUEST_CRASHLOADED", _) => Some(Ending::Panicked),
+        ("SHUTDOWN", reason) => Some(Ending::FromOutside(reason.unwrap_or_default().into())),
+        _ => None,
+    }
+}
+
+/// Has the host's kernel tell who writes to this end of a pair of sockets.
+#[cfg(target_os = "linux")]
+pub(super) fn ask_for_writer(stream: &UnixStream) -> std::io::Result<()> {
+    Ok(rustix::net::sockopt::set_socket_passcred(stream, true)?)
+}
+
+/// The process that has written what comes next. Waits for it.
+#[cfg(target_os = "linux")]
+pub(super) fn writer(stream: &UnixStream) -> Option<u32> {
+    use std::io::IoSliceMut;
+    use std::mem::MaybeUninit;
+
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let mut first = [IoSliceMut::new(&mut byte)];
+    recvmsg(stream, &mut first, &mut control, RecvFlags::PEEK).ok()?;
+    control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmCredentials(who) => {
+            u32::try_from(who.pid.as_raw_nonzero().get()).ok()
+        }
+        _ => None,
+    })
+}
+
+/// Other hosts do not tell it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn ask_for_writer(_: &UnixStream) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Other hosts do not tell it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn writer(_: &UnixStream) -> Option<u32> {
+    None
+}

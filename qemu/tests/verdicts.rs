@@ -1,0 +1,284 @@
+//! Every way in which a boot can end, and what the runner says of it: success is only what the kernel itself has done. The table is
+//! `qemu/VERDICTS.md`; `VERDICTS=write cargo test --test gate verdicts::` stores what the runner says now.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::event;
+use crate::support::runner::{Ran, command, run};
+use crate::support::tiny::{self, Act};
+use qemu::machine::Arch;
+use qemu::workspace;
+
+/// The start of the table.
+const HEAD: &str = "# How a boot can end, and its verdict
+
+A boot succeeds only by an act of the kernel that QEMU itself reports. Each line is what `unwind-qemu --image IMAGE -- COMMAND` says; the test
+`verdicts::` makes each boot and compares.
+
+| architecture | the boot | exit status | what the runner says |
+|---|---|---:|---|
+";
+
+/// What the kernel does, or what happens to it.
+enum Way {
+    /// QEMU boots an image that does this.
+    Kernel(&'static [Act<'static>]),
+    /// This script is run in place of QEMU, by a shell. It gets the runner's arguments.
+    Script(&'static str),
+    /// A kernel that hangs is booted by this script; QEMU gets this signal. The script `start` starts QEMU.
+    Killed(&'static str, Signal),
+    /// QEMU boots, and its window or monitor is closed by a command of its monitor for people.
+    Closed(&'static str),
+}
+
+/// Starts QEMU in place of the script.
+const DIRECT: &str = "exec sh start \"$@\"";
+/// Starts QEMU, waits for it, and succeeds.
+const SWALLOWS: &str = "sh start \"$@\"; exit 0";
+/// The same, but passes on QEMU's status.
+const PASSES_ON: &str = "sh start \"$@\"";
+
+const BOTH: &[Arch] = &[Arch::X86_64, Arch::Aarch64];
+const X86_64: &[Arch] = &[Arch::X86_64];
+const AARCH64: &[Arch] = &[Arch::Aarch64];
+
+/// All ways: on which architectures, what it is called, and what happens.
+const WAYS: &[(&[Arch], &str, Way)] = &[
+    (
+        BOTH,
+        "the kernel reports success",
+        Way::Kernel(&[Act::Exit(33)]),
+    ),
+    (
+        BOTH,
+        "the kernel reports a panic",
+        Way::Kernel(&[Act::Exit(101)]),
+    ),
+    (
+        BOTH,
+        "the kernel ends QEMU with another status",
+        Way::Kernel(&[Act::Exit(35)]),
+    ),
+    (
+        AARCH64,
+        "the kernel ends QEMU with status 0, by semihosting",
+        Way::Kernel(&[Act::Exit(0)]),
+    ),
+    (
+        AARCH64,
+        "the kernel switches the machine off",
+        Way::Kernel(&[Act::SwitchOff]),
+    ),
+    (
+        BOTH,
+        "the kernel resets the machine",
+        Way::Kernel(&[Act::Reset]),
+    ),
+    // Unless QEMU ends, too, the runner's output has no end.
+    (
+        BOTH,
+        "the kernel hangs; a script waits for QEMU",
+        Way::Script("MACHINE \"$@\" & wait $!"),
+    ),
+    (
+        BOTH,
+        "the kernel hangs; its script ends before QEMU",
+        Way::Script("MACHINE \"$@\" & exit 0"),
+    ),
+    (BOTH, "the kernel hangs", Way::Kernel(&[Act::Spin])),
+    (BOTH, "QEMU gets SIGTERM", Way::Killed(DIRECT, Signal::TERM)),
+    (BOTH, "QEMU gets SIGINT", Way::Killed(DIRECT, Signal::INT)),
+    (BOTH, "QEMU gets SIGKILL", Way::Killed(DIRECT, Signal::KILL)),
+    (
+        BOTH,
+        "QEMU gets SIGTERM; its script passes the status on",
+        Way::Killed(PASSES_ON, Signal::TERM),
+    ),
+    (
+        BOTH,
+        "QEMU gets SIGTERM; its script succeeds",
+        Way::Killed(SWALLOWS, Signal::TERM),
+    ),
+    (
+        BOTH,
+        "QEMU gets SIGKILL; its script succeeds",
+        Way::Killed(SWALLOWS, Signal::KILL),
+    ),
+    (BOTH, "QEMU's monitor is told to quit", Way::Closed("quit")),
+    (BOTH, "the command is `true`", Way::Script("exit 0")),
+    (BOTH, "the command is `false`", Way::Script("exit 1")),
+    (BOTH, "the command is `exit 33`", Way::Script("exit 33")),
+    (BOTH, "the command is `exit 101`", Way::Script("exit 101")),
+    (
+        BOTH,
+        "the command only asks QEMU for help",
+        Way::Script("exec QEMU -M help"),
+    ),
+    (
+        X86_64,
+        "the command is QEMU for another architecture",
+        Way::Script("exec qemu-system-aarch64 -M virt -kernel IMAGE \"$@\""),
+    ),
+    (
+        AARCH64,
+        "the command is QEMU for another architecture",
+        Way::Script("exec qemu-system-x86_64 -M q35 -kernel IMAGE \"$@\""),
+    ),
+    (
+        BOTH,
+        "the command names an image that is not there",
+        Way::Script("exec QEMU -kernel no-such-image \"$@\""),
+    ),
+];
+
+/// QEMU's command for an image.
+fn qemu(arch: Arch, image: &Path) -> String {
+    let machine = match arch {
+        Arch::X86_64 => "qemu-system-x86_64 -M q35 -m 64M -device isa-debug-exit,iobase=0xf4",
+        Arch::Aarch64 => {
+            "qemu-system-aarch64 -M virt -cpu max -m 64M -semihosting-config enable=on"
+        }
+    };
+    format!("{machine} -kernel {}", image.display())
+}
+
+/// Writes a script for `sh` into a folder. It runs there.
+fn script(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("boot");
+    let text = format!("cd {}\n{text}\n", folder.display());
+    fs::write(&path, text).expect("a script can be written");
+    path
+}
+
+/// Boots once in this way.
+fn boot(arch: Arch, way: &Way) -> Ran {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let acts = match way {
+        Way::Kernel(acts) => acts,
+        _ => &[Act::Print(b"!"), Act::Spin][..],
+    };
+    let image = tiny::image(folder.path(), arch, acts);
+    // Two of its own seconds, so that a busy host changes nothing.
+    let limits = match way {
+        Way::Kernel(_) | Way::Script(_) => ["--guest-timeout", "2"],
+        Way::Killed(..) | Way::Closed(_) => ["--timeout", "120"],
+    };
+    let words = |boot: &Path| -> Vec<String> {
+        let [image, boot] = [&*image, boot].map(|path| path.display().to_string());
+        let words = [limits[0], limits[1], "--image", &image, "--", "sh", &boot];
+        words.map(String::from).into()
+    };
+    let qemu = qemu(arch, &image);
+    match way {
+        Way::Kernel(_) => run(words(&script(
+            folder.path(),
+            &format!("exec {qemu} \"$@\""),
+        ))),
+        Way::Script(text) => {
+            let name = qemu.split(' ').next().expect("a command has a name");
+            let text = text
+                .replace("MACHINE", &qemu)
+                .replace("QEMU", name)
+                .replace("IMAGE", &image.display().to_string());
+            let words = words(&script(folder.path(), &text));
+            event::wait("the runner's output ends", move || run(words))
+        }
+        Way::Killed(text, signal) => {
+            let start = format!("echo $$ > pid; exec {qemu} \"$@\"\n");
+            fs::write(folder.path().join("start"), start).expect("it can be written");
+            let path = script(folder.path(), text);
+            once_it_runs(words(&path), || {
+                let pid = fs::read_to_string(folder.path().join("pid")).expect("it is written");
+                let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
+                kill_process(pid.expect("it is a process"), *signal).expect("QEMU is there");
+            })
+        }
+        Way::Closed(line) => {
+            let socket = folder.path().join("monitor");
+            let text = format!(
+                "exec {qemu} -monitor unix:{},server=on,wait=off \"$@\"",
+                socket.display()
+            );
+            let path = script(folder.path(), &text);
+            once_it_runs(words(&path), || {
+                use std::io::Write;
+                use std::os::unix::net::UnixStream;
+
+                let mut monitor = UnixStream::connect(&socket).expect("QEMU listens");
+                writeln!(monitor, "{line}").expect("QEMU listens");
+                // QEMU closes it when it ends.
+                let _ = monitor.read_to_end(&mut Vec::new());
+            })
+        }
+    }
+}
+
+/// Runs the runner with these arguments; `act` is called when the kernel has written its first byte.
+fn once_it_runs(words: Vec<String>, act: impl FnOnce()) -> Ran {
+    let mut runner = command()
+        .args(words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the runner starts");
+    let mut serial = vec![0];
+    let stdout = runner.stdout.as_mut().expect("a pipe");
+    stdout.read_exact(&mut serial).expect("the machine runs");
+    act();
+    let output = runner.wait_with_output().expect("the runner ends");
+    serial.extend(output.stdout);
+    Ran {
+        status: output.status.code().expect("the runner is not killed"),
+        serial,
+        words: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// What the runner says of the boot, without what differs from boot to boot: the name of the image, and how long it took.
+fn said(ran: &Ran) -> String {
+    let lines = ran.words.lines();
+    let lines = lines.filter_map(|line| line.strip_prefix("runner: tiny-")?.split_once(": "));
+    // Whatever fails is followed by the end of the serial line.
+    let mut verdicts = lines.filter(|(_, words)| !words.starts_with("the end of "));
+    let (_, words) = verdicts.next_back().expect("it says how the boot ended");
+    match words.split_once(" after ") {
+        Some((words, time)) if time.ends_with(" s") => words.to_owned(),
+        _ => words.to_owned(),
+    }
+}
+
+#[gate]
+fn success_is_an_act_of_the_kernel() {
+    let each = WAYS.iter().flat_map(|(architectures, name, way)| {
+        let line = move |arch: &Arch| (*arch, *name, way);
+        architectures.iter().map(line)
+    });
+    // Most of them wait.
+    let lines = std::thread::scope(|scope| {
+        let boots: Vec<_> = each
+            .map(|(arch, name, way)| {
+                scope.spawn(move || {
+                    let ran = boot(arch, way);
+                    format!("| {arch} | {name} | {} | {} |\n", ran.status, said(&ran))
+                })
+            })
+            .collect();
+        let lines = boots.into_iter().map(|boot| boot.join().expect("no panic"));
+        lines.collect::<String>()
+    });
+    let table = format!("{HEAD}{lines}");
+    let path = workspace::root().join("qemu/VERDICTS.md");
+    if std::env::var_os("VERDICTS").is_some_and(|value| value == "write") {
+        fs::write(&path, &table).expect("it can be written");
+    }
+    let stored = fs::read_to_string(&path).expect("it is there");
+    assert_eq!(
+        table, stored,
+        "if this is meant: VERDICTS=write cargo test --test gate verdicts::"
+    );
+}
