@@ -5,11 +5,11 @@ use std::io;
 use unwind::symbols::are_of_one_function;
 
 use super::json::{self, Found};
-use super::line::{Line, Named};
+use super::line::{Line, Named, begins_report};
 use super::moved::Moved;
 use super::style::Style;
 use super::symbolizer::{Answer, Symbolizer};
-use crate::report::Frame;
+use crate::report::{self, Frame};
 use crate::words::say;
 
 /// Decodes lines, one after the other.
@@ -17,8 +17,8 @@ use crate::words::say;
 pub struct Lines<'a> {
     symbolizer: &'a Symbolizer,
     style: Style,
-    /// Frames are those of another image, until a line with a build id says otherwise.
-    foreign: bool,
+    /// Of which image the frames are.
+    build: Build,
     /// The last frame was decoded, so the device's lines about inlined functions are redundant.
     after_frame: bool,
     /// The name of that frame's function, the one that has code of its own.
@@ -31,6 +31,19 @@ pub struct Lines<'a> {
     objects: String,
     /// What was decoded so far.
     pub summary: Summary,
+}
+
+/// Of which image a report is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Build {
+    /// Nobody says.
+    Unknown,
+    /// Of this one, by its build id.
+    Same,
+    /// Of another one, by its build id: until another build id comes.
+    Other,
+    /// Of another one, as it has other names: until another report begins.
+    Contradicted,
 }
 
 /// How much was decoded.
@@ -74,7 +87,7 @@ impl<'a> Lines<'a> {
         Self {
             symbolizer,
             style,
-            foreign: false,
+            build: Build::Unknown,
             after_frame: false,
             function: String::new(),
             any_build: false,
@@ -97,6 +110,9 @@ impl<'a> Lines<'a> {
         self.summary.lines += 1;
         let line = Line::parse(text);
         self.moved.begin(text, &line);
+        if self.build == Build::Contradicted && begins_report(text) {
+            self.build = Build::Unknown;
+        }
         let decoded = match line {
             Line::Build(build) if part != Part::End => {
                 self.build(build);
@@ -121,7 +137,7 @@ impl<'a> Lines<'a> {
 
     /// Decodes a frame of a report.
     fn frame(&mut self, before: &str, frame: &Frame<'_>) -> io::Result<Decoded> {
-        if !self.foreign || self.any_build {
+        if !self.is_foreign() || self.any_build {
             self.moved.learn(frame, self.symbolizer);
         }
         let exact = frame.letter == 'p';
@@ -130,6 +146,13 @@ impl<'a> Lines<'a> {
             how: Some(frame.letter),
             ..self.at(frame.address)
         };
+        let named = frame.named.as_ref();
+        let is_contradicted =
+            named.is_some_and(|named| self.is_contradicted(frame.address, named, exact));
+        if is_contradicted && self.build == Build::Same && !self.is_json() {
+            self.after_frame = false;
+            return Ok(Decoded::Same);
+        }
         let answer = self.ask(found, exact)?;
         self.after_frame = answer.is_some();
         let Some(answer) = answer else {
@@ -146,6 +169,45 @@ impl<'a> Lines<'a> {
                 .answer(&answer, self.moved.linked(frame.address), before),
             frame.after,
         )))
+    }
+
+    /// Whether the device has named another function than the image has there. The device is nearer to the truth: if no build id says
+    /// that the report is of this image, it is of another one.
+    fn is_contradicted(&mut self, address: u64, named: &report::Named<'_>, exact: bool) -> bool {
+        let linked = self.moved.linked(address);
+        if self.is_foreign() || !self.symbolizer.is_code(linked) {
+            return false;
+        }
+        let looked_up = linked.saturating_sub(u64::from(!exact));
+        let answer = self.symbolizer.answer(looked_up);
+        let (name, offset, size) = (named.source.name, named.offset, named.size);
+        if (self.symbolizer).agrees(linked, &answer, name, offset, size) {
+            return false;
+        }
+        let line = self.summary.lines;
+        let here = match answer.outermost() {
+            "" => "no function",
+            name => name,
+        };
+        let what = match (self.build, self.any_build) {
+            (Build::Same, _) => "the line is left as it is",
+            (_, true) => "the report is of another image, and what is added may be wrong",
+            (_, false) => {
+                "the report is of another image, and its frames are left as they are; --any-build decodes them all the same"
+            }
+        };
+        say(format_args!(
+            "line {line} has {name}+{offset:#x}/{size:#x}, where the image has {here}: {what}"
+        ));
+        if self.build == Build::Unknown {
+            self.build = Build::Contradicted;
+        }
+        true
+    }
+
+    /// Whether the report is of another image, as far as is known.
+    const fn is_foreign(&self) -> bool {
+        matches!(self.build, Build::Other | Build::Contradicted)
     }
 
     /// Names the function that made a tail call. The line is removed if that is an outlined part of the frame's own function,
@@ -210,7 +272,7 @@ impl<'a> Lines<'a> {
     fn ask(&mut self, found: Found, exact: bool) -> io::Result<Option<Answer>> {
         let linked = self.moved.linked(found.address);
         let code = self.symbolizer.is_code(linked);
-        let foreign = self.foreign && !self.any_build;
+        let foreign = self.is_foreign() && !self.any_build;
         self.summary.foreign += u64::from(code && foreign);
         let looked_up = linked.saturating_sub(u64::from(!exact));
         let answer = (code && !foreign).then(|| self.symbolizer.answer(looked_up));
@@ -228,9 +290,10 @@ impl<'a> Lines<'a> {
 
     /// Compares the build id of a report with that of the image.
     fn build(&mut self, build: &str) {
-        self.foreign = match self.symbolizer.build_id() {
-            Some(id) => id != build,
-            None => false,
+        self.build = match self.symbolizer.build_id() {
+            Some(id) if id == build => Build::Same,
+            Some(_) => Build::Other,
+            None => Build::Unknown,
         };
         let line = self.summary.lines;
         match self.symbolizer.build_id() {

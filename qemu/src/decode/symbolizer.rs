@@ -6,10 +6,12 @@ use std::sync::OnceLock;
 
 use addr2line::Loader;
 use anyhow::{Context, Result, anyhow, bail};
-use linker::symbols::printable;
+use linker::symbols::{printable, short};
 use object::{
     Architecture, CompressionFormat, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind,
 };
+
+use unwind::symbols::are_of_one_function;
 
 use crate::frames::Words;
 
@@ -127,18 +129,53 @@ impl Symbolizer {
         code.any(|(start, end)| (*start..=*end).contains(&address))
     }
 
-    /// The one function with this name, mangled or not, and, if several have it, of this size.
+    /// The one function with this name, mangled or not, and of this size; 0: the size is not known. A size up to the next function fits
+    /// too, as Linux has no other.
     #[must_use]
     pub fn find(&self, name: &str, size: u64) -> Option<&Function> {
         let named = self.names.get_or_init(|| self.names()).get(name)?;
-        let functions = || named.iter().filter_map(|at| self.functions.get(*at));
-        if let [only] = named[..] {
-            return self.functions.get(only);
-        }
-        let mut fitting = functions().filter(|function| function.size == size);
+        let fits = |at: &&usize| {
+            self.functions.get(**at).is_some_and(|function| {
+                let next = self.functions.get(*at + 1);
+                let room = next.map(|next| next.start.saturating_sub(function.start));
+                [0, function.size].contains(&size) || function.size == 0 || room == Some(size)
+            })
+        };
+        let mut fitting = named.iter().filter(fits);
         let found = fitting.next()?;
         // Several have the same name and size.
-        fitting.next().is_none().then_some(found)
+        let is_only = fitting.next().is_none();
+        self.functions.get(*found).filter(|_| is_only)
+    }
+
+    /// Whether the image has this name, offset and size at an address, as far as it can tell: a function starts so many bytes before, with
+    /// this size, and it, or a function that is inlined at the address, has this name. `size` 0: it is not known.
+    #[must_use]
+    pub fn agrees(
+        &self,
+        address: u64,
+        answer: &Answer,
+        name: &str,
+        offset: u64,
+        size: u64,
+    ) -> bool {
+        let start = address.wrapping_sub(offset);
+        let first = self.functions.partition_point(|one| one.start < start);
+        let here = self.functions[first..]
+            .iter()
+            .take_while(|one| one.start == start);
+        let mut here = here.filter(|one| [0, one.size].contains(&size) || one.size == 0);
+        // The device may leave out generic arguments, and which piece of a function it is.
+        let name = short(name);
+        let is_named = |other: &str| are_of_one_function(name.bytes(), short(other).bytes());
+        let is_source = answer.sources.iter().any(|source| is_named(&source.name));
+        let is_name = |one: &Function| {
+            is_source || is_named(&demangled(&one.symbol)) || is_named(&one.symbol)
+        };
+        match self.functions.is_empty() {
+            true => is_source,
+            false => here.any(is_name),
+        }
     }
 
     fn names(&self) -> HashMap<String, Vec<usize>> {

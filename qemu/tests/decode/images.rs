@@ -22,6 +22,61 @@ fn a_report_of_another_image_is_left_alone() {
     assert_ne!(ran.text(), log);
 }
 
+/// Without a build id, the names that the device has printed tell that the report is of another image. They are never replaced.
+#[test]
+fn names_of_the_device_outrank_those_of_an_image() {
+    let [one, other] = ["x86_64_release", "x86_64_debug"].map(|name| image(kernel(name)));
+    let log = boot(&one, "panic").text();
+    let (before, rest) = log.split_once(", build ").expect("a build id");
+    let (_, after) = rest.split_once(',').expect("more words");
+    let log = format!("{before},{after}");
+    let ran = decode(&log, &other, &[]).expect(1);
+    assert_eq!(ran.text(), log);
+    ran.expect_words("the report is of another image");
+    // By the right image it is decoded, and the next report has nothing to do with the last.
+    let decoded = decode(&log, &one, &[]).expect(0).text();
+    assert_ne!(decoded, log);
+    let both = format!("{}{log}", log.replace("::second+0x", "::sixth+0x"));
+    let ran = decode(&both, &one, &[]).expect(1);
+    assert!(ran.text().ends_with(&decoded), "{}", ran.text());
+    assert!(ran.text().contains("::sixth+0x"), "{}", ran.text());
+    // One line is torn in a report of this build: the others are decoded.
+    let torn = boot(&one, "panic")
+        .text()
+        .replace("::second+0x", "::sixth+0x");
+    let ran = decode(&torn, &one, &[]).expect(0);
+    let frames = |text: &str| Report::find(text.as_bytes()).frames;
+    let [all, torn] = [&decoded, &ran.text()].map(|text| frames(text));
+    let differ: Vec<_> = all
+        .iter()
+        .zip(&torn)
+        .filter(|(all, torn)| all != torn)
+        .collect();
+    assert_eq!(differ.len(), 1, "{differ:?}");
+    assert_eq!(
+        differ[0]
+            .1
+            .name
+            .as_deref()
+            .map(|name| name.ends_with("::sixth")),
+        Some(true)
+    );
+}
+
+/// Of a name in Linux's style, the size tells, too, whether it is that function.
+#[test]
+fn a_name_of_another_size_is_another_function() {
+    let path = image(kernel("x86_64_release"));
+    let symbolizer = Symbolizer::open(&path).expect("the image can be read");
+    let name = "kernel::scenario::panic::fifth";
+    let function = symbolizer.find(name, 0).expect("it is there");
+    let line = |size: u64| format!("[    1.000000]  {name}+0x4/{size:#x}\n");
+    let right = line(function.size);
+    assert_ne!(decode(&right, &path, &[]).text(), right);
+    let wrong = line(function.size + 0x1000);
+    assert_eq!(decode(&wrong, &path, &[]).text(), wrong);
+}
+
 /// A loader has put the image elsewhere: all addresses in it are others.
 #[test]
 fn a_report_of_a_moved_image_is_decoded() {
