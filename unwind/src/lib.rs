@@ -125,7 +125,7 @@ pub use source::{ArmTables, ArmVerified, CodeReader, FunctionAt, ImageTables, Ro
 pub use stacks::{MAX_STACKS, Stacks};
 pub use trace::{Event, Trace};
 pub use undeclared::Undeclared;
-pub use verdict::{Doubt, End, How};
+pub use verdict::{Doubt, End, How, InheritedDoubt};
 pub use walk::{Fallbacks, Frame, FrameKind, Frames, SavedRegister, Unwinder};
 
 /// The README's examples, which documentation tests compile.

@@ -68,6 +68,9 @@ pub enum End {
     UnprovenRow(u32),
     /// The tables contain no proof of their rows: [`Proof::Unknown`](crate::Proof). Only in a [`Doubt`](crate::Doubt).
     UnprovenTables,
+    /// The walk began with registers that another walk has found, which is in doubt: [`Frames::continues`](crate::Frames::continues).
+    /// Only in a [`Doubt`](crate::Doubt).
+    StartInDoubt,
     /// The row for this address holds where its function calls another, and the function was interrupted. Only in a
     /// [`Doubt`](crate::Doubt): see [`ehabi`](crate::ehabi).
     OnlyAtCalls(u64),
@@ -137,6 +140,11 @@ pub struct Doubt {
     /// Why it was not found by table; or, if it was, what is in doubt.
     pub reason: End,
 }
+
+/// Whether a walk is in doubt, for the walk that [continues](crate::Frames::continues) it: [`Frames::inherited`](crate::Frames::inherited).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct InheritedDoubt(pub(crate) bool);
 
 impl End {
     /// Whether every caller is in the list, by table.

@@ -34,6 +34,7 @@ pub fn reason(end: &End) -> &'static str {
         End::OnlyAtCalls(_) => "a row for calls only",
         End::UnprovenRow(_) => "an unproven row",
         End::UnprovenTables => "tables without a proof",
+        End::StartInDoubt => "a start that is in doubt",
         End::Limit => "as many frames as were asked for",
         End::DamagedTables(_) => "damaged tables",
         _ => "another reason",

@@ -144,6 +144,7 @@ pub fn walk_from<R: RegisterSet, S: RowSource + Copy>(
     let called = unwinder.frames_from_call(first, stacks);
     assert!(called.take(bound + 1).count() <= bound);
     assert_eq!(resume(unwinder.frames(first, stacks), first, bound), end);
+    continued(&unwinder, first, stacks, bound);
     let anywhere = Unbounded(|address: u64| Some((start.word)(address)));
     let mut anywhere = unwinder.frames(first, anywhere);
     anywhere.by_ref().take(bound).for_each(drop);
@@ -183,6 +184,23 @@ fn resume<R: RegisterSet>(
     frames.by_ref().for_each(drop);
     assert!((frames.found() - before) as usize <= bound + 4);
     end
+}
+
+/// A walk that continues one that is in doubt is never complete, and is the same otherwise.
+fn continued<R: RegisterSet>(
+    unwinder: &Unwinder<'_, impl RowSource>,
+    first: R,
+    stacks: impl Memory + Copy,
+    bound: usize,
+) {
+    let mut earlier = unwinder.frames(first, stacks);
+    let count = earlier.by_ref().count();
+    let is_in_doubt = earlier.doubt().is_some();
+    let mut again = unwinder
+        .frames(first, stacks)
+        .continues(earlier.inherited());
+    assert_eq!(again.by_ref().take(bound + 1).count(), count);
+    assert!(!is_in_doubt || again.doubt().is_some() && again.end() != Some(End::Complete));
 }
 
 /// The same stacks, but asked for; and none that anybody knows.

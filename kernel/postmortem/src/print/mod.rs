@@ -22,7 +22,10 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use unwind::report::Text;
-use unwind::{Code, Event, Fallbacks, Frame, How, Range, Trace, Undeclared, Unwinder};
+use unwind::{
+    Code, Event, Fallbacks, Frame, Frames, How, InheritedDoubt, Memory, Range, RowSource, Trace,
+    Undeclared, Unwinder,
+};
 
 use crate::arch::{INSTRUCTION, Registers, for_walk, frames, write_known};
 use crate::code;
@@ -276,6 +279,7 @@ impl Report<'_> {
             )
         };
         let (mut first, mut before) = (for_walk(*registers), 0);
+        let mut earlier = None;
         let mut pc = registers.pc;
         if begin == Begin::Interrupted
             && let Some(found) = first_interrupted(&|| frames_from(first))
@@ -284,6 +288,7 @@ impl Report<'_> {
             // A walk can begin there if it is known with what, and then all its frames are of interest.
             if head.is_some() && found.fp_is_known {
                 (first, before) = (found.registers, 0);
+                earlier = Some(found.doubt);
             }
         }
         match head {
@@ -292,6 +297,9 @@ impl Report<'_> {
             None => {}
         }
         let mut frames = frames_from(first);
+        if let Some(earlier) = earlier {
+            frames = frames.continues(earlier);
+        }
         frames.by_ref().take(before).for_each(drop);
         let left_out = frames.found();
         let names = |pc| module::names(self.modules(), pc);
@@ -341,18 +349,22 @@ struct Interrupted {
     before: usize,
     registers: Registers,
     fp_is_known: bool,
+    /// Whether the walk up to there is in doubt.
+    doubt: InheritedDoubt,
 }
 
 /// Looks for it. Not inlined, so that this walk is on the stack only meanwhile.
 #[inline(never)]
-fn first_interrupted<F: Iterator<Item = Frame<Registers>>>(
-    walk: &dyn Fn() -> F,
+fn first_interrupted<'u, M: Memory, S: RowSource>(
+    walk: &dyn Fn() -> Frames<'u, Registers, M, S>,
 ) -> Option<Interrupted> {
+    let mut frames = walk();
     let is_interrupted = |(_, frame): &(_, Frame<_>)| frame.how == How::TrapFrame;
-    let (before, frame) = walk().enumerate().find(is_interrupted)?;
+    let (before, frame) = frames.by_ref().enumerate().find(is_interrupted)?;
     Some(Interrupted {
         before,
         registers: frame.registers?,
         fp_is_known: frame.fp_known,
+        doubt: frames.inherited(),
     })
 }

@@ -10,7 +10,7 @@ use crate::memory::{Memory, is_aligned};
 use crate::registers::RegisterSet;
 use crate::sframe::Tables;
 use crate::source::RowSource;
-use crate::verdict::{Doubt, End, How};
+use crate::verdict::{Doubt, End, How, InheritedDoubt};
 use crate::walk::cursor::{Cursor, Step, Way};
 use crate::walk::frame::lookup_pc;
 use crate::walk::scan::Scan;
@@ -128,6 +128,24 @@ impl<'a, R: RegisterSet, M: Memory, S: RowSource> Frames<'a, R, M, S> {
     /// damaged.
     pub const fn doubt(&self) -> Option<Doubt> {
         self.doubt
+    }
+
+    /// Whether a walk that begins with the registers of the last frame is in doubt from the start.
+    pub const fn inherited(&self) -> InheritedDoubt {
+        InheritedDoubt(self.doubt.is_some() || self.unchecked.is_some() || self.unproven.is_some())
+    }
+
+    /// Has this walk continue another one, which has found the registers that it begins with. If that walk is in doubt, this one is, too.
+    #[must_use]
+    pub const fn continues(mut self, earlier: InheritedDoubt) -> Self {
+        if earlier.0 && self.doubt.is_none() {
+            self.doubt = Some(Doubt {
+                frame: 0,
+                how: How::Given,
+                reason: End::StartInDoubt,
+            });
+        }
+        self
     }
 
     /// After [`End::TrapFrame`]: goes on from the registers that the trap saved. Returns `false`, without any change, if the

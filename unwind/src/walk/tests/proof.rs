@@ -9,7 +9,10 @@ use std::vec::Vec;
 use super::{OUTERMOST, PUSHES_FP, TEXT, TRAP_ENTRY, Words, X86_64, table_with};
 use crate::report::Backtrace;
 use crate::sframe::{Abi, Tables};
-use crate::{Cached, Code, Doubt, End, How, Range, RowSource, RuleCache, Stacks, Unwinder, x86_64};
+use crate::{
+    Cached, Code, Doubt, End, How, InheritedDoubt, Range, RowSource, RuleCache, Stacks, Unwinder,
+    x86_64,
+};
 
 /// Tables for an outermost function, a function that pushes its frame pointer, and trap code.
 fn tables(unproven: Option<&[(u64, u32)]>) -> Vec<u8> {
@@ -23,6 +26,27 @@ fn tables(unproven: Option<&[(u64, u32)]>) -> Vec<u8> {
 
 /// Walks from trap code (frame 0) through the interrupted function (frame 1) and its caller (frame 2) to the outermost function (frame 3).
 fn walk(source: impl RowSource) -> (End, Option<Doubt>) {
+    let walked = walk_from(source, START, InheritedDoubt(false));
+    assert_eq!(walked.found, [0x5004, 0x2060, 0x2050, 0x1005]);
+    walked.verdict
+}
+
+/// The registers in the trap code.
+const START: x86_64::Registers = x86_64::Registers::new(0x5004, 0x10000, 0);
+
+/// A walk from its first frame to its end.
+struct Walked {
+    found: Vec<u64>,
+    /// Registers of the first frame that was interrupted, and whether the walk was in doubt there.
+    interrupted: Option<(x86_64::Registers, InheritedDoubt)>,
+    verdict: (End, Option<Doubt>),
+}
+
+fn walk_from(
+    source: impl RowSource,
+    registers: x86_64::Registers,
+    earlier: InheritedDoubt,
+) -> Walked {
     let words = Words::new(&[
         (0x10000, 0x2060),
         (0x10018, 0x10040),
@@ -36,11 +60,21 @@ fn walk(source: impl RowSource) -> (End, Option<Doubt>) {
     let code = [Code::new(X86_64, TEXT)];
     let ranges = [Range::new(0x10000, 0x10070)];
     let unwinder = Unwinder::new(source).code(&code);
-    let registers = x86_64::Registers::new(0x5004, 0x10000, 0);
-    let mut frames = unwinder.frames(registers, Stacks::new(&ranges, read));
-    let found: Vec<_> = frames.by_ref().map(|frame| frame.pc).collect();
-    assert_eq!(found, [0x5004, 0x2060, 0x2050, 0x1005]);
-    (frames.end().expect("it has ended"), frames.doubt())
+    let frames = unwinder.frames(registers, Stacks::new(&ranges, read));
+    let mut frames = frames.continues(earlier);
+    let (mut found, mut interrupted) = (Vec::new(), None);
+    while let Some(frame) = frames.next() {
+        found.push(frame.pc);
+        if frame.how == How::TrapFrame {
+            interrupted = frame.registers.map(|it| (it, frames.inherited()));
+        }
+    }
+    let verdict = (frames.end().expect("it has ended"), frames.doubt());
+    Walked {
+        found,
+        interrupted,
+        verdict,
+    }
 }
 
 fn doubt(frame: u32, reason: End) -> (End, Option<Doubt>) {
@@ -128,6 +162,31 @@ fn walk_is_in_doubt_only_if_it_reaches_a_module_without_proof() {
     assert_eq!(with([elsewhere, image]), (End::Complete, None));
     let before = Tables::new(&before, 0);
     assert_eq!(with([before, image]), doubt(3, End::UnprovenTables));
+}
+
+/// A report of a stopped CPU begins with what its handler has interrupted.
+#[test]
+fn walk_that_continues_another_inherits_its_doubt() {
+    let proven = tables(Some(&[]));
+    let start_in_doubt = Doubt {
+        frame: 0,
+        how: How::Given,
+        reason: End::StartInDoubt,
+    };
+    for (first, expected) in [
+        (tables(Some(&[])), (End::Complete, None)),
+        (
+            tables(Some(&[(0x5004, 1)])),
+            (End::Outermost, Some(start_in_doubt)),
+        ),
+        (tables(None), (End::Outermost, Some(start_in_doubt))),
+    ] {
+        let walked = walk_from(Tables::new(&first, 0), START, InheritedDoubt(false));
+        let (registers, earlier) = walked.interrupted.expect("there is trap code");
+        let rest = walk_from(Tables::new(&proven, 0), registers, earlier);
+        assert_eq!(rest.found, [0x2060, 0x2050, 0x1005]);
+        assert_eq!(rest.verdict, expected);
+    }
 }
 
 #[test]
