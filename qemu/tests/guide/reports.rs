@@ -250,6 +250,7 @@ fn a_failure_in_a_report_adds_its_line() {
 #[long]
 fn a_report_says_what_the_kernel_has_not_told() {
     let said = HANDLERS.with(Profile::Debug, |folder| {
+        // SAFETY: the test removes this call.
         let line = "    unsafe { postmortem::physical_memory_at(0) };\n";
         replace(&folder.join("src/main.rs"), line, "");
     });

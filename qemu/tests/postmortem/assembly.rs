@@ -23,6 +23,7 @@ fn instructions_that_do_not_fit_in_a_vector_do_not_assemble() {
                     "EXCEPTIONS.stack(index)",
                     "Some(STACK).filter(|_| index > 0)",
                 ),
+                // SAFETY: the test removes this call, because there are no tables to load without `exceptions!`.
                 ("unsafe { EXCEPTIONS.load(0) }", ""),
             ];
             replace(folder, "src/death.rs", &texts);

@@ -91,7 +91,10 @@ fn a_second_cpu_has_stacks_and_a_number_of_its_own() {
                 "pub fn report_exceptions() {",
                 "pub type Second = postmortem::GuardedStack<0, 65536>;
                 pub static SECOND: Second = Second::new();
-                pub fn report_exceptions_of(cpu: usize) { unsafe { EXCEPTIONS.load(cpu) } }
+                pub fn report_exceptions_of(cpu: usize) {
+                    // SAFETY: only CPU 1 calls it, once, at EL1, before anything else; all memory stays mapped.
+                    unsafe { EXCEPTIONS.load(cpu) }
+                }
                 pub fn report_exceptions() {",
             ),
         ];
