@@ -35,5 +35,6 @@ pub use command::{Oracle, oracle};
 pub use compare::{Compared, Listed, Lists};
 pub use follow::{Plan, follow};
 pub use image::Image;
+pub use machine::Machine;
 pub use names::Names;
 pub use tally::Tally;

@@ -1,25 +1,31 @@
-//! gdb steps through handlers, and tells the registers and the words of the stacks; `unwind` walks here, from each
-//! instruction, by the image's own table.
+//! Single-steps through handlers with the oracle's machine, and walks from each instruction with the image's own tables.
 
 use std::path::Path;
 
-use object::{Object, ObjectSection, ObjectSymbol};
-use qemu::machine::{Arch, Boot};
-use unwind::sframe::Tables;
-use unwind::x86_64::Registers;
-use unwind::{Code, End, Found, Proof, Range, RowSource, Stacks, Unwinder};
+use qemu::machine::Arch;
+use qemu::oracle::{Image, Machine};
+use qemu::stub::{Registers, State};
+use unwind::{End, Found, Proof, Range, RegisterSet, RowSource, Stacks, Unwinder, x86_64};
 
-use crate::support::words::{Words, hex};
-use crate::support::{gdb, symbols};
+use crate::support::built;
+use crate::support::event::HANG;
 
-/// Bytes of each stack that are looked at, up to its end.
+/// Bytes of each stack that a walk may read, up to the end of the stack.
 const DEPTH: u64 = 8192;
 
 /// The handlers, and the bytes of error code that each finds on its stack.
 const HANDLERS: [(&str, u64); 3] = [("breakpoint", 0), ("page_fault", 8), ("double_fault", 8)];
 
-/// How often a handler is stepped through that no other one interrupts.
-const COUNT: u32 = 3;
+/// `iretq`.
+const INTERRUPT_RETURN: [u8; 2] = [0x48, 0xcf];
+
+/// A handler of the kernel.
+#[derive(Clone, Copy)]
+struct Handler {
+    name: &'static str,
+    error_code: u64,
+    code: Range,
+}
 
 /// What was seen of a handler.
 #[derive(Debug)]
@@ -30,146 +36,171 @@ pub struct Passage {
     /// How many of them have an unproven row.
     pub unproven: usize,
     pub returned: bool,
-    /// Where it starts.
-    at: u64,
-    error_code: u64,
-    /// Stack pointer and frame pointer at its first instruction.
-    entry: Option<(u64, u64)>,
 }
 
-/// Steps through the handlers of a boot, in the order in which they end. Fails where a walk from a handler does not lead on to
-/// what was interrupted, as the processor's words on the stack have it.
+/// Steps through the handlers of a boot. Returns them in the order in which they end. Fails if a walk from a handler does not lead to what
+/// was interrupted, according to the words that the processor has pushed.
 pub fn run(path: &Path) -> Vec<Passage> {
-    let data = std::fs::read(path).expect("the image can be read");
-    let file = object::File::parse(&*data).expect("the image is ELF");
+    let image = Image::read(path, Arch::X86_64).expect("the image can be read");
     let handlers = HANDLERS.map(|(name, error_code)| {
-        let demangled = format!("handlers::interrupts::{name}");
-        let symbol = file.symbols().find(|symbol| {
-            let name = symbol.name().expect("it is text");
-            format!("{:#}", rustc_demangle::demangle(name)) == demangled
-        });
-        let symbol = symbol.unwrap_or_else(|| panic!("no {demangled}"));
-        (name, error_code, symbol.address(), symbol.size())
+        let full = format!("handlers::interrupts::{name}");
+        let function = image.functions().find(|(name, _)| *name == full);
+        let (_, code) = function.unwrap_or_else(|| panic!("no {full}"));
+        Handler {
+            name,
+            error_code,
+            code,
+        }
     });
-    let pairs = handlers.map(|(_, _, start, size)| format!("{start:x},{:x}", start + size));
-    let ends = ["stack_end", "spare_end"].map(|name| symbols::address(&file, name));
-    let stacks = ends.map(|end| format!("{:x},{end:x}", end - DEPTH));
-    let script = gdb::script("handlers.py");
-    let commands = [
-        format!("set $stacks = \"{}\"", stacks.join(" ")),
-        format!("set $handlers = \"{}\"", pairs.join(" ")),
-        format!("set $count = {COUNT}"),
-        format!("source {}", script.display()),
-    ];
-    let session = gdb::session(Boot::new(Arch::X86_64, path, ""), commands);
-    let mut machine = Machine {
-        file: &file,
-        stacks: ends.map(|end| Range::new(end - DEPTH, end)),
-        words: Words::default(),
+    let emulator = built::emulator(Arch::X86_64);
+    let machine = Machine::start(&emulator, path, &image, "", 1).expect("the machine starts");
+    let stacks = ["stack_end", "spare_end"].map(|name| {
+        let end = image.address(name).expect("the end of a stack");
+        Range::new(end - DEPTH, end)
+    });
+    let mut stepper = Stepper {
+        image: &image,
+        machine,
+        handlers,
+        stacks,
+        passages: Vec::new(),
     };
-    let (mut open, mut over): (Vec<Passage>, Vec<Passage>) = Default::default();
-    for line in session.said.lines() {
-        let mut words = line.split(' ');
-        match words.next() {
-            Some("words") => machine.words.remember(words),
-            Some("handler") => {
-                let at = hex(words.next().expect("an address"));
-                let found = handlers.iter().find(|(_, _, start, _)| *start == at);
-                let (handler, error_code, ..) = *found.expect("one of the handlers");
-                open.push(Passage {
-                    handler,
-                    steps: 0,
-                    unproven: 0,
-                    returned: false,
-                    at,
-                    error_code,
-                    entry: None,
-                });
-            }
-            Some("at") => {
-                let registers: Vec<u64> = words.map(hex).collect();
-                let passage = open.last_mut().expect("a handler");
-                machine.check(passage, &registers);
-            }
-            Some("back") => {
-                let mut passage = open.pop().expect("a handler");
-                passage.returned = true;
-                over.push(passage);
-            }
-            _ => {}
+    let starts = handlers.map(|handler| handler.code.start);
+    let stops = stepper.machine.stop_at(&starts);
+    stops.expect("it stops at handlers");
+    while let Some(state) = stepper.go_on() {
+        if stepper.step_handler(state).is_none() {
+            break;
         }
     }
-    over.extend(open);
-    assert!(
-        !over.is_empty(),
-        "gdb said:\n{}\n{}",
-        session.said,
-        session.complained
-    );
-    over
+    stepper.passages
 }
 
-/// What is known of the machine by now.
-struct Machine<'a> {
-    file: &'a object::File<'a>,
+struct Stepper<'a> {
+    image: &'a Image,
+    machine: Machine,
+    handlers: [Handler; 3],
     stacks: [Range; 2],
-    words: Words,
+    passages: Vec<Passage>,
 }
 
-impl Machine<'_> {
-    /// Walks from an instruction of a handler, and from what the handler has interrupted.
-    fn check(&self, passage: &mut Passage, registers: &[u64]) {
-        let &[pc, sp, fp] = registers else {
-            panic!("registers {registers:x?}");
+impl Stepper<'_> {
+    /// Runs up to the start of a handler. Returns `None` if the machine has ended.
+    fn go_on(&mut self) -> Option<State> {
+        let stopped = self.machine.run_within(HANG).expect("the machine runs");
+        let (state, is_late) = stopped?;
+        assert!(!is_late, "neither a handler nor the end of the machine");
+        Some(state)
+    }
+
+    /// The handler that starts at an address.
+    fn handler_at(&self, pc: u64) -> Option<Handler> {
+        let mut handlers = self.handlers.iter();
+        handlers.find(|one| one.code.start == pc).copied()
+    }
+
+    /// Steps from the first instruction of a handler to the interrupted one. Returns `None` if the machine has ended before.
+    fn step_handler(&mut self, entry: State) -> Option<State> {
+        let handler = self.handler_at(entry.pc).expect("one of the handlers");
+        let mut passage = Passage {
+            handler: handler.name,
+            steps: 0,
+            unproven: 0,
+            returned: false,
         };
-        let (entry, kept) = *passage.entry.get_or_insert((sp, fp));
-        let pushed = entry + passage.error_code;
-        let interrupted = Registers::new(self.words.at(pushed), self.words.at(pushed + 24), kept);
+        let mut state = entry;
+        let end = loop {
+            self.check(handler, &entry, &state, &mut passage);
+            let is_return = (self.image.instruction(state.pc)).starts_with(&INTERRUPT_RETURN);
+            let after = self.machine.step().expect("the machine steps");
+            let next = match after {
+                Some(after) if is_return => break Some(after),
+                Some(after) if (handler.code.start..handler.code.end).contains(&after.pc) => {
+                    Some(after)
+                }
+                Some(after) => self.run_out(after),
+                None => None,
+            };
+            match next {
+                Some(next) => state = next,
+                None => break None,
+            }
+        };
+        passage.returned = end.is_some();
+        self.passages.push(passage);
+        end
+    }
+
+    /// Runs from the first instruction of a called function to its return. Steps through handlers that interrupt the function.
+    fn run_out(&mut self, called: State) -> Option<State> {
+        let to = self.word(called.sp);
+        loop {
+            let stopped = self.machine.run_to_within(to, HANG);
+            let (mut state, is_late) = stopped.expect("the machine runs")?;
+            assert!(!is_late, "a function neither returns nor ends the machine");
+            if state.pc == to && state.sp > called.sp {
+                return Some(state);
+            }
+            state = self.step_handler(state)?;
+            assert_ne!(state.pc, to, "a handler has interrupted no function");
+        }
+    }
+
+    /// Walks from an instruction of a handler, and from what the handler has interrupted.
+    fn check(&self, handler: Handler, entry: &State, state: &State, passage: &mut Passage) {
+        let pushed = entry.sp + handler.error_code;
+        let (pc, sp) = (self.word(pushed), self.word(pushed + 24));
+        let interrupted = x86_64::Registers::new(pc, sp, registers(entry).fp());
         let (before, end) = self.walk(interrupted);
-        let (found, found_end) = self.walk(Registers::new(pc, sp, fp));
-        let place = format!("{}+{:#x}", passage.handler, pc - passage.at);
+        let (found, found_end) = self.walk(registers(state));
+        let place = format!("{}+{:#x}", handler.name, state.pc - handler.code.start);
         assert_eq!(
             end,
             End::Complete,
             "{place}: what it interrupted: {before:x?}"
         );
         // `double_fault` never returns, so nothing in its code tells that it is a handler. `page_fault` overwrites the return address.
-        let is_proven = self.proof(pc) == Proof::Proven;
+        let is_proven = self.proof(state.pc) == Proof::Proven;
         let expected = match is_proven {
             true => End::Complete,
             false => End::Outermost,
         };
         assert_eq!(found_end, expected, "{place}: {found:x?}");
-        assert!(is_proven || passage.handler != "breakpoint", "{place}");
+        assert!(is_proven || handler.name != "breakpoint", "{place}");
         passage.unproven += usize::from(!is_proven);
-        assert_eq!(found[0], pc, "{place}");
+        assert_eq!(found[0], state.pc, "{place}");
         assert_eq!(found[1..], before, "{place}");
         passage.steps += 1;
     }
 
-    fn section(&self, name: &str) -> (&[u8], u64) {
-        let section = self.file.section_by_name(name);
-        let section = section.expect("it is in the image");
-        (section.data().expect("its bytes"), section.address())
+    /// The word at an address of a stack.
+    fn word(&self, address: u64) -> u64 {
+        let word = self.machine.ram.word(address);
+        word.unwrap_or_else(|| panic!("no word at {address:#x}"))
     }
 
     /// Returns whether the row for an instruction is proven.
     fn proof(&self, pc: u64) -> Proof {
-        let (table, address) = self.section(".sframe");
         let mut found = Found::EMPTY;
-        let outcome = RowSource::look_up(&Tables::new(table, address), pc, &mut found);
+        let tables = self.image.tables(&self.image.table);
+        let outcome = RowSource::look_up(&tables, pc, &mut found);
         outcome.expect("a row");
         found.proof
     }
 
-    fn walk(&self, registers: Registers) -> (Vec<u64>, End) {
-        let (table, table_address) = self.section(".sframe");
-        let (text, text_address) = self.section(".text");
-        let code = [Code::new(text, text_address)];
-        let unwinder = Unwinder::new(Tables::new(table, table_address)).code(&code);
-        let stacks = Stacks::new(&self.stacks, |address| self.words.get(address));
+    fn walk(&self, registers: x86_64::Registers) -> (Vec<u64>, End) {
+        let code = [self.image.code()];
+        let unwinder = Unwinder::new(self.image.tables(&self.image.table)).code(&code);
+        let stacks = Stacks::new(&self.stacks, |address| self.machine.ram.word(address));
         let mut frames = unwinder.frames(registers, stacks);
         let found = frames.by_ref().map(|frame| frame.pc).collect();
         (found, frames.end().expect("an ended walk has a reason"))
+    }
+}
+
+fn registers(state: &State) -> x86_64::Registers {
+    match state.registers {
+        Registers::X86(registers) => registers,
+        _ => panic!("registers of another architecture"),
     }
 }

@@ -29,4 +29,3 @@ pub mod terminal;
 pub mod tiny;
 pub mod trace;
 pub mod ways;
-pub mod words;
