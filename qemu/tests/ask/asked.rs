@@ -1,7 +1,6 @@
 //! What the runner says of a machine that it asks where it is.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::support::report::Report;
 use crate::support::runner::{Ran, command};
@@ -9,9 +8,6 @@ use crate::support::session::Session;
 
 /// The last line of a scenario that hangs.
 const LAST_LINE: &str = "nothing is said from here on";
-
-/// How long the CPUs are left alone after that: they have a few instructions to go.
-const SETTLE: Duration = Duration::from_millis(300);
 
 /// How the line begins behind which the end of the serial line is shown once more.
 const ONCE_MORE: &str = "\nrunner: kernel: the end of ";
@@ -70,7 +66,8 @@ pub fn interrupted_on(
 ) -> Asked {
     let mut session = start(options, image, command_line, cpus);
     session.wait_for(last);
-    std::thread::sleep(SETTLE);
+    // After the line, the CPUs still execute the instructions up to where they hang.
+    session.settle();
     session.interrupt();
     let asked = Asked::of(session.end().expect(130));
     let reason = "asked from outside, as it was interrupted by Ctrl-C: ";

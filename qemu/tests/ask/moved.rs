@@ -12,7 +12,7 @@ use setup::assemble;
 use super::asked::Asked;
 use crate::support::built::target;
 use crate::support::report::Report;
-use crate::support::runner::{fed, run};
+use crate::support::runner::{Ran, fed, run, until_time_runs_out};
 
 /// Where it is linked, and where it runs.
 const LINKED: u64 = 0x4020_0000;
@@ -108,8 +108,21 @@ fn an_image_that_was_moved_is_found() {
         );
         let image = image.to_str().expect("a path in UTF-8");
         let dumps = dumps.to_str().expect("a path in UTF-8");
-        let words = ["--timeout", "5", "--dump", dumps, "--image", image, "--"];
-        Asked::of(run(words.into_iter().chain(given.split(' '))).expect(124))
+        let run = |seconds: &str| {
+            let words = [
+                "--timeout",
+                seconds,
+                "--dump",
+                dumps,
+                "--image",
+                image,
+                "--",
+            ];
+            run(words.into_iter().chain(given.split(' ')))
+        };
+        // The innermost function of the image.
+        let is_there = |ran: &Ran| ran.words.contains(" inner");
+        Asked::of(until_time_runs_out(run, is_there))
     };
     let frames = |asked: &Asked| {
         let [report] = &asked.reports[..] else {

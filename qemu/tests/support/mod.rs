@@ -24,6 +24,7 @@ pub mod runner;
 pub mod sampled;
 pub mod sent;
 pub mod session;
+pub mod settled;
 pub mod symbols;
 pub mod terminal;
 pub mod tiny;

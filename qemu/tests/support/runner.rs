@@ -48,6 +48,22 @@ pub fn fed<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>, input: &str)
     ran(&command, begun, output)
 }
 
+/// Calls `run` with a time limit in seconds, and again with twice the time until `is_there` finds what the machine does before it hangs. A
+/// busy host then decides only how long the test takes.
+///
+/// # Panics
+/// If a run does not end because its time ran out, or `is_there` finds nothing in the longest one.
+#[track_caller]
+pub fn until_time_runs_out(run: impl Fn(&str) -> Ran, is_there: impl Fn(&Ran) -> bool) -> Ran {
+    for seconds in ["2", "4", "8", "16", "32"] {
+        let ran = run(seconds).expect(124).expect_words("time ran out after ");
+        if is_there(&ran) {
+            return ran;
+        }
+    }
+    panic!("the machine does not come to where it hangs");
+}
+
 fn ran(command: &Command, begun: Instant, output: Output) -> Ran {
     let words: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     log::add(Kind::Runner, begun, "", &words.join(" "), None);

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::event::HANG;
 use super::runner::{Ran, command};
+use super::settled;
 
 /// An interactive run of an image.
 #[derive(Debug)]
@@ -166,6 +167,12 @@ impl Session {
             serial,
             words: String::from_utf8_lossy(&words).into_owned(),
         }
+    }
+
+    /// Waits until the machine has executed a few instructions more, or has nothing to do.
+    #[track_caller]
+    pub fn settle(&self) {
+        settled::wait(self.runner.id());
     }
 
     /// Presses Ctrl-C at the runner.
