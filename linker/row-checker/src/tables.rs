@@ -74,10 +74,10 @@ impl Jumps {
             }
             named.push((names, all));
         }
-        // Tables of numbers end where another one that somebody names begins.
-        let starts: BTreeSet<u64> = named
-            .iter()
-            .flat_map(|(names, _)| names.data.iter().copied())
+        // Tables of numbers of one or two bytes end where code names the next address.
+        let starts: BTreeSet<u64> = each
+            .values()
+            .flat_map(|names| names.data.iter().copied())
             .collect();
         let joins: FxHashSet<u32> = graph.nodes.iter().map(|node| node.target).collect();
         for (names, all) in &named {

@@ -13,7 +13,7 @@ pub(super) struct Reader<'a> {
     pub(super) program: &'a Program<'a>,
     pub(super) graph: &'a Graph,
     pub(super) names: &'a Names,
-    /// Where tables that somebody names start.
+    /// Addresses of data that code names: tables of numbers end there.
     pub(super) starts: &'a BTreeSet<u64>,
 }
 

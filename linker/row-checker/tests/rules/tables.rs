@@ -82,6 +82,27 @@ fn tables_are_read_without_bounds_aarch64() {
     );
 }
 
+/// A table of numbers ends where code of any function names what follows.
+#[test]
+fn tables_end_at_the_next_named_address() {
+    let code = |after: &str, more: &str| {
+        format!(
+            "fn f\n stp x29, x30, [sp, #-48]!\n mov x29, sp\n\
+             adrp x1, T\n add x1, x1, :lo12:T\n ldrb w1, [x1, w0, uxtw]\n adr x2, one\n add x1, x2, w1, uxtb #2\n br x1\n\
+             one: nop | sp+48 ra=c-40\n sub sp, sp, #64\n two: nop | {after}\n add sp, sp, #64\n ldp x29, x30, [sp], #48\n ret\n end\n\
+             fn g\n {more}\n ret\n end\n .section .rodata\n T: .byte 0, 0\n U: .byte (two - one) / 4"
+        )
+    };
+    judge(A64, &code("not sp+112 ra=c-40; not sp+48 ra=c-40", "nop"));
+    judge(
+        A64,
+        &code(
+            "sp+112 ra=c-40; not sp+48 ra=c-40",
+            "adrp x0, U\n add x0, x0, :lo12:U\n ldrb w0, [x0]",
+        ),
+    );
+}
+
 #[test]
 fn tables_are_read_without_bounds_arm() {
     let code = |jump: &str| {
