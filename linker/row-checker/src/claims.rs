@@ -9,6 +9,7 @@ mod hold;
 mod pointers;
 mod returns;
 mod states;
+mod straight;
 mod switches;
 
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -25,6 +25,8 @@ mod notation;
 mod others;
 #[path = "rules/stores.rs"]
 mod stores;
+#[path = "rules/straight.rs"]
+mod straight;
 #[path = "rules/support.rs"]
 mod support;
 #[path = "rules/switches.rs"]

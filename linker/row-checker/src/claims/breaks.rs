@@ -124,8 +124,14 @@ impl Claims<'_> {
                     false => self.broken(behind, false),
                 }
             }
-            // What a callee does that is seen to go elsewhere, its caller does.
-            Flow::Call if node.target != OUT && self.breaks[node.target as usize] == ALL => ALL,
+            // What a callee does that is seen to go elsewhere, its caller does. If the callee is followed, the state has what the callee does.
+            Flow::Call
+                if node.target != OUT
+                    && self.breaks[node.target as usize] == ALL
+                    && self.straight(number).is_none() =>
+            {
+                ALL
+            }
             _ => 0,
         }
     }

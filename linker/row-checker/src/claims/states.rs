@@ -148,7 +148,9 @@ impl Claims<'_> {
     fn along(&self, number: u32, edge: Edge, state: &State, compared: Option<u8>) -> State {
         let mut state = state.clone();
         let node = self.graph.node(number);
-        if matches!(node.flow, Flow::Call | Flow::IndirectCall) {
+        let is_call = matches!(node.flow, Flow::Call | Flow::IndirectCall);
+        let is_followed = edge == Edge::AfterCall && self.run_straight(number, &mut state);
+        if is_call && !is_followed {
             let is_direct = node.flow == Flow::Call && node.target != OUT;
             let breaks = if is_direct {
                 self.breaks[node.target as usize]

@@ -1,4 +1,5 @@
-//! What callees keep and break on AArch64 and 32-bit ARM.
+//! What callees keep and break on AArch64 and 32-bit ARM. Most callees here begin with a branch, because the checker follows the code of a
+//! callee without branches: see `straight.rs`.
 
 use super::support::Set::{A32, A64, T32};
 use super::support::judge;
@@ -25,7 +26,7 @@ fn stack_that_a_callee_moves_is_lost_aarch64() {
             &format!(
                 "fn top\n bl f\n end\n fn f\n stp x29, x30, [sp, #-48]!\n mov x29, sp\n bl callee | sp+48 ra=c-40\n\
              nop | not sp+48 ra=c-40; not sp+32 ra=c-40; not sp+64 ra=c-40; not fp+48 ra=c-40\n\
-             ldp x29, x30, [sp], #48\n ret\n end\n fn callee bare\n {callee}\n end"
+             ldp x29, x30, [sp], #48\n ret\n end\n fn callee bare\n cbz x9, 8f\n 8: {callee}\n end"
             ),
         );
     }
@@ -54,7 +55,7 @@ fn registers_that_a_callee_changes_are_lost_aarch64() {
             &format!(
                 "fn f\n stp x29, x30, [sp, #-48]!\n mov x29, sp\n bl callee | fp+48 ra=c-40\n\
              nop | sp+48 ra=c-40 fp=c-48; not fp+48 ra=c-40; not sp+48\n\
-             ldp x29, x30, [sp], #48 | sp+48 ra=c-40\n ret | sp+0 fp=same\n end\n fn callee bare\n {callee}\n end"
+             ldp x29, x30, [sp], #48 | sp+48 ra=c-40\n ret | sp+0 fp=same\n end\n fn callee bare\n cbz x9, 8f\n 8: {callee}\n end"
             ),
         );
     }
@@ -65,7 +66,7 @@ fn registers_that_a_callee_changes_are_lost_aarch64() {
             A64,
             &format!(
                 "fn f\n stp x29, x30, [sp, #-48]!\n mov {register}, sp\n nop | {row} ra=c-40\n bl leaf\n\
-             nop | sp+48 ra=c-40; not {row} ra=c-40\n ldp x29, x30, [sp], #48\n ret\n end\n fn leaf\n ret\n end"
+             nop | sp+48 ra=c-40; not {row} ra=c-40\n ldp x29, x30, [sp], #48\n ret\n end\n fn leaf\n cbz x0, 3f\n 3: ret\n end"
             ),
         );
     }
@@ -91,7 +92,7 @@ fn stack_that_a_callee_moves_is_lost_arm() {
                 set,
                 &format!(
                     "fn top\n bl f\n end\n fn f\n push {{r11, lr}}\n mov r11, sp\n bl callee | sp+8 ra=c-4\n\
-                 nop | not sp+8 ra=c-4; not sp+16 ra=c-4; not fp+8 ra=c-4\n pop {{r11, pc}}\n end\n fn callee bare\n {callee}\n end"
+                 nop | not sp+8 ra=c-4; not sp+16 ra=c-4; not fp+8 ra=c-4\n pop {{r11, pc}}\n end\n fn callee bare\n cmp r0, #0\n beq 8f\n 8: {callee}\n end"
                 ),
             );
         }
@@ -112,7 +113,7 @@ fn registers_that_a_callee_changes_are_lost_arm() {
                 set,
                 &format!(
                     "fn f\n push {{r3, lr}}\n bl callee | sp+8 ra=c-4 r4=same r5=same r10=same; not sp+8 ra=c-4 r4=c-8\n\
-                 nop | sp+8 ra=c-4 r5=same fp=same; not sp+8 ra=c-4 r4=same\n pop {{r3, pc}}\n end\n fn callee bare\n {callee}\n end"
+                 nop | sp+8 ra=c-4 r5=same fp=same; not sp+8 ra=c-4 r4=same\n pop {{r3, pc}}\n end\n fn callee bare\n cmp r0, #0\n beq 8f\n 8: {callee}\n end"
                 ),
             );
         }
@@ -137,7 +138,7 @@ fn return_addresses_in_the_link_register_are_followed() {
     // A leaf keeps it in another register.
     judge(
         A64,
-        "fn f\n mov x10, x30\n bl leaf | sp+0 ra=r10+0\n mov x30, x10 | not sp+0; not sp+0 ra=r10+0\n ret\n end\n fn leaf\n ret\n end",
+        "fn f\n mov x10, x30\n bl leaf | sp+0 ra=r10+0\n mov x30, x10 | not sp+0; not sp+0 ra=r10+0\n ret\n end\n fn leaf\n cbz x0, 3f\n 3: ret\n end",
     );
     judge(
         A64,

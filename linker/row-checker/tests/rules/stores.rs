@@ -252,7 +252,7 @@ fn words_that_pointers_may_reach_are_lost() {
         judge(
             A64,
             &format!(
-                "fn leaf\n ret\n end\n fn f\n stp x29, x30, [sp, #-48]!\n mov x29, sp\n mov x9, sp\n str x9, [sp, #24]\n {store}\n\
+                "fn leaf\n cbz x0, 3f\n 3: ret\n end\n fn f\n stp x29, x30, [sp, #-48]!\n mov x29, sp\n mov x9, sp\n str x9, [sp, #24]\n {store}\n\
              ldr x9, [sp, #24] | sp+48 ra=c-40\n mov sp, x9 | sp+48 ra=c-40\n nop | fp+48 ra=c-40; not sp+48 ra=c-40\n mov sp, x29\n ldp x29, x30, [sp], #48\n ret\n end"
             ),
         );
