@@ -200,6 +200,8 @@ pub struct IndirectJump {
     pub forms: Vec<TableForm>,
     /// The table, if the jump itself names it; otherwise each one that the function names is tried.
     pub table: Option<u64>,
+    /// The instruction that loads the entry, and the register with the address of the table.
+    pub pointer: Option<(u64, Register)>,
     /// An indexed load is seen right before the jump: it is by a table, and no call in the last place.
     pub is_indexed: bool,
     /// It reads one word at a constant address, which no table is: an import.

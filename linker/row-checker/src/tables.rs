@@ -2,6 +2,7 @@
 //!
 //! A table is read while its entries are instructions. What trails behind the last entry of the function's own is dropped. Entries too many only make less known.
 
+mod reaching;
 mod read;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,6 +81,7 @@ impl Jumps {
             .flat_map(|names| names.data.iter().copied())
             .collect();
         let joins: FxHashSet<u32> = graph.nodes.iter().map(|node| node.target).collect();
+        let entered = reaching::entered(program, graph);
         for (names, all) in &named {
             for &number in all {
                 if graph.node(number).flow != Flow::IndirectJump {
@@ -87,7 +89,21 @@ impl Jumps {
                 }
                 let at = graph.node(number).at;
                 let jump = architecture.indirect_jump(program, at, &before(graph, &joins, number));
-                jumps.find_targets(program, graph, names, &starts, number, &jump);
+                let known = jump.pointer.and_then(|(at, register)| {
+                    let load = graph.at(at)?;
+                    let convention = architecture.convention();
+                    reaching::addresses(graph, convention, &entered, all, load, register)
+                });
+                match known {
+                    Some(data) => {
+                        let names = Names {
+                            data,
+                            ..names.clone()
+                        };
+                        jumps.find_targets(program, graph, &names, &starts, number, &jump);
+                    }
+                    None => jumps.find_targets(program, graph, names, &starts, number, &jump),
+                }
             }
         }
         jumps

@@ -68,6 +68,7 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
         if is_indexed_load(word) && search.wants(word.rd()) {
             return IndirectJump {
                 forms: search.forms(word),
+                pointer: Some((at, word.rn())),
                 is_indexed: !search.is_unsure,
                 ..Default::default()
             };

@@ -40,6 +40,7 @@ pub(super) fn indirect_jump(program: &Program<'_>, at: u64, before: &[u64]) -> I
 /// A jump by `tbb` or `tbh`: entries count halves from the address after the instruction on.
 fn by_entries(read: &Read, base: Register, size: u8) -> IndirectJump {
     IndirectJump {
+        pointer: None,
         forms: vec![TableForm {
             size,
             signed: false,
@@ -64,6 +65,7 @@ struct Entry {
 impl Entry {
     fn jump(self, scale: u8, base: TableBase) -> IndirectJump {
         IndirectJump {
+            pointer: None,
             forms: vec![TableForm {
                 size: self.size,
                 // A word is added, and wraps.
@@ -186,6 +188,7 @@ fn added(
     let by_table = sum(program, read, (left, right, shift), before, STEPS);
     match by_table {
         None if left == PC && !read.is_thumb && shift == 2 => Some(IndirectJump {
+            pointer: None,
             forms: vec![TableForm {
                 size: 4,
                 signed: false,

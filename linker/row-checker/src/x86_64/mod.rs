@@ -135,6 +135,7 @@ impl Architecture for X86 {
             let is_indexed = jump.memory_index() != Iced::None;
             let is_fixed = jump.memory_base() == Iced::None && is_indexed;
             return IndirectJump {
+                pointer: None,
                 forms: if jump.is_ip_rel_memory_operand() {
                     Vec::new()
                 } else {
@@ -155,6 +156,7 @@ impl Architecture for X86 {
             })
         };
         IndirectJump {
+            pointer: None,
             forms: vec![word, relative],
             table: None,
             is_indexed: before.iter().any(loads),

@@ -37,6 +37,7 @@ fn table(size: u8, signed: bool, scale: u8, base: TableBase, table: Option<u64>)
             base,
         }],
         table: table.map(|distance| START + distance),
+        pointer: None,
         is_indexed: true,
         is_import: false,
     }

@@ -103,6 +103,43 @@ fn tables_end_at_the_next_named_address() {
     );
 }
 
+/// If all instructions that set the register of a table are known, only their addresses are tables.
+#[test]
+fn tables_are_what_the_register_of_the_load_has() {
+    let code = |register: &str, before: &str, late: &str, after: &str| {
+        format!(
+            "fn leaf\n ret\n end\n fn f\n stp x29, x30, [sp, #-48]!\n mov x29, sp\n mov x21, x0\n adr x20, S\n adr {register}, T\n\
+             {before}\n 3: cbz x21, 4f\n ldrb w1, [{register}, w21, uxtw]\n adr x2, one\n add x1, x2, w1, uxtb #2\n br x1\n\
+             one: nop | sp+48 ra=c-40\n {late}\n b 3b\n 4: sub sp, sp, #64\n two: nop | {after}\n add sp, sp, #64\n\
+             ldp x29, x30, [sp], #48\n ret\n end\n .section .rodata\n T: .byte 0, 0\n S: .byte (two - one) / 4\n V: .byte 0"
+        )
+    };
+    let known = "sp+112 ra=c-40; not sp+48 ra=c-40";
+    let unknown = "not sp+112 ra=c-40; not sp+48 ra=c-40";
+    for (register, before, after) in [
+        ("x19", "nop", known),
+        ("x19", "bl leaf", known),
+        ("x9", "nop", known),
+        // A callee may set the register, or an instruction on one of the ways sets it.
+        ("x9", "bl leaf", unknown),
+        ("x19", "cbz x21, 5f\n mov x19, x20\n 5: nop", unknown),
+        ("x19", "cbz x21, 5f\n ldr x19, [sp, #16]\n 5: nop", unknown),
+        ("x19", "cbz x21, 5f\n adr x19, S\n 5: nop", unknown),
+    ] {
+        judge(A64, &code(register, before, "nop", after));
+    }
+    // Another jump of the function, which is read later, comes with another address.
+    let late = "cbz x0, 5f\n adr x9, V\n ldrb w1, [x9, w21, uxtw]\n mov x19, x20\n adr x2, three\n add x1, x2, w1, uxtb #2\n br x1\n\
+         three: nop\n 5: nop";
+    judge(A64, &code("x19", "nop", late, unknown));
+    // Another function jumps behind the instruction that sets the register.
+    let other = "fn g\n stp x29, x30, [sp, #-48]!\n mov x29, sp\n mov x21, x0\n adr x19, S\n b middle\n end\n";
+    judge(
+        A64,
+        &format!("{other}{}", code("x19", "middle: nop", "nop", unknown)),
+    );
+}
+
 #[test]
 fn tables_are_read_without_bounds_arm() {
     let code = |jump: &str| {
