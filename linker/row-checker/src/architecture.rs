@@ -51,7 +51,7 @@ pub trait Architecture: Sync {
     /// The instruction at an address. `None`: there is none.
     fn decode(&self, program: &Program<'_>, at: u64) -> Option<Instruction>;
 
-    /// The addresses of code and data that instructions name, which are ascending, those of one function.
+    /// The addresses of code and data that instructions name, which are ascending: those of one function that may name an address.
     fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named>;
 
     /// How the indirect jump at an address finds its target. `before` has the instructions before it, in the same block: the nearest first.

@@ -45,7 +45,7 @@ pub fn check(program: &Program<'_>, architecture: &dyn Architecture) -> Option<V
         let mut judge = |number: u32, state: &State| {
             verdicts[number as usize] = verdict(&claims, number, state);
         };
-        let arrives = |to: u32, state: State| holds &= claims.is_implied(to, &state);
+        let arrives = |to: u32, state: &State| holds &= claims.is_implied(to, state);
         let pushed = claims.follow(head, arrives, &mut judge);
         holds &= pushed.is_none_or(|(from, to)| claims.pushed.get(&from) == Some(&to));
     }
@@ -68,8 +68,10 @@ pub fn check(program: &Program<'_>, architecture: &dyn Architecture) -> Option<V
                 is_padding: node.is_padding,
             }
         };
-        if program.row(node.at).is_some() {
-            all.push(verdict.unwrap_or_else(unreached));
+        match verdict {
+            Some(verdict) => all.push(verdict),
+            None if program.row(node.at).is_some() => all.push(unreached()),
+            None => {}
         }
     }
     Some(all)

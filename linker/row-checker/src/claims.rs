@@ -15,13 +15,16 @@ mod switches;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::{Architecture, Convention};
-use crate::graph::{Edge, Graph, OUT};
+use crate::graph::{Edge, Extents, Graph, OUT, Predecessors};
 use crate::instruction::Flow;
 use crate::program::Program;
 use crate::state::State;
 use crate::tables::Jumps;
 
 pub use breaks::ALL;
+
+/// For each head of a block: the state there. `None`: no way leads there.
+type States = Vec<Option<Box<State>>>;
 
 /// How often facts about the whole image may change before the search for claims gives up.
 const MAX_ROUNDS: usize = 12;
@@ -33,6 +36,7 @@ pub struct Claims<'a> {
     pub(crate) convention: &'static Convention,
     /// The code.
     pub graph: Graph,
+    extents: Extents,
     pub(crate) jumps: Jumps,
     /// For each call: it comes back.
     pub(crate) returns: Vec<bool>,
@@ -46,7 +50,7 @@ pub struct Claims<'a> {
     /// For each instruction: it begins a block.
     pub(crate) is_head: Vec<bool>,
     /// For each head: the state there. `None`: no way leads there.
-    pub(crate) states: Vec<Option<Box<State>>>,
+    pub(crate) states: States,
     /// For each instruction: what ways from it break of the calling convention. A bit for each register, see [`breaks::ALL`].
     pub(crate) breaks: Vec<u64>,
     /// Calls whose callee goes back elsewhere, by what is seen of it.
@@ -57,7 +61,9 @@ pub struct Claims<'a> {
     pub(crate) leaving: FxHashSet<u32>,
     /// A jump that is not followed leads anywhere.
     pub(crate) is_anywhere: bool,
-    pub(crate) predecessors: Vec<Vec<u32>>,
+    pub(crate) predecessors: Predecessors,
+    /// The state of an entry by a call.
+    called: State,
     /// Where code is entered, and what is known there.
     pub(crate) entries: Vec<(u32, State)>,
 }
@@ -69,12 +75,14 @@ impl<'a> Claims<'a> {
         let mut graph = Graph::of(program, architecture);
         graph.find_ends(program);
         graph.add_landing_pads(program);
-        let jumps = Jumps::find(program, architecture, &mut graph);
+        let extents = Extents::of(program, &graph);
+        let jumps = Jumps::find(program, architecture, &mut graph, &extents);
         let count = graph.nodes.len();
         let mut claims = Self {
             program,
             convention: architecture.convention(),
             graph,
+            extents,
             jumps,
             returns: vec![true; count],
             is_reached: vec![false; count],
@@ -82,36 +90,37 @@ impl<'a> Claims<'a> {
             trap_starts: FxHashMap::default(),
             outermost_starts: FxHashSet::default(),
             is_head: vec![false; count],
-            states: Vec::new(),
+            states: vec![None; count],
             breaks: vec![0; count],
             astray: FxHashSet::default(),
             pushed: FxHashMap::default(),
             leaving: FxHashSet::default(),
             is_anywhere: false,
-            predecessors: Vec::new(),
+            predecessors: Predecessors::default(),
+            called: State::called(architecture.convention()),
             entries: Vec::new(),
         };
         for _ in 0..MAX_ROUNDS {
             claims.find_entries();
             claims.find_heads();
-            claims.states = vec![None; count];
-            let mut work = std::collections::VecDeque::new();
-            for (number, state) in std::mem::take(&mut claims.entries) {
-                claims.arrive(number, &state, &mut work);
-                claims.entries.push((number, state));
-            }
             let astray = claims.astray.len();
+            claims.states = vec![None; count];
+            let entries = std::mem::take(&mut claims.entries);
+            claims.solve(&entries, Vec::new());
+            claims.entries = entries;
             loop {
-                claims.solve(work);
                 match claims.find_breaks() {
                     calls if calls.is_empty() => break,
-                    calls => work = calls,
+                    calls => claims.solve(&[], calls),
                 }
             }
             if claims.find_detours() {
                 continue;
             }
-            if !claims.add_pushed() && claims.astray.len() == astray && !claims.find_jumps() {
+            let is_new = claims.add_pushed()
+                || claims.astray.len() != astray && claims.returns_change()
+                || claims.find_jumps();
+            if !is_new {
                 return Some(claims);
             }
         }

@@ -1,12 +1,19 @@
 //! All instructions of an image, and where control goes from each.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod ends;
+mod extents;
+mod predecessors;
+
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
 use crate::architecture::{Architecture, Convention};
 use crate::instruction::{Effect, Flow, Instruction, Operand, Size};
 use crate::program::{Program, Section};
+
+pub use extents::Extents;
+pub use predecessors::Predecessors;
 
 /// Stands for the number of an instruction where there is none: control leaves the code that is known.
 pub const OUT: u32 = u32::MAX;
@@ -22,6 +29,8 @@ pub struct Node {
     pub flow: Flow,
     /// It is executed under a condition.
     pub is_conditional: bool,
+    /// It may name an address of code or data.
+    pub may_name: bool,
     /// It is padding.
     pub is_padding: bool,
     /// It is a branch that is not taken if the values compared last are equal.
@@ -31,6 +40,8 @@ pub struct Node {
     /// The number of a direct branch's target, or [`OUT`].
     pub target: u32,
     effects: (u32, u8),
+    /// [`Graph::more`] has edges from it.
+    has_more: bool,
 }
 
 impl Node {
@@ -38,6 +49,12 @@ impl Node {
     #[must_use]
     pub fn runs_on(&self) -> bool {
         self.flow == Flow::Next && !self.is_conditional
+    }
+
+    /// The function that the instruction calls directly, if its code is known.
+    #[must_use]
+    pub fn target_of_call(&self) -> Option<u32> {
+        (self.flow == Flow::Call && self.target != OUT).then_some(self.target)
     }
 }
 
@@ -76,9 +93,11 @@ pub struct Graph {
     numbers: Vec<(u64, Vec<u32>)>,
     unit: u64,
     /// Edges that the instruction alone does not tell.
-    pub more: FxHashMap<u32, Vec<(u32, Edge)>>,
+    more: FxHashMap<u32, Vec<(u32, Edge)>>,
     /// Calls, halts and traps behind which their function ends, by its declared extent.
     pub is_at_end: Vec<bool>,
+    /// Edges have changed since [`Graph::take_changed`] was called last.
+    is_changed: bool,
 }
 
 impl Graph {
@@ -116,10 +135,11 @@ impl Graph {
             while at < end {
                 match decode(at, &mut found) {
                     Some((number, is_new)) => {
+                        let instruction = &found[number as usize].1;
                         if is_new {
-                            work.push(at);
+                            work.extend(leads_to(at, instruction));
                         }
-                        at += u64::from(found[number as usize].1.length);
+                        at += u64::from(instruction.length);
                     }
                     None if program.code(at).is_some() => at += unit,
                     // Declared extents may reach beyond the code.
@@ -138,20 +158,9 @@ impl Graph {
         }));
         work.push(program.entry);
         work.extend(program.landing_pads.iter().map(|pad| pad.pad));
-        let mut is_done: FxHashMap<u64, ()> = FxHashMap::default();
         while let Some(at) = work.pop() {
-            if is_done.insert(at, ()).is_some() {
-                continue;
-            }
-            let Some((number, _)) = decode(at, &mut found) else {
-                continue;
-            };
-            let instruction = &found[number as usize].1;
-            if goes_on(instruction.flow) || instruction.is_conditional {
-                work.push(at + u64::from(instruction.length));
-            }
-            if matches!(instruction.flow, Flow::Jump | Flow::Branch | Flow::Call) {
-                work.push(instruction.target);
+            if let Some((number, true)) = decode(at, &mut found) {
+                work.extend(leads_to(at, &found[number as usize].1));
             }
         }
         Self::sorted(found, numbers, unit)
@@ -159,21 +168,26 @@ impl Graph {
 
     fn sorted(
         mut found: Vec<(u64, Instruction)>,
-        numbers: Vec<(u64, Vec<u32>)>,
+        mut numbers: Vec<(u64, Vec<u32>)>,
         unit: u64,
     ) -> Self {
-        found.sort_unstable_by_key(|(at, _)| *at);
+        // The places in `numbers` ascend with the addresses.
+        let places = numbers.iter_mut().flat_map(|(_, places)| places);
+        let places = places.filter(|place| **place != OUT);
+        let mut sorted: Vec<(u64, Instruction)> = Vec::with_capacity(found.len());
+        for place in places {
+            let (at, instruction) = &mut found[*place as usize];
+            let empty = Instruction::nothing(0);
+            *place = sorted.len() as u32;
+            sorted.push((*at, std::mem::replace(instruction, empty)));
+        }
         let mut graph = Self {
             numbers,
             unit,
+            is_changed: true,
             ..Self::default()
         };
-        for (number, (at, _)) in found.iter().enumerate() {
-            if let Some(place) = place(&mut graph.numbers, unit, *at) {
-                *place = number as u32;
-            }
-        }
-        for (at, instruction) in found {
+        for (at, instruction) in sorted {
             let first = graph.effects.len() as u32;
             let count = instruction.effects.len() as u8;
             graph.effects.extend(instruction.effects);
@@ -183,6 +197,7 @@ impl Graph {
                 length: instruction.length,
                 flow: instruction.flow,
                 is_conditional: instruction.is_conditional,
+                may_name: instruction.may_name,
                 is_padding: instruction.is_padding,
                 is_not_equal: instruction.is_not_equal,
                 next: graph.at(at + u64::from(instruction.length)).unwrap_or(OUT),
@@ -191,6 +206,7 @@ impl Graph {
                     .filter(|_| is_direct)
                     .unwrap_or(OUT),
                 effects: (first, count),
+                has_more: false,
             });
         }
         graph
@@ -249,8 +265,17 @@ impl Graph {
         if node.is_conditional {
             each(node.next, Edge::Passed);
         }
-        for &(to, edge) in self.more.get(&number).map_or(&[][..], Vec::as_slice) {
+        for &(to, edge) in self.more(number) {
             each(to, edge);
+        }
+    }
+
+    /// Edges from an instruction that the instruction alone does not tell.
+    #[must_use]
+    pub fn more(&self, number: u32) -> &[(u32, Edge)] {
+        match self.node(number).has_more {
+            true => self.more.get(&number).map_or(&[], Vec::as_slice),
+            false => &[],
         }
     }
 
@@ -276,58 +301,39 @@ impl Graph {
         let count = (self.effects.len() as u32 - first) as u8;
         // Edges to code after the call were added as if it was a call.
         self.more.remove(&number);
+        self.is_changed = true;
         let node = &mut self.nodes[number as usize];
         node.flow = Flow::Jump;
         node.effects = (first, count);
     }
 
+    fn more_of(&mut self, from: u32) -> &mut Vec<(u32, Edge)> {
+        self.nodes[from as usize].has_more = true;
+        self.more.entry(from).or_default()
+    }
+
     /// Adds an edge, and returns whether it is new.
     pub fn add(&mut self, from: u32, to: u32, edge: Edge) -> bool {
-        let edges = self.more.entry(from).or_default();
+        let edges = self.more_of(from);
         let is_new = !edges.contains(&(to, edge));
         if is_new {
             edges.push((to, edge));
+            self.is_changed = true;
         }
         is_new
     }
 
     /// Adds edges to all of these instructions.
     pub fn lead(&mut self, from: u32, all: &BTreeSet<u32>, edge: Edge) {
-        let edges = self.more.entry(from).or_default();
+        let edges = self.more_of(from);
         edges.retain(|(to, other)| *other != edge || !all.contains(to));
         edges.extend(all.iter().map(|to| (*to, edge)));
+        self.is_changed = true;
     }
 
-    /// Finds the calls, halts and traps behind which nothing but padding lies in their function, by its declared extent.
-    pub fn find_ends(&mut self, program: &Program<'_>) {
-        let is_at_end = |node: &Node| {
-            let is_trap = node.flow == Flow::Trap;
-            if !is_trap && !matches!(node.flow, Flow::Call | Flow::IndirectCall | Flow::Halt) {
-                return false;
-            }
-            let Some(end) = program.declared_end(node.at) else {
-                return false;
-            };
-            // Directives for trap code often end after the call of its handler, which returns.
-            let function = program.function(node.at);
-            if function.is_some_and(|function| function.is_trap_code) {
-                return false;
-            }
-            let mut at = node.at + u64::from(node.length);
-            while at < end {
-                let Some(next) = self.at(at).map(|number| self.node(number)) else {
-                    return false;
-                };
-                let is_skipped = next.is_padding && (is_trap || next.flow == Flow::Next)
-                    || is_trap && next.flow == Flow::Trap;
-                if !is_skipped {
-                    return false;
-                }
-                at += u64::from(next.length);
-            }
-            true
-        };
-        self.is_at_end = self.nodes.iter().map(is_at_end).collect();
+    /// Whether edges have changed since this function was called last.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
     }
 
     /// Adds the edges from calls to landing pads.
@@ -344,38 +350,31 @@ impl Graph {
 
     /// The instructions that lead to each one.
     #[must_use]
-    pub fn predecessors(&self) -> Vec<Vec<u32>> {
-        let mut all = vec![Vec::new(); self.nodes.len()];
+    pub fn predecessors(&self) -> Predecessors {
+        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(2 * self.nodes.len());
         for number in 0..self.nodes.len() as u32 {
             self.successors(number, true, |to, _| {
                 if to != OUT {
-                    all[to as usize].push(number);
+                    edges.push((number, to));
                 }
             });
         }
-        all
-    }
-
-    /// The numbers of the instructions of each function, by its extent. Code that nothing declares is a function of 0 bytes.
-    #[must_use]
-    pub fn by_extent(&self, program: &Program<'_>) -> BTreeMap<(u64, u64), Vec<u32>> {
-        let mut all: BTreeMap<(u64, u64), Vec<u32>> = BTreeMap::new();
-        for (number, node) in self.nodes.iter().enumerate() {
-            let extent = program.extent(node.at);
-            all.entry((extent.start, extent.end))
-                .or_default()
-                .push(number as u32);
-        }
-        all
+        Predecessors::of_edges(self.nodes.len(), &edges)
     }
 }
 
-/// Whether control goes on behind an instruction.
-const fn goes_on(flow: Flow) -> bool {
-    matches!(
+/// The addresses of the instructions to which control goes from one that was decoded.
+fn leads_to(at: u64, instruction: &Instruction) -> impl Iterator<Item = u64> + use<> {
+    let flow = instruction.flow;
+    let ends = matches!(
         flow,
-        Flow::Next | Flow::Halt | Flow::Branch | Flow::Call | Flow::IndirectCall | Flow::Trap
-    )
+        Flow::Jump | Flow::IndirectJump | Flow::Return | Flow::TrapReturn | Flow::Unknown
+    );
+    let goes_on = !ends || instruction.is_conditional;
+    let next = goes_on.then_some(at + u64::from(instruction.length));
+    let is_direct = matches!(flow, Flow::Jump | Flow::Branch | Flow::Call);
+    next.into_iter()
+        .chain(is_direct.then_some(instruction.target))
 }
 
 fn place(numbers: &mut [(u64, Vec<u32>)], unit: u64, at: u64) -> Option<&mut u32> {

@@ -120,6 +120,8 @@ pub struct Instruction {
     pub target: u64,
     /// It is executed under a condition: if that does not hold, it has no effect, and control goes to the next instruction (32-bit ARM).
     pub is_conditional: bool,
+    /// It may name an address of code or data.
+    pub may_name: bool,
     /// It is padding between functions.
     pub is_padding: bool,
     /// A branch that is not taken if the two values compared last are equal.
@@ -137,6 +139,7 @@ impl Instruction {
             flow: Flow::Next,
             target: 0,
             is_conditional: false,
+            may_name: true,
             is_padding: false,
             is_not_equal: false,
             effects: Vec::new(),

@@ -5,14 +5,14 @@
 mod reaching;
 mod read;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::architecture::Architecture;
-use crate::graph::{Edge, Graph, OUT};
+use crate::graph::{Edge, Extents, Graph, OUT};
 use crate::instruction::{Flow, IndirectJump, TableBase};
-use crate::program::{Program, Section};
+use crate::program::{Declared, Program, Section};
 use read::{Found, Reader};
 
 /// Instructions before a jump that may load its target.
@@ -50,26 +50,31 @@ impl Names {
 
 impl Jumps {
     /// Finds the targets of all indirect jumps, and adds the edges to them.
-    pub fn find(program: &Program<'_>, architecture: &dyn Architecture, graph: &mut Graph) -> Self {
+    pub fn find(
+        program: &Program<'_>,
+        architecture: &dyn Architecture,
+        graph: &mut Graph,
+        extents: &Extents,
+    ) -> Self {
         let mut jumps = Self::default();
-        let functions = graph.by_extent(program);
         let has_jump = |all: &[u32]| {
             all.iter()
                 .any(|one| graph.node(*one).flow == Flow::IndirectJump)
         };
-        let parts = parts(program, graph);
-        let mut each: BTreeMap<(u64, u64), Names> = BTreeMap::new();
-        for (extent, all) in &functions {
-            let names = jumps.names(program, architecture, graph, *extent, all);
-            each.insert(*extent, names);
-        }
-        let mut named: Vec<(Names, Vec<u32>)> = Vec::new();
-        for (extent, all) in functions.into_iter().filter(|(_, all)| has_jump(all)) {
-            let mut names = each[&extent].clone();
+        let parts = parts(graph, extents);
+        let each: Vec<Names> = (extents.all.iter())
+            .map(|(extent, all)| jumps.names(program, architecture, graph, *extent, all))
+            .collect();
+        let mut named: Vec<(Names, &[u32])> = Vec::new();
+        for (place, (_, all)) in extents.all.iter().enumerate() {
+            if !has_jump(all) {
+                continue;
+            }
+            let mut names = each[place].clone();
             // The address of a table may be in a register where control comes to the other part.
-            for part in parts.get(&extent).into_iter().flatten() {
-                let other = &each[part];
-                names.extents.insert(*part);
+            for part in parts.get(&(place as u32)).into_iter().flatten() {
+                let other = &each[*part as usize];
+                names.extents.extend(&other.extents);
                 names.code.extend(&other.code);
                 names.data.extend(&other.data);
             }
@@ -77,13 +82,13 @@ impl Jumps {
         }
         // Tables of numbers of one or two bytes end where code names the next address.
         let starts: BTreeSet<u64> = each
-            .values()
+            .iter()
             .flat_map(|names| names.data.iter().copied())
             .collect();
         let joins: FxHashSet<u32> = graph.nodes.iter().map(|node| node.target).collect();
         let entered = reaching::entered(program, graph);
         for (names, all) in &named {
-            for &number in all {
+            for &number in *all {
                 if graph.node(number).flow != Flow::IndirectJump {
                     continue;
                 }
@@ -114,12 +119,16 @@ impl Jumps {
         program: &Program<'_>,
         architecture: &dyn Architecture,
         graph: &Graph,
-        extent: (u64, u64),
+        extent: Declared,
         all: &[u32],
     ) -> Names {
-        let addresses: Vec<u64> = all.iter().map(|number| graph.node(*number).at).collect();
+        let nodes = all.iter().map(|number| graph.node(*number));
+        let addresses: Vec<u64> = nodes
+            .filter(|node| node.may_name)
+            .map(|node| node.at)
+            .collect();
         let mut names = Names {
-            extents: BTreeSet::from([extent]),
+            extents: BTreeSet::from([(extent.start, extent.end)]),
             code: BTreeSet::new(),
             data: BTreeSet::new(),
         };
@@ -222,17 +231,16 @@ fn heads(program: &Program<'_>, graph: &Graph, jump: u32) -> BTreeSet<u32> {
     heads
 }
 
-/// The extents that are parts of each function: one has a jump into the middle of the other.
-fn parts(program: &Program<'_>, graph: &Graph) -> FxHashMap<(u64, u64), BTreeSet<(u64, u64)>> {
-    let mut parts: FxHashMap<(u64, u64), BTreeSet<(u64, u64)>> = FxHashMap::default();
-    for node in &graph.nodes {
+/// The extents that are parts of each function: one has a jump into the middle of the other. By their places in [`Extents::all`].
+fn parts(graph: &Graph, extents: &Extents) -> FxHashMap<u32, BTreeSet<u32>> {
+    let mut parts: FxHashMap<u32, BTreeSet<u32>> = FxHashMap::default();
+    for (node, &from) in graph.nodes.iter().zip(&extents.of) {
         if !matches!(node.flow, Flow::Jump | Flow::Branch) || node.target == OUT {
             continue;
         }
-        let target = graph.node(node.target).at;
-        let (from, to) = (program.extent(node.at), program.extent(target));
-        if from != to && to.start != target {
-            let (from, to) = ((from.start, from.end), (to.start, to.end));
+        let to = extents.of[node.target as usize];
+        let start = extents.all[to as usize].0.start;
+        if from != to && start != graph.node(node.target).at {
             parts.entry(from).or_default().insert(to);
             parts.entry(to).or_default().insert(from);
         }

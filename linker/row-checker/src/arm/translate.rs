@@ -48,6 +48,7 @@ pub(super) fn translate(program: &Program<'_>, read: &Read) -> Option<Instructio
         flow,
         target: translation.target,
         is_conditional: is_conditional && flow != Flow::Branch,
+        may_name: true,
         is_padding: is_padding(program, read),
         is_not_equal: jumps && read.condition == NOT_EQUAL,
         effects: translation.effects,

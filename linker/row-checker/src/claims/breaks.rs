@@ -3,8 +3,6 @@
 //! At each way out these are compared with the entry. What is seen to be broken, on any way, is not relied on behind calls. What is only
 //! not known is taken as kept.
 
-use std::collections::VecDeque;
-
 use super::Claims;
 use crate::graph::{Edge, OUT};
 use crate::instruction::{Flow, Register};
@@ -101,80 +99,71 @@ impl Claims<'_> {
         lost.fold(0, |all, register| all | 1 << register)
     }
 
-    /// What is broken where control leaves its function at an instruction. The states are those before it and behind it.
-    pub(crate) fn broken_at(&self, number: u32, behind: &State) -> u64 {
+    /// What is broken where control leaves its function at the last instruction of the block with a head.
+    pub(crate) fn broken_at(&self, head: u32, number: u32) -> u64 {
         let node = self.graph.node(number);
         let mut falls_out = false;
         self.successors(number, |to, _| falls_out |= to == OUT);
         if falls_out {
             return ALL;
         }
-        if self.constant_target(number, behind).is_some() {
-            return 0;
-        }
         match node.flow {
-            Flow::Return => self.broken(behind, true),
-            Flow::TrapReturn | Flow::Unknown if !behind.kind.is_trap() => ALL,
-            Flow::IndirectJump if self.is_linkage(node.at) => 0,
-            Flow::IndirectJump if self.jumps.open.contains(&number) => {
-                let edges = self.graph.more.get(&number);
-                let has_table = edges.is_some_and(|all| all.iter().any(|one| one.1 == Edge::Table));
-                match has_table && !self.leaves_as_called(behind) {
-                    true => 0,
-                    false => self.broken(behind, false),
-                }
-            }
             // What a callee does that is seen to go elsewhere, its caller does. If the callee is followed, the state has what the callee does.
             Flow::Call
                 if node.target != OUT
                     && self.breaks[node.target as usize] == ALL
                     && self.straight(number).is_none() =>
             {
-                ALL
+                return ALL;
+            }
+            Flow::Return | Flow::TrapReturn | Flow::Unknown | Flow::IndirectJump => {}
+            _ => return 0,
+        }
+        let behind = self.behind(head);
+        let Some(behind) = behind.filter(|one| self.constant_target(number, one).is_none()) else {
+            return 0;
+        };
+        match node.flow {
+            Flow::Return => self.broken(&behind, true),
+            Flow::TrapReturn | Flow::Unknown if !behind.kind.is_trap() => ALL,
+            Flow::IndirectJump if self.is_linkage(node.at) => 0,
+            Flow::IndirectJump if self.jumps.open.contains(&number) => {
+                let mut edges = self.graph.more(number).iter();
+                let has_table = edges.any(|one| one.1 == Edge::Table);
+                match has_table && !self.leaves_as_called(&behind) {
+                    true => 0,
+                    false => self.broken(&behind, false),
+                }
             }
             _ => 0,
         }
     }
 
     /// Collects what ways from each instruction break. Returns the heads of blocks with calls of which more is broken now.
-    pub(super) fn find_breaks(&mut self) -> VecDeque<u32> {
+    pub(super) fn find_breaks(&mut self) -> Vec<u32> {
         let mut breaks = self.breaks.clone();
         let mut work: Vec<u32> = Vec::new();
         let mut call_heads: Vec<(u32, u32)> = Vec::new();
-        for head in 0..self.graph.nodes.len() as u32 {
-            let mut last: Option<(u32, State)> = None;
-            self.follow(
-                head,
-                |_, _| {},
-                |number, state| {
-                    let node = self.graph.node(number);
-                    if !node.runs_on() || node.next == OUT || node.is_conditional {
-                        last = Some((number, state.clone()));
-                    }
-                },
-            );
-            let Some((number, mut state)) = last else {
-                continue;
-            };
-            self.apply(number, &mut state);
-            let broken = self.broken_at(number, &state);
+        let mut astray: Vec<u32> = Vec::new();
+        for head in self.heads() {
+            let number = self.last(head);
+            let broken = self.broken_at(head, number);
             let node = self.graph.node(number);
             if node.flow == Flow::Call {
-                call_heads.push((head, number));
+                call_heads.push((head, node.target));
                 if broken == ALL {
-                    self.astray.insert(number);
+                    astray.push(number);
                 }
             }
-            if broken & !breaks[number as usize] != 0 {
-                breaks[number as usize] |= broken;
-                work.push(number);
-            } else if breaks[number as usize] != 0 {
+            breaks[number as usize] |= broken;
+            if breaks[number as usize] != 0 {
                 work.push(number);
             }
         }
+        self.astray.extend(astray);
         while let Some(number) = work.pop() {
             let broken = breaks[number as usize];
-            for &before in &self.predecessors[number as usize] {
+            for &before in self.predecessors.of(number) {
                 let own = &mut breaks[before as usize];
                 if broken & !*own != 0 {
                     *own |= broken;
@@ -183,13 +172,10 @@ impl Claims<'_> {
             }
         }
         let before = std::mem::replace(&mut self.breaks, breaks);
-        let mut again = VecDeque::new();
-        for (head, number) in call_heads {
-            let target = self.graph.node(number).target;
-            if target != OUT && self.breaks[target as usize] & !before[target as usize] != 0 {
-                again.push_back(head);
-            }
-        }
-        again
+        let is_more = |target: u32| {
+            target != OUT && self.breaks[target as usize] & !before[target as usize] != 0
+        };
+        let again = call_heads.iter().filter(|(_, target)| is_more(*target));
+        again.map(|(head, _)| *head).collect()
     }
 }

@@ -1,10 +1,10 @@
 //! Where code is entered, other than by edges, and what is known there.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use unwind::sframe::{Base, Row, Rule};
 
 use super::Claims;
-use crate::graph::{Edge, OUT};
+use crate::graph::{Edge, Node};
 use crate::instruction::Flow;
 use crate::program::Function;
 use crate::row::{self, Place};
@@ -65,7 +65,7 @@ impl Claims<'_> {
                     continue;
                 }
                 let extent = program.extent(start);
-                let is_entered = self.predecessors[number as usize].iter().any(|before| {
+                let is_entered = self.predecessors.of(number).iter().any(|before| {
                     let node = self.graph.node(*before);
                     !node.is_padding && !(extent.start..extent.end).contains(&node.at)
                 });
@@ -142,7 +142,7 @@ impl Claims<'_> {
         if address == self.program.entry {
             return State::unknown(Kind::Outermost, Cause::new(Why::Entered, number));
         }
-        if !is_taken && entered.called.contains(&number) {
+        if !is_taken && entered.is_called[number as usize] {
             return State::called(self.convention);
         }
         if first.is_some_and(|row| !self.is_row_of_call(row)) {
@@ -233,11 +233,12 @@ impl Claims<'_> {
     /// Returns whether there are new edges.
     fn enter_gaps(&mut self) -> bool {
         let mut is_new = false;
-        for ((start, end), all) in self.graph.by_extent(self.program) {
+        let extents = std::mem::take(&mut self.extents.all);
+        for (extent, all) in &extents {
             let is_open = |number: &u32| {
                 self.is_reached[*number as usize] || self.graph.node(*number).is_padding
             };
-            if start == end || all.iter().all(is_open) {
+            if extent.start == extent.end || all.iter().all(is_open) {
                 continue;
             }
             let open = all
@@ -258,7 +259,7 @@ impl Claims<'_> {
             }
             let mut before: Option<u32> = None;
             let mut is_in_gap = false;
-            for &number in &all {
+            for &number in all {
                 let node = *self.graph.node(number);
                 if self.is_reached[number as usize] {
                     before = Some(number);
@@ -313,14 +314,15 @@ impl Claims<'_> {
                 self.reach(vec![number]);
             }
         }
+        self.extents.all = extents;
         is_new
     }
 }
 
 /// How code is entered, as far as its calls and ends tell.
 struct Entered {
-    /// What direct calls lead to.
-    called: FxHashSet<u32>,
+    /// For each instruction: a direct call leads there.
+    is_called: Vec<bool>,
     /// From where a return from a trap is reached.
     ends_in_trap_return: Vec<bool>,
     /// From where that, or code that is declared to be trap code, is reached.
@@ -334,20 +336,16 @@ impl Entered {
         let ends: Vec<u32> = numbers()
             .filter(|number| graph.node(*number).flow == Flow::TrapReturn)
             .collect();
-        let is_declared = |number: &u32| {
-            let function = claims.program.function(graph.node(*number).at);
-            function.is_some_and(|function| function.is_trap_code)
-        };
-        let declared = numbers()
-            .filter(is_declared)
-            .chain(ends.iter().copied())
-            .collect();
-        let calls = graph
-            .nodes
-            .iter()
-            .filter(|node| node.flow == Flow::Call && node.target != OUT);
+        let functions = claims.program.functions.iter();
+        let declared = functions.filter(|function| function.is_trap_code);
+        let declared = declared.flat_map(|function| graph.between(function.start, function.end));
+        let declared = declared.chain(ends.iter().copied()).collect();
+        let mut is_called = vec![false; graph.nodes.len()];
+        for callee in graph.nodes.iter().filter_map(Node::target_of_call) {
+            is_called[callee as usize] = true;
+        }
         Self {
-            called: calls.map(|node| node.target).collect(),
+            is_called,
             ends_in_trap_return: claims.leading_to(ends),
             leads_to_trap_return: claims.leading_to(declared),
         }
@@ -361,7 +359,7 @@ impl Claims<'_> {
             leads[*number as usize] = true;
         }
         while let Some(number) = work.pop() {
-            for &before in &self.predecessors[number as usize] {
+            for &before in self.predecessors.of(number) {
                 if !std::mem::replace(&mut leads[before as usize], true) {
                     work.push(before);
                 }

@@ -1,7 +1,7 @@
 //! Whether claims hold: each is compared with what one step from the others brings.
 
 use super::Claims;
-use crate::graph::{Edge, OUT};
+use crate::graph::{Edge, OUT, Predecessors};
 use crate::instruction::Flow;
 use crate::state::State;
 
@@ -28,17 +28,13 @@ impl Claims<'_> {
     /// Whether everything that a way out breaks is claimed of all instructions that lead there.
     pub(crate) fn breaks_hold(&self) -> bool {
         let mut holds = true;
-        for head in 0..self.graph.nodes.len() as u32 {
-            let mut last: Option<(u32, State)> = None;
-            let visit = |number: u32, state: &State| last = Some((number, state.clone()));
-            self.follow(head, |_, _| {}, visit);
-            let Some((number, mut state)) = last else {
-                continue;
-            };
-            self.apply(number, &mut state);
-            holds &= self.broken_at(number, &state) & !self.breaks[number as usize] == 0;
-            let leaves = self.leaves(number, &state) && self.jumps.tabled.contains_key(&number);
-            holds &= !leaves || self.leaving.contains(&number);
+        for head in self.heads() {
+            let number = self.last(head);
+            holds &= self.broken_at(head, number) & !self.breaks[number as usize] == 0;
+            if self.jumps.tabled.contains_key(&number) && !self.leaving.contains(&number) {
+                let behind = self.behind(head);
+                holds &= behind.is_some_and(|behind| !self.leaves(number, &behind));
+            }
         }
         for number in 0..self.graph.nodes.len() as u32 {
             let own = self.breaks[number as usize];
@@ -54,7 +50,7 @@ impl Claims<'_> {
         let count = self.graph.nodes.len();
         let mut leaves = vec![false; count];
         let mut work: Vec<u32> = Vec::new();
-        let mut before: Vec<Vec<u32>> = vec![Vec::new(); count];
+        let mut edges: Vec<(u32, u32)> = Vec::new();
         for number in 0..count as u32 {
             let node = self.graph.node(number);
             let mut is_way_out =
@@ -64,15 +60,16 @@ impl Claims<'_> {
             self.successors(number, |to, edge| match to {
                 OUT => is_way_out |= node.flow != Flow::Call,
                 _ if edge == Edge::Behind && node.flow == Flow::Call => {}
-                to => before[to as usize].push(number),
+                to => edges.push((number, to)),
             });
             if is_way_out {
                 leaves[number as usize] = true;
                 work.push(number);
             }
         }
+        let before = Predecessors::of_edges(count, &edges);
         while let Some(number) = work.pop() {
-            for &one in &before[number as usize] {
+            for &one in before.of(number) {
                 if !std::mem::replace(&mut leaves[one as usize], true) {
                     work.push(one);
                 }

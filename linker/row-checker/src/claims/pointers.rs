@@ -41,33 +41,26 @@ impl Claims<'_> {
     pub(super) fn find_jumps(&mut self) -> bool {
         let mut is_anywhere = self.is_anywhere;
         let mut leaving: Vec<u32> = Vec::new();
-        for head in 0..self.graph.nodes.len() as u32 {
-            self.follow(
-                head,
-                |_, _| {},
-                |number, state| {
-                    if !self.jumps.open.contains(&number) {
-                        return;
-                    }
-                    let mut state = state.clone();
-                    self.apply(number, &mut state);
-                    if self.jumps.tabled.contains_key(&number) {
-                        if self.leaves(number, &state) {
-                            leaving.push(number);
-                        }
-                        return;
-                    }
-                    if self.is_linkage(self.graph.node(number).at) {
-                        return;
-                    }
-                    let is_lost = state.kind.is_trap() || self.broken(&state, false) == ALL;
-                    is_anywhere |= is_lost && self.constant_target(number, &state).is_none();
-                },
-            );
+        for head in self.heads() {
+            let number = self.last(head);
+            if !self.jumps.open.contains(&number) {
+                continue;
+            }
+            let Some(state) = self.behind(head) else {
+                continue;
+            };
+            if self.jumps.tabled.contains_key(&number) {
+                if self.leaves(number, &state) {
+                    leaving.push(number);
+                }
+            } else if !self.is_linkage(self.graph.node(number).at) {
+                let is_lost = state.kind.is_trap() || self.broken(&state, false) == ALL;
+                is_anywhere |= is_lost && self.constant_target(number, &state).is_none();
+            }
         }
-        let count = self.leaving.len();
+        leaving.retain(|jump| !self.leaving.contains(jump));
+        let is_new = !leaving.is_empty();
         self.leaving.extend(leaving);
-        let is_new = self.leaving.len() > count;
         std::mem::replace(&mut self.is_anywhere, is_anywhere) != is_anywhere || is_new
     }
 }

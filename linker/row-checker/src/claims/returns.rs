@@ -8,10 +8,19 @@ use crate::graph::{Edge, OUT};
 use crate::instruction::Flow;
 
 impl Claims<'_> {
+    /// Finds the calls that may come back again. Returns whether there are others than before.
+    pub(super) fn returns_change(&mut self) -> bool {
+        let before = self.returns.clone();
+        self.find_returns();
+        self.returns != before
+    }
+
     /// Finds the calls that may come back.
     pub(super) fn find_returns(&mut self) {
         let count = self.graph.nodes.len();
-        self.predecessors = self.graph.predecessors();
+        if self.graph.take_changed() {
+            self.predecessors = self.graph.predecessors();
+        }
         // From where a way out is reached.
         let mut leaves = vec![false; count];
         let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count];
@@ -53,14 +62,16 @@ impl Claims<'_> {
                     on.push(call);
                 }
             }
-            for &before in &self.predecessors[number as usize] {
+            for &before in self.predecessors.of(number) {
                 let node = self.graph.node(before);
                 // Behind a call that does not come back, other edges may lead there; one to code that nothing else reaches does not count.
-                let returns = self.returns[before as usize];
                 let mut leads = node.flow != Flow::Call;
-                self.graph.successors(before, returns, |to, edge| {
-                    leads |= to == number && edge != Edge::Behind;
-                });
+                if !leads {
+                    let returns = self.returns[before as usize];
+                    self.graph.successors(before, returns, |to, edge| {
+                        leads |= to == number && edge != Edge::Behind;
+                    });
+                }
                 if leads {
                     mark(before, &mut work);
                 }

@@ -3,28 +3,43 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::{ALL, Claims};
+use super::{ALL, Claims, States};
 use crate::graph::{Edge, OUT};
 use crate::instruction::Flow;
 use crate::state::{Kind, State};
 use crate::value::{Cause, Value, Why};
 
-impl Claims<'_> {
-    /// Takes into account that control comes to an instruction with a state.
-    pub(super) fn arrive(&mut self, number: u32, state: &State, work: &mut VecDeque<u32>) {
-        let state = &*self.believed(number, state);
-        let is_changed = match &mut self.states[number as usize] {
-            Some(own) => own.meet(state, self.convention.stack_pointer, number),
-            empty => {
-                *empty = Some(Box::new(state.clone()));
-                true
-            }
-        };
-        if is_changed {
-            work.push_back(number);
+/// Heads of blocks to follow.
+struct Work {
+    heads: VecDeque<u32>,
+    /// For each head: it is to be followed, as its state has changed since it was followed last. A head can be listed several times.
+    is_due: Vec<bool>,
+}
+
+impl Work {
+    fn new(count: usize) -> Self {
+        Self {
+            heads: VecDeque::new(),
+            is_due: vec![false; count],
         }
     }
 
+    fn push(&mut self, head: u32) {
+        self.is_due[head as usize] = true;
+        self.heads.push_back(head);
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        loop {
+            let head = self.heads.pop_front()?;
+            if std::mem::take(&mut self.is_due[head as usize]) {
+                return Some(head);
+            }
+        }
+    }
+}
+
+impl Claims<'_> {
     /// The state with which control comes to an instruction. Where trap code starts, what its first row claims. Where a function starts that
     /// is declared to have no caller, that it has none, unless a state with a known stack pointer arrives.
     pub(crate) fn believed<'state>(&self, number: u32, state: &'state State) -> Cow<'state, State> {
@@ -41,18 +56,39 @@ impl Claims<'_> {
         Cow::Borrowed(state)
     }
 
-    /// Follows blocks until no state changes.
-    pub(super) fn solve(&mut self, mut work: VecDeque<u32>) {
-        let mut arrivals: Vec<(u32, State)> = Vec::new();
-        while let Some(head) = work.pop_front() {
-            if let Some((from, to)) =
-                self.follow(head, |to, state| arrivals.push((to, state)), |_, _| {})
-            {
+    /// Follows blocks until no state changes. Starts with states that arrive at entries, and with heads of blocks to follow again.
+    pub(super) fn solve(&mut self, entries: &[(u32, State)], again: Vec<u32>) {
+        let mut states = std::mem::take(&mut self.states);
+        let mut work = Work::new(states.len());
+        for (number, state) in entries {
+            self.arrive(&mut states, &mut work, *number, state);
+        }
+        again.into_iter().for_each(|head| work.push(head));
+        while let Some(head) = work.pop() {
+            let Some(state) = states[head as usize].as_deref() else {
+                continue;
+            };
+            let (last, before) = self.run(head, state, |_, _| {});
+            let arrives = |to, state: &State| self.arrive(&mut states, &mut work, to, state);
+            if let Some((from, to)) = self.leave(last, before, arrives) {
                 self.pushed.entry(from).or_insert(to);
             }
-            for (to, state) in arrivals.drain(..) {
-                self.arrive(to, &state, &mut work);
+        }
+        self.states = states;
+    }
+
+    /// Takes into account that control comes to an instruction with a state.
+    fn arrive(&self, states: &mut States, work: &mut Work, number: u32, state: &State) {
+        let state = &*self.believed(number, state);
+        let is_changed = match &mut states[number as usize] {
+            Some(own) => own.meet(state, self.convention.stack_pointer, number),
+            empty => {
+                *empty = Some(Box::new(state.clone()));
+                true
             }
+        };
+        if is_changed {
+            work.push(number);
         }
     }
 
@@ -61,56 +97,123 @@ impl Claims<'_> {
     pub(crate) fn follow(
         &self,
         head: u32,
-        mut arrives: impl FnMut(u32, State),
-        mut visit: impl FnMut(u32, &State),
+        arrives: impl FnMut(u32, &State),
+        visit: impl FnMut(u32, &State),
     ) -> Option<(u32, u32)> {
-        let mut state = (**self.states[head as usize].as_ref()?).clone();
+        let (last, before) = self.run(head, self.states[head as usize].as_deref()?, visit);
+        self.leave(last, before, arrives)
+    }
+
+    /// Follows the block with a head to its last instruction. Returns this instruction, and the state before it.
+    fn run(&self, head: u32, state: &State, mut visit: impl FnMut(u32, &State)) -> (u32, State) {
+        let mut state = state.clone();
         let mut number = head;
-        loop {
-            let node = self.graph.node(number);
-            visit(number, &state);
-            let compared = state.compared;
-            let before = node.is_conditional.then(|| state.clone());
+        visit(number, &state);
+        while let Some(next) = self.next_in_block(number) {
             self.step(number, &mut state);
-            if node.runs_on() && node.next != OUT && !self.is_head[node.next as usize] {
-                number = node.next;
-                continue;
-            }
-            let leaves = self.leaves(number, &state);
-            let is_call = self.leaves_as_called(&state);
-            let pointers = [self.convention.stack_pointer, self.convention.frame_pointer];
-            let is_known = pointers
-                .iter()
-                .any(|pointer| state.get(*pointer).is_known());
-            self.successors(number, |to, edge| {
-                // A trap that marks the end of code that nothing reaches is none that a handler resumes behind.
-                let is_end = edge == Edge::Resumed && !node.is_padding && !is_known;
-                let is_dropped = match edge {
-                    Edge::Table => leaves,
-                    Edge::Anywhere => is_call || !self.is_head[to as usize],
-                    _ => is_end,
-                };
-                if to == OUT || is_dropped {
-                    return;
-                }
-                let mut along = match (edge, &before) {
-                    (Edge::Passed, Some(before)) => before.clone(),
-                    _ => self.along(number, edge, &state, compared),
-                };
-                // The callee of a thunk has a frame of its own.
-                if edge == Edge::Pushed
-                    && node.flow != Flow::IndirectJump
-                    && self.program.is_start(self.graph.node(to).at)
-                {
-                    along.kind = Kind::Mixed;
-                }
-                arrives(to, along);
-            });
-            if node.flow == Flow::Call && node.target != OUT {
-                arrives(node.target, State::called(self.convention));
-            }
-            return self.constant_target(number, &state);
+            number = next;
+            visit(number, &state);
         }
+        (number, state)
+    }
+
+    /// The instruction after another one, if both are in one block.
+    fn next_in_block(&self, number: u32) -> Option<u32> {
+        let node = self.graph.node(number);
+        let is_inside = node.runs_on() && node.next != OUT && !self.is_head[node.next as usize];
+        is_inside.then_some(node.next)
+    }
+
+    /// The last instruction of the block with a head.
+    pub(super) fn last(&self, head: u32) -> u32 {
+        let mut number = head;
+        while let Some(next) = self.next_in_block(number) {
+            number = next;
+        }
+        number
+    }
+
+    /// The heads of all blocks that control reaches.
+    pub(super) fn heads(&self) -> impl Iterator<Item = u32> {
+        let states = self.states.iter().enumerate();
+        states.filter_map(|(head, state)| state.as_ref().map(|_| head as u32))
+    }
+
+    /// The state after the last instruction of the block with a head.
+    pub(super) fn behind(&self, head: u32) -> Option<State> {
+        let (last, mut state) = self.run(head, self.states[head as usize].as_deref()?, |_, _| {});
+        self.apply(last, &mut state);
+        Some(state)
+    }
+
+    /// Executes the last instruction of a block. Calls `arrives` with each state that leaves the block. Returns as [`Self::follow`] does.
+    fn leave(
+        &self,
+        number: u32,
+        before: State,
+        mut arrives: impl FnMut(u32, &State),
+    ) -> Option<(u32, u32)> {
+        let node = self.graph.node(number);
+        let compared = before.compared;
+        let passed = node.is_conditional.then(|| before.clone());
+        let mut state = before;
+        self.step(number, &mut state);
+        let callee = node.target_of_call();
+        let straight = self.run_straight(number, &state);
+        if matches!(node.flow, Flow::Call | Flow::IndirectCall) {
+            let breaks = callee.map_or(0, |callee| self.breaks[callee as usize]);
+            self.after_call(number, breaks, &mut state);
+        }
+        let leaves = node.flow == Flow::IndirectJump && self.leaves(number, &state);
+        let stack_pointer = self.convention.stack_pointer;
+        self.successors(number, |to, edge| {
+            let is_dropped = match edge {
+                Edge::Table => leaves,
+                Edge::Anywhere => !self.is_head[to as usize] || self.leaves_as_called(&state),
+                // A trap that marks the end of code that nothing reaches is none that a handler resumes behind.
+                Edge::Resumed => {
+                    let pointers = [stack_pointer, self.convention.frame_pointer];
+                    !node.is_padding && pointers.iter().all(|one| !state.get(*one).is_known())
+                }
+                _ => false,
+            };
+            if to == OUT || is_dropped {
+                return;
+            }
+            let with_stack_pointer = |value| {
+                let mut state = state.clone();
+                state.set(stack_pointer, value);
+                state
+            };
+            match (edge, compared.map(|other| state.get(other))) {
+                (Edge::Passed, _) => arrives(to, passed.as_ref().unwrap_or(&state)),
+                (Edge::AfterCall, _) => arrives(to, straight.as_ref().unwrap_or(&state)),
+                (Edge::LandingPad(arguments), _) => {
+                    let cause = Cause::new(Why::Moved, number);
+                    let moved = state.get(stack_pointer).plus(arguments, cause);
+                    arrives(to, &with_stack_pointer(moved));
+                }
+                (Edge::Next, Some(equal @ Value::Cfa(_)))
+                    if node.flow == Flow::Branch && node.is_not_equal =>
+                {
+                    arrives(to, &with_stack_pointer(equal));
+                }
+                // The callee of a thunk has a frame of its own.
+                (Edge::Pushed, _)
+                    if node.flow != Flow::IndirectJump
+                        && self.program.is_start(self.graph.node(to).at) =>
+                {
+                    let mut state = state.clone();
+                    state.kind = Kind::Mixed;
+                    arrives(to, &state);
+                }
+                _ => arrives(to, &state),
+            }
+        });
+        if let Some(callee) = callee {
+            arrives(callee, &self.called);
+        }
+        self.constant_target(number, &state)
     }
 
     /// Applies an instruction's effects.
@@ -142,39 +245,6 @@ impl Claims<'_> {
             _ => None,
         };
         to.map(|to| (number, to))
-    }
-
-    /// The state behind an instruction, as it leaves by an edge.
-    fn along(&self, number: u32, edge: Edge, state: &State, compared: Option<u8>) -> State {
-        let mut state = state.clone();
-        let node = self.graph.node(number);
-        let is_call = matches!(node.flow, Flow::Call | Flow::IndirectCall);
-        let is_followed = edge == Edge::AfterCall && self.run_straight(number, &mut state);
-        if is_call && !is_followed {
-            let is_direct = node.flow == Flow::Call && node.target != OUT;
-            let breaks = if is_direct {
-                self.breaks[node.target as usize]
-            } else {
-                0
-            };
-            self.after_call(number, breaks, &mut state);
-        }
-        if let Edge::LandingPad(arguments) = edge {
-            let stack_pointer = self.convention.stack_pointer;
-            let moved = state
-                .get(stack_pointer)
-                .plus(arguments, Cause::new(Why::Moved, number));
-            state.set(stack_pointer, moved);
-        }
-        if node.flow == Flow::Branch
-            && node.is_not_equal
-            && edge == Edge::Next
-            && let Some(other) = compared
-            && let equal @ Value::Cfa(_) = state.get(other)
-        {
-            state.set(self.convention.stack_pointer, equal);
-        }
-        state
     }
 
     /// The state behind a call, of a callee that breaks the convention in this.

@@ -39,13 +39,13 @@ impl Claims<'_> {
         None
     }
 
-    /// Applies the code that a direct call runs. Returns false, without a change, if this code is not straight.
-    pub(super) fn run_straight(&self, call: u32, state: &mut State) -> bool {
-        let (Some(run), Some(link)) = (self.straight(call), self.convention.link) else {
-            return false;
-        };
+    /// The state after a direct call, if the code that it runs is straight.
+    pub(super) fn run_straight(&self, call: u32, state: &State) -> Option<State> {
+        let (run, link) = (self.straight(call)?, self.convention.link?);
+        let mut state = state.clone();
         state.set(link, Value::Code(self.graph.node(call).next));
-        run.iter().for_each(|number| self.apply(*number, state));
-        true
+        run.iter()
+            .for_each(|number| self.apply(*number, &mut state));
+        Some(state)
     }
 }

@@ -16,29 +16,31 @@ impl State {
         number: u32,
         code: &impl Fn(u64) -> Option<u32>,
     ) {
-        let is_store = |effect: &Effect| matches!(effect, Effect::Store { .. });
-        let only_stores = !effects.is_empty() && effects.iter().all(is_store);
-        if !(only_stores && convention.stores_keep_flags) {
-            self.compared = None;
+        if self.compared.is_some() {
+            let is_store = |effect: &Effect| matches!(effect, Effect::Store { .. });
+            let only_stores = !effects.is_empty() && effects.iter().all(is_store);
+            if !(only_stores && convention.stores_keep_flags) {
+                self.compared = None;
+            }
         }
-        // Nearly all instructions have one or two effects; what they read has to be that from before the first.
-        let values: Vec<(Value, Value)> = effects
-            .iter()
-            .map(|effect| self.read(effect, convention, number, code))
-            .collect();
-        for (effect, (place, value)) in effects.iter().zip(values) {
-            match *effect {
-                Effect::Set(to, _) => self.set(to, value),
-                Effect::Store { size, .. } => {
-                    self.store(
-                        place,
-                        size,
-                        value,
-                        convention.word,
-                        Cause::new(Why::Stored, number),
-                    );
+        // Every effect reads the state before the first one. Most instructions have at most two effects, which need no allocation.
+        let read = |state: &Self, effect| state.read(effect, convention, number, code);
+        match effects {
+            [] => {}
+            [one] => {
+                let values = read(self, one);
+                self.change(one, values, convention, number);
+            }
+            [one, two] => {
+                let values = (read(self, one), read(self, two));
+                self.change(one, values.0, convention, number);
+                self.change(two, values.1, convention, number);
+            }
+            _ => {
+                let values: Vec<_> = effects.iter().map(|effect| read(self, effect)).collect();
+                for (effect, values) in effects.iter().zip(values) {
+                    self.change(effect, values, convention, number);
                 }
-                Effect::ComparesStackPointer(other) => self.compared = Some(other),
             }
         }
         let stack_pointer = convention.stack_pointer;
@@ -60,7 +62,27 @@ impl State {
                 ALIGNED => top & !15,
                 bytes => top.saturating_sub(bytes),
             };
-            self.slots.retain(|slot| slot.0 >= low);
+            if self.slots.first().is_some_and(|slot| slot.0 < low) {
+                self.slots.retain(|slot| slot.0 >= low);
+            }
+        }
+    }
+
+    /// Applies one effect, with the address and the value that it has read.
+    fn change(
+        &mut self,
+        effect: &Effect,
+        (place, value): (Value, Value),
+        convention: &Convention,
+        number: u32,
+    ) {
+        match *effect {
+            Effect::Set(to, _) => self.set(to, value),
+            Effect::Store { size, .. } => {
+                let cause = Cause::new(Why::Stored, number);
+                self.store(place, size, value, convention.word, cause);
+            }
+            Effect::ComparesStackPointer(other) => self.compared = Some(other),
         }
     }
 

@@ -120,12 +120,14 @@ impl State {
                 changed = true;
             }
         };
-        for (own, value) in self.registers.iter_mut().zip(other.registers) {
-            meet(own, value);
+        for (own, value) in self.registers.iter_mut().zip(&other.registers) {
+            meet(own, *value);
         }
+        let mut others = other.slots.iter().peekable();
         for (at, own) in &mut self.slots {
-            let found = other.slots.binary_search_by_key(at, |slot| slot.0);
-            meet(own, found.map_or(ways, |index| other.slots[index].1));
+            while others.next_if(|slot| slot.0 < *at).is_some() {}
+            let found = others.peek().filter(|slot| slot.0 == *at);
+            meet(own, found.map_or(ways, |slot| slot.1));
         }
         if self.compared != other.compared && self.compared.is_some() {
             self.compared = None;

@@ -70,6 +70,7 @@ impl Architecture for X86 {
                 0
             },
             is_conditional: false,
+            may_name: names(program, &instruction).next().is_some(),
             is_padding: is_padding(&instruction, code),
             is_not_equal: instruction.mnemonic() == Mnemonic::Jne,
             effects: effects::effects(&instruction),
@@ -77,42 +78,12 @@ impl Architecture for X86 {
     }
 
     fn named(&self, program: &Program<'_>, instructions: &[u64]) -> Vec<Named> {
-        let mut named = Vec::new();
-        for &at in instructions {
-            let Some(instruction) = decode(program, at) else {
-                continue;
-            };
-            let mut put = |address| named.push(Named { at, address });
-            let memory =
-                (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Memory);
-            if instruction.is_ip_rel_memory_operand() && instruction.mnemonic() == Mnemonic::Lea {
-                put(instruction.ip_rel_memory_address());
-            }
-            // An absolute address, too.
-            let is_absolute =
-                instruction.memory_base() == Iced::None && instruction.mnemonic() == Mnemonic::Lea;
-            if memory
-                && (instruction.memory_index() != Iced::None || is_absolute)
-                && instruction.memory_displ_size() >= 4
-            {
-                put(instruction.memory_displacement64());
-            }
-            let immediate = matches!(
-                instruction.op1_kind(),
-                OpKind::Immediate32 | OpKind::Immediate64 | OpKind::Immediate32to64
-            );
-            if !program.is_relocatable && instruction.mnemonic() == Mnemonic::Mov && immediate {
-                put(instruction.immediate(1));
-            }
-            if !program.is_relocatable
-                && instruction.mnemonic() == Mnemonic::Push
-                && instruction.op_count() == 1
-                && instruction.op0_kind() == OpKind::Immediate32to64
-            {
-                put(instruction.immediate(0));
-            }
-        }
-        named
+        let named = |&at: &u64| {
+            let instruction = decode(program, at)?;
+            let addresses = names(program, &instruction);
+            Some(addresses.map(move |address| Named { at, address }))
+        };
+        instructions.iter().filter_map(named).flatten().collect()
     }
 
     fn indirect_jump(&self, program: &Program<'_>, at: u64, before: &[u64]) -> IndirectJump {
@@ -163,6 +134,31 @@ impl Architecture for X86 {
             is_import: false,
         }
     }
+}
+
+/// The addresses that an instruction names.
+fn names(program: &Program<'_>, one: &iced_x86::Instruction) -> impl Iterator<Item = u64> + use<> {
+    let is_lea = one.mnemonic() == Mnemonic::Lea;
+    let is_relative = is_lea && one.is_ip_rel_memory_operand();
+    // An absolute address, too.
+    let has_place = one.memory_index() != Iced::None || is_lea && one.memory_base() == Iced::None;
+    let has_displacement = has_place && one.memory_displ_size() >= 4;
+    let is_constant = matches!(
+        one.op1_kind(),
+        OpKind::Immediate32 | OpKind::Immediate64 | OpKind::Immediate32to64
+    );
+    let is_moved = is_constant && one.mnemonic() == Mnemonic::Mov;
+    let is_pushed = one.mnemonic() == Mnemonic::Push
+        && one.op_count() == 1
+        && one.op0_kind() == OpKind::Immediate32to64;
+    let is_fixed = !program.is_relocatable;
+    let all = [
+        is_relative.then(|| one.ip_rel_memory_address()),
+        has_displacement.then(|| one.memory_displacement64()),
+        (is_fixed && is_moved).then(|| one.immediate(1)),
+        (is_fixed && is_pushed).then(|| one.immediate(0)),
+    ];
+    all.into_iter().flatten()
 }
 
 fn flow(instruction: &iced_x86::Instruction) -> Flow {

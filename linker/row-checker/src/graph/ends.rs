@@ -1,0 +1,39 @@
+//! Instructions with which functions end.
+
+use super::{Graph, Node};
+use crate::instruction::Flow;
+use crate::program::Program;
+
+impl Graph {
+    /// Finds the calls, halts and traps behind which nothing but padding lies in their function, by its declared extent.
+    pub fn find_ends(&mut self, program: &Program<'_>) {
+        let is_at_end = |node: &Node| {
+            let is_trap = node.flow == Flow::Trap;
+            if !is_trap && !matches!(node.flow, Flow::Call | Flow::IndirectCall | Flow::Halt) {
+                return false;
+            }
+            let Some(end) = program.declared_end(node.at) else {
+                return false;
+            };
+            // Directives for trap code often end after the call of its handler, which returns.
+            let function = program.function(node.at);
+            if function.is_some_and(|function| function.is_trap_code) {
+                return false;
+            }
+            let mut at = node.at + u64::from(node.length);
+            while at < end {
+                let Some(next) = self.at(at).map(|number| self.node(number)) else {
+                    return false;
+                };
+                let is_skipped = next.is_padding && (is_trap || next.flow == Flow::Next)
+                    || is_trap && next.flow == Flow::Trap;
+                if !is_skipped {
+                    return false;
+                }
+                at += u64::from(next.length);
+            }
+            true
+        };
+        self.is_at_end = self.nodes.iter().map(is_at_end).collect();
+    }
+}
