@@ -135,11 +135,19 @@ fn every_boundary_of_four_cpus_is_right(kernel: Kernel) {
 }
 
 /// At `z` on AArch64 a function keeps its return address in a register while it calls what LLVM's outliner has made, which no row
-/// can say: there a walk stops. As the function is in two pieces then, it stops in the second one, too.
-const AT_Z: [&str; 3] = [
+/// can say: there a walk stops, or is in doubt. As the function is in two pieces then, it stops in the second one, too.
+const AT_Z: [&str; 4] = [
     "no row",
+    "an unproven row",
     "the call leads elsewhere",
     "the link register is lost",
+];
+
+/// At `z` on AArch64 the checker does not find where the jump table of `write` ends, because code names no data after its bytes. So the rows
+/// of this function, and of the function that it jumps to, are unproven: lists with them are in doubt.
+const IN_DOUBT_AT_Z: [&str; 2] = [
+    "<unwind::report::Text>::write::<unwind::aarch64::Registers>",
+    "<unwind::report::Text>::write_tail_call",
 ];
 
 /// The functions of which that is so: in their code, `mov xN, x30`, a call of what the outliner has made, and `mov x30, xN`.
@@ -205,12 +213,18 @@ fn nothing_is_wrong_at_level(level: Level) {
                 "{kernel:?}: {tally}"
             );
             only_entries_are_excused(kernel, &tally);
-            let mut unexplained = tally.unexplained.keys();
-            let is_known =
-                unexplained.all(|(reason, at)| AT_Z.contains(reason) && gaps.contains(&**at));
+            let (in_doubt, stopped): (Vec<_>, Vec<_>) =
+                tally.unexplained.iter().partition(|((reason, at), _)| {
+                    has_gaps && *reason == "an unproven row" && IN_DOUBT_AT_Z.contains(&&**at)
+                });
+            let is_known = stopped
+                .iter()
+                .all(|((reason, at), _)| AT_Z.contains(reason) && gaps.contains(&**at));
             assert!(is_known, "{kernel:?}: {tally}");
+            let in_doubt: u64 = in_doubt.iter().map(|(_, count)| **count).sum();
+            assert!(in_doubt * 2 < tally.boundaries, "{kernel:?}: {tally}");
             boundaries += tally.boundaries;
-            stops += tally.unexplained.values().sum::<u64>();
+            stops += stopped.iter().map(|(_, count)| **count).sum::<u64>();
         }
         assert!(boundaries >= AT_LEAST, "{kernel:?}: {boundaries}");
         assert!(
