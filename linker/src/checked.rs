@@ -10,6 +10,7 @@ use row_checker::aarch64::AArch64;
 use row_checker::architecture::Architecture as Decoder;
 use row_checker::arm::Arm;
 use row_checker::check::Verdict;
+use row_checker::derive::Derived;
 use row_checker::program::{self, Declared, LandingPad, Mode, Program};
 use row_checker::x86_64::X86;
 
@@ -43,14 +44,28 @@ pub fn check(
     described: &[Function],
     functions: &[Function],
 ) -> Option<Vec<Verdict>> {
-    let decoder: &dyn Decoder = match image.architecture.machine {
-        Architecture::X86_64 => &X86,
-        Architecture::Aarch64 if !image.architecture.is_big_endian() => &AArch64,
-        Architecture::Arm => &Arm,
-        _ => return None,
-    };
     let program = program(image, described, functions);
-    row_checker::check::check(&program, decoder)
+    row_checker::check::check(&program, decoder(image)?)
+}
+
+/// Does the same as [`check`], and returns the rows that follow for instructions without an accepted row.
+#[must_use]
+pub(crate) fn check_and_derive(
+    image: &Image<'_>,
+    described: &[Function],
+    functions: &[Function],
+) -> Option<(Vec<Verdict>, Vec<Derived>)> {
+    let program = program(image, described, functions);
+    row_checker::check::check_and_derive(&program, decoder(image)?)
+}
+
+fn decoder(image: &Image<'_>) -> Option<&'static dyn Decoder> {
+    match image.architecture.machine {
+        Architecture::X86_64 => Some(&X86),
+        Architecture::Aarch64 if !image.architecture.is_big_endian() => Some(&AArch64),
+        Architecture::Arm => Some(&Arm),
+        _ => None,
+    }
 }
 
 fn program<'data>(

@@ -14,6 +14,7 @@
 //! | [`map`] | the same functions to the bytes of a rule map, and the comparison with `.sframe` |
 //! | [`symbols`] | `.symtab` to names, and to the bytes of a `.symbols` blob |
 //! | [`covered`] | how much of the code has rows |
+//! | [`derived`] | rows from the states of the checker, for code without accepted rows |
 //! | [`outermost`] | functions that have no caller |
 //! | [`link`] | the linker wrapper: link, make the tables, link again, check |
 //! | [`gsym`] | the same as `.symbols`, for LLVM's tools on the host |
@@ -26,6 +27,7 @@ pub mod architecture;
 pub mod cfi;
 pub mod checked;
 pub mod covered;
+pub mod derived;
 pub mod function;
 pub mod gsym;
 pub mod image;

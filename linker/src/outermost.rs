@@ -8,7 +8,7 @@ use object::Object;
 use unwind::sframe::{Row, Rule};
 
 use crate::cfi::Frames;
-use crate::function::{Function, LeftOut};
+use crate::function::Function;
 use crate::image::Image;
 use crate::symbols::{Names, Symbol, Symbols};
 
@@ -133,22 +133,7 @@ fn give(frames: &mut Frames, range: Range<u64>) {
     });
     functions.sort_by_key(|function| function.start);
     frames.functions = functions;
-    let left_out = std::mem::take(&mut frames.left_out);
-    for left in left_out {
-        let end = left.start.saturating_add(left.size);
-        for around in [
-            left.start..end.min(range.start),
-            left.start.max(range.end)..end,
-        ] {
-            if around.start < around.end {
-                frames.left_out.push(LeftOut {
-                    start: around.start,
-                    size: around.end - around.start,
-                    why: left.why.clone(),
-                });
-            }
-        }
-    }
+    frames.has_rows(&range);
 }
 
 /// The rows of a function for a part of it; `None` if that is empty.

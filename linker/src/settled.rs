@@ -5,12 +5,15 @@ use row_checker::row::Part;
 use unwind::sframe::{Row, Rule};
 
 use crate::architecture::Architecture;
-use crate::checked;
+use crate::cfi::Frames;
+use crate::derived::derive;
 use crate::function::{Function, says_the_same};
 use crate::image::Image;
+use crate::symbols::Symbols;
 use crate::unproven::{Unproven, places};
 
-/// Checks the rows of an image and returns the unproven ranges. `described` contains the extents of functions from call frame information.
+/// Checks the rows of an image, replaces rows that are not accepted where others follow, and returns the unproven ranges. `described` contains
+/// the extents of functions from call frame information.
 ///
 /// If only the caller's frame pointer, or another register of the caller on 32-bit ARM, is unproven, and `has_lost`, marks the register as
 /// lost in the row instead. Version 2 of the format cannot express a lost register.
@@ -20,10 +23,12 @@ use crate::unproven::{Unproven, places};
 pub fn settle(
     image: &Image<'_>,
     described: &[Function],
-    functions: &mut [Function],
+    frames: &mut Frames,
+    symbols: &Symbols,
     has_lost: bool,
 ) -> Option<Unproven> {
-    let mut verdicts = checked::check(image, described, functions)?;
+    let mut verdicts = derive(image, described, frames, symbols, has_lost)?;
+    let functions = &mut frames.functions;
     for function in functions.iter_mut().filter(|_| has_lost) {
         let places = places(&verdicts, function);
         forget(function, &mut verdicts[places], image.architecture);

@@ -10,6 +10,7 @@ mod assembly;
 mod c_kernel;
 mod common;
 mod damaged;
+mod derived;
 mod forged;
 mod golden;
 mod gsym;

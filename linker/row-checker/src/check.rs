@@ -2,6 +2,7 @@
 
 use crate::architecture::Architecture;
 use crate::claims::Claims;
+use crate::derive::{Derived, derive, is_called};
 use crate::program::Program;
 use crate::row::{self, Unproven};
 use crate::state::State;
@@ -39,11 +40,67 @@ impl std::fmt::Display for Reason {
 #[must_use]
 pub fn check(program: &Program<'_>, architecture: &dyn Architecture) -> Option<Vec<Verdict>> {
     let claims = Claims::find(program, architecture)?;
+    pass(&claims, |_, _, _| {})
+}
+
+/// Does the same as [`check`]. Also returns the rows that follow from the states of the same pass, for instructions whose row is unproven or
+/// missing: ascending. Code without a row that only a symbol marks, and that nothing calls, gets no row.
+#[must_use]
+pub fn check_and_derive(
+    program: &Program<'_>,
+    architecture: &dyn Architecture,
+) -> Option<(Vec<Verdict>, Vec<Derived>)> {
+    let claims = Claims::find(program, architecture)?;
+    let mut derived: Vec<(u32, Derived)> = Vec::new();
+    let verdicts = pass(&claims, |number, state, verdict| {
+        if verdict.is_some_and(|verdict| verdict.unproven.is_empty()) {
+            return;
+        }
+        let node = claims.graph.node(number);
+        let old = program.row(node.at).map(|(_, row)| row);
+        if let Some((row, is_trap_code)) = derive(old, state, claims.convention) {
+            let (at, length) = (node.at, node.length);
+            derived.push((
+                number,
+                Derived {
+                    at,
+                    length,
+                    row,
+                    is_trap_code,
+                },
+            ));
+        }
+    })?;
+    if derived
+        .iter()
+        .any(|(_, one)| program.function(one.at).is_none())
+    {
+        let is_called = is_called(&claims);
+        derived.retain(|(number, one)| {
+            program.function(one.at).is_some() || is_called[*number as usize]
+        });
+    }
+    derived.sort_unstable_by_key(|(number, _)| *number);
+    Some((
+        verdicts,
+        derived.into_iter().map(|(_, derived)| derived).collect(),
+    ))
+}
+
+/// Goes through all code once, with the claims as they are. Calls `visit` with the state before each reached instruction, and the verdict.
+/// `None`: the claims do not hold.
+fn pass(
+    claims: &Claims<'_>,
+    mut visit: impl FnMut(u32, &State, Option<&Verdict>),
+) -> Option<Vec<Verdict>> {
+    let program = claims.program;
     let mut verdicts: Vec<Option<Verdict>> = vec![None; claims.graph.nodes.len()];
     let mut holds = claims.entries_hold();
     for head in 0..claims.graph.nodes.len() as u32 {
         let mut judge = |number: u32, state: &State| {
-            verdicts[number as usize] = verdict(&claims, number, state);
+            let verdict = verdict(claims, number, state);
+            visit(number, state, verdict.as_ref());
+            verdicts[number as usize] = verdict;
         };
         let arrives = |to: u32, state: &State| holds &= claims.is_implied(to, state);
         let pushed = claims.follow(head, arrives, &mut judge);

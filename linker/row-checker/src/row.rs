@@ -118,25 +118,7 @@ pub fn judge(
         if is_lost && part != Part::Cfa && part != Part::ReturnAddress {
             return;
         }
-        let not_followed = Cause::new(Why::NotFollowed, 0);
-        let value = match place(rule, same, convention) {
-            Some(Place::Register(register, offset)) => {
-                state.get(register).plus(offset, not_followed)
-            }
-            Some(Place::Word(register, offset)) => {
-                let address = state.get(register).plus(offset, not_followed);
-                match address {
-                    Value::Unknown(_) => address,
-                    _ => state.load(address, not_followed),
-                }
-            }
-            // Where trap code counts from its own stack, nothing is at a known distance from the interrupted stack pointer.
-            Some(Place::AtCfa(_)) if state.kind == Kind::SwitchedTrap => {
-                Value::Unknown(not_followed)
-            }
-            Some(Place::AtCfa(offset)) => state.load(Value::Cfa(offset), not_followed),
-            None => Value::Unknown(not_followed),
-        };
+        let value = value(rule, same, state, convention);
         if !is_right(value) {
             unproven.push((part, cause(value)));
         }
@@ -166,6 +148,25 @@ pub fn judge(
                 value == Value::Entry(register)
             });
         }
+    }
+}
+
+/// Returns the value that a rule yields in a state; `same` is the register that has it if nothing has changed.
+pub(crate) fn value(rule: Rule, same: Register, state: &State, convention: &Convention) -> Value {
+    let not_followed = Cause::new(Why::NotFollowed, 0);
+    match place(rule, same, convention) {
+        Some(Place::Register(register, offset)) => state.get(register).plus(offset, not_followed),
+        Some(Place::Word(register, offset)) => {
+            let address = state.get(register).plus(offset, not_followed);
+            match address {
+                Value::Unknown(_) => address,
+                _ => state.load(address, not_followed),
+            }
+        }
+        // Where trap code counts from its own stack, nothing is at a known distance from the interrupted stack pointer.
+        Some(Place::AtCfa(_)) if state.kind == Kind::SwitchedTrap => Value::Unknown(not_followed),
+        Some(Place::AtCfa(offset)) => state.load(Value::Cfa(offset), not_followed),
+        None => Value::Unknown(not_followed),
     }
 }
 

@@ -71,6 +71,25 @@ impl Frames {
         self.functions.iter().map(|f| f.rows.len()).sum()
     }
 
+    /// Removes a range, which has rows now, from the code that is left out.
+    pub(crate) fn has_rows(&mut self, range: &Range<u64>) {
+        for left in std::mem::take(&mut self.left_out) {
+            let end = left.start.saturating_add(left.size);
+            for around in [
+                left.start..end.min(range.start),
+                left.start.max(range.end)..end,
+            ] {
+                if around.start < around.end {
+                    self.left_out.push(LeftOut {
+                        start: around.start,
+                        size: around.end - around.start,
+                        why: left.why.clone(),
+                    });
+                }
+            }
+        }
+    }
+
     /// Whether an address is in a function, or in code that is left out.
     #[must_use]
     pub fn covers(&self, address: u64) -> bool {

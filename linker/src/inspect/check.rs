@@ -82,7 +82,7 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
             if subject.only_map().is_some() {
                 map::fill_gaps(&mut own, &functions);
             }
-            Proven::of(&image, &rows, &own, listed.as_ref(), functions)
+            Proven::of(&image, &rows, &own, listed.as_ref(), functions.clone())
         }
         None => None,
     };
@@ -118,7 +118,8 @@ pub fn check(data: &[u8], starts: StartRule) -> Result<Check> {
         // The link has done the same before it wrote the list.
         let version = Version::of(subject.tables.first().map_or(3, |table| table.version()));
         let has_lost = version.has_lost();
-        let _ = settle(&image, &rows.described, &mut mended.functions, has_lost);
+        let described = &rows.described;
+        let _ = settle(&image, described, &mut mended, &functions, has_lost);
     }
     let mended = compared(mended, &is_judged);
     // A table that was not mended is compared with unmended call frame information: the smaller number of differences decides.

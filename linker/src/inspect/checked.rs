@@ -27,6 +27,8 @@ pub struct Accepted {
     pub listed: Option<u64>,
     /// Number of bytes whose rows the tables wrongly report as proven, and the first address.
     pub unlisted: Option<(u64, u64)>,
+    /// The code whose rows are not accepted.
+    pub rest: Unproven,
     /// For each part of a row that does not follow, and the reason: how many bytes, and the address of the first instruction.
     pub unproven: BTreeMap<(Part, Option<Why>), (u64, u64)>,
 }
@@ -42,9 +44,11 @@ impl Accepted {
         listed: Option<&Unproven>,
     ) -> Option<Self> {
         let verdicts = checked::check(image, described, own)?;
+        let rest = Unproven::of(own, &verdicts);
         let mut accepted = Self {
             listed: listed.map(Unproven::bytes),
-            unlisted: listed.and_then(|listed| Unproven::of(own, &verdicts).beyond(listed)),
+            unlisted: listed.and_then(|listed| rest.beyond(listed)),
+            rest,
             ..Self::default()
         };
         for verdict in verdicts {

@@ -62,14 +62,22 @@ impl Proven {
         // Every row of a handler is wrong, for one reason.
         mended.retain(|one| !handlers.iter().any(|handler| handler.contains(one.start)));
         let judged = Proof::of(image, own, &symbols)?;
+        let accepted = Accepted::of(image, &rows.described, &own.functions, listed);
+        // The search may guess. It does not refute a row that the checker accepts.
+        let is_accepted = |one: &Contradiction| {
+            let rest = accepted.as_ref().map(|accepted| &accepted.rest);
+            rest.is_some_and(|rest| (one.start..one.end).all(|at| !rest.contains(at)))
+        };
+        let mut wrong = judged.contradictions(image, &own.functions);
+        wrong.retain(|one| !is_accepted(one));
         Some(Self {
             mended,
             handlers,
-            wrong: judged.contradictions(image, &own.functions),
+            wrong,
             tally: judged.tally,
             functions: proof.tally.functions.clone(),
             made: proof.made.clone(),
-            accepted: Accepted::of(image, &rows.described, &own.functions, listed),
+            accepted,
             symbols,
         })
     }

@@ -78,7 +78,8 @@ impl Tables {
                 true => settle(
                     image,
                     &rows.described,
-                    &mut frames.functions,
+                    &mut frames,
+                    &functions,
                     version.has_lost(),
                 ),
                 false => None,

@@ -9,10 +9,12 @@ use crate::cfi::Frames;
 use crate::function::{Construct, Function, LeftOut, says_the_same};
 
 /// An address range with one row, or without one.
-struct Part {
-    start: u64,
-    end: u64,
-    row: Option<Row>,
+pub(crate) struct Part {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) row: Option<Row>,
+    /// The range is trap code.
+    pub(crate) signal: bool,
 }
 
 /// Corrects the functions of call frame information by `spans`, which are ascending. `is_handler` tells whether the function
@@ -33,63 +35,81 @@ pub fn mend(
             mended.push(function);
             continue;
         }
-        let signal = function.signal || is_handler(function.start);
-        for (number, piece) in pieces(&parts(&function, own)).into_iter().enumerate() {
-            mended.push(Function {
-                signal,
-                key_b: function.key_b,
-                continues: function.continues || number > 0,
-                ..piece
-            });
-        }
+        let function = Function {
+            signal: function.signal || is_handler(function.start),
+            ..function
+        };
+        let changed = own.iter().filter_map(|span| {
+            let row = match &span.found {
+                Found::Mended(row) => Some(**row),
+                Found::Withdrawn(_) => None,
+                _ => return None,
+            };
+            Some(Part {
+                start: span.start,
+                end: span.end,
+                row,
+                signal: function.signal,
+            })
+        });
+        mended.extend(with(&function, changed));
     }
     mended
 }
 
-/// Splits a function into parts with one row each.
-fn parts(function: &Function, spans: &[Span]) -> Vec<Part> {
+/// A function with these parts in place of its own, as functions: ascending.
+pub(crate) fn with(function: &Function, changed: impl Iterator<Item = Part>) -> Vec<Function> {
     let mut parts = Vec::new();
     let mut at = function.start;
-    for span in spans {
-        let (start, end) = (span.start.max(function.start), span.end.min(function.end()));
-        let row = match &span.found {
-            Found::Mended(row) => Some(**row),
-            Found::Withdrawn(_) => None,
-            _ => continue,
-        };
+    for part in changed {
+        let (start, end) = (part.start.max(function.start), part.end.min(function.end()));
         unchanged(function, at, start, &mut parts);
-        parts.push(Part { start, end, row });
+        parts.push(Part { start, end, ..part });
         at = end;
     }
     unchanged(function, at, function.end(), &mut parts);
-    parts
+    let pieces = pieces(&parts).into_iter().enumerate();
+    let pieces = pieces.map(|(number, piece)| Function {
+        key_b: function.key_b,
+        continues: function.continues || number > 0,
+        ..piece
+    });
+    pieces.collect()
 }
 
 /// Adds the parts that a function's own rows give between two addresses.
 fn unchanged(function: &Function, start: u64, end: u64, parts: &mut Vec<Part>) {
+    let mut add = |from: u64, to: u64, row| {
+        let (start, end) = (from.max(start), to.min(end));
+        if start < end {
+            parts.push(Part {
+                start,
+                end,
+                row,
+                signal: function.signal,
+            });
+        }
+    };
+    if function.rows.is_empty() {
+        add(function.start, function.end(), None);
+    }
     for (index, row) in function.rows.iter().enumerate() {
         let from = function.start + u64::from(row.offset);
         let to = function.rows.get(index + 1).map_or(function.end(), |next| {
             function.start + u64::from(next.offset)
         });
-        let (from, to) = (from.max(start), to.min(end));
-        if from < to {
-            parts.push(Part {
-                start: from,
-                end: to,
-                row: Some(*row),
-            });
-        }
+        add(from, to, Some(*row));
     }
 }
 
 /// Joins adjacent parts into functions. Parts without a row become functions without rows.
-fn pieces(parts: &[Part]) -> Vec<Function> {
+pub(crate) fn pieces(parts: &[Part]) -> Vec<Function> {
     let mut pieces: Vec<Function> = Vec::new();
     for part in parts {
         let size = (part.end - part.start) as u32;
         let continues = pieces.last_mut().filter(|piece| {
-            piece.end() == part.start && piece.rows.is_empty() == part.row.is_none()
+            let is_alike = piece.rows.is_empty() == part.row.is_none();
+            piece.end() == part.start && is_alike && piece.signal == part.signal
         });
         let Some(piece) = continues else {
             pieces.push(Function {
@@ -100,7 +120,7 @@ fn pieces(parts: &[Part]) -> Vec<Function> {
                     .map(|row| Row { offset: 0, ..row })
                     .into_iter()
                     .collect(),
-                signal: false,
+                signal: part.signal,
                 key_b: false,
                 continues: false,
                 block: None,
@@ -155,6 +175,7 @@ pub fn make(
                     start: span.start,
                     end: span.end,
                     row: Some(**row),
+                    signal: false,
                 });
             }
             Found::Missing(reason) => {
