@@ -56,9 +56,10 @@ pub fn derive(
         false => verdicts = checked::check(image, described, &after)?,
     }
     frames.functions = after;
-    for one in &derived {
-        frames.has_rows(&(one.at..one.at + u64::from(one.length)));
-    }
+    let ranges = derived
+        .iter()
+        .map(|one| one.at..one.at + u64::from(one.length));
+    frames.have_rows(&ranges.collect::<Vec<_>>());
     for verdict in removed {
         let (start, size) = (verdict.at, verdict.length.into());
         let why = Construct::Refuted;

@@ -133,7 +133,7 @@ fn give(frames: &mut Frames, range: Range<u64>) {
     });
     functions.sort_by_key(|function| function.start);
     frames.functions = functions;
-    frames.has_rows(&range);
+    frames.have_rows(&[range]);
 }
 
 /// The rows of a function for a part of it; `None` if that is empty.

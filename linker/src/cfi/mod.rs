@@ -71,23 +71,26 @@ impl Frames {
         self.functions.iter().map(|f| f.rows.len()).sum()
     }
 
-    /// Removes a range, which has rows now, from the code that is left out.
-    pub(crate) fn has_rows(&mut self, range: &Range<u64>) {
-        for left in std::mem::take(&mut self.left_out) {
+    /// Removes ranges, which have rows now, from the code that is left out: ascending.
+    pub(crate) fn have_rows(&mut self, ranges: &[Range<u64>]) {
+        let mut rest = Vec::with_capacity(self.left_out.len());
+        for left in self.left_out.drain(..) {
             let end = left.start.saturating_add(left.size);
-            for around in [
-                left.start..end.min(range.start),
-                left.start.max(range.end)..end,
-            ] {
-                if around.start < around.end {
-                    self.left_out.push(LeftOut {
-                        start: around.start,
-                        size: around.end - around.start,
+            let mut start = left.start;
+            let first = ranges.partition_point(|range| range.end <= start);
+            let own = ranges[first..].iter().take_while(|range| range.start < end);
+            for range in own.chain([&(end..end)]) {
+                if start < range.start {
+                    rest.push(LeftOut {
+                        start,
+                        size: range.start - start,
                         why: left.why.clone(),
                     });
                 }
+                start = start.max(range.end);
             }
         }
+        self.left_out = rest;
     }
 
     /// Whether an address is in a function, or in code that is left out.
