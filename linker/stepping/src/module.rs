@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use linker::architecture::Architecture;
 use linker::cfi::Frames;
 use linker::checked;
+use linker::derived::derive;
 use linker::function::Function;
 use linker::image::Image;
 use linker::inspect::Subject;
@@ -159,8 +160,11 @@ impl Module {
             (RowsFrom::Table, Ok(own)) => own.functions,
             (RowsFrom::Described, _) => described.clone(),
             _ => {
-                let made = Rows::of(&image, true, Frames::default(), &Symbols::of(&image.file))?;
-                with_entry(made.frames.functions, image.file.entry())
+                let all = Symbols::of(&image.file);
+                let mut frames = Rows::of(&image, true, Frames::default(), &all)?.frames;
+                frames.functions = with_entry(frames.functions, image.file.entry());
+                let _ = derive(&image, &described, &mut frames, &all, true);
+                frames.functions
             }
         };
         if let Some(seed) = spoiled {

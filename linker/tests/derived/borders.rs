@@ -122,3 +122,19 @@ entries:
 ";
     judge("derived-hole", X86_64, program);
 }
+
+/// The author says that `outer` has no caller, and `_start` calls it. The row stays, without proof.
+#[test]
+fn row_without_a_caller_is_not_replaced() {
+    judge(
+        "derived-outermost",
+        X86_64,
+        &program(
+            ".cfi_startproc
+ .cfi_undefined rip
+ nop | none unproven
+ ret | none unproven
+ .cfi_endproc",
+        ),
+    );
+}
