@@ -123,7 +123,7 @@ entries:
     judge("derived-hole", X86_64, program);
 }
 
-/// The author says that `outer` has no caller, and `_start` calls it. The row stays, without proof.
+/// The author says that `outer` has no caller from the second instruction on. These rows stay, without proof.
 #[test]
 fn row_without_a_caller_is_not_replaced() {
     judge(
@@ -131,10 +131,41 @@ fn row_without_a_caller_is_not_replaced() {
         X86_64,
         &program(
             ".cfi_startproc
+ nop | sp+8
  .cfi_undefined rip
  nop | none unproven
  ret | none unproven
  .cfi_endproc",
+        ),
+    );
+}
+
+/// A call through a thunk inside of the function. The directives do not mention the push. The search takes the row at the inner call for wrong,
+/// which the checker accepts.
+#[test]
+fn row_that_the_checker_accepts_is_not_reported() {
+    judge(
+        "derived-reported",
+        X86_64,
+        &program(
+            ".cfi_startproc
+ push %rbx | sp+8
+ lea rest(%rip), %rbx | sp+16
+ jmp 2f | sp+16
+4: call 1f | sp+24
+3: pause
+ jmp 3b
+1: mov %rbx, (%rsp) | sp+32
+ ret
+2: call 4b | sp+16
+ nop
+ pop %rbx
+ ret
+ .cfi_endproc
+.size outer, . - outer
+.type rest, %function
+rest:
+ ret",
         ),
     );
 }
