@@ -1,4 +1,4 @@
-//! The one pass that is trusted: through all code once, with the claims as they are.
+//! The one pass that is trusted: once through all code that entries lead to, with the claims as they are.
 
 use crate::architecture::Architecture;
 use crate::claims::Claims;
@@ -87,7 +87,7 @@ pub fn check_and_derive(
     ))
 }
 
-/// Goes through all code once, with the claims as they are. Calls `visit` with the state before each reached instruction, and the verdict.
+/// Goes once through all code that entries lead to, with the claims as they are. Calls `visit` with the state before each reached instruction, and the verdict.
 /// `None`: the claims do not hold.
 fn pass(
     claims: &Claims<'_>,
@@ -96,13 +96,24 @@ fn pass(
     let program = claims.program;
     let mut verdicts: Vec<Option<Verdict>> = vec![None; claims.graph.nodes.len()];
     let mut holds = claims.entries_hold();
-    for head in 0..claims.graph.nodes.len() as u32 {
+    // A state that nothing brings any more says nothing: only what entries lead to is judged.
+    let mut is_reached = vec![false; claims.graph.nodes.len()];
+    let mut work: Vec<u32> = claims.entries.iter().map(|(number, _)| *number).collect();
+    for head in &work {
+        is_reached[*head as usize] = true;
+    }
+    while let Some(head) = work.pop() {
         let mut judge = |number: u32, state: &State| {
             let verdict = verdict(claims, number, state);
             visit(number, state, verdict.as_ref());
             verdicts[number as usize] = verdict;
         };
-        let arrives = |to: u32, state: &State| holds &= claims.is_implied(to, state);
+        let arrives = |to: u32, state: &State| {
+            holds &= claims.is_implied(to, state);
+            if !std::mem::replace(&mut is_reached[to as usize], true) {
+                work.push(to);
+            }
+        };
         let pushed = claims.follow(head, arrives, &mut judge);
         holds &= pushed.is_none_or(|(from, to)| claims.pushed.get(&from) == Some(&to));
     }

@@ -341,6 +341,16 @@ fn calls_that_return_elsewhere_may_return_here() {
     }
 }
 
+/// The code after the trap was reached as long as the callee seemed to return. Nothing brings a state there any more.
+#[test]
+fn code_that_nothing_reaches_any_more_is_unproven() {
+    judge(
+        X86,
+        "fn top\n call f\n ret\n end\n fn f\n push %rbx\n call callee | sp+16\n ud2\n nop | not sp+16\n pop %rbx | not sp+16\n ret | not sp+8\n end\n\
+         fn callee bare\n addq $2, (%rsp)\n ret\n end",
+    );
+}
+
 /// The function that follows a call at a function's end is called.
 #[test]
 fn functions_that_follow_their_call_are_called() {
