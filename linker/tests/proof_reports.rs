@@ -12,8 +12,8 @@ use serde_json::Value;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// `wrong` has a push that its directives do not know of, `silent` has none at all, `lost` says nothing of its code and
-/// nobody can follow it, and `right` is right.
+/// `wrong` has a push that its directives do not know of, `silent` has none at all, `lost` says nothing of its code,
+/// nobody can follow it, nothing calls it, and `right` is right.
 const PROGRAM: &str = "
 .globl _start
 .type _start, %function
@@ -23,7 +23,6 @@ _start:
  call right
  call wrong
  call silent
- call lost
  hlt
 .cfi_endproc
 .size _start, . - _start
@@ -60,7 +59,7 @@ lost:
  jmp *table(,%rdi,8)
 .size lost, . - lost
 .data
-table: .quad lost
+table: .quad 0
 ";
 
 /// Links [`PROGRAM`], with the statistics as JSON.

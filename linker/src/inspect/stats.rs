@@ -16,6 +16,8 @@ use crate::image::{self, Image};
 use crate::outermost;
 use crate::prove::Rows;
 use crate::prove::origin::Origins;
+use crate::settled::settle;
+use crate::sframe::Version;
 use crate::symbols::{self, Symbols};
 
 /// How many functions with the most rows, and how many reasons, are listed.
@@ -144,10 +146,18 @@ fn origins(data: &[u8], subject: &Subject<'_>, out: &mut dyn Write) -> Result<()
         return Ok(());
     };
     let symbols = Symbols::of(&image.file);
-    let Ok(rows) = Rows::of(&image, true, Frames::default(), &symbols) else {
+    let Ok(mut rows) = Rows::of(&image, true, Frames::default(), &symbols) else {
         return Ok(());
     };
     let own = subject.functions()?;
+    let version = Version::of(subject.tables.first().map_or(3, |table| table.version()));
+    let _ = settle(
+        &image,
+        &rows.described,
+        &mut rows.frames,
+        &symbols,
+        version.has_lost(),
+    );
     let right = &rows.frames.functions;
     let declared = outermost::starts(&own.functions, &rows.frames, &symbols);
     let merged = HashSet::new();
