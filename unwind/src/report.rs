@@ -50,7 +50,7 @@ use crate::walk::Frames;
 use lines::{write_address, write_left_out, write_names};
 pub use lines::{write_bytes, write_end, write_frame};
 
-/// A function that writes why trap code ran, in a few words without a newline. The address is that of [`Frame::trap_frame`].
+/// A function that writes why trap code ran, in a few words without a newline. The address is that of [`Frame::trap_frame`](crate::Frame::trap_frame).
 pub type TrapWords<'a> = &'a dyn Fn(&mut dyn Write, Option<u64>) -> fmt::Result;
 
 /// A function that knows the symbol table for code at an address, if that is not the image's: of a module.

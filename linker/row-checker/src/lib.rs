@@ -10,7 +10,7 @@
 //! | [`check`] | the one pass over all code that is trusted: compares claims with what one step brings, and rows with states |
 //! | [`claims`] | what is claimed of the code, the search for claims, and whether they hold |
 //! | [`row`] | what a row says, and whether it follows from a state |
-//! | [`derive`] | rows that follow from states, for instructions without an accepted row |
+//! | [`mod@derive`] | rows that follow from states, for instructions without an accepted row |
 //! | [`tables`], above [`graph`] | jump tables; all instructions, and where control goes from each |
 //! | [`state`], above [`value`] | what is known before an instruction, and where ways meet |
 //! | [`x86_64`], [`aarch64`], [`arm`] | decoders, to the form in [`instruction`] |
