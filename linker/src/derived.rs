@@ -2,18 +2,16 @@
 
 use row_checker::check::Verdict;
 use row_checker::derive::Derived;
-use row_checker::row::Part as Judged;
 use rustc_hash::FxHashSet;
 use unwind::sframe::{Base, Row, Rule};
 
 use crate::cfi::Frames;
 use crate::checked;
-use crate::function::{Construct, Function, LeftOut, says_the_same};
+use crate::function::{Function, says_the_same};
 use crate::image::Image;
 use crate::prove::repair::{Part, pieces, with};
 use crate::prove::world::row_of;
 use crate::symbols::Symbols;
-use crate::unproven::{is_accepted, places};
 
 /// Checks the rows of an image, replaces rows that are not accepted, and returns the verdicts for the rows after that. `described` contains the
 /// extents of functions from call frame information. If not `has_lost`, the format of the table cannot express that a register is lost.
@@ -38,18 +36,12 @@ pub fn derive(
         })
     };
     derived.retain(|one| can_change(one.at) && (has_lost || is_simple(&one.row, image)));
-    let mut removed = refuted(described, functions, &verdicts, &derived);
-    removed.retain(|one| can_change(one.at));
-    if derived.is_empty() && removed.is_empty() {
+    if derived.is_empty() {
         return Some(verdicts);
     }
     let starts = symbols.0.iter().map(|symbol| symbol.start);
     let starts = starts.chain(described.iter().map(|function| function.start));
-    let after = replace(
-        functions,
-        changes(functions, &derived, &removed),
-        &starts.collect(),
-    );
+    let after = replace(functions, changes(&derived), &starts.collect());
     match facts(&after).eq(facts(functions)) {
         // The checker's claims are the same, and each derived row follows from the state that they bring.
         true => accept(&mut verdicts, &derived),
@@ -60,15 +52,6 @@ pub fn derive(
         .iter()
         .map(|one| one.at..one.at + u64::from(one.length));
     frames.have_rows(&ranges.collect::<Vec<_>>());
-    for verdict in removed {
-        let (start, size) = (verdict.at, verdict.length.into());
-        let why = Construct::Refuted;
-        match frames.left_out.last_mut() {
-            Some(last) if last.start + last.size == start && last.why == why => last.size += size,
-            _ => frames.left_out.push(LeftOut { start, size, why }),
-        }
-    }
-    frames.left_out.sort_by_key(|left| left.start);
     Some(verdicts)
 }
 
@@ -91,64 +74,15 @@ fn is_simple(row: &Row, image: &Image<'_>) -> bool {
         && (row.frame_pointer == Rule::Same || is_saved(row.frame_pointer))
 }
 
-/// Returns the verdicts whose rows are removed: if the code contradicts a row of a description, and another row is accepted, no row of this
-/// description is kept without proof.
-fn refuted(
-    described: &[Function],
-    functions: &[Function],
-    verdicts: &[Verdict],
-    derived: &[Derived],
-) -> Vec<Verdict> {
-    let is_contradicted = |verdict: &Verdict| {
-        let mut parts = verdict.unproven.iter();
-        parts.any(|(part, reason)| {
-            matches!(part, Judged::Cfa | Judged::ReturnAddress) && reason.why.is_none()
-        })
-    };
-    // The search has corrected the row.
-    let is_corrected = |function: &Function, verdict: &Verdict| {
-        let own = function_at(functions, verdict.at).and_then(|own| row_of(own, verdict.at));
-        match (own, row_of(function, verdict.at)) {
-            (Some(own), Some(row)) => is_accepted(verdict) && differ(own.cfa, row.cfa),
-            _ => false,
-        }
-    };
-    let is_kept = |verdict: &&Verdict| {
-        let is_derived = derived.binary_search_by_key(&verdict.at, |one| one.at);
-        !is_accepted(verdict) && is_derived.is_err()
-    };
-    let mut removed = Vec::new();
-    for function in described {
-        let own = &verdicts[places(verdicts, function)];
-        let is_wrong = |one: &Verdict| is_contradicted(one) || is_corrected(function, one);
-        if own.iter().any(is_wrong) && own.iter().any(is_accepted) {
-            removed.extend(own.iter().filter(is_kept).cloned());
-        }
-    }
-    removed
-}
-
-/// Whether two rules count different bytes from the same register.
-fn differ(one: Rule, other: Rule) -> bool {
-    matches!((one, other), (Rule::Value { base, .. }, Rule::Value { base: other, .. }) if base == other)
-        && one != other
-}
-
 /// The parts of the code with other rows, ascending.
-fn changes(functions: &[Function], derived: &[Derived], removed: &[Verdict]) -> Vec<Part> {
-    let derived = derived.iter().map(|one| Part {
+fn changes(derived: &[Derived]) -> Vec<Part> {
+    let parts = derived.iter().map(|one| Part {
         start: one.at,
         end: one.at + u64::from(one.length),
         row: Some(one.row),
         signal: one.is_trap_code,
     });
-    let removed = removed.iter().map(|verdict| Part {
-        start: verdict.at,
-        end: verdict.at + u64::from(verdict.length),
-        row: None,
-        signal: function_at(functions, verdict.at).is_some_and(|function| function.signal),
-    });
-    let mut all: Vec<Part> = derived.chain(removed).collect();
+    let mut all: Vec<Part> = parts.collect();
     all.sort_by_key(|part| part.start);
     // Instructions can overlap.
     let mut end = 0;

@@ -82,8 +82,6 @@ pub enum Construct {
     Malformed(gimli::Error),
     /// There is no call frame information, and no row could be proven from the code.
     Unproven(Reason),
-    /// The code contradicts another row of the same call frame information, and no row follows from the code here.
-    Refuted,
 }
 
 /// Whether a row has the same rules as the one before it.
@@ -109,9 +107,6 @@ impl fmt::Display for Construct {
             Self::Damaged => f.write_str("damaged in the .sframe that was there"),
             Self::Malformed(error) => write!(f, "malformed instructions: {error}"),
             Self::Unproven(reason) => write!(f, "no call frame information, and {reason}"),
-            Self::Refuted => f.write_str(
-                "call frame information is wrong in this function, and no row follows from the code",
-            ),
         }
     }
 }

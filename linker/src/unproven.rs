@@ -197,7 +197,7 @@ impl Unproven {
 }
 
 /// Whether the checker accepts the row.
-pub(crate) fn is_accepted(verdict: &Verdict) -> bool {
+fn is_accepted(verdict: &Verdict) -> bool {
     verdict.unproven.is_empty() && !verdict.is_padding
 }
 

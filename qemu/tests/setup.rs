@@ -1,12 +1,14 @@
 //! Set-up on a machine that lacks something, played by a `PATH` with a few scripts in it.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::built::target;
 use crate::support::runner::command;
 use crate::support::tiny::{self, Act};
 use qemu::machine::Arch;
+use qemu::setup;
 use tempfile::TempDir;
 
 /// A folder to be the `PATH`, with a script in it for each name.
@@ -51,16 +53,21 @@ fn without_apt_a_missing_qemu_is_named_with_its_package() {
     assert_eq!(words.lines().count(), 1, "one line: {words}");
 }
 
+/// QEMU, as the tests use it.
+fn qemu() -> PathBuf {
+    let name = "qemu-system-x86_64";
+    setup::program(name, "qemu-system-x86", &target()).expect("QEMU is to be had")
+}
+
 /// Root gets it installed and is told so first; anybody else gets the line to type.
 #[test]
 fn with_apt_a_missing_qemu_is_installed_or_can_be_by_one_line() {
-    // "Installs" an emulator that ends at once and reports success.
-    let install = "case \"$*\" in *install*qemu-system-x86*)\n\
-                   echo '#!/bin/sh' > \"$PATH/qemu-system-x86_64\"\n\
-                   echo 'exit 33' >> \"$PATH/qemu-system-x86_64\"\n\
-                   /bin/chmod +x \"$PATH/qemu-system-x86_64\";;\n\
-                   esac";
-    let path = path_with(&[("apt-get", install)]);
+    // "Installs" an emulator.
+    let install = format!(
+        "case \"$*\" in *install*qemu-system-x86*)\n/bin/ln -s {} \"$PATH/qemu-system-x86_64\";;\nesac",
+        qemu().display()
+    );
+    let path = path_with(&[("apt-get", &install)]);
     let (status, words) = boot_with(path.path());
     if rustix::process::geteuid().is_root() {
         assert_eq!(status, Some(0), "{words}");
@@ -79,12 +86,12 @@ fn with_apt_a_missing_qemu_is_installed_or_can_be_by_one_line() {
 /// The one that comes second waits, and then finds what the first one installed. Only root installs.
 #[test]
 fn of_two_at_the_same_time_one_installs() {
-    let install = "echo \"$@\" >> \"$PATH/calls\"; /bin/sleep 1\n\
-                   case \"$*\" in *install*qemu-system-x86*)\n\
-                   printf '#!/bin/sh\\nexit 33\\n' > \"$PATH/new\"; /bin/chmod +x \"$PATH/new\"\n\
-                   /bin/mv \"$PATH/new\" \"$PATH/qemu-system-x86_64\";;\n\
-                   esac";
-    let path = path_with(&[("apt-get", install)]);
+    let install = format!(
+        "echo \"$@\" >> \"$PATH/calls\"; /bin/sleep 1\n\
+         case \"$*\" in *install*qemu-system-x86*)\n/bin/ln -s {} \"$PATH/qemu-system-x86_64\";;\nesac",
+        qemu().display()
+    );
+    let path = path_with(&[("apt-get", &install)]);
     let boot = || boot_with(path.path());
     let booted = std::thread::scope(|scope| {
         [scope.spawn(boot), scope.spawn(boot)].map(|boot| boot.join().expect("no panic"))

@@ -1,8 +1,11 @@
 //! The one pass that is trusted: once through all code that entries lead to, with the claims as they are.
 
+use unwind::sframe::{Row, Rule};
+
 use crate::architecture::Architecture;
 use crate::claims::Claims;
 use crate::derive::{Derived, derive, is_called};
+use crate::instruction::Flow;
 use crate::program::Program;
 use crate::row::{self, Unproven};
 use crate::state::State;
@@ -58,7 +61,11 @@ pub fn check_and_derive(
         }
         let node = claims.graph.node(number);
         let old = program.row(node.at).map(|(_, row)| row);
-        if let Some((row, is_trap_code)) = derive(old, state, claims.convention) {
+        // At a call, a row serves the frame of the caller, whose link register the callee has overwritten.
+        let is_call = matches!(node.flow, Flow::Call | Flow::IndirectCall);
+        let serves = |row: &Row| !is_call || row.return_address != Rule::Same;
+        let found = derive(old, state, claims.convention);
+        if let Some((row, is_trap_code)) = found.filter(|(row, _)| serves(row)) {
             let (at, length) = (node.at, node.length);
             derived.push((
                 number,

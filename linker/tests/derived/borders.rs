@@ -63,36 +63,6 @@ rest:
     );
 }
 
-/// The directives do not mention the push. `elsewhere` returns two bytes after its return address, so that nothing is known of the code there. No
-/// row of these directives remains without proof.
-#[test]
-fn row_of_wrong_directives_is_removed() {
-    judge(
-        "derived-refuted",
-        X86_64,
-        &program(
-            ".cfi_startproc
- push %rbx | sp+8
- mov %edi, %ebx | sp+16
- call elsewhere | sp+16
- ud2 | -
- nop | -
- pop %rbx | -
- ret | -
- .cfi_endproc
-.size outer, . - outer
-.type elsewhere, %function
-elsewhere:
- addq $2, (%rsp) | sp+8
- ret
-.size elsewhere, . - elsewhere
-.type rest, %function
-rest:
- ret",
-        ),
-    );
-}
-
 /// Nothing leads to the second entry, which is before the common part.
 #[test]
 fn trap_code_with_a_hole_keeps_its_mark() {
