@@ -112,12 +112,8 @@ impl Trial<'_> {
         );
         after.print(self.name(), &format!("{what}, after it was verified"));
         assert_eq!(before.wrong, 0, "{}: {what}", self.name());
-        assert_eq!(
-            before.same,
-            *unsealed,
-            "{}: {what} not noticed",
-            self.name()
-        );
+        // Without the checksum, the proof of the rows is not found either, so that no list is complete.
+        assert_eq!(before.same, 0, "{}: {what} not noticed", self.name());
     }
 
     pub(super) fn table_bits(&self) {
