@@ -149,8 +149,9 @@ impl<'a> Lines<'a> {
         let named = frame.named.as_ref();
         let is_contradicted =
             named.is_some_and(|named| self.is_contradicted(frame.address, named, exact));
-        if is_contradicted && self.build == Build::Same && !self.is_json() {
+        if is_contradicted && self.build == Build::Same {
             self.after_frame = false;
+            self.tell(found, &Answer::default())?;
             return Ok(Decoded::Same);
         }
         let answer = self.ask(found, exact)?;
@@ -279,13 +280,21 @@ impl<'a> Lines<'a> {
         let answer = answer.filter(|answer| !answer.sources.is_empty());
         self.summary.frames += u64::from(answer.is_some());
         // An address outside of the image is a frame only in a report.
-        if self.is_json() && (answer.is_some() || found.number.is_some()) {
-            let answer = answer.clone().unwrap_or_default();
-            let object = json::object(found, linked, &answer).map_err(io::Error::other)?;
+        if answer.is_some() || found.number.is_some() {
+            self.tell(found, answer.as_ref().unwrap_or(&Answer::default()))?;
+        }
+        Ok(answer)
+    }
+
+    /// In JSON style, adds the object of an address.
+    fn tell(&mut self, found: Found, answer: &Answer) -> io::Result<()> {
+        if self.is_json() {
+            let linked = self.moved.linked(found.address);
+            let object = json::object(found, linked, answer).map_err(io::Error::other)?;
             self.objects.push_str(&object);
             self.objects.push('\n');
         }
-        Ok(answer)
+        Ok(())
     }
 
     /// Compares the build id of a report with that of the image.

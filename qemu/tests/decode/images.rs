@@ -41,10 +41,10 @@ fn names_of_the_device_outrank_those_of_an_image() {
     assert!(ran.text().ends_with(&decoded), "{}", ran.text());
     assert!(ran.text().contains("::sixth+0x"), "{}", ran.text());
     // One line is torn in a report of this build: the others are decoded.
-    let torn = boot(&one, "panic")
+    let torn_log = boot(&one, "panic")
         .text()
         .replace("::second+0x", "::sixth+0x");
-    let ran = decode(&torn, &one, &[]).expect(0);
+    let ran = decode(&torn_log, &one, &[]).expect(0);
     let frames = |text: &str| Report::find(text.as_bytes()).frames;
     let [all, torn] = [&decoded, &ran.text()].map(|text| frames(text));
     let differ: Vec<_> = all
@@ -53,6 +53,9 @@ fn names_of_the_device_outrank_those_of_an_image() {
         .filter(|(all, torn)| all != torn)
         .collect();
     assert_eq!(differ.len(), 1, "{differ:?}");
+    let json = decode(&torn_log, &one, &["--json"]).expect(0).text();
+    assert_eq!(json.lines().count(), all.len(), "{json}");
+    assert!(!json.contains("::second"), "{json}");
     assert_eq!(
         differ[0]
             .1
