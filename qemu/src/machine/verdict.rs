@@ -102,14 +102,14 @@ impl Verdict {
                 // nothing.
                 let is_own_act =
                     evidence.ending.is_some() || evidence.process == Some(ended.process);
-                match panicked == 0 {
-                    _ if !is_own_act => Self::Failed(
+                match (is_own_act, panicked) {
+                    (false, _) => Self::Failed(
                         "status 0, but QEMU's monitor did not say that the machine switched itself off; \
                          a script must end as QEMU does: `exec qemu-system-...`"
                             .into(),
                     ),
-                    true => Self::Panicked,
-                    false => Self::Success,
+                    (true, 0) => Self::Panicked,
+                    (true, _) => Self::Success,
                 }
             }
             0 if evidence.ending.is_some() => Self::Failed(
